@@ -1,0 +1,9 @@
+//! The shared vocabulary of Onbeat: time, units, systems, plans and records, and the file formats
+//! that hold them. No I/O: callers bring the text and take the bytes.
+
+pub mod diagnostic;
+pub mod plan;
+pub mod record;
+pub mod system;
+pub mod time;
+pub mod units;

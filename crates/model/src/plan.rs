@@ -1,0 +1,100 @@
+//! The plan's vocabulary: what crate `plan` computes and the engines, the report and the CLI read.
+
+use crate::system::{ChannelId, NoiseId, PortId};
+use crate::time::Span;
+use crate::units::BitRate;
+
+/// Routes, reservations and bounds of one system under one choice of protection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Whether reservations were made.
+    pub protected: bool,
+    /// One per channel, in the order of the channels.
+    pub channels: Vec<ChannelPlan>,
+    /// One per noise source, in the order of the sources: the egress ports on its path.
+    pub noise: Vec<Vec<PortId>>,
+    /// One per port, in the order of the ports: what is reserved for what it sends.
+    pub ports: Vec<PortPlan>,
+    /// One per chain, in the order of the chains: its worst case, if every channel has a bound.
+    pub chains: Vec<Option<Span>>,
+}
+
+impl Plan {
+    /// The plan of one channel.
+    pub fn channel(&self, id: ChannelId) -> &ChannelPlan {
+        &self.channels[id.index()]
+    }
+    /// The path of one noise source.
+    pub fn noise(&self, id: NoiseId) -> &[PortId] {
+        &self.noise[id.index()]
+    }
+}
+
+/// What the plan says of one channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelPlan {
+    /// Whether it has a reservation; without one it travels as best effort and has no bound.
+    pub protected: bool,
+    /// One path per listener, in the order of the listeners: egress ports from the talker's on.
+    /// Paths of one channel form a tree: where two meet the same port, they share all before it.
+    pub paths: Vec<Vec<PortId>>,
+    /// The bandwidth of its true rate: one frame per interval, as it is on the wire.
+    pub true_rate: BitRate,
+    /// The bandwidth that is reserved: at least one frame per class measurement interval.
+    pub reserved_rate: BitRate,
+    /// One per listener, if the channel is protected.
+    pub bounds: Vec<Bound>,
+}
+
+impl ChannelPlan {
+    /// The worst bound over all listeners.
+    pub fn bound(&self) -> Option<Span> {
+        self.bounds.iter().map(Bound::total).max()
+    }
+    /// Every egress port of the tree once, the talker's first.
+    pub fn tree_ports(&self) -> Vec<PortId> {
+        let mut ports = Vec::new();
+        for port in self.paths.iter().flatten() {
+            if !ports.contains(port) {
+                ports.push(*port);
+            }
+        }
+        ports
+    }
+}
+
+/// The worst-case latency of a channel at one listener, as the sum of its terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// In the order in which a message meets them.
+    pub terms: Vec<BoundTerm>,
+}
+
+impl Bound {
+    /// Capture to receipt at most.
+    pub fn total(&self) -> Span {
+        self.terms.iter().map(|t| t.span).sum()
+    }
+}
+
+/// One term of a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundTerm {
+    /// What delays the message here, for a person: "class A queue and link at cat1.p2".
+    pub what: String,
+    /// By how much at most.
+    pub span: Span,
+}
+
+/// What is reserved at one port for the frames that it sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortPlan {
+    /// idleSlope of class A (802.1Q 34.3); zero when no stream of the class leaves here.
+    pub class_a: BitRate,
+    /// idleSlope of class B.
+    pub class_b: BitRate,
+    /// Class A streams that leave here.
+    pub class_a_streams: u32,
+    /// Class B streams that leave here.
+    pub class_b_streams: u32,
+}

@@ -1,0 +1,170 @@
+//! What a run leaves behind: one [`Record`] per message end, and the [`RunLog`] around them.
+
+use crate::system::{ChannelId, NodeId, NoiseId, TimeMode};
+use crate::time::{LocalTime, NetTime, Span};
+
+/// What happened to one message at one end of a channel. All times but `network` are readings of
+/// that end's own clock, except `capture`, which is always the talker's. Absent times are `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// When the value was captured, by the talker's clock. Joins the two ends' records.
+    pub capture: Option<LocalTime>,
+    /// Talker: when the frame was handed to the network. Listener: when it arrived at the port.
+    pub transfer: Option<LocalTime>,
+    /// Listener: when the program had the message.
+    pub receive: Option<LocalTime>,
+    /// What `write_wait` or `read_wait` slept until.
+    pub wake_target: Option<LocalTime>,
+    /// When the program continued after that sleep.
+    pub wake: Option<LocalTime>,
+    /// True network time of the last instant recorded above; only an emulation knows it.
+    pub network: Option<NetTime>,
+    /// Number of the message: the talker's count, or the listener's rebuilt from the 8-bit
+    /// sequence number and the gaps.
+    pub sequence: u64,
+    /// See [`flag`].
+    pub flags: u32,
+    /// Listener: messages missing between the one before and this one.
+    pub gap: u32,
+}
+
+/// Bits of [`Record::flags`].
+pub mod flag {
+    /// Received later than capture + D.
+    pub const LATE: u32 = 1;
+    /// The same message as one received before.
+    pub const DUPLICATE: u32 = 2;
+    /// The talker's clock was not synchronised (AVTP `tu`).
+    pub const UNCERTAIN: u32 = 4;
+    /// The wake target had passed before the sleep began.
+    pub const OVERSLEPT: u32 = 8;
+}
+
+impl Record {
+    /// The size of a record in memory shared between a program and its fabric, and in files.
+    pub const SIZE: usize = 64;
+    /// Stands for an absent time.
+    const ABSENT: i64 = i64::MIN;
+
+    /// The record as [`Record::SIZE`] little-endian octets: capture, transfer, receive, wake
+    /// target, wake, network (i64 ns each, `i64::MIN` when absent), sequence u64, flags u32, gap
+    /// u32. Real-time: bounded, allocates nothing.
+    pub fn to_bytes(&self) -> [u8; Self::SIZE] {
+        let local = |t: Option<LocalTime>| t.map_or(Self::ABSENT, LocalTime::as_ns);
+        let words = [
+            local(self.capture),
+            local(self.transfer),
+            local(self.receive),
+            local(self.wake_target),
+            local(self.wake),
+            self.network.map_or(Self::ABSENT, NetTime::as_ns),
+        ];
+        let mut bytes = [0; Self::SIZE];
+        for (slot, word) in bytes.chunks_exact_mut(8).zip(words) {
+            slot.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[48..56].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[56..60].copy_from_slice(&self.flags.to_le_bytes());
+        bytes[60..64].copy_from_slice(&self.gap.to_le_bytes());
+        bytes
+    }
+
+    /// Reads back what [`Record::to_bytes`] wrote. Every pattern of bits is some record.
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        let word = |at: usize| {
+            let octets = bytes[at * 8..at * 8 + 8].try_into().expect("eight octets");
+            i64::from_le_bytes(octets)
+        };
+        let half = |at: usize| {
+            u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four octets"))
+        };
+        let present = |at: usize| Some(word(at)).filter(|ns| *ns != Self::ABSENT);
+        Self {
+            capture: present(0).map(LocalTime::from_ns),
+            transfer: present(1).map(LocalTime::from_ns),
+            receive: present(2).map(LocalTime::from_ns),
+            wake_target: present(3).map(LocalTime::from_ns),
+            wake: present(4).map(LocalTime::from_ns),
+            network: present(5).map(NetTime::from_ns),
+            sequence: word(6) as u64,
+            flags: half(56),
+            gap: half(60),
+        }
+    }
+}
+
+/// Which end of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The end that writes.
+    Talker,
+    /// An end that reads.
+    Listener,
+}
+
+/// The records of one end of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndLog {
+    /// Which channel.
+    pub channel: ChannelId,
+    /// Which end.
+    pub role: Role,
+    /// On which host.
+    pub node: NodeId,
+    /// In the order in which the program handled the messages.
+    pub records: Vec<Record>,
+    /// Messages that came after the record memory was full.
+    pub unrecorded: u64,
+    /// Frames that were dropped because they were malformed or of another stream.
+    pub malformed: u64,
+}
+
+/// How much of a noise source's traffic came through in one interval of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadSample {
+    /// The source.
+    pub noise: NoiseId,
+    /// Where the interval starts. It ends where the source's next sample starts.
+    pub at: NetTime,
+    /// Bits on the wire (frames with preamble and gap) that the source sent in the interval.
+    pub offered_bits: u64,
+    /// Bits on the wire that reached the destination in the interval.
+    pub delivered_bits: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It went on for its whole duration.
+    Complete,
+    /// It was ended before, at `at`, because of `reason`; what was recorded until then is kept.
+    Early {
+        /// Network time of the end.
+        at: NetTime,
+        /// For a person; names the program at fault.
+        reason: String,
+    },
+}
+
+/// All that one run recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunLog {
+    /// The scenario's name, empty for the plain run settings.
+    pub scenario: String,
+    /// Where its randomness came from.
+    pub seed: u64,
+    /// In which engine it ran.
+    pub time: TimeMode,
+    /// How long talkers were allowed to write.
+    pub duration: Span,
+    /// Whether reservations were made.
+    pub protected: bool,
+    /// One per channel end, in the order of the channels, talker first, then its listeners.
+    pub ends: Vec<EndLog>,
+    /// In order of time, then source. Samples are equally spaced.
+    pub load: Vec<LoadSample>,
+    /// How it ended.
+    pub ending: Ending,
+    /// Real time only: the most by which the engine ran behind the machine's clock.
+    pub lag_max: Option<Span>,
+}

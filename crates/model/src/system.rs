@@ -1,0 +1,446 @@
+//! The checked description of one distributed real-time system.
+//!
+//! A [`System`] is only made by [`crate::description`]'s check, so whoever holds one may rely on
+//! what the fields say: every id is in range, every name is unique, the topology is connected.
+
+use crate::diagnostic::Origin;
+use crate::time::{ClockError, NetTime, Span};
+use crate::units::{BitRate, MacAddress, Octets, StreamId};
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// The position in the table that the id points into.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+id! {
+    /// Points into [`System::nodes`].
+    NodeId
+}
+id! {
+    /// Points into [`System::ports`].
+    PortId
+}
+id! {
+    /// Points into [`System::links`].
+    LinkId
+}
+id! {
+    /// Points into [`System::channels`].
+    ChannelId
+}
+id! {
+    /// Points into [`System::programs`].
+    ProgramId
+}
+id! {
+    /// Points into [`System::noise`].
+    NoiseId
+}
+
+/// One distributed real-time system: topology, channels, programs, traffic and run settings.
+/// All tables are in the order of the description.
+#[derive(Clone, Debug, PartialEq)]
+pub struct System {
+    /// The system's name.
+    pub name: String,
+    /// Hosts first, then bridges.
+    pub nodes: Vec<Node>,
+    /// Two per link: `links[i].ports` are `[2i, 2i + 1]`.
+    pub ports: Vec<Port>,
+    /// Full-duplex point-to-point links.
+    pub links: Vec<Link>,
+    /// Network channels.
+    pub channels: Vec<Channel>,
+    /// Programs that the fabric starts.
+    pub programs: Vec<Program>,
+    /// Best-effort traffic sources.
+    pub noise: Vec<Noise>,
+    /// End-to-end deadlines over several channels.
+    pub chains: Vec<Chain>,
+    /// How to run when nothing else is asked for.
+    pub run: RunSettings,
+    /// Named variations of [`System::run`].
+    pub scenarios: Vec<Scenario>,
+    /// Published figures to stand beside the measured ones.
+    pub references: Vec<Reference>,
+}
+
+impl System {
+    /// The node that `id` points to.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+    /// The port that `id` points to.
+    pub fn port(&self, id: PortId) -> &Port {
+        &self.ports[id.index()]
+    }
+    /// The link of a port.
+    pub fn link_of(&self, id: PortId) -> &Link {
+        &self.links[self.port(id).link.index()]
+    }
+    /// The channel that `id` points to.
+    pub fn channel(&self, id: ChannelId) -> &Channel {
+        &self.channels[id.index()]
+    }
+    /// The channel of that name.
+    pub fn channel_named(&self, name: &str) -> Option<ChannelId> {
+        let at = self.channels.iter().position(|c| c.name == name)?;
+        Some(ChannelId(at as u32))
+    }
+    /// Whether any program runs on the host. A channel end on a host without programs is modelled.
+    pub fn has_program(&self, host: NodeId) -> bool {
+        self.programs.iter().any(|p| p.host == host)
+    }
+    /// The programs on one host.
+    pub fn programs_on(&self, host: NodeId) -> impl Iterator<Item = &Program> {
+        self.programs.iter().filter(move |p| p.host == host)
+    }
+    /// A port's name with its node's: `cat1.p2`.
+    pub fn port_label(&self, id: PortId) -> String {
+        let port = self.port(id);
+        format!("{}.{}", self.node(port.node).name, port.name)
+    }
+}
+
+/// An end station or a bridge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Unique among all nodes.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// The error of its copy of the network clock.
+    pub clock: ClockError,
+    /// The limits of each of its ports' queues.
+    pub queue: QueueLimits,
+    /// Its ports, in the order in which the links name them. A host has exactly one.
+    pub ports: Vec<PortId>,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeKind {
+    /// An end station (IEEE 802.1Q 3.81).
+    Host(Host),
+    /// A store-and-forward VLAN bridge.
+    Bridge(Bridge),
+}
+
+/// What an end station adds to a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Host {
+    /// From the program's write to the frame being queued at the port.
+    pub stack_tx: Delay,
+    /// From the frame's last octet at the port to the reading program continuing.
+    pub stack_rx: Delay,
+    /// From the target of a timed sleep to the program continuing.
+    pub wakeup: Delay,
+}
+
+/// What a bridge adds to a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bridge {
+    /// From a frame's last octet in to its being queued at the port out.
+    pub forwarding: Span,
+}
+
+/// When a port's queue refuses a frame (tail drop).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// The most frames that one queue (of the eight) of a port holds.
+    pub frames: u32,
+    /// The most octets of frames that one queue of a port holds. Per queue, so that best-effort
+    /// traffic can never push a reserved frame out.
+    pub octets: Octets,
+}
+
+/// A delay that is never negative; random ones are drawn from the run's seed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Delay {
+    /// None at all.
+    #[default]
+    Zero,
+    /// Uniform in `[min, max]`, both included.
+    Interval {
+        /// The shortest.
+        min: Span,
+        /// The longest.
+        max: Span,
+    },
+    /// One of the values, with a probability in proportion to its weight. Never empty; sorted by
+    /// value; weights are positive.
+    Histogram(Vec<(Span, u32)>),
+}
+
+impl Delay {
+    /// The shortest delay.
+    pub fn min(&self) -> Span {
+        match self {
+            Self::Zero => Span::ZERO,
+            Self::Interval { min, .. } => *min,
+            Self::Histogram(values) => values.first().map_or(Span::ZERO, |v| v.0),
+        }
+    }
+    /// The longest delay.
+    pub fn max(&self) -> Span {
+        match self {
+            Self::Zero => Span::ZERO,
+            Self::Interval { max, .. } => *max,
+            Self::Histogram(values) => values.last().map_or(Span::ZERO, |v| v.0),
+        }
+    }
+}
+
+/// One end of a link, on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Unique on its node.
+    pub name: String,
+    /// Where it is.
+    pub node: NodeId,
+    /// What it is plugged into.
+    pub link: LinkId,
+    /// The port at the link's other end.
+    pub peer: PortId,
+}
+
+/// A full-duplex link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The two ends.
+    pub ports: [PortId; 2],
+    /// The rate in each direction.
+    pub rate: BitRate,
+    /// The propagation delay in each direction.
+    pub propagation: Span,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// A traffic class for channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Class {
+    /// SR class A (802.1Q 34): credit-based shaper, 125 µs class measurement interval.
+    A,
+    /// SR class B: credit-based shaper, 250 µs class measurement interval.
+    B,
+    /// Scheduled traffic behind time-aware gates (802.1Qbv).
+    Scheduled,
+}
+
+impl Class {
+    /// The fixed delay D after which `write_wait` and `read_wait` continue, unless the channel
+    /// asks for another (Austad et al. 2023, section 4.3; 802.1BA for A and B).
+    pub const fn fixed_delay(self) -> Span {
+        match self {
+            Self::A => Span::from_ms(2),
+            Self::B => Span::from_ms(50),
+            Self::Scheduled => Span::from_us(100),
+        }
+    }
+    /// The class measurement interval of an SR class (802.1Q 34.3).
+    pub const fn measurement_interval(self) -> Option<Span> {
+        match self {
+            Self::A => Some(Span::from_us(125)),
+            Self::B => Some(Span::from_us(250)),
+            Self::Scheduled => None,
+        }
+    }
+    /// The default priority code point (802.1Q Table 6-5 for A and B).
+    pub const fn default_pcp(self) -> u8 {
+        match self {
+            Self::A => 3,
+            Self::B => 2,
+            Self::Scheduled => 5,
+        }
+    }
+    /// The queue of a port, 0 (lowest) to 7, that carries the class (802.1Q Table 34-1 for A, B).
+    pub const fn queue(self) -> usize {
+        match self {
+            Self::A => 7,
+            Self::B => 6,
+            Self::Scheduled => 5,
+        }
+    }
+}
+
+/// The queue of a port that carries best-effort traffic (priority 0, 802.1Q Table 34-1).
+pub const BEST_EFFORT_QUEUE: usize = 1;
+
+/// A network channel: one talker, one or more listeners, messages of one size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Unique, at most 31 octets (the C manifest's `name[32]`).
+    pub name: String,
+    /// A group address, or the address of a host.
+    pub destination: MacAddress,
+    /// Unique.
+    pub stream_id: StreamId,
+    /// How the network treats it when it is protected.
+    pub class: Class,
+    /// The payload of each message.
+    pub size: Octets,
+    /// The least time between two messages.
+    pub interval: Span,
+    /// The host that writes.
+    pub talker: NodeId,
+    /// The hosts that read, at least one, none twice, never the talker.
+    pub listeners: Vec<NodeId>,
+    /// Capture to wake-up of `write_wait` and `read_wait`.
+    pub fixed_delay: Span,
+    /// Whether a reservation is made for it when the run asks for protection; without one its
+    /// frames travel in the best-effort queue.
+    pub reserve: bool,
+    /// VLAN identifier, 2 by default.
+    pub vlan: u16,
+    /// Priority code point.
+    pub pcp: u8,
+    /// When a modelled talker sends its first message.
+    pub phase: Span,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// A program that the fabric starts on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Unique.
+    pub name: String,
+    /// Where it runs.
+    pub host: NodeId,
+    /// The file to execute and its arguments. A relative path with a `/` is relative to the
+    /// directory of the description.
+    pub command: Vec<String>,
+    /// SCHED_FIFO priority, 1 to 99, for real-time runs.
+    pub priority: Option<u8>,
+    /// The cores that it may use in real-time runs; empty: any.
+    pub cores: Vec<u16>,
+    /// The most that its work between reading one message and writing the next takes; counts in
+    /// the bound of a chain.
+    pub work_max: Span,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// A source of best-effort UDP frames, from one host to another, in on/off cycles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noise {
+    /// Unique.
+    pub name: String,
+    /// The sending host.
+    pub from: NodeId,
+    /// The receiving host.
+    pub to: NodeId,
+    /// UDP payload of each frame.
+    pub payload: Octets,
+    /// The mean time between two frames while on.
+    pub interval: Span,
+    /// Whether the time between two frames is drawn uniformly from half to one and a half times
+    /// the interval; else it is exactly the interval.
+    pub jitter: bool,
+    /// When the first on-period starts.
+    pub start: NetTime,
+    /// How long it sends in each cycle.
+    pub on: Span,
+    /// How long it rests in each cycle; zero: it never rests.
+    pub off: Span,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// A deadline from the capture at the first channel's talker to the receipt at the last one's
+/// listener. Each channel's talker is a listener of the one before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Unique.
+    pub name: String,
+    /// In order, at least one.
+    pub channels: Vec<ChannelId>,
+    /// Capture to receipt.
+    pub deadline: Span,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// In which engine a run takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeMode {
+    /// Deterministic virtual time, as fast as it goes.
+    Virtual,
+    /// The engine paced against the machine's clock.
+    Real,
+}
+
+/// How to run a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunSettings {
+    /// How long talkers may write.
+    pub duration: Span,
+    /// Where all randomness comes from.
+    pub seed: u64,
+    /// In which engine.
+    pub time: TimeMode,
+    /// Whether reservations are made.
+    pub protected: bool,
+    /// How long, on the machine's clock, a program may compute without calling Onbeat before it
+    /// counts as hung.
+    pub hang_timeout: Span,
+}
+
+/// A named variation of the run settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Unique.
+    pub name: String,
+    /// The settings, with what the scenario leaves out taken from [`System::run`].
+    pub run: RunSettings,
+}
+
+/// Published figures for one quantity of one channel, shown beside the measured ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Where they are published, as "Austad et al. 2023, Table 7".
+    pub source: String,
+    /// The scenario that they belong to.
+    pub scenario: String,
+    /// The channel that they belong to.
+    pub channel: ChannelId,
+    /// What was measured.
+    pub quantity: Quantity,
+    /// The largest.
+    pub max: Option<Span>,
+    /// The smallest.
+    pub min: Option<Span>,
+    /// The mean.
+    pub avg: Option<Span>,
+    /// The standard deviation.
+    pub stddev: Option<Span>,
+    /// Lost messages per thousand.
+    pub lost_per_mille: Option<u32>,
+}
+
+/// What a set of figures is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quantity {
+    /// Capture to receipt.
+    Latency,
+    /// Target minus wake-up at the talker: negative is late.
+    TalkerWakeup,
+    /// Target minus wake-up at the listener: negative is late.
+    ListenerWakeup,
+    /// How far apart talker and listener woke.
+    RelativeWakeup,
+}
