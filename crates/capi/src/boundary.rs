@@ -1,0 +1,134 @@
+//! What every entry has in common: statuses, the last error, and the boundary for panics.
+
+use onbeat_host::fabric::client::SetupError;
+use onbeat_runtime::port::Fault;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a call returns. Zero and above: it did what its description says. Below zero: it did
+/// nothing, and `onbeat_last_error` says why. Numbers are never used again for something else.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_camel_case_types, clippy::enum_variant_names)] // one name space in C
+pub enum onbeat_status {
+    /// Done.
+    OnbeatOk = 0,
+    /// The run is over: clean up and exit.
+    OnbeatStopped = 1,
+    /// There is no message.
+    OnbeatEmpty = 2,
+    /// No message came in time.
+    OnbeatTimedOut = 3,
+    /// The channel's declared rate does not allow a message yet.
+    OnbeatRateExceeded = 4,
+    /// A pointer is NULL, or a text is not UTF-8.
+    OnbeatEArgument = -1,
+    /// There is no fabric, or it is gone.
+    OnbeatEFabric = -2,
+    /// The description does not allow it: an unknown channel, another size, another host.
+    OnbeatERefused = -3,
+    /// `onbeat_start` has not been called.
+    OnbeatENotStarted = -4,
+    /// The calling thread is not the one that called `onbeat_open`, nor one that
+    /// `onbeat_thread_create` made.
+    OnbeatEThread = -5,
+    /// A defect of the library itself; please report it.
+    OnbeatEInternal = -6,
+}
+
+thread_local! {
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// Why the last call on this thread that returned a negative status failed: a text of one line,
+/// valid until the next call of this library on this thread. Never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn onbeat_last_error() -> *const c_char {
+    LAST_ERROR.with_borrow(|text| text.as_ptr())
+}
+
+/// Why a call fails, inside.
+pub(crate) enum Failure {
+    Argument(&'static str),
+    Setup(SetupError),
+    Fault(Fault),
+}
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
+    }
+}
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl Failure {
+    fn status(&self) -> onbeat_status {
+        match self {
+            Self::Argument(_) => onbeat_status::OnbeatEArgument,
+            Self::Setup(SetupError::Refused(_)) => onbeat_status::OnbeatERefused,
+            Self::Setup(SetupError::Fault(fault)) | Self::Fault(fault) => match fault {
+                Fault::Stopped => onbeat_status::OnbeatStopped,
+                Fault::Disconnected => onbeat_status::OnbeatEFabric,
+                Fault::NotStarted => onbeat_status::OnbeatENotStarted,
+                Fault::UnknownThread => onbeat_status::OnbeatEThread,
+            },
+            Self::Setup(_) => onbeat_status::OnbeatEFabric,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Argument(what) => (*what).to_owned(),
+            Self::Setup(error) => error.to_string(),
+            Self::Fault(fault) => fault.to_string(),
+        }
+    }
+}
+
+fn set_last_error(text: String) {
+    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    LAST_ERROR.set(text);
+}
+
+/// Runs an entry's body; turns failures and panics into statuses. Real-time: allocates only when
+/// the status is negative.
+pub(crate) fn entry(body: impl FnOnce() -> Result<onbeat_status, Failure>) -> onbeat_status {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(status)) => status,
+        Ok(Err(failure)) => {
+            let status = failure.status();
+            if (status as i32) < 0 {
+                set_last_error(failure.text());
+            }
+            status
+        }
+        Err(_) => {
+            set_last_error("a defect of the library; its message is on standard error".to_owned());
+            onbeat_status::OnbeatEInternal
+        }
+    }
+}
+
+/// The value behind a pointer from C.
+///
+/// # Safety
+/// `pointer` is NULL, or points to a `T` that this library made and that nobody else uses now.
+pub(crate) unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_mut() }.ok_or(Failure::Argument("a handle is NULL"))
+}
+
+/// Stores a result where C wants it, if it does.
+///
+/// # Safety
+/// `place` is NULL or valid for writing a `T`.
+pub(crate) unsafe fn store<T>(place: *mut T, result: T) {
+    if !place.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { place.write(result) };
+    }
+}

@@ -1,0 +1,200 @@
+//! Joining a run, time, and threads.
+
+use crate::boundary::{Failure, entry, onbeat_status, store, value};
+use onbeat_host::fabric::client::{self, Context};
+use onbeat_model::time::{LocalTime, Span};
+use std::ffi::c_void;
+use std::thread::JoinHandle;
+
+/// A program's membership in a run.
+#[allow(non_camel_case_types)]
+pub struct onbeat(pub(crate) Context);
+
+/// A thread that takes part in a run.
+#[allow(non_camel_case_types)]
+pub struct onbeat_thread {
+    context: Context,
+    ticket: u32,
+    handle: JoinHandle<Pointer>,
+}
+
+/// The body of a thread.
+#[allow(non_camel_case_types)]
+pub type onbeat_thread_body = Option<unsafe extern "C" fn(argument: *mut c_void) -> *mut c_void>;
+
+/// A pointer that C hands from thread to thread.
+struct Pointer(*mut c_void);
+// SAFETY: what the pointer points to is the C program's affair; the library never follows it.
+unsafe impl Send for Pointer {}
+
+impl Pointer {
+    fn get(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Joins the run that the environment names; `onbeat run` sets it. The calling thread becomes the
+/// program's main thread, and the one that opens channels.
+///
+/// Blocks until the fabric answers. Allocates.
+///
+/// # Safety
+/// `out` is NULL or valid for writing a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_open(out: *mut *mut onbeat) -> onbeat_status {
+    entry(|| {
+        if out.is_null() {
+            return Err(Failure::Argument("`out` is NULL"));
+        }
+        let context = Box::new(onbeat(Context::join()?));
+        // SAFETY: the caller's promise; not NULL.
+        unsafe { store(out, Box::into_raw(context)) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Ends set-up. Waits until every program of the system has come this far; returns at the common
+/// start, which is the epoch of the network clock. After it, reading, writing and sleeping
+/// allocate nothing.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_start(context: *mut onbeat) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { value(context) }?.0.start()?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Leaves the run and frees `context`; its channel ends must be closed before. NULL is allowed.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open` and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_close(context: *mut onbeat) {
+    entry(|| {
+        if !context.is_null() {
+            // SAFETY: the caller's promise; it was made by `Box::into_raw`.
+            drop(unsafe { Box::from_raw(context) });
+            client::leave();
+        }
+        Ok(onbeat_status::OnbeatOk)
+    });
+}
+
+/// What this host's copy of the network clock reads. Never blocks.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`; `now_ns` is NULL or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_now(context: *mut onbeat, now_ns: *mut i64) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let now = unsafe { value(context) }?.0.now()?;
+        // SAFETY: the caller's promise.
+        unsafe { store(now_ns, now.local.as_ns()) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Sleeps until this host's copy of the network clock reads `until_ns` or later; at once when it
+/// does already. `woke_ns`, if not NULL, gets what it read then.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`; `woke_ns` is NULL or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_sleep_until(
+    context: *mut onbeat,
+    until_ns: i64,
+    woke_ns: *mut i64,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let woke = unsafe { value(context) }?.0.sleep_until(LocalTime::from_ns(until_ns))?;
+        // SAFETY: the caller's promise.
+        unsafe { store(woke_ns, woke.local.as_ns()) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Declares that the work since the last call takes `work_ns`. In virtual time, where work takes no
+/// time by itself, that time passes now; in real time nothing happens.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_work(context: *mut onbeat, work_ns: i64) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { value(context) }?.0.work(Span::from_ns(work_ns))?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Creates a thread that takes part in the run; only after `onbeat_start`. Threads of a program
+/// wait for each other through channels, sleeps and `onbeat_thread_join` only: virtual time stands
+/// still while one waits for another by other means.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;
+/// `body` is NULL or may be called with `argument` on another thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_thread_create(
+    context: *mut onbeat,
+    body: onbeat_thread_body,
+    argument: *mut c_void,
+    out: *mut *mut onbeat_thread,
+) -> onbeat_status {
+    entry(|| {
+        let body = body.ok_or(Failure::Argument("`body` is NULL"))?;
+        if out.is_null() {
+            return Err(Failure::Argument("`out` is NULL"));
+        }
+        // SAFETY: the caller's promise.
+        let context = unsafe { value(context) }?.0.clone();
+        let ticket = context.announce()?;
+        let number = ticket.number();
+        let argument = Pointer(argument);
+        let handle = std::thread::spawn(move || {
+            if ticket.begin().is_err() {
+                return Pointer(std::ptr::null_mut());
+            }
+            // SAFETY: the caller's promise.
+            let result = unsafe { body(argument.get()) };
+            client::leave();
+            Pointer(result)
+        });
+        let thread = Box::new(onbeat_thread { context, ticket: number, handle });
+        // SAFETY: the caller's promise; not NULL.
+        unsafe { store(out, Box::into_raw(thread)) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Waits until a thread has ended, and frees it. `result`, if not NULL, gets what its body
+/// returned. The thread is freed whatever is returned, unless it is NULL.
+///
+/// # Safety
+/// `thread` is NULL or comes from `onbeat_thread_create` and is not used again; `result` is NULL or
+/// valid for writing a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_thread_join(
+    thread: *mut onbeat_thread,
+    result: *mut *mut c_void,
+) -> onbeat_status {
+    entry(|| {
+        if thread.is_null() {
+            return Err(Failure::Argument("`thread` is NULL"));
+        }
+        // SAFETY: the caller's promise; it was made by `Box::into_raw`.
+        let thread = unsafe { Box::from_raw(thread) };
+        let waited = thread.context.wait_for(thread.ticket);
+        let got = thread.handle.join().map_or(std::ptr::null_mut(), Pointer::get);
+        // SAFETY: the caller's promise.
+        unsafe { store(result, got) };
+        waited?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}

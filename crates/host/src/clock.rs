@@ -1,0 +1,92 @@
+//! The machine's own clock. The only place that reads or waits for it.
+
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use rustix::thread::{ClockId, NanosleepRelativeResult};
+use rustix::time::Timespec;
+
+/// An instant of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MonoTime(i64);
+
+impl MonoTime {
+    /// Now. Real-time: bounded, no system call where the kernel offers a vDSO.
+    pub fn now() -> Self {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        Self(now.tv_sec * 1_000_000_000 + now.tv_nsec)
+    }
+    /// The instant `ns` nanoseconds after the clock's epoch.
+    pub const fn from_ns(ns: i64) -> Self {
+        Self(ns)
+    }
+    /// Nanoseconds since the clock's epoch.
+    pub const fn as_ns(self) -> i64 {
+        self.0
+    }
+    /// Sleeps until the clock reads this instant or later, whatever signals come.
+    pub fn sleep(self) {
+        let at = Timespec { tv_sec: self.0 / 1_000_000_000, tv_nsec: self.0 % 1_000_000_000 };
+        // An absolute sleep that a signal interrupts is simply begun again.
+        while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at)
+            == Err(rustix::io::Errno::INTR)
+        {}
+    }
+}
+impl std::ops::Add<Span> for MonoTime {
+    type Output = Self;
+    fn add(self, span: Span) -> Self {
+        Self(self.0 + span.as_ns())
+    }
+}
+impl std::ops::Sub for MonoTime {
+    type Output = Span;
+    fn sub(self, other: Self) -> Span {
+        Span::from_ns(self.0 - other.0)
+    }
+}
+
+/// The network clock of an emulated node in real time: the machine's clock from a common start,
+/// with the node's declared error.
+#[derive(Clone, Copy, Debug)]
+pub struct EmulatedClock {
+    /// The machine's time at the network's epoch.
+    pub start: MonoTime,
+    /// The node's clock error.
+    pub error: ClockError,
+}
+
+impl EmulatedClock {
+    /// True network time now.
+    pub fn network(&self) -> NetTime {
+        NetTime::ZERO + (MonoTime::now() - self.start)
+    }
+    /// When, on the machine's clock, the node's clock reads `reading`.
+    pub fn when(&self, reading: LocalTime) -> MonoTime {
+        self.at(self.error.when(reading))
+    }
+    /// When, on the machine's clock, it is `network`.
+    pub fn at(&self, network: NetTime) -> MonoTime {
+        self.start + (network - NetTime::ZERO)
+    }
+}
+
+/// Asks the kernel to wake this thread as exactly as it can.
+pub fn want_exact_timers() {
+    let one = std::num::NonZeroU64::MIN;
+    // The slack only makes sleeps longer; a kernel that refuses leaves them at 50 µs.
+    let _ = rustix::thread::set_current_timer_slack(Some(one));
+}
+
+/// A relative timeout for poll-like calls; `None` when it is negative.
+pub fn timeout(span: Span) -> Option<Timespec> {
+    let ns = span.as_ns();
+    let time = Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 };
+    (ns >= 0).then_some(time)
+}
+
+/// Sleeps for about `span`; only for the control plane's waiting loops.
+pub fn pause(span: Span) {
+    if let Some(time) = timeout(span) {
+        // Cut short by a signal is as good: the loop around it looks again.
+        let _: NanosleepRelativeResult = rustix::thread::nanosleep(&time);
+    }
+}

@@ -1,0 +1,142 @@
+//! The fabric: live programs joined to the network engine.
+//!
+//! ```text
+//! program ── client ──(one socket per thread, in real time one per channel end)── session ── Engine
+//!                                                                       │
+//!                                             virtual_time or real_time ┘ decides who goes on when
+//! ```
+
+pub mod client;
+mod modelled;
+pub mod protocol;
+mod real_time;
+mod session;
+mod socket;
+mod virtual_time;
+
+use crate::fabric::protocol::{ENVIRONMENT, Token};
+use crate::fabric::session::{Failure, Session};
+use crate::process::{Keeper, Kept, Running};
+use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::plan::Plan;
+use onbeat_model::record::{Ending, RunLog};
+use onbeat_model::system::{Program, RunSettings, System, TimeMode};
+use onbeat_model::time::NetTime;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A program's command cannot be started.
+const CANNOT_START: Code = Code("OB3001");
+
+/// How to run.
+pub struct RunOptions<'a> {
+    /// The scenario's name, for the log.
+    pub scenario: String,
+    /// What to run and for how long.
+    pub settings: RunSettings,
+    /// The directory of the description: where programs are found and started.
+    pub directory: &'a Path,
+    /// Told of network time as it goes on.
+    pub progress: &'a mut dyn FnMut(NetTime),
+    /// Set by a signal handler: ends the run early.
+    pub interrupted: &'a AtomicBool,
+    /// Watches over the programs should this process be killed.
+    pub keeper: Option<&'a mut Keeper>,
+}
+
+/// What a run leaves.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything recorded.
+    pub log: RunLog,
+    /// What the user should know of it, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Why there was no run.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRun {
+    /// Something is wrong with the description.
+    #[error("{}", .0.message)]
+    Description(Box<Diagnostic>),
+    /// Something is wrong with the machine.
+    #[error("the fabric cannot be set up: {0}")]
+    Machine(#[from] io::Error),
+}
+
+/// Runs a system: starts its programs, joins them to the engine, and gathers what they recorded.
+/// When this returns, no program runs any more.
+pub fn run<'a>(
+    system: &'a System,
+    plan: &'a Plan,
+    mut options: RunOptions<'a>,
+) -> Result<Outcome, NoRun> {
+    let mut random = [0; 16];
+    getrandom(&mut random, GetRandomFlags::empty()).map_err(io::Error::from)?;
+    let name = format!("onbeat-{}-{}", std::process::id(), hex(&random[..4]));
+    let listener = socket::listen(&name)?;
+    let keeper = options.keeper.take();
+    let real = options.settings.time == TimeMode::Real;
+    let directory = options.directory.canonicalize()?;
+    let mut session = Session::new(system, plan, options, listener);
+    let mut started = Started { groups: Vec::new(), keeper };
+    let mut notes = Vec::new();
+    for program in &system.programs {
+        let mut token = [0; 16];
+        getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
+        let value = format!("{name}:{}", hex(&token));
+        let running = Running::start(program, &directory, (ENVIRONMENT, &value), real)
+            .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
+        started.guard(running.group())?;
+        notes.extend(real.then(|| running.shortfall(program)).flatten());
+        session.admit(running, Token(token));
+    }
+    let result = if real { real_time::run(&mut session) } else { virtual_time::run(&mut session) };
+    let ending = match result {
+        Ok(()) => Ending::Complete,
+        Err(Failure(reason)) => Ending::Early { at: session.engine.now(), reason },
+    };
+    let (log, more) = session.finish(ending);
+    notes.extend(more);
+    Ok(Outcome { log, notes })
+}
+
+/// The process groups that the keeper watches over for the time of a run.
+struct Started<'a> {
+    groups: Vec<u32>,
+    keeper: Option<&'a mut Keeper>,
+}
+
+impl Started<'_> {
+    fn guard(&mut self, group: u32) -> io::Result<()> {
+        self.groups.push(group);
+        self.keeper.as_mut().map_or(Ok(()), |keeper| keeper.guard(Kept::Group(group)))
+    }
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            for group in &self.groups {
+                // A keeper that is gone watches over nothing.
+                let _ = keeper.release(Kept::Group(*group));
+            }
+        }
+    }
+}
+
+fn cannot_start(program: &Program, error: &crate::process::StartError) -> Diagnostic {
+    let help = match error.error.kind() {
+        io::ErrorKind::NotFound => "build the system's programs first, or correct `command`",
+        io::ErrorKind::PermissionDenied => "make the file executable, or correct `command`",
+        _ => "correct `command`",
+    };
+    let message = format!("program `{}`: {error}", program.name);
+    Diagnostic::error(CANNOT_START, message, program.origin, "this program").help(help)
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|o| format!("{o:02x}")).collect()
+}

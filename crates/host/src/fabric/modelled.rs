@@ -1,0 +1,104 @@
+//! Channel ends on hosts without programs: a talker that writes on time, a listener that reads at
+//! once.
+
+use onbeat_model::record::Record;
+use onbeat_model::system::{Channel, ChannelId, System};
+use onbeat_model::time::{ClockError, LocalTime, NetTime};
+use onbeat_runtime::listener::{Dropped, Listener};
+use onbeat_runtime::talker::{ChannelParameters, Talker};
+
+/// A modelled talker.
+#[derive(Debug)]
+pub(super) struct ModelledTalker {
+    talker: Talker,
+    clock: ClockError,
+    next: LocalTime,
+    value: Vec<u8>,
+    pub(super) records: Vec<Record>,
+}
+
+impl ModelledTalker {
+    pub(super) fn new(system: &System, channel: ChannelId, parameters: ChannelParameters) -> Self {
+        let declared: &Channel = system.channel(channel);
+        Self {
+            talker: Talker::new(parameters),
+            clock: system.node(declared.talker).clock,
+            next: LocalTime::ZERO + declared.phase,
+            value: vec![0; declared.size.get() as usize],
+            records: Vec::new(),
+        }
+    }
+
+    /// When it writes next.
+    pub(super) fn next(&self) -> NetTime {
+        self.clock.when(self.next).max(NetTime::ZERO)
+    }
+
+    /// Writes the message that is due at `now`, its number as its value; returns the frame.
+    pub(super) fn write(&mut self, now: NetTime) -> &[u8] {
+        let capture = self.clock.read(now);
+        let number = (self.records.len() as u64).to_le_bytes();
+        let shown = number.len().min(self.value.len());
+        self.value[..shown].copy_from_slice(&number[..shown]);
+        if let Ok(sequence) = self.talker.write(capture, &self.value, false) {
+            let network = Some(now);
+            let capture = Some(capture);
+            self.records.push(Record { capture, network, sequence, ..Record::default() });
+        }
+        self.next += self.talker.parameters().interval;
+        self.talker.frame()
+    }
+
+    /// The message written last was queued at the port at `at`.
+    pub(super) fn queued(&mut self, at: NetTime) {
+        if let Some(record) = self.records.last_mut() {
+            record.transfer = Some(self.clock.read(at));
+        }
+    }
+}
+
+/// A modelled listener.
+#[derive(Debug)]
+pub(super) struct ModelledListener {
+    listener: Listener,
+    clock: ClockError,
+    value: Vec<u8>,
+    pub(super) records: Vec<Record>,
+}
+
+impl ModelledListener {
+    pub(super) fn new(clock: ClockError, parameters: ChannelParameters) -> Self {
+        let value = vec![0; parameters.size.get() as usize];
+        Self { listener: Listener::new(parameters), clock, value, records: Vec::new() }
+    }
+
+    /// Reads a frame at `now` that arrived at the port at `arrived`.
+    pub(super) fn read(&mut self, frame: &[u8], arrived: NetTime, now: NetTime) {
+        let receive = self.clock.read(now);
+        let mut record = Record {
+            transfer: Some(self.clock.read(arrived)),
+            receive: Some(receive),
+            network: Some(now),
+            ..Record::default()
+        };
+        match self.listener.accept(frame, receive, &mut self.value) {
+            Err(Dropped::Malformed) => return,
+            Err(Dropped::Duplicate { capture, sequence }) => {
+                record.capture = Some(capture);
+                record.sequence = sequence;
+                record.flags = onbeat_model::record::flag::DUPLICATE;
+            }
+            Ok(accepted) => {
+                record.capture = Some(accepted.capture);
+                record.sequence = accepted.sequence;
+                record.gap = accepted.gap;
+                record.flags = accepted.flags;
+            }
+        }
+        self.records.push(record);
+    }
+
+    pub(super) fn malformed(&self) -> u64 {
+        self.listener.malformed()
+    }
+}

@@ -1,0 +1,423 @@
+//! What programs and their fabric say to each other over a sequenced-packet socket, one message a
+//! packet, little endian. Both sides run on one machine, but what arrives is hostile until parsed:
+//! decoding is total.
+
+use onbeat_model::record::Role;
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::units::{MacAddress, Octets, StreamId};
+use onbeat_runtime::port::Patience;
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::MAX_FRAME;
+
+/// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
+pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
+/// Version of this protocol; a program built against another is refused at its first message.
+pub const VERSION: u16 = 1;
+/// The longest packet.
+pub const MAX_PACKET: usize = 64 + MAX_FRAME;
+/// The longest text in a message.
+pub const MAX_TEXT: usize = 512;
+
+/// Proves that a connection comes from a program that the fabric started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(pub [u8; 16]);
+
+/// From a thread of a program to the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// The first message on a socket: from a program's main thread, or with the ticket of a
+    /// thread that was announced.
+    Hello {
+        /// Must be [`VERSION`].
+        version: u16,
+        /// Which program.
+        token: Token,
+        /// Which thread of it.
+        ticket: Option<u32>,
+    },
+    /// Opens an end of a channel.
+    Open {
+        /// Which end.
+        role: Role,
+        /// The size that the program believes its messages have.
+        size: Octets,
+        /// Which channel.
+        name: &'a str,
+    },
+    /// Set-up is done; answered at the common start.
+    Start,
+    /// Sleeps until the node's clock reads this.
+    Sleep(LocalTime),
+    /// Computes for this long.
+    Work(Span),
+    /// Sends a frame on an end. Not answered.
+    Send(u32, &'a [u8]),
+    /// Receives a frame on an end.
+    Receive(u32, Patience),
+    /// A thread is about to be created.
+    Announce,
+    /// Waits until a thread has ended.
+    Join(u32),
+    /// The thread ends.
+    Bye,
+}
+
+/// From the fabric to a thread. `local` and `network` are the time of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// What the thread's node's clock reads.
+    pub local: LocalTime,
+    /// True network time.
+    pub network: NetTime,
+    /// The answer.
+    pub body: Body<'a>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// Done.
+    Done,
+    /// The request cannot be granted, for this reason.
+    Refused(&'a str),
+    /// The end is open; its record memory, and in real time its socket, come with the packet.
+    Opened {
+        /// Names the end in later requests.
+        end: u32,
+        /// How many records its memory holds.
+        capacity: u32,
+        /// The channel, as the description has it.
+        parameters: ChannelParameters,
+    },
+    /// The run begins.
+    Started(Start),
+    /// A frame that was received.
+    Frame {
+        /// When it arrived at the host's port.
+        arrived: LocalTime,
+        /// Its octets.
+        octets: &'a [u8],
+    },
+    /// Nothing was received in time.
+    Empty,
+    /// The ticket for a thread.
+    Ticket(u32),
+    /// The run is over.
+    Stopped,
+}
+
+/// What a program needs to know of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// In a real-time run, CLOCK_MONOTONIC at the network's epoch, in nanoseconds.
+    pub real: Option<i64>,
+    /// The error of the node's clock.
+    pub clock: ClockError,
+    /// Talkers may write before this instant.
+    pub write_until: NetTime,
+    /// Everything stops at this instant.
+    pub stop: NetTime,
+}
+
+/// A packet that is none of the above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a message that is not of the fabric's protocol")]
+pub struct Nonsense;
+
+/// Builds a packet in a caller's buffer.
+struct Writer<'a> {
+    into: &'a mut [u8],
+    length: usize,
+}
+impl Writer<'_> {
+    fn put(&mut self, octets: &[u8]) -> &mut Self {
+        self.into[self.length..self.length + octets.len()].copy_from_slice(octets);
+        self.length += octets.len();
+        self
+    }
+    fn u8(&mut self, value: u8) -> &mut Self {
+        self.put(&[value])
+    }
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.put(&value.to_le_bytes())
+    }
+    fn i64(&mut self, value: i64) -> &mut Self {
+        self.put(&value.to_le_bytes())
+    }
+    /// Octets that run to the end of the packet.
+    fn rest(&mut self, octets: &[u8]) -> &mut Self {
+        self.put(octets)
+    }
+}
+
+/// Takes a packet apart.
+struct Reader<'a>(&'a [u8]);
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Nonsense> {
+        let (octets, rest) = self.0.split_first_chunk::<N>().ok_or(Nonsense)?;
+        self.0 = rest;
+        Ok(*octets)
+    }
+    fn u8(&mut self) -> Result<u8, Nonsense> {
+        Ok(self.take::<1>()?[0])
+    }
+    fn u16(&mut self) -> Result<u16, Nonsense> {
+        Ok(u16::from_le_bytes(self.take()?))
+    }
+    fn u32(&mut self) -> Result<u32, Nonsense> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+    fn i64(&mut self) -> Result<i64, Nonsense> {
+        Ok(i64::from_le_bytes(self.take()?))
+    }
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+    fn text(&mut self) -> Result<&'a str, Nonsense> {
+        let octets = self.rest();
+        if octets.len() > MAX_TEXT {
+            return Err(Nonsense);
+        }
+        std::str::from_utf8(octets).map_err(|_| Nonsense)
+    }
+    fn end<T>(self, value: T) -> Result<T, Nonsense> {
+        if self.0.is_empty() { Ok(value) } else { Err(Nonsense) }
+    }
+}
+
+/// Cuts a text to what fits in a message, at a character.
+fn clip(text: &str) -> &str {
+    let mut end = text.len().min(MAX_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+impl<'a> Request<'a> {
+    /// Writes the packet; returns its length. Real-time: bounded, allocates nothing.
+    ///
+    /// # Panics
+    /// When a frame is longer than [`MAX_FRAME`].
+    pub fn encode(&self, into: &mut [u8; MAX_PACKET]) -> usize {
+        let mut to = Writer { into, length: 0 };
+        match *self {
+            Self::Hello { version, token, ticket } => {
+                to.u8(1).put(&version.to_le_bytes()).put(&token.0);
+                to.u8(u8::from(ticket.is_some())).u32(ticket.unwrap_or(0))
+            }
+            Self::Open { role, size, name } => to
+                .u8(2)
+                .u8(u8::from(role == Role::Talker))
+                .u32(size.get())
+                .rest(clip(name).as_bytes()),
+            Self::Start => to.u8(3),
+            Self::Sleep(until) => to.u8(4).i64(until.as_ns()),
+            Self::Work(span) => to.u8(5).i64(span.as_ns()),
+            Self::Send(end, frame) => to.u8(6).u32(end).rest(frame),
+            Self::Receive(end, patience) => {
+                let (kind, until) = match patience {
+                    Patience::None => (0, 0),
+                    Patience::Until(until) => (1, until.as_ns()),
+                    Patience::Endless => (2, 0),
+                };
+                to.u8(7).u32(end).u8(kind).i64(until)
+            }
+            Self::Announce => to.u8(8),
+            Self::Join(ticket) => to.u8(9).u32(ticket),
+            Self::Bye => to.u8(10),
+        };
+        to.length
+    }
+
+    /// Reads a packet.
+    pub fn decode(packet: &'a [u8]) -> Result<Self, Nonsense> {
+        let mut from = Reader(packet);
+        let request = match from.u8()? {
+            1 => {
+                let (version, token) = (from.u16()?, Token(from.take()?));
+                let (has_ticket, ticket) = (from.u8()?, from.u32()?);
+                Self::Hello { version, token, ticket: (has_ticket == 1).then_some(ticket) }
+            }
+            2 => {
+                let role = if from.u8()? == 1 { Role::Talker } else { Role::Listener };
+                Self::Open { role, size: Octets::new(from.u32()?), name: from.text()? }
+            }
+            3 => Self::Start,
+            4 => Self::Sleep(LocalTime::from_ns(from.i64()?)),
+            5 => Self::Work(Span::from_ns(from.i64()?)),
+            6 => Self::Send(from.u32()?, from.rest()),
+            7 => {
+                let (end, kind, until) = (from.u32()?, from.u8()?, from.i64()?);
+                let patience = match kind {
+                    0 => Patience::None,
+                    1 => Patience::Until(LocalTime::from_ns(until)),
+                    2 => Patience::Endless,
+                    _ => return Err(Nonsense),
+                };
+                Self::Receive(end, patience)
+            }
+            8 => Self::Announce,
+            9 => Self::Join(from.u32()?),
+            10 => Self::Bye,
+            _ => return Err(Nonsense),
+        };
+        from.end(request)
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// Writes the packet; returns its length.
+    pub fn encode(&self, into: &mut [u8; MAX_PACKET]) -> usize {
+        let mut to = Writer { into, length: 0 };
+        to.i64(self.local.as_ns()).i64(self.network.as_ns());
+        match self.body {
+            Body::Done => to.u8(1),
+            Body::Refused(text) => to.u8(2).rest(clip(text).as_bytes()),
+            Body::Opened { end, capacity, parameters: p } => {
+                to.u8(3).u32(end).u32(capacity).put(&p.destination.0).put(&p.source.0);
+                to.i64(p.stream_id.0 as i64).put(&p.vlan.to_le_bytes()).u8(p.pcp);
+                to.u32(p.size.get()).i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
+                to.i64(p.fixed_delay.as_ns())
+            }
+            Body::Started(start) => {
+                to.u8(4).u8(u8::from(start.real.is_some())).i64(start.real.unwrap_or(0));
+                to.i64(start.clock.offset.as_ns()).i64(i64::from(start.clock.drift_ppb));
+                to.i64(start.write_until.as_ns()).i64(start.stop.as_ns())
+            }
+            Body::Frame { arrived, octets } => to.u8(5).i64(arrived.as_ns()).rest(octets),
+            Body::Empty => to.u8(6),
+            Body::Ticket(ticket) => to.u8(7).u32(ticket),
+            Body::Stopped => to.u8(8),
+        };
+        to.length
+    }
+
+    /// Reads a packet. Real-time: bounded, allocates nothing.
+    pub fn decode(packet: &'a [u8]) -> Result<Self, Nonsense> {
+        let mut from = Reader(packet);
+        let local = LocalTime::from_ns(from.i64()?);
+        let network = NetTime::from_ns(from.i64()?);
+        let body = match from.u8()? {
+            1 => Body::Done,
+            2 => Body::Refused(from.text()?),
+            3 => Body::Opened {
+                end: from.u32()?,
+                capacity: from.u32()?,
+                parameters: ChannelParameters {
+                    destination: MacAddress(from.take()?),
+                    source: MacAddress(from.take()?),
+                    stream_id: StreamId(from.i64()? as u64),
+                    vlan: from.u16()?,
+                    pcp: from.u8()?,
+                    size: Octets::new(from.u32()?),
+                    interval: Span::from_ns(from.i64()?),
+                    tolerance: Span::from_ns(from.i64()?),
+                    fixed_delay: Span::from_ns(from.i64()?),
+                },
+            },
+            4 => {
+                let (real, start) = (from.u8()?, from.i64()?);
+                let offset = Span::from_ns(from.i64()?);
+                let drift_ppb = i32::try_from(from.i64()?).map_err(|_| Nonsense)?;
+                Body::Started(Start {
+                    real: (real == 1).then_some(start),
+                    clock: ClockError { offset, drift_ppb },
+                    write_until: NetTime::from_ns(from.i64()?),
+                    stop: NetTime::from_ns(from.i64()?),
+                })
+            }
+            5 => Body::Frame { arrived: LocalTime::from_ns(from.i64()?), octets: from.rest() },
+            6 => Body::Empty,
+            7 => Body::Ticket(from.u32()?),
+            8 => Body::Stopped,
+            _ => return Err(Nonsense),
+        };
+        from.end(Self { local, network, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parameters() -> ChannelParameters {
+        ChannelParameters {
+            destination: MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]),
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            stream_id: StreamId(u64::MAX),
+            vlan: 2,
+            pcp: 3,
+            size: Octets::new(8),
+            interval: Span::from_ms(20),
+            tolerance: Span::from_us(125),
+            fixed_delay: Span::from_ms(2),
+        }
+    }
+
+    #[test]
+    fn every_request_is_read_back_as_it_was_written() {
+        let token = Token([7; 16]);
+        for request in [
+            Request::Hello { version: VERSION, token, ticket: None },
+            Request::Hello { version: VERSION, token, ticket: Some(3) },
+            Request::Open { role: Role::Talker, size: Octets::new(8), name: "mcast42" },
+            Request::Open { role: Role::Listener, size: Octets::new(8), name: "" },
+            Request::Start,
+            Request::Sleep(LocalTime::from_ns(-5)),
+            Request::Work(Span::from_us(3)),
+            Request::Send(1, &[9; MAX_FRAME]),
+            Request::Receive(2, Patience::None),
+            Request::Receive(2, Patience::Until(LocalTime::MAX)),
+            Request::Receive(2, Patience::Endless),
+            Request::Announce,
+            Request::Join(4),
+            Request::Bye,
+        ] {
+            let mut packet = [0; MAX_PACKET];
+            let length = request.encode(&mut packet);
+            assert_eq!(Request::decode(&packet[..length]), Ok(request));
+        }
+    }
+
+    #[test]
+    fn every_reply_is_read_back_as_it_was_written() {
+        let clock = ClockError { offset: Span::from_ns(-3), drift_ppb: -40 };
+        let (write_until, stop) = (NetTime::from_ns(5), NetTime::from_ns(6));
+        for body in [
+            Body::Done,
+            Body::Refused("why"),
+            Body::Opened { end: 1, capacity: 2, parameters: parameters() },
+            Body::Started(Start { real: None, clock, write_until, stop }),
+            Body::Started(Start { real: Some(-1), clock, write_until, stop }),
+            Body::Frame { arrived: LocalTime::from_ns(4), octets: &[1, 2, 3] },
+            Body::Empty,
+            Body::Ticket(9),
+            Body::Stopped,
+        ] {
+            let reply = Reply { local: LocalTime::from_ns(1), network: NetTime::MAX, body };
+            let mut packet = [0; MAX_PACKET];
+            let length = reply.encode(&mut packet);
+            assert_eq!(Reply::decode(&packet[..length]), Ok(reply));
+        }
+    }
+
+    #[test]
+    fn a_refusal_longer_than_a_message_is_cut_at_a_character() {
+        let text = "é".repeat(MAX_TEXT);
+        let (local, network) = (LocalTime::ZERO, NetTime::ZERO);
+        let mut packet = [0; MAX_PACKET];
+        let length = Reply { local, network, body: Body::Refused(&text) }.encode(&mut packet);
+        let reply = Reply::decode(&packet[..length]).expect("a reply");
+        assert_eq!(reply.body, Body::Refused(&text[..MAX_TEXT]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_packet_makes_the_decoders_panic(packet in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Request::decode(&packet);
+            let _ = Reply::decode(&packet);
+        }
+    }
+}

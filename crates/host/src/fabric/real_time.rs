@@ -1,0 +1,213 @@
+//! Real time: the engine paced against the machine's clock.
+//!
+//! The engine computes when each frame moves; a frame is given to its reader when the machine's
+//! clock has come that far. How far the machine fell behind is measured and reported, since no
+//! promise of the network can cover it.
+
+use crate::clock::{EmulatedClock, MonoTime, want_exact_timers};
+use crate::fabric::client::STAMP;
+use crate::fabric::protocol::{Body, Request, Start};
+use crate::fabric::session::{Failure, Owner, Session, State};
+use crate::fabric::socket;
+use onbeat_model::system::ChannelId;
+use onbeat_model::time::{ClockError, NetTime, Span};
+use onbeat_net::Output;
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{self, IoSlice};
+
+/// From the last program's being ready to the common start.
+const START_DELAY: Span = Span::from_ms(50);
+/// With an event nearer than this the fabric spins instead of sleeping: waking takes this long.
+const SPIN: Span = Span::from_us(60);
+/// The longest sleep, so that progress is shown and an interrupt is seen.
+const MAX_SLEEP: Span = Span::from_ms(100);
+
+/// What a descriptor that has something to say belongs to.
+#[derive(Clone, Copy)]
+enum Speaker {
+    Newcomer,
+    Thread(usize),
+    End(usize),
+}
+
+/// Runs the session to its end in real time.
+pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
+    want_exact_timers();
+    set_up(session)?;
+    let start = MonoTime::now() + START_DELAY;
+    for thread in 0..session.threads.len() {
+        if session.threads[thread].state == State::AtStart {
+            session.threads[thread].state = State::Running;
+            let clock = session.clock_of(thread);
+            let (write_until, stop) = (session.write_until, session.stop);
+            let real = Some(start.as_ns());
+            session.answer(thread, Body::Started(Start { real, clock, write_until, stop }));
+        }
+    }
+    for channel in 0..session.owners.len() {
+        session.set_modelled_alarm(channel);
+    }
+    start.sleep();
+    let clock = EmulatedClock { start, error: ClockError::default() };
+    loop {
+        catch_up(session, &clock)?;
+        let now = session.engine.now();
+        if now >= session.stop {
+            break;
+        }
+        (session.options.progress)(now);
+        session.check_interrupt()?;
+        let next = session.engine.next_event().unwrap_or(NetTime::MAX).min(session.stop);
+        let left = next - clock.network();
+        let sleep = if left < SPIN { Span::ZERO } else { (left - SPIN).min(MAX_SLEEP) };
+        hear(session, &clock, sleep)?;
+    }
+    for end in &session.ends {
+        if let Some(own) = &end.own {
+            // One octet is no frame: the reader knows that the run is over.
+            let _ = socket::try_send(own, &[IoSlice::new(&[0])]);
+        }
+    }
+    session.await_exits()
+}
+
+/// Lets every program open its channels, up to the common start.
+fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
+    for thread in 0..session.threads.len() {
+        session.await_thread(thread)?;
+        session.threads[thread].state = State::Running;
+        session.answer(thread, Body::Done);
+        while session.threads[thread].state == State::Running {
+            match session.listen_to(thread)? {
+                None => session.departed(thread)?,
+                Some(length) => serve(session, thread, length)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets the engine do all that is due by now, and gives out what it delivers.
+fn catch_up(session: &mut Session<'_>, clock: &EmulatedClock) -> Result<(), Failure> {
+    let limit = clock.network().clamp(session.engine.now(), session.stop);
+    while let Some(output) = session.engine.advance(limit) {
+        match output {
+            Output::Woke { token } => {
+                session.modelled_talker(token);
+            }
+            Output::Delivered { channel, listener, arrived } => {
+                session.lag_max = session.lag_max.max(clock.network() - arrived);
+                deliver(session, channel, listener, arrived)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn deliver(
+    session: &mut Session<'_>,
+    channel: ChannelId,
+    listener: usize,
+    arrived: NetTime,
+) -> Result<(), Failure> {
+    let now = session.engine.now();
+    let frame = session.engine.delivered_frame();
+    match &mut session.owners[channel.index()][1 + listener] {
+        Owner::Program(end) => {
+            let end = &mut session.ends[*end];
+            let Some(own) = &end.own else { return Ok(()) };
+            let stamp = session.system.node(end.node).clock.read(arrived).as_ns().to_le_bytes();
+            match socket::try_send(own, &[IoSlice::new(&stamp), IoSlice::new(frame)]) {
+                Ok(true) => {}
+                Ok(false) => end.unread += 1,
+                // The reader has closed its end or died: its connection says which.
+                Err(_) => end.own = None,
+            }
+        }
+        Owner::Listener(modelled) => modelled.read(frame, arrived, now),
+        Owner::Nobody | Owner::Talker(_) => {}
+    }
+    Ok(())
+}
+
+/// Waits for at most `patience` for something that programs say, and acts on it.
+fn hear(session: &mut Session<'_>, clock: &EmulatedClock, patience: Span) -> Result<(), Failure> {
+    let mut speakers = vec![Speaker::Newcomer];
+    let mut set = vec![PollFd::new(&session.listener, PollFlags::IN)];
+    for (at, thread) in session.threads.iter().enumerate() {
+        if let Some(socket) = &thread.socket {
+            speakers.push(Speaker::Thread(at));
+            set.push(PollFd::new(socket, PollFlags::IN));
+        }
+    }
+    for (at, end) in session.ends.iter().enumerate() {
+        if let Some(own) = &end.own {
+            speakers.push(Speaker::End(at));
+            set.push(PollFd::new(own, PollFlags::IN));
+        }
+    }
+    match poll(&mut set, crate::clock::timeout(patience).as_ref()) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
+        Ok(_) => {}
+        Err(error) => return Err(io::Error::from(error).into()),
+    }
+    let ready = set.iter().zip(speakers).filter(|(fd, _)| !fd.revents().is_empty());
+    let ready: Vec<Speaker> = ready.map(|(_, speaker)| speaker).collect();
+    // What is sent now is sent after all that the network did before now.
+    catch_up(session, clock)?;
+    for speaker in ready {
+        match speaker {
+            Speaker::Newcomer => {
+                if let Some(thread) = session.accept()? {
+                    session.threads[thread].state = State::Running;
+                    session.answer(thread, Body::Done);
+                }
+            }
+            Speaker::Thread(thread) => match session.listen_to(thread)? {
+                None => session.departed(thread)?,
+                Some(length) => serve(session, thread, length)?,
+            },
+            Speaker::End(end) => hear_end(session, end)?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes a frame from a talker's own socket.
+fn hear_end(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
+    let Some(own) = &session.ends[end].own else { return Ok(()) };
+    let Ok(Some(length)) = socket::receive(own, &mut session.packet[..]) else {
+        session.ends[end].own = None;
+        return Ok(());
+    };
+    let packet = session.packet.clone();
+    let program = session.ends[end].program;
+    let (stamp, frame) = packet[..length].split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
+    session.send(program, end as u32, frame)?;
+    let sent = NetTime::from_ns(i64::from_le_bytes(*stamp));
+    session.lag_max = session.lag_max.max(session.engine.now() - sent);
+    Ok(())
+}
+
+/// Serves what a thread asks through its own connection: set-up and the making of threads.
+fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), Failure> {
+    let packet = session.packet.clone();
+    match session.decode(thread, &packet[..length])? {
+        Request::Open { role, size, name } => session.open(thread, role, size, name),
+        Request::Start => {
+            session.threads[thread].state = State::AtStart;
+            Ok(())
+        }
+        Request::Announce => {
+            let ticket = session.announce(thread)?;
+            session.answer(thread, Body::Ticket(ticket as u32));
+            Ok(())
+        }
+        Request::Bye => {
+            session.threads[thread].state = State::Done;
+            session.threads[thread].socket = None;
+            Ok(())
+        }
+        _ => Err(session.nonsense(thread, "asks in real time for what only virtual time has")),
+    }
+}

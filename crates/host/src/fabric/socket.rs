@@ -1,0 +1,139 @@
+//! Sequenced-packet sockets in the abstract namespace: no file, gone with their last user.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+
+use crate::clock::timeout;
+use onbeat_model::time::Span;
+
+/// The most file descriptors that come with one packet.
+const MAX_DESCRIPTORS: usize = 2;
+
+fn new() -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
+}
+
+/// Listens under a name that must be free.
+pub(super) fn listen(name: &str) -> io::Result<OwnedFd> {
+    const BACKLOG: i32 = 1_024;
+    let socket = new()?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+/// Accepts a connection from a process of the same user.
+pub(super) fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
+    let socket = rustix::net::accept_with(listener, SocketFlags::CLOEXEC)?;
+    let peer = rustix::net::sockopt::socket_peercred(&socket)?;
+    if peer.uid != rustix::process::geteuid() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(socket)
+}
+
+/// Connects to a name.
+pub(super) fn connect(name: &str) -> io::Result<OwnedFd> {
+    let socket = new()?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+    Ok(socket)
+}
+
+/// Two sockets joined to each other.
+pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
+}
+
+/// Sends one packet made of `parts`. Real-time: bounded, allocates nothing.
+pub(super) fn send(socket: impl AsFd, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    let mut none = SendAncillaryBuffer::default();
+    loop {
+        match rustix::net::sendmsg(&socket, parts, &mut none, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+/// Sends one packet unless the receiver's queue is full; tells which.
+pub(super) fn try_send(socket: impl AsFd, parts: &[IoSlice<'_>]) -> io::Result<bool> {
+    let mut none = SendAncillaryBuffer::default();
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    match rustix::net::sendmsg(&socket, parts, &mut none, flags) {
+        Err(Errno::AGAIN) => Ok(false),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(true),
+    }
+}
+
+/// Sends one packet with file descriptors.
+pub(super) fn send_with(
+    socket: impl AsFd,
+    packet: &[u8],
+    with: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(with)), "room for the descriptors");
+    rustix::net::sendmsg(socket, &[IoSlice::new(packet)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives one packet, with up to two file descriptors; `None` when the other side is gone.
+pub(super) fn receive_with(
+    socket: impl AsFd,
+    into: &mut [u8],
+) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let parts = &mut [IoSliceMut::new(into)];
+    let got = rustix::net::recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut descriptors = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(fds) = message {
+            descriptors.extend(fds);
+        }
+    }
+    Ok((got.bytes > 0).then_some((got.bytes, descriptors)))
+}
+
+/// Receives one packet; `None` when the other side is gone. Real-time: allocates nothing.
+pub(super) fn receive(socket: impl AsFd, into: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        match rustix::net::recv(&socket, &mut *into, RecvFlags::empty()) {
+            Err(Errno::INTR) => {}
+            Err(Errno::CONNRESET) => return Ok(None),
+            Err(error) => return Err(error.into()),
+            Ok((got, _)) => return Ok((got > 0).then_some(got)),
+        }
+    }
+}
+
+/// Waits until there is something to receive, or the other side is gone; `false`: neither within
+/// `patience`.
+pub(super) fn readable(socket: impl AsFd, patience: Span) -> io::Result<bool> {
+    let mut set = [PollFd::new(&socket, PollFlags::IN)];
+    match poll(&mut set, timeout(patience).as_ref()) {
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+        Ok(ready) => Ok(ready > 0),
+    }
+}

@@ -1,0 +1,303 @@
+//! Virtual time: the engine's clock stands still while a program computes.
+//!
+//! One thread goes on at a time, in an order that the description and the engine fix: programs in
+//! the order of the description at the start, then each thread when its sleep or its frame is due.
+//! It goes on until it asks for something that takes time; when all threads wait, the engine
+//! advances to the next event. So whatever programs share, they find it in the same state in every
+//! run, and how fast the machine is never shows.
+
+use crate::fabric::protocol::{Body, Request, Start};
+use crate::fabric::session::{Failure, Owner, Session, State, Thread};
+use onbeat_model::system::ChannelId;
+use onbeat_model::time::{NetTime, Span};
+use onbeat_net::Output;
+use onbeat_runtime::port::Patience;
+use std::collections::VecDeque;
+
+/// The most requests that all threads may make at one instant. More is a program that waits for
+/// time to pass without letting it.
+const MAX_REQUESTS_AT_ONCE: u64 = 1_000_000;
+
+/// What a thread is told when it goes on.
+enum Wake {
+    Done,
+    Frame(NetTime, Vec<u8>),
+    Empty,
+    Started,
+}
+
+struct Scheduler<'a, 's> {
+    session: &'a mut Session<'s>,
+    /// Threads that go on next, in order.
+    ready: VecDeque<(usize, Wake)>,
+    requests_at_once: u64,
+    /// Whether the run is over, so that every request is answered with that.
+    over: bool,
+}
+
+/// Runs the session to its end in virtual time.
+pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
+    let mut scheduler =
+        Scheduler { session, ready: VecDeque::new(), requests_at_once: 0, over: false };
+    scheduler.set_up()?;
+    scheduler.advance()?;
+    scheduler.stop()
+}
+
+impl Scheduler<'_, '_> {
+    /// Lets every program open its channels, up to the common start.
+    fn set_up(&mut self) -> Result<(), Failure> {
+        for thread in 0..self.session.threads.len() {
+            self.go_on(thread, Wake::Done)?;
+        }
+        for thread in 0..self.session.threads.len() {
+            if self.session.threads[thread].state == State::AtStart {
+                self.ready.push_back((thread, Wake::Started));
+            }
+        }
+        for channel in 0..self.session.owners.len() {
+            self.session.set_modelled_alarm(channel);
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), Failure> {
+        loop {
+            while let Some((thread, wake)) = self.ready.pop_front() {
+                self.go_on(thread, wake)?;
+            }
+            let before = self.session.engine.now();
+            let output = self.session.engine.advance(self.session.stop);
+            let now = self.session.engine.now();
+            if now > before {
+                self.requests_at_once = 0;
+                (self.session.options.progress)(now);
+                self.session.check_interrupt()?;
+            }
+            match output {
+                None => return Ok(()),
+                Some(Output::Woke { token }) => {
+                    if !self.session.modelled_talker(token) {
+                        self.alarm(token);
+                    }
+                }
+                Some(Output::Delivered { channel, listener, arrived }) => {
+                    self.deliver(channel, listener, arrived);
+                }
+            }
+        }
+    }
+
+    /// Tells every thread that the run is over and lets it clean up.
+    fn stop(&mut self) -> Result<(), Failure> {
+        self.over = true;
+        let live = |t: &Thread| t.state != State::Done && t.state != State::Expected;
+        // All are told first: one may wait for another by other means than ours.
+        for thread in 0..self.session.threads.len() {
+            if live(&self.session.threads[thread]) {
+                self.session.threads[thread].state = State::Running;
+                self.session.answer(thread, Body::Stopped);
+            }
+        }
+        for thread in 0..self.session.threads.len() {
+            while self.session.threads[thread].state == State::Running {
+                self.serve(thread)?;
+            }
+        }
+        self.session.await_exits()
+    }
+
+    fn alarm(&mut self, token: u64) {
+        let (thread, alarm) = ((token >> 32) as usize, token as u32);
+        let found = &self.session.threads[thread];
+        if found.alarms != alarm {
+            return;
+        }
+        match found.state {
+            State::Sleeping => self.ready.push_back((thread, Wake::Done)),
+            State::Reading(_) => self.ready.push_back((thread, Wake::Empty)),
+            _ => {}
+        }
+    }
+
+    fn deliver(&mut self, channel: ChannelId, listener: usize, arrived: NetTime) {
+        let now = self.session.engine.now();
+        match &mut self.session.owners[channel.index()][1 + listener] {
+            Owner::Program(end) => {
+                let end = *end;
+                let reader =
+                    self.session.threads.iter().position(|t| t.state == State::Reading(end));
+                let Some(thread) = reader else {
+                    self.session.keep_for_later(end, arrived);
+                    return;
+                };
+                let frame = self.session.engine.delivered_frame().to_vec();
+                self.cancel_alarm(thread);
+                self.session.threads[thread].state = State::Running;
+                self.ready.push_back((thread, Wake::Frame(arrived, frame)));
+            }
+            Owner::Listener(modelled) => {
+                modelled.read(self.session.engine.delivered_frame(), arrived, now);
+            }
+            Owner::Nobody | Owner::Talker(_) => {}
+        }
+    }
+
+    fn set_alarm(&mut self, thread: usize) -> u64 {
+        let found = &mut self.session.threads[thread];
+        found.alarms = found.alarms.wrapping_add(1);
+        (thread as u64) << 32 | u64::from(found.alarms)
+    }
+
+    fn cancel_alarm(&mut self, thread: usize) {
+        let token = (thread as u64) << 32 | u64::from(self.session.threads[thread].alarms);
+        self.session.engine.cancel(token);
+        self.session.threads[thread].alarms = self.session.threads[thread].alarms.wrapping_add(1);
+    }
+
+    /// Tells a thread what it waited for, then serves it until it waits again.
+    fn go_on(&mut self, thread: usize, wake: Wake) -> Result<(), Failure> {
+        self.session.await_thread(thread)?;
+        self.session.threads[thread].state = State::Running;
+        match wake {
+            Wake::Done => self.session.answer(thread, Body::Done),
+            Wake::Empty => self.session.answer(thread, Body::Empty),
+            Wake::Frame(arrived, octets) => self.answer_frame(thread, arrived, &octets),
+            Wake::Started => {
+                let clock = self.session.clock_of(thread);
+                let (write_until, stop) = (self.session.write_until, self.session.stop);
+                let start = Start { real: None, clock, write_until, stop };
+                self.session.answer(thread, Body::Started(start));
+            }
+        }
+        while self.session.threads[thread].state == State::Running {
+            self.serve(thread)?;
+        }
+        Ok(())
+    }
+
+    fn answer_frame(&mut self, thread: usize, arrived: NetTime, octets: &[u8]) {
+        let arrived = self.session.clock_of(thread).read(arrived);
+        self.session.answer(thread, Body::Frame { arrived, octets });
+    }
+
+    /// Serves one request.
+    fn serve(&mut self, thread: usize) -> Result<(), Failure> {
+        self.requests_at_once += 1;
+        if self.requests_at_once > MAX_REQUESTS_AT_ONCE {
+            let what = "calls Onbeat for ever without letting time pass";
+            return Err(self.session.nonsense(thread, what));
+        }
+        let Some(length) = self.session.listen_to(thread)? else {
+            self.session.departed(thread)?;
+            self.release_joiners(thread);
+            return Ok(());
+        };
+        let packet = self.session.packet.clone();
+        let program = self.session.threads[thread].program;
+        let request = self.session.decode(thread, &packet[..length])?;
+        if self.over && !matches!(request, Request::Bye | Request::Send(..)) {
+            self.session.answer(thread, Body::Stopped);
+            return Ok(());
+        }
+        match request {
+            Request::Hello { .. } => Err(self.session.nonsense(thread, "greets twice")),
+            Request::Open { role, size, name } => self.session.open(thread, role, size, name),
+            Request::Send(end, frame) => self.session.send(program, end, frame),
+            Request::Start => {
+                self.session.threads[thread].state = State::AtStart;
+                Ok(())
+            }
+            Request::Sleep(until) => {
+                let at = self.session.clock_of(thread).when(until);
+                self.sleep(thread, at, true);
+                Ok(())
+            }
+            Request::Work(span) => {
+                let at = self.session.engine.now() + span.max(Span::ZERO);
+                self.sleep(thread, at, false);
+                Ok(())
+            }
+            Request::Receive(end, patience) => self.receive(thread, end, patience),
+            Request::Announce => {
+                let ticket = self.session.announce(thread)?;
+                self.session.answer(thread, Body::Ticket(ticket as u32));
+                self.ready.push_back((ticket, Wake::Done));
+                Ok(())
+            }
+            Request::Join(ticket) => self.join(thread, ticket as usize),
+            Request::Bye => {
+                self.session.threads[thread].state = State::Done;
+                self.release_joiners(thread);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Scheduler<'_, '_> {
+    fn sleep(&mut self, thread: usize, at: NetTime, wakeup_delay: bool) {
+        if at <= self.session.engine.now() {
+            self.ready.push_back((thread, Wake::Done));
+            self.session.threads[thread].state = State::Sleeping;
+            return;
+        }
+        let token = self.set_alarm(thread);
+        self.session.threads[thread].state = State::Sleeping;
+        if wakeup_delay {
+            let program = self.session.threads[thread].program;
+            let host = self.session.system.programs[program].host;
+            self.session.engine.wake_at(host, at, token);
+        } else {
+            self.session.engine.alarm(at, token);
+        }
+    }
+
+    fn receive(&mut self, thread: usize, end: u32, patience: Patience) -> Result<(), Failure> {
+        let end = self.session.reading_end(thread, end)?;
+        if let Some((arrived, frame)) = self.session.ends[end].inbox.pop_front() {
+            self.answer_frame(thread, arrived, &frame);
+            return Ok(());
+        }
+        let until = match patience {
+            Patience::None => None,
+            Patience::Until(until) => Some(self.session.clock_of(thread).when(until)),
+            Patience::Endless => {
+                self.session.threads[thread].state = State::Reading(end);
+                return Ok(());
+            }
+        };
+        match until {
+            Some(at) if at > self.session.engine.now() => {
+                let token = self.set_alarm(thread);
+                self.session.threads[thread].state = State::Reading(end);
+                self.session.engine.alarm(at, token);
+            }
+            _ => self.session.answer(thread, Body::Empty),
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, thread: usize, other: usize) -> Result<(), Failure> {
+        let program = self.session.threads[thread].program;
+        match self.session.threads.get(other) {
+            Some(found) if found.program == program && other != thread => {
+                if found.state == State::Done {
+                    self.session.answer(thread, Body::Done);
+                } else {
+                    self.session.threads[thread].state = State::Joining(other);
+                }
+                Ok(())
+            }
+            _ => Err(self.session.nonsense(thread, "waits for a thread that it does not have")),
+        }
+    }
+
+    fn release_joiners(&mut self, ended: usize) {
+        for thread in 0..self.session.threads.len() {
+            if self.session.threads[thread].state == State::Joining(ended) {
+                self.ready.push_back((thread, Wake::Done));
+            }
+        }
+    }
+}

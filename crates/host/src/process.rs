@@ -1,0 +1,285 @@
+//! Programs as children, and the keeper that leaves nothing behind.
+//!
+//! A run must leave no process and no temporary file, however it ends. Children die with their
+//! parent by the kernel's parent-death signal, and what they started dies with their process group.
+//! For the day when the run itself is killed there is the *keeper*: a second process that holds the
+//! read end of a pipe, is told of every group and temporary file, and clears up when the pipe
+//! closes without their having been released.
+
+use onbeat_model::system::Program;
+use rustix::fd::AsFd;
+use rustix::process::{Pid, Signal};
+use std::io::{self, BufRead, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+
+use crate::clock::{MonoTime, pause};
+use onbeat_model::time::Span;
+
+/// How often waiting loops look again.
+const LOOK_AGAIN: Span = Span::from_ms(2);
+
+/// The process that clears up when this one cannot.
+#[derive(Debug)]
+pub struct Keeper {
+    child: Child,
+    pipe: Option<ChildStdin>,
+}
+
+/// What the keeper watches over.
+#[derive(Clone, Copy, Debug)]
+pub enum Kept<'a> {
+    /// A process group.
+    Group(u32),
+    /// A file or a directory with all that is in it.
+    Path(&'a Path),
+}
+
+impl Keeper {
+    /// Starts the keeper; `command` must come to [`keep`].
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        // Its own group: a signal from the terminal must not reach it.
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn()?;
+        let pipe = child.stdin.take();
+        Ok(Self { child, pipe })
+    }
+
+    /// Watches over something from now on.
+    pub fn guard(&mut self, what: Kept<'_>) -> io::Result<()> {
+        self.tell(b'+', what)
+    }
+
+    /// No longer watches over it.
+    pub fn release(&mut self, what: Kept<'_>) -> io::Result<()> {
+        self.tell(b'-', what)
+    }
+
+    fn tell(&mut self, sign: u8, what: Kept<'_>) -> io::Result<()> {
+        let mut line = vec![sign];
+        match what {
+            Kept::Group(group) => line.extend(format!("g{group}").bytes()),
+            Kept::Path(path) => {
+                line.push(b'f');
+                line.extend(path.as_os_str().as_encoded_bytes());
+            }
+        }
+        line.push(0);
+        self.pipe.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(&line)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.pipe = None; // the keeper sees the end of its input, clears up and exits
+        let _ = self.child.wait();
+    }
+}
+
+/// The keeper's whole life: learns what to watch over until `input` ends, then clears it up.
+pub fn keep(input: impl Read) {
+    let mut groups: Vec<u32> = Vec::new();
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for message in io::BufReader::new(input).split(0) {
+        let Ok(message) = message else { break };
+        let Some((&[sign, kind], name)) = message.split_first_chunk::<2>() else { continue };
+        match kind {
+            b'g' => {
+                let Ok(Ok(group)) = std::str::from_utf8(name).map(str::parse::<u32>) else {
+                    continue;
+                };
+                groups.retain(|g| *g != group);
+                groups.extend((sign == b'+').then_some(group));
+            }
+            b'f' => {
+                use std::os::unix::ffi::OsStrExt;
+                let path = PathBuf::from(std::ffi::OsStr::from_bytes(name));
+                paths.retain(|p| *p != path);
+                paths.extend((sign == b'+').then_some(path));
+            }
+            _ => {}
+        }
+    }
+    for group in groups {
+        kill_group(group);
+    }
+    for path in paths {
+        // It is gone already, or a directory, or not ours to remove: nothing more can be done.
+        if std::fs::remove_file(&path).is_err() {
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+fn kill_group(group: u32) {
+    if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
+        // No such group: all of it has ended.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// A program that runs. Dropping it kills its whole process group.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` cannot be started: {error}", path.display())]
+pub struct StartError {
+    /// The file that was to be executed.
+    pub path: PathBuf,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+impl Running {
+    /// Starts `program`, with `directory` as its working directory. What it prints goes to this
+    /// process's standard error. With `schedule`, its priority and cores are asked for; whether
+    /// they were granted, [`Running::shortfall`] tells.
+    pub fn start(
+        program: &Program,
+        directory: &Path,
+        environment: (&str, &str),
+        schedule: bool,
+    ) -> Result<Self, StartError> {
+        let path = executable(program, directory);
+        let failed = |error| StartError { path: path.clone(), error };
+        let output = io::stderr().as_fd().try_clone_to_owned();
+        let mut command = Command::new(&path);
+        command
+            .args(&program.command[1..])
+            .current_dir(directory)
+            .env(environment.0, environment.1)
+            .stdin(Stdio::null())
+            .stdout(output.map_err(failed)?)
+            .process_group(0);
+        let parent = rustix::process::getpid();
+        let cores = if schedule { program.cores.clone() } else { Vec::new() };
+        let priority = program.priority.filter(|_| schedule);
+        // SAFETY: between fork and exec the closure only makes system calls; it takes no lock and
+        // allocates nothing.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                if rustix::process::getppid() != Some(parent) {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                ask_for(&cores, priority);
+                Ok(())
+            });
+        }
+        let child = command.spawn().map_err(failed)?;
+        Ok(Self { child, status: None })
+    }
+
+    /// The process group, for the keeper.
+    pub fn group(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What the system did not grant of what `program` asks for, for a person.
+    pub fn shortfall(&self, program: &Program) -> Option<String> {
+        let wanted = i32::from(program.priority?);
+        let pid = i32::try_from(self.child.id()).ok()?;
+        let mut got = libc::sched_param { sched_priority: 0 };
+        // SAFETY: `got` is a valid place for the answer.
+        let policy = unsafe {
+            libc::sched_getparam(pid, &mut got);
+            libc::sched_getscheduler(pid)
+        };
+        (policy != libc::SCHED_FIFO || got.sched_priority != wanted).then(|| {
+            format!(
+                "program `{}` runs without its SCHED_FIFO priority {wanted}: the system did not \
+                 grant it (CAP_SYS_NICE or an rtprio limit is needed)",
+                program.name
+            )
+        })
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status
+    }
+
+    /// How it ended, if it does within `patience`.
+    pub fn ended_within(&mut self, patience: Span) -> Option<ExitStatus> {
+        let until = MonoTime::now() + patience;
+        loop {
+            let status = self.ended();
+            if status.is_some() || MonoTime::now() >= until {
+                return status;
+            }
+            pause(LOOK_AGAIN);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Even when the program itself has ended, what it started may still be there. The group's
+        // number is not used again while the child has not been waited for or members are left.
+        kill_group(self.child.id());
+        if self.status.is_none() {
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// The file that a program's command names.
+fn executable(program: &Program, directory: &Path) -> PathBuf {
+    let name = Path::new(&program.command[0]);
+    if program.command[0].contains('/') { directory.join(name) } else { name.to_owned() }
+}
+
+/// Asks for cores and a SCHED_FIFO priority; the parent looks at what was granted.
+fn ask_for(cores: &[u16], priority: Option<u8>) {
+    if !cores.is_empty() {
+        let mut set = rustix::thread::CpuSet::new();
+        for core in cores {
+            let core = usize::from(*core);
+            if core < rustix::thread::CpuSet::MAX_CPU {
+                set.set(core);
+            }
+        }
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+    if let Some(priority) = priority {
+        let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+        // SAFETY: the parameters are valid for the call; zero means the calling thread.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keeper_clears_up_what_was_not_released() {
+        let directory = std::env::temp_dir().join(format!("onbeat-keeper-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let (kept, released) = (directory.join("kept"), directory.join("released"));
+        std::fs::write(&kept, "").expect("a file");
+        std::fs::write(&released, "").expect("a file");
+        let mut sleeper =
+            Command::new("sleep").arg("1000").process_group(0).spawn().expect("sleep");
+        let text = format!(
+            "+g{0}\0+f{1}\0+f{2}\0-f{2}\0nonsense\0",
+            sleeper.id(),
+            kept.display(),
+            released.display()
+        );
+        keep(text.as_bytes());
+        let status = sleeper.wait().expect("an end");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+        assert!(!kept.exists() && released.exists());
+        std::fs::remove_dir_all(directory).expect("removed");
+    }
+}

@@ -1,0 +1,77 @@
+//! The one seam between a program and the world: everything that tells the time, waits, sends or
+//! receives goes through [`Port`], so that the same program runs in every engine.
+
+use onbeat_model::record::Record;
+use onbeat_model::time::{LocalTime, NetTime};
+
+/// Why an operation did not take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The run is over; the program should clean up and exit.
+    #[error("the run is over")]
+    Stopped,
+    /// The fabric or the network is gone, or talks nonsense.
+    #[error("the connection to the fabric is lost")]
+    Disconnected,
+    /// The call came before `start`.
+    #[error("start has not been called")]
+    NotStarted,
+    /// The thread was not made known to the fabric.
+    #[error("the thread was not started through onbeat_thread_create")]
+    UnknownThread,
+}
+
+/// An instant, on the port's own clock and, where an emulation knows it, in true network time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Instant {
+    /// What the host's copy of the network clock reads.
+    pub local: LocalTime,
+    /// True network time.
+    pub network: Option<NetTime>,
+}
+
+/// A frame that a port received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its length.
+    pub length: usize,
+    /// When its last octet was at the host's port.
+    pub arrived: LocalTime,
+    /// When the program had it.
+    pub now: Instant,
+}
+
+/// How long a receive waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Not at all.
+    None,
+    /// Until this instant.
+    Until(LocalTime),
+    /// For ever.
+    Endless,
+}
+
+/// A channel end's way to clock and network.
+pub trait Port {
+    /// Now.
+    fn now(&mut self) -> Result<Instant, Fault>;
+    /// Whether the clock is not known to be synchronised.
+    fn uncertain(&self) -> bool;
+    /// Waits until the clock reads `target` or later; returns when it continued.
+    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault>;
+    /// Hands a frame to the network. [`Fault::Stopped`] when talkers may no longer write.
+    fn send(&mut self, frame: &[u8]) -> Result<(), Fault>;
+    /// Waits for a frame; `None` when there is none within `patience`.
+    fn receive(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Received>, Fault>;
+}
+
+/// Where an end's records go: memory of a fixed size, full when it is full.
+pub trait Log {
+    /// Adds a record.
+    fn push(&mut self, record: &Record);
+    /// Replaces the record that was added last.
+    fn amend(&mut self, record: &Record);
+    /// Sets the count of malformed frames.
+    fn set_malformed(&mut self, count: u64);
+}

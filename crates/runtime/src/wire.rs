@@ -1,0 +1,247 @@
+//! The frame of a network channel: Ethernet II, one 802.1Q tag, and the IEEE 1722 common stream
+//! header with the experimental subtype (Austad et al. 2023, section 4.5; IEEE 1722-2016 4.4.4).
+//!
+//! [`Frame::parse`] is total: any octets give a view or a [`WireError`], never a panic.
+
+use onbeat_model::units::{MacAddress, StreamId};
+
+/// EtherType of an 802.1Q customer tag.
+pub const ETHERTYPE_VLAN: u16 = 0x8100;
+/// EtherType of IEEE 1722.
+pub const ETHERTYPE_AVTP: u16 = 0x22f0;
+/// Subtype EF_STREAM, experimental streams.
+pub const SUBTYPE_EF_STREAM: u8 = 0x7f;
+/// Octets before the payload.
+pub const HEADERS: usize = 18 + 24;
+/// The longest frame without its FCS.
+pub const MAX_FRAME: usize = 1518;
+/// The shortest tagged frame without its FCS; shorter payloads are padded with zeros.
+pub const MIN_FRAME: usize = 64;
+
+/// Where each field is.
+mod field {
+    use std::ops::Range;
+
+    pub(super) const DESTINATION: Range<usize> = 0..6;
+    pub(super) const SOURCE: Range<usize> = 6..12;
+    pub(super) const TAG_TYPE: Range<usize> = 12..14;
+    pub(super) const TAG: Range<usize> = 14..16;
+    pub(super) const ETHERTYPE: Range<usize> = 16..18;
+    pub(super) const SUBTYPE: usize = 18;
+    pub(super) const SV_VERSION_TV: usize = 19;
+    pub(super) const SEQUENCE: usize = 20;
+    pub(super) const TU: usize = 21;
+    pub(super) const STREAM_ID: Range<usize> = 22..30;
+    pub(super) const TIMESTAMP: Range<usize> = 30..34;
+    pub(super) const LENGTH: Range<usize> = 38..40;
+}
+
+/// `sv` = 1, `tv` = 1: the stream id and the timestamp are valid.
+const STREAM_VALID: u8 = 0x80;
+const TIMESTAMP_VALID: u8 = 0x01;
+const VERSION_MASK: u8 = 0x70;
+
+/// Why octets are not a frame of a network channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Too short for the headers, or longer than a frame may be.
+    #[error("the frame's length is not that of a channel's frame")]
+    Size,
+    /// Not tagged, or not IEEE 1722.
+    #[error("the frame is not tagged IEEE 1722")]
+    EtherType,
+    /// Another subtype, another version, or no valid stream id or timestamp.
+    #[error("the stream header is not one of ours")]
+    Header,
+    /// `stream_data_length` is more than what follows it.
+    #[error("the payload is shorter than its header says")]
+    Length,
+}
+
+/// The fields of a frame that vary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Where the frame goes.
+    pub destination: MacAddress,
+    /// The sending port's address.
+    pub source: MacAddress,
+    /// VLAN identifier, 12 bits.
+    pub vlan: u16,
+    /// Priority code point, 3 bits.
+    pub pcp: u8,
+    /// Counts messages, wrapping after 255.
+    pub sequence: u8,
+    /// The talker's clock is not synchronised.
+    pub uncertain: bool,
+    /// Which stream.
+    pub stream_id: StreamId,
+    /// Lower 32 bits of the capture time in nanoseconds.
+    pub timestamp: u32,
+}
+
+/// A parsed frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The header's fields.
+    pub header: Header,
+    /// The message.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a frame without its FCS. Padding after the payload is allowed.
+    pub fn parse(octets: &'a [u8]) -> Result<Self, WireError> {
+        if octets.len() < HEADERS || octets.len() > MAX_FRAME {
+            return Err(WireError::Size);
+        }
+        let u16_at = |at: std::ops::Range<usize>| {
+            u16::from_be_bytes([octets[at.start], octets[at.start + 1]])
+        };
+        if u16_at(field::TAG_TYPE) != ETHERTYPE_VLAN || u16_at(field::ETHERTYPE) != ETHERTYPE_AVTP {
+            return Err(WireError::EtherType);
+        }
+        let flags = octets[field::SV_VERSION_TV];
+        let valid = flags & STREAM_VALID != 0 && flags & TIMESTAMP_VALID != 0;
+        if octets[field::SUBTYPE] != SUBTYPE_EF_STREAM || flags & VERSION_MASK != 0 || !valid {
+            return Err(WireError::Header);
+        }
+        let length = usize::from(u16_at(field::LENGTH));
+        let payload = octets[HEADERS..].get(..length).ok_or(WireError::Length)?;
+        let tag = u16_at(field::TAG);
+        let array = |at: std::ops::Range<usize>| octets[at].try_into();
+        let header = Header {
+            destination: MacAddress(array(field::DESTINATION).map_err(|_| WireError::Size)?),
+            source: MacAddress(array(field::SOURCE).map_err(|_| WireError::Size)?),
+            vlan: tag & 0x0fff,
+            pcp: (tag >> 13) as u8,
+            sequence: octets[field::SEQUENCE],
+            uncertain: octets[field::TU] & 1 == 1,
+            stream_id: StreamId(u64::from_be_bytes(
+                octets[field::STREAM_ID].try_into().map_err(|_| WireError::Size)?,
+            )),
+            timestamp: u32::from_be_bytes(
+                octets[field::TIMESTAMP].try_into().map_err(|_| WireError::Size)?,
+            ),
+        };
+        Ok(Self { header, payload })
+    }
+}
+
+/// Writes a frame into `into`, padded to the shortest length, and returns how long it is.
+///
+/// # Panics
+/// When the payload is longer than a frame can carry, or `into` shorter than the frame.
+pub fn emit(header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
+    let length = (HEADERS + payload.len()).max(MIN_FRAME);
+    assert!(length <= MAX_FRAME, "a payload of {} octets fits no frame", payload.len());
+    let frame = &mut into[..length];
+    frame.fill(0);
+    frame[field::DESTINATION].copy_from_slice(&header.destination.0);
+    frame[field::SOURCE].copy_from_slice(&header.source.0);
+    frame[field::TAG_TYPE].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
+    let tag = u16::from(header.pcp & 7) << 13 | header.vlan & 0x0fff;
+    frame[field::TAG].copy_from_slice(&tag.to_be_bytes());
+    frame[field::ETHERTYPE].copy_from_slice(&ETHERTYPE_AVTP.to_be_bytes());
+    frame[field::SUBTYPE] = SUBTYPE_EF_STREAM;
+    frame[field::SV_VERSION_TV] = STREAM_VALID | TIMESTAMP_VALID;
+    frame[field::SEQUENCE] = header.sequence;
+    frame[field::TU] = u8::from(header.uncertain);
+    frame[field::STREAM_ID].copy_from_slice(&header.stream_id.0.to_be_bytes());
+    frame[field::TIMESTAMP].copy_from_slice(&header.timestamp.to_be_bytes());
+    frame[field::LENGTH].copy_from_slice(&(payload.len() as u16).to_be_bytes());
+    frame[HEADERS..HEADERS + payload.len()].copy_from_slice(payload);
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn header() -> Header {
+        Header {
+            destination: MacAddress([0x01, 0, 0x5e, 1, 0x11, 0x42]),
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            vlan: 2,
+            pcp: 3,
+            sequence: 7,
+            uncertain: true,
+            stream_id: StreamId(42),
+            timestamp: 0x0102_0304,
+        }
+    }
+
+    #[test]
+    fn the_frame_of_the_papers_channel_has_these_octets() {
+        let mut octets = [0xff; 128];
+        let length = emit(&header(), &[1, 2, 3, 4, 5, 6, 7, 8], &mut octets);
+        let expected: Vec<u8> = [
+            &[0x01, 0x00, 0x5e, 0x01, 0x11, 0x42][..], // destination
+            &[0x02, 0x00, 0x00, 0x00, 0x00, 0x01],     // source
+            &[0x81, 0x00, 0x60, 0x02, 0x22, 0xf0],     // PCP 3, VID 2, IEEE 1722
+            &[0x7f, 0x81, 0x07, 0x01],                 // EF_STREAM, sv tv, sequence, tu
+            &[0, 0, 0, 0, 0, 0, 0, 42],                // stream id
+            &[1, 2, 3, 4, 0, 0, 0, 0, 0, 8, 0, 0],     // timestamp, length 8
+            &[1, 2, 3, 4, 5, 6, 7, 8],
+            &[0; 14], // padding to 64 octets
+        ]
+        .concat();
+        assert_eq!(&octets[..length], &expected);
+    }
+
+    #[test]
+    fn frames_of_the_wrong_shape_are_refused_each_for_its_reason() {
+        let mut octets = [0; 128];
+        let length = emit(&header(), &[9; 8], &mut octets);
+        let good = octets[..length].to_vec();
+        let broken = |at: usize, value: u8| {
+            let mut bad = good.clone();
+            bad[at] = value;
+            bad
+        };
+        for (bad, reason) in [
+            (good[..41].to_vec(), WireError::Size),
+            (vec![0; MAX_FRAME + 1], WireError::Size),
+            (broken(12, 0x08), WireError::EtherType),
+            (broken(17, 0xf1), WireError::EtherType),
+            (broken(18, 0x02), WireError::Header),
+            (broken(19, 0x91), WireError::Header), // version 1
+            (broken(19, 0x01), WireError::Header), // no stream id
+            (broken(19, 0x80), WireError::Header), // no timestamp
+            (broken(39, 200), WireError::Length),
+        ] {
+            assert_eq!(Frame::parse(&bad), Err(reason));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_emitted_is_parsed_back(
+            payload in proptest::collection::vec(any::<u8>(), 0..1476),
+            sequence: u8, uncertain: bool, stream_id: u64, timestamp: u32,
+            vlan in 0u16..4096, pcp in 0u8..8,
+        ) {
+            let header = Header {
+                sequence, uncertain, stream_id: StreamId(stream_id), timestamp, vlan, pcp, ..header()
+            };
+            let mut octets = [0; MAX_FRAME];
+            let length = emit(&header, &payload, &mut octets);
+            prop_assert_eq!(Frame::parse(&octets[..length]), Ok(Frame { header, payload: &payload }));
+        }
+
+        #[test]
+        fn no_octets_make_the_parser_panic(octets in proptest::collection::vec(any::<u8>(), 0..1600)) {
+            let _ = Frame::parse(&octets);
+        }
+
+        #[test]
+        fn no_mutation_of_a_good_frame_makes_the_parser_panic(
+            at in 0usize..64, value: u8, cut in 0usize..64,
+        ) {
+            let mut octets = [0; 128];
+            let length = emit(&header(), &[1; 8], &mut octets);
+            octets[at] = value;
+            let _ = Frame::parse(&octets[..length - cut]);
+        }
+    }
+}
