@@ -10,7 +10,7 @@
  *
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
  * start of the run. Every pointer is NULL, which is refused unless it is said to be allowed, or
- * valid for what the call does with it. A program gets the same results in every engine; it never sees which one it is.
+ * valid for what the call does with it. A program never sees in which engine it runs.
  */
 
 #pragma once
@@ -147,8 +147,7 @@ const char *onbeat_last_error(void);
 
 /**
  * Opens the writing end of the channel `name`, whose messages the program believes to have
- * `size` octets. `ONBEAT_E_REFUSED` when the description says otherwise. Only before or after
- * `onbeat_start` on the main thread. Allocates.
+ * `size` octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
 enum onbeat_status onbeat_talker_open(struct onbeat *context,
                                       const char *name,

@@ -1,1 +1,32 @@
-//! (under construction)
+//! From what a run recorded to what a person can judge: statistics, JSON, CSV, a record file and
+//! one self-contained HTML report.
+//!
+//! ```text
+//! RunLog ─┬─ records::encode ─→ bytes        (and back: records::decode)
+//!         ├─ csv ─→ one line per message
+//!         └─ analyse ─→ RunResult ─┬─ Results ─→ JSON, docs/results.md
+//!                                  ├─ table ─→ rows for a terminal
+//!                                  └─ report::html ─→ one file
+//! ```
+//! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
+
+mod analysis;
+mod chains;
+mod csv;
+mod join;
+pub mod records;
+pub mod report;
+mod result;
+mod statistics;
+mod table;
+mod text;
+mod verdict;
+
+pub use analysis::{Mismatch, analyse};
+pub use csv::csv;
+pub use result::{
+    ChainResult, ChannelResult, Ended, ListenerResult, RelativeBasis, Results, RunResult, VERSION,
+    Verdict, WakeupErrors, schema,
+};
+pub use statistics::Statistics;
+pub use table::{HEADINGS, Row, RowKind, table};

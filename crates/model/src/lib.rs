@@ -1,7 +1,9 @@
 //! The shared vocabulary of Onbeat: time, units, systems, plans and records, and the file formats
 //! that hold them. No I/O: callers bring the text and take the bytes.
 
+pub mod description;
 pub mod diagnostic;
+pub mod manifest;
 pub mod plan;
 pub mod record;
 pub mod system;

@@ -11,7 +11,8 @@ pub struct Record {
     pub capture: Option<LocalTime>,
     /// Talker: when the frame was handed to the network. Listener: when it arrived at the port.
     pub transfer: Option<LocalTime>,
-    /// Listener: when the program had the message.
+    /// Listener: when the message was there for the program to read. For a program that was
+    /// waiting for it, when it went on; for one that came later, when it could have.
     pub receive: Option<LocalTime>,
     /// What `write_wait` or `read_wait` slept until.
     pub wake_target: Option<LocalTime>,
@@ -38,6 +39,10 @@ pub mod flag {
     pub const UNCERTAIN: u32 = 4;
     /// The wake target had passed before the sleep began.
     pub const OVERSLEPT: u32 = 8;
+    /// The message was there before the program asked for it.
+    pub const WAITED: u32 = 16;
+    /// The message was there, and the run ended before the program asked for it.
+    pub const UNREAD: u32 = 32;
 }
 
 impl Record {
@@ -75,9 +80,8 @@ impl Record {
             let octets = bytes[at * 8..at * 8 + 8].try_into().expect("eight octets");
             i64::from_le_bytes(octets)
         };
-        let half = |at: usize| {
-            u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four octets"))
-        };
+        let half =
+            |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four octets"));
         let present = |at: usize| Some(word(at)).filter(|ns| *ns != Self::ABSENT);
         Self {
             capture: present(0).map(LocalTime::from_ns),

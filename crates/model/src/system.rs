@@ -140,6 +140,8 @@ pub enum NodeKind {
 /// What an end station adds to a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
+    /// Its own address: the source of its frames. A group address never is one.
+    pub mac: MacAddress,
     /// From the program's write to the frame being queued at the port.
     pub stack_tx: Delay,
     /// From the frame's last octet at the port to the reading program continuing.
@@ -312,6 +314,15 @@ pub struct Channel {
     pub origin: Origin,
 }
 
+impl Channel {
+    /// By how much a message may come before its interval is over: an eighth of the interval, at
+    /// most one class A measurement interval. It lets a program that sleeps to absolute times wake
+    /// late once without being late ever after; the plan's arrival curves count it.
+    pub fn tolerance(&self) -> Span {
+        Span::from_ns(self.interval.as_ns() / 8).min(Span::from_us(125))
+    }
+}
+
 /// A program that the fabric starts on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -374,7 +385,7 @@ pub struct Chain {
 }
 
 /// In which engine a run takes place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeMode {
     /// Deterministic virtual time, as fast as it goes.

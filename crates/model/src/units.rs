@@ -200,7 +200,9 @@ mod tests {
     fn mac_addresses_read_back_what_they_print_and_refuse_the_rest() {
         let text = "01:00:5e:01:11:42";
         assert_eq!(text.parse::<MacAddress>().unwrap().to_string(), text);
-        for bad in ["", "01:00:5e:01:11", "01:00:5e:01:11:42:00", "1:0:5e:1:11:42", "+1:00:5e:01:11:42"] {
+        for bad in
+            ["", "01:00:5e:01:11", "01:00:5e:01:11:42:00", "1:0:5e:1:11:42", "+1:00:5e:01:11:42"]
+        {
             assert_eq!(bad.parse::<MacAddress>(), Err(NotAMacAddress), "{bad}");
         }
     }

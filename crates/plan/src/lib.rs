@@ -1,1 +1,125 @@
-//! (under construction)
+//! From a checked [`System`] to a [`Plan`]: routes, admission, reservations and bounds.
+//!
+//! Pure: the same system gives the same plan. `docs/bounds.md` derives every formula.
+
+mod analysis;
+mod document;
+mod reserve;
+mod route;
+
+pub use document::{
+    ChainDocument, ChannelDocument, ListenerDocument, NoiseDocument, PlanDocument, PortDocument,
+    TermDocument, document,
+};
+
+use analysis::flow::{self, Flow};
+use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::plan::{ChannelPlan, Plan};
+use onbeat_model::system::{ChannelId, Class, System};
+use onbeat_model::units::BitRate;
+use route::Routes;
+
+const SCHEDULED: Code = Code("OB2002");
+const LATE: Code = Code("OB2005");
+const DEADLINE: Code = Code("OB2006");
+
+/// Finds routes, admits streams as SRP would (802.1Q-2018 clauses 34 and 35), and bounds the
+/// latency of each. `protected` says whether reservations are made at all, which is a run's
+/// setting; a channel with `reserve = false` never gets one.
+///
+/// Clock errors are counted up to the longest duration among the system's run settings and its
+/// scenarios: who runs longer sets [`System::run`] first.
+///
+/// # Errors
+/// Everything that stands in the way, at once: overloaded ports (OB2001), scheduled channels
+/// (OB2002) and, where what is admitted can be analysed, queues that are too small (OB2003) and
+/// streams without a useful bound (OB2004).
+///
+/// # Panics
+/// When a route does not exist, which the description's check excludes.
+pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut routes = Routes::new(system);
+    let mut channels = Vec::with_capacity(system.channels.len());
+    for channel in &system.channels {
+        let paths: Vec<_> =
+            channel.listeners.iter().map(|to| routes.path(channel.talker, *to)).collect();
+        let mut wanted = protected && channel.reserve;
+        if wanted && channel.class == Class::Scheduled {
+            errors.push(no_gates(&channel.name, channel.origin));
+            wanted = false;
+        }
+        channels.push(ChannelPlan {
+            protected: wanted,
+            paths,
+            true_rate: reserve::true_rate(channel),
+            reserved_rate: BitRate::default(),
+            bounds: Vec::new(),
+        });
+    }
+    let noise = system.noise.iter().map(|n| routes.path(n.from, n.to)).collect();
+    let ports = reserve::reserve(system, &mut channels);
+    let mut plan = Plan { protected, channels, noise, ports, chains: Vec::new() };
+    let overloads = reserve::overloads(system, &plan);
+    let admitted = overloads.is_empty();
+    errors.extend(overloads);
+    if admitted {
+        errors.extend(bound(system, &mut plan));
+    }
+    if errors.is_empty() { Ok(plan) } else { Err(errors) }
+}
+
+/// Fills in the bounds of channels and chains; returns what stands in the way.
+fn bound(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
+    let flows: Vec<Flow> = match flow::analyse(system, plan) {
+        Ok(flows) => flows,
+        Err(errors) => return errors,
+    };
+    for flow in &flows {
+        let bounds = analysis::bound::of_channel(system, plan.channel(flow.channel), flow);
+        plan.channels[flow.channel.index()].bounds = bounds;
+    }
+    plan.chains =
+        system.chains.iter().map(|c| analysis::bound::of_chain(system, plan, c)).collect();
+    analysis::queue::overflows(system, &flows)
+}
+
+fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic {
+    let message =
+        format!("gates are not planned yet: scheduled channel `{name}` cannot be protected");
+    Diagnostic::error(SCHEDULED, message, origin, "asks for class Scheduled")
+        .help("use class A, or set `reserve = false` to send it as best effort")
+}
+
+/// What the user should know of a plan that can be carried out: fixed delays (OB2005) and chain
+/// deadlines (OB2006) below the worst case.
+pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let late = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
+        let bounds = channel.listeners.iter().zip(&plan.channel(id).bounds);
+        bounds.filter(|(_, bound)| bound.total() > channel.fixed_delay).map(|(listener, bound)| {
+            let message = format!(
+                "a message of `{}` may take {} to `{}`, longer than its fixed delay of {}",
+                channel.name,
+                bound.total(),
+                system.node(*listener).name,
+                channel.fixed_delay,
+            );
+            Diagnostic::error(LATE, message, channel.origin, "may be late")
+                .warning()
+                .help("raise the fixed delay, or lower the delays that `onbeat plan` lists for it")
+        })
+    });
+    let missed = system.chains.iter().zip(&plan.chains).filter_map(|(chain, bound)| {
+        let bound = (*bound)?;
+        (bound > chain.deadline).then(|| {
+            let message = format!(
+                "chain `{}` may take {bound}, longer than its deadline of {}",
+                chain.name, chain.deadline,
+            );
+            Diagnostic::error(DEADLINE, message, chain.origin, "may miss its deadline")
+                .warning()
+                .help("raise the deadline, or lower the work or the delays on its way")
+        })
+    });
+    late.chain(missed).collect()
+}

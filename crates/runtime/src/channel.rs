@@ -31,7 +31,7 @@ pub enum Written {
 pub struct MessageInfo {
     /// When the value was captured, by the talker's clock.
     pub capture: LocalTime,
-    /// Receipt minus capture.
+    /// From capture to the message's being there to be read.
     pub latency: Span,
     /// Number of the message.
     pub sequence: u64,
@@ -164,31 +164,32 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             let Some(received) = self.port.receive(&mut self.frame, patience)? else {
                 return Ok(None);
             };
-            let now = received.now;
+            let ready = received.ready;
+            let waited = if received.waited { flag::WAITED } else { 0 };
             let octets = &self.frame[..received.length];
             let mut record = Record {
                 transfer: Some(received.arrived),
-                receive: Some(now.local),
-                network: now.network,
+                receive: Some(ready.local),
+                network: ready.network,
                 ..Record::default()
             };
-            match self.listener.accept(octets, now.local, value) {
+            match self.listener.accept(octets, ready.local, value) {
                 Err(Dropped::Malformed) => self.log.set_malformed(self.listener.malformed()),
                 Err(Dropped::Duplicate { capture, sequence }) => {
                     record.capture = Some(capture);
                     record.sequence = sequence;
-                    record.flags = flag::DUPLICATE;
+                    record.flags = flag::DUPLICATE | waited;
                     self.log.push(&record);
                 }
                 Ok(accepted) => {
                     record.capture = Some(accepted.capture);
                     record.sequence = accepted.sequence;
-                    record.flags = accepted.flags;
+                    record.flags = accepted.flags | waited;
                     record.gap = accepted.gap;
                     self.log.push(&record);
                     let info = MessageInfo {
                         capture: accepted.capture,
-                        latency: now.local - accepted.capture,
+                        latency: ready.local - accepted.capture,
                         sequence: accepted.sequence,
                         gap: accepted.gap,
                         flags: accepted.flags,
@@ -269,8 +270,9 @@ mod tests {
             wire.now = wire.now.max(at);
             into[..frame.len()].copy_from_slice(&frame);
             let local = LocalTime::from_ns(wire.now);
-            let now = Instant { local, network: None };
-            Ok(Some(Received { length: frame.len(), arrived: LocalTime::from_ns(at), now }))
+            let ready = Instant { local, network: None };
+            let arrived = LocalTime::from_ns(at);
+            Ok(Some(Received { length: frame.len(), arrived, ready, waited: false }))
         }
     }
     #[derive(Clone, Default)]

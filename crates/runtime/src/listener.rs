@@ -104,7 +104,7 @@ impl Listener {
 
 /// The instant nearest to `now` whose lower 32 bits are `timestamp`: right for messages up to 2.1 s
 /// old, and for ones a little in the future because two clocks differ (IEEE 1722-2016 4.4.4.8).
-fn rebuild(timestamp: u32, now: LocalTime) -> LocalTime {
+pub fn rebuild(timestamp: u32, now: LocalTime) -> LocalTime {
     let ahead = timestamp.wrapping_sub(now.as_ns() as u32) as i32;
     now + Span::from_ns(i64::from(ahead))
 }

@@ -37,8 +37,10 @@ pub struct Received {
     pub length: usize,
     /// When its last octet was at the host's port.
     pub arrived: LocalTime,
-    /// When the program had it.
-    pub now: Instant,
+    /// When it was there for the program to read: now, for a program that was waiting.
+    pub ready: Instant,
+    /// It was there before the program asked for it.
+    pub waited: bool,
 }
 
 /// How long a receive waits.

@@ -222,15 +222,24 @@ mod tests {
             vlan in 0u16..4096, pcp in 0u8..8,
         ) {
             let header = Header {
-                sequence, uncertain, stream_id: StreamId(stream_id), timestamp, vlan, pcp, ..header()
+                sequence,
+                uncertain,
+                stream_id: StreamId(stream_id),
+                timestamp,
+                vlan,
+                pcp,
+                ..header()
             };
             let mut octets = [0; MAX_FRAME];
             let length = emit(&header, &payload, &mut octets);
-            prop_assert_eq!(Frame::parse(&octets[..length]), Ok(Frame { header, payload: &payload }));
+            let expected = Frame { header, payload: &payload };
+            prop_assert_eq!(Frame::parse(&octets[..length]), Ok(expected));
         }
 
         #[test]
-        fn no_octets_make_the_parser_panic(octets in proptest::collection::vec(any::<u8>(), 0..1600)) {
+        fn no_octets_make_the_parser_panic(
+            octets in proptest::collection::vec(any::<u8>(), 0..1600),
+        ) {
             let _ = Frame::parse(&octets);
         }
 

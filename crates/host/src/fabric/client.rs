@@ -21,7 +21,7 @@ use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use rustix::fd::OwnedFd;
 use std::cell::RefCell;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::sync::{Arc, OnceLock};
 
 /// The talker's end of a channel in a program on a fabric.
@@ -46,7 +46,7 @@ pub enum SetupError {
     BadEnvironment,
     /// The fabric cannot be reached, or went away.
     #[error("the fabric cannot be reached: {0}")]
-    Unreachable(#[from] std::io::Error),
+    Unreachable(#[from] io::Error),
     /// The fabric will not have it.
     #[error("{0}")]
     Refused(String),
@@ -140,6 +140,26 @@ impl Shared {
         };
         let network = clock.network();
         Ok(Instant { local: clock.error.read(network), network: Some(network) })
+    }
+
+    /// In real time, waits until there is something to receive or `patience` is at its end.
+    fn is_readable(&self, socket: &OwnedFd, patience: Patience) -> Result<bool, Fault> {
+        let until = match patience {
+            Patience::Endless => return Ok(true),
+            Patience::None => return Ok(false),
+            Patience::Until(until) => until,
+        };
+        let at = self.real_clock()?.ok_or(Fault::Disconnected)?.when(until);
+        loop {
+            let left = at - MonoTime::now();
+            let look = socket::readable(socket, left.max(Span::ZERO));
+            if look.map_err(|_| Fault::Disconnected)? {
+                return Ok(true);
+            }
+            if left <= Span::ZERO {
+                return Ok(false);
+            }
+        }
     }
 
     fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
@@ -328,40 +348,39 @@ pub struct EndPort {
 }
 
 impl EndPort {
-    /// Waits on the end's own socket for as long as `patience` says.
-    fn await_own(&self, own: &OwnedFd, patience: Patience) -> Result<bool, Fault> {
-        let until = match patience {
-            Patience::Endless => return Ok(true),
-            Patience::None => return self.look(own, Span::ZERO),
-            Patience::Until(until) => until,
-        };
-        let clock = self.shared.real_clock()?.ok_or(Fault::Disconnected)?;
-        let at = clock.when(until);
-        loop {
-            let left = at - MonoTime::now();
-            if left < Span::ZERO {
-                return self.look(own, Span::ZERO);
-            }
-            if self.look(own, left)? {
-                return Ok(true);
-            }
-        }
-    }
-
-    fn look(&self, own: &OwnedFd, patience: Span) -> Result<bool, Fault> {
-        socket::readable(own, patience).map_err(|_| Fault::Disconnected)
-    }
-
-    fn receive_own(&mut self, into: &mut [u8]) -> Result<Received, Fault> {
+    /// In real time, waits on the end's own socket for as long as `patience` says.
+    fn receive_own(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+    ) -> Result<Option<Received>, Fault> {
         let own = self.own.as_ref().ok_or(Fault::Disconnected)?;
-        let got = socket::receive(own, &mut self.packet).map_err(|_| Fault::Disconnected)?;
-        let length = got.ok_or(Fault::Disconnected)?;
+        let mut waited = true;
+        let mut got = socket::try_receive(own, &mut self.packet);
+        if is_empty(&got) {
+            waited = false;
+            if !self.shared.is_readable(own, patience)? {
+                return Ok(None);
+            }
+            got = socket::receive(own, &mut self.packet);
+        }
+        let length = got.map_err(|_| Fault::Disconnected)?.ok_or(Fault::Disconnected)?;
         let (stamp, frame) =
             self.packet[..length].split_first_chunk::<STAMP>().ok_or(Fault::Stopped)?;
         let arrived = LocalTime::from_ns(i64::from_le_bytes(*stamp));
         let length = copy_frame(frame, into)?;
-        Ok(Received { length, arrived, now: self.shared.now()? })
+        let ready = if waited {
+            let network = self.shared.start()?.clock.when(arrived);
+            Instant { local: arrived, network: Some(network) }
+        } else {
+            self.shared.now()?
+        };
+        Ok(Some(Received { length, arrived, ready, waited }))
     }
+}
+
+fn is_empty(got: &io::Result<Option<usize>>) -> bool {
+    got.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// Copies a frame that is no longer than a frame may be.
@@ -400,20 +419,22 @@ impl Port for EndPort {
     }
 
     fn receive(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Received>, Fault> {
-        self.shared.start()?;
-        if let Some(own) = &self.own {
-            if !self.await_own(own, patience)? {
-                return Ok(None);
-            }
-            return self.receive_own(into).map(Some);
+        let clock = self.shared.start()?.clock;
+        if self.own.is_some() {
+            return self.receive_own(into, patience);
         }
         with_control(|control| {
-            let (arrived, length) = match control.ask(&Request::Receive(self.end, patience))? {
+            let body = control.ask(&Request::Receive(self.end, patience))?;
+            let (arrived, ready, length) = match body {
                 Body::Empty => return Ok(None),
-                Body::Frame { arrived, octets } => (arrived, copy_frame(octets, into)?),
+                Body::Frame { arrived, ready, octets } => {
+                    (arrived, ready, copy_frame(octets, into)?)
+                }
                 _ => return Err(Fault::Disconnected),
             };
-            Ok(Some(Received { length, arrived, now: control.now }))
+            let waited = Some(ready) != control.now.network;
+            let ready = Instant { local: clock.read(ready), network: Some(ready) };
+            Ok(Some(Received { length, arrived, ready, waited }))
         })
     }
 }

@@ -1,9 +1,8 @@
 //! The fabric: live programs joined to the network engine.
 //!
 //! ```text
-//! program ── client ──(one socket per thread, in real time one per channel end)── session ── Engine
-//!                                                                       │
-//!                                             virtual_time or real_time ┘ decides who goes on when
+//! program ── client ── socket ── session ── Engine
+//!                                   └ virtual_time or real_time: who goes on, and when
 //! ```
 
 pub mod client;

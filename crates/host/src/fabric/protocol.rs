@@ -95,6 +95,8 @@ pub enum Body<'a> {
     Frame {
         /// When it arrived at the host's port.
         arrived: LocalTime,
+        /// When it was there to be read.
+        ready: NetTime,
         /// Its octets.
         octets: &'a [u8],
     },
@@ -285,7 +287,9 @@ impl<'a> Reply<'a> {
                 to.i64(start.clock.offset.as_ns()).i64(i64::from(start.clock.drift_ppb));
                 to.i64(start.write_until.as_ns()).i64(start.stop.as_ns())
             }
-            Body::Frame { arrived, octets } => to.u8(5).i64(arrived.as_ns()).rest(octets),
+            Body::Frame { arrived, ready, octets } => {
+                to.u8(5).i64(arrived.as_ns()).i64(ready.as_ns()).rest(octets)
+            }
             Body::Empty => to.u8(6),
             Body::Ticket(ticket) => to.u8(7).u32(ticket),
             Body::Stopped => to.u8(8),
@@ -327,7 +331,11 @@ impl<'a> Reply<'a> {
                     stop: NetTime::from_ns(from.i64()?),
                 })
             }
-            5 => Body::Frame { arrived: LocalTime::from_ns(from.i64()?), octets: from.rest() },
+            5 => Body::Frame {
+                arrived: LocalTime::from_ns(from.i64()?),
+                ready: NetTime::from_ns(from.i64()?),
+                octets: from.rest(),
+            },
             6 => Body::Empty,
             7 => Body::Ticket(from.u32()?),
             8 => Body::Stopped,
@@ -391,7 +399,11 @@ mod tests {
             Body::Opened { end: 1, capacity: 2, parameters: parameters() },
             Body::Started(Start { real: None, clock, write_until, stop }),
             Body::Started(Start { real: Some(-1), clock, write_until, stop }),
-            Body::Frame { arrived: LocalTime::from_ns(4), octets: &[1, 2, 3] },
+            Body::Frame {
+                arrived: LocalTime::from_ns(4),
+                ready: NetTime::from_ns(5),
+                octets: &[1, 2, 3],
+            },
             Body::Empty,
             Body::Ticket(9),
             Body::Stopped,
@@ -415,7 +427,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_packet_makes_the_decoders_panic(packet in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn no_packet_makes_the_decoders_panic(
+            packet in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
             let _ = Request::decode(&packet);
             let _ = Reply::decode(&packet);
         }

@@ -118,8 +118,8 @@ fn deliver(
             let Some(own) = &end.own else { return Ok(()) };
             let stamp = session.system.node(end.node).clock.read(arrived).as_ns().to_le_bytes();
             match socket::try_send(own, &[IoSlice::new(&stamp), IoSlice::new(frame)]) {
-                Ok(true) => {}
-                Ok(false) => end.unread += 1,
+                Ok(true) => end.note(arrived, arrived, frame),
+                Ok(false) => end.overrun += 1,
                 // The reader has closed its end or died: its connection says which.
                 Err(_) => end.own = None,
             }

@@ -7,13 +7,14 @@ use crate::fabric::{RunOptions, socket};
 use crate::process::Running;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{EndLog, Ending, Role, RunLog};
+use onbeat_model::record::{EndLog, Ending, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, System, TimeMode};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets};
 use onbeat_net::{Engine, Options};
+use onbeat_runtime::listener::rebuild;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::Frame;
+use onbeat_runtime::wire::{Frame, Header};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::collections::VecDeque;
@@ -102,12 +103,79 @@ pub(super) struct End {
     parameters: ChannelParameters,
     /// Talker: when each frame was queued at the port.
     pub(super) transfers: Vec<NetTime>,
-    /// Listener, virtual time: arrived frames that nobody has read yet.
-    pub(super) inbox: VecDeque<(NetTime, Vec<u8>)>,
+    /// Listener: what was delivered, one entry a frame.
+    delivered: Vec<Delivered>,
+    /// Listener, virtual time: delivered frames that nobody has read yet.
+    pub(super) inbox: VecDeque<Arrival>,
     /// Real time: the end's own socket.
     pub(super) own: Option<OwnedFd>,
     /// Frames that found the inbox or the socket full.
-    pub(super) unread: u64,
+    pub(super) overrun: u64,
+}
+
+/// A frame on its way from the engine to a program.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    /// When it arrived at the host's port.
+    pub(super) arrived: NetTime,
+    /// When it was there to be read.
+    pub(super) ready: NetTime,
+    pub(super) octets: Vec<u8>,
+}
+
+/// What the fabric remembers of a frame that it delivered.
+#[derive(Clone, Copy, Debug)]
+struct Delivered {
+    arrived: NetTime,
+    ready: NetTime,
+    /// Lower 32 bits of the capture time.
+    timestamp: u32,
+    sequence: u8,
+}
+
+impl End {
+    /// Remembers that a frame was delivered.
+    pub(super) fn note(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
+        if let Ok(frame) = Frame::parse(octets) {
+            let Header { timestamp, sequence, .. } = frame.header;
+            self.delivered.push(Delivered { arrived, ready, timestamp, sequence });
+        }
+    }
+
+    /// Remembers that a frame was delivered.
+    pub(super) fn deliver(&mut self, arrival: &Arrival) {
+        self.note(arrival.arrived, arrival.ready, &arrival.octets);
+    }
+
+    /// Keeps a frame for a reader to come.
+    pub(super) fn keep(&mut self, arrival: Arrival) {
+        if self.inbox.len() >= MAX_INBOX {
+            self.overrun += 1;
+        } else {
+            self.deliver(&arrival);
+            self.inbox.push_back(arrival);
+        }
+    }
+
+    /// Records of the frames that were delivered after the last one of which the program left a
+    /// record: the run ended before it read them.
+    fn unread(&self, handled: u64, clock: ClockError) -> impl Iterator<Item = Record> {
+        let handled = usize::try_from(handled).unwrap_or(usize::MAX).min(self.delivered.len());
+        self.delivered[handled..].iter().map(move |frame| {
+            let ready = clock.read(frame.ready);
+            let capture = rebuild(frame.timestamp, ready);
+            let late = ready > capture + self.parameters.fixed_delay;
+            Record {
+                capture: Some(capture),
+                transfer: Some(clock.read(frame.arrived)),
+                receive: Some(ready),
+                network: Some(frame.ready),
+                sequence: u64::from(frame.sequence),
+                flags: flag::UNREAD | if late { flag::LATE } else { 0 },
+                ..Record::default()
+            }
+        })
+    }
 }
 
 /// Who has an end of a channel.
@@ -476,9 +544,10 @@ impl<'a> Session<'a> {
             log,
             parameters,
             transfers: Vec::with_capacity(reserve),
+            delivered: Vec::with_capacity(capacity as usize - reserve),
             inbox: VecDeque::new(),
             own: own.map(|(_, ours)| ours),
-            unread: 0,
+            overrun: 0,
         });
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         self.owners[channel.index()][owner] = Owner::Program(end);
@@ -499,7 +568,9 @@ impl<'a> Session<'a> {
             let what = "talks nonsense: it sends a frame that is not of its channel";
             return Err(self.blame(program, what));
         }
-        if self.engine.now() < self.write_until {
+        // The program's side has refused what is written too late; what it let through just before
+        // may come a little later in real time.
+        if self.engine.now() < self.stop {
             let channel = self.ends[end as usize].channel;
             let queued = self.engine.send(channel, frame);
             self.ends[end as usize].transfers.push(queued);
@@ -539,16 +610,6 @@ impl<'a> Session<'a> {
         match self.ends.get(end as usize) {
             Some(e) if e.program == program && e.role == Role::Listener => Ok(end as usize),
             _ => Err(self.nonsense(thread, "reads from an end that is not its own")),
-        }
-    }
-
-    /// Keeps a frame for a reader to come.
-    pub(super) fn keep_for_later(&mut self, end: usize, arrived: NetTime) {
-        let end = &mut self.ends[end];
-        if end.inbox.len() >= MAX_INBOX {
-            end.unread += 1;
-        } else {
-            end.inbox.push_back((arrived, self.engine.delivered_frame().to_vec()));
         }
     }
 
@@ -634,10 +695,10 @@ impl<'a> Session<'a> {
             }
             Owner::Program(end) => {
                 let end = &self.ends[end];
-                if end.unread > 0 {
+                if end.overrun > 0 {
                     notes.push(format!(
                         "{} frames of channel `{}` were lost on host `{host}`: nobody read them",
-                        end.unread, declared.name
+                        end.overrun, declared.name
                     ));
                 }
                 let (mut records, unrecorded, malformed) = end.log.collect();
@@ -645,6 +706,8 @@ impl<'a> Session<'a> {
                 for (record, queued) in records.iter_mut().zip(&end.transfers) {
                     record.transfer = Some(clock.read(*queued));
                 }
+                let handled = records.len() as u64 + unrecorded + malformed;
+                records.extend(end.unread(handled, clock));
                 (records, unrecorded, malformed)
             }
         };

@@ -117,8 +117,21 @@ pub(super) fn receive_with(
 
 /// Receives one packet; `None` when the other side is gone. Real-time: allocates nothing.
 pub(super) fn receive(socket: impl AsFd, into: &mut [u8]) -> io::Result<Option<usize>> {
+    receive_flagged(socket, into, RecvFlags::empty())
+}
+
+/// The same, but fails with [`io::ErrorKind::WouldBlock`] when there is none yet.
+pub(super) fn try_receive(socket: impl AsFd, into: &mut [u8]) -> io::Result<Option<usize>> {
+    receive_flagged(socket, into, RecvFlags::DONTWAIT)
+}
+
+fn receive_flagged(
+    socket: impl AsFd,
+    into: &mut [u8],
+    flags: RecvFlags,
+) -> io::Result<Option<usize>> {
     loop {
-        match rustix::net::recv(&socket, &mut *into, RecvFlags::empty()) {
+        match rustix::net::recv(&socket, &mut *into, flags) {
             Err(Errno::INTR) => {}
             Err(Errno::CONNRESET) => return Ok(None),
             Err(error) => return Err(error.into()),

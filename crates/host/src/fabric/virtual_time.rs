@@ -7,7 +7,7 @@
 //! run, and how fast the machine is never shows.
 
 use crate::fabric::protocol::{Body, Request, Start};
-use crate::fabric::session::{Failure, Owner, Session, State, Thread};
+use crate::fabric::session::{Arrival, Failure, Owner, Session, State, Thread};
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::Output;
@@ -18,10 +18,13 @@ use std::collections::VecDeque;
 /// time to pass without letting it.
 const MAX_REQUESTS_AT_ONCE: u64 = 1_000_000;
 
+/// How far the engine goes at most before progress is shown and an interrupt is seen.
+const SLICE: Span = Span::from_ms(100);
+
 /// What a thread is told when it goes on.
 enum Wake {
     Done,
-    Frame(NetTime, Vec<u8>),
+    Frame(Arrival),
     Empty,
     Started,
 }
@@ -67,7 +70,8 @@ impl Scheduler<'_, '_> {
                 self.go_on(thread, wake)?;
             }
             let before = self.session.engine.now();
-            let output = self.session.engine.advance(self.session.stop);
+            let limit = (before + SLICE).min(self.session.stop);
+            let output = self.session.engine.advance(limit);
             let now = self.session.engine.now();
             if now > before {
                 self.requests_at_once = 0;
@@ -75,7 +79,8 @@ impl Scheduler<'_, '_> {
                 self.session.check_interrupt()?;
             }
             match output {
-                None => return Ok(()),
+                None if limit == self.session.stop => return Ok(()),
+                None => {}
                 Some(Output::Woke { token }) => {
                     if !self.session.modelled_talker(token) {
                         self.alarm(token);
@@ -127,14 +132,16 @@ impl Scheduler<'_, '_> {
                 let end = *end;
                 let reader =
                     self.session.threads.iter().position(|t| t.state == State::Reading(end));
+                let octets = self.session.engine.delivered_frame().to_vec();
+                let arrival = Arrival { arrived, ready: now, octets };
                 let Some(thread) = reader else {
-                    self.session.keep_for_later(end, arrived);
+                    self.session.ends[end].keep(arrival);
                     return;
                 };
-                let frame = self.session.engine.delivered_frame().to_vec();
+                self.session.ends[end].deliver(&arrival);
                 self.cancel_alarm(thread);
                 self.session.threads[thread].state = State::Running;
-                self.ready.push_back((thread, Wake::Frame(arrived, frame)));
+                self.ready.push_back((thread, Wake::Frame(arrival)));
             }
             Owner::Listener(modelled) => {
                 modelled.read(self.session.engine.delivered_frame(), arrived, now);
@@ -162,7 +169,7 @@ impl Scheduler<'_, '_> {
         match wake {
             Wake::Done => self.session.answer(thread, Body::Done),
             Wake::Empty => self.session.answer(thread, Body::Empty),
-            Wake::Frame(arrived, octets) => self.answer_frame(thread, arrived, &octets),
+            Wake::Frame(arrival) => self.answer_frame(thread, &arrival),
             Wake::Started => {
                 let clock = self.session.clock_of(thread);
                 let (write_until, stop) = (self.session.write_until, self.session.stop);
@@ -176,9 +183,10 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
-    fn answer_frame(&mut self, thread: usize, arrived: NetTime, octets: &[u8]) {
-        let arrived = self.session.clock_of(thread).read(arrived);
-        self.session.answer(thread, Body::Frame { arrived, octets });
+    fn answer_frame(&mut self, thread: usize, arrival: &Arrival) {
+        let arrived = self.session.clock_of(thread).read(arrival.arrived);
+        let (ready, octets) = (arrival.ready, &arrival.octets[..]);
+        self.session.answer(thread, Body::Frame { arrived, ready, octets });
     }
 
     /// Serves one request.
@@ -255,8 +263,8 @@ impl Scheduler<'_, '_> {
 
     fn receive(&mut self, thread: usize, end: u32, patience: Patience) -> Result<(), Failure> {
         let end = self.session.reading_end(thread, end)?;
-        if let Some((arrived, frame)) = self.session.ends[end].inbox.pop_front() {
-            self.answer_frame(thread, arrived, &frame);
+        if let Some(arrival) = self.session.ends[end].inbox.pop_front() {
+            self.answer_frame(thread, &arrival);
             return Ok(());
         }
         let until = match patience {

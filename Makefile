@@ -1,0 +1,30 @@
+# make          builds Onbeat and the examples' programs
+# make demo     runs the two-hosts experiment: table, HTML report
+# make test     passes everything; sets up what it needs
+# make bench    the engine's throughput
+CARGO ?= cargo
+onbeat := target/release/onbeat
+examples := $(wildcard examples/[0-9]*)
+
+build:
+	@scripts/needs rust cc
+	$(CARGO) build --release --locked -p onbeat-cli -p onbeat-capi
+	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example || exit 1; done
+
+demo: build
+	$(onbeat) run examples/01-two-hosts --all-scenarios
+
+test: build
+	@scripts/needs rust cc browser
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
+
+bench:
+	$(CARGO) bench --locked -p onbeat-net
+
+clean:
+	$(CARGO) clean
+	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example clean; done
+
+.PHONY: build demo test bench clean

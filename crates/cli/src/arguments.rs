@@ -1,0 +1,169 @@
+//! What can be asked for.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use onbeat_model::system::TimeMode;
+use onbeat_model::time::Span;
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    everything is fine
+  1    the description, or the plan that follows from it, has errors
+  2    the arguments are wrong
+  3    a run broke a promise
+  4    a run ended before its time: a program died, hung or talked nonsense
+  5    the machine did not do what was asked (a file, a socket)
+  130  a run was interrupted";
+
+/// Distributed real-time systems on Linux and Ethernet: described once, analysed, planned, run and
+/// measured against what was promised.
+#[derive(Debug, Parser)]
+#[command(name = "onbeat", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Checks a description and reports everything that is wrong with it
+    #[command(after_help = "Example:\n  onbeat check examples/01-two-hosts")]
+    Check(CheckArguments),
+    /// Routes, reserves and bounds: what the network promises
+    #[command(after_help = "Example:\n  onbeat plan examples/01-two-hosts --json")]
+    Plan(PlanArguments),
+    /// Runs a system, measures it and writes the report
+    #[command(after_help = "Examples:
+  onbeat run examples/01-two-hosts
+  onbeat run examples/01-two-hosts --all-scenarios
+  onbeat run examples/01-two-hosts --time real --duration 5s --json
+  onbeat run examples/03-robot-arm --scenario unprotected --seed 8
+
+Writes report.html, results.json and, per run, records.onb and messages.csv.")]
+    Run(RunArguments),
+    /// Makes the report of the last run anew
+    #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
+    Report(ReportArguments),
+    /// Writes the description's channels as a manifest for C programs
+    #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
+    Manifest(ManifestArguments),
+    /// Prints the JSON Schema of a file format
+    Schema {
+        /// Which format
+        kind: SchemaKind,
+    },
+    /// Clears up after a run that was killed
+    #[command(hide = true)]
+    Keeper,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// The description, or the directory of a system.toml
+    pub(crate) system: PathBuf,
+    /// Print JSON for machines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArguments {
+    /// The description, or the directory of a system.toml
+    pub(crate) system: PathBuf,
+    /// Make no reservations
+    #[arg(long)]
+    pub(crate) unprotected: bool,
+    /// Print JSON for machines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// The description, or the directory of a system.toml
+    pub(crate) system: PathBuf,
+    /// Run one of the description's scenarios instead of its [run] settings
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scenario: Option<String>,
+    /// Run all of the description's scenarios, one after the other
+    #[arg(long, conflicts_with = "scenario")]
+    pub(crate) all_scenarios: bool,
+    /// Virtual time: deterministic, as fast as it goes. Real time: paced by this machine's clock
+    #[arg(long)]
+    pub(crate) time: Option<Time>,
+    /// How long talkers may write, as in 20s, 500ms or 5min
+    #[arg(long, value_parser = duration)]
+    pub(crate) duration: Option<Span>,
+    /// Where all randomness comes from
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Make no reservations
+    #[arg(long)]
+    pub(crate) unprotected: bool,
+    /// Where to write [default: `out` beside the description]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON for machines (docs/results.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// The description, or the directory of a system.toml
+    pub(crate) system: PathBuf,
+    /// Where the run was written [default: `out` beside the description]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON for machines (docs/results.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManifestArguments {
+    /// The description, or the directory of a system.toml
+    pub(crate) system: PathBuf,
+    /// As a C header (the only form there is)
+    #[arg(long, required = true)]
+    pub(crate) c: bool,
+    /// In the first generation's spelling: struct net_fifo, class, freq
+    #[arg(long)]
+    pub(crate) first_generation: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Time {
+    /// Deterministic, as fast as it goes
+    Virtual,
+    /// Paced by this machine's clock
+    Real,
+}
+
+impl From<Time> for TimeMode {
+    fn from(time: Time) -> Self {
+        match time {
+            Time::Virtual => Self::Virtual,
+            Time::Real => Self::Real,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// system.toml
+    System,
+    /// results.json, what `--json` prints
+    Results,
+}
+
+fn duration(text: &str) -> Result<Span, String> {
+    let wrong = |_| "expected a duration such as 20s, 500ms or 5min".to_owned();
+    let duration = humantime::parse_duration(text).map_err(wrong)?;
+    let most = onbeat_model::description::limits::DURATION;
+    i64::try_from(duration.as_nanos())
+        .ok()
+        .map(Span::from_ns)
+        .filter(|span| *span > Span::ZERO && *span <= most)
+        .ok_or_else(|| format!("a run lasts more than nothing and at most {most}"))
+}

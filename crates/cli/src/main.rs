@@ -1,0 +1,84 @@
+//! The command `onbeat`: one verb per stage, `run` walks them all.
+
+mod arguments;
+mod exit;
+mod output;
+mod run;
+mod source;
+mod terminal;
+
+use crate::arguments::{
+    Arguments, CheckArguments, ManifestArguments, PlanArguments, SchemaKind, Verb,
+};
+use crate::exit::Exit;
+use crate::source::{Examined, Source};
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::parse();
+    let exit = match &arguments.verb {
+        Verb::Check(check) => self::check(check),
+        Verb::Plan(plan) => self::plan(plan),
+        Verb::Run(run) => run::run(run),
+        Verb::Report(report) => run::report(report),
+        Verb::Manifest(manifest) => self::manifest(manifest),
+        Verb::Schema { kind } => {
+            let text = match kind {
+                SchemaKind::System => onbeat_model::description::schema(),
+                SchemaKind::Results => onbeat_measure::schema(),
+            };
+            print!("{text}");
+            Ok(Exit::Fine)
+        }
+        Verb::Keeper => {
+            onbeat_host::process::keep(std::io::stdin());
+            Ok(Exit::Fine)
+        }
+    };
+    exit.unwrap_or_else(|error| {
+        if error.is::<source::Wrong>() {
+            return Exit::Description; // what is wrong has been shown
+        }
+        eprintln!("onbeat: {error:#}");
+        if error.is::<run::WrongArgument>() { Exit::Usage } else { Exit::Machine }
+    })
+    .into()
+}
+
+fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
+    let examined = Examined::with_plan(&arguments.system)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&examined.to_json())?);
+    } else {
+        examined.show();
+    }
+    let Some(system) = examined.right() else { return Ok(Exit::Description) };
+    if !arguments.json {
+        println!("{}", terminal::summary(system));
+    }
+    Ok(Exit::Fine)
+}
+
+fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
+    let source = Source::load(&arguments.system)?;
+    let protected = source.system.run.protected && !arguments.unprotected;
+    let plan = source.plan(&source.system, protected)?;
+    if arguments.json {
+        let document = onbeat_plan::document(&source.system, &plan);
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    } else {
+        println!("{}", terminal::plan(&source.system, &plan));
+    }
+    Ok(Exit::Fine)
+}
+
+fn manifest(arguments: &ManifestArguments) -> anyhow::Result<Exit> {
+    let source = Source::load(&arguments.system)?;
+    let text = if arguments.first_generation {
+        onbeat_model::manifest::to_c_first_generation(&source.system)?
+    } else {
+        onbeat_model::manifest::to_c(&source.system)
+    };
+    print!("{text}");
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,246 @@
+//! The verbs `run` and `report`.
+
+use crate::arguments::{ReportArguments, RunArguments};
+use crate::exit::Exit;
+use crate::output::{MESSAGES, Output, RECORDS, REPORT, RESULTS};
+use crate::source::Source;
+use crate::terminal;
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use onbeat_host::fabric::{self, NoRun, Outcome, RunOptions};
+use onbeat_host::process::Keeper;
+use onbeat_measure::{Ended, Results, RunResult, Verdict};
+use onbeat_model::plan::Plan;
+use onbeat_model::record::RunLog;
+use onbeat_model::system::{RunSettings, System, TimeMode};
+use onbeat_model::time::NetTime;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// An argument that does not fit the description.
+#[derive(Debug)]
+pub(crate) struct WrongArgument(String);
+
+impl std::fmt::Display for WrongArgument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for WrongArgument {}
+
+/// One run that is asked for.
+struct Wanted {
+    scenario: String,
+    /// The system with this run's settings.
+    system: System,
+    plan: Plan,
+}
+
+/// Runs a system, measures it and writes the report.
+pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
+    let source = Source::load(&arguments.system)?;
+    let wanted = wanted(&source, arguments)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let mut runs = Vec::new();
+    for wanted in wanted {
+        let log = execute(&source, &wanted, &mut keeper, &interrupted)?;
+        runs.push(measured(wanted.plan, &wanted.system, log)?);
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let target = out(&source, arguments.out.as_deref());
+    let results = write(&source.system, &runs, &target, &mut keeper)?;
+    show(&source.system, &results, &target, arguments.json);
+    Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
+}
+
+/// Makes the report of the last run anew.
+pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
+    let source = Source::load(&arguments.system)?;
+    let target = out(&source, arguments.out.as_deref());
+    let path = target.join(RESULTS);
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{}: there is no run yet; try `onbeat run`", path.display()))?;
+    let before: Results =
+        serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let mut runs = Vec::new();
+    for (at, run) in before.runs.iter().enumerate() {
+        let path = target.join(run_directory(at, &run.scenario)).join(RECORDS);
+        let octets = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        let log =
+            onbeat_measure::records::decode(&octets).with_context(|| path.display().to_string())?;
+        let mut system = source.system.clone();
+        system.run = RunSettings { duration: log.duration, ..system.run };
+        let plan = source.plan(&system, log.protected)?;
+        runs.push(measured(plan, &system, log)?);
+    }
+    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let results = write(&source.system, &runs, &target, &mut keeper)?;
+    show(&source.system, &results, &target, arguments.json);
+    Ok(judge(&results, false))
+}
+
+/// What is asked for, planned: if one plan has errors, nothing is run.
+fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wanted>> {
+    let system = &source.system;
+    let named: Vec<(String, RunSettings)> = match &arguments.scenario {
+        None if arguments.all_scenarios => {
+            system.scenarios.iter().map(|s| (s.name.clone(), s.run)).collect()
+        }
+        None => vec![(String::new(), system.run)],
+        Some(name) => {
+            let found = system.scenarios.iter().find(|s| s.name == *name);
+            let known: Vec<_> = system.scenarios.iter().map(|s| s.name.as_str()).collect();
+            let Some(found) = found else {
+                let known = known.join(", ");
+                bail!(WrongArgument(format!("there is no scenario `{name}`; there are: {known}")));
+            };
+            vec![(found.name.clone(), found.run)]
+        }
+    };
+    if named.is_empty() {
+        bail!(WrongArgument("the description has no scenarios".to_owned()));
+    }
+    let plans = named.into_iter().map(|(scenario, mut settings)| {
+        settings.time = arguments.time.map_or(settings.time, TimeMode::from);
+        settings.duration = arguments.duration.unwrap_or(settings.duration);
+        settings.seed = arguments.seed.unwrap_or(settings.seed);
+        settings.protected &= !arguments.unprotected;
+        let mut system = system.clone();
+        system.run = settings;
+        let plan = source.plan(&system, settings.protected)?;
+        Ok(Wanted { scenario, system, plan })
+    });
+    plans.collect()
+}
+
+/// Runs the fabric once.
+fn execute(
+    source: &Source,
+    wanted: &Wanted,
+    keeper: &mut Keeper,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<RunLog> {
+    let settings = wanted.system.run;
+    let bar = progress_bar(&wanted.scenario, settings);
+    let mut progress = |now: NetTime| bar.set_position((now.as_ns() / 1_000_000).max(0) as u64);
+    let options = RunOptions {
+        scenario: wanted.scenario.clone(),
+        settings,
+        directory: &source.directory,
+        progress: &mut progress,
+        interrupted,
+        keeper: Some(keeper),
+    };
+    let outcome = fabric::run(&wanted.system, &wanted.plan, options);
+    bar.finish_and_clear();
+    match outcome {
+        Ok(Outcome { log, notes }) => {
+            for note in notes {
+                eprintln!("onbeat: {note}");
+            }
+            Ok(log)
+        }
+        Err(NoRun::Description(diagnostic)) => Err(source.wrong(&[*diagnostic]).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn progress_bar(scenario: &str, settings: RunSettings) -> ProgressBar {
+    let bar = ProgressBar::new((settings.duration.as_ns() / 1_000_000) as u64);
+    let time = match settings.time {
+        TimeMode::Virtual => "virtual",
+        TimeMode::Real => "real",
+    };
+    let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %  {eta} left");
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    let name = if scenario.is_empty() { "run" } else { scenario };
+    bar.set_message(format!("{name}, {} of {time} time", settings.duration));
+    bar
+}
+
+/// A run with its plan, its records and its figures.
+type Measured = (Plan, RunLog, RunResult);
+
+fn measured(plan: Plan, system: &System, log: RunLog) -> anyhow::Result<Measured> {
+    let result = onbeat_measure::analyse(system, &plan, &log)
+        .context("the records are not of this description")?;
+    Ok((plan, log, result))
+}
+
+fn out(source: &Source, asked: Option<&Path>) -> PathBuf {
+    asked.map_or_else(|| source.directory.join("out"), Path::to_owned)
+}
+
+fn run_directory(at: usize, scenario: &str) -> String {
+    let name = if scenario.is_empty() { "run" } else { scenario };
+    format!("{}-{name}", at + 1)
+}
+
+/// Writes everything, all or nothing.
+fn write(
+    system: &System,
+    runs: &[Measured],
+    target: &Path,
+    keeper: &mut Keeper,
+) -> anyhow::Result<Results> {
+    let output = Output::begin(target, keeper)?;
+    for (at, (_, log, result)) in runs.iter().enumerate() {
+        let directory = run_directory(at, &result.scenario);
+        let records = onbeat_measure::records::encode(log);
+        output.write(&format!("{directory}/{RECORDS}"), records)?;
+        let mut messages = Vec::new();
+        onbeat_measure::csv(system, log, &mut messages)?;
+        output.write(&format!("{directory}/{MESSAGES}"), messages)?;
+    }
+    let results =
+        Results::new(&system.name, runs.iter().map(|(_, _, result)| result.clone()).collect());
+    output.write(RESULTS, results.to_json())?;
+    output.write(REPORT, onbeat_measure::report::html(system, runs))?;
+    output.finish()?;
+    Ok(results)
+}
+
+fn show(system: &System, results: &Results, target: &Path, json: bool) {
+    let report = target.join(REPORT);
+    if json {
+        print!("{}", results.to_json());
+        eprintln!("onbeat: the report is {}", report.display());
+    } else {
+        println!("{}", terminal::results(system, results));
+        println!("The report: {}", report.display());
+    }
+}
+
+/// The exit code, and on standard error what is behind a bad one.
+fn judge(results: &Results, interrupted: bool) -> Exit {
+    let mut exit = Exit::Fine;
+    for run in &results.runs {
+        for channel in run.channels.iter().filter(|c| c.verdict == Verdict::Broken) {
+            let why = &channel.verdict_reason;
+            eprintln!("onbeat: the promise of channel `{}` is broken: {why}", channel.name);
+            exit = Exit::Broken;
+        }
+        for chain in run.chains.iter().filter(|c| c.verdict == Verdict::Broken) {
+            let why = &chain.verdict_reason;
+            eprintln!("onbeat: the deadline of chain `{}` is missed: {why}", chain.name);
+            exit = Exit::Broken;
+        }
+    }
+    for run in &results.runs {
+        if let Ended::Early { reason, .. } = &run.ended {
+            eprintln!("onbeat: the run ended before its time: {reason}");
+            exit = Exit::Early;
+        }
+    }
+    if interrupted { Exit::Interrupted } else { exit }
+}

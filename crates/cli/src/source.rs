@@ -1,0 +1,188 @@
+//! Reading a description from disk, and showing what is wrong with it.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use onbeat_model::description;
+use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
+use onbeat_model::plan::Plan;
+use onbeat_model::system::System;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// A description that was read and found right.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Where the description is, and programs are found.
+    pub(crate) directory: PathBuf,
+    /// What it says.
+    pub(crate) system: System,
+    files: Vec<SourceFile>,
+}
+
+/// The description has errors, which have been shown.
+#[derive(Debug)]
+pub(crate) struct Wrong;
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the description has errors")
+    }
+}
+impl std::error::Error for Wrong {}
+
+/// A description that was read, right or wrong.
+#[derive(Debug)]
+pub(crate) struct Examined {
+    directory: PathBuf,
+    files: Vec<SourceFile>,
+    system: Option<System>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Examined {
+    /// Reads the description at `path`, or `system.toml` in the directory `path`.
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
+        let text = read(&file).map_err(anyhow::Error::msg)?;
+        let directory = match file.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let shown = file.display().to_string();
+        let loaded = description::load(&shown, &text, &mut |name| read(&directory.join(name)));
+        let (files, system) = (loaded.sources, loaded.system);
+        Ok(Self { directory, files, system, diagnostics: loaded.diagnostics })
+    }
+
+    /// Reads a description and also looks for what stands in the way of its plan.
+    pub(crate) fn with_plan(path: &Path) -> anyhow::Result<Self> {
+        let mut examined = Self::read(path)?;
+        if let Some(system) = &examined.system {
+            match onbeat_plan::plan(system, system.run.protected) {
+                Ok(plan) => examined.diagnostics.extend(onbeat_plan::warnings(system, &plan)),
+                Err(errors) => examined.diagnostics.extend(errors),
+            }
+        }
+        Ok(examined)
+    }
+
+    /// The system, if nothing is wrong.
+    pub(crate) fn right(&self) -> Option<&System> {
+        let wrong = self.diagnostics.iter().any(|d| d.severity == Severity::Error);
+        self.system.as_ref().filter(|_| !wrong)
+    }
+
+    /// Shows what was found on standard error.
+    pub(crate) fn show(&self) {
+        show(&self.files, &self.diagnostics);
+    }
+
+    /// What was found, for machines.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        let diagnostics: Vec<_> = self.diagnostics.iter().map(|d| self.json_of(d)).collect();
+        serde_json::json!({
+            "version": 1,
+            "system": self.system.as_ref().map(|s| &s.name),
+            "ok": self.right().is_some(),
+            "diagnostics": diagnostics,
+        })
+    }
+
+    fn json_of(&self, diagnostic: &Diagnostic) -> serde_json::Value {
+        let origin = diagnostic.at.as_ref().map(|(origin, _)| *origin);
+        let file = origin.and_then(|origin| self.files.get(usize::from(origin.file)));
+        let severity = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        serde_json::json!({
+            "severity": severity,
+            "code": diagnostic.code.0,
+            "file": file.map(|f| &f.path),
+            "line": file.zip(origin).map(|(f, origin)| f.line(origin.start)),
+            "message": diagnostic.message,
+            "help": diagnostic.help,
+        })
+    }
+}
+
+impl Source {
+    /// Reads the description at `path`, or `system.toml` in the directory `path`, and shows what
+    /// is wrong with it.
+    pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
+        let examined = Examined::read(path)?;
+        examined.show();
+        let system = examined.system.ok_or(Wrong)?;
+        Ok(Self { directory: examined.directory, system, files: examined.files })
+    }
+
+    /// Plans `system`, which is this description's but for its run settings.
+    pub(crate) fn plan(&self, system: &System, protected: bool) -> anyhow::Result<Plan> {
+        let plan = onbeat_plan::plan(system, protected).map_err(|errors| self.wrong(&errors))?;
+        show(&self.files, &onbeat_plan::warnings(system, &plan));
+        Ok(plan)
+    }
+
+    /// Shows what is wrong.
+    pub(crate) fn wrong(&self, diagnostics: &[Diagnostic]) -> Wrong {
+        show(&self.files, diagnostics);
+        Wrong
+    }
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    let most = description::limits::FILE_OCTETS as u64;
+    let size = |error: std::io::Error| format!("{}: {error}", file.display());
+    if std::fs::metadata(file).map_err(size)?.len() > most {
+        return Err(format!("{}: a description has at most {most} octets", file.display()));
+    }
+    let octets = std::fs::read(file).map_err(size)?;
+    String::from_utf8(octets).map_err(|_| format!("{}: the file is not UTF-8", file.display()))
+}
+
+/// Shows diagnostics on standard error, with the lines that they are about.
+fn show(files: &[SourceFile], diagnostics: &[Diagnostic]) {
+    let styled = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
+    for diagnostic in diagnostics {
+        eprintln!("{}\n", renderer.render(&report(files, diagnostic)));
+    }
+    let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+    if errors > 0 {
+        let plural = if errors == 1 { "error" } else { "errors" };
+        eprintln!("onbeat: {errors} {plural}; docs/errors.md explains each code");
+    }
+}
+
+fn report<'a>(files: &'a [SourceFile], diagnostic: &'a Diagnostic) -> Vec<Group<'a>> {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.0);
+    let mut group = Group::with_title(title);
+    let snippet =
+        |file: &'a SourceFile| Snippet::source(file.text.as_str()).path(file.path.as_str());
+    let range = |origin: &Origin| origin.start as usize..origin.end as usize;
+    let mut primary_file = None;
+    if let Some((origin, label)) = &diagnostic.at {
+        let Some(file) = files.get(usize::from(origin.file)) else { return vec![group] };
+        let mut shown = snippet(file)
+            .annotation(AnnotationKind::Primary.span(range(origin)).label(label.as_str()));
+        for (other, label) in diagnostic.related.iter().filter(|(o, _)| o.file == origin.file) {
+            shown =
+                shown.annotation(AnnotationKind::Context.span(range(other)).label(label.as_str()));
+        }
+        group = group.element(shown);
+        primary_file = Some(origin.file);
+    }
+    for (other, label) in diagnostic.related.iter().filter(|(o, _)| Some(o.file) != primary_file) {
+        if let Some(file) = files.get(usize::from(other.file)) {
+            let annotation = AnnotationKind::Context.span(range(other)).label(label.as_str());
+            group = group.element(snippet(file).annotation(annotation));
+        }
+    }
+    if !diagnostic.help.is_empty() {
+        group = group.element(Level::HELP.message(diagnostic.help.as_str()));
+    }
+    vec![group]
+}

@@ -1,0 +1,94 @@
+//! What a person sees in the terminal.
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Cell, CellAlignment, Table};
+use onbeat_measure::{HEADINGS, Results, table};
+use onbeat_model::plan::Plan;
+use onbeat_model::system::{NodeKind, PortId, System};
+use std::fmt::Write;
+
+fn grid(headings: &[&str]) -> Table {
+    let mut grid = Table::new();
+    grid.load_style(UTF8_FULL_CONDENSED).set_header(headings);
+    grid
+}
+
+/// One paragraph on a system that was found right.
+pub(crate) fn summary(system: &System) -> String {
+    let hosts = system.nodes.iter().filter(|n| matches!(n.kind, NodeKind::Host(_))).count();
+    let parts = [
+        (hosts, "host"),
+        (system.nodes.len() - hosts, "bridge"),
+        (system.links.len(), "link"),
+        (system.channels.len(), "channel"),
+        (system.programs.len(), "program"),
+        (system.noise.len(), "noise source"),
+        (system.scenarios.len(), "scenario"),
+    ];
+    let count = |(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    format!("{}: fine. {}.", system.name, parts.map(count).join(", "))
+}
+
+/// Routes, bounds and reservations.
+pub(crate) fn plan(system: &System, plan: &Plan) -> String {
+    let mut channels = grid(&["channel", "listener", "route", "true rate", "reserved", "bound"]);
+    let mut terms = String::new();
+    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+        for (at, (listener, path)) in channel.listeners.iter().zip(&planned.paths).enumerate() {
+            let to = &system.node(*listener).name;
+            let bound = planned.bounds.get(at);
+            channels.add_row([
+                channel.name.clone(),
+                to.clone(),
+                path.iter().map(|p| system.port_label(*p)).collect::<Vec<_>>().join(" → "),
+                planned.true_rate.to_string(),
+                planned.reserved_rate.to_string(),
+                bound.map_or("no promise".to_owned(), |b| b.total().to_string()),
+            ]);
+            if let Some(bound) = bound {
+                let _ = writeln!(terms, "\n{} at {to}: {} at most", channel.name, bound.total());
+                for term in &bound.terms {
+                    let _ = writeln!(terms, "  {:>12}  {}", term.span.to_string(), term.what);
+                }
+            }
+        }
+    }
+    let mut ports = grid(&["port", "rate", "class A", "class B", "streams A, B"]);
+    for (at, port) in plan.ports.iter().enumerate() {
+        if port.class_a_streams + port.class_b_streams > 0 {
+            let id = PortId(at as u32);
+            ports.add_row([
+                system.port_label(id),
+                system.link_of(id).rate.to_string(),
+                port.class_a.to_string(),
+                port.class_b.to_string(),
+                format!("{}, {}", port.class_a_streams, port.class_b_streams),
+            ]);
+        }
+    }
+    let mut text = channels.to_string();
+    text.push_str(&terms);
+    for (chain, bound) in system.chains.iter().zip(&plan.chains) {
+        let bound = bound.map_or("no bound".to_owned(), |b| format!("{b} at most"));
+        let _ = writeln!(text, "\nchain {}: {bound}, deadline {}", chain.name, chain.deadline);
+    }
+    if ports.row_count() > 0 {
+        let _ = write!(text, "\nidleSlope per port\n{ports}");
+    }
+    text.trim_end().to_owned()
+}
+
+/// What the runs measured, beside what was promised and what others published.
+pub(crate) fn results(system: &System, results: &Results) -> String {
+    let mut grid = grid(&HEADINGS);
+    for row in table(system, &results.runs) {
+        let cells = row.cells.into_iter().enumerate().map(|(column, text)| {
+            let numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let side =
+                if numeric && column > 1 { CellAlignment::Right } else { CellAlignment::Left };
+            Cell::new(text).set_alignment(side)
+        });
+        grid.add_row(cells.collect::<Vec<_>>());
+    }
+    grid.to_string()
+}

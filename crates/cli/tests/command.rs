@@ -1,0 +1,162 @@
+//! The command: bad input, files, and what it prints.
+
+mod common;
+
+use common::{PROGRAMS, TestSystem, onbeat, root, run, two_hosts};
+use std::path::Path;
+use std::process::Command;
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = directory.read_dir().expect("a directory").flatten();
+    let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Every bad description of crate `model` gives its codes and lines, writes nothing, runs nothing.
+#[test]
+fn bad_descriptions_each_give_their_own_coded_error_with_the_right_line() {
+    let bad = root().join("crates/model/tests/bad");
+    let mut kinds = std::collections::BTreeSet::new();
+    for name in names(&bad).iter().filter(|n| n.ends_with(".toml")) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let text = std::fs::read_to_string(bad.join(name)).expect("a description");
+        std::fs::write(directory.path().join("system.toml"), &text).expect("written");
+        let header = bad.join(name.replace(".toml", ".h"));
+        if header.is_file() {
+            let target = directory.path().join(header.file_name().expect("a name"));
+            std::fs::copy(&header, target).expect("copied");
+        }
+        let before = names(directory.path());
+        for verb in ["check", "plan", "run"] {
+            let output = run(&[verb, "."], directory.path(), 1);
+            let said = String::from_utf8(output.stderr).expect("UTF-8");
+            let comments = text.lines().filter_map(|l| l.strip_prefix("# expect: "));
+            for expected in comments {
+                let code = expected.split_whitespace().next().expect("a code");
+                assert!(said.contains(&format!("error[{code}]")), "{name}: {code} in\n{said}");
+                kinds.insert(code.to_owned());
+            }
+        }
+        assert_eq!(names(directory.path()), before, "{name} wrote something");
+    }
+    assert!(kinds.len() >= 14, "{kinds:?}");
+}
+
+#[test]
+fn a_reservation_above_75_percent_is_an_error_at_the_channel() {
+    let crowded = two_hosts("")
+        .replace("size_octets = 8", "size_octets = 1400")
+        .replace("rate_hz = 1000", "interval_ns = 125000");
+    let system = TestSystem::new(&crowded);
+    let output = run(&["check", "."], system.path(), 1);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("error[OB2001]") && said.contains("system.toml:"), "{said}");
+    let output = run(&["check", ".", "--json"], system.path(), 1);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["ok"], false);
+    assert_eq!(json["diagnostics"][0]["code"], "OB2001");
+    assert!(json["diagnostics"][0]["line"].as_u64().is_some_and(|line| line > 20));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error_at_its_line_and_nothing_is_written() {
+    let system = TestSystem::new(&two_hosts(PROGRAMS));
+    let output = run(&["run", "."], system.path(), 1);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("error[OB3001]") && said.contains("build/left"), "{said}");
+    assert_eq!(names(system.path()), ["system.toml"]);
+}
+
+#[test]
+fn a_description_that_is_not_there_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = run(&["check", "nowhere.toml"], directory.path(), 5);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.toml"));
+}
+
+#[test]
+fn a_directory_of_somebody_else_is_not_replaced() {
+    let system = TestSystem::new(&two_hosts(""));
+    let precious = system.path().join("precious");
+    std::fs::create_dir(&precious).expect("a directory");
+    std::fs::write(precious.join("thesis.tex"), "years of work").expect("written");
+    let output = run(&["run", ".", "--out", "precious"], system.path(), 5);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not replaced"));
+    assert_eq!(names(&precious), ["thesis.tex"]);
+}
+
+#[test]
+fn the_report_made_anew_is_the_report_of_the_run() {
+    let system = TestSystem::new(&two_hosts(""));
+    run(&["run", "."], system.path(), 0);
+    let read = |name| std::fs::read(system.path().join("out").join(name)).expect("a file");
+    let (report, results) = (read("report.html"), read("results.json"));
+    std::fs::write(system.path().join("out/report.html"), "gone").expect("written");
+    run(&["report", "."], system.path(), 0);
+    assert!(read("report.html") == report);
+    assert_eq!(read("results.json"), results);
+}
+
+#[test]
+fn the_manifest_that_is_written_compiles_and_says_the_same() {
+    let directory = root().join("examples/03-robot-arm");
+    let generations = [
+        (
+            &["manifest", ".", "--c"][..],
+            "enum stream_class { SC_TAS = 100000, SC_CLASS_A = 2000000, SC_CLASS_B = 50000000 };
+             struct channel_attrs { uint8_t dst[6]; uint64_t stream_id; enum stream_class sc;
+               uint16_t size; uint64_t interval_ns; char name[32]; };",
+            "nc_channels[2].stream_id == 3 && nc_channels[1].interval_ns == 1000000
+             && nc_channels[0].size == 48 && nc_channels[0].sc == SC_CLASS_A
+             && strcmp(nc_channels[1].name, \"command\") == 0",
+        ),
+        (
+            &["manifest", ".", "--c", "--first-generation"][..],
+            "enum stream_class { CLASS_A, CLASS_B };
+             struct net_fifo { uint8_t dst[6]; uint64_t stream_id; enum stream_class class;
+               uint16_t size; uint64_t freq; char name[32]; };",
+            "net_fifo_chans[2].stream_id == 3 && net_fifo_chans[1].freq == 1000
+             && net_fifo_chans[0].size == 48 && net_fifo_chans[0].class == CLASS_A
+             && strcmp(net_fifo_chans[1].name, \"command\") == 0",
+        ),
+    ];
+    for (arguments, declarations, holds) in generations {
+        let output = run(arguments, &directory, 0);
+        let work = tempfile::tempdir().expect("a directory");
+        std::fs::write(work.path().join("manifest.h"), &output.stdout).expect("written");
+        let program = format!(
+            "#include <stdint.h>\n#include <string.h>\n{declarations}\n#include \"manifest.h\"\n\
+             int main(void) {{ return !({holds}); }}\n"
+        );
+        std::fs::write(work.path().join("main.c"), program).expect("written");
+        let built = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Werror", "main.c", "-o", "main"])
+            .current_dir(work.path())
+            .output()
+            .expect("a C compiler");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        assert!(Command::new(work.path().join("main")).status().expect("runs").success());
+    }
+}
+
+#[test]
+fn a_program_without_a_fabric_says_how_to_start_it() {
+    let system = TestSystem::new(&two_hosts(PROGRAMS));
+    system.program("talker.c", "left");
+    let output = Command::new(system.path().join("build/left"))
+        .env_remove("ONBEAT_FABRIC")
+        .output()
+        .expect("runs");
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("onbeat run"));
+}
+
+#[test]
+fn the_schemas_that_are_printed_are_the_ones_in_the_tree() {
+    for (kind, file) in [("system", "system.schema.json"), ("results", "results.schema.json")] {
+        let output = onbeat().args(["schema", kind]).output().expect("onbeat runs");
+        let committed = std::fs::read(root().join("schema").join(file)).expect("the schema");
+        assert!(output.stdout == committed, "{file}");
+    }
+}

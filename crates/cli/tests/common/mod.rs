@@ -1,0 +1,169 @@
+//! What the end-to-end tests share: systems in directories of their own, programs in C, and the
+//! real command.
+#![allow(dead_code, unreachable_pub)] // each test file uses a part of it
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// The workspace's root.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
+}
+
+/// The command under test.
+pub fn onbeat() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_onbeat"))
+}
+
+/// Runs the command; `expected` is its exit code.
+pub fn run(arguments: &[&str], directory: &Path, expected: i32) -> Output {
+    let output = onbeat().args(arguments).current_dir(directory).output().expect("onbeat runs");
+    assert_eq!(
+        output.status.code(),
+        Some(expected),
+        "onbeat {arguments:?}\n{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Runs the command with `--json` and gives its results.
+pub fn results(arguments: &[&str], directory: &Path, expected: i32) -> Value {
+    let output = run(&[arguments, &["--json"]].concat(), directory, expected);
+    serde_json::from_slice(&output.stdout).expect("JSON on standard output, and nothing else")
+}
+
+/// The channel of that name in the first run of some results.
+pub fn channel<'a>(results: &'a Value, name: &str) -> &'a Value {
+    let channels = results["runs"][0]["channels"].as_array().expect("channels");
+    channels.iter().find(|c| c["name"] == name).expect("the channel")
+}
+
+/// The whole number at a path of keys.
+pub fn number(value: &Value, path: &str) -> i64 {
+    let found = path.split('.').fold(value, |value, key| &value[key]);
+    found.as_i64().unwrap_or_else(|| panic!("{path} is a whole number in {value}"))
+}
+
+/// A system in a directory of its own.
+pub struct TestSystem {
+    directory: TempDir,
+}
+
+impl TestSystem {
+    /// A system with this description and no programs yet.
+    pub fn new(description: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("system.toml"), description).expect("written");
+        Self { directory }
+    }
+
+    /// A copy of an example, with its programs.
+    pub fn example(name: &str) -> Self {
+        let from = root().join("examples").join(name);
+        let text = std::fs::read_to_string(from.join("system.toml")).expect("system.toml");
+        let system = Self::new(&text);
+        for entry in from.read_dir().expect("the example").flatten() {
+            if entry.path().extension().is_some_and(|e| e == "h") {
+                std::fs::copy(entry.path(), system.path().join(entry.file_name())).expect("copied");
+            }
+        }
+        for entry in from.join("programs").read_dir().expect("programs").flatten() {
+            if entry.path().extension().is_some_and(|e| e == "c") {
+                let stem = entry.path().file_stem().expect("a name").to_owned();
+                system.compile(&entry.path(), stem.to_str().expect("UTF-8"), &[]);
+            }
+        }
+        system
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Builds one of `tests/programs` as `build/NAME`.
+    pub fn program(&self, source: &str, name: &str) -> &Self {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        self.compile(&from, name, &[]);
+        self
+    }
+
+    /// Builds a C file as `build/NAME`, against the library that `make` built.
+    pub fn compile(&self, source: &Path, name: &str, more: &[&str]) {
+        let target = self.path().join("build");
+        std::fs::create_dir_all(&target).expect("build");
+        let output = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-O1", "-I"])
+            .arg(root().join("crates/capi/include"))
+            .arg(source)
+            .args(more)
+            .arg(library())
+            .args(["-lpthread", "-ldl", "-lm", "-o"])
+            .arg(target.join(name))
+            .output()
+            .expect("a C compiler");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// The library that programs are linked with.
+pub fn library() -> PathBuf {
+    let path = root().join("target/release/libonbeat.a");
+    assert!(path.is_file(), "{} is missing: run `make build` first", path.display());
+    path
+}
+
+/// A description of two hosts with a bridge between them and the channel `c`, 8 octets at 1 kHz,
+/// for tests that add to it.
+pub fn two_hosts(extra: &str) -> String {
+    format!(
+        r#"
+format = 1
+name = "test"
+[run]
+duration_ms = 500
+hang_timeout_s = 2
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[bridge]]
+name = "s"
+forwarding_ns = 1000
+[[link]]
+ends = ["a", "s"]
+rate_mbps = 100
+propagation_ns = 100
+[[link]]
+ends = ["s", "b"]
+rate_mbps = 100
+propagation_ns = 100
+[[channel]]
+name = "c"
+destination = "01:00:5e:00:00:01"
+stream_id = 1
+class = "A"
+size_octets = 8
+rate_hz = 1000
+talker = "a"
+listeners = ["b"]
+{extra}
+"#
+    )
+}
+
+/// Two programs for [`two_hosts`].
+pub const PROGRAMS: &str = r#"
+[[program]]
+name = "left"
+host = "a"
+command = ["build/left"]
+[[program]]
+name = "right"
+host = "b"
+command = ["build/right"]
+"#;

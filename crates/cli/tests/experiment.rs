@@ -1,0 +1,182 @@
+//! The experiment of Austad et al. 2023, section 6, and what its runs must show.
+
+mod common;
+
+use common::{TestSystem, channel, number, results};
+use std::path::Path;
+
+/// One message of messages.csv.
+struct Message {
+    capture_ns: i64,
+    latency_ns: Option<i64>,
+    relative_wake_error_ns: Option<i64>,
+}
+
+fn messages(directory: &Path, run: &str) -> Vec<Message> {
+    let path = directory.join("out").join(run).join("messages.csv");
+    let text = std::fs::read_to_string(path).expect("messages.csv");
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().expect("a heading").split(',').collect();
+    let column = |name| columns.iter().position(|c| *c == name).expect("the column");
+    let (capture, latency) = (column("capture_ns"), column("latency_ns"));
+    let relative = column("relative_wake_error_ns");
+    let message = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        Message {
+            capture_ns: cells[capture].parse().expect("a capture time"),
+            latency_ns: cells[latency].parse().ok(),
+            relative_wake_error_ns: cells[relative].parse().ok(),
+        }
+    };
+    lines.map(message).collect()
+}
+
+/// Whether the noise of the example is on, with room for the queue to drain after it.
+fn noise_is_on(at_ns: i64) -> bool {
+    let (second, start, on, off) = (1_000_000_000, 10, 30, 30);
+    let since = at_ns - start * second;
+    since >= 0 && since % ((on + off) * second) < on * second + second / 100
+}
+
+#[test]
+fn without_protection_latency_climbs_to_the_full_queue_and_messages_are_lost_only_under_noise() {
+    let system = TestSystem::example("01-two-hosts");
+    let arguments = ["run", ".", "--scenario", "unprotected"];
+    let results = results(&arguments, system.path(), 0);
+    let mcast42 = channel(&results, "mcast42");
+    assert_eq!(mcast42["protected"], false);
+    assert_eq!(mcast42["bound_ns"], serde_json::Value::Null);
+    assert_eq!(number(mcast42, "sent"), 15_000);
+    assert_eq!(number(mcast42, "received") + number(mcast42, "lost"), 15_000);
+    assert!(number(mcast42, "lost") > 1_000);
+
+    let messages = messages(system.path(), "1-unprotected");
+    assert_eq!(messages.len(), 15_000);
+    for message in &messages {
+        let lost_or_slow = message.latency_ns.is_none_or(|latency| latency > 100_000);
+        assert!(!lost_or_slow || noise_is_on(message.capture_ns), "at {}", message.capture_ns);
+    }
+    // 338 frames of the noise, 1536 octets on a 1 Gb/s link each, are before a message that gets
+    // the last place; the path without noise and the frame under way are on top.
+    let full_queue = 337 * 12_288;
+    let slowest = number(mcast42, "latency_ns.max");
+    assert!(slowest > full_queue, "{slowest}");
+    assert!(slowest < full_queue + 12_288 + 150_000, "{slowest}");
+    // It climbs: in each of the five cycles some messages find the queue on its way up.
+    let climbing = |m: &&Message| m.latency_ns.is_some_and(|l| l > 200_000 && l < 3_900_000);
+    assert!(messages.iter().filter(climbing).count() >= 5 * 10);
+}
+
+#[test]
+fn with_protection_nothing_is_lost_and_everything_stays_below_the_bound() {
+    let system = TestSystem::example("01-two-hosts");
+    let results = results(&["run", ".", "--scenario", "protected"], system.path(), 0);
+    let mcast42 = channel(&results, "mcast42");
+    assert_eq!(mcast42["protected"], true);
+    assert_eq!(mcast42["verdict"], "kept");
+    assert_eq!(number(mcast42, "sent"), 15_000);
+    assert_eq!(number(mcast42, "received"), 15_000);
+    for nothing in ["lost", "late", "duplicated"] {
+        assert_eq!(number(mcast42, nothing), 0, "{nothing}");
+    }
+    assert!(number(mcast42, "latency_ns.max") <= number(mcast42, "bound_ns"));
+    assert!(number(mcast42, "bound_ns") <= 2_000_000);
+    // Table 5's wake-up delays are drawn: never early, 16 µs at most.
+    for end in ["talker", "listener"] {
+        let errors = &mcast42["wakeup_error_ns"][end];
+        assert!(number(errors, "max") <= 0 && number(errors, "min") >= -16_000, "{errors}");
+    }
+    assert!(number(mcast42, "wakeup_error_ns.relative.max") <= 16_000);
+}
+
+#[test]
+fn in_real_time_over_the_emulated_network_every_message_arrives_in_order() {
+    let system = TestSystem::example("01-two-hosts");
+    let arguments = ["run", ".", "--scenario", "real-time", "--duration", "2s"];
+    let results = results(&arguments, system.path(), 0);
+    let mcast42 = channel(&results, "mcast42");
+    assert_eq!(results["runs"][0]["time"], "real");
+    assert!(number(mcast42, "sent") >= 99);
+    assert_eq!(number(mcast42, "received"), number(mcast42, "sent"));
+    // Propagation and transmission are the emulation's floor, whatever the machine adds.
+    assert!(number(mcast42, "latency_ns.min") >= 3 * 50 + 3 * 608 + 2 * 3_000);
+}
+
+#[test]
+fn the_robot_arm_runs_by_the_same_commands_and_keeps_its_chains_deadline() {
+    let system = TestSystem::example("03-robot-arm");
+    let results = results(&["run", "."], system.path(), 0);
+    for name in ["pose", "command", "status"] {
+        let channel = channel(&results, name);
+        assert_eq!(channel["verdict"], "kept", "{channel}");
+        assert_eq!(number(channel, "sent"), 10_000);
+    }
+    let reflex = &results["runs"][0]["chains"][0];
+    assert_eq!(reflex["name"], "reflex");
+    assert_eq!(reflex["verdict"], "kept");
+    assert_eq!(number(reflex, "completed"), 10_000);
+    // The controller's declared work is on the way.
+    assert!(number(reflex, "latency_ns.min") >= 80_000);
+    assert!(number(reflex, "latency_ns.max") <= number(reflex, "deadline_ns"));
+}
+
+/// The example's first 20 s, with 10 s of noise, in a second or so.
+const SHORT: [&str; 4] = ["run", ".", "--duration", "20s"];
+
+fn hash(system: &TestSystem, more: &[&str]) -> String {
+    let results = results(&[&SHORT, more].concat(), system.path(), 0);
+    results["runs"][0]["record_hash"].as_str().expect("a hash").to_owned()
+}
+
+#[test]
+fn one_seed_gives_one_record_and_another_seed_another_even_on_a_loaded_machine() {
+    let system = TestSystem::example("01-two-hosts");
+    let first = hash(&system, &[]);
+    assert_eq!(hash(&system, &[]), first);
+    assert_ne!(hash(&system, &["--seed", "43"]), first);
+
+    let spin = || std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+    let mut load: Vec<_> = (0..8).map(|_| spin().expect("sh")).collect();
+    let loaded = hash(&system, &[]);
+    for process in &mut load {
+        process.kill().expect("killed");
+        process.wait().expect("gone");
+    }
+    assert_eq!(loaded, first);
+}
+
+#[test]
+fn with_perfect_clocks_both_sides_wake_at_the_same_instant() {
+    let text = common::two_hosts(common::PROGRAMS).replace("duration_ms = 500", "duration_s = 10");
+    let system = TestSystem::new(&text);
+    system.program("talker_wait.c", "left").program("listener_wait.c", "right");
+    let results = results(&["run", "."], system.path(), 0);
+    let c = channel(&results, "c");
+    assert_eq!(number(c, "sent"), 2_500);
+    assert_eq!(c["wakeup_error_ns"]["relative_basis"], "network-time");
+    for message in messages(system.path(), "1-run") {
+        assert_eq!(message.relative_wake_error_ns, Some(0));
+    }
+    for end in ["talker", "listener"] {
+        assert_eq!(number(&c["wakeup_error_ns"][end], "min"), 0);
+        assert_eq!(number(&c["wakeup_error_ns"][end], "max"), 0);
+    }
+}
+
+#[test]
+fn with_clock_errors_both_sides_wake_within_them() {
+    let text = common::two_hosts(common::PROGRAMS)
+        .replace("duration_ms = 500", "duration_s = 10")
+        .replace("name = \"a\"\n", "name = \"a\"\nclock = { offset_ns = 400, drift_ppb = 20 }\n")
+        .replace("name = \"b\"\n", "name = \"b\"\nclock = { offset_ns = -300, drift_ppb = -10 }\n");
+    let system = TestSystem::new(&text);
+    system.program("talker_wait.c", "left").program("listener_wait.c", "right");
+    results(&["run", "."], system.path(), 0);
+    // Offsets 400 and 300 ns apart on both sides, drifting 30 ns a second apart, rounded to ns.
+    for message in messages(system.path(), "1-run") {
+        let at_s = message.capture_ns / 1_000_000_000;
+        let apart = message.relative_wake_error_ns.expect("both woke");
+        let expected = 700 + 30 * at_s;
+        assert!((expected - 2..=expected + 32).contains(&apart), "{apart} at {at_s} s");
+    }
+}

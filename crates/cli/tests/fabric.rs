@@ -1,0 +1,151 @@
+//! Programs on the fabric: what they may rely on, and what becomes of those that misbehave.
+
+mod common;
+
+use common::{PROGRAMS, TestSystem, channel, number, results, run, two_hosts};
+use std::path::Path;
+
+fn system(left: &str, right: &str) -> TestSystem {
+    let system = TestSystem::new(&two_hosts(PROGRAMS));
+    system.program(left, "left").program(right, "right");
+    system
+}
+
+/// Runs a system whose program misbehaves; what is said of it.
+fn misbehaving(right: &str, time: &str) -> String {
+    let system = system("talker.c", right);
+    let output = run(&["run", ".", "--time", time], system.path(), 4);
+    // What was recorded until then is kept.
+    assert!(system.path().join("out/1-run/records.onb").is_file());
+    assert_eq!(survivors(system.path()), Vec::<String>::new());
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+/// Processes that run a program of this system, or were started by one.
+fn survivors(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in Path::new("/proc").read_dir().expect("/proc").flatten() {
+        let Ok(place) = std::fs::read_link(process.path().join("cwd")) else { continue };
+        if place.starts_with(directory.canonicalize().expect("the directory")) {
+            let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+            found.push(String::from_utf8_lossy(&command).replace('\0', " "));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_kind_of_read_does_what_the_header_says() {
+    let system = system("talker.c", "reads.c");
+    let results = results(&["run", "."], system.path(), 0);
+    assert_eq!(number(channel(&results, "c"), "lost"), 0);
+}
+
+#[test]
+fn threads_without_locks_do_the_same_in_every_run() {
+    let text = two_hosts(PROGRAMS).replace(
+        "[[host]]\nname = \"a\"\n",
+        "[[host]]\nname = \"a\"\nwakeup_ns = { min = 0, max = 5000 }\n",
+    );
+    let system = TestSystem::new(&text);
+    system.program("threads.c", "left").program("listener.c", "right");
+    let hash = || {
+        let results = results(&["run", "."], system.path(), 0);
+        assert_eq!(number(channel(&results, "c"), "received"), 2);
+        results["runs"][0]["record_hash"].as_str().expect("a hash").to_owned()
+    };
+    let first = hash();
+    for _ in 0..5 {
+        assert_eq!(hash(), first);
+    }
+}
+
+#[test]
+fn after_the_start_the_channel_path_allocates_nothing_in_either_time() {
+    let system = TestSystem::new(&two_hosts(PROGRAMS));
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let counter = programs.join("count_allocations.c");
+    let more = [
+        counter.to_str().expect("UTF-8"),
+        "-Wl,--wrap=onbeat_write_wait",
+        "-Wl,--wrap=onbeat_read_wait",
+    ];
+    system.compile(&programs.join("talker_wait.c"), "left", &more);
+    system.compile(&programs.join("listener_wait.c"), "right", &more);
+    for time in ["virtual", "real"] {
+        let arguments = ["run", ".", "--time", time, "--duration", "800ms"];
+        let results = results(&arguments, system.path(), 0);
+        assert!(number(channel(&results, "c"), "received") > 100, "{results}");
+    }
+}
+
+#[test]
+fn a_program_that_dies_is_named_and_the_run_ends() {
+    for time in ["virtual", "real"] {
+        let said = misbehaving("dies.c", time);
+        assert!(said.contains("program `right` ended before the run did"), "{said}");
+        assert!(said.contains("SIGABRT"), "{said}");
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_named_and_the_run_ends_with_what_it_started() {
+    let said = misbehaving("hangs.c", "virtual");
+    assert!(said.contains("program `right` hangs"), "{said}");
+}
+
+#[test]
+fn a_program_that_never_lets_time_pass_is_named() {
+    let said = misbehaving("livelock.c", "virtual");
+    assert!(said.contains("program `right`") && said.contains("without letting time"), "{said}");
+}
+
+#[test]
+fn a_program_that_ignores_the_end_is_named() {
+    let said = misbehaving("ignores_the_end.c", "virtual");
+    assert!(said.contains("program `right` hangs"), "{said}");
+}
+
+#[test]
+fn a_program_that_talks_nonsense_is_named_and_the_run_ends() {
+    for time in ["virtual", "real"] {
+        let said = misbehaving("nonsense.c", time);
+        assert!(said.contains("program `right` talks nonsense"), "{said}");
+    }
+}
+
+#[test]
+fn a_program_that_disagrees_with_the_description_is_told_both_sizes() {
+    for time in ["virtual", "real"] {
+        let said = misbehaving("wrong_size.c", time);
+        let expected = "channel `c` carries messages of 8 octets, program `right` opens it for 4";
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn ends_on_hosts_without_programs_are_modelled_in_either_time() {
+    let system = TestSystem::new(&two_hosts(""));
+    for time in ["virtual", "real"] {
+        let results = results(&["run", ".", "--time", time], system.path(), 0);
+        let c = channel(&results, "c");
+        assert_eq!(number(c, "sent"), 500);
+        assert_eq!(number(c, "received"), 500);
+        // Two hops of 100 Mb/s: 76 octets to the last one, 100 ns of cable, 1 µs in the bridge.
+        let hand = 2 * (76 * 80 + 100) + 1_000;
+        if time == "virtual" {
+            assert_eq!(number(c, "latency_ns.min"), hand);
+            assert_eq!(number(c, "latency_ns.max"), hand);
+        }
+    }
+}
+
+#[test]
+fn a_live_program_hears_a_modelled_talker() {
+    let text =
+        two_hosts("[[program]]\nname = \"right\"\nhost = \"b\"\ncommand = [\"build/right\"]\n");
+    let system = TestSystem::new(&text);
+    system.program("listener.c", "right");
+    let results = results(&["run", "."], system.path(), 0);
+    assert_eq!(number(channel(&results, "c"), "received"), 500);
+}

@@ -1,0 +1,15 @@
+/* Goes on calling when the run is over. */
+#include "common.h"
+
+int main(void)
+{
+	onbeat *run;
+	onbeat_listener *in;
+	uint64_t value;
+
+	must(onbeat_open(&run));
+	must(onbeat_listener_open(run, "c", sizeof(value), &in));
+	must(onbeat_start(run));
+	for (;;)
+		onbeat_read(in, &value, NULL);
+}

@@ -1,0 +1,137 @@
+//! From one run's records to its result.
+
+use crate::chains;
+use crate::join::{self, Joined, JoinedListener, Message};
+use crate::records::record_hash;
+use crate::result::{ChannelResult, Ended, ListenerResult, RelativeBasis, RunResult, WakeupErrors};
+use crate::statistics::Statistics;
+use crate::verdict;
+use onbeat_model::plan::Plan;
+use onbeat_model::record::{Ending, RunLog};
+use onbeat_model::system::{ChannelId, System};
+use onbeat_model::time::Span;
+
+/// The records or the plan are of another system, or of this one before it was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the records do not belong to this description: their channels, hosts or noise differ")]
+pub struct Mismatch;
+
+/// The statistics and verdicts of one run.
+///
+/// Latency is the listener's reading at receipt less the capture time, which is the talker's
+/// reading, as in Austad et al. 2023, section 6.3: the error between the two clocks is in it.
+///
+/// # Errors
+/// When `plan` or `log` is of another system.
+pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, Mismatch> {
+    if !join::fits(system, plan, log) {
+        return Err(Mismatch);
+    }
+    let joined: Vec<_> =
+        (0..).zip(&system.channels).map(|(id, _)| join::channel(log, ChannelId(id))).collect();
+    let channels: Vec<_> = (0..)
+        .map(ChannelId)
+        .zip(&joined)
+        .map(|(id, joined)| channel(system, plan, log, id, joined))
+        .collect();
+    let chains = chains::all(system, plan, log, &joined, &channels);
+    Ok(RunResult {
+        scenario: log.scenario.clone(),
+        time: log.time,
+        seed: log.seed,
+        protected: log.protected,
+        duration_ns: log.duration.as_ns(),
+        record_hash: record_hash(log),
+        ended: match &log.ending {
+            Ending::Complete => Ended::Complete,
+            Ending::Early { at, reason } => {
+                Ended::Early { at_ns: at.as_ns(), reason: reason.clone() }
+            }
+        },
+        lag_max_ns: log.lag_max.map(Span::as_ns),
+        channels,
+        chains,
+    })
+}
+
+fn channel(
+    system: &System,
+    plan: &Plan,
+    log: &RunLog,
+    id: ChannelId,
+    joined: &Joined,
+) -> ChannelResult {
+    let (described, planned) = (system.channel(id), plan.channel(id));
+    let bounds = planned.bounds.iter().map(|b| Some(b.total().as_ns()));
+    let bounds = bounds.chain(std::iter::repeat(None));
+    let network_time = joined.knows_network_time();
+    let listeners: Vec<_> = (joined.listeners.iter().zip(bounds))
+        .map(|(listener, bound_ns)| one_listener(system, listener, bound_ns, network_time))
+        .collect();
+    let sum =
+        |of: fn(&ListenerResult) -> u64| listeners.iter().map(of).fold(0, u64::saturating_add);
+    let sent = (joined.talker.records.len() as u64).saturating_add(joined.talker.unrecorded);
+    let verdict::Judgement { verdict, reason } =
+        verdict::channel(system, planned, log, joined, sent);
+    ChannelResult {
+        name: described.name.clone(),
+        protected: planned.protected,
+        sent,
+        received: sum(|l| l.received),
+        lost: sum(|l| l.lost),
+        late: sum(|l| l.late),
+        duplicated: sum(|l| l.duplicated),
+        unrecorded: joined.unrecorded(),
+        latency_ns: statistics(joined.messages(), Message::latency_ns),
+        wakeup_error_ns: wakeup_errors(joined, network_time),
+        bound_ns: planned.bound().map(Span::as_ns),
+        fixed_delay_ns: described.fixed_delay.as_ns(),
+        verdict,
+        verdict_reason: reason,
+        listeners,
+    }
+}
+
+fn wakeup_errors(joined: &Joined, network_time: bool) -> WakeupErrors {
+    let relative = statistics(joined.messages(), |m| m.relative_wakeup_ns(network_time));
+    let basis = match network_time {
+        true => RelativeBasis::NetworkTime,
+        false => RelativeBasis::ClockReadings,
+    };
+    // Every listener's join holds all of the talker's records: one is enough.
+    let of_talker = joined.listeners.iter().take(1).flat_map(|l| &l.messages);
+    WakeupErrors {
+        talker: statistics(of_talker, Message::talker_wakeup_ns),
+        listener: statistics(joined.messages(), Message::listener_wakeup_ns),
+        relative_basis: relative.map(|_| basis),
+        relative,
+    }
+}
+
+fn one_listener(
+    system: &System,
+    listener: &JoinedListener,
+    bound_ns: Option<i64>,
+    network_time: bool,
+) -> ListenerResult {
+    ListenerResult {
+        host: system.node(listener.end.node).name.clone(),
+        received: listener.received(),
+        lost: listener.lost(),
+        late: listener.count(Message::is_late),
+        duplicated: listener.count(|m| m.duplicate),
+        latency_ns: statistics(&listener.messages, Message::latency_ns),
+        wakeup_error_ns: statistics(&listener.messages, Message::listener_wakeup_ns),
+        relative_wakeup_error_ns: statistics(&listener.messages, |m| {
+            m.relative_wakeup_ns(network_time)
+        }),
+        bound_ns,
+    }
+}
+
+fn statistics<'a, 'b: 'a>(
+    messages: impl IntoIterator<Item = &'a Message<'b>>,
+    value: impl Fn(&Message<'b>) -> Option<i64>,
+) -> Option<Statistics> {
+    Statistics::of(messages.into_iter().filter_map(value).collect())
+}

@@ -1,0 +1,205 @@
+//! Brings together what the ends of a channel recorded of the same message.
+
+use onbeat_model::plan::Plan;
+use onbeat_model::record::{EndLog, Record, Role, RunLog, flag};
+use onbeat_model::system::{ChannelId, System};
+use onbeat_model::time::{LocalTime, NetTime};
+
+/// All ends of one channel in one run.
+pub(crate) struct Joined<'a> {
+    pub(crate) talker: &'a EndLog,
+    /// In the order of the channel's listeners.
+    pub(crate) listeners: Vec<JoinedListener<'a>>,
+}
+
+/// The messages of a channel as seen by one of its listeners.
+pub(crate) struct JoinedListener<'a> {
+    pub(crate) end: &'a EndLog,
+    /// In order of capture; every message that either end recorded, and every copy of it.
+    pub(crate) messages: Vec<Message<'a>>,
+}
+
+/// What the two ends recorded of one message. One of them is always there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'a> {
+    pub(crate) talker: Option<&'a Record>,
+    pub(crate) listener: Option<&'a Record>,
+    /// Whether the listener had received the message before.
+    pub(crate) duplicate: bool,
+}
+
+impl Message<'_> {
+    /// When the value was captured, by the talker's clock.
+    pub(crate) fn capture(&self) -> Option<LocalTime> {
+        self.talker.and_then(|r| r.capture).or_else(|| self.listener?.capture)
+    }
+    /// Whether the listener's program had the message, for the first time.
+    pub(crate) fn is_receipt(&self) -> bool {
+        !self.duplicate && self.listener.is_some_and(|r| r.receive.is_some())
+    }
+    /// Whether it was written and this listener never had it.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.duplicate && self.talker.is_some() && !self.is_receipt()
+    }
+    pub(crate) fn is_late(&self) -> bool {
+        self.is_receipt() && self.listener.is_some_and(|r| r.flags & flag::LATE != 0)
+    }
+    /// Capture to receipt in nanoseconds, of a first receipt.
+    pub(crate) fn latency_ns(&self) -> Option<i64> {
+        let receive = self.listener.filter(|_| self.is_receipt())?.receive?;
+        Some(ns_between(self.capture()?, receive))
+    }
+    /// From the talker's handing the frame to the network to its arrival at the listener's port.
+    pub(crate) fn in_network_ns(&self) -> Option<i64> {
+        Some(ns_between(self.talker?.transfer?, self.listener?.transfer?))
+    }
+    /// Target minus wake-up at the talker: negative is after the target.
+    pub(crate) fn talker_wakeup_ns(&self) -> Option<i64> {
+        self.talker.and_then(wakeup_error_ns)
+    }
+    /// Target minus wake-up at the listener: negative is after the target.
+    pub(crate) fn listener_wakeup_ns(&self) -> Option<i64> {
+        self.listener.filter(|_| !self.duplicate).and_then(wakeup_error_ns)
+    }
+    /// When both ends woke, by their own clocks.
+    fn wake_readings(&self) -> Option<(LocalTime, LocalTime)> {
+        let listener = self.listener.filter(|_| !self.duplicate)?;
+        Some((self.talker?.wake?, listener.wake?))
+    }
+    /// When both ends woke in network time. A record's network time is that of its last instant,
+    /// which is the wake-up if there is one.
+    fn wake_instants(&self) -> Option<(NetTime, NetTime)> {
+        self.wake_readings()?;
+        Some((self.talker?.network?, self.listener?.network?))
+    }
+    /// How far apart the two ends woke, from network time or else from their clocks' readings.
+    pub(crate) fn relative_wakeup_ns(&self, network_time: bool) -> Option<i64> {
+        let apart = if network_time {
+            let (talker, listener) = self.wake_instants()?;
+            listener.as_ns().saturating_sub(talker.as_ns())
+        } else {
+            let (talker, listener) = self.wake_readings()?;
+            ns_between(talker, listener)
+        };
+        Some(apart.saturating_abs())
+    }
+}
+
+impl<'a> Joined<'a> {
+    /// Every message of every listener.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &Message<'a>> {
+        self.listeners.iter().flat_map(|l| &l.messages)
+    }
+    /// Whether the network time of every pair of wake-ups is known, so that all relative errors
+    /// can be computed from it: a mixture of two kinds would mean nothing.
+    pub(crate) fn knows_network_time(&self) -> bool {
+        self.messages().all(|m| m.wake_readings().is_none() || m.wake_instants().is_some())
+    }
+    /// Messages that some end handled after its record memory was full.
+    pub(crate) fn unrecorded(&self) -> u64 {
+        let listeners = self.listeners.iter().map(|l| l.end.unrecorded);
+        listeners.fold(self.talker.unrecorded, u64::saturating_add)
+    }
+}
+
+impl<'a> JoinedListener<'a> {
+    pub(crate) fn count(&self, what: impl Fn(&Message<'a>) -> bool) -> u64 {
+        self.messages.iter().filter(|m| what(m)).count() as u64
+    }
+    /// First receipts, with those after the record memory was full.
+    pub(crate) fn received(&self) -> u64 {
+        self.count(Message::is_receipt).saturating_add(self.end.unrecorded)
+    }
+    /// Losses, less as many as may have come after the record memory was full.
+    pub(crate) fn lost(&self) -> u64 {
+        self.count(Message::is_lost).saturating_sub(self.end.unrecorded)
+    }
+}
+
+/// A difference that saturates: records may come from a file that anyone wrote.
+pub(crate) fn ns_between(from: LocalTime, to: LocalTime) -> i64 {
+    to.as_ns().saturating_sub(from.as_ns())
+}
+
+fn wakeup_error_ns(record: &Record) -> Option<i64> {
+    Some(ns_between(record.wake?, record.wake_target?))
+}
+
+/// Joins the ends of `channel`. The log fits the system: see [`fits`].
+pub(crate) fn channel<'a>(log: &'a RunLog, channel: ChannelId) -> Joined<'a> {
+    let mut ends = log.ends.iter().filter(|end| end.channel == channel);
+    let talker = ends.next().expect("a log that fits has the talker's end");
+    let listeners = ends.map(|end| listener(talker, end)).collect();
+    Joined { talker, listeners }
+}
+
+/// Finds the talker's record of each of the listener's by the capture time, which the frame
+/// carries unchanged. The sequence number would not do: it is rebuilt from eight bits, wrongly so
+/// after a gap of 256 messages or more.
+fn listener<'a>(talker: &'a EndLog, end: &'a EndLog) -> JoinedListener<'a> {
+    let mut written: Vec<_> = talker.records.iter().collect();
+    written.sort_by_key(|r| r.capture);
+    let mut received: Vec<_> = end.records.iter().enumerate().collect();
+    received.sort_by_key(|(at, r)| (r.capture, r.flags & flag::DUPLICATE, *at));
+
+    let mut messages = Vec::with_capacity(written.len());
+    let mut received = received.into_iter().map(|(_, r)| r).peekable();
+    for record in written {
+        while let Some(other) = received.next_if(|r| r.capture < record.capture) {
+            messages.push(Message { talker: None, listener: Some(other), duplicate: false });
+        }
+        let same = |r: &&Record| r.capture.is_some() && r.capture == record.capture;
+        let first = received.next_if(|r| same(r) && !flagged_duplicate(r));
+        messages.push(Message { talker: Some(record), listener: first, duplicate: false });
+        while let Some(other) = received.next_if(same) {
+            messages.push(Message { talker: None, listener: Some(other), duplicate: true });
+        }
+    }
+    messages.extend(received.map(|r| Message {
+        talker: None,
+        listener: Some(r),
+        duplicate: false,
+    }));
+    mark_copies(&mut messages);
+    JoinedListener { end, messages }
+}
+
+fn flagged_duplicate(record: &Record) -> bool {
+    record.flags & flag::DUPLICATE != 0
+}
+
+/// Marks copies among the messages of which the talker's record is missing.
+fn mark_copies(messages: &mut [Message]) {
+    let mut before = None;
+    for message in messages.iter_mut().filter(|m| m.talker.is_none()) {
+        let record = message.listener.expect("one end recorded it");
+        let again = record.capture.is_some() && record.capture == before;
+        message.duplicate |= flagged_duplicate(record) || again;
+        before = record.capture;
+    }
+}
+
+/// Whether the ends in `log` are those of `system`: the same channels with the same hosts in the
+/// same order.
+pub(crate) fn ends_fit(system: &System, log: &RunLog) -> bool {
+    let expected = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
+        let talker = std::iter::once((id, Role::Talker, channel.talker));
+        talker.chain(channel.listeners.iter().map(move |host| (id, Role::Listener, *host)))
+    });
+    expected.eq(log.ends.iter().map(|end| (end.channel, end.role, end.node)))
+}
+
+/// Whether `log` and `plan` can be of `system`, so that every id is in range.
+pub(crate) fn fits(system: &System, plan: &Plan, log: &RunLog) -> bool {
+    let bounds_fit = plan.channels.iter().zip(&system.channels).all(|(planned, channel)| {
+        let bounds = if planned.protected { channel.listeners.len() } else { 0 };
+        planned.paths.len() == channel.listeners.len() && planned.bounds.len() == bounds
+    });
+    ends_fit(system, log)
+        && bounds_fit
+        && log.load.iter().all(|sample| sample.noise.index() < system.noise.len())
+        && plan.channels.len() == system.channels.len()
+        && plan.noise.len() == system.noise.len()
+        && plan.ports.len() == system.ports.len()
+        && plan.chains.len() == system.chains.len()
+}

@@ -1,0 +1,222 @@
+//! The binary record file: all that one run recorded, version 1.
+//!
+//! Integers are little-endian. A text is its length in octets (u32) and that much UTF-8.
+//!
+//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 1
+//! 2. settings: scenario (text), seed (u64), time (u8: 0 virtual, 1 real), duration (i64 ns),
+//!    protected (u8: 0, 1)
+//! 3. ending: u8: 0 complete; 1 early, then when (i64 ns) and why (text)
+//! 4. lag: u8: 0 none; 1, then by how much at most (i64 ns)
+//! 5. ends: how many (u32); each: channel (u32), role (u8: 0 talker, 1 listener), node (u32),
+//!    unrecorded (u64), malformed (u64), how many records (u64), the records
+//! 6. load: how many samples (u64); each: noise source (u32), start (i64 ns), bits offered (u64),
+//!    bits delivered (u64)
+//!
+//! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last sample.
+
+use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog};
+use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode};
+use onbeat_model::time::{NetTime, Span};
+use sha2::{Digest, Sha256};
+
+const MAGIC: &[u8; 8] = b"onbeat\0\n";
+const VERSION: u32 = 1;
+/// The fewest octets that one end takes in the file, and what one sample takes: no count that the
+/// rest of the file cannot hold is believed.
+const END_MIN: usize = 4 + 1 + 4 + 8 + 8 + 8;
+const SAMPLE: usize = 4 + 8 + 8 + 8;
+
+/// Why octets are not a record file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It starts with something else.
+    #[error("not an Onbeat record file")]
+    Magic,
+    /// Another version of Onbeat wrote it.
+    #[error("a record file of version {0}; this Onbeat reads version {VERSION}")]
+    Version(u32),
+    /// It ends in the middle, or claims to hold more than there is.
+    #[error("the record file is cut off")]
+    Truncated,
+    /// A field holds a value that it cannot have.
+    #[error("the record file is damaged: {0} has an impossible value")]
+    Value(&'static str),
+    /// Something follows the last sample.
+    #[error("the record file is damaged: {0} octets follow its end")]
+    Trailing(usize),
+}
+
+/// The record file of a run.
+pub fn encode(log: &RunLog) -> Vec<u8> {
+    let records: usize = log.ends.iter().map(|e| END_MIN + e.records.len() * Record::SIZE).sum();
+    let mut out = Vec::with_capacity(128 + records + log.load.len() * SAMPLE);
+    out.extend(MAGIC);
+    out.extend(VERSION.to_le_bytes());
+    put_text(&mut out, &log.scenario);
+    out.extend(log.seed.to_le_bytes());
+    out.push(u8::from(log.time == TimeMode::Real));
+    out.extend(log.duration.as_ns().to_le_bytes());
+    out.push(u8::from(log.protected));
+    match &log.ending {
+        Ending::Complete => out.push(0),
+        Ending::Early { at, reason } => {
+            out.push(1);
+            out.extend(at.as_ns().to_le_bytes());
+            put_text(&mut out, reason);
+        }
+    }
+    out.push(u8::from(log.lag_max.is_some()));
+    out.extend(log.lag_max.iter().flat_map(|lag| lag.as_ns().to_le_bytes()));
+    put_ends(&mut |octets| out.extend_from_slice(octets), &log.ends);
+    out.extend((log.load.len() as u64).to_le_bytes());
+    for sample in &log.load {
+        out.extend(sample.noise.0.to_le_bytes());
+        out.extend(sample.at.as_ns().to_le_bytes());
+        out.extend(sample.offered_bits.to_le_bytes());
+        out.extend(sample.delivered_bits.to_le_bytes());
+    }
+    out
+}
+
+/// Reads back what [`encode`] wrote.
+///
+/// # Errors
+/// When `file` is anything else. It may be anything: memory is only taken for what is there.
+pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
+    let mut input = Input(file);
+    if input.octets().ok() != Some(*MAGIC) {
+        return Err(Error::Magic);
+    }
+    let version = input.u32()?;
+    if version != VERSION {
+        return Err(Error::Version(version));
+    }
+    let log = RunLog {
+        scenario: input.text("the scenario")?,
+        seed: input.u64()?,
+        time: if input.flag("the time")? { TimeMode::Real } else { TimeMode::Virtual },
+        duration: Span::from_ns(input.i64()?),
+        protected: input.flag("the protection")?,
+        ending: if input.flag("the ending")? {
+            let at = NetTime::from_ns(input.i64()?);
+            Ending::Early { at, reason: input.text("the ending")? }
+        } else {
+            Ending::Complete
+        },
+        lag_max: match input.flag("the lag")? {
+            true => Some(Span::from_ns(input.i64()?)),
+            false => None,
+        },
+        ends: input.ends()?,
+        load: input.load()?,
+    };
+    if input.0.is_empty() { Ok(log) } else { Err(Error::Trailing(input.0.len())) }
+}
+
+/// SHA-256, in hexadecimal, over what the run's ends recorded and when it ended, in the order and
+/// form of the record file. Settings, load samples, the reason of an early end and everything of
+/// the machine that ran it are left out.
+pub fn record_hash(log: &RunLog) -> String {
+    let mut hash = Sha256::new();
+    put_ends(&mut |octets| hash.update(octets), &log.ends);
+    match &log.ending {
+        Ending::Complete => hash.update([0]),
+        Ending::Early { at, .. } => {
+            hash.update([1]);
+            hash.update(at.as_ns().to_le_bytes());
+        }
+    }
+    hash.finalize().iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    let length = u32::try_from(text.len()).expect("a name or a reason is shorter than 4 GiB");
+    out.extend(length.to_le_bytes());
+    out.extend(text.as_bytes());
+}
+
+fn put_ends(put: &mut impl FnMut(&[u8]), ends: &[EndLog]) {
+    put(&u32::try_from(ends.len()).expect("a system has fewer ends").to_le_bytes());
+    for end in ends {
+        put(&end.channel.0.to_le_bytes());
+        put(&[u8::from(end.role == Role::Listener)]);
+        put(&end.node.0.to_le_bytes());
+        put(&end.unrecorded.to_le_bytes());
+        put(&end.malformed.to_le_bytes());
+        put(&(end.records.len() as u64).to_le_bytes());
+        for record in &end.records {
+            put(&record.to_bytes());
+        }
+    }
+}
+
+/// What is left of a file.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Error::Truncated)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+    fn octets<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Error::Truncated)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+    fn u32(&mut self) -> Result<u32, Error> {
+        self.octets().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Result<u64, Error> {
+        self.octets().map(u64::from_le_bytes)
+    }
+    fn i64(&mut self) -> Result<i64, Error> {
+        self.octets().map(i64::from_le_bytes)
+    }
+    fn flag(&mut self, what: &'static str) -> Result<bool, Error> {
+        match self.octets()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            _ => Err(Error::Value(what)),
+        }
+    }
+    fn text(&mut self, what: &'static str) -> Result<String, Error> {
+        let length = self.u32()? as usize;
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| Error::Value(what))?;
+        Ok(text.to_owned())
+    }
+    /// A count of things that each take `size` octets or more, all of which must be there.
+    fn count(&self, count: u64, size: usize) -> Result<usize, Error> {
+        let count = usize::try_from(count).map_err(|_| Error::Truncated)?;
+        let needed = count.checked_mul(size).ok_or(Error::Truncated)?;
+        if needed <= self.0.len() { Ok(count) } else { Err(Error::Truncated) }
+    }
+    fn ends(&mut self) -> Result<Vec<EndLog>, Error> {
+        let count = self.u32()?;
+        let count = self.count(count.into(), END_MIN)?;
+        (0..count).map(|_| self.end()).collect()
+    }
+    fn end(&mut self) -> Result<EndLog, Error> {
+        let channel = ChannelId(self.u32()?);
+        let role = if self.flag("the role of an end")? { Role::Listener } else { Role::Talker };
+        let node = NodeId(self.u32()?);
+        let (unrecorded, malformed, count) = (self.u64()?, self.u64()?, self.u64()?);
+        let count = self.count(count, Record::SIZE)?;
+        let (chunks, _) = self.take(count * Record::SIZE)?.as_chunks();
+        let records = chunks.iter().map(Record::from_bytes).collect();
+        Ok(EndLog { channel, role, node, records, unrecorded, malformed })
+    }
+    fn load(&mut self) -> Result<Vec<LoadSample>, Error> {
+        let count = self.u64()?;
+        let count = self.count(count, SAMPLE)?;
+        let mut sample = || {
+            Ok(LoadSample {
+                noise: NoiseId(self.u32()?),
+                at: NetTime::from_ns(self.i64()?),
+                offered_bits: self.u64()?,
+                delivered_bits: self.u64()?,
+            })
+        };
+        (0..count).map(|_| sample()).collect()
+    }
+}

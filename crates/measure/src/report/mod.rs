@@ -1,0 +1,64 @@
+//! One self-contained HTML file: what was measured beside what was promised.
+//!
+//! The file asks nothing of the network: style, script and the chart library are in it, and its
+//! content security policy forbids everything else.
+
+mod figures;
+mod topology;
+mod view;
+
+use crate::result::RunResult;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use onbeat_model::plan::Plan;
+use onbeat_model::record::RunLog;
+use onbeat_model::system::System;
+
+const TEMPLATE: &str = include_str!("../../assets/report.html");
+const STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+const CHART_STYLE: &str = include_str!("../../assets/uPlot.min.css");
+const CHART_LIBRARY: &str = include_str!("../../assets/uPlot.iife.min.js");
+const CHART_LICENCE: &str = include_str!("../../assets/uPlot.LICENSE");
+/// How many colours the style sheet has for channels.
+const COLOURS: usize = 6;
+
+/// The report on runs of one system: their plans, their records, and what [`crate::analyse`] made
+/// of these.
+///
+/// # Panics
+/// When a plan, log or result is not of `system`; [`crate::analyse`] has checked it if the result
+/// is from there.
+pub fn html(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> String {
+    let (view, data) = view::view(system, runs);
+    let mut environment = Environment::new();
+    // Names come from descriptions that anyone may have written.
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the usual delimiters differ from each other"));
+    environment.add_template("report", TEMPLATE).expect("the report's template is well-formed");
+    let template = environment.get_template("report").expect("it was added just now");
+    let page = context! {
+        report => Serde(view),
+        data => for_script(&serde_json::to_string(&data).expect("figures are plain JSON")),
+        style => STYLE,
+        script => SCRIPT,
+        chart_style => CHART_STYLE,
+        chart_library => without_banner(CHART_LIBRARY),
+        chart_licence => CHART_LICENCE,
+    };
+    template.render(page).expect("the report's template names what the view has")
+}
+
+/// JSON that cannot end the script element it stands in.
+fn for_script(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// The library without its first line, a comment with its web address: the licence, which the page
+/// has in full, names the author.
+fn without_banner(library: &str) -> &str {
+    library.split_once('\n').map_or(library, |(_, code)| code)
+}

@@ -1,0 +1,217 @@
+//! The JSON contract, version 1. `docs/results.md` explains it, `schema/results.schema.json` is
+//! made from these types.
+
+use crate::statistics::Statistics;
+use onbeat_model::system::TimeMode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the contract that these types are.
+pub const VERSION: u32 = 1;
+
+/// The results of one or more runs of one system. All times are whole nanoseconds. Under one
+/// version fields may be added; none is removed, renamed or given another meaning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Results {
+    /// Which contract this is: 1.
+    pub version: u32,
+    /// The system's name.
+    pub system: String,
+    /// In the order in which the runs took place.
+    pub runs: Vec<RunResult>,
+}
+
+impl Results {
+    /// The results of `runs` under the current version of the contract.
+    pub fn new(system: &str, runs: Vec<RunResult>) -> Self {
+        Self { version: VERSION, system: system.to_owned(), runs }
+    }
+
+    /// The results as indented JSON that ends with a line feed.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("results are plain JSON");
+        text.push('\n');
+        text
+    }
+}
+
+/// The JSON Schema of [`Results`]. Ends with a line feed.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Results);
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
+    text.push('\n');
+    text
+}
+
+/// What one run measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// The scenario's name; empty for the plain run settings.
+    pub scenario: String,
+    /// In which engine it ran.
+    pub time: TimeMode,
+    /// Where its randomness came from.
+    pub seed: u64,
+    /// Whether the run made reservations.
+    pub protected: bool,
+    /// How long talkers were allowed to write.
+    pub duration_ns: i64,
+    /// SHA-256 of all records, in hexadecimal. Two virtual runs of one description and seed have
+    /// the same.
+    pub record_hash: String,
+    /// How it ended.
+    pub ended: Ended,
+    /// Real time only: the most by which the engine ran behind the machine's clock.
+    pub lag_max_ns: Option<i64>,
+    /// In the order of the description.
+    pub channels: Vec<ChannelResult>,
+    /// In the order of the description.
+    pub chains: Vec<ChainResult>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// It went on for its whole duration.
+    Complete,
+    /// It was ended before.
+    Early {
+        /// Network time of the end.
+        at_ns: i64,
+        /// Why, for a person.
+        reason: String,
+    },
+}
+
+/// What one run measured of one channel. Where it has several listeners, counts and statistics
+/// are over the messages of all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelResult {
+    /// The channel's name.
+    pub name: String,
+    /// Whether it had a reservation.
+    pub protected: bool,
+    /// Messages that the talker wrote.
+    pub sent: u64,
+    /// Messages that listeners received, each counted once per listener.
+    pub received: u64,
+    /// Messages that were written and never received, counted per listener.
+    pub lost: u64,
+    /// Messages that were received after their capture time plus the fixed delay.
+    pub late: u64,
+    /// Further copies of messages that had been received before.
+    pub duplicated: u64,
+    /// Messages that an end handled after its record memory was full; no statistics hold them.
+    pub unrecorded: u64,
+    /// Capture (talker's clock) to receipt (listener's clock); null when nothing was received.
+    pub latency_ns: Option<Statistics>,
+    /// How exactly both ends woke.
+    pub wakeup_error_ns: WakeupErrors,
+    /// The plan's worst case over all listeners; null without a reservation.
+    pub bound_ns: Option<i64>,
+    /// Capture to wake-up of a timed write or read.
+    pub fixed_delay_ns: i64,
+    /// Whether the channel kept what was promised.
+    pub verdict: Verdict,
+    /// Why, for a person.
+    pub verdict_reason: String,
+    /// One per listener, in the order of the description.
+    pub listeners: Vec<ListenerResult>,
+}
+
+/// What one listener of a channel measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListenerResult {
+    /// The host.
+    pub host: String,
+    /// Messages that it received.
+    pub received: u64,
+    /// Messages that were written and that it never received.
+    pub lost: u64,
+    /// Messages that it received after their capture time plus the fixed delay.
+    pub late: u64,
+    /// Further copies of messages that it had received before.
+    pub duplicated: u64,
+    /// Capture to receipt.
+    pub latency_ns: Option<Statistics>,
+    /// Target minus wake-up at this listener: negative is after the target.
+    pub wakeup_error_ns: Option<Statistics>,
+    /// How far apart the talker and this listener woke.
+    pub relative_wakeup_error_ns: Option<Statistics>,
+    /// The plan's worst case; null without a reservation.
+    pub bound_ns: Option<i64>,
+}
+
+/// Errors of timed wake-ups; null where an end never slept until a message's target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WakeupErrors {
+    /// Target minus wake-up at the talker, by its clock: negative is after the target.
+    pub talker: Option<Statistics>,
+    /// Target minus wake-up at the listeners, by their clocks: negative is after the target.
+    pub listener: Option<Statistics>,
+    /// How far apart talker and listener woke for the same message, never negative.
+    pub relative: Option<Statistics>,
+    /// What `relative` was computed from.
+    pub relative_basis: Option<RelativeBasis>,
+}
+
+/// From what a relative wake-up error was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelativeBasis {
+    /// True network time, which an emulation knows: clock errors count as errors.
+    NetworkTime,
+    /// Both ends' readings of their own clocks: blind to the difference between the clocks.
+    ClockReadings,
+}
+
+/// Whether what the plan promised was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The run is complete, every latency is within the bound, and nothing was lost.
+    Kept,
+    /// A latency exceeded the bound, or a message of a protected channel was lost.
+    Broken,
+    /// There was no reservation, so nothing was promised.
+    #[serde(rename = "no promise")]
+    NoPromise,
+    /// The run cannot tell: it ended early, nothing was sent, records are missing, or the machine
+    /// that emulated in real time stalled.
+    #[serde(rename = "not judged")]
+    NotJudged,
+}
+
+impl Verdict {
+    /// The verdict as it is in the JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Broken => "broken",
+            Self::NoPromise => "no promise",
+            Self::NotJudged => "not judged",
+        }
+    }
+}
+
+/// What one run measured of one chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChainResult {
+    /// The chain's name.
+    pub name: String,
+    /// The names of its channels, in order.
+    pub channels: Vec<String>,
+    /// Messages received at the end of the chain whose cause at its start is known.
+    pub completed: u64,
+    /// Capture at the first channel's talker to receipt at the last channel's listeners.
+    pub latency_ns: Option<Statistics>,
+    /// What the description asks for.
+    pub deadline_ns: i64,
+    /// The plan's worst case; null unless all channels are protected.
+    pub bound_ns: Option<i64>,
+    /// Whether the deadline and the bound were kept.
+    pub verdict: Verdict,
+    /// Why, for a person.
+    pub verdict_reason: String,
+}

@@ -1,0 +1,152 @@
+//! Six figures that describe a list of times.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Figures in whole nanoseconds that describe a list of at least one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Statistics {
+    /// The smallest value. Of wake-up errors, which are signed: the latest wake-up.
+    pub min: i64,
+    /// The mean, rounded to the nearest nanosecond, halves away from zero.
+    pub avg: i64,
+    /// The median: the smallest value that at least 50 % of the values do not exceed.
+    pub p50: i64,
+    /// The smallest value that at least 99 % of the values do not exceed.
+    pub p99: i64,
+    /// The largest value.
+    pub max: i64,
+    /// The standard deviation of the values about `avg`, rounded down.
+    pub stddev: i64,
+}
+
+impl Statistics {
+    /// The statistics of a list, or `None` of an empty one. Any values are allowed; the standard
+    /// deviation of values that lie more than about 2⁶² ns apart saturates.
+    pub fn of(mut values: Vec<i64>) -> Option<Self> {
+        values.sort_unstable();
+        let (min, max) = (*values.first()?, *values.last()?);
+        let count = values.len();
+        let total: i128 = values.iter().map(|v| i128::from(*v)).sum();
+        let avg = rounded_quotient(total, count as i128);
+        let squares = values.iter().fold(0u128, |sum, value| {
+            let from_avg = value.abs_diff(avg);
+            sum.saturating_add(u128::from(from_avg) * u128::from(from_avg))
+        });
+        let stddev = (squares / count as u128).isqrt();
+        Some(Self {
+            min,
+            avg,
+            p50: values[nearest_rank(count, 50)],
+            p99: values[nearest_rank(count, 99)],
+            max,
+            stddev: i64::try_from(stddev).unwrap_or(i64::MAX),
+        })
+    }
+
+    /// Of signed errors: the one furthest from zero, with its sign. The published tables call it
+    /// the maximum. Of two equally far, the negative one: late is worse than early.
+    pub fn largest_deviation(&self) -> i64 {
+        if self.min.unsigned_abs() >= self.max.unsigned_abs() { self.min } else { self.max }
+    }
+}
+
+/// The index in a sorted list of `count` values of its `percent`-th percentile (nearest rank).
+fn nearest_rank(count: usize, percent: usize) -> usize {
+    (count * percent).div_ceil(100).max(1) - 1
+}
+
+/// The quotient that is nearest, halves away from zero. `count` is positive, and the quotient is
+/// a mean of `i64`s and therefore one itself.
+fn rounded_quotient(total: i128, count: i128) -> i64 {
+    let nearest = (2 * total.abs() + count) / (2 * count) * total.signum();
+    i64::try_from(nearest).expect("a mean lies between the values")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_figures_of_a_small_list_equal_the_sums_done_by_hand() {
+        let figures = Statistics::of(vec![20, 1, 9, 2]).unwrap();
+        // Sum 32, mean 32/4 = 8. Deviations 12, −7, 1, −6: 144 + 49 + 1 + 36 = 230; 230/4 = 57
+        // and √57 = 7, both rounded down. Ranks ⌈4 · 0.50⌉ = 2 and ⌈4 · 0.99⌉ = 4 of 1, 2, 9, 20.
+        let expected = Statistics { min: 1, avg: 8, p50: 2, p99: 20, max: 20, stddev: 7 };
+        assert_eq!(figures, expected);
+    }
+
+    #[test]
+    fn the_mean_rounds_halves_away_from_zero() {
+        assert_eq!(Statistics::of(vec![1, 2]).unwrap().avg, 2);
+        assert_eq!(Statistics::of(vec![-1, -2]).unwrap().avg, -2);
+        assert_eq!(Statistics::of(vec![0, 0, 1]).unwrap().avg, 0);
+    }
+
+    #[test]
+    fn the_largest_deviation_keeps_its_sign() {
+        let of = |values: &[i64]| Statistics::of(values.to_vec()).unwrap().largest_deviation();
+        assert_eq!(of(&[-17_400, -2_300, 100]), -17_400);
+        assert_eq!(of(&[-3, 5]), 5);
+        assert_eq!(of(&[-5, 5]), -5);
+    }
+
+    #[test]
+    fn nothing_has_no_statistics() {
+        assert_eq!(Statistics::of(Vec::new()), None);
+    }
+
+    /// Counts instead of sorting, and finds the square root by search.
+    fn naive(values: &[i64]) -> Statistics {
+        let percentile = |percent: usize| {
+            let enough = |candidate: &&i64| {
+                values.iter().filter(|v| *v <= *candidate).count() * 100 >= percent * values.len()
+            };
+            *values.iter().filter(enough).min().unwrap()
+        };
+        let sum: i128 = values.iter().map(|v| i128::from(*v)).sum();
+        let count = values.len() as i128;
+        let mut avg = sum.div_euclid(count);
+        let rest = 2 * sum.rem_euclid(count);
+        if rest > count || (rest == count && sum > 0) {
+            avg += 1;
+        }
+        let squares: i128 = values.iter().map(|v| (i128::from(*v) - avg).pow(2)).sum();
+        let (mut low, mut high) = (0i128, 1 << 42);
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            let fits = middle * middle <= squares / count;
+            (low, high) = if fits { (middle, high) } else { (low, middle) };
+        }
+        Statistics {
+            min: *values.iter().min().unwrap(),
+            avg: avg as i64,
+            p50: percentile(50),
+            p99: percentile(99),
+            max: *values.iter().max().unwrap(),
+            stddev: low as i64,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn statistics_of_any_list_agree_with_a_naive_computation(
+            values in proptest::collection::vec(-(1i64 << 40)..1 << 40, 1..150),
+        ) {
+            prop_assert_eq!(Statistics::of(values.clone()).unwrap(), naive(&values));
+        }
+
+        #[test]
+        fn no_list_of_extreme_values_overflows(
+            values in proptest::collection::vec(
+                prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX)], 1..50),
+        ) {
+            let figures = Statistics::of(values).unwrap();
+            prop_assert!(figures.min <= figures.p50 && figures.p50 <= figures.p99);
+            prop_assert!(figures.min <= figures.avg && figures.avg <= figures.max);
+            prop_assert!(figures.stddev >= 0);
+        }
+    }
+}

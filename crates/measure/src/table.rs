@@ -1,0 +1,130 @@
+//! The rows of the table that a terminal shows: what was measured, and published figures beside.
+
+use crate::result::{ChannelResult, RunResult};
+use crate::statistics::Statistics;
+use crate::text::{grouped, per_mille, us};
+use onbeat_model::system::{ChannelId, Quantity, Reference, System, TimeMode};
+use onbeat_model::time::Span;
+
+/// What the cells of a [`Row`] are. Latencies are in microseconds.
+pub const HEADINGS: [&str; 11] = [
+    "scenario",
+    "time",
+    "channel",
+    "sent",
+    "lost",
+    "max µs",
+    "min µs",
+    "avg µs",
+    "σ µs",
+    "bound µs",
+    "verdict",
+];
+
+/// What a row shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// Figures of a run.
+    Measured,
+    /// Published figures; the first cell names the source.
+    Reference,
+}
+
+/// One row of plain text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What it shows.
+    pub kind: RowKind,
+    /// One per heading; empty where there is nothing to show.
+    pub cells: [String; HEADINGS.len()],
+}
+
+/// One row per run and channel, each followed by the published latencies of the same scenario and
+/// channel.
+pub fn table(system: &System, runs: &[RunResult]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for run in runs {
+        for (id, channel) in (0..).map(ChannelId).zip(&run.channels) {
+            rows.push(measured(run, channel));
+            let published = references(system, &run.scenario, id, Quantity::Latency);
+            rows.extend(published.map(|r| reference(r, &channel.name)));
+        }
+    }
+    rows
+}
+
+/// The published figures of one quantity of one channel in one scenario.
+pub(crate) fn references<'a>(
+    system: &'a System,
+    scenario: &'a str,
+    channel: ChannelId,
+    quantity: Quantity,
+) -> impl Iterator<Item = &'a Reference> {
+    system
+        .references
+        .iter()
+        .filter(move |r| r.scenario == scenario && r.channel == channel && r.quantity == quantity)
+}
+
+/// What a run without a scenario is called.
+pub(crate) fn scenario_name(scenario: &str) -> &str {
+    if scenario.is_empty() { "(run settings)" } else { scenario }
+}
+
+pub(crate) const fn time_name(time: TimeMode) -> &'static str {
+    match time {
+        TimeMode::Virtual => "virtual",
+        TimeMode::Real => "real",
+    }
+}
+
+fn measured(run: &RunResult, channel: &ChannelResult) -> Row {
+    let latency = |of: fn(&Statistics) -> i64| {
+        channel.latency_ns.as_ref().map_or(String::new(), |figures| us(of(figures)))
+    };
+    let cells = [
+        scenario_name(&run.scenario).to_owned(),
+        time_name(run.time).to_owned(),
+        channel.name.clone(),
+        grouped(channel.sent),
+        lost(channel),
+        latency(|s| s.max),
+        latency(|s| s.min),
+        latency(|s| s.avg),
+        latency(|s| s.stddev),
+        channel.bound_ns.map_or(String::new(), us),
+        channel.verdict.as_str().to_owned(),
+    ];
+    Row { kind: RowKind::Measured, cells }
+}
+
+/// How many messages were lost and what share that is.
+fn lost(channel: &ChannelResult) -> String {
+    if channel.lost == 0 {
+        return "0".into();
+    }
+    format!("{} ({})", grouped(channel.lost), loss_share(channel.lost, channel.received))
+}
+
+/// The share of what was written that did not arrive.
+pub(crate) fn loss_share(lost: u64, received: u64) -> String {
+    crate::text::percent(lost, lost.saturating_add(received))
+}
+
+fn reference(reference: &Reference, channel: &str) -> Row {
+    let figure = |span: Option<Span>| span.map_or(String::new(), |span| us(span.as_ns()));
+    let cells = [
+        format!("↳ {}", reference.source),
+        String::new(),
+        channel.to_owned(),
+        String::new(),
+        reference.lost_per_mille.map_or(String::new(), per_mille),
+        figure(reference.max),
+        figure(reference.min),
+        figure(reference.avg),
+        figure(reference.stddev),
+        String::new(),
+        String::new(),
+    ];
+    Row { kind: RowKind::Reference, cells }
+}

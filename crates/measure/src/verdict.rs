@@ -1,0 +1,141 @@
+//! Whether a run kept what its plan promised.
+//!
+//! In virtual time the engine is the network and the hosts: whatever exceeds a bound breaks it.
+//! In real time the programs run on a machine whose stalls are not part of the described system,
+//! and the bound covers declared delays only. A latency above the bound is then charged to the
+//! machine, and the channel not judged, if the engine ran behind the machine's clock by at least
+//! the excess, or if the frame itself crossed the emulated network within the bound, so that the
+//! rest was waiting on a host. Losses are never charged to the machine.
+
+use crate::join::{Joined, Message};
+use crate::result::Verdict;
+use onbeat_model::plan::ChannelPlan;
+use onbeat_model::record::{Ending, RunLog};
+use onbeat_model::system::{System, TimeMode};
+use onbeat_model::time::Span;
+
+/// A verdict and its reason, for a person.
+pub(crate) struct Judgement {
+    pub(crate) verdict: Verdict,
+    pub(crate) reason: String,
+}
+
+impl Judgement {
+    pub(crate) fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: reason.into() }
+    }
+}
+
+/// Messages that took longer than they might.
+#[derive(Default)]
+struct Excess {
+    count: u64,
+    /// The longest by how much, and how long it took.
+    worst: Option<(i64, String)>,
+    /// Of these, those that the emulating machine does not explain.
+    unexplained: u64,
+}
+
+/// Judges one channel, of which the talker wrote `sent` messages.
+pub(crate) fn channel(
+    system: &System,
+    plan: &ChannelPlan,
+    log: &RunLog,
+    joined: &Joined,
+    sent: u64,
+) -> Judgement {
+    if !plan.protected {
+        return Judgement::new(Verdict::NoPromise, "it has no reservation: nothing was promised");
+    }
+    let excess = excess(system, plan, log, joined);
+    if excess.unexplained > 0 {
+        return Judgement::new(Verdict::Broken, excess.describe());
+    }
+    if let Some(reason) = unjudgeable(log, joined, sent) {
+        return Judgement::new(Verdict::NotJudged, reason);
+    }
+    let lost: u64 = joined.listeners.iter().map(|l| l.lost()).sum();
+    if lost > 0 {
+        let reason = format!("{} of a protected channel lost", messages_were(lost));
+        return Judgement::new(Verdict::Broken, reason);
+    }
+    if excess.count > 0 {
+        return Judgement::new(Verdict::NotJudged, excess.blame(log));
+    }
+    let slowest = joined.messages().filter_map(Message::latency_ns).max();
+    let (slowest, bound) = (span(slowest.unwrap_or(0)), plan.bound().unwrap_or(Span::ZERO));
+    let reason = format!("all of {sent} arrived, the slowest after {slowest} of {bound}");
+    Judgement::new(Verdict::Kept, reason)
+}
+
+/// Why a run without a broken bound still proves nothing.
+fn unjudgeable(log: &RunLog, joined: &Joined, sent: u64) -> Option<String> {
+    if let Ending::Early { at, reason } = &log.ending {
+        let after = span(at.as_ns());
+        return Some(format!("the run ended early, after {after}: {reason}"));
+    }
+    if sent == 0 {
+        return Some("nothing was sent".into());
+    }
+    let unrecorded = joined.unrecorded();
+    if unrecorded > 0 {
+        return Some(format!(
+            "{} not recorded: the record memory was full",
+            messages_were(unrecorded)
+        ));
+    }
+    let strangers = joined.messages().filter(|m| m.talker.is_none() && m.is_receipt()).count();
+    (strangers > 0).then(|| {
+        format!("{} received that the talker did not record", messages_were(strangers as u64))
+    })
+}
+
+fn excess(system: &System, plan: &ChannelPlan, log: &RunLog, joined: &Joined) -> Excess {
+    let lag_ns = log.lag_max.map_or(0, Span::as_ns);
+    let mut excess = Excess::default();
+    for (listener, bound) in joined.listeners.iter().zip(&plan.bounds) {
+        let bound = bound.total();
+        for message in &listener.messages {
+            let Some(latency) = message.latency_ns().filter(|ns| *ns > bound.as_ns()) else {
+                continue;
+            };
+            let over = latency.saturating_sub(bound.as_ns());
+            let explained = log.time == TimeMode::Real
+                && (lag_ns >= over
+                    || message.in_network_ns().is_some_and(|ns| ns <= bound.as_ns()));
+            excess.count += 1;
+            excess.unexplained += u64::from(!explained);
+            if excess.worst.as_ref().is_none_or(|(worst, _)| over > *worst) {
+                let host = &system.node(listener.end.node).name;
+                let took = span(latency);
+                excess.worst = Some((over, format!("{took} of {bound} to {host}")));
+            }
+        }
+    }
+    excess
+}
+
+impl Excess {
+    fn describe(&self) -> String {
+        let worst = self.worst.as_ref().map_or("", |(_, text)| text);
+        format!("{} slower than the bound, the slowest took {worst}", messages_were(self.count))
+    }
+    fn blame(&self, log: &RunLog) -> String {
+        let over = self.worst.as_ref().map_or(0, |(over, _)| *over);
+        let cause = match log.lag_max {
+            Some(lag) if lag.as_ns() >= over => {
+                format!("the engine ran up to {lag} behind the machine's clock")
+            }
+            _ => "their frames crossed the network in time and then waited for the machine".into(),
+        };
+        format!("{}, but {cause}", self.describe())
+    }
+}
+
+fn messages_were(count: u64) -> String {
+    if count == 1 { "1 message was".into() } else { format!("{count} messages were") }
+}
+
+fn span(ns: i64) -> Span {
+    Span::from_ns(ns)
+}

@@ -1,0 +1,173 @@
+//! The record file: what is written reads back, and nothing else does harm.
+
+mod common;
+
+use onbeat_measure::records::{Error, decode, encode, record_hash};
+use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog};
+use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode};
+use onbeat_model::time::{NetTime, Span};
+use proptest::prelude::*;
+
+fn any_record() -> impl Strategy<Value = Record> {
+    any::<[u8; Record::SIZE]>().prop_map(|octets| Record::from_bytes(&octets))
+}
+
+prop_compose! {
+    fn any_end()(
+        channel in any::<u32>(),
+        listener in any::<bool>(),
+        node in any::<u32>(),
+        records in proptest::collection::vec(any_record(), 0..5),
+        unrecorded in any::<u64>(),
+        malformed in any::<u64>(),
+    ) -> EndLog {
+        let role = if listener { Role::Listener } else { Role::Talker };
+        let (channel, node) = (ChannelId(channel), NodeId(node));
+        EndLog { channel, role, node, records, unrecorded, malformed }
+    }
+}
+
+prop_compose! {
+    fn any_sample()(source in any::<u32>(), at in any::<i64>(), bits in any::<[u64; 2]>())
+        -> LoadSample
+    {
+        let at = NetTime::from_ns(at);
+        LoadSample { noise: NoiseId(source), at, offered_bits: bits[0], delivered_bits: bits[1] }
+    }
+}
+
+fn any_ending() -> impl Strategy<Value = Ending> {
+    let early = (any::<i64>(), ".{0,20}")
+        .prop_map(|(at, reason)| Ending::Early { at: NetTime::from_ns(at), reason });
+    prop_oneof![Just(Ending::Complete), early]
+}
+
+prop_compose! {
+    fn any_log()(
+        scenario in ".{0,20}",
+        seed in any::<u64>(),
+        real in any::<bool>(),
+        duration in any::<i64>(),
+        protected in any::<bool>(),
+        ends in proptest::collection::vec(any_end(), 0..4),
+        load in proptest::collection::vec(any_sample(), 0..4),
+        ending in any_ending(),
+        lag in any::<Option<i64>>(),
+    ) -> RunLog {
+        RunLog {
+            scenario,
+            seed,
+            time: if real { TimeMode::Real } else { TimeMode::Virtual },
+            duration: Span::from_ns(duration),
+            protected,
+            ends,
+            load,
+            ending,
+            lag_max: lag.map(Span::from_ns),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_log_reads_back_as_it_was_written(log in any_log()) {
+        prop_assert_eq!(decode(&encode(&log)), Ok(log));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_anywhere_is_refused(
+        log in any_log(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let file = encode(&log);
+        let part = &file[..cut.index(file.len())];
+        let error = if part.len() < 8 { Error::Magic } else { Error::Truncated };
+        prop_assert_eq!(decode(part), Err(error));
+    }
+
+    #[test]
+    fn arbitrary_octets_after_the_version_never_panic(
+        octets in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let mut file = b"onbeat\0\n\x01\0\0\0".to_vec();
+        file.extend(octets);
+        let _ = decode(&file);
+    }
+
+    /// What is read is what is in the file, octet by octet: a change is refused or read, never
+    /// taken for something that needs more memory than the file has octets.
+    #[test]
+    fn changed_octets_are_refused_or_read_for_what_they_are(
+        log in any_log(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut file = encode(&log);
+        for (at, octet) in changes {
+            let at = at.index(file.len());
+            file[at] = octet;
+        }
+        if let Ok(read) = decode(&file) {
+            prop_assert_eq!(encode(&read), file);
+        }
+    }
+}
+
+#[test]
+fn a_count_that_the_file_cannot_hold_takes_no_memory() {
+    let log = common::log(&common::system(&[], &[], Vec::new()));
+    let mut file = encode(&log);
+    let ends = file.len() - 12;
+    file[ends..ends + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert_eq!(decode(&file), Err(Error::Truncated));
+    let mut file = encode(&log);
+    let load = file.len() - 8;
+    file[load..].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert_eq!(decode(&file), Err(Error::Truncated));
+}
+
+#[test]
+fn other_files_versions_and_trailing_octets_are_named() {
+    let log = common::log(&common::system(&[], &[], Vec::new()));
+    assert_eq!(decode(b"{\"version\": 1}"), Err(Error::Magic));
+    let mut newer = encode(&log);
+    newer[8] = 2;
+    assert_eq!(decode(&newer), Err(Error::Version(2)));
+    let mut longer = encode(&log);
+    longer.push(0);
+    assert_eq!(decode(&longer), Err(Error::Trailing(1)));
+}
+
+#[test]
+fn the_hash_is_of_the_records_and_the_ending_and_of_nothing_else() {
+    let system = common::system(&["a", "b"], &[("a", "b")], vec![common::channel("c", 0, &[1])]);
+    let mut log = common::log(&system);
+    log.ends[0].records.push(common::sent(0, 0));
+    let hash = record_hash(&log);
+    assert_eq!(hash.len(), 64);
+
+    let mut same = log.clone();
+    same.lag_max = Some(Span::from_us(1));
+    same.seed = 9;
+    same.scenario = "x".into();
+    assert_eq!(record_hash(&same), hash);
+
+    let mut record = log.clone();
+    record.ends[0].records[0].flags = 1;
+    let mut other_end = log.clone();
+    other_end.ends[1].records = std::mem::take(&mut other_end.ends[0].records);
+    let mut ending = log.clone();
+    ending.ending = Ending::Early { at: NetTime::ZERO, reason: String::new() };
+    for other in [record, other_end, ending] {
+        assert_ne!(record_hash(&other), hash);
+    }
+}
+
+#[test]
+fn the_hash_of_an_empty_run_is_the_sha_256_of_five_zero_octets() {
+    // No ends (u32) and a complete ending (u8); `printf '\0\0\0\0\0' | sha256sum` says the same.
+    let log = common::log(&common::system(&[], &[], Vec::new()));
+    assert_eq!(
+        record_hash(&log),
+        "8855508aade16ec573d21e6a485dfd0a7624085c1a14b5ecdd6485de0c6839a4"
+    );
+}

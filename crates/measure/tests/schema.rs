@@ -1,0 +1,11 @@
+//! The committed schema is the one that the types make.
+
+#[test]
+fn the_committed_schema_has_not_drifted() {
+    let committed = include_str!("../../../schema/results.schema.json");
+    assert!(
+        committed == onbeat_measure::schema(),
+        "schema/results.schema.json has drifted; `onbeat schema results > \
+         schema/results.schema.json` makes it again"
+    );
+}

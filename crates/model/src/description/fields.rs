@@ -1,0 +1,132 @@
+//! Reading the keys of one table, with the same words for the same mistakes everywhere.
+
+use super::parse::Entry;
+use super::{At, Sink, codes};
+use crate::diagnostic::{Code, Diagnostic, Origin};
+use crate::time::Span;
+use std::ops::RangeInclusive;
+
+/// Nanoseconds of the units that keys end in.
+pub(super) const NS: i64 = 1;
+pub(super) const US: i64 = 1_000;
+pub(super) const MS: i64 = 1_000_000;
+pub(super) const S: i64 = 1_000_000_000;
+
+/// A key and its value in the table.
+pub(super) type Key<'a> = (&'static str, &'a Option<At<i64>>);
+
+/// One table and where to complain about it.
+pub(super) struct Fields<'a, R> {
+    pub(super) entry: &'a Entry<R>,
+    /// What the table describes: "host `talker`".
+    pub(super) what: String,
+    pub(super) sink: &'a mut Sink,
+}
+
+impl<'a, R> Fields<'a, R> {
+    /// For the table of a thing of some kind and, if it has one, name.
+    pub(super) fn new(
+        entry: &'a Entry<R>,
+        kind: &str,
+        name: &Option<At<String>>,
+        sink: &'a mut Sink,
+    ) -> Self {
+        let what = match name {
+            Some(name) => format!("{kind} `{}`", super::names::shorten(&name.value)),
+            None => format!("this {kind}"),
+        };
+        Self { entry, what, sink }
+    }
+
+    /// Reports an error at a place.
+    pub(super) fn error(&mut self, code: Code, text: &str, at: Origin, label: &str, help: &str) {
+        let message = format!("{}: {text}", self.what);
+        self.sink.push(Diagnostic::error(code, message, at, label).help(help));
+    }
+
+    /// The value of a key that must be there.
+    pub(super) fn need<T: Clone>(
+        &mut self,
+        key: &str,
+        value: &Option<At<T>>,
+    ) -> Option<At<T>> {
+        if value.is_none() && !self.entry.is_broken(key) {
+            let help = format!("add `{key}`; docs/description.md has an example");
+            let text = format!("`{key}` is missing");
+            self.error(codes::MISSING_KEY, &text, self.entry.at, "in this table", &help);
+        }
+        value.clone()
+    }
+
+    /// A number that must lie in a range.
+    pub(super) fn int(
+        &mut self,
+        code: Code,
+        (key, value): Key<'_>,
+        range: RangeInclusive<i64>,
+    ) -> Option<i64> {
+        let At { value, at } = (*value)?;
+        if range.contains(&value) {
+            return Some(value);
+        }
+        let text = format!("`{key}` is {value}");
+        let help = format!("`{key}` may be {} to {}", range.start(), range.end());
+        self.error(code, &text, at, "out of range", &help);
+        None
+    }
+
+    /// A duration in units of `unit_ns` nanoseconds that must lie in a range.
+    pub(super) fn time(
+        &mut self,
+        code: Code,
+        key: Key<'_>,
+        unit_ns: i64,
+        range: RangeInclusive<Span>,
+    ) -> Option<Span> {
+        let least = range.start().as_ns().div_euclid(unit_ns);
+        let most = range.end().as_ns() / unit_ns;
+        // A positive least is one of the smallest unit: one of any other unit is above it.
+        let least = if range.start().as_ns() > 0 { least.max(1) } else { least };
+        let value = self.int(code, key, least..=most)?;
+        Some(Span::from_ns(value * unit_ns))
+    }
+
+    /// Which of two keys that exclude each other is there: its position.
+    pub(super) fn either(&mut self, first: Key<'_>, second: Key<'_>) -> Option<usize> {
+        if let (Some(a), Some(b)) = (first.1, second.1) {
+            let text = format!("both `{}` and `{}` are given", first.0, second.0);
+            let message = format!("{}: {text}", self.what);
+            let both = Diagnostic::error(codes::BOTH_KEYS, message, b.at, "this key")
+                .help("keep one of them")
+                .related(a.at, "and this one");
+            self.sink.push(both);
+        }
+        if first.1.is_some() { Some(0) } else { second.1.as_ref().map(|_| 1) }
+    }
+
+    /// The same for two keys of which one must be there.
+    pub(super) fn need_either(&mut self, first: Key<'_>, second: Key<'_>) -> Option<usize> {
+        let found = self.either(first, second);
+        let broken = self.entry.is_broken(first.0) || self.entry.is_broken(second.0);
+        if found.is_none() && !broken {
+            let text = format!("`{}` is missing", first.0);
+            let help = format!("add `{}` or `{}`", first.0, second.0);
+            self.error(codes::MISSING_KEY, &text, self.entry.at, "in this table", &help);
+        }
+        found
+    }
+
+    /// A duration that is given in seconds or in milliseconds.
+    pub(super) fn seconds(
+        &mut self,
+        code: Code,
+        in_s: Key<'_>,
+        in_ms: Key<'_>,
+        range: RangeInclusive<Span>,
+    ) -> Option<Span> {
+        match self.either(in_s, in_ms)? {
+            0 => self.time(code, in_s, S, range),
+            _ => self.time(code, in_ms, MS, range),
+        }
+    }
+}

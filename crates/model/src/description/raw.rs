@@ -1,0 +1,325 @@
+//! `system.toml` as it is written: every key optional, so that one wrong key hides no other. What
+//! must be there is said to the schema (`required`) and enforced by the check.
+
+use super::at::At;
+use crate::system::{Quantity, TimeMode};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// One distributed real-time system, as Onbeat reads it from `system.toml`.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Onbeat system description")]
+pub(super) struct File {
+    /// Version of this format: 1.
+    #[schemars(required)]
+    pub(super) format: Option<At<i64>>,
+    /// The system's name: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// A C manifest, relative to this file, that gives the channels' attributes.
+    pub(super) manifest: Option<At<String>>,
+    /// How to run when nothing else is asked for.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    run: Option<Run>,
+    /// Named variations of `[run]`.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    scenario: Option<Vec<Scenario>>,
+    /// End stations.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    host: Option<Vec<Host>>,
+    /// Bridges.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    bridge: Option<Vec<Bridge>>,
+    /// Links.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    link: Option<Vec<Link>>,
+    /// Network channels.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    channel: Option<Vec<Channel>>,
+    /// Programs that the fabric starts.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    program: Option<Vec<Program>>,
+    /// Best-effort traffic sources.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    noise: Option<Vec<Noise>>,
+    /// Deadlines over several channels.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    chain: Option<Vec<Chain>>,
+    /// Published figures.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    reference: Option<Vec<Reference>>,
+}
+
+/// How to run when nothing else is asked for.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Run {
+    /// How long talkers may write, in seconds. Give this or `duration_ms`.
+    pub(super) duration_s: Option<At<i64>>,
+    /// How long talkers may write, in milliseconds.
+    pub(super) duration_ms: Option<At<i64>>,
+    /// Where all randomness comes from; 0 by default.
+    pub(super) seed: Option<At<u64>>,
+    /// Which engine; `virtual` by default.
+    pub(super) time: Option<At<TimeMode>>,
+    /// Whether reservations are made; true by default.
+    pub(super) protected: Option<At<bool>>,
+    /// Seconds on the machine's clock that a program may compute without calling Onbeat before
+    /// it counts as hung; 30 by default.
+    pub(super) hang_timeout_s: Option<At<i64>>,
+}
+
+/// A named variation of `[run]`: what it leaves out is taken from there.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scenario {
+    /// Unique among scenarios.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// As in `[run]`.
+    pub(super) duration_s: Option<At<i64>>,
+    /// As in `[run]`.
+    pub(super) duration_ms: Option<At<i64>>,
+    /// As in `[run]`.
+    pub(super) seed: Option<At<u64>>,
+    /// As in `[run]`.
+    pub(super) time: Option<At<TimeMode>>,
+    /// As in `[run]`.
+    pub(super) protected: Option<At<bool>>,
+    /// As in `[run]`.
+    pub(super) hang_timeout_s: Option<At<i64>>,
+}
+
+/// How a node's copy of the network clock differs from true network time.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Clock {
+    /// Error at the start, in nanoseconds; positive is ahead; 0 by default.
+    pub(super) offset_ns: Option<At<i64>>,
+    /// Rate error in parts per 10⁹; positive is fast; 0 by default.
+    pub(super) drift_ppb: Option<At<i64>>,
+}
+
+/// A delay: `min` and `max` for a uniform one, or a `histogram`.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Delay {
+    /// The shortest, in nanoseconds.
+    pub(super) min: Option<At<i64>>,
+    /// The longest, in nanoseconds.
+    pub(super) max: Option<At<i64>>,
+    /// Pairs of a value in nanoseconds and its weight.
+    pub(super) histogram: Option<At<Histogram>>,
+}
+
+/// An end station. It has exactly one link.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Host {
+    /// Unique among hosts and bridges: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// Its address; 02:00:00:00 and its number among the hosts by default.
+    pub(super) mac: Option<At<String>>,
+    /// Error of its clock; none by default.
+    pub(super) clock: Option<Clock>,
+    /// From a program's write to the frame being queued at the port; zero by default.
+    pub(super) stack_tx_ns: Option<At<Delay>>,
+    /// From a frame's last octet at the port to the reader continuing; zero by default.
+    pub(super) stack_rx_ns: Option<At<Delay>>,
+    /// From the target of a timed sleep to the program continuing; zero by default.
+    pub(super) wakeup_ns: Option<At<Delay>>,
+    /// Frames that each queue of the port holds; 1000 by default.
+    pub(super) queue_frames: Option<At<i64>>,
+    /// Octets of frames that each queue of the port holds; 16 MiB by default.
+    pub(super) queue_octets: Option<At<i64>>,
+}
+
+/// A store-and-forward VLAN bridge.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bridge {
+    /// Unique among hosts and bridges: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// Error of its clock; none by default.
+    pub(super) clock: Option<Clock>,
+    /// From a frame's last octet in to its being queued at the port out; 0 by default.
+    pub(super) forwarding_ns: Option<At<i64>>,
+    /// Frames that each queue of a port holds; 1000 by default.
+    pub(super) queue_frames: Option<At<i64>>,
+    /// Octets of frames that each queue of a port holds; 512 KiB by default.
+    pub(super) queue_octets: Option<At<i64>>,
+}
+
+/// A full-duplex point-to-point link.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Link {
+    /// Two ends, each `node` or `node.port`; ports without a name become p1, p2, …
+    #[schemars(required)]
+    pub(super) ends: Option<At<[At<String>; 2]>>,
+    /// Rate in each direction in 10⁶ bits per second. Give this or `rate_bps`.
+    pub(super) rate_mbps: Option<At<i64>>,
+    /// Rate in each direction in bits per second.
+    pub(super) rate_bps: Option<At<i64>>,
+    /// Propagation delay in nanoseconds; 0 by default.
+    pub(super) propagation_ns: Option<At<i64>>,
+}
+
+/// A network channel. With a manifest, what the manifest says need not be repeated.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Channel {
+    /// Unique, a C identifier of at most 31 octets.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// A group address or a host's.
+    pub(super) destination: Option<At<String>>,
+    /// IEEE 1722 stream identifier, unique.
+    pub(super) stream_id: Option<At<u64>>,
+    /// Stream class.
+    pub(super) class: Option<At<ClassName>>,
+    /// Payload of each message: 1 to 1476 octets.
+    pub(super) size_octets: Option<At<i64>>,
+    /// Messages per second at most. Give this or `interval_ns`.
+    pub(super) rate_hz: Option<At<i64>>,
+    /// Least time between two messages in nanoseconds.
+    pub(super) interval_ns: Option<At<i64>>,
+    /// The host that writes.
+    #[schemars(required)]
+    pub(super) talker: Option<At<String>>,
+    /// The hosts that read.
+    #[schemars(required)]
+    pub(super) listeners: Option<At<Vec<At<String>>>>,
+    /// Capture to wake-up of `write_wait` and `read_wait`, in microseconds; the class's by
+    /// default: A 2000, B 50000, scheduled 100.
+    pub(super) fixed_delay_us: Option<At<i64>>,
+    /// Whether it is reserved for when the run is protected; true by default.
+    pub(super) reserve: Option<At<bool>>,
+    /// VLAN identifier; 2 by default.
+    pub(super) vlan: Option<At<i64>>,
+    /// Priority code point; the class's by default: A 3, B 2, scheduled 5.
+    pub(super) pcp: Option<At<i64>>,
+    /// When a modelled talker sends its first message; 0 by default.
+    pub(super) phase_ns: Option<At<i64>>,
+}
+
+/// A program that the fabric starts. A channel end on a host without one is modelled.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Program {
+    /// Unique among programs: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// The host that it runs on.
+    #[schemars(required)]
+    pub(super) host: Option<At<String>>,
+    /// The file to execute and its arguments; a relative path with a `/` is relative to this
+    /// file.
+    #[schemars(required)]
+    pub(super) command: Option<At<Vec<At<String>>>>,
+    /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
+    pub(super) priority: Option<At<i64>>,
+    /// Cores that it may use in real-time runs; any by default.
+    pub(super) cores: Option<At<Vec<At<i64>>>>,
+    /// The most that its work from reading one message to writing the next takes, in
+    /// nanoseconds; 0 by default.
+    pub(super) work_max_ns: Option<At<i64>>,
+}
+
+/// A source of best-effort UDP frames in on/off cycles.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Noise {
+    /// Unique among noise sources: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// The sending host.
+    #[schemars(required)]
+    pub(super) from: Option<At<String>>,
+    /// The receiving host.
+    #[schemars(required)]
+    pub(super) to: Option<At<String>>,
+    /// UDP payload of each frame: 1 to 1472 octets.
+    #[schemars(required)]
+    pub(super) size_octets: Option<At<i64>>,
+    /// Mean rate while on, of the wire with preamble and gap, in 10⁶ bits per second. Give this
+    /// or `frames_per_s`.
+    pub(super) rate_mbps: Option<At<i64>>,
+    /// Mean frames per second while on.
+    pub(super) frames_per_s: Option<At<i64>>,
+    /// Whether the time between frames varies uniformly by half either way; false by default.
+    pub(super) jitter: Option<At<bool>>,
+    /// When the first on-period starts, in seconds; 0 by default.
+    pub(super) start_s: Option<At<i64>>,
+    /// The same in milliseconds.
+    pub(super) start_ms: Option<At<i64>>,
+    /// How long it sends in each cycle, in seconds; without `off_s`, for ever by default.
+    pub(super) on_s: Option<At<i64>>,
+    /// The same in milliseconds.
+    pub(super) on_ms: Option<At<i64>>,
+    /// How long it rests in each cycle, in seconds; 0 by default.
+    pub(super) off_s: Option<At<i64>>,
+    /// The same in milliseconds.
+    pub(super) off_ms: Option<At<i64>>,
+}
+
+/// A deadline over several channels, from the first capture to the last receipt.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Chain {
+    /// Unique among chains: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// Channels in order; each one's talker listens to the one before it.
+    #[schemars(required)]
+    pub(super) channels: Option<At<Vec<At<String>>>>,
+    /// Deadline in microseconds.
+    #[schemars(required)]
+    pub(super) deadline_us: Option<At<i64>>,
+}
+
+/// Published figures to stand beside the measured ones.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reference {
+    /// Where they are published.
+    #[schemars(required)]
+    pub(super) source: Option<At<String>>,
+    /// The scenario that they belong to.
+    #[schemars(required)]
+    pub(super) scenario: Option<At<String>>,
+    /// The channel that they belong to.
+    #[schemars(required)]
+    pub(super) channel: Option<At<String>>,
+    /// What was measured.
+    #[schemars(required)]
+    pub(super) quantity: Option<At<Quantity>>,
+    /// The largest, in nanoseconds.
+    pub(super) max_ns: Option<At<i64>>,
+    /// The smallest, in nanoseconds.
+    pub(super) min_ns: Option<At<i64>>,
+    /// The mean, in nanoseconds.
+    pub(super) avg_ns: Option<At<i64>>,
+    /// The standard deviation, in nanoseconds.
+    pub(super) stddev_ns: Option<At<i64>>,
+    /// Lost messages per thousand.
+    pub(super) lost_per_mille: Option<At<i64>>,
+}
+
+/// Pairs of a value in nanoseconds and its weight.
+pub(super) type Histogram = Vec<At<(i64, i64)>>;
+
+/// A stream class by its name in the description.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+pub(super) enum ClassName {
+    /// SR class A: 2 ms.
+    A,
+    /// SR class B: 50 ms.
+    B,
+    /// Scheduled traffic: 100 µs.
+    #[serde(rename = "scheduled")]
+    Scheduled,
+}

@@ -1,0 +1,218 @@
+//! The description as its user sees it: what is wrong is told, all at once, at the right place.
+
+use onbeat_model::description::{self, Loaded, codes};
+use onbeat_model::diagnostic::Diagnostic;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn load(path: &Path) -> Loaded {
+    let text = fs::read_to_string(path).expect("the description is there");
+    let directory = path.parent().expect("a file has a directory");
+    let mut read =
+        |name: &str| fs::read_to_string(directory.join(name)).map_err(|e| e.to_string());
+    description::load("system.toml", &text, &mut read)
+}
+
+fn load_text(text: &str) -> Loaded {
+    description::load("system.toml", text, &mut |_| Err("there are no files".to_owned()))
+}
+
+fn bad_descriptions() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
+    let entries = fs::read_dir(directory).expect("tests/bad is there");
+    let mut paths: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "toml"));
+    paths.sort();
+    paths
+}
+
+/// "OB1003 line 7", or "OB1105 line 3 of manifest.h" for a place in another file.
+fn place(diagnostic: &Diagnostic, loaded: &Loaded) -> String {
+    let (at, _) = diagnostic.at.as_ref().expect("every diagnostic of a description has a place");
+    let source = &loaded.sources[usize::from(at.file)];
+    let file = if at.file == 0 { String::new() } else { format!(" of {}", source.path) };
+    format!("{} line {}{file}", diagnostic.code, source.line(at.start))
+}
+
+#[test]
+fn each_bad_description_gives_exactly_the_errors_that_it_declares() {
+    let mut wrong = Vec::new();
+    for path in bad_descriptions() {
+        let text = fs::read_to_string(&path).expect("it was listed");
+        let first = text.lines().next().and_then(|l| l.strip_prefix("# expect: "));
+        let mut expected: Vec<&str> = first.expect("a declaration").split(", ").collect();
+        let loaded = load(&path);
+        assert!(loaded.system.is_none(), "{}", path.display());
+        let mut found: Vec<String> =
+            loaded.diagnostics.iter().map(|d| place(d, &loaded)).collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        if found != expected {
+            let name = path.file_name().expect("a file").display();
+            wrong.push(format!("{name}\n  expected {expected:?}\n  found    {found:?}"));
+        }
+        for d in &loaded.diagnostics {
+            assert!(!d.help.is_empty() && !d.message.is_empty(), "{d:?}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// These would take files of megabytes; `limits_are_enforced` makes them.
+const NOT_IN_FILES: [&str; 2] = ["OB1001", "OB1008"];
+
+#[test]
+fn every_code_has_a_bad_description_and_a_section_in_the_documentation() {
+    let mut seen: BTreeSet<&str> = NOT_IN_FILES.into_iter().collect();
+    for path in bad_descriptions() {
+        seen.extend(load(&path).diagnostics.iter().map(|d| d.code.0));
+    }
+    let errors = fs::read_to_string(root().join("docs/errors.md")).expect("docs/errors.md");
+    for code in codes::ALL {
+        assert!(seen.contains(code.0), "no bad description gives {code}");
+        assert!(errors.contains(&format!("### {code} ")), "docs/errors.md has no {code}");
+    }
+    let unique: BTreeSet<_> = codes::ALL.iter().collect();
+    assert_eq!(unique.len(), codes::ALL.len(), "a code is used twice");
+}
+
+#[test]
+fn limits_are_enforced() {
+    let found = |text: &str| load_text(text).diagnostics.iter().map(|d| d.code).collect::<Vec<_>>();
+    let large = "#".repeat(description::limits::FILE_OCTETS + 1);
+    assert_eq!(found(&large), [codes::FILE_TOO_LARGE]);
+
+    let scenarios = "[[scenario]]\n".repeat(description::limits::SCENARIOS + 1);
+    let many = format!("format = 1\nname = \"x\"\n[run]\nduration_s = 1\n{scenarios}");
+    assert_eq!(found(&many), [codes::TOO_MANY]);
+
+    let keys: String = (0..2_000).map(|i| format!("k{i} = 1\n")).collect();
+    assert_eq!(found(&keys).len(), description::limits::KEY_ERRORS + 1);
+}
+
+#[test]
+fn the_last_line_need_not_end() {
+    let loaded = load_text("format = 1\nname = \"x\"\n[run]\nduration_s = 1");
+    assert_eq!(loaded.diagnostics, []);
+}
+
+#[test]
+fn the_examples_have_nothing_wrong() {
+    for name in ["01-two-hosts", "03-robot-arm"] {
+        let loaded = load(&root().join("examples").join(name).join("system.toml"));
+        assert_eq!(loaded.diagnostics, [], "{name}");
+        assert!(loaded.system.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn the_first_example_takes_its_channel_from_the_manifest() {
+    let loaded = load(&root().join("examples/01-two-hosts/system.toml"));
+    let system = loaded.system.expect("nothing is wrong");
+    let channel = &system.channels[0];
+    assert_eq!(channel.destination.to_string(), "01:00:5e:01:11:42");
+    assert_eq!((channel.stream_id.0, channel.size.get()), (42, 8));
+    assert_eq!(channel.interval.to_string(), "20 ms");
+    assert_eq!(system.node(channel.talker).name, "talker");
+    // 1470 octets of UDP at 67,700 frames a second: one every 14.771 µs.
+    assert_eq!(system.noise[0].interval.as_ns(), 14_771);
+}
+
+#[test]
+fn every_key_reaches_the_system() {
+    let loaded = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good/every-key.toml"));
+    assert_eq!(loaded.diagnostics, []);
+    insta::assert_debug_snapshot!(loaded.system.expect("nothing is wrong"));
+}
+
+#[test]
+fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
+    for (text, help) in [
+        ("nmae = \"x\"", "did you mean `name`?"),
+        ("[run]\nduration_ns = 1", "did you mean `duration_s`?"),
+        ("[run]\ntime = \"virtaul\"", "did you mean `virtual`?"),
+        ("[[host]]\nname = \"talker\"\n[[link]]\nends = [\"taker\", \"talker\"]", "`talker`?"),
+    ] {
+        let loaded = load_text(text);
+        let found: Vec<&str> = loaded.diagnostics.iter().map(|d| d.help.as_str()).collect();
+        assert!(found.iter().any(|h| h.contains(help)), "{text}: {found:?}");
+    }
+}
+
+/// Run with `ONBEAT_UPDATE=1` to write the schema anew.
+#[test]
+fn the_committed_schema_is_the_one_that_the_types_give() {
+    let path = root().join("schema/system.schema.json");
+    let schema = description::schema();
+    if std::env::var_os("ONBEAT_UPDATE").is_some() {
+        fs::write(&path, &schema).expect("the schema can be written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == schema, "schema/system.schema.json drifted: run with ONBEAT_UPDATE=1");
+}
+
+#[test]
+fn every_key_of_the_schema_is_documented() {
+    let schema: serde_json::Value =
+        serde_json::from_str(&description::schema()).expect("the schema is JSON");
+    let documented = fs::read_to_string(root().join("docs/description.md")).expect("it is there");
+    let tables = schema["$defs"].as_object().expect("definitions").values().chain([&schema]);
+    for table in tables {
+        for key in table["properties"].as_object().into_iter().flat_map(|p| p.keys()) {
+            assert!(documented.contains(&format!("`{key}`")), "{key} is not documented");
+        }
+    }
+}
+
+fn example() -> String {
+    fs::read_to_string(root().join("examples/03-robot-arm/system.toml")).expect("it is there")
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_a_panic(text in ".{0,400}") {
+        load_text(&text);
+    }
+
+    #[test]
+    fn any_octets_are_read_without_a_panic(octets in prop::collection::vec(any::<u8>(), 0..400)) {
+        load_text(&String::from_utf8_lossy(&octets));
+    }
+
+    #[test]
+    fn a_damaged_description_is_read_without_a_panic(
+        cuts in prop::collection::vec((0usize..4_000, 0usize..40, "[\\PC]{0,6}"), 1..5),
+    ) {
+        let mut text: Vec<char> = example().chars().collect();
+        for (at, length, insert) in cuts {
+            let start = at.min(text.len());
+            let end = (start + length).min(text.len());
+            text.splice(start..end, insert.chars());
+        }
+        let text: String = text.into_iter().collect();
+        let loaded = load_text(&text);
+        let has_errors = !loaded.diagnostics.is_empty();
+        prop_assert_eq!(loaded.system.is_none(), has_errors);
+    }
+
+    #[test]
+    fn any_number_in_the_place_of_another_is_read_without_a_panic(
+        line in 0usize..200,
+        number in prop_oneof![any::<i64>(), Just(0), Just(i64::MAX), Just(i64::MIN), -3i64..3],
+    ) {
+        let change = |(i, text): (usize, &str)| match text.split_once(" = ") {
+            Some((key, value)) if i == line && value.starts_with(|c: char| c.is_ascii_digit()) => {
+                format!("{key} = {number}\n")
+            }
+            _ => format!("{text}\n"),
+        };
+        let text: String = example().lines().enumerate().map(change).collect();
+        load_text(&text);
+    }
+}

@@ -1,0 +1,91 @@
+//! The octets of live frames.
+
+/// Points to the octets of one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PayloadId(u32);
+
+impl PayloadId {
+    /// A frame whose octets nobody reads.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
+/// The most frames whose octets are held at a time. At 1,518 octets each they take 25 GB: whoever
+/// gets here has lost frames in the engine, not in the network.
+const MAX_FRAMES: usize = 1 << 24;
+
+/// A slab of frames, shared by the copies of a multicast. A freed slot keeps its memory for the
+/// next frame.
+#[derive(Debug, Default)]
+pub(crate) struct Payloads {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    octets: Vec<u8>,
+    copies: u32,
+}
+
+impl Payloads {
+    /// Keeps the octets for one copy of the frame.
+    pub(crate) fn hold(&mut self, octets: &[u8]) -> PayloadId {
+        let at = self.free.pop().unwrap_or_else(|| {
+            assert!(self.slots.len() < MAX_FRAMES, "too many frames under way");
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[at as usize];
+        slot.octets.clear();
+        slot.octets.extend_from_slice(octets);
+        slot.copies = 1;
+        PayloadId(at)
+    }
+
+    /// Counts `more` further copies.
+    pub(crate) fn share(&mut self, id: PayloadId, more: u32) {
+        if id != PayloadId::NONE {
+            self.slots[id.0 as usize].copies += more;
+        }
+    }
+
+    /// The octets of a frame.
+    pub(crate) fn get(&self, id: PayloadId) -> &[u8] {
+        &self.slots[id.0 as usize].octets
+    }
+
+    /// Gives up one copy; the last one frees the octets.
+    pub(crate) fn release(&mut self, id: PayloadId) {
+        if id == PayloadId::NONE {
+            return;
+        }
+        let slot = &mut self.slots[id.0 as usize];
+        slot.copies -= 1;
+        if slot.copies == 0 {
+            self.free.push(id.0);
+        }
+    }
+
+    /// How many frames' octets are held.
+    pub(crate) fn live(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_live_until_the_last_copy_is_released_and_their_slot_is_used_again() {
+        let mut payloads = Payloads::default();
+        let first = payloads.hold(b"first");
+        payloads.share(first, 1);
+        payloads.release(first);
+        assert_eq!((payloads.get(first), payloads.live()), (&b"first"[..], 1));
+        payloads.release(first);
+        assert_eq!(payloads.live(), 0);
+        let second = payloads.hold(b"2nd");
+        assert_eq!((second, payloads.get(second)), (first, &b"2nd"[..]));
+    }
+}

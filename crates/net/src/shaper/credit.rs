@@ -1,0 +1,123 @@
+//! The credit-based shaper (802.1Q-2018 8.6.8.2, Annex L), exact in integers.
+
+use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::BitRate;
+
+/// Credit per bit: a rate in bit/s times a time in ns counts 10⁻⁹ bit.
+const PER_BIT: i128 = 1_000_000_000;
+
+/// The credit of one queue.
+///
+/// The standard lets credit fall at sendSlope = idleSlope − port rate while the queue sends. Here
+/// the bits of a frame on the wire are taken at its start and idleSlope accrues meanwhile, which
+/// is the same at the end of the transmission and never looked at before. It stays exact when the
+/// transmission time was rounded up to a whole nanosecond: in the long run the queue gets its
+/// idleSlope to the bit.
+#[derive(Debug)]
+pub(crate) struct CreditBased {
+    idle_slope: BitRate,
+    /// In 10⁻⁹ bit, as of `as_of`.
+    credit: i128,
+    as_of: NetTime,
+    sending_until: NetTime,
+}
+
+impl CreditBased {
+    pub(crate) fn new(idle_slope: BitRate) -> Self {
+        assert!(idle_slope.as_bps() > 0, "a shaped queue with no bandwidth never sends");
+        let start = NetTime::ZERO;
+        Self { idle_slope, credit: 0, as_of: start, sending_until: start }
+    }
+
+    /// Brings the credit up to `now`. `empty`: no frame has been waiting since the last call. A
+    /// queue that neither waits nor sends cannot hold positive credit. One that receives a frame
+    /// at the very instant at which its transmission ends was not empty.
+    pub(crate) fn settle(&mut self, now: NetTime, empty: bool) {
+        let elapsed = i128::from((now - self.as_of).as_ns());
+        self.credit += i128::from(self.idle_slope.as_bps()) * elapsed;
+        if empty && now > self.sending_until {
+            self.credit = self.credit.min(0);
+        }
+        self.as_of = now;
+    }
+
+    /// When the credit is next zero or more, while frames wait.
+    pub(crate) fn eligible_at(&mut self, now: NetTime) -> NetTime {
+        self.settle(now, false);
+        if self.credit >= 0 {
+            return now;
+        }
+        let slope = u128::from(self.idle_slope.as_bps());
+        let wait = self.credit.unsigned_abs().div_ceil(slope);
+        now + Span::from_ns(i64::try_from(wait).expect("credit recovers within 292 years"))
+    }
+
+    /// Takes the bits of a frame whose transmission starts at `now`.
+    pub(crate) fn started(&mut self, now: NetTime, wire_bits: u64, until: NetTime) {
+        debug_assert!(self.as_of == now && self.credit >= 0);
+        self.credit -= i128::from(wire_bits) * PER_BIT;
+        self.sending_until = until;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: i64) -> NetTime {
+        NetTime::from_ns(ns)
+    }
+
+    /// 1 Gb/s port, idleSlope 250 Mb/s: 1000 wire octets = 8000 bits = 8000 ns.
+    fn after_one_frame() -> CreditBased {
+        let mut shaper = CreditBased::new(BitRate::from_mbps(250));
+        shaper.settle(at(0), true);
+        assert_eq!(shaper.eligible_at(at(0)), at(0));
+        shaper.started(at(0), 8_000, at(8_000));
+        shaper
+    }
+
+    #[test]
+    fn credit_falls_at_send_slope_and_recovers_at_idle_slope() {
+        // Falls (250 − 1000) Mb/s × 8 µs = −6000 bit; recovers 6000 bit / 250 Mb/s = 24 µs.
+        let mut shaper = after_one_frame();
+        shaper.settle(at(100), true);
+        assert_eq!(shaper.eligible_at(at(8_000)), at(32_000));
+        assert_eq!(shaper.credit, -6_000 * PER_BIT);
+        // Earlier calls do not change the answer.
+        assert_eq!(shaper.eligible_at(at(31_999)), at(32_000));
+        assert_eq!(shaper.eligible_at(at(32_000)), at(32_000));
+    }
+
+    #[test]
+    fn an_empty_queue_recovers_to_zero_and_no_further() {
+        let mut shaper = after_one_frame();
+        shaper.settle(at(1_000_000), true);
+        assert_eq!(shaper.credit, 0);
+    }
+
+    #[test]
+    fn a_waiting_queue_gathers_positive_credit_which_empties_with_the_queue() {
+        let mut shaper = CreditBased::new(BitRate::from_mbps(250));
+        shaper.settle(at(0), true);
+        // Waits 12 µs for another frame: +3000 bit. Its own 2000 bits take 2 µs at 1 Gb/s:
+        // 3000 + 250 Mb/s × 2 µs − 2000 = +1500 bit at 14 µs.
+        assert_eq!(shaper.eligible_at(at(12_000)), at(12_000));
+        assert_eq!(shaper.credit, 3_000 * PER_BIT);
+        shaper.started(at(12_000), 2_000, at(14_000));
+        // At the end of the transmission it is still there, 1 ns later it is gone.
+        shaper.settle(at(14_000), true);
+        assert_eq!(shaper.credit, 1_500 * PER_BIT);
+        shaper.settle(at(14_001), true);
+        assert_eq!(shaper.credit, 0);
+    }
+
+    #[test]
+    fn waiting_times_round_up_so_that_credit_is_never_overdrawn() {
+        // 3 Mb/s: 8000 bit − 3 Mb/s × 8 µs = 7976 bit short; 7976 / 3 Mb/s = 2 658 666.67 ns.
+        let mut shaper = CreditBased::new(BitRate::from_mbps(3));
+        shaper.settle(at(0), true);
+        shaper.started(at(0), 8_000, at(8_000));
+        assert_eq!(shaper.eligible_at(at(8_000)), at(8_000 + 2_658_667));
+    }
+}

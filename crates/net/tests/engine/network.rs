@@ -1,0 +1,253 @@
+//! A small network with a hand-made plan: routes over its tree, slopes as asked for.
+
+use onbeat_model::diagnostic::Origin;
+use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
+use onbeat_model::system::{
+    Bridge, Channel, ChannelId, Class, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Noise,
+    NoiseId, Port, PortId, QueueLimits, RunSettings, System, TimeMode,
+};
+use onbeat_model::time::{ClockError, NetTime, Span};
+use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
+use onbeat_net::{Engine, Options, Output};
+
+/// A system and its plan, grown call by call.
+#[derive(Clone)]
+pub(crate) struct Network {
+    pub(crate) system: System,
+    pub(crate) plan: Plan,
+}
+
+/// What a test says of a noise source; times in ns.
+#[derive(Clone, Copy)]
+pub(crate) struct NoiseSpec {
+    pub(crate) payload: u32,
+    pub(crate) interval: i64,
+    pub(crate) jitter: bool,
+    pub(crate) start: i64,
+    pub(crate) on: i64,
+    pub(crate) off: i64,
+}
+
+impl Network {
+    pub(crate) fn new() -> Self {
+        let run = RunSettings {
+            duration: Span::from_s(1),
+            seed: 1,
+            time: TimeMode::Virtual,
+            protected: true,
+            hang_timeout: Span::from_s(1),
+        };
+        let system = System {
+            name: "test".to_owned(),
+            nodes: Vec::new(),
+            ports: Vec::new(),
+            links: Vec::new(),
+            channels: Vec::new(),
+            programs: Vec::new(),
+            noise: Vec::new(),
+            chains: Vec::new(),
+            run,
+            scenarios: Vec::new(),
+            references: Vec::new(),
+        };
+        let plan = Plan {
+            protected: true,
+            channels: Vec::new(),
+            noise: Vec::new(),
+            ports: Vec::new(),
+            chains: Vec::new(),
+        };
+        Self { system, plan }
+    }
+
+    fn node(&mut self, kind: NodeKind) -> NodeId {
+        let id = NodeId(self.system.nodes.len() as u32);
+        self.system.nodes.push(Node {
+            name: format!("n{}", id.0),
+            kind,
+            clock: ClockError::default(),
+            queue: QueueLimits { frames: 1_000, octets: Octets::new(10_000_000) },
+            ports: Vec::new(),
+            origin: Origin::default(),
+        });
+        id
+    }
+    pub(crate) fn host(&mut self) -> NodeId {
+        self.node(NodeKind::Host(Host::default()))
+    }
+    pub(crate) fn bridge(&mut self, forwarding_ns: i64) -> NodeId {
+        self.node(NodeKind::Bridge(Bridge { forwarding: Span::from_ns(forwarding_ns) }))
+    }
+    /// Gives all three delays of a host.
+    pub(crate) fn delays(&mut self, host: NodeId, tx: Delay, rx: Delay, wakeup: Delay) {
+        let NodeKind::Host(host) = &mut self.system.nodes[host.index()].kind else { panic!() };
+        (host.stack_tx, host.stack_rx, host.wakeup) = (tx, rx, wakeup);
+    }
+    pub(crate) fn limits(&mut self, node: NodeId, frames: u32, octets: u32) {
+        let queue = QueueLimits { frames, octets: Octets::new(octets) };
+        self.system.nodes[node.index()].queue = queue;
+    }
+
+    /// Joins two nodes; returns the port at `a`, whose peer is the next one.
+    pub(crate) fn link(&mut self, a: NodeId, b: NodeId, mbps: u64, propagation: i64) -> PortId {
+        let link = LinkId(self.system.links.len() as u32);
+        let ports = [PortId(2 * link.0), PortId(2 * link.0 + 1)];
+        for (at, node) in [a, b].into_iter().enumerate() {
+            let name = format!("p{}", self.system.nodes[node.index()].ports.len());
+            self.system.nodes[node.index()].ports.push(ports[at]);
+            self.system.ports.push(Port { name, node, link, peer: ports[1 - at] });
+            self.plan.ports.push(PortPlan::default());
+        }
+        let rate = BitRate::from_mbps(mbps);
+        let propagation = Span::from_ns(propagation);
+        self.system.links.push(Link { ports, rate, propagation, origin: Origin::default() });
+        ports[0]
+    }
+
+    /// The egress ports from one node to another; the network is a tree.
+    pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Vec<PortId> {
+        let mut trail = vec![(from, None, Vec::new())];
+        while let Some((node, entry, path)) = trail.pop() {
+            if node == to {
+                return path;
+            }
+            for port in &self.system.node(node).ports {
+                let peer = self.system.port(*port).peer;
+                if Some(*port) != entry {
+                    let path = path.iter().copied().chain([*port]).collect();
+                    trail.push((self.system.port(peer).node, Some(peer), path));
+                }
+            }
+        }
+        panic!("no path");
+    }
+
+    /// Adds a channel; without a class it is unprotected.
+    pub(crate) fn channel(
+        &mut self,
+        talker: NodeId,
+        listeners: &[NodeId],
+        class: Option<Class>,
+    ) -> ChannelId {
+        let id = ChannelId(self.system.channels.len() as u32);
+        let paths = listeners.iter().map(|to| self.path(talker, *to)).collect();
+        self.system.channels.push(Channel {
+            name: format!("c{}", id.0),
+            destination: MacAddress([1, 0, 0x5e, 0, 0, id.0 as u8]),
+            stream_id: StreamId(id.0.into()),
+            class: class.unwrap_or(Class::A),
+            size: Octets::new(8),
+            interval: Span::from_ms(1),
+            talker,
+            listeners: listeners.to_vec(),
+            fixed_delay: Span::from_ms(2),
+            reserve: class.is_some(),
+            vlan: 2,
+            pcp: 3,
+            phase: Span::ZERO,
+            origin: Origin::default(),
+        });
+        self.plan.channels.push(ChannelPlan {
+            protected: class.is_some(),
+            paths,
+            true_rate: BitRate::default(),
+            reserved_rate: BitRate::default(),
+            bounds: Vec::new(),
+        });
+        id
+    }
+
+    /// Reserves bandwidth for both classes at every port.
+    pub(crate) fn shape_all(&mut self, a_mbps: u64, b_mbps: u64) {
+        for port in &mut self.plan.ports {
+            port.class_a = BitRate::from_mbps(a_mbps);
+            port.class_b = BitRate::from_mbps(b_mbps);
+        }
+    }
+
+    pub(crate) fn noise(&mut self, from: NodeId, to: NodeId, spec: NoiseSpec) -> NoiseId {
+        let id = NoiseId(self.system.noise.len() as u32);
+        self.plan.noise.push(self.path(from, to));
+        self.system.noise.push(Noise {
+            name: format!("noise{}", id.0),
+            from,
+            to,
+            payload: Octets::new(spec.payload),
+            interval: Span::from_ns(spec.interval),
+            jitter: spec.jitter,
+            start: NetTime::from_ns(spec.start),
+            on: Span::from_ns(spec.on),
+            off: Span::from_ns(spec.off),
+            origin: Origin::default(),
+        });
+        id
+    }
+
+    /// An engine with everything drawn from `seed`, and noise until `noise_until` ns.
+    pub(crate) fn engine(&self, seed: u64, noise_until: i64) -> Engine {
+        let options = Options {
+            seed,
+            host_delays: true,
+            load_bin: Span::from_ms(1),
+            noise_until: NetTime::from_ns(noise_until),
+        };
+        Engine::new(&self.system, &self.plan, options)
+    }
+}
+
+/// talker host – bridge – bridge – listener host, with two more hosts at the first bridge that
+/// send noise to one at the second: the link between the bridges carries 1.66 times its rate.
+pub(crate) fn two_bridges(mbps: u64, interval: i64, on_ms: i64, off_ms: i64) -> Network {
+    let mut network = Network::new();
+    let [talker, listener, first, second, sink] = [(); 5].map(|()| network.host());
+    let [left, right] = [(); 2].map(|()| network.bridge(1_000));
+    network.link(left, right, mbps, 50);
+    for host in [talker, first, second] {
+        network.link(host, left, mbps, 50);
+    }
+    for host in [listener, sink] {
+        network.link(host, right, mbps, 50);
+    }
+    for bridge in [left, right] {
+        network.limits(bridge, 340, u32::MAX);
+    }
+    for source in [first, second] {
+        let (on, off) = (on_ms * 1_000_000, off_ms * 1_000_000);
+        let spec = NoiseSpec { payload: 1_470, interval, jitter: true, start: 0, on, off };
+        network.noise(source, sink, spec);
+    }
+    network
+}
+
+/// One delivered frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    pub(crate) channel: ChannelId,
+    pub(crate) listener: usize,
+    /// When the program had it, in ns.
+    pub(crate) at: i64,
+    /// When it arrived at the port, in ns.
+    pub(crate) arrived: i64,
+    pub(crate) octets: Vec<u8>,
+}
+
+/// Advances to `limit` ns and collects what is delivered; there are no wakes.
+pub(crate) fn deliveries(engine: &mut Engine, limit: i64) -> Vec<Delivery> {
+    let mut seen = Vec::new();
+    while let Some(output) = engine.advance(NetTime::from_ns(limit)) {
+        let Output::Delivered { channel, listener, arrived } = output else { panic!("{output:?}") };
+        seen.push(Delivery {
+            channel,
+            listener,
+            at: engine.now().as_ns(),
+            arrived: arrived.as_ns(),
+            octets: engine.delivered_frame().to_vec(),
+        });
+    }
+    seen
+}
+
+/// The arrival times of one channel's frames.
+pub(crate) fn arrivals(seen: &[Delivery], channel: ChannelId) -> Vec<i64> {
+    seen.iter().filter(|d| d.channel == channel).map(|d| d.arrived).collect()
+}

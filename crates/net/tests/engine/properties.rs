@@ -1,0 +1,193 @@
+//! What must hold in any network.
+
+use crate::network::{Network, NoiseSpec, deliveries};
+use onbeat_model::system::{ChannelId, Class, Delay, NodeId, NodeKind};
+use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::{Octets, frame};
+use onbeat_net::{Engine, Output};
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+/// What a random network is made of; numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+struct Recipe {
+    /// Per bridge: the bridge before it that it is plugged into, its rate, its limit of frames.
+    bridges: Vec<(usize, u64, u32)>,
+    /// Per host: its bridge, its rate, its spread of stack delays in µs.
+    hosts: Vec<(usize, u64, i64)>,
+    /// Per channel: talker, the hosts that listen (bits), class.
+    channels: Vec<(usize, u8, Option<Class>)>,
+    /// From, to.
+    noise: Vec<(usize, usize)>,
+    /// Per message: channel, octets, time in µs since the one before.
+    messages: Vec<(usize, usize, i64)>,
+    seed: u64,
+}
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let rate = prop_oneof![Just(10u64), Just(100), Just(1_000), Just(700)];
+    let class = prop_oneof![
+        Just(None),
+        Just(Some(Class::A)),
+        Just(Some(Class::B)),
+        Just(Some(Class::Scheduled))
+    ];
+    (
+        prop::collection::vec((0..9usize, rate.clone(), 1..20u32), 1..5),
+        prop::collection::vec((0..9usize, rate, 0..200i64), 2..7),
+        prop::collection::vec((0..9usize, 1..128u8, class), 1..6),
+        prop::collection::vec((0..9usize, 0..9usize), 0..3),
+        prop::collection::vec((0..9usize, 40..1_519usize, 0..400i64), 1..150),
+        any::<u64>(),
+    )
+        .prop_map(|(bridges, hosts, channels, noise, messages, seed)| Recipe {
+            bridges,
+            hosts,
+            channels,
+            noise,
+            messages,
+            seed,
+        })
+}
+
+/// Hosts are nodes 0.., bridges follow. `unicast`: each channel keeps its first listener only.
+fn build(recipe: &Recipe, unicast: bool) -> Network {
+    let mut network = Network::new();
+    let hosts: Vec<NodeId> = recipe.hosts.iter().map(|_| network.host()).collect();
+    let mut bridges = Vec::new();
+    for (at, (before, mbps, limit)) in recipe.bridges.iter().enumerate() {
+        let bridge = network.bridge(700 * (at as i64 + 1));
+        network.limits(bridge, *limit, 20_000);
+        if at > 0 {
+            network.link(bridges[before % at], bridge, *mbps, 33);
+        }
+        bridges.push(bridge);
+    }
+    for (host, (at, mbps, spread)) in hosts.iter().zip(&recipe.hosts) {
+        network.link(*host, bridges[at % bridges.len()], *mbps, 50);
+        let delay = || Delay::Interval { min: Span::ZERO, max: Span::from_us(*spread) };
+        network.delays(*host, delay(), delay(), Delay::Zero);
+    }
+    for (talker, listeners, class) in &recipe.channels {
+        let talker = hosts[talker % hosts.len()];
+        let mut chosen: Vec<NodeId> = (hosts.iter().copied())
+            .filter(|host| *host != talker && listeners >> host.0 & 1 == 1)
+            .collect();
+        if chosen.is_empty() {
+            chosen.extend(hosts.iter().find(|host| **host != talker));
+        }
+        chosen.truncate(if unicast { 1 } else { usize::MAX });
+        network.channel(talker, &chosen, *class);
+    }
+    network.shape_all(3, 2);
+    network
+}
+
+fn add_noise(network: &mut Network, recipe: &Recipe) {
+    let count = recipe.hosts.len();
+    for (from, to) in &recipe.noise {
+        let (from, to) = (from % count, to % count);
+        if from != to {
+            let spec = NoiseSpec {
+                payload: 900,
+                interval: 70_000,
+                jitter: true,
+                start: 5,
+                on: 500_000,
+                off: 300_000,
+            };
+            network.noise(NodeId(from as u32), NodeId(to as u32), spec);
+        }
+    }
+}
+
+/// The latency of a frame of `octets` (handed over) in an idle network, without stack delays.
+fn idle_latency(network: &Network, channel: ChannelId, listener: usize, octets: usize) -> i64 {
+    let frame = Octets::new((octets as u32 + 4).max(68));
+    let hop = |port: &onbeat_model::system::PortId| {
+        let link = network.system.link_of(*port);
+        let peer = network.system.port(network.system.port(*port).peer).node;
+        let forwarding = match &network.system.node(peer).kind {
+            NodeKind::Bridge(bridge) => bridge.forwarding,
+            NodeKind::Host(_) => Span::ZERO,
+        };
+        link.rate.time_for(frame::PREAMBLE + frame) + link.propagation + forwarding
+    };
+    network.plan.channel(channel).paths[listener].iter().map(hop).sum::<Span>().as_ns()
+}
+
+fn dropped(engine: &Engine, network: &Network) -> u64 {
+    let ports = (0..network.system.ports.len() as u32).map(onbeat_model::system::PortId);
+    ports.flat_map(|port| engine.port_counters(port).dropped).sum()
+}
+
+/// A message that begins with its number.
+fn message(number: usize, octets: usize) -> Vec<u8> {
+    let mut message = vec![0; octets];
+    message[..8].copy_from_slice(&(number as u64).to_le_bytes());
+    message
+}
+
+proptest! {
+    #[test]
+    fn what_was_sent_is_delivered_or_dropped_or_under_way(recipe in recipe()) {
+        let network = build(&recipe, true);
+        let mut engine = network.engine(recipe.seed, 0);
+        let (mut sent, mut delivered) = (0u64, 0u64);
+        let mut now = 0;
+        for (number, (channel, octets, pause)) in recipe.messages.iter().enumerate() {
+            now += pause * 1_000;
+            delivered += deliveries(&mut engine, now).len() as u64;
+            let channel = ChannelId((channel % recipe.channels.len()) as u32);
+            engine.send(channel, &message(number, *octets));
+            sent += 1;
+            let under_way = engine.frames_under_way() as u64;
+            prop_assert_eq!(sent, delivered + dropped(&engine, &network) + under_way);
+        }
+        delivered += deliveries(&mut engine, i64::MAX).len() as u64;
+        prop_assert_eq!(sent, delivered + dropped(&engine, &network));
+        prop_assert_eq!(engine.frames_under_way(), 0);
+        prop_assert_eq!(engine.next_event(), None);
+    }
+
+    #[test]
+    fn each_listener_gets_messages_in_order_once_and_never_before_the_idle_latency(
+        recipe in recipe(),
+    ) {
+        let mut network = build(&recipe, false);
+        add_noise(&mut network, &recipe);
+        let mut engine = network.engine(recipe.seed, 30_000_000);
+        let mut sent_at = Vec::new();
+        let mut newest: HashMap<(u32, usize), usize> = HashMap::new();
+        let mut at = NetTime::ZERO;
+        let mut number = 0;
+        engine.alarm(at, 0);
+        while let Some(output) = engine.advance(NetTime::MAX) {
+            match output {
+                Output::Woke { .. } => {
+                    let (channel, octets, pause) = recipe.messages[number];
+                    let channel = ChannelId((channel % recipe.channels.len()) as u32);
+                    let queued = engine.send(channel, &message(number, octets));
+                    sent_at.push((channel, octets, queued));
+                    number += 1;
+                    if number < recipe.messages.len() {
+                        at += Span::from_us(pause);
+                        engine.alarm(at, 0);
+                    }
+                }
+                Output::Delivered { channel, listener, arrived } => {
+                    let octets = engine.delivered_frame();
+                    let number = u64::from_le_bytes(octets[..8].try_into().unwrap()) as usize;
+                    let (of, size, queued) = sent_at[number];
+                    prop_assert_eq!((of, size), (channel, octets.len()));
+                    let idle = idle_latency(&network, channel, listener, size);
+                    prop_assert!((arrived - queued).as_ns() >= idle);
+                    prop_assert!(arrived <= engine.now());
+                    let before = newest.insert((channel.0, listener), number);
+                    prop_assert!(before.is_none_or(|before| before < number));
+                }
+            }
+        }
+        prop_assert_eq!(engine.frames_under_way(), 0);
+    }
+}

@@ -1,0 +1,111 @@
+//! From waits to the bound of a channel, and from those to the bound of a chain.
+
+use super::div_ceil;
+use super::flow::Flow;
+use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan};
+use onbeat_model::system::{Chain, Channel, NodeId, NodeKind, PortId, System};
+use onbeat_model::time::{ClockError, Span};
+use onbeat_model::units::frame;
+
+const BILLION: i128 = 1_000_000_000;
+
+/// One bound per listener of a protected channel.
+pub(crate) fn of_channel(system: &System, planned: &ChannelPlan, flow: &Flow) -> Vec<Bound> {
+    let channel = system.channel(flow.channel);
+    let listeners = channel.listeners.iter().zip(&planned.paths);
+    listeners.map(|(listener, path)| at_listener(system, channel, *listener, path, flow)).collect()
+}
+
+fn at_listener(
+    system: &System,
+    channel: &Channel,
+    listener: NodeId,
+    path: &[PortId],
+    flow: &Flow,
+) -> Bound {
+    let mut terms = Terms(Vec::new());
+    let sent = frame::PREAMBLE + frame::of_channel(channel.size);
+    for &port in path {
+        let node = system.node(system.port(port).node);
+        match &node.kind {
+            NodeKind::Host(host) => {
+                terms.add(format!("stack of {}", node.name), host.stack_tx.max())
+            }
+            NodeKind::Bridge(bridge) => {
+                terms.add(format!("forwarding in {}", node.name), bridge.forwarding);
+            }
+        }
+        let (label, link) = (system.port_label(port), system.link_of(port));
+        terms.add(format!("class {:?} queue at {label}", channel.class), flow.hop(port).wait);
+        terms.add(format!("link from {label}"), link.rate.time_for(sent) + link.propagation);
+    }
+    let to = system.node(listener);
+    let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
+    terms.add(format!("stack of {}", to.name), host.stack_rx.max());
+    let latency: Span = terms.0.iter().map(|t| t.span).sum();
+    let from = system.node(channel.talker);
+    let clocks = clocks(&from.clock, &to.clock, latency, longest_run(system));
+    terms.add(format!("clocks of {} and {}", from.name, to.name), clocks);
+    Bound { terms: terms.0 }
+}
+
+struct Terms(Vec<BoundTerm>);
+
+impl Terms {
+    /// Adds a term unless it is zero.
+    fn add(&mut self, what: String, span: Span) {
+        if span != Span::ZERO {
+            self.0.push(BoundTerm { what, span });
+        }
+    }
+}
+
+/// The longest that talkers may write.
+fn longest_run(system: &System) -> Span {
+    let scenarios = system.scenarios.iter().map(|s| s.run.duration);
+    scenarios.fold(system.run.duration, Span::max)
+}
+
+/// By how much the receipt by the listener's clock minus the capture by the talker's may exceed a
+/// true latency of up to `latency`, in a run whose last message is written at `duration`. Never
+/// negative, so that the bound holds for the true latency too.
+fn clocks(talker: &ClockError, listener: &ClockError, latency: Span, duration: Span) -> Span {
+    // The readings' difference at one instant is linear: greatest at one end of the run.
+    let apart = |at: i128| {
+        let offset = i128::from(listener.offset.as_ns()) - i128::from(talker.offset.as_ns());
+        let drift = i128::from(listener.drift_ppb) - i128::from(talker.drift_ppb);
+        offset * BILLION + drift * at
+    };
+    let latency = i128::from(latency.as_ns());
+    let most = apart(0).max(apart(i128::from(duration.as_ns()) + latency));
+    // Between capture and receipt the talker's clock goes on.
+    let on_the_way = i128::from(talker.drift_ppb).max(0) * latency;
+    // A drifting clock's reading is rounded down, the talker's by less than a nanosecond.
+    let rounding = if talker.drift_ppb == 0 { 0 } else { BILLION };
+    let ns = div_ceil((most + on_the_way + rounding).max(0), BILLION);
+    Span::from_ns(i64::try_from(ns).expect("a clock error of less than 292 years"))
+}
+
+/// The sum of its channels' bounds, each to the host that continues the chain (the last to its
+/// worst listener), and of the work between; none if a channel has no bound.
+pub(crate) fn of_chain(system: &System, plan: &Plan, chain: &Chain) -> Option<Span> {
+    let mut total = Span::ZERO;
+    for (at, &id) in chain.channels.iter().enumerate() {
+        let planned = plan.channel(id);
+        let Some(next) = chain.channels.get(at + 1) else {
+            return Some(total + planned.bound()?);
+        };
+        let host = system.channel(*next).talker;
+        let listener = system.channel(id).listeners.iter().position(|l| *l == host)?;
+        total += planned.bounds.get(listener)?.total() + work(system, host);
+    }
+    None
+}
+
+/// The most that a program on `host` works between reading and writing, by the host's clock.
+fn work(system: &System, host: NodeId) -> Span {
+    let work = system.programs_on(host).map(|p| p.work_max).max().unwrap_or_default();
+    let drift = i128::from(system.node(host).clock.drift_ppb).max(0);
+    let extra = div_ceil(i128::from(work.as_ns()) * drift, BILLION);
+    work + Span::from_ns(i64::try_from(extra).expect("a thousandth of the work at most"))
+}

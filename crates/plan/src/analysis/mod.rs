@@ -1,0 +1,16 @@
+//! Worst cases by network calculus; `docs/bounds.md` has the derivation.
+//!
+//! Exact integers, rounded to the safe side. Amounts of traffic are in nanobits (10⁻⁹ bit), so
+//! that bits per second times nanoseconds is one without rounding.
+
+pub(crate) mod arrival;
+pub(crate) mod bound;
+pub(crate) mod flow;
+pub(crate) mod queue;
+pub(crate) mod service;
+
+/// Quotient of a non-negative number and a positive one, rounded up.
+pub(crate) fn div_ceil(a: i128, b: i128) -> i128 {
+    debug_assert!(a >= 0 && b > 0);
+    (a + b - 1) / b
+}

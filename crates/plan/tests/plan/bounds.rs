@@ -1,0 +1,245 @@
+use crate::build::{Net, two_hosts};
+use onbeat_model::diagnostic::Severity;
+use onbeat_model::system::{Class, Delay};
+use onbeat_model::time::Span;
+use onbeat_model::units::Octets;
+use onbeat_plan::{plan, warnings};
+use proptest::prelude::*;
+
+fn bound_ns(net: &Net, channel: usize) -> i64 {
+    plan(&net.0, true).unwrap().channels[channel].bound().unwrap().as_ns()
+}
+
+#[test]
+fn the_bound_of_the_papers_channel_is_the_sum_worked_out_by_hand() {
+    let net = two_hosts();
+    let plan = plan(&net.0, true).unwrap();
+    let terms: Vec<_> = plan.channels[0].bounds[0]
+        .terms
+        .iter()
+        .map(|t| (t.what.as_str(), t.span.as_ns()))
+        .collect();
+    // A frame of 88 octets on the wire is 704 bits; 35 200 b/s; idleSlope 5 632 000 b/s.
+    // Messages come at most 125 µs early: 704 bit · 125 µs / 20 ms = 4.4 bit.
+    // The largest other frame: (8 + 1522 + 12) · 8 ns = 12 336 ns.
+    // The frame to its last octet: (8 + 68) · 8 ns = 608 ns, and 50 ns on the way.
+    let expected = [
+        ("stack of h1", 60_000),
+        // jitter 60 − 20 = 40 µs: 35 200 b/s · 40 µs = 1.408 bit
+        // ⌈(4.4 + 1.408) bit / 5.632 Mb/s⌉ = ⌈1031.25⌉ ns
+        ("class A queue at h1.p1", 12_336 + 1_032),
+        ("link from h1.p1", 608 + 50),
+        ("forwarding in cat1", 2_000),
+        // jitter 40 000 + 13 368 = 53 368 ns: 1.878 5536 bit; ⌈6.278 5536 / 5.632 M⌉ = ⌈1114.80⌉
+        ("class A queue at cat1.p2", 12_336 + 1_115),
+        ("link from cat1.p2", 658),
+        ("forwarding in cat2", 2_000),
+        // jitter 53 368 + 13 451 = 66 819 ns: 2.352 0288 bit; ⌈6.752 0288 / 5.632 M⌉ = ⌈1198.87⌉
+        ("class A queue at cat2.p2", 12_336 + 1_199),
+        ("link from cat2.p2", 658),
+        ("stack of h2", 40_000),
+    ];
+    assert_eq!(terms, expected);
+    assert_eq!(plan.channels[0].bound(), Some(Span::from_ns(146_328)));
+    assert!(warnings(&net.0, &plan).is_empty());
+}
+
+/// A class A and a class B stream over one wire of 100 Mb/s.
+fn both_classes() -> Net {
+    let mut net = Net::new(&["h1", "h2"], &[]);
+    net.link("h1", "h2", 100_000_000);
+    let a = net.channel("a", "h1", &["h2"]);
+    (a.size, a.interval) = (Octets::new(100), Span::from_us(125));
+    let b = net.channel("b", "h1", &["h2"]);
+    (b.class, b.size, b.interval) = (Class::B, Octets::new(200), Span::from_us(250));
+    net
+}
+
+#[test]
+fn class_b_also_waits_for_class_a() {
+    let net = both_classes();
+    // A: 100 + 46 + 20 = 166 octets, 1328 bits each 125 µs = 10.624 Mb/s, 13 280 ns on the wire.
+    //    Up to 1/8 of an interval early: 166 bits, 15 625 ns at the idleSlope.
+    //    1542 · 80 = 123 360; (8 + 146) · 80 = 12 320.
+    assert_eq!(bound_ns(&net, 0), 123_360 + 15_625 + 12_320);
+    // B: 266 octets, 2128 bits each 250 µs = 8.512 Mb/s; 1/8 early is 31 250 ns.
+    //    ⌈123 360 · 100 / (100 − 10.624)⌉ = ⌈138 023.6⌉; then A's largest frame.
+    //    (8 + 246) · 80 = 20 320.
+    assert_eq!(bound_ns(&net, 1), 138_024 + 13_280 + 31_250 + 20_320);
+}
+
+#[test]
+fn streams_of_one_class_wait_for_each_other() {
+    let mut net = Net::new(&["h1", "h2"], &[]);
+    net.link("h1", "h2", 1_000_000_000);
+    for name in ["a", "b", "c"] {
+        net.channel(name, "h1", &["h2"]);
+    }
+    // Three bursts of 704 + 4.4 bits, less the own frame, at 3 · 5.632 Mb/s:
+    // (3 · 708.4 − 704) / 16.896 M = ⌈84 114.58⌉ ns.
+    assert_eq!(bound_ns(&net, 1), 12_336 + 84_115 + 608);
+}
+
+#[test]
+fn clock_offsets_and_drift_count_until_the_longest_run_is_over() {
+    let mut net = two_hosts();
+    let idle = bound_ns(&net, 0);
+    net.node("h1").clock.offset = Span::from_ns(-500);
+    net.node("h2").clock.offset = Span::from_ns(300);
+    assert_eq!(bound_ns(&net, 0), idle + 800);
+    // 1 ppm for 10 s and the latency of 146 328 ns: ⌈10 000.146⌉ ns.
+    net.node("h2").clock.drift_ppb = 1_000;
+    assert_eq!(bound_ns(&net, 0), idle + 800 + 10_001);
+    net.0.run.duration = Span::from_s(20);
+    assert_eq!(bound_ns(&net, 0), idle + 800 + 20_001);
+}
+
+#[test]
+fn a_listener_whose_clock_is_behind_does_not_lower_the_bound() {
+    let mut net = two_hosts();
+    let idle = bound_ns(&net, 0);
+    net.node("h2").clock.offset = Span::from_us(-100);
+    assert_eq!(bound_ns(&net, 0), idle);
+}
+
+#[test]
+fn two_clocks_that_drift_alike_cost_only_what_they_drift_during_the_latency() {
+    let mut net = two_hosts();
+    let idle = bound_ns(&net, 0);
+    for host in ["h1", "h2"] {
+        net.node(host).clock.drift_ppb = 100_000;
+    }
+    // 146 µs · 100 ppm = 14.6 ns and 1 ns of rounding; the talker's rate is 100 ppm higher too,
+    // and its readings' rounding may let a message go 1 ns early.
+    assert_eq!(bound_ns(&net, 0), idle + 16);
+}
+
+#[test]
+fn a_chain_is_bounded_by_its_channels_and_the_work_between() {
+    let mut net = Net::new(&["sensor", "controller", "actuator"], &["b"]);
+    for host in ["sensor", "controller", "actuator"] {
+        net.link(host, "b", 1_000_000_000);
+    }
+    net.channel("up", "sensor", &["actuator", "controller"]);
+    net.channel("down", "controller", &["actuator"]);
+    net.host("actuator").stack_rx = Delay::Interval { min: Span::ZERO, max: Span::from_us(500) };
+    net.program("slow", "controller", Span::from_us(200));
+    net.program("fast", "controller", Span::from_us(100));
+    net.chain(&[0, 1], Span::from_ms(1));
+    let plan = plan(&net.0, true).unwrap();
+    let up = plan.channels[0].bounds[1].total();
+    let down = plan.channels[1].bounds[0].total();
+    assert!(up < plan.channels[0].bounds[0].total(), "the actuator's stack is not on the way up");
+    assert_eq!(plan.chains, [Some(up + Span::from_us(200) + down)]);
+    assert!(warnings(&net.0, &plan).is_empty());
+}
+
+#[test]
+fn promises_below_the_worst_case_are_warned_of() {
+    let mut net = two_hosts();
+    net.0.channels[0].fixed_delay = Span::from_ns(146_327);
+    net.chain(&[0], Span::from_ns(146_327));
+    let tight = plan(&net.0, true).unwrap();
+    let found = warnings(&net.0, &tight);
+    let codes: Vec<_> = found.iter().map(|w| (w.severity, w.code.0)).collect();
+    assert_eq!(codes, [(Severity::Warning, "OB2005"), (Severity::Warning, "OB2006")]);
+    net.0.channels[0].fixed_delay = Span::from_ns(146_328);
+    net.0.chains[0].deadline = Span::from_ns(146_328);
+    assert!(warnings(&net.0, &plan(&net.0, true).unwrap()).is_empty());
+}
+
+/// `size` bridges in a circle with a host each; each host talks to the one `hops` further on.
+fn circle(size: usize, hops: usize) -> Net {
+    let hosts: Vec<_> = (0..size).map(|i| format!("h{i}")).collect();
+    let bridges: Vec<_> = (0..size).map(|i| format!("b{i}")).collect();
+    let names = |list: &[String]| list.to_vec();
+    let (host_names, bridge_names) = (names(&hosts), names(&bridges));
+    let hosts: Vec<_> = host_names.iter().map(String::as_str).collect();
+    let bridges: Vec<_> = bridge_names.iter().map(String::as_str).collect();
+    let mut net = Net::new(&hosts, &bridges);
+    for i in 0..size {
+        net.link(hosts[i], bridges[i], 1_000_000_000);
+        net.link(bridges[i], bridges[(i + 1) % size], 1_000_000_000);
+    }
+    for i in 0..size {
+        let channel = net.channel(hosts[i], hosts[i], &[hosts[(i + hops) % size]]);
+        channel.interval = Span::from_us(125);
+    }
+    net
+}
+
+#[test]
+fn ports_that_wait_for_each_other_in_a_circle_are_bounded_where_the_bound_settles() {
+    let net = circle(5, 2);
+    let plan = plan(&net.0, true).unwrap();
+    let bounds: Vec<_> = plan.channels.iter().map(|c| c.bound()).collect();
+    assert!(bounds[0].is_some());
+    assert!(bounds.iter().all(|b| *b == bounds[0]), "a circle looks the same from everywhere");
+}
+
+#[test]
+fn ports_that_wait_for_each_other_without_end_are_an_error_for_each_stream() {
+    // Over four links of the circle, waits grow by half in each round.
+    let net = circle(9, 4);
+    let errors = plan(&net.0, true).unwrap_err();
+    assert!(!errors.is_empty());
+    assert!(errors.iter().all(|e| e.code.0 == "OB2004"), "{errors:?}");
+}
+
+fn line(streams: u32, size: u32, interval_us: i64, propagation_ns: i64) -> Net {
+    let mut net = two_hosts();
+    net.0.channels.clear();
+    for link in &mut net.0.links {
+        link.propagation = Span::from_ns(propagation_ns);
+    }
+    for i in 0..streams {
+        let channel = net.channel(&format!("c{i}"), "h1", &["h2"]);
+        channel.size = Octets::new(size);
+        channel.interval = Span::from_us(interval_us);
+    }
+    net
+}
+
+proptest! {
+    #[test]
+    fn one_more_stream_of_the_same_kind_never_lowers_a_bound(
+        streams in 1u32..10, size in 1u32..200, interval_us in 125i64..50_000,
+    ) {
+        let fewer = bound_ns(&line(streams, size, interval_us, 50), 0);
+        let more = bound_ns(&line(streams + 1, size, interval_us, 50), 0);
+        prop_assert!(fewer <= more);
+    }
+
+    #[test]
+    fn a_longer_way_adds_exactly_its_propagation(
+        streams in 1u32..10, interval_us in 125i64..50_000, extra_ns in 0i64..1_000_000,
+    ) {
+        let short = bound_ns(&line(streams, 8, interval_us, 50), 0);
+        let long = bound_ns(&line(streams, 8, interval_us, 50 + extra_ns), 0);
+        prop_assert_eq!(long, short + 3 * extra_ns);
+    }
+
+    #[test]
+    fn the_bound_is_never_below_the_latency_of_the_idle_network(
+        streams in 1u32..10, size in 1u32..200, interval_us in 125i64..50_000,
+    ) {
+        let frame_ns = i64::from(8 + (size + 46).max(68)) * 8;
+        let idle = 60_000 + 3 * (frame_ns + 50) + 2 * 2_000 + 40_000;
+        prop_assert!(bound_ns(&line(streams, size, interval_us, 50), 0) >= idle);
+    }
+}
+
+#[test]
+fn at_rates_where_an_octet_takes_no_whole_nanoseconds_the_bound_covers_the_rounding() {
+    let mut net = both_classes();
+    net.0.links[0].rate = onbeat_model::units::BitRate::from_mbps(10_000);
+    // A: 1542 · 0.8 = ⌈1233.6⌉; 166 octets take ⌈132.8⌉ = 133 ns, as 1330 bits would: an eighth is
+    // 166.25 bits, ⌈166.25 / 10.64 Mb/s⌉ with 1330 bits each 125 µs reserved; (8 + 146) · 0.8.
+    let plan = plan(&net.0, true).unwrap();
+    assert_eq!(plan.channels[0].reserved_rate.as_bps(), 10_640_000);
+    assert_eq!(bound_ns(&net, 0), 1_234 + 15_625 + 124);
+    // B: frames of 88 octets would take 71 ns, not 70.4: 704 bits count as 714, and so class A's
+    // 10.64 Mb/s as 10.791137 and its 1328 bits as 1346.864, less what its credit regains.
+    // (12 340 + 1346.864 − 1.433) / (10 000 − 10.791137) = 1370.0 ns
+    assert_eq!(bound_ns(&net, 1), 1_371 + 31_250 + 204);
+}

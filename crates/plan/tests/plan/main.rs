@@ -1,0 +1,10 @@
+//! The plan of whole systems, against sums worked out by hand, a small simulation, and the network
+//! engine.
+
+mod admission;
+mod bounds;
+mod build;
+mod document;
+mod engine;
+mod routes;
+mod simulation;

@@ -1,0 +1,8 @@
+//! No text makes the C manifest's reader panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let _ = onbeat_model::manifest::read(text, 0);
+});

@@ -1,0 +1,148 @@
+//! Rules about the text of sources.
+
+use crate::{File, Finding, Tree};
+use anyhow::Result;
+
+const LINE_MAX: usize = 100;
+const FILE_MAX: usize = 1_000;
+
+/// Where `unsafe` may be: the crates that call the system or are called from C, and tests.
+const UNSAFE: [&str; 2] = ["crates/host/", "crates/capi/"];
+
+/// The sources that people write: neither generated (which says so in its first ten lines with
+/// `@generated`) nor somebody else's (in a directory `assets` or `vendor`).
+fn written(tree: &Tree) -> impl Iterator<Item = &File> {
+    tree.files.iter().filter(|file| {
+        let foreign = ["/assets/", "/vendor/"].iter().any(|part| file.path.contains(part));
+        let generated = file.text.lines().take(10).any(|line| line.contains("@generated"));
+        file.is(&[".rs", ".c", ".h"]) && !foreign && !generated
+    })
+}
+
+/// No line has more than 100 characters.
+pub(crate) fn line_length(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for file in written(tree) {
+        for (number, line) in file.lines() {
+            let length = line.chars().count();
+            if length > LINE_MAX {
+                let message = format!("{length} characters, {LINE_MAX} at most");
+                findings.push(Finding::new(&file.path, number, message));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// No file has more than 1,000 lines.
+pub(crate) fn file_length(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for file in written(tree) {
+        let lines = file.text.lines().count();
+        if lines > FILE_MAX {
+            let message = format!("{lines} lines, {FILE_MAX} at most");
+            findings.push(Finding::new(&file.path, None, message));
+        }
+    }
+    Ok(findings)
+}
+
+/// Only the crates that must lift the workspace's ban on `unsafe`. The compiler does the rest.
+pub(crate) fn unsafe_code(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|f| f.is(&[".rs"])) {
+        let may = UNSAFE.iter().any(|crate_| file.path.starts_with(crate_))
+            || file.path.contains("/tests/")
+            || file.path.contains("/benches/");
+        for (number, line) in file.lines().filter(|_| !may) {
+            let lifts = ["allow", "expect", "warn"]
+                .iter()
+                .any(|level| line.contains(&format!("{level}(unsafe_code")));
+            if lifts {
+                let message = "only crates host and capi, and tests, may use unsafe code";
+                findings.push(Finding::new(&file.path, number, message));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// Nothing is left for later.
+pub(crate) fn unfinished(tree: &Tree) -> Result<Vec<Finding>> {
+    // In two parts, so that this file has none of them.
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("unimple", "mented!"),
+        concat!("to", "do!"),
+    ];
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|f| !f.path.contains("/assets/")) {
+        for (number, line) in file.lines() {
+            for mark in marks.iter().filter(|mark| has_word(line, mark)) {
+                let message = format!("`{mark}`: do it or leave it out");
+                findings.push(Finding::new(&file.path, number, message));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// Whether `line` has `word` with no letter, digit or `_` before or after it.
+fn has_word(line: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + word.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(|c| part(c) && !word.ends_with('!'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree;
+
+    #[test]
+    fn long_lines_and_files_are_found_unless_generated_or_foreign() {
+        let line = "é".repeat(101);
+        let file = "x\n".repeat(1_001);
+        let generated = format!("/* @generated */\n{line}\n{file}");
+        let found = tree(&[
+            ("a.c", &line),
+            ("assets/b.h", &file),
+            ("x/assets/b.h", &file),
+            ("c.h", &generated),
+            ("d.md", &line),
+        ]);
+        assert_eq!(line_length(&found).unwrap().len(), 1);
+        assert_eq!(file_length(&found).unwrap().len(), 1);
+        let kept = tree(&[("a.c", &"é".repeat(100)), ("b.h", &"x\n".repeat(1_000))]);
+        assert!(line_length(&kept).unwrap().is_empty() && file_length(&kept).unwrap().is_empty());
+    }
+
+    #[test]
+    fn unsafe_code_outside_host_capi_and_tests_is_found() {
+        let lift = concat!("#![allow(", "unsafe_code)]");
+        let tree = tree(&[
+            ("crates/host/src/a.rs", lift),
+            ("crates/net/tests/a.rs", lift),
+            ("crates/net/src/a.rs", lift),
+        ]);
+        let findings = unsafe_code(&tree).unwrap();
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].path, "crates/net/src/a.rs");
+    }
+
+    #[test]
+    fn what_is_left_for_later_is_found_as_a_word() {
+        let mark = concat!("TO", "DO");
+        for (text, found) in [
+            (format!("// {mark}: more"), 1),
+            (concat!("fn f() { unimple", "mented!() }").to_owned(), 1),
+            (format!("{mark}S and NO{mark}"), 0),
+        ] {
+            assert_eq!(unfinished(&tree(&[("a.rs", &text)])).unwrap().len(), found, "{text}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The repository keeps its house rules: one test for each, so that a failure says which.
+
+use xtask::{RULES, Tree, repository_root};
+
+fn holds(name: &str) {
+    let rule = RULES.iter().find(|r| r.name == name).expect("a rule of that name");
+    let tree = Tree::read(&repository_root()).expect("a readable repository");
+    let findings = (rule.check)(&tree).expect("a repository that can be checked");
+    let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "{name}:\n{}", lines.join("\n"));
+}
+
+macro_rules! rules {
+    ($($test:ident: $name:literal,)*) => {
+        $(#[test] fn $test() { holds($name); })*
+
+        #[test]
+        fn every_rule_has_a_test() {
+            assert_eq!(RULES.map(|r| r.name), [$($name),*]);
+        }
+    };
+}
+
+rules! {
+    crates_depend_only_on_what_they_may_know: "edges",
+    every_crate_takes_the_workspaces_lints: "lints",
+    no_line_is_longer_than_a_hundred_characters: "line-length",
+    no_file_is_longer_than_a_thousand_lines: "file-length",
+    unsafe_code_is_only_in_host_capi_and_tests: "unsafe",
+    nothing_is_left_for_later: "unfinished",
+    every_error_code_has_its_section: "error-codes",
+    every_dependency_is_justified: "dependencies",
+    every_relative_link_leads_somewhere: "links",
+}
