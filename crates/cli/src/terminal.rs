@@ -1,7 +1,7 @@
 //! What a person sees in the terminal.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use onbeat_measure::{HEADINGS, Results, table};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeKind, PortId, System};
@@ -9,7 +9,9 @@ use std::fmt::Write;
 
 fn grid(headings: &[&str]) -> Table {
     let mut grid = Table::new();
-    grid.load_style(UTF8_FULL_CONDENSED).set_header(headings);
+    grid.load_style(UTF8_FULL_CONDENSED)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(headings);
     grid
 }
 

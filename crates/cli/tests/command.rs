@@ -31,10 +31,14 @@ fn bad_descriptions_each_give_their_own_coded_error_with_the_right_line() {
         for verb in ["check", "plan", "run"] {
             let output = run(&[verb, "."], directory.path(), 1);
             let said = String::from_utf8(output.stderr).expect("UTF-8");
-            let comments = text.lines().filter_map(|l| l.strip_prefix("# expect: "));
-            for expected in comments {
-                let code = expected.split_whitespace().next().expect("a code");
+            let first = text.lines().next().and_then(|l| l.strip_prefix("# expect: "));
+            for expected in first.expect("a declaration").split(", ") {
+                let mut words = expected.split(' ');
+                let (code, line) = (words.next().expect("a code"), words.nth(1).expect("a line"));
+                let file = words.next_back().unwrap_or("system.toml");
+                let place = format!("{file}:{line}:");
                 assert!(said.contains(&format!("error[{code}]")), "{name}: {code} in\n{said}");
+                assert!(said.contains(&place), "{name}: {place} in\n{said}");
                 kinds.insert(code.to_owned());
             }
         }

@@ -61,7 +61,7 @@ fn threads_without_locks_do_the_same_in_every_run() {
 }
 
 #[test]
-fn after_the_start_the_channel_path_allocates_nothing_in_either_time() {
+fn after_the_start_the_channel_path_neither_allocates_nor_faults_in_either_time() {
     let system = TestSystem::new(&two_hosts(PROGRAMS));
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let counter = programs.join("count_allocations.c");

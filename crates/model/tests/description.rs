@@ -14,8 +14,7 @@ fn root() -> PathBuf {
 fn load(path: &Path) -> Loaded {
     let text = fs::read_to_string(path).expect("the description is there");
     let directory = path.parent().expect("a file has a directory");
-    let mut read =
-        |name: &str| fs::read_to_string(directory.join(name)).map_err(|e| e.to_string());
+    let mut read = |name: &str| fs::read_to_string(directory.join(name)).map_err(|e| e.to_string());
     description::load("system.toml", &text, &mut read)
 }
 
@@ -49,8 +48,7 @@ fn each_bad_description_gives_exactly_the_errors_that_it_declares() {
         let mut expected: Vec<&str> = first.expect("a declaration").split(", ").collect();
         let loaded = load(&path);
         assert!(loaded.system.is_none(), "{}", path.display());
-        let mut found: Vec<String> =
-            loaded.diagnostics.iter().map(|d| place(d, &loaded)).collect();
+        let mut found: Vec<String> = loaded.diagnostics.iter().map(|d| place(d, &loaded)).collect();
         expected.sort_unstable();
         found.sort_unstable();
         if found != expected {
@@ -76,7 +74,7 @@ fn every_code_has_a_bad_description_and_a_section_in_the_documentation() {
     let errors = fs::read_to_string(root().join("docs/errors.md")).expect("docs/errors.md");
     for code in codes::ALL {
         assert!(seen.contains(code.0), "no bad description gives {code}");
-        assert!(errors.contains(&format!("### {code} ")), "docs/errors.md has no {code}");
+        assert!(errors.contains(&format!("## {code}: ")), "docs/errors.md has no {code}");
     }
     let unique: BTreeSet<_> = codes::ALL.iter().collect();
     assert_eq!(unique.len(), codes::ALL.len(), "a code is used twice");
@@ -135,7 +133,7 @@ fn every_key_reaches_the_system() {
 fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
     for (text, help) in [
         ("nmae = \"x\"", "did you mean `name`?"),
-        ("[run]\nduration_ns = 1", "did you mean `duration_s`?"),
+        ("[run]\nduration_ns = 1", "did you mean `duration_ms`?"),
         ("[run]\ntime = \"virtaul\"", "did you mean `virtual`?"),
         ("[[host]]\nname = \"talker\"\n[[link]]\nends = [\"taker\", \"talker\"]", "`talker`?"),
     ] {

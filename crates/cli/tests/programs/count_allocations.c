@@ -1,7 +1,9 @@
-/* Linked into a program: counts what it allocates between the end of its tenth channel operation
- * and the end of each later one, and fails it if that is not nothing. */
+/* Linked into a program: counts what it allocates and how often it faults a page in between the end
+ * of its tenth channel operation and the end of each later one, and fails it if that is not
+ * nothing. */
 #include "common.h"
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -9,7 +11,7 @@ void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
 static atomic_long allocations;
-static long operations, warm;
+static long operations, warm, warm_faults;
 
 void *malloc(size_t size)
 {
@@ -36,11 +38,25 @@ int posix_memalign(void **place, size_t alignment, size_t size)
 	return *place == NULL;
 }
 
+static long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
 static void look(onbeat_status status)
 {
 	operations++;
-	if (operations == 10)
+	if (operations == 10) {
 		warm = allocations;
+		warm_faults = faults();
+	}
+	if (operations > 10 && status == ONBEAT_OK && faults() != warm_faults) {
+		fprintf(stderr, "operation %ld faulted a page in\n", operations);
+		exit(EXIT_FAILURE);
+	}
 	if (operations > 10 && allocations != warm) {
 		fprintf(stderr, "operation %ld allocated\n", operations);
 		exit(EXIT_FAILURE);

@@ -20,6 +20,7 @@ use onbeat_runtime::listener::Listener;
 use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use rustix::fd::OwnedFd;
+use rustix::mm::MlockAllFlags;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, OnceLock};
@@ -256,6 +257,12 @@ impl Context {
             }
         })?;
         if let Some(begin) = start.real {
+            if let Err(error) = rustix::mm::mlockall(MlockAllFlags::CURRENT) {
+                // The run goes on: only its worst case gets worse.
+                eprintln!(
+                    "onbeat: memory is not locked ({error}): page faults may delay this program"
+                );
+            }
             MonoTime::from_ns(begin).sleep();
         }
         // A second call finds the same start already there.

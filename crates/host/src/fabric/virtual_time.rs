@@ -81,11 +81,7 @@ impl Scheduler<'_, '_> {
             match output {
                 None if limit == self.session.stop => return Ok(()),
                 None => {}
-                Some(Output::Woke { token }) => {
-                    if !self.session.modelled_talker(token) {
-                        self.alarm(token);
-                    }
-                }
+                Some(Output::Woke { token }) => self.alarm(token),
                 Some(Output::Delivered { channel, listener, arrived }) => {
                     self.deliver(channel, listener, arrived);
                 }
@@ -113,6 +109,9 @@ impl Scheduler<'_, '_> {
     }
 
     fn alarm(&mut self, token: u64) {
+        if self.session.modelled_talker(token) {
+            return;
+        }
         let (thread, alarm) = ((token >> 32) as usize, token as u32);
         let found = &self.session.threads[thread];
         if found.alarms != alarm {

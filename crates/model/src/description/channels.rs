@@ -209,7 +209,10 @@ fn need_all(fields: &mut Fields<'_, raw::Channel>, here: &Attributes) {
     fields.need("stream_id", &here.stream_id);
     fields.need("class", &here.class);
     fields.need("size_octets", &here.size);
-    fields.need_either(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
+    // That both are given has been told already.
+    if raw.rate_hz.is_none() || raw.interval_ns.is_none() {
+        fields.need_either(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
+    }
 }
 
 /// The manifest's value; it is an error if the description says otherwise.

@@ -45,11 +45,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// The value of a key that must be there.
-    pub(super) fn need<T: Clone>(
-        &mut self,
-        key: &str,
-        value: &Option<At<T>>,
-    ) -> Option<At<T>> {
+    pub(super) fn need<T: Clone>(&mut self, key: &str, value: &Option<At<T>>) -> Option<At<T>> {
         if value.is_none() && !self.entry.is_broken(key) {
             let help = format!("add `{key}`; docs/description.md has an example");
             let text = format!("`{key}` is missing");

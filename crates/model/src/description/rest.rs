@@ -8,7 +8,7 @@ use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use crate::diagnostic::Diagnostic;
 use crate::system::{
-    Chain, ChannelId, Noise, NodeId, Program, Reference, RunSettings, Scenario, TimeMode,
+    Chain, ChannelId, NodeId, Noise, Program, Reference, RunSettings, Scenario, TimeMode,
 };
 use crate::time::{NetTime, Span};
 use crate::units::{Octets, frame};
@@ -110,11 +110,7 @@ fn command(fields: &mut Fields<'_, raw::Program>) -> Option<Vec<String>> {
 }
 
 /// Checks all noise sources.
-pub(super) fn noise(
-    entries: &[Entry<raw::Noise>],
-    nodes: &Nodes,
-    sink: &mut Sink,
-) -> Vec<Noise> {
+pub(super) fn noise(entries: &[Entry<raw::Noise>], nodes: &Nodes, sink: &mut Sink) -> Vec<Noise> {
     let mut names = Names::new("noise source");
     entries.iter().filter_map(|entry| noise_source(entry, nodes, &mut names, sink)).collect()
 }
@@ -218,8 +214,11 @@ fn chain(
         fields.error(codes::BROKEN_CHAIN, text, list.at, "this list", &help);
         return None;
     }
-    let ids: Vec<Option<ChannelId>> =
-        list.value.iter().map(|name| channels.names.find(codes::UNKNOWN_CHANNEL, name, fields.sink)).collect();
+    let ids: Vec<Option<ChannelId>> = list
+        .value
+        .iter()
+        .map(|name| channels.names.find(codes::UNKNOWN_CHANNEL, name, fields.sink))
+        .collect();
     for (pair, place) in ids.windows(2).zip(&list.value[1..]) {
         if let [Some(before), Some(after)] = *pair {
             check_meeting(&mut fields, before, after, place, channels);
@@ -261,11 +260,7 @@ struct RunKeys<'a> {
 }
 
 /// The settings, with what is left out taken from `base`.
-fn settings<R>(
-    fields: &mut Fields<'_, R>,
-    keys: &RunKeys<'_>,
-    base: &RunSettings,
-) -> RunSettings {
+fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSettings) -> RunSettings {
     let (s, ms) = (("duration_s", keys.duration_s), ("duration_ms", keys.duration_ms));
     let range = Span::from_ns(1)..=limits::DURATION;
     let duration = fields.seconds(codes::DURATION, s, ms, range);
@@ -298,8 +293,7 @@ pub(super) fn runs(
         Some(entry) => {
             let raw::Run { duration_s, duration_ms, seed, time, protected, hang_timeout_s } =
                 &entry.raw;
-            let keys =
-                RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
+            let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
             let mut fields = Fields::new(entry, "run", &None, sink);
             if duration_s.is_none() && duration_ms.is_none() {
                 fields.need_either(("duration_s", duration_s), ("duration_ms", duration_ms));
@@ -316,15 +310,8 @@ pub(super) fn runs(
     let names = Names::new("scenario");
     let mut scenarios = Scenarios { list: Vec::new(), names };
     for entry in entries {
-        let raw::Scenario {
-            name,
-            duration_s,
-            duration_ms,
-            seed,
-            time,
-            protected,
-            hang_timeout_s,
-        } = &entry.raw;
+        let raw::Scenario { name, duration_s, duration_ms, seed, time, protected, hang_timeout_s } =
+            &entry.raw;
         let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
         let mut fields = Fields::new(entry, "scenario", name, sink);
         let name = named(&mut fields, "scenario", name, &mut scenarios.names);
@@ -358,7 +345,8 @@ fn reference(
         scenarios.names.find(codes::UNKNOWN_SCENARIO, scenario, fields.sink);
     }
     let channel = fields.need("channel", &raw.channel);
-    let channel = channel.and_then(|name| channels.names.find(codes::UNKNOWN_CHANNEL, &name, fields.sink));
+    let channel =
+        channel.and_then(|name| channels.names.find(codes::UNKNOWN_CHANNEL, &name, fields.sink));
     let quantity = fields.need("quantity", &raw.quantity);
     let figures = [
         ("max_ns", &raw.max_ns),

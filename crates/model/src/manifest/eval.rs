@@ -164,8 +164,7 @@ impl<'a> Constants<'a> {
             "binary_expression" => {
                 let left = self.int(part("left")?, text, depth + 1)?;
                 let right = self.int(part("right")?, text, depth + 1)?;
-                binary(operator, left, right)
-                    .unwrap_or_else(|| Err(not_constant(node, text)))
+                binary(operator, left, right).unwrap_or_else(|| Err(not_constant(node, text)))
             }
             "cast_expression" => self.int(part("value")?, text, depth + 1),
             "sizeof_expression" => {

@@ -58,7 +58,7 @@ impl Layouts {
     }
 
     fn of_type(&self, kind: Node<'_>, text: &str) -> Option<Layout> {
-                if kind.kind() == "struct_specifier" {
+        if kind.kind() == "struct_specifier" {
             let name = kind.child_by_field_name("name")?;
             return self.known.get(&format!("struct {}", words(name, text))).copied();
         }

@@ -13,7 +13,7 @@ mod write;
 
 pub use write::{NotExpressible, to_c, to_c_first_generation};
 
-use crate::description::{At, did_you_mean, limits, origin, codes};
+use crate::description::{At, codes, did_you_mean, limits, origin};
 use crate::diagnostic::{Code, Diagnostic, Origin};
 use crate::system::Class;
 use crate::time::Span;
@@ -61,14 +61,8 @@ pub struct Entry {
 }
 
 /// The fields of an entry: both generations', in the order in which missing ones are reported.
-const FIELDS: [&[&str]; 6] = [
-    &["name"],
-    &["dst"],
-    &["stream_id"],
-    &["class", "sc"],
-    &["size"],
-    &["freq", "interval_ns"],
-];
+const FIELDS: [&[&str]; 6] =
+    [&["name"], &["dst"], &["stream_id"], &["class", "sc"], &["size"], &["freq", "interval_ns"]];
 
 /// The structs whose arrays are manifests, one per generation.
 const STRUCTS: [&str; 2] = ["net_fifo", "channel_attrs"];
