@@ -81,7 +81,7 @@ typedef enum onbeat_status {
 } onbeat_status;
 
 /**
- * A program's membership in a run.
+ * A program's membership in a run. Any of its threads may use it.
  */
 typedef struct onbeat onbeat;
 
@@ -215,7 +215,8 @@ enum onbeat_status onbeat_read_wait(struct onbeat_listener *listener,
                                     struct onbeat_message *info);
 
 /**
- * Takes a message if there is one, else returns `ONBEAT_EMPTY`. Never blocks, allocates nothing.
+ * Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is. Never
+ * blocks, allocates nothing.
  */
 enum onbeat_status onbeat_try_read(struct onbeat_listener *listener,
                                    void *message,
@@ -251,7 +252,8 @@ enum onbeat_status onbeat_start(struct onbeat *context);
 void onbeat_close(struct onbeat *context);
 
 /**
- * What this host's copy of the network clock reads. Never blocks.
+ * What this host's copy of the network clock reads. Never blocks; in virtual time it does not go on
+ * until the program waits for something, so do not wait for it in a loop.
  */
 enum onbeat_status onbeat_now(struct onbeat *context, int64_t *now_ns);
 
@@ -270,7 +272,8 @@ enum onbeat_status onbeat_work(struct onbeat *context, int64_t work_ns);
 /**
  * Creates a thread that takes part in the run; only after `onbeat_start`. Threads of a program
  * wait for each other through channels, sleeps and `onbeat_thread_join` only: virtual time stands
- * still while one waits for another by other means.
+ * still while one waits for another by other means. The body ends by returning; when the run is
+ * over before it could begin, it is not called, and its result is NULL.
  */
 enum onbeat_status onbeat_thread_create(struct onbeat *context,
                                         onbeat_thread_body body,

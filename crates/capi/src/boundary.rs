@@ -45,7 +45,7 @@ thread_local! {
 /// valid until the next call of this library on this thread. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn onbeat_last_error() -> *const c_char {
-    LAST_ERROR.with_borrow(|text| text.as_ptr())
+    LAST_ERROR.try_with(|text| text.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
 /// Why a call fails, inside.
@@ -91,7 +91,8 @@ impl Failure {
 
 fn set_last_error(text: String) {
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-    LAST_ERROR.set(text);
+    // A thread that is ending has no last error any more.
+    let _ = LAST_ERROR.try_with(|last| last.replace(text));
 }
 
 /// Runs an entry's body; turns failures and panics into statuses. Real-time: allocates only when
@@ -120,6 +121,15 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<onbeat_status, Failure>) -> on
 pub(crate) unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_mut() }.ok_or(Failure::Argument("a handle is NULL"))
+}
+
+/// The value behind a pointer from C that several threads may use at once.
+///
+/// # Safety
+/// `pointer` is NULL, or points to a `T` that this library made and that is not freed meanwhile.
+pub(crate) unsafe fn shared<'a, T: Sync>(pointer: *const T) -> Result<&'a T, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or(Failure::Argument("a handle is NULL"))
 }
 
 /// Stores a result where C wants it, if it does.

@@ -1,10 +1,10 @@
 //! Channel ends.
 
-use crate::boundary::{Failure, entry, onbeat_status, store, value};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store, value};
 use crate::context::onbeat;
 use onbeat_host::fabric::client::{FabricListener, FabricTalker};
-use onbeat_model::time::Span;
-use onbeat_model::units::Octets;
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};
 use onbeat_runtime::port::Patience;
 use std::ffi::{CStr, c_char, c_void};
@@ -20,6 +20,8 @@ pub struct onbeat_talker {
 pub struct onbeat_listener {
     end: FabricListener,
     context: onbeat,
+    /// Takes the message until it is known to be one: C's memory changes only then.
+    message: [u8; frame::MAX_CHANNEL_PAYLOAD.get() as usize],
 }
 
 /// What is known of a message that was read.
@@ -101,7 +103,7 @@ pub unsafe extern "C" fn onbeat_talker_open(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = unsafe { value(context) }?;
+        let context = unsafe { shared(context) }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
         if out.is_null() {
@@ -214,7 +216,7 @@ pub unsafe extern "C" fn onbeat_listener_open(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = unsafe { value(context) }?;
+        let context = unsafe { shared(context) }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
         if out.is_null() {
@@ -222,8 +224,9 @@ pub unsafe extern "C" fn onbeat_listener_open(
         }
         let end = context.0.open_listener(name, size)?;
         let context = onbeat(context.0.clone());
+        let message = [0; frame::MAX_CHANNEL_PAYLOAD.get() as usize];
         // SAFETY: the caller's promise.
-        unsafe { store(out, Box::into_raw(Box::new(onbeat_listener { end, context }))) };
+        unsafe { store(out, Box::into_raw(Box::new(onbeat_listener { end, context, message }))) };
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -273,7 +276,8 @@ pub unsafe extern "C" fn onbeat_read_wait(
     unsafe { read(listener, message, info, Wait::UntilCapturePlusD, onbeat_status::OnbeatEmpty) }
 }
 
-/// Takes a message if there is one, else returns `ONBEAT_EMPTY`. Never blocks, allocates nothing.
+/// Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is. Never
+/// blocks, allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_read`.
@@ -327,23 +331,22 @@ unsafe fn read(
             return Err(Failure::Argument("`message` is NULL"));
         }
         let size = listener.end.listener().parameters().size.get() as usize;
-        // SAFETY: the caller's promise; not NULL. It may be uninitialised, so it is zeroed before
-        // a reference to it exists.
-        let message = unsafe {
-            std::ptr::write_bytes(message.cast::<u8>(), 0, size);
-            std::slice::from_raw_parts_mut(message.cast::<u8>(), size)
-        };
+        let value = &mut listener.message[..size];
         let got = match wait {
-            Wait::UntilCapturePlusD => Some(listener.end.read_wait(message)?),
-            Wait::For(patience) => listener.end.read(message, patience)?,
+            Wait::UntilCapturePlusD => Some(listener.end.read_wait(value)?),
+            Wait::For(patience) => listener.end.read(value, patience)?,
             Wait::ForAtMost(span) => {
-                let until = listener.context.0.now()?.local + span.max(Span::ZERO);
-                listener.end.read(message, Patience::Until(until))?
+                let now = listener.context.0.now()?.local.as_ns();
+                let until = LocalTime::from_ns(now.saturating_add(span.as_ns().max(0)));
+                listener.end.read(value, Patience::Until(until))?
             }
         };
         let Some(got) = got else { return Ok(none) };
-        // SAFETY: the caller's promise.
-        unsafe { store(info, got.into()) };
+        // SAFETY: the caller's promise; `message` is not NULL and has the channel's size.
+        unsafe {
+            std::ptr::copy_nonoverlapping(value.as_ptr(), message.cast(), size);
+            store(info, got.into());
+        }
         Ok(onbeat_status::OnbeatOk)
     })
 }

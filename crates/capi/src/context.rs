@@ -1,12 +1,12 @@
 //! Joining a run, time, and threads.
 
-use crate::boundary::{Failure, entry, onbeat_status, store, value};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store};
 use onbeat_host::fabric::client::{self, Context};
 use onbeat_model::time::{LocalTime, Span};
 use std::ffi::c_void;
 use std::thread::JoinHandle;
 
-/// A program's membership in a run.
+/// A program's membership in a run. Any of its threads may use it.
 #[allow(non_camel_case_types)]
 pub struct onbeat(pub(crate) Context);
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn onbeat_open(out: *mut *mut onbeat) -> onbeat_status {
 pub unsafe extern "C" fn onbeat_start(context: *mut onbeat) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        unsafe { value(context) }?.0.start()?;
+        unsafe { shared(context) }?.0.start()?;
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -84,7 +84,8 @@ pub unsafe extern "C" fn onbeat_close(context: *mut onbeat) {
     });
 }
 
-/// What this host's copy of the network clock reads. Never blocks.
+/// What this host's copy of the network clock reads. Never blocks; in virtual time it does not go on
+/// until the program waits for something, so do not wait for it in a loop.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `now_ns` is NULL or valid for writing.
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn onbeat_close(context: *mut onbeat) {
 pub unsafe extern "C" fn onbeat_now(context: *mut onbeat, now_ns: *mut i64) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let now = unsafe { value(context) }?.0.now()?;
+        let now = unsafe { shared(context) }?.0.now()?;
         // SAFETY: the caller's promise.
         unsafe { store(now_ns, now.local.as_ns()) };
         Ok(onbeat_status::OnbeatOk)
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn onbeat_sleep_until(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let woke = unsafe { value(context) }?.0.sleep_until(LocalTime::from_ns(until_ns))?;
+        let woke = unsafe { shared(context) }?.0.sleep_until(LocalTime::from_ns(until_ns))?;
         // SAFETY: the caller's promise.
         unsafe { store(woke_ns, woke.local.as_ns()) };
         Ok(onbeat_status::OnbeatOk)
@@ -128,14 +129,15 @@ pub unsafe extern "C" fn onbeat_sleep_until(
 pub unsafe extern "C" fn onbeat_work(context: *mut onbeat, work_ns: i64) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        unsafe { value(context) }?.0.work(Span::from_ns(work_ns))?;
+        unsafe { shared(context) }?.0.work(Span::from_ns(work_ns))?;
         Ok(onbeat_status::OnbeatOk)
     })
 }
 
 /// Creates a thread that takes part in the run; only after `onbeat_start`. Threads of a program
 /// wait for each other through channels, sleeps and `onbeat_thread_join` only: virtual time stands
-/// still while one waits for another by other means.
+/// still while one waits for another by other means. The body ends by returning; when the run is
+/// over before it could begin, it is not called, and its result is NULL.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;
@@ -153,7 +155,7 @@ pub unsafe extern "C" fn onbeat_thread_create(
             return Err(Failure::Argument("`out` is NULL"));
         }
         // SAFETY: the caller's promise.
-        let context = unsafe { value(context) }?.0.clone();
+        let context = unsafe { shared(context) }?.0.clone();
         let ticket = context.announce()?;
         let number = ticket.number();
         let argument = Pointer(argument);

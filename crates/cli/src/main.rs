@@ -60,7 +60,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
 }
 
 fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system)?;
+    let source = Source::load(&arguments.system, arguments.json)?;
     let protected = source.system.run.protected && !arguments.unprotected;
     let plan = source.plan(&source.system, protected)?;
     if arguments.json {
@@ -73,7 +73,7 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
 }
 
 fn manifest(arguments: &ManifestArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system)?;
+    let source = Source::load(&arguments.system, false)?;
     let text = if arguments.first_generation {
         onbeat_model::manifest::to_c_first_generation(&source.system)?
     } else {

@@ -26,6 +26,7 @@ pub(crate) struct Output<'a> {
 impl<'a> Output<'a> {
     /// Begins a directory that will be called `target`.
     pub(crate) fn begin(target: &Path, keeper: &'a mut Keeper) -> anyhow::Result<Self> {
+        let target = &target.canonicalize().unwrap_or(target.to_owned());
         if target.exists() && !is_output(target)? {
             bail!(
                 "{} holds something else than the output of a run: it is not replaced; choose \
@@ -42,6 +43,11 @@ impl<'a> Output<'a> {
         keeper.guard(Kept::Path(&partial))?;
         std::fs::create_dir(&partial).with_context(|| partial.display().to_string())?;
         Ok(Self { target: target.to_owned(), partial, keeper, done: false })
+    }
+
+    /// The keeper that watches over it, for what else there is to watch over.
+    pub(crate) fn keeper(&mut self) -> &mut Keeper {
+        self.keeper
     }
 
     /// Writes one file of it.
@@ -68,10 +74,25 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Whether a directory was written by a run, or is empty.
+/// Whether a directory is empty or holds what a run writes, and nothing else.
 fn is_output(directory: &Path) -> anyhow::Result<bool> {
-    let mut entries = directory.read_dir().with_context(|| directory.display().to_string())?;
-    Ok(directory.join(RESULTS).is_file() || entries.next().is_none())
+    let entries = directory.read_dir().with_context(|| directory.display().to_string())?;
+    let names = |directory: &Path| -> Vec<String> {
+        let entries = directory.read_dir().into_iter().flatten().flatten();
+        entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+    };
+    if entries.count() == 0 {
+        return Ok(true);
+    }
+    let text = std::fs::read_to_string(directory.join(RESULTS)).unwrap_or_default();
+    let ours = |name: &String| {
+        let run = directory.join(name);
+        let files = [RECORDS, MESSAGES];
+        let is_run = run.is_dir() && names(&run).iter().all(|n| files.contains(&n.as_str()));
+        [RESULTS, REPORT].contains(&name.as_str()) || is_run
+    };
+    let results = serde_json::from_str::<onbeat_measure::Results>(&text);
+    Ok(results.is_ok() && names(directory).iter().all(ours))
 }
 
 impl Drop for Output<'_> {

@@ -8,12 +8,14 @@ use crate::terminal;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use onbeat_host::fabric::{self, NoRun, Outcome, RunOptions};
-use onbeat_host::process::Keeper;
+use onbeat_host::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -40,30 +42,37 @@ struct Wanted {
 
 /// Runs a system, measures it and writes the report.
 pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system)?;
+    let source = Source::load(&arguments.system, arguments.json)?;
     let wanted = wanted(&source, arguments)?;
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // The second one ends this process at once; the keeper clears up.
+        let again = i32::from(Exit::Interrupted as u8);
+        flag::register_conditional_shutdown(signal, again, Arc::clone(&interrupted))?;
+        flag::register(signal, Arc::clone(&interrupted))?;
     }
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    adopt_orphans();
+    let target = out(&source, arguments.out.as_deref());
+    // First, so that nobody waits for a run whose results have no place.
+    let mut output = Output::begin(&target, &mut keeper)?;
     let mut runs = Vec::new();
     for wanted in wanted {
-        let log = execute(&source, &wanted, &mut keeper, &interrupted)?;
-        runs.push(measured(wanted.plan, &wanted.system, log)?);
+        let log = execute(&source, &wanted, output.keeper(), &interrupted);
+        end_orphans(output.keeper().number());
+        runs.push(measured(wanted.plan, &wanted.system, log?)?);
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
     }
-    let target = out(&source, arguments.out.as_deref());
-    let results = write(&source.system, &runs, &target, &mut keeper)?;
+    let results = write(&source.system, &runs, output)?;
     show(&source.system, &results, &target, arguments.json);
     Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
 }
 
 /// Makes the report of the last run anew.
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system)?;
+    let source = Source::load(&arguments.system, arguments.json)?;
     let target = out(&source, arguments.out.as_deref());
     let path = target.join(RESULTS);
     let text = std::fs::read_to_string(&path)
@@ -82,7 +91,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
         runs.push(measured(plan, &system, log)?);
     }
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let results = write(&source.system, &runs, &target, &mut keeper)?;
+    let results = write(&source.system, &runs, Output::begin(&target, &mut keeper)?)?;
     show(&source.system, &results, &target, arguments.json);
     Ok(judge(&results, false))
 }
@@ -187,13 +196,7 @@ fn run_directory(at: usize, scenario: &str) -> String {
 }
 
 /// Writes everything, all or nothing.
-fn write(
-    system: &System,
-    runs: &[Measured],
-    target: &Path,
-    keeper: &mut Keeper,
-) -> anyhow::Result<Results> {
-    let output = Output::begin(target, keeper)?;
+fn write(system: &System, runs: &[Measured], output: Output<'_>) -> anyhow::Result<Results> {
     for (at, (_, log, result)) in runs.iter().enumerate() {
         let directory = run_directory(at, &result.scenario);
         let records = onbeat_measure::records::encode(log);

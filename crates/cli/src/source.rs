@@ -5,7 +5,7 @@ use onbeat_model::description;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 /// A description that was read and found right.
@@ -53,14 +53,22 @@ impl Examined {
         Ok(Self { directory, files, system, diagnostics: loaded.diagnostics })
     }
 
-    /// Reads a description and also looks for what stands in the way of its plan.
+    /// Reads a description and also looks for what stands in the way of its plans.
     pub(crate) fn with_plan(path: &Path) -> anyhow::Result<Self> {
         let mut examined = Self::read(path)?;
-        if let Some(system) = &examined.system {
-            match onbeat_plan::plan(system, system.run.protected) {
-                Ok(plan) => examined.diagnostics.extend(onbeat_plan::warnings(system, &plan)),
-                Err(errors) => examined.diagnostics.extend(errors),
+        let Some(system) = &examined.system else { return Ok(examined) };
+        let scenarios = system.scenarios.iter().map(|s| s.run.protected);
+        for protected in [false, true] {
+            if system.run.protected != protected && !scenarios.clone().any(|p| p == protected) {
+                continue;
             }
+            let found = match onbeat_plan::plan(system, protected) {
+                Ok(plan) => onbeat_plan::warnings(system, &plan),
+                Err(errors) => errors,
+            };
+            let new = found.into_iter().filter(|d| !examined.diagnostics.contains(d));
+            let new: Vec<_> = new.collect();
+            examined.diagnostics.extend(new);
         }
         Ok(examined)
     }
@@ -108,9 +116,13 @@ impl Examined {
 impl Source {
     /// Reads the description at `path`, or `system.toml` in the directory `path`, and shows what
     /// is wrong with it.
-    pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
+    /// With `json`, errors are also printed on standard output, as `check` prints them.
+    pub(crate) fn load(path: &Path, json: bool) -> anyhow::Result<Self> {
         let examined = Examined::read(path)?;
         examined.show();
+        if json && examined.right().is_none() {
+            println!("{:#}", examined.to_json());
+        }
         let system = examined.system.ok_or(Wrong)?;
         Ok(Self { directory: examined.directory, system, files: examined.files })
     }
@@ -129,13 +141,13 @@ impl Source {
     }
 }
 
+/// Reads a file as text; of one that is larger than any may be, only so much that this shows.
 fn read(file: &Path) -> Result<String, String> {
-    let most = description::limits::FILE_OCTETS as u64;
-    let size = |error: std::io::Error| format!("{}: {error}", file.display());
-    if std::fs::metadata(file).map_err(size)?.len() > most {
-        return Err(format!("{}: a description has at most {most} octets", file.display()));
-    }
-    let octets = std::fs::read(file).map_err(size)?;
+    let failed = |error: std::io::Error| format!("{}: {error}", file.display());
+    let most = description::limits::FILE_OCTETS as u64 + 1;
+    let mut octets = Vec::new();
+    let opened = std::fs::File::open(file).map_err(failed)?;
+    opened.take(most).read_to_end(&mut octets).map_err(failed)?;
     String::from_utf8(octets).map_err(|_| format!("{}: the file is not UTF-8", file.display()))
 }
 

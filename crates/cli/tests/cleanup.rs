@@ -96,7 +96,9 @@ fn a_run_that_is_killed_while_it_writes_leaves_all_or_nothing() {
             .expect("onbeat runs");
         let writing = |system: &TestSystem| {
             let entries = system.path().read_dir().expect("the directory").flatten();
-            entries.map(|e| e.file_name()).any(|n| n.to_string_lossy().contains("partial"))
+            let mut partial =
+                entries.map(|e| e.path()).filter(|p| p.display().to_string().contains("partial"));
+            partial.any(|p| p.join("1-run").exists())
         };
         while !writing(&system) && run.try_wait().expect("a state").is_none() {
             std::thread::yield_now();

@@ -85,9 +85,20 @@ fn a_directory_of_somebody_else_is_not_replaced() {
     let precious = system.path().join("precious");
     std::fs::create_dir(&precious).expect("a directory");
     std::fs::write(precious.join("thesis.tex"), "years of work").expect("written");
-    let output = run(&["run", ".", "--out", "precious"], system.path(), 5);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("not replaced"));
-    assert_eq!(names(&precious), ["thesis.tex"]);
+    let refused = || {
+        let output = run(&["run", ".", "--out", "precious"], system.path(), 5);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("not replaced"));
+    };
+    refused();
+    // Not even when it looks a little like ours, or is ours with something of theirs in it.
+    std::fs::write(precious.join("results.json"), "{}").expect("written");
+    refused();
+    run(&["run", ".", "--out", "ours"], system.path(), 0);
+    let results = system.path().join("ours/results.json");
+    std::fs::copy(results, precious.join("results.json")).expect("copied");
+    refused();
+    assert_eq!(names(&precious), ["results.json", "thesis.tex"]);
+    run(&["run", ".", "--out", "ours"], system.path(), 0);
 }
 
 #[test]

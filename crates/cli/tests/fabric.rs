@@ -149,3 +149,87 @@ fn a_live_program_hears_a_modelled_talker() {
     let results = results(&["run", "."], system.path(), 0);
     assert_eq!(number(channel(&results, "c"), "received"), 500);
 }
+
+/// A talker and the odd listener of `odd.c`.
+fn odd(how: &str) -> TestSystem {
+    let text = two_hosts(PROGRAMS)
+        .replace("\"build/right\"", &format!("\"build/right\", \"{how}\""))
+        .replace("name = \"b\"\n", "name = \"b\"\nclock = { drift_ppb = -1000 }\n");
+    let system = TestSystem::new(&text);
+    system.program("talker.c", "left").program("odd.c", "right");
+    system
+}
+
+#[test]
+fn odd_programs_within_the_rules_do_no_harm() {
+    let kinds = [
+        ("virtual", "far"),
+        ("real", "far"),
+        ("virtual", "work"),
+        ("virtual", "early"),
+        ("real", "early"),
+        ("virtual", "sleepy"),
+        ("real", "sleepy"),
+        ("virtual", "leaves a thread"),
+        ("virtual", "many threads"),
+        ("virtual", "atexit"),
+        ("real", "atexit"),
+        ("virtual", "daemon"),
+        ("real", "daemon"),
+    ];
+    for (time, how) in kinds {
+        let system = odd(how);
+        let results = results(&["run", ".", "--time", time], system.path(), 0);
+        let c = channel(&results, "c");
+        // The network brought every message, whether the program came for it or not.
+        assert_eq!(number(c, "lost"), 0, "{time} {how}: {c}");
+        assert!(number(c, "sent") >= 490, "{time} {how}: {c}");
+        assert_eq!(survivors(system.path()), Vec::<String>::new(), "{time} {how}");
+    }
+}
+
+#[test]
+fn a_listener_that_comes_for_nothing_costs_the_network_no_promise() {
+    for time in ["virtual", "real"] {
+        let system = odd("sleepy");
+        let arguments = ["run", ".", "--time", time, "--duration", "3s"];
+        let output = run(&[&arguments[..], &["--json"]].concat(), system.path(), 0);
+        let results: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(number(channel(&results, "c"), "lost"), 0);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(said.contains("`right` did not come for them"), "{said}");
+    }
+}
+
+#[test]
+fn a_program_that_forks_and_dies_is_named_by_its_death() {
+    for time in ["virtual", "real"] {
+        let system = odd("forks and dies");
+        let output = run(&["run", ".", "--time", time], system.path(), 4);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(said.contains("`right`") && said.contains("SIGABRT"), "{said}");
+        assert_eq!(survivors(system.path()), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_program_that_never_listens_is_named() {
+    for time in ["virtual", "real"] {
+        let system = odd("deaf");
+        let output = run(&["run", ".", "--time", time], system.path(), 4);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(said.contains("`right`") && said.contains("does not read"), "{said}");
+    }
+}
+
+#[test]
+fn a_modelled_talker_whose_clock_is_ahead_keeps_its_rate() {
+    let text = two_hosts("")
+        .replace("name = \"a\"\n", "name = \"a\"\nclock = { offset_ns = 5_200_000 }\n");
+    let system = TestSystem::new(&text);
+    let results = results(&["run", "."], system.path(), 0);
+    let c = channel(&results, "c");
+    assert_eq!(number(c, "sent"), 500);
+    assert_eq!(number(c, "received"), 500);
+    assert_eq!(number(c, "duplicated"), 0);
+}

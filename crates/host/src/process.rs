@@ -8,7 +8,7 @@
 
 use onbeat_model::system::Program;
 use rustix::fd::AsFd;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,11 @@ impl Keeper {
             command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn()?;
         let pipe = child.stdin.take();
         Ok(Self { child, pipe })
+    }
+
+    /// Its process number.
+    pub fn number(&self) -> u32 {
+        self.child.id()
     }
 
     /// Watches over something from now on.
@@ -182,30 +187,46 @@ impl Running {
     }
 
     /// What the system did not grant of what `program` asks for, for a person.
-    pub fn shortfall(&self, program: &Program) -> Option<String> {
-        let wanted = i32::from(program.priority?);
-        let pid = i32::try_from(self.child.id()).ok()?;
-        let mut got = libc::sched_param { sched_priority: 0 };
-        // SAFETY: `got` is a valid place for the answer.
-        let policy = unsafe {
-            libc::sched_getparam(pid, &mut got);
-            libc::sched_getscheduler(pid)
-        };
-        (policy != libc::SCHED_FIFO || got.sched_priority != wanted).then(|| {
-            format!(
-                "program `{}` runs without its SCHED_FIFO priority {wanted}: the system did not \
+    pub fn shortfall(&self, program: &Program) -> Vec<String> {
+        let Some(pid) = self.pid() else { return Vec::new() };
+        let mut missing = Vec::new();
+        if let Some(priority) = program.priority
+            && !has_priority(pid, i32::from(priority))
+        {
+            missing.push(format!(
+                "program `{}` runs without its SCHED_FIFO priority {priority}: the system did not \
                  grant it (CAP_SYS_NICE or an rtprio limit is needed)",
                 program.name
-            )
-        })
+            ));
+        }
+        let granted = rustix::thread::sched_getaffinity(Some(pid));
+        let has = |core: &u16| granted.as_ref().is_ok_and(|set| set.is_set(usize::from(*core)));
+        if !program.cores.iter().all(has) {
+            missing.push(format!(
+                "program `{}` does not run on all of its cores {:?}: the machine does not have them",
+                program.name, program.cores
+            ));
+        }
+        missing
     }
 
-    /// How it ended, if it has.
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// How it ended, if it has. Then all of its process group ends.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        if self.status.is_none() {
+        if self.status.is_none() && self.is_zombie() {
+            // Before it is waited for: afterwards the number may be another's.
+            kill_group(self.child.id());
             self.status = self.child.try_wait().ok().flatten();
         }
         self.status
+    }
+
+    fn is_zombie(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.pid().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), look), Ok(Some(_))))
     }
 
     /// How it ended, if it does within `patience`.
@@ -223,13 +244,57 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Even when the program itself has ended, what it started may still be there. The group's
-        // number is not used again while the child has not been waited for or members are left.
-        kill_group(self.child.id());
         if self.status.is_none() {
+            kill_group(self.child.id());
             let _ = self.child.wait();
         }
     }
+}
+
+/// Becomes the parent of processes whose own parents end, so that [`end_orphans`] finds them.
+pub fn adopt_orphans() {
+    // Without it only the programs' own process groups are ended.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Ends all children of this process but `spared`: what programs started and left behind, even if
+/// it has made itself a session of its own.
+pub fn end_orphans(spared: u32) {
+    const ROUNDS: usize = 64; // an end of one may make its children ours
+    for _ in 0..ROUNDS {
+        let orphans = children_but(spared);
+        if orphans.is_empty() {
+            return;
+        }
+        for orphan in orphans {
+            let _ = rustix::process::kill_process(orphan, Signal::KILL);
+            let _ = waitid(WaitId::Pid(orphan), WaitIdOptions::EXITED);
+        }
+    }
+}
+
+fn children_but(spared: u32) -> Vec<Pid> {
+    let own = std::process::id().to_string();
+    let Ok(processes) = Path::new("/proc").read_dir() else { return Vec::new() };
+    let numbers = processes.flatten().filter_map(|p| p.file_name().to_str()?.parse::<i32>().ok());
+    let is_child = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name in parentheses: state, parent.
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        parent == Some(&own) && *pid != spared as i32
+    };
+    numbers.filter(is_child).filter_map(Pid::from_raw).collect()
+}
+
+fn has_priority(pid: Pid, wanted: i32) -> bool {
+    let pid = pid.as_raw_nonzero().get();
+    let mut got = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `got` is a valid place for the answer.
+    let policy = unsafe {
+        libc::sched_getparam(pid, &mut got);
+        libc::sched_getscheduler(pid)
+    };
+    policy == libc::SCHED_FIFO && got.sched_priority == wanted
 }
 
 /// The file that a program's command names.

@@ -13,7 +13,9 @@ int main(void)
 	must(onbeat_listener_open(run, "c", sizeof(value), &in));
 	must(onbeat_start(run));
 
+	value = 77;
 	EXPECT(onbeat_try_read(in, &value, &message) == ONBEAT_EMPTY);
+	EXPECT(value == 77);
 	must(onbeat_read(in, &value, &message));
 	EXPECT(value == 0 && message.sequence == 0 && message.gap == 0);
 	EXPECT(message.latency_ns > 0 && message.flags == 0);

@@ -6,7 +6,7 @@
 //! only set-up goes that way: an end has a socket of its own, sleeps are the thread's own, and so
 //! nobody stands between a thread and its frames.
 
-use crate::clock::{EmulatedClock, MonoTime, want_exact_timers};
+use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::fabric::protocol::{
     Body, ENVIRONMENT, MAX_PACKET, Reply, Request, Start, Token, VERSION,
 };
@@ -42,6 +42,9 @@ pub enum SetupError {
          interfaces are not available yet)"
     )]
     NoFabric,
+    /// The thread has joined already.
+    #[error("this thread has joined the run already")]
+    Twice,
     /// The environment variable is not of its form.
     #[error("{ENVIRONMENT} is not of the form NAME:TOKEN")]
     BadEnvironment,
@@ -113,7 +116,10 @@ impl Control {
 
 /// Uses the calling thread's connection.
 fn with_control<T>(use_it: impl FnOnce(&mut Control) -> Result<T, Fault>) -> Result<T, Fault> {
-    CONTROL.with_borrow_mut(|control| use_it(control.as_mut().ok_or(Fault::UnknownThread)?))
+    // The thread's connection is gone when its thread-local values have been destroyed.
+    CONTROL
+        .try_with(|control| use_it(control.borrow_mut().as_mut().ok_or(Fault::UnknownThread)?))
+        .unwrap_or(Err(Fault::UnknownThread))
 }
 
 #[derive(Debug)]
@@ -150,7 +156,8 @@ impl Shared {
             Patience::None => return Ok(false),
             Patience::Until(until) => until,
         };
-        let at = self.real_clock()?.ok_or(Fault::Disconnected)?.when(until);
+        let clock = self.real_clock()?.ok_or(Fault::Disconnected)?;
+        let at = self.when(&clock, until)?;
         loop {
             let left = at - MonoTime::now();
             let look = socket::readable(socket, left.max(Span::ZERO));
@@ -163,6 +170,11 @@ impl Shared {
         }
     }
 
+    /// When, on the machine's clock, a real-time run's node's clock reads `reading`.
+    fn when(&self, clock: &EmulatedClock, reading: LocalTime) -> Result<MonoTime, Fault> {
+        Ok(clock.when(clamp_to_run(reading, &clock.error, self.start()?.stop)))
+    }
+
     fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
         let Some(clock) = self.real_clock()? else {
             return with_control(|control| {
@@ -171,7 +183,7 @@ impl Shared {
             });
         };
         let stop = clock.at(self.start()?.stop);
-        let until = clock.when(target);
+        let until = self.when(&clock, target)?;
         if until > stop {
             stop.sleep();
             return Err(Fault::Stopped);
@@ -197,6 +209,9 @@ pub struct ThreadTicket {
 impl Context {
     /// Joins the fabric that the environment names. The calling thread is the program's main one.
     pub fn join() -> Result<Self, SetupError> {
+        if CONTROL.with_borrow(Option::is_some) {
+            return Err(SetupError::Twice);
+        }
         let value = std::env::var(ENVIRONMENT).map_err(|_| SetupError::NoFabric)?;
         let (name, token) = value.rsplit_once(':').ok_or(SetupError::BadEnvironment)?;
         let token = parse_token(token).ok_or(SetupError::BadEnvironment)?;
@@ -233,6 +248,7 @@ impl Context {
             let (end, capacity, parameters) = match reply.map_err(|_| SetupError::Nonsense)?.body {
                 Body::Opened { end, capacity, parameters } => (end, capacity, parameters),
                 Body::Refused(why) => return Err(SetupError::Refused(why.to_owned())),
+                Body::Stopped => return Err(Fault::Stopped.into()),
                 _ => return Err(SetupError::Nonsense),
             };
             let mut descriptors = descriptors.into_iter();
@@ -247,6 +263,9 @@ impl Context {
     /// Ends set-up: waits until every program of the system has come this far, and returns at the
     /// common start, the epoch of network time.
     pub fn start(&self) -> Result<(), SetupError> {
+        if self.shared.start.get().is_some() {
+            return Ok(());
+        }
         want_exact_timers();
         let start = CONTROL.with_borrow_mut(|control| {
             let control = control.as_mut().ok_or(Fault::UnknownThread)?;
@@ -265,7 +284,7 @@ impl Context {
             }
             MonoTime::from_ns(begin).sleep();
         }
-        // A second call finds the same start already there.
+        // Only the main thread comes here, and only once.
         let _ = self.shared.start.set(start);
         Ok(())
     }
@@ -325,7 +344,8 @@ impl ThreadTicket {
 
 /// Ends the calling thread's membership. The main thread's end is the program's.
 pub fn leave() {
-    CONTROL.with_borrow_mut(|control| {
+    // Without the thread-local value there is no connection left to take leave on.
+    let _ = CONTROL.try_with(|control| {
         if let Some(mut control) = control.take() {
             // A fabric that is gone needs no farewell.
             let _ = control.tell(&Request::Bye);
@@ -371,9 +391,13 @@ impl EndPort {
             }
             got = socket::receive(own, &mut self.packet);
         }
-        let length = got.map_err(|_| Fault::Disconnected)?.ok_or(Fault::Disconnected)?;
+        let Some(length) = got.map_err(|_| Fault::Disconnected)? else {
+            // The fabric closes an end when the run is over; before, it is gone.
+            let over = self.shared.now()?.network >= Some(self.shared.start()?.stop);
+            return Err(if over { Fault::Stopped } else { Fault::Disconnected });
+        };
         let (stamp, frame) =
-            self.packet[..length].split_first_chunk::<STAMP>().ok_or(Fault::Stopped)?;
+            self.packet[..length].split_first_chunk::<STAMP>().ok_or(Fault::Disconnected)?;
         let arrived = LocalTime::from_ns(i64::from_le_bytes(*stamp));
         let length = copy_frame(frame, into)?;
         let ready = if waited {

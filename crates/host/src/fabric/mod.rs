@@ -6,7 +6,9 @@
 //! ```
 
 pub mod client;
+mod end;
 mod modelled;
+mod newcomer;
 pub mod protocol;
 mod real_time;
 mod session;
@@ -89,7 +91,9 @@ pub fn run<'a>(
         let running = Running::start(program, &directory, (ENVIRONMENT, &value), real)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
         started.guard(running.group())?;
-        notes.extend(real.then(|| running.shortfall(program)).flatten());
+        if real {
+            notes.extend(running.shortfall(program));
+        }
         session.admit(running, Token(token));
     }
     let result = if real { real_time::run(&mut session) } else { virtual_time::run(&mut session) };

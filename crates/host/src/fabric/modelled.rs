@@ -20,10 +20,15 @@ pub(super) struct ModelledTalker {
 impl ModelledTalker {
     pub(super) fn new(system: &System, channel: ChannelId, parameters: ChannelParameters) -> Self {
         let declared: &Channel = system.channel(channel);
+        let clock = system.node(declared.talker).clock;
+        // A clock that is ahead has passed the first instants before the run begins.
+        let passed = clock.read(NetTime::ZERO) - (LocalTime::ZERO + declared.phase);
+        let interval = declared.interval.as_ns();
+        let skipped = (passed.as_ns().max(0) + interval - 1) / interval;
         Self {
             talker: Talker::new(parameters),
-            clock: system.node(declared.talker).clock,
-            next: LocalTime::ZERO + declared.phase,
+            clock,
+            next: LocalTime::ZERO + declared.phase + declared.interval * skipped,
             value: vec![0; declared.size.get() as usize],
             records: Vec::new(),
         }
@@ -34,19 +39,18 @@ impl ModelledTalker {
         self.clock.when(self.next).max(NetTime::ZERO)
     }
 
-    /// Writes the message that is due at `now`, its number as its value; returns the frame.
-    pub(super) fn write(&mut self, now: NetTime) -> &[u8] {
+    /// Writes the message that is due at `now`, its number as its value; returns the frame, unless
+    /// the channel's rate does not allow one.
+    pub(super) fn write(&mut self, now: NetTime) -> Option<&[u8]> {
         let capture = self.clock.read(now);
         let number = (self.records.len() as u64).to_le_bytes();
         let shown = number.len().min(self.value.len());
         self.value[..shown].copy_from_slice(&number[..shown]);
-        if let Ok(sequence) = self.talker.write(capture, &self.value, false) {
-            let network = Some(now);
-            let capture = Some(capture);
-            self.records.push(Record { capture, network, sequence, ..Record::default() });
-        }
         self.next += self.talker.parameters().interval;
-        self.talker.frame()
+        let sequence = self.talker.write(capture, &self.value, false).ok()?;
+        let (network, capture) = (Some(now), Some(capture));
+        self.records.push(Record { capture, network, sequence, ..Record::default() });
+        Some(self.talker.frame())
     }
 
     /// The message written last was queued at the port at `at`.

@@ -7,7 +7,7 @@
 use crate::clock::{EmulatedClock, MonoTime, want_exact_timers};
 use crate::fabric::client::STAMP;
 use crate::fabric::protocol::{Body, Request, Start};
-use crate::fabric::session::{Failure, Owner, Session, State};
+use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State};
 use crate::fabric::socket;
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{ClockError, NetTime, Span};
@@ -19,8 +19,9 @@ use std::io::{self, IoSlice};
 const START_DELAY: Span = Span::from_ms(50);
 /// With an event nearer than this the fabric spins instead of sleeping: waking takes this long.
 const SPIN: Span = Span::from_us(60);
-/// The longest sleep, so that progress is shown and an interrupt is seen.
-const MAX_SLEEP: Span = Span::from_ms(100);
+/// How often the fabric looks whether it was interrupted and whether all programs are alive, and
+/// shows progress.
+const LOOK_AGAIN: Span = Span::from_ms(20);
 
 /// What a descriptor that has something to say belongs to.
 #[derive(Clone, Copy)]
@@ -41,34 +42,51 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
             let clock = session.clock_of(thread);
             let (write_until, stop) = (session.write_until, session.stop);
             let real = Some(start.as_ns());
-            session.answer(thread, Body::Started(Start { real, clock, write_until, stop }));
+            session.answer(thread, Body::Started(Start { real, clock, write_until, stop }))?;
         }
     }
+    session.started = true;
     for channel in 0..session.owners.len() {
         session.set_modelled_alarm(channel);
     }
     start.sleep();
     let clock = EmulatedClock { start, error: ClockError::default() };
+    let mut look_again = NetTime::ZERO;
     loop {
         catch_up(session, &clock)?;
         let now = session.engine.now();
         if now >= session.stop {
             break;
         }
-        (session.options.progress)(now);
-        session.check_interrupt()?;
+        if now >= look_again {
+            look_again = now + LOOK_AGAIN;
+            (session.options.progress)(now);
+            session.check_interrupt()?;
+            for program in 0..session.members.len() {
+                session.look_after(program)?;
+            }
+        }
         let next = session.engine.next_event().unwrap_or(NetTime::MAX).min(session.stop);
         let left = next - clock.network();
-        let sleep = if left < SPIN { Span::ZERO } else { (left - SPIN).min(MAX_SLEEP) };
+        let sleep = if left < SPIN { Span::ZERO } else { (left - SPIN).min(LOOK_AGAIN) };
         hear(session, &clock, sleep)?;
     }
-    for end in &session.ends {
-        if let Some(own) = &end.own {
-            // One octet is no frame: the reader knows that the run is over.
-            let _ = socket::try_send(own, &[IoSlice::new(&[0])]);
-        }
-    }
+    stop(session)?;
     session.await_exits()
+}
+
+/// Tells every thread that the run is over: on its connection, at its ends, and, if it is only
+/// about to connect, by there being nobody.
+fn stop(session: &mut Session<'_>) -> Result<(), Failure> {
+    session.listener = socket::unreachable()?;
+    session.newcomers.clear();
+    for thread in 0..session.threads.len() {
+        session.answer(thread, Body::Stopped)?;
+    }
+    for own in session.ends.iter().filter_map(|end| end.own.as_ref()) {
+        socket::end(own);
+    }
+    Ok(())
 }
 
 /// Lets every program open its channels, up to the common start.
@@ -76,10 +94,10 @@ fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
     for thread in 0..session.threads.len() {
         session.await_thread(thread)?;
         session.threads[thread].state = State::Running;
-        session.answer(thread, Body::Done);
+        session.answer(thread, Body::Done)?;
         while session.threads[thread].state == State::Running {
             match session.listen_to(thread)? {
-                None => session.departed(thread)?,
+                None => session.departed(thread, GONE_PATIENCE)?,
                 Some(length) => serve(session, thread, length)?,
             }
         }
@@ -115,11 +133,12 @@ fn deliver(
     match &mut session.owners[channel.index()][1 + listener] {
         Owner::Program(end) => {
             let end = &mut session.ends[*end];
+            end.note(arrived, arrived, frame);
             let Some(own) = &end.own else { return Ok(()) };
             let stamp = session.system.node(end.node).clock.read(arrived).as_ns().to_le_bytes();
             match socket::try_send(own, &[IoSlice::new(&stamp), IoSlice::new(frame)]) {
-                Ok(true) => end.note(arrived, arrived, frame),
-                Ok(false) => end.overrun += 1,
+                // A full queue: the reader does not come for its messages, and finds a gap.
+                Ok(_) => {}
                 // The reader has closed its end or died: its connection says which.
                 Err(_) => end.own = None,
             }
@@ -134,6 +153,10 @@ fn deliver(
 fn hear(session: &mut Session<'_>, clock: &EmulatedClock, patience: Span) -> Result<(), Failure> {
     let mut speakers = vec![Speaker::Newcomer];
     let mut set = vec![PollFd::new(&session.listener, PollFlags::IN)];
+    for newcomer in &session.newcomers {
+        speakers.push(Speaker::Newcomer);
+        set.push(PollFd::new(newcomer, PollFlags::IN));
+    }
     for (at, thread) in session.threads.iter().enumerate() {
         if let Some(socket) = &thread.socket {
             speakers.push(Speaker::Thread(at));
@@ -158,13 +181,13 @@ fn hear(session: &mut Session<'_>, clock: &EmulatedClock, patience: Span) -> Res
     for speaker in ready {
         match speaker {
             Speaker::Newcomer => {
-                if let Some(thread) = session.accept()? {
+                for thread in session.hear_newcomers(Span::ZERO)? {
                     session.threads[thread].state = State::Running;
-                    session.answer(thread, Body::Done);
+                    session.answer(thread, Body::Done)?;
                 }
             }
             Speaker::Thread(thread) => match session.listen_to(thread)? {
-                None => session.departed(thread)?,
+                None => session.departed(thread, Span::ZERO)?,
                 Some(length) => serve(session, thread, length)?,
             },
             Speaker::End(end) => hear_end(session, end)?,
@@ -184,8 +207,9 @@ fn hear_end(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
     let program = session.ends[end].program;
     let (stamp, frame) = packet[..length].split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
     session.send(program, end as u32, frame)?;
-    let sent = NetTime::from_ns(i64::from_le_bytes(*stamp));
-    session.lag_max = session.lag_max.max(session.engine.now() - sent);
+    let now = session.engine.now();
+    let sent = NetTime::from_ns(i64::from_le_bytes(*stamp)).clamp(NetTime::ZERO, now);
+    session.lag_max = session.lag_max.max(now - sent);
     Ok(())
 }
 
@@ -194,18 +218,17 @@ fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), 
     let packet = session.packet.clone();
     match session.decode(thread, &packet[..length])? {
         Request::Open { role, size, name } => session.open(thread, role, size, name),
-        Request::Start => {
+        Request::Start if !session.started => {
             session.threads[thread].state = State::AtStart;
             Ok(())
         }
         Request::Announce => {
             let ticket = session.announce(thread)?;
-            session.answer(thread, Body::Ticket(ticket as u32));
+            session.answer(thread, Body::Ticket(ticket as u32))?;
             Ok(())
         }
         Request::Bye => {
-            session.threads[thread].state = State::Done;
-            session.threads[thread].socket = None;
+            session.done(thread);
             Ok(())
         }
         _ => Err(session.nonsense(thread, "asks in real time for what only virtual time has")),

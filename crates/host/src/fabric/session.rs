@@ -1,43 +1,42 @@
 //! One run's programs, threads and channel ends, as both kinds of time need them.
 
 use crate::clock::MonoTime;
+use crate::clock::clamp_to_run;
+use crate::fabric::end::{End, capacity};
 use crate::fabric::modelled::{ModelledListener, ModelledTalker};
-use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token, VERSION};
+use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
 use crate::fabric::{RunOptions, socket};
 use crate::process::Running;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{EndLog, Ending, Record, Role, RunLog, flag};
-use onbeat_model::system::{ChannelId, NodeId, NodeKind, System, TimeMode};
+use onbeat_model::record::{EndLog, Ending, Role, RunLog};
+use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, System, TimeMode};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
-use onbeat_model::units::{MacAddress, Octets};
+use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_net::{Engine, Options};
-use onbeat_runtime::listener::rebuild;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{Frame, Header};
+use onbeat_runtime::wire::{Frame, HEADERS, MIN_FRAME};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Marks the engine's tokens that belong to modelled talkers; the others are threads' alarms.
 const MODELLED: u64 = 1 << 63;
-/// How often a wait for a program looks whether the run was interrupted.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The most threads that all programs of a run may have together.
+/// The most threads that all programs of a run may have at one time.
 const MAX_THREADS: usize = 4_096;
 /// The most channel ends that programs may open.
 const MAX_ENDS: usize = 65_536;
-/// The most frames that wait at an end for their reader.
-const MAX_INBOX: usize = 1_024;
+/// How many messages a program may leave unread at the end without the user's being told.
+const UNREAD_AT_THE_END: usize = 2;
 /// The width of a sample of the interfering load.
 const LOAD_BIN: Span = Span::from_ms(500);
+/// The longest that a run waits for full queues to empty after its last message.
+const MAX_DRAIN: Span = Span::from_s(5);
 /// How long a program may take to exit once the run is over and its channels say so.
 const EXIT_PATIENCE: Span = Span::from_s(10);
 /// How long after its last connection closed a program may take to exit.
-const GONE_PATIENCE: Span = Span::from_s(1);
+pub(super) const GONE_PATIENCE: Span = Span::from_s(1);
 
 /// Why a run ends before its time.
 #[derive(Debug, thiserror::Error)]
@@ -54,9 +53,9 @@ impl From<io::Error> for Failure {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) running: Running,
-    token: Token,
+    pub(super) token: Token,
     /// Its main thread.
-    main: usize,
+    pub(super) main: usize,
     /// Why an end was refused to it last.
     refused: Option<String>,
 }
@@ -92,92 +91,6 @@ pub(super) struct Thread {
     pub(super) alarms: u32,
 }
 
-/// A channel end that a program has opened.
-#[derive(Debug)]
-pub(super) struct End {
-    pub(super) channel: ChannelId,
-    role: Role,
-    pub(super) node: NodeId,
-    pub(super) program: usize,
-    log: SharedLog,
-    parameters: ChannelParameters,
-    /// Talker: when each frame was queued at the port.
-    pub(super) transfers: Vec<NetTime>,
-    /// Listener: what was delivered, one entry a frame.
-    delivered: Vec<Delivered>,
-    /// Listener, virtual time: delivered frames that nobody has read yet.
-    pub(super) inbox: VecDeque<Arrival>,
-    /// Real time: the end's own socket.
-    pub(super) own: Option<OwnedFd>,
-    /// Frames that found the inbox or the socket full.
-    pub(super) overrun: u64,
-}
-
-/// A frame on its way from the engine to a program.
-#[derive(Debug)]
-pub(super) struct Arrival {
-    /// When it arrived at the host's port.
-    pub(super) arrived: NetTime,
-    /// When it was there to be read.
-    pub(super) ready: NetTime,
-    pub(super) octets: Vec<u8>,
-}
-
-/// What the fabric remembers of a frame that it delivered.
-#[derive(Clone, Copy, Debug)]
-struct Delivered {
-    arrived: NetTime,
-    ready: NetTime,
-    /// Lower 32 bits of the capture time.
-    timestamp: u32,
-    sequence: u8,
-}
-
-impl End {
-    /// Remembers that a frame was delivered.
-    pub(super) fn note(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
-        if let Ok(frame) = Frame::parse(octets) {
-            let Header { timestamp, sequence, .. } = frame.header;
-            self.delivered.push(Delivered { arrived, ready, timestamp, sequence });
-        }
-    }
-
-    /// Remembers that a frame was delivered.
-    pub(super) fn deliver(&mut self, arrival: &Arrival) {
-        self.note(arrival.arrived, arrival.ready, &arrival.octets);
-    }
-
-    /// Keeps a frame for a reader to come.
-    pub(super) fn keep(&mut self, arrival: Arrival) {
-        if self.inbox.len() >= MAX_INBOX {
-            self.overrun += 1;
-        } else {
-            self.deliver(&arrival);
-            self.inbox.push_back(arrival);
-        }
-    }
-
-    /// Records of the frames that were delivered after the last one of which the program left a
-    /// record: the run ended before it read them.
-    fn unread(&self, handled: u64, clock: ClockError) -> impl Iterator<Item = Record> {
-        let handled = usize::try_from(handled).unwrap_or(usize::MAX).min(self.delivered.len());
-        self.delivered[handled..].iter().map(move |frame| {
-            let ready = clock.read(frame.ready);
-            let capture = rebuild(frame.timestamp, ready);
-            let late = ready > capture + self.parameters.fixed_delay;
-            Record {
-                capture: Some(capture),
-                transfer: Some(clock.read(frame.arrived)),
-                receive: Some(ready),
-                network: Some(frame.ready),
-                sequence: u64::from(frame.sequence),
-                flags: flag::UNREAD | if late { flag::LATE } else { 0 },
-                ..Record::default()
-            }
-        })
-    }
-}
-
 /// Who has an end of a channel.
 #[derive(Debug)]
 pub(super) enum Owner {
@@ -202,6 +115,10 @@ pub(super) struct Session<'a> {
     /// Per channel: its talker, then its listeners.
     pub(super) owners: Vec<Vec<Owner>>,
     pub(super) listener: OwnedFd,
+    /// Connections that have not greeted yet.
+    pub(super) newcomers: Vec<OwnedFd>,
+    /// Whether the common start has been.
+    pub(super) started: bool,
     pub(super) write_until: NetTime,
     pub(super) stop: NetTime,
     pub(super) lag_max: Span,
@@ -219,7 +136,7 @@ impl<'a> Session<'a> {
         let write_until = NetTime::ZERO + options.settings.duration;
         let slowest = system.channels.iter().map(|c| c.fixed_delay).max().unwrap_or_default();
         // Messages written last are still to arrive, and their readers to wake.
-        let stop = write_until + slowest * 2 + Span::from_ms(10);
+        let stop = write_until + slowest * 2 + Span::from_ms(10) + drain(system, plan);
         let engine = Engine::new(
             system,
             plan,
@@ -240,6 +157,8 @@ impl<'a> Session<'a> {
             ends: Vec::new(),
             owners: Vec::new(),
             listener,
+            newcomers: Vec::new(),
+            started: false,
             write_until,
             stop,
             lag_max: Span::ZERO,
@@ -297,7 +216,7 @@ impl<'a> Session<'a> {
         &self.system.programs[program].name
     }
 
-    fn blame(&self, program: usize, what: impl std::fmt::Display) -> Failure {
+    pub(super) fn blame(&self, program: usize, what: impl std::fmt::Display) -> Failure {
         Failure(format!("program `{}` {what}", self.program_name(program)))
     }
 
@@ -311,6 +230,13 @@ impl<'a> Session<'a> {
         self.system.node(host).clock
     }
 
+    /// When a thread's clock reads `reading`; a reading that lies beyond the run is as good as one
+    /// just after its end.
+    pub(super) fn when(&self, thread: usize, reading: LocalTime) -> NetTime {
+        let clock = self.clock_of(thread);
+        clock.when(clamp_to_run(reading, &clock, self.stop))
+    }
+
     pub(super) fn check_interrupt(&self) -> Result<(), Failure> {
         if self.options.interrupted.load(Ordering::Relaxed) {
             return Err(Failure("the run was interrupted".to_owned()));
@@ -318,71 +244,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Waits until a thread has connected.
-    pub(super) fn await_thread(&mut self, thread: usize) -> Result<(), Failure> {
-        let until = MonoTime::now() + self.options.settings.hang_timeout;
-        while self.threads[thread].socket.is_none() {
-            self.check_interrupt()?;
-            let program = self.threads[thread].program;
-            if let Some(status) = self.members[program].running.ended() {
-                return Err(self.blame(program, format!("ended ({status}) before it began")));
-            }
-            if MonoTime::now() > until {
-                return Err(self.hung(program, "has not called onbeat_open"));
-            }
-            if socket::readable(&self.listener, Span::from_ms(20))? {
-                self.accept()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn hung(&self, program: usize, what: &str) -> Failure {
+    pub(super) fn hung(&self, program: usize, what: &str) -> Failure {
         let patience = self.options.settings.hang_timeout;
         self.blame(program, format!("hangs: it {what} for {patience}"))
     }
 
-    /// Takes one connection. One that does not prove that it belongs to the run is refused.
-    pub(super) fn accept(&mut self) -> Result<Option<usize>, Failure> {
-        let Ok(connection) = socket::accept(&self.listener) else { return Ok(None) };
-        set_socket_timeout(&connection, Timeout::Recv, Some(LOOK_AGAIN))
-            .map_err(io::Error::from)?;
-        let mut packet = [0; MAX_PACKET];
-        let Ok(Some(length)) = socket::receive(&connection, &mut packet) else { return Ok(None) };
-        let refused = match Request::decode(&packet[..length]) {
-            Ok(Request::Hello { version, .. }) if version != VERSION => {
-                "this program was built against another version of Onbeat: build it again"
-            }
-            Ok(Request::Hello { token, ticket, .. }) => match self.thread_for(token, ticket) {
-                Some(thread) => {
-                    self.threads[thread].socket = Some(connection);
-                    self.threads[thread].state = State::Connected;
-                    return Ok(Some(thread));
-                }
-                None => "the fabric expects no such program or thread",
-            },
-            _ => "the first message must be a greeting",
-        };
-        let (local, network, body) = (LocalTime::ZERO, NetTime::ZERO, Body::Refused(refused));
-        let length = Reply { local, network, body }.encode(&mut packet);
-        // A stranger that does not wait for its refusal does not need it.
-        let _ = socket::try_send(&connection, &[io::IoSlice::new(&packet[..length])]);
-        Ok(None)
-    }
-
-    fn thread_for(&self, token: Token, ticket: Option<u32>) -> Option<usize> {
-        let program = self.members.iter().position(|m| m.token == token)?;
-        let thread = match ticket {
-            None => self.members[program].main,
-            Some(ticket) => ticket as usize,
-        };
-        let found = self.threads.get(thread)?;
-        (found.program == program && found.state == State::Expected).then_some(thread)
-    }
-
     /// A thread that is about to be created.
     pub(super) fn announce(&mut self, by: usize) -> Result<usize, Failure> {
-        if self.threads.len() >= MAX_THREADS {
+        let live = self.threads.iter().filter(|t| t.state != State::Done).count();
+        if live >= MAX_THREADS {
             return Err(self.nonsense(by, "creates more threads than a run may have"));
         }
         let program = self.threads[by].program;
@@ -392,21 +262,25 @@ impl<'a> Session<'a> {
     }
 
     /// Answers a thread. One that is gone is found out when it is listened to.
-    pub(super) fn answer(&mut self, thread: usize, body: Body<'_>) {
-        self.answer_with(thread, body, &[]);
+    pub(super) fn answer(&mut self, thread: usize, body: Body<'_>) -> Result<(), Failure> {
+        self.answer_with(thread, body, &[])
     }
 
-    pub(super) fn answer_with(&mut self, thread: usize, body: Body<'_>, with: &[BorrowedFd<'_>]) {
+    fn answer_with(
+        &mut self,
+        thread: usize,
+        body: Body<'_>,
+        with: &[BorrowedFd<'_>],
+    ) -> Result<(), Failure> {
         let network = self.engine.now();
         let reply = Reply { local: self.clock_of(thread).read(network), network, body };
         let mut packet = [0; MAX_PACKET];
         let length = reply.encode(&mut packet);
-        if let Some(socket) = &self.threads[thread].socket {
-            let _ = if with.is_empty() {
-                socket::send(socket, &[io::IoSlice::new(&packet[..length])])
-            } else {
-                socket::send_with(socket, &packet[..length], with)
-            };
+        let Some(socket) = &self.threads[thread].socket else { return Ok(()) };
+        match socket::try_send_with(socket, &packet[..length], with) {
+            // A program that follows the protocol has at most one answer under way.
+            Ok(false) => Err(self.nonsense(thread, "does not read the fabric's answers")),
+            Ok(true) | Err(_) => Ok(()),
         }
     }
 
@@ -420,33 +294,53 @@ impl<'a> Session<'a> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return Ok(other?),
             }
+            // Somebody else may hold its connection open: a process that it has forked.
+            let program = self.threads[thread].program;
+            if self.members[program].running.ended().is_some() {
+                return Ok(None);
+            }
             self.check_interrupt()?;
             let now = MonoTime::now();
             if now > *until.get_or_insert(now + self.options.settings.hang_timeout) {
-                let what = "has computed without calling Onbeat";
-                return Err(self.hung(self.threads[thread].program, what));
+                let what = "has computed without waiting for anything of Onbeat's";
+                return Err(self.hung(program, what));
             }
         }
     }
 
-    /// A thread's connection is closed: it has ended, and perhaps its program has.
-    pub(super) fn departed(&mut self, thread: usize) -> Result<(), Failure> {
+    /// A thread's connection is closed: it has ended, and its program may do so within `patience`.
+    pub(super) fn departed(&mut self, thread: usize, patience: Span) -> Result<(), Failure> {
+        self.done(thread);
+        let program = self.threads[thread].program;
+        self.members[program].running.ended_within(patience);
+        self.look_after(program)
+    }
+
+    /// A thread has ended.
+    pub(super) fn done(&mut self, thread: usize) {
         self.threads[thread].state = State::Done;
         self.threads[thread].socket = None;
-        let program = self.threads[thread].program;
-        match self.members[program].running.ended_within(GONE_PATIENCE) {
+    }
+
+    /// All threads of a program have ended.
+    pub(super) fn all_done(&mut self, program: usize) {
+        for thread in 0..self.threads.len() {
+            if self.threads[thread].program == program {
+                self.done(thread);
+            }
+        }
+    }
+
+    /// Looks whether a program has ended, and how.
+    pub(super) fn look_after(&mut self, program: usize) -> Result<(), Failure> {
+        match self.members[program].running.ended() {
             Some(status) if !status.success() => {
                 let why = self.members[program].refused.as_ref();
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
                 Err(self.blame(program, format!("ended before the run did ({status}){why}")))
             }
             Some(_) => {
-                for other in &mut self.threads {
-                    if other.program == program {
-                        other.state = State::Done;
-                        other.socket = None;
-                    }
-                }
+                self.all_done(program);
                 Ok(())
             }
             None => Ok(()),
@@ -463,7 +357,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), Failure> {
         match self.may_open(thread, role, size, name) {
             Err(why) => {
-                self.answer(thread, Body::Refused(&why));
+                self.answer(thread, Body::Refused(&why))?;
                 let program = self.threads[thread].program;
                 self.members[program].refused = Some(why);
                 Ok(())
@@ -533,7 +427,7 @@ impl<'a> Session<'a> {
         let body = Body::Opened { end: end as u32, capacity, parameters };
         let mut with = vec![memory.as_fd()];
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
-        self.answer_with(thread, body, &with);
+        self.answer_with(thread, body, &with)?;
         let program = self.threads[thread].program;
         let reserve = if role == Role::Talker { capacity as usize } else { 0 };
         self.ends.push(End {
@@ -547,7 +441,6 @@ impl<'a> Session<'a> {
             delivered: Vec::with_capacity(capacity as usize - reserve),
             inbox: VecDeque::new(),
             own: own.map(|(_, ours)| ours),
-            overrun: 0,
         });
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         self.owners[channel.index()][owner] = Owner::Program(end);
@@ -562,6 +455,7 @@ impl<'a> Session<'a> {
                 && Frame::parse(frame).is_ok_and(|f| {
                     f.header.stream_id == e.parameters.stream_id
                         && f.payload.len() == e.parameters.size.get() as usize
+                        && frame.len() == (HEADERS + f.payload.len()).max(MIN_FRAME)
                 })
         });
         if !known {
@@ -596,8 +490,10 @@ impl<'a> Session<'a> {
         }
         let channel = (token & !MODELLED) as usize;
         let now = self.engine.now();
-        if let Owner::Talker(talker) = &mut self.owners[channel][0] {
-            let queued = self.engine.send(ChannelId(channel as u32), talker.write(now));
+        if let Owner::Talker(talker) = &mut self.owners[channel][0]
+            && let Some(frame) = talker.write(now)
+        {
+            let queued = self.engine.send(ChannelId(channel as u32), frame);
             talker.queued(queued);
         }
         self.set_modelled_alarm(channel);
@@ -625,6 +521,7 @@ impl<'a> Session<'a> {
     /// Waits for every program's exit; those that will not are reported and killed.
     pub(super) fn await_exits(&mut self) -> Result<(), Failure> {
         for program in 0..self.members.len() {
+            self.check_interrupt()?;
             match self.members[program].running.ended_within(EXIT_PATIENCE) {
                 Some(status) if status.success() => {}
                 Some(status) => {
@@ -695,19 +592,24 @@ impl<'a> Session<'a> {
             }
             Owner::Program(end) => {
                 let end = &self.ends[end];
-                if end.overrun > 0 {
-                    notes.push(format!(
-                        "{} frames of channel `{}` were lost on host `{host}`: nobody read them",
-                        end.overrun, declared.name
-                    ));
-                }
                 let (mut records, unrecorded, malformed) = end.log.collect();
                 let clock = self.system.node(node).clock;
                 for (record, queued) in records.iter_mut().zip(&end.transfers) {
                     record.transfer = Some(clock.read(*queued));
                 }
-                let handled = records.len() as u64 + unrecorded + malformed;
-                records.extend(end.unread(handled, clock));
+                if unrecorded == 0 {
+                    let unread = end.unread(&records, clock);
+                    if unread.len() > UNREAD_AT_THE_END {
+                        notes.push(format!(
+                            "{} messages of channel `{}` arrived on host `{host}` and were not \
+                             read: `{}` did not come for them",
+                            unread.len(),
+                            declared.name,
+                            self.program_name(end.program)
+                        ));
+                    }
+                    records.extend(unread);
+                }
                 (records, unrecorded, malformed)
             }
         };
@@ -715,11 +617,17 @@ impl<'a> Session<'a> {
     }
 }
 
-/// How many records an end needs for a run: twice what the declared rate allows, and some.
-fn capacity(parameters: &ChannelParameters, duration: Span) -> u32 {
-    let messages = duration.as_ns() / parameters.interval.as_ns().max(1);
-    let wanted = messages.saturating_mul(2).saturating_add(1_024);
-    u32::try_from(wanted).unwrap_or(u32::MAX).min(shared_log::MAX_CAPACITY)
+/// How long full queues take to empty along the longest path of a channel, in reason.
+fn drain(system: &System, plan: &Plan) -> Span {
+    let full = |port: &PortId| {
+        let wire = frame::on_wire(frame::MAX_TAGGED);
+        let frames = i64::from(system.node(system.port(*port).node).queue.frames);
+        let time = system.link_of(*port).rate.time_for(wire);
+        Span::from_ns(time.as_ns().saturating_mul(frames)).min(MAX_DRAIN)
+    };
+    let paths = plan.channels.iter().flat_map(|c| &c.paths);
+    let longest = paths.map(|path| path.iter().map(full).sum()).max();
+    longest.unwrap_or(Span::ZERO).min(MAX_DRAIN)
 }
 
 /// The address of a host's port.

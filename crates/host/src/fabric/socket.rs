@@ -2,7 +2,7 @@
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -23,6 +23,17 @@ fn new() -> io::Result<OwnedFd> {
         SocketFlags::CLOEXEC,
         None,
     )?)
+}
+
+/// No more frames will come; the other side still receives those that were sent.
+pub(super) fn end(socket: impl AsFd) {
+    // It is closed already: as good.
+    let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
+}
+
+/// A socket that nobody can reach.
+pub(super) fn unreachable() -> io::Result<OwnedFd> {
+    new()
 }
 
 /// Listens under a name that must be free.
@@ -47,7 +58,8 @@ pub(super) fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
 /// Connects to a name.
 pub(super) fn connect(name: &str) -> io::Result<OwnedFd> {
     let socket = new()?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+    let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
+    retry_on_intr(|| rustix::net::connect(&socket, &address))?;
     Ok(socket)
 }
 
@@ -84,17 +96,23 @@ pub(super) fn try_send(socket: impl AsFd, parts: &[IoSlice<'_>]) -> io::Result<b
     }
 }
 
-/// Sends one packet with file descriptors.
-pub(super) fn send_with(
+/// Sends one packet, with file descriptors, unless the receiver's queue is full; tells which.
+pub(super) fn try_send_with(
     socket: impl AsFd,
     packet: &[u8],
     with: &[BorrowedFd<'_>],
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    assert!(control.push(SendAncillaryMessage::ScmRights(with)), "room for the descriptors");
-    rustix::net::sendmsg(socket, &[IoSlice::new(packet)], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
+    if !with.is_empty() {
+        assert!(control.push(SendAncillaryMessage::ScmRights(with)), "room for the descriptors");
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    match rustix::net::sendmsg(socket, &[IoSlice::new(packet)], &mut control, flags) {
+        Err(Errno::AGAIN) => Ok(false),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(true),
+    }
 }
 
 /// Receives one packet, with up to two file descriptors; `None` when the other side is gone.
@@ -105,7 +123,9 @@ pub(super) fn receive_with(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let parts = &mut [IoSliceMut::new(into)];
-    let got = rustix::net::recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let got = retry_on_intr(|| {
+        rustix::net::recvmsg(&socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
     let mut descriptors = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {

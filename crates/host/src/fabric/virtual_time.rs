@@ -6,8 +6,9 @@
 //! advances to the next event. So whatever programs share, they find it in the same state in every
 //! run, and how fast the machine is never shows.
 
+use crate::fabric::end::Arrival;
 use crate::fabric::protocol::{Body, Request, Start};
-use crate::fabric::session::{Arrival, Failure, Owner, Session, State, Thread};
+use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::Output;
@@ -58,6 +59,7 @@ impl Scheduler<'_, '_> {
                 self.ready.push_back((thread, Wake::Started));
             }
         }
+        self.session.started = true;
         for channel in 0..self.session.owners.len() {
             self.session.set_modelled_alarm(channel);
         }
@@ -97,7 +99,7 @@ impl Scheduler<'_, '_> {
         for thread in 0..self.session.threads.len() {
             if live(&self.session.threads[thread]) {
                 self.session.threads[thread].state = State::Running;
-                self.session.answer(thread, Body::Stopped);
+                self.session.answer(thread, Body::Stopped)?;
             }
         }
         for thread in 0..self.session.threads.len() {
@@ -164,16 +166,19 @@ impl Scheduler<'_, '_> {
     /// Tells a thread what it waited for, then serves it until it waits again.
     fn go_on(&mut self, thread: usize, wake: Wake) -> Result<(), Failure> {
         self.session.await_thread(thread)?;
+        if self.session.threads[thread].state == State::Done {
+            return Ok(()); // its program has ended since
+        }
         self.session.threads[thread].state = State::Running;
         match wake {
-            Wake::Done => self.session.answer(thread, Body::Done),
-            Wake::Empty => self.session.answer(thread, Body::Empty),
-            Wake::Frame(arrival) => self.answer_frame(thread, &arrival),
+            Wake::Done => self.session.answer(thread, Body::Done)?,
+            Wake::Empty => self.session.answer(thread, Body::Empty)?,
+            Wake::Frame(arrival) => self.answer_frame(thread, &arrival)?,
             Wake::Started => {
                 let clock = self.session.clock_of(thread);
                 let (write_until, stop) = (self.session.write_until, self.session.stop);
                 let start = Start { real: None, clock, write_until, stop };
-                self.session.answer(thread, Body::Started(start));
+                self.session.answer(thread, Body::Started(start))?;
             }
         }
         while self.session.threads[thread].state == State::Running {
@@ -182,10 +187,10 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
-    fn answer_frame(&mut self, thread: usize, arrival: &Arrival) {
+    fn answer_frame(&mut self, thread: usize, arrival: &Arrival) -> Result<(), Failure> {
         let arrived = self.session.clock_of(thread).read(arrival.arrived);
         let (ready, octets) = (arrival.ready, &arrival.octets[..]);
-        self.session.answer(thread, Body::Frame { arrived, ready, octets });
+        self.session.answer(thread, Body::Frame { arrived, ready, octets })
     }
 
     /// Serves one request.
@@ -196,7 +201,7 @@ impl Scheduler<'_, '_> {
             return Err(self.session.nonsense(thread, what));
         }
         let Some(length) = self.session.listen_to(thread)? else {
-            self.session.departed(thread)?;
+            self.session.departed(thread, GONE_PATIENCE)?;
             self.release_joiners(thread);
             return Ok(());
         };
@@ -204,7 +209,7 @@ impl Scheduler<'_, '_> {
         let program = self.session.threads[thread].program;
         let request = self.session.decode(thread, &packet[..length])?;
         if self.over && !matches!(request, Request::Bye | Request::Send(..)) {
-            self.session.answer(thread, Body::Stopped);
+            self.session.answer(thread, Body::Stopped)?;
             return Ok(());
         }
         match request {
@@ -216,25 +221,26 @@ impl Scheduler<'_, '_> {
                 Ok(())
             }
             Request::Sleep(until) => {
-                let at = self.session.clock_of(thread).when(until);
+                let at = self.session.when(thread, until);
                 self.sleep(thread, at, true);
                 Ok(())
             }
             Request::Work(span) => {
-                let at = self.session.engine.now() + span.max(Span::ZERO);
-                self.sleep(thread, at, false);
+                let now = self.session.engine.now();
+                let left = self.session.stop - now + Span::from_ns(1);
+                self.sleep(thread, now + span.clamp(Span::ZERO, left), false);
                 Ok(())
             }
             Request::Receive(end, patience) => self.receive(thread, end, patience),
             Request::Announce => {
                 let ticket = self.session.announce(thread)?;
-                self.session.answer(thread, Body::Ticket(ticket as u32));
+                self.session.answer(thread, Body::Ticket(ticket as u32))?;
                 self.ready.push_back((ticket, Wake::Done));
                 Ok(())
             }
             Request::Join(ticket) => self.join(thread, ticket as usize),
             Request::Bye => {
-                self.session.threads[thread].state = State::Done;
+                self.session.done(thread);
                 self.release_joiners(thread);
                 Ok(())
             }
@@ -263,12 +269,11 @@ impl Scheduler<'_, '_> {
     fn receive(&mut self, thread: usize, end: u32, patience: Patience) -> Result<(), Failure> {
         let end = self.session.reading_end(thread, end)?;
         if let Some(arrival) = self.session.ends[end].inbox.pop_front() {
-            self.answer_frame(thread, &arrival);
-            return Ok(());
+            return self.answer_frame(thread, &arrival);
         }
         let until = match patience {
             Patience::None => None,
-            Patience::Until(until) => Some(self.session.clock_of(thread).when(until)),
+            Patience::Until(until) => Some(self.session.when(thread, until)),
             Patience::Endless => {
                 self.session.threads[thread].state = State::Reading(end);
                 return Ok(());
@@ -280,7 +285,7 @@ impl Scheduler<'_, '_> {
                 self.session.threads[thread].state = State::Reading(end);
                 self.session.engine.alarm(at, token);
             }
-            _ => self.session.answer(thread, Body::Empty),
+            _ => self.session.answer(thread, Body::Empty)?,
         }
         Ok(())
     }
@@ -290,7 +295,7 @@ impl Scheduler<'_, '_> {
         match self.session.threads.get(other) {
             Some(found) if found.program == program && other != thread => {
                 if found.state == State::Done {
-                    self.session.answer(thread, Body::Done);
+                    self.session.answer(thread, Body::Done)?;
                 } else {
                     self.session.threads[thread].state = State::Joining(other);
                 }

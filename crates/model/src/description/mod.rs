@@ -1,9 +1,9 @@
 //! The description: `system.toml` and what it names, read and checked into a [`System`].
 //!
 //! [`load`] reports everything that is wrong at once. It works in three steps: the text to tables
-//! (`parse`, `raw`), the manifest's entries merged in (`channels`), the tables to a system (`nodes`,
-//! `topology`, `channels`, `rest`). A key that is wrong is reported once and then left out; what
-//! follows only from that is not reported.
+//! (`parse`, `raw`), the manifest's entries merged in (`channels`), the tables to a system
+//! (`nodes`, `topology`, `channels`, `rest`). A key that is wrong is reported once and then left
+//! out; what follows only from that is not reported.
 
 mod at;
 mod channels;

@@ -1,10 +1,11 @@
 //! The C manifest: an array of structs that programs of the network channel library compile in.
 //!
-//! Two spellings exist. The first generation's `struct net_fifo` has `.class` and `.freq` (Austad et
-//! al. 2023, listing 4), the second's `struct channel_attrs` has `.sc` and `.interval_ns`; entries
-//! of both occur with the other's fields, so [`read`] takes either. It is no C compiler: conditional
-//! groups are decided as a C compiler would for a file that includes nothing, object-like macros,
-//! enumerators, `sizeof` and constant arithmetic are computed, and what cannot be is an error.
+//! Two spellings exist. The first generation's `struct net_fifo` has `.class` and `.freq` (Austad
+//! et al. 2023, listing 4), the second's `struct channel_attrs` has `.sc` and `.interval_ns`;
+//! entries of both occur with the other's fields, so [`read`] takes either. It is no C compiler:
+//! conditional groups are decided as a C compiler would for a file that includes nothing,
+//! object-like macros, enumerators, `sizeof` and constant arithmetic are computed, and what cannot
+//! be is an error.
 
 mod eval;
 mod layout;
