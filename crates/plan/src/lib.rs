@@ -16,12 +16,18 @@ use analysis::flow::{self, Flow};
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::system::{ChannelId, Class, System};
+use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use route::Routes;
 
 const SCHEDULED: Code = Code("OB2002");
 const LATE: Code = Code("OB2005");
 const DEADLINE: Code = Code("OB2006");
+const CLOCKS: Code = Code("OB2007");
+
+/// A frame carries 32 bits of its capture time (IEEE 1722-2016 4.4.4.8): a listener rebuilds the
+/// rest when its clock and the talker's, and the time on the way, differ by less than 2.1 s.
+const MOST_APART: Span = Span::from_s(1);
 
 /// Finds routes, admits streams as SRP would (802.1Q-2018 clauses 34 and 35), and bounds the
 /// latency of each. `protected` says whether reservations are made at all, which is a run's
@@ -33,7 +39,8 @@ const DEADLINE: Code = Code("OB2006");
 /// # Errors
 /// Everything that stands in the way, at once: overloaded ports (OB2001), scheduled channels
 /// (OB2002) and, where what is admitted can be analysed, queues that are too small (OB2003) and
-/// streams without a useful bound (OB2004).
+/// streams without a useful bound (OB2004); and clocks too far apart for capture times to be
+/// rebuilt (OB2007).
 ///
 /// # Panics
 /// When a route does not exist, which the description's check excludes.
@@ -57,6 +64,7 @@ pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
             bounds: Vec::new(),
         });
     }
+    errors.extend(clocks_too_far_apart(system));
     let noise = system.noise.iter().map(|n| routes.path(n.from, n.to)).collect();
     let ports = reserve::reserve(system, &mut channels);
     let mut plan = Plan { protected, channels, noise, ports, chains: Vec::new() };
@@ -82,6 +90,30 @@ fn bound(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
     plan.chains =
         system.chains.iter().map(|c| analysis::bound::of_chain(system, plan, c)).collect();
     analysis::queue::overflows(system, &flows)
+}
+
+/// Channels whose listeners could not rebuild a capture time.
+fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    for channel in &system.channels {
+        let talker = system.node(channel.talker);
+        for listener in channel.listeners.iter().map(|id| system.node(*id)) {
+            let apart = analysis::bound::clocks_apart(system, &talker.clock, &listener.clock);
+            if apart > MOST_APART {
+                let message = format!(
+                    "channel `{}`: the clocks of `{}` and `{}` come {apart} apart, more than \
+                     {MOST_APART}",
+                    channel.name, talker.name, listener.name,
+                );
+                let error = Diagnostic::error(CLOCKS, message, channel.origin, "between these")
+                    .related(talker.origin, "the talker")
+                    .related(listener.origin, "a listener")
+                    .help("lower the offsets or the drifts of the clocks, or the duration");
+                errors.push(error);
+            }
+        }
+    }
+    errors
 }
 
 fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic {

@@ -4,7 +4,7 @@ use super::div_ceil;
 use super::flow::Flow;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan};
 use onbeat_model::system::{Chain, Channel, NodeId, NodeKind, PortId, System};
-use onbeat_model::time::{ClockError, Span};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::frame;
 
 const BILLION: i128 = 1_000_000_000;
@@ -58,6 +58,13 @@ impl Terms {
             self.0.push(BoundTerm { what, span });
         }
     }
+}
+
+/// The most by which two clocks' readings differ at one instant of a run.
+pub(crate) fn clocks_apart(system: &System, one: &ClockError, other: &ClockError) -> Span {
+    let end = NetTime::ZERO + longest_run(system);
+    let apart = |at| (one.read(at) - LocalTime::ZERO) - (other.read(at) - LocalTime::ZERO);
+    apart(NetTime::ZERO).abs().max(apart(end).abs())
 }
 
 /// The longest that talkers may write.

@@ -152,3 +152,20 @@ fn a_queue_that_may_have_to_drop_a_reserved_frame_is_refused() {
         }
     }
 }
+
+#[test]
+fn clocks_that_come_more_than_a_second_apart_in_the_longest_run_are_refused() {
+    // 100 ppm for 10,000 s are 1 s; the other clock's offset decides.
+    for (offset_ns, refused) in [(0, false), (-1, true)] {
+        let mut net = wire(1_000_000_000);
+        net.channel("a", "h1", &["h2"]);
+        net.0.run.duration = Span::from_s(10_000);
+        net.node("h1").clock.drift_ppb = 100_000;
+        net.node("h2").clock.offset = Span::from_ns(offset_ns);
+        for protected in [false, true] {
+            let found = plan(&net.0, protected).err().unwrap_or_default();
+            let codes: Vec<_> = found.iter().map(|e| e.code.0).collect();
+            assert_eq!(codes, if refused { vec!["OB2007"] } else { vec![] });
+        }
+    }
+}
