@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{PROGRAMS, TestSystem, onbeat, two_hosts};
+use common::{TestSystem, onbeat, programs, talker_and_listener, two_hosts};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -58,15 +58,9 @@ fn nothing_remains(system: &TestSystem, pid: u32) {
     panic!("left behind: {last:?}");
 }
 
-fn system() -> TestSystem {
-    let system = TestSystem::new(&two_hosts(PROGRAMS));
-    system.program("talker.c", "left").program("hangs.c", "right");
-    system
-}
-
 #[test]
 fn a_run_that_is_killed_at_any_moment_leaves_no_process_socket_or_file() {
-    let system = system();
+    let system = talker_and_listener("", "hangs");
     for time in ["virtual", "real"] {
         for after_ms in [0, 1, 2, 5, 10, 20, 50, 100, 300] {
             let mut run = start(&system, time);
@@ -81,7 +75,7 @@ fn a_run_that_is_killed_at_any_moment_leaves_no_process_socket_or_file() {
 
 #[test]
 fn a_run_that_is_killed_while_it_writes_leaves_all_or_nothing() {
-    let text = two_hosts(PROGRAMS).replace("duration_ms = 500", "duration_s = 20");
+    let text = two_hosts(&programs("", "")).replace("duration_ms = 500", "duration_s = 20");
     let system = TestSystem::new(&text);
     system.program("talker.c", "left").program("listener.c", "right");
     let whole = ["report.html", "results.json", "1-run/records.onb", "1-run/messages.csv"];
@@ -113,8 +107,7 @@ fn a_run_that_is_killed_while_it_writes_leaves_all_or_nothing() {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_recorded_and_leaves_nothing_else() {
-    let system = TestSystem::new(&two_hosts(PROGRAMS));
-    system.program("talker.c", "left").program("listener.c", "right");
+    let system = talker_and_listener("", "");
     let mut run = start(&system, "real");
     pause(1_500);
     let pid = run.id().to_string();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{PROGRAMS, TestSystem, onbeat, root, run, two_hosts};
+use common::{TestSystem, onbeat, programs, root, run, two_hosts};
 use std::path::Path;
 use std::process::Command;
 
@@ -65,7 +65,7 @@ fn a_reservation_above_75_percent_is_an_error_at_the_channel() {
 
 #[test]
 fn a_program_that_is_not_there_is_an_error_at_its_line_and_nothing_is_written() {
-    let system = TestSystem::new(&two_hosts(PROGRAMS));
+    let system = TestSystem::new(&two_hosts(&programs("", "")));
     let output = run(&["run", "."], system.path(), 1);
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(said.contains("error[OB3001]") && said.contains("build/left"), "{said}");
@@ -157,7 +157,7 @@ fn the_manifest_that_is_written_compiles_and_says_the_same() {
 
 #[test]
 fn a_program_without_a_fabric_says_how_to_start_it() {
-    let system = TestSystem::new(&two_hosts(PROGRAMS));
+    let system = TestSystem::new(&two_hosts(&programs("", "")));
     system.program("talker.c", "left");
     let output = Command::new(system.path().join("build/left"))
         .env_remove("ONBEAT_FABRIC")

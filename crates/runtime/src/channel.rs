@@ -4,7 +4,7 @@
 //! Each leaves one [`Record`] per message in the end's [`Log`] before it waits, so that a program
 //! that dies in its sleep has left what happened until then.
 
-use crate::listener::{Dropped, Listener};
+use crate::listener::{Listener, record_of};
 use crate::port::{Fault, Instant, Log, Patience, Port};
 use crate::talker::Talker;
 use crate::wire::MAX_FRAME;
@@ -165,39 +165,27 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
                 return Ok(None);
             };
             let ready = received.ready;
-            let waited = if received.waited { flag::WAITED } else { 0 };
             let octets = &self.frame[..received.length];
-            let mut record = Record {
-                transfer: Some(received.arrived),
-                receive: Some(ready.local),
-                network: ready.network,
-                ..Record::default()
+            let outcome = self.listener.accept(octets, ready.local, value);
+            let Some(mut record) = record_of(&outcome) else {
+                self.log.set_malformed(self.listener.malformed());
+                continue;
             };
-            match self.listener.accept(octets, ready.local, value) {
-                Err(Dropped::Malformed) => self.log.set_malformed(self.listener.malformed()),
-                Err(Dropped::Duplicate { capture, sequence }) => {
-                    record.capture = Some(capture);
-                    record.sequence = sequence;
-                    record.flags = flag::DUPLICATE | waited;
-                    self.log.push(&record);
-                }
-                Ok(accepted) => {
-                    record.capture = Some(accepted.capture);
-                    record.sequence = accepted.sequence;
-                    record.flags = accepted.flags | waited;
-                    record.gap = accepted.gap;
-                    self.log.push(&record);
-                    let info = MessageInfo {
-                        capture: accepted.capture,
-                        latency: ready.local - accepted.capture,
-                        sequence: accepted.sequence,
-                        gap: accepted.gap,
-                        flags: accepted.flags,
-                        wakeup_error: Span::ZERO,
-                    };
-                    return Ok(Some((record, info)));
-                }
-            }
+            record.transfer = Some(received.arrived);
+            record.receive = Some(ready.local);
+            record.network = ready.network;
+            record.flags |= if received.waited { flag::WAITED } else { 0 };
+            self.log.push(&record);
+            let Ok(accepted) = outcome else { continue };
+            let info = MessageInfo {
+                capture: accepted.capture,
+                latency: ready.local - accepted.capture,
+                sequence: accepted.sequence,
+                gap: accepted.gap,
+                flags: accepted.flags,
+                wakeup_error: Span::ZERO,
+            };
+            return Ok(Some((record, info)));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::talker::ChannelParameters;
 use crate::wire::Frame;
-use onbeat_model::record::flag;
+use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{LocalTime, Span};
 
 /// Why a frame is not given to the program.
@@ -31,6 +31,23 @@ pub struct Accepted {
     pub gap: u32,
     /// [`flag::LATE`] and [`flag::UNCERTAIN`].
     pub flags: u32,
+}
+
+/// The record of what became of a frame, without the times that only the caller knows; none of a
+/// malformed frame, which is counted.
+pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
+    match *outcome {
+        Err(Dropped::Malformed) => None,
+        Err(Dropped::Duplicate { capture, sequence }) => Some(Record {
+            capture: Some(capture),
+            sequence,
+            flags: flag::DUPLICATE,
+            ..Record::default()
+        }),
+        Ok(Accepted { capture, sequence, gap, flags }) => {
+            Some(Record { capture: Some(capture), sequence, gap, flags, ..Record::default() })
+        }
+    }
 }
 
 /// A reading end of a channel.

@@ -156,14 +156,25 @@ listeners = ["b"]
     )
 }
 
-/// Two programs for [`two_hosts`].
-pub const PROGRAMS: &str = r#"
+/// Two programs for [`two_hosts`], with an argument each.
+pub fn programs(left: &str, right: &str) -> String {
+    format!(
+        r#"
 [[program]]
 name = "left"
 host = "a"
-command = ["build/left"]
+command = ["build/left", "{left}"]
 [[program]]
 name = "right"
 host = "b"
-command = ["build/right"]
-"#;
+command = ["build/right", "{right}"]
+"#
+    )
+}
+
+/// [`two_hosts`] with the programs `talker.c` and `listener.c`, with an argument each.
+pub fn talker_and_listener(left: &str, right: &str) -> TestSystem {
+    let system = TestSystem::new(&two_hosts(&programs(left, right)));
+    system.program("talker.c", "left").program("listener.c", "right");
+    system
+}

@@ -62,7 +62,7 @@ static void look(onbeat_status status)
 		exit(EXIT_FAILURE);
 	}
 	/* A counter that nothing reaches would prove nothing. */
-	if (status != ONBEAT_OK && (operations < 100 || warm == 0)) {
+	if (status != ONBEAT_OK && (operations < 50 || warm == 0)) {
 		fprintf(stderr, "only %ld operations, %ld allocations\n", operations, warm);
 		exit(EXIT_FAILURE);
 	}

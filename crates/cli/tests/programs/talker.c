@@ -1,8 +1,11 @@
-/* Writes a counter on `c` each millisecond and waits each time. */
+/* Writes a counter on `c`: each millisecond, or with the argument `wait` each four milliseconds and
+ * waiting for its fixed delay. */
 #include "common.h"
 
-int main(void)
+int main(int count, char **arguments)
 {
+	int waits = count > 1 && strcmp(arguments[1], "wait") == 0;
+	int64_t period_ns = waits ? 4 * PERIOD_NS : PERIOD_NS;
 	onbeat *run;
 	onbeat_talker *out;
 
@@ -10,9 +13,9 @@ int main(void)
 	must(onbeat_talker_open(run, "c", 8, &out));
 	must(onbeat_start(run));
 	for (uint64_t i = 0;; i++) {
-		if (onbeat_write(out, &i, NULL) != ONBEAT_OK)
+		if ((waits ? onbeat_write_wait : onbeat_write)(out, &i, NULL) != ONBEAT_OK)
 			break;
-		if (onbeat_sleep_until(run, (int64_t)(i + 1) * PERIOD_NS, NULL) != ONBEAT_OK)
+		if (onbeat_sleep_until(run, (int64_t)(i + 1) * period_ns, NULL) != ONBEAT_OK)
 			break;
 	}
 	onbeat_talker_close(out);

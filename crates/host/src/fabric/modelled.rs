@@ -4,7 +4,7 @@
 use onbeat_model::record::Record;
 use onbeat_model::system::{Channel, ChannelId, System};
 use onbeat_model::time::{ClockError, LocalTime, NetTime};
-use onbeat_runtime::listener::{Dropped, Listener};
+use onbeat_runtime::listener::{Listener, record_of};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 
 /// A modelled talker.
@@ -79,27 +79,13 @@ impl ModelledListener {
     /// Reads a frame at `now` that arrived at the port at `arrived`.
     pub(super) fn read(&mut self, frame: &[u8], arrived: NetTime, now: NetTime) {
         let receive = self.clock.read(now);
-        let mut record = Record {
-            transfer: Some(self.clock.read(arrived)),
-            receive: Some(receive),
-            network: Some(now),
-            ..Record::default()
-        };
-        match self.listener.accept(frame, receive, &mut self.value) {
-            Err(Dropped::Malformed) => return,
-            Err(Dropped::Duplicate { capture, sequence }) => {
-                record.capture = Some(capture);
-                record.sequence = sequence;
-                record.flags = onbeat_model::record::flag::DUPLICATE;
-            }
-            Ok(accepted) => {
-                record.capture = Some(accepted.capture);
-                record.sequence = accepted.sequence;
-                record.gap = accepted.gap;
-                record.flags = accepted.flags;
-            }
+        let outcome = self.listener.accept(frame, receive, &mut self.value);
+        if let Some(mut record) = record_of(&outcome) {
+            record.transfer = Some(self.clock.read(arrived));
+            record.receive = Some(receive);
+            record.network = Some(now);
+            self.records.push(record);
         }
-        self.records.push(record);
     }
 
     pub(super) fn malformed(&self) -> u64 {

@@ -211,7 +211,7 @@ fn need_all(fields: &mut Fields<'_, raw::Channel>, here: &Attributes) {
     fields.need("size_octets", &here.size);
     // That both are given has been told already.
     if raw.rate_hz.is_none() || raw.interval_ns.is_none() {
-        fields.need_either(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
+        fields.need_one(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
     }
 }
 

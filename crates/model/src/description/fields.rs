@@ -100,16 +100,14 @@ impl<'a, R> Fields<'a, R> {
         if first.1.is_some() { Some(0) } else { second.1.as_ref().map(|_| 1) }
     }
 
-    /// The same for two keys of which one must be there.
-    pub(super) fn need_either(&mut self, first: Key<'_>, second: Key<'_>) -> Option<usize> {
-        let found = self.either(first, second);
-        let broken = self.entry.is_broken(first.0) || self.entry.is_broken(second.0);
-        if found.is_none() && !broken {
+    /// Reports that neither of two keys is there of which one must be.
+    pub(super) fn need_one(&mut self, first: Key<'_>, second: Key<'_>) {
+        let given = |key: Key<'_>| key.1.is_some() || self.entry.is_broken(key.0);
+        if !given(first) && !given(second) {
             let text = format!("`{}` is missing", first.0);
             let help = format!("add `{}` or `{}`", first.0, second.0);
             self.error(codes::MISSING_KEY, &text, self.entry.at, "in this table", &help);
         }
-        found
     }
 
     /// A duration that is given in seconds or in milliseconds.

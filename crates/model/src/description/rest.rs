@@ -158,7 +158,8 @@ fn noise_source(
 fn noise_interval(fields: &mut Fields<'_, raw::Noise>, payload: Octets) -> Option<Span> {
     let raw = &fields.entry.raw;
     let (mbps, frames) = (("rate_mbps", &raw.rate_mbps), ("frames_per_s", &raw.frames_per_s));
-    let ns = match fields.need_either(mbps, frames)? {
+    fields.need_one(mbps, frames);
+    let ns = match fields.either(mbps, frames)? {
         0 => {
             let rate = fields.int(codes::RATE, mbps, 1..=limits::LINK_BPS / 1_000_000)?;
             i64::from(frame::on_wire(frame::of_udp(payload)).get()) * 8 * 1_000 / rate
@@ -178,8 +179,8 @@ fn noise_cycle(fields: &mut Fields<'_, raw::Noise>) -> (NetTime, Span, Span) {
     let keys = (("off_s", &raw.off_s), ("off_ms", &raw.off_ms));
     let off = fields.seconds(code, keys.0, keys.1, from_zero).unwrap_or_default();
     let keys = (("on_s", &raw.on_s), ("on_ms", &raw.on_ms));
-    if off > Span::ZERO && raw.on_s.is_none() && raw.on_ms.is_none() {
-        fields.need_either(keys.0, keys.1);
+    if off > Span::ZERO {
+        fields.need_one(keys.0, keys.1);
     }
     let on = fields.seconds(code, keys.0, keys.1, positive);
     (NetTime::ZERO + start, on.unwrap_or(limits::DURATION), off)
@@ -295,9 +296,7 @@ pub(super) fn runs(
                 &entry.raw;
             let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
             let mut fields = Fields::new(entry, "run", &None, sink);
-            if duration_s.is_none() && duration_ms.is_none() {
-                fields.need_either(("duration_s", duration_s), ("duration_ms", duration_ms));
-            }
+            fields.need_one(("duration_s", duration_s), ("duration_ms", duration_ms));
             base = settings(&mut fields, &keys, &base);
         }
         None => {

@@ -67,7 +67,8 @@ fn draft(entry: &Entry<raw::Link>, nodes: &Nodes, sink: &mut Sink) -> Option<Dra
 fn rate(fields: &mut Fields<'_, raw::Link>) -> BitRate {
     let raw = &fields.entry.raw;
     let (mbps, bps) = (("rate_mbps", &raw.rate_mbps), ("rate_bps", &raw.rate_bps));
-    let rate = match fields.need_either(mbps, bps) {
+    fields.need_one(mbps, bps);
+    let rate = match fields.either(mbps, bps) {
         Some(0) => {
             let most = limits::LINK_BPS / 1_000_000;
             fields.int(codes::RATE, mbps, 1..=most).map(|mbps| mbps * 1_000_000)
