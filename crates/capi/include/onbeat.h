@@ -215,8 +215,8 @@ enum onbeat_status onbeat_read_wait(struct onbeat_listener *listener,
                                     struct onbeat_message *info);
 
 /**
- * Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is. Never
- * blocks, allocates nothing.
+ * Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is.
+ * Never blocks, allocates nothing.
  */
 enum onbeat_status onbeat_try_read(struct onbeat_listener *listener,
                                    void *message,
@@ -252,8 +252,8 @@ enum onbeat_status onbeat_start(struct onbeat *context);
 void onbeat_close(struct onbeat *context);
 
 /**
- * What this host's copy of the network clock reads. Never blocks; in virtual time it does not go on
- * until the program waits for something, so do not wait for it in a loop.
+ * What this host's copy of the network clock reads. Never blocks; in virtual time it does not go
+ * on until the program waits for something, so do not wait for it in a loop.
  */
 enum onbeat_status onbeat_now(struct onbeat *context, int64_t *now_ns);
 

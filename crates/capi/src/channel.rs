@@ -276,8 +276,8 @@ pub unsafe extern "C" fn onbeat_read_wait(
     unsafe { read(listener, message, info, Wait::UntilCapturePlusD, onbeat_status::OnbeatEmpty) }
 }
 
-/// Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is. Never
-/// blocks, allocates nothing.
+/// Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is.
+/// Never blocks, allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_read`.

@@ -84,8 +84,8 @@ pub unsafe extern "C" fn onbeat_close(context: *mut onbeat) {
     });
 }
 
-/// What this host's copy of the network clock reads. Never blocks; in virtual time it does not go on
-/// until the program waits for something, so do not wait for it in a loop.
+/// What this host's copy of the network clock reads. Never blocks; in virtual time it does not go
+/// on until the program waits for something, so do not wait for it in a loop.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `now_ns` is NULL or valid for writing.

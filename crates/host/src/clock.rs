@@ -69,8 +69,8 @@ impl EmulatedClock {
     }
 }
 
-/// The reading nearest to `reading` that is not further than a second beyond the run on either side:
-/// what a program asks for may be anything, and arithmetic on it must not overflow.
+/// The reading nearest to `reading` that is not further than a second beyond the run on either
+/// side: what a program asks for may be anything, and arithmetic on it must not overflow.
 pub fn clamp_to_run(reading: LocalTime, clock: &ClockError, stop: NetTime) -> LocalTime {
     let second = Span::from_s(1);
     reading.clamp(clock.read(NetTime::ZERO) - second, clock.read(stop) + second)

@@ -203,7 +203,7 @@ impl Running {
         let has = |core: &u16| granted.as_ref().is_ok_and(|set| set.is_set(usize::from(*core)));
         if !program.cores.iter().all(has) {
             missing.push(format!(
-                "program `{}` does not run on all of its cores {:?}: the machine does not have them",
+                "program `{}` does not run on all of its cores {:?}: the machine lacks some",
                 program.name, program.cores
             ));
         }
