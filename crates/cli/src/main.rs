@@ -27,7 +27,7 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::System => onbeat_model::description::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
             };
-            print!("{text}");
+            terminal::print(text.trim_end());
             Ok(Exit::Fine)
         }
         Verb::Keeper => {
@@ -48,13 +48,13 @@ fn main() -> std::process::ExitCode {
 fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
     let examined = Examined::with_plan(&arguments.system)?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&examined.to_json())?);
+        terminal::print(serde_json::to_string_pretty(&examined.to_json())?);
     } else {
         examined.show();
     }
     let Some(system) = examined.right() else { return Ok(Exit::Description) };
     if !arguments.json {
-        println!("{}", terminal::summary(system));
+        terminal::print(terminal::summary(system));
     }
     Ok(Exit::Fine)
 }
@@ -65,9 +65,9 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     let plan = source.plan(&source.system, protected)?;
     if arguments.json {
         let document = onbeat_plan::document(&source.system, &plan);
-        println!("{}", serde_json::to_string_pretty(&document)?);
+        terminal::print(serde_json::to_string_pretty(&document)?);
     } else {
-        println!("{}", terminal::plan(&source.system, &plan));
+        terminal::print(terminal::plan(&source.system, &plan));
     }
     Ok(Exit::Fine)
 }
@@ -79,6 +79,6 @@ fn manifest(arguments: &ManifestArguments) -> anyhow::Result<Exit> {
     } else {
         onbeat_model::manifest::to_c(&source.system)
     };
-    print!("{text}");
+    terminal::print(text.trim_end());
     Ok(Exit::Fine)
 }

@@ -216,11 +216,11 @@ fn write(system: &System, runs: &[Measured], output: Output<'_>) -> anyhow::Resu
 fn show(system: &System, results: &Results, target: &Path, json: bool) {
     let report = target.join(REPORT);
     if json {
-        print!("{}", results.to_json());
+        terminal::print(results.to_json().trim_end());
         eprintln!("onbeat: the report is {}", report.display());
     } else {
-        println!("{}", terminal::results(system, results));
-        println!("The report: {}", report.display());
+        terminal::print(terminal::results(system, results));
+        terminal::print(format_args!("The report: {}", report.display()));
     }
 }
 

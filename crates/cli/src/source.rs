@@ -1,5 +1,6 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
+use crate::terminal;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
@@ -121,7 +122,7 @@ impl Source {
         let examined = Examined::read(path)?;
         examined.show();
         if json && examined.right().is_none() {
-            println!("{:#}", examined.to_json());
+            terminal::print(format_args!("{:#}", examined.to_json()));
         }
         let system = examined.system.ok_or(Wrong)?;
         Ok(Self { directory: examined.directory, system, files: examined.files })

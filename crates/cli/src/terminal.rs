@@ -1,18 +1,45 @@
 //! What a person sees in the terminal.
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use onbeat_measure::{HEADINGS, Results, table};
+use onbeat_measure::{HEADINGS, Results, RowKind, table};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{NodeKind, PortId, System};
 use std::fmt::Write;
 
+/// Where [`HEADINGS`] has the engine.
+const TIME: usize = 1;
+
+/// Prints on standard output. A reader that has gone away, as `head` does, is no error.
+pub(crate) fn print(text: impl std::fmt::Display) {
+    use std::io::Write;
+    let mut output = std::io::stdout().lock();
+    if let Err(error) = writeln!(output, "{text}")
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        eprintln!("onbeat: standard output: {error}");
+    }
+}
+
 fn grid(headings: &[&str]) -> Table {
     let mut grid = Table::new();
-    grid.load_style(UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Dynamic)
+    grid.load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(headings);
+    for column in grid.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
     grid
+}
+
+/// The table with a rule below its headings.
+fn ruled(grid: &Table) -> String {
+    let text = grid.to_string();
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    let rule = "─".repeat(width);
+    lines.insert(1.min(lines.len()), &rule);
+    lines.join("\n")
 }
 
 /// One paragraph on a system that was found right.
@@ -68,29 +95,45 @@ pub(crate) fn plan(system: &System, plan: &Plan) -> String {
             ]);
         }
     }
-    let mut text = channels.to_string();
+    let mut text = ruled(&channels);
+    text.push('\n');
     text.push_str(&terms);
     for (chain, bound) in system.chains.iter().zip(&plan.chains) {
         let bound = bound.map_or("no bound".to_owned(), |b| format!("{b} at most"));
         let _ = writeln!(text, "\nchain {}: {bound}, deadline {}", chain.name, chain.deadline);
     }
     if ports.row_count() > 0 {
-        let _ = write!(text, "\nidleSlope per port\n{ports}");
+        let _ = write!(text, "\nidleSlope per port\n{}", ruled(&ports));
     }
     text.trim_end().to_owned()
 }
 
-/// What the runs measured, beside what was promised and what others published.
+/// What the runs measured, beside what was promised and what others published. The sources of the
+/// published figures stand below the table, which keeps it narrow.
 pub(crate) fn results(system: &System, results: &Results) -> String {
-    let mut grid = grid(&HEADINGS);
+    let mut headings = HEADINGS.to_vec();
+    headings.remove(TIME);
+    let mut grid = grid(&headings);
+    let mut sources = String::new();
+    let mut published = 0;
     for row in table(system, &results.runs) {
-        let cells = row.cells.into_iter().enumerate().map(|(column, text)| {
-            let numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let mut cells = row.cells.to_vec();
+        let time = cells.remove(TIME);
+        match row.kind {
+            RowKind::Measured => cells[0] = format!("{}, {time}", cells[0]),
+            RowKind::Reference => {
+                published += 1;
+                let source = cells[0].trim_start_matches(['↳', ' ']);
+                let _ = writeln!(sources, "[{published}] {source}");
+                cells[0] = format!("  published [{published}]");
+            }
+        }
+        let cells = cells.into_iter().enumerate().map(|(column, text)| {
             let side =
-                if numeric && column > 1 { CellAlignment::Right } else { CellAlignment::Left };
+                if (2..=8).contains(&column) { CellAlignment::Right } else { CellAlignment::Left };
             Cell::new(text).set_alignment(side)
         });
-        grid.add_row(cells.collect::<Vec<_>>());
+        grid.add_row(cells);
     }
-    grid.to_string()
+    format!("{}\n{sources}", ruled(&grid)).trim_end().to_owned()
 }

@@ -229,3 +229,24 @@ fn a_modelled_talker_whose_clock_is_ahead_keeps_its_rate() {
     assert_eq!(number(c, "received"), 500);
     assert_eq!(number(c, "duplicated"), 0);
 }
+
+#[test]
+fn a_program_in_another_language_takes_part_through_the_c_abi() {
+    let python = std::process::Command::new("python3").arg("--version").output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        eprintln!("not run: python3 is not installed");
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/listener.py");
+    let library = common::library().with_extension("so");
+    let command = format!("\"python3\", \"{}\", \"{}\"", script.display(), library.display());
+    let text = two_hosts(&programs("", "")).replace("\"build/right\", \"\"", &command);
+    let system = TestSystem::new(&text);
+    system.program("talker.c", "left");
+    let hash = || {
+        let results = results(&["run", "."], system.path(), 0);
+        assert_eq!(number(channel(&results, "c"), "received"), 500);
+        results["runs"][0]["record_hash"].as_str().expect("a hash").to_owned()
+    };
+    assert_eq!(hash(), hash());
+}

@@ -1,6 +1,6 @@
 //! The rows of the table that a terminal shows: what was measured, and published figures beside.
 
-use crate::result::{ChannelResult, RunResult};
+use crate::result::{ChainResult, ChannelResult, RunResult};
 use crate::statistics::Statistics;
 use crate::text::{grouped, per_mille, us};
 use onbeat_model::system::{ChannelId, Quantity, Reference, System, TimeMode};
@@ -40,7 +40,7 @@ pub struct Row {
 }
 
 /// One row per run and channel, each followed by the published latencies of the same scenario and
-/// channel.
+/// channel; then one per chain.
 pub fn table(system: &System, runs: &[RunResult]) -> Vec<Row> {
     let mut rows = Vec::new();
     for run in runs {
@@ -49,6 +49,7 @@ pub fn table(system: &System, runs: &[RunResult]) -> Vec<Row> {
             let published = references(system, &run.scenario, id, Quantity::Latency);
             rows.extend(published.map(|r| reference(r, &channel.name)));
         }
+        rows.extend(run.chains.iter().map(|chain| of_chain(run, chain)));
     }
     rows
 }
@@ -78,10 +79,30 @@ pub(crate) const fn time_name(time: TimeMode) -> &'static str {
     }
 }
 
+fn of_chain(run: &RunResult, chain: &ChainResult) -> Row {
+    let latency = |of| figure_of(chain.latency_ns.as_ref(), of);
+    let cells = [
+        scenario_name(&run.scenario).to_owned(),
+        time_name(run.time).to_owned(),
+        format!("{} (chain)", chain.name),
+        grouped(chain.completed),
+        String::new(),
+        latency(|s| s.max),
+        latency(|s| s.min),
+        latency(|s| s.avg),
+        latency(|s| s.stddev),
+        chain.bound_ns.map_or(String::new(), us),
+        chain.verdict.as_str().to_owned(),
+    ];
+    Row { kind: RowKind::Measured, cells }
+}
+
+fn figure_of(figures: Option<&Statistics>, of: fn(&Statistics) -> i64) -> String {
+    figures.map_or(String::new(), |figures| us(of(figures)))
+}
+
 fn measured(run: &RunResult, channel: &ChannelResult) -> Row {
-    let latency = |of: fn(&Statistics) -> i64| {
-        channel.latency_ns.as_ref().map_or(String::new(), |figures| us(of(figures)))
-    };
+    let latency = |of| figure_of(channel.latency_ns.as_ref(), of);
     let cells = [
         scenario_name(&run.scenario).to_owned(),
         time_name(run.time).to_owned(),

@@ -133,7 +133,7 @@ fn every_key_reaches_the_system() {
 fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
     for (text, help) in [
         ("nmae = \"x\"", "did you mean `name`?"),
-        ("[run]\nduratoin_s = 1", "did you mean `duration_ms`?"),
+        ("[run]\nduratoin_s = 1", "did you mean `duration_s`?"),
         ("[run]\ntime = \"virtaul\"", "did you mean `virtual`?"),
         ("[[host]]\nname = \"talker\"\n[[link]]\nends = [\"taker\", \"talker\"]", "`talker`?"),
     ] {

@@ -209,10 +209,7 @@ fn need_all(fields: &mut Fields<'_, raw::Channel>, here: &Attributes) {
     fields.need("stream_id", &here.stream_id);
     fields.need("class", &here.class);
     fields.need("size_octets", &here.size);
-    // That both are given has been told already.
-    if raw.rate_hz.is_none() || raw.interval_ns.is_none() {
-        fields.need_one(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
-    }
+    fields.need_one(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
 }
 
 /// The manifest's value; it is an error if the description says otherwise.

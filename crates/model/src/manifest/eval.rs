@@ -168,7 +168,7 @@ impl<'a> Constants<'a> {
             }
             "cast_expression" => self.int(part("value")?, text, depth + 1),
             "sizeof_expression" => {
-                let size = self.layouts.size_of(part("type")?, text);
+                let size = self.layouts.size_of(node, text);
                 let source = words(node, text);
                 size.ok_or_else(|| format!("the value of `{source}` is not known here"))
             }
@@ -215,6 +215,11 @@ fn number(text: &str) -> Result<i128, String> {
     if lower.len() - digits.len() > 3 {
         return Err(wrong());
     }
+    // The grammar takes a sign before digits for a part of the number.
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, digits.strip_prefix('+').unwrap_or(digits)),
+    };
     let (digits, radix) = match digits {
         d if d.starts_with("0x") => (&d[2..], 16),
         d if d.starts_with("0b") => (&d[2..], 2),
@@ -224,5 +229,5 @@ fn number(text: &str) -> Result<i128, String> {
     if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(wrong());
     }
-    i128::from_str_radix(digits, radix).map_err(|_| wrong())
+    i128::from_str_radix(digits, radix).map(|n| sign * n).map_err(|_| wrong())
 }

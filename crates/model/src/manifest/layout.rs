@@ -47,8 +47,18 @@ impl Layouts {
         }
     }
 
-    /// The size of the type in `sizeof(type)`.
-    pub(super) fn size_of(&self, descriptor: Node<'_>, text: &str) -> Option<i128> {
+    /// The value of a `sizeof(type)`. Without declarations the grammar takes the name of a
+    /// typedef for a variable's; the size of a variable is not known.
+    pub(super) fn size_of(&self, expression: Node<'_>, text: &str) -> Option<i128> {
+        let Some(descriptor) = expression.child_by_field_name("type") else {
+            let value = expression.child_by_field_name("value")?;
+            return match named_children(value)[..] {
+                [name] if name.kind() == "identifier" => {
+                    self.known.get(words(name, text)).map(|l| l.size)
+                }
+                _ => None,
+            };
+        };
         let kind = descriptor.child_by_field_name("type")?;
         match descriptor.child_by_field_name("declarator") {
             None => self.of_type(kind, text).map(|l| l.size),
