@@ -289,7 +289,8 @@ proptest! {
     fn a_damaged_manifest_is_read_without_a_panic(
         cuts in prop::collection::vec((0usize..600, 0usize..30, "[\\PC\n{}();,#\"]{0,6}"), 1..5),
     ) {
-        let good = with("#define P (5 * NS_IN_MS)\nstruct s { char a[3]; };", "sizeof(struct s)", "P");
+        let before = "#define P (5 * NS_IN_MS)\nstruct s { char a[3]; };";
+        let good = with(before, "sizeof(struct s)", "P");
         let mut text: Vec<char> = good.chars().collect();
         for (at, length, insert) in cuts {
             let start = at.min(text.len());
