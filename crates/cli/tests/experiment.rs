@@ -145,6 +145,21 @@ fn one_seed_gives_one_record_and_another_seed_another_even_on_a_loaded_machine()
     assert_eq!(loaded, first);
 }
 
+/// The examples' records are the same on every machine. `ONBEAT_UPDATE=1` writes them down anew.
+#[test]
+fn the_examples_give_the_records_that_are_written_down() {
+    for name in ["01-two-hosts", "03-robot-arm"] {
+        let system = TestSystem::example(name);
+        let results = results(&["run", ".", "--duration", "20s"], system.path(), 0);
+        let found = format!("{}\n", results["runs"][0]["record_hash"].as_str().expect("a hash"));
+        let path = common::root().join("examples").join(name).join("expected-20s.sha256");
+        if std::env::var_os("ONBEAT_UPDATE").is_some() {
+            std::fs::write(&path, &found).expect("written");
+        }
+        assert_eq!(std::fs::read_to_string(&path).expect("a hash"), found, "{name}");
+    }
+}
+
 #[test]
 fn with_perfect_clocks_both_sides_wake_at_the_same_instant() {
     let text = common::two_hosts(&common::programs("wait", "wait"))

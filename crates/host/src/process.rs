@@ -7,7 +7,7 @@
 //! closes without their having been released.
 
 use onbeat_model::system::Program;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -49,6 +49,12 @@ impl Keeper {
     /// Its process number.
     pub fn number(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Where a program that is about to be executed reports its own group, so that there is no
+    /// instant at which it runs and the keeper does not know of it.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
     }
 
     /// Watches over something from now on.
@@ -144,12 +150,14 @@ pub struct StartError {
 impl Running {
     /// Starts `program`, with `directory` as its working directory. What it prints goes to this
     /// process's standard error. With `schedule`, its priority and cores are asked for; whether
-    /// they were granted, [`Running::shortfall`] tells.
+    /// they were granted, [`Running::shortfall`] tells. The keeper watches over its group from before
+    /// it is executed.
     pub fn start(
         program: &Program,
         directory: &Path,
         environment: (&str, &str),
         schedule: bool,
+        keeper: Option<&Keeper>,
     ) -> Result<Self, StartError> {
         let path = executable(program, directory);
         let failed = |error| StartError { path: path.clone(), error };
@@ -163,6 +171,7 @@ impl Running {
             .stdout(output.map_err(failed)?)
             .process_group(0);
         let parent = rustix::process::getpid();
+        let report_to = keeper.and_then(Keeper::descriptor).map(|fd| fd.as_raw_fd());
         let cores = if schedule { program.cores.clone() } else { Vec::new() };
         let priority = program.priority.filter(|_| schedule);
         // SAFETY: between fork and exec the closure only makes system calls; it takes no lock and
@@ -172,6 +181,9 @@ impl Running {
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 if rustix::process::getppid() != Some(parent) {
                     return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                if let Some(keeper) = report_to {
+                    report_group(keeper)?;
                 }
                 ask_for(&cores, priority);
                 Ok(())
@@ -297,6 +309,21 @@ fn has_priority(pid: Pid, wanted: i32) -> bool {
     policy == libc::SCHED_FIFO && got.sched_priority == wanted
 }
 
+/// Tells the keeper, from a process that is about to be executed, its group. Neither allocates nor
+/// locks.
+fn report_group(keeper: RawFd) -> io::Result<()> {
+    let mut message = *b"+g0000000000\0";
+    let mut left = std::process::id();
+    for digit in message[2..12].iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    // SAFETY: the keeper's pipe is open in the parent, of which this process is a copy.
+    let keeper = unsafe { BorrowedFd::borrow_raw(keeper) };
+    rustix::io::write(keeper, &message)?;
+    Ok(())
+}
+
 /// The file that a program's command names.
 fn executable(program: &Program, directory: &Path) -> PathBuf {
     let name = Path::new(&program.command[0]);
@@ -336,7 +363,7 @@ mod tests {
         let mut sleeper =
             Command::new("sleep").arg("1000").process_group(0).spawn().expect("sleep");
         let text = format!(
-            "+g{0}\0+f{1}\0+f{2}\0-f{2}\0nonsense\0",
+            "+g{0:010}\0+f{1}\0+f{2}\0-f{2}\0nonsense\0",
             sleeper.id(),
             kept.display(),
             released.display()

@@ -88,9 +88,10 @@ pub fn run<'a>(
         let mut token = [0; 16];
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
         let value = format!("{name}:{}", hex(&token));
-        let running = Running::start(program, &directory, (ENVIRONMENT, &value), real)
+        let keeper = started.keeper.as_deref();
+        let running = Running::start(program, &directory, (ENVIRONMENT, &value), real, keeper)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
-        started.guard(running.group())?;
+        started.groups.push(running.group());
         if real {
             notes.extend(running.shortfall(program));
         }
@@ -110,13 +111,6 @@ pub fn run<'a>(
 struct Started<'a> {
     groups: Vec<u32>,
     keeper: Option<&'a mut Keeper>,
-}
-
-impl Started<'_> {
-    fn guard(&mut self, group: u32) -> io::Result<()> {
-        self.groups.push(group);
-        self.keeper.as_mut().map_or(Ok(()), |keeper| keeper.guard(Kept::Group(group)))
-    }
 }
 
 impl Drop for Started<'_> {
