@@ -91,7 +91,7 @@ pub(crate) struct RunArguments {
     /// Virtual time: deterministic, as fast as it goes. Real time: paced by this machine's clock
     #[arg(long)]
     pub(crate) time: Option<Time>,
-    /// How long talkers may write, as in 20s, 500ms or 5min
+    /// How long talkers may write, as in 20s, 500ms or 5min; a bare number is seconds
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Span>,
     /// Where all randomness comes from
@@ -159,11 +159,33 @@ pub(crate) enum SchemaKind {
 
 fn duration(text: &str) -> Result<Span, String> {
     let wrong = |_| "expected a duration such as 20s, 500ms or 5min".to_owned();
-    let duration = humantime::parse_duration(text).map_err(wrong)?;
+    // A bare number is seconds.
+    let seconds = text.parse().map(std::time::Duration::from_secs);
+    let duration = seconds.or_else(|_| humantime::parse_duration(text)).map_err(wrong)?;
     let most = onbeat_model::description::limits::DURATION;
     i64::try_from(duration.as_nanos())
         .ok()
         .map(Span::from_ns)
         .filter(|span| *span > Span::ZERO && *span <= most)
         .ok_or_else(|| format!("a run lasts more than nothing and at most {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_with_and_without_a_unit_and_bounded() {
+        for (text, span) in [
+            ("20s", Span::from_s(20)),
+            ("20", Span::from_s(20)),
+            ("500ms", Span::from_ms(500)),
+            ("5min", Span::from_s(300)),
+        ] {
+            assert_eq!(duration(text), Ok(span), "{text}");
+        }
+        for bad in ["", "-1s", "0", "soon", "31days", "18446744073709551615"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
 }
