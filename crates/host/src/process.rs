@@ -150,8 +150,8 @@ pub struct StartError {
 impl Running {
     /// Starts `program`, with `directory` as its working directory. What it prints goes to this
     /// process's standard error. With `schedule`, its priority and cores are asked for; whether
-    /// they were granted, [`Running::shortfall`] tells. The keeper watches over its group from before
-    /// it is executed.
+    /// they were granted, [`Running::shortfall`] tells. The keeper watches over its group from
+    /// before it is executed.
     pub fn start(
         program: &Program,
         directory: &Path,
