@@ -6,6 +6,9 @@ use onbeat_model::time::Span;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
+Example:
+  onbeat run examples/01-two-hosts
+
 Exit codes:
   0    everything is fine
   1    the description, or the plan that follows from it, has errors
