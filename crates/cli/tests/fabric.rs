@@ -250,3 +250,12 @@ fn a_program_in_another_language_takes_part_through_the_c_abi() {
     };
     assert_eq!(hash(), hash());
 }
+
+#[test]
+fn a_message_that_is_long_under_way_is_waited_for() {
+    let text = two_hosts("").replace("propagation_ns = 100\n", "propagation_ns = 900_000_000\n");
+    let system = TestSystem::new(&text);
+    let results = results(&["run", "."], system.path(), 0);
+    assert_eq!(number(channel(&results, "c"), "received"), 500);
+    assert_eq!(number(channel(&results, "c"), "late"), 500);
+}

@@ -31,7 +31,7 @@ const MAX_ENDS: usize = 65_536;
 const UNREAD_AT_THE_END: usize = 2;
 /// The width of a sample of the interfering load.
 const LOAD_BIN: Span = Span::from_ms(500);
-/// The longest that a run waits for full queues to empty after its last message.
+/// The longest that a run waits for full queues on a path to empty after its last message.
 const MAX_DRAIN: Span = Span::from_s(5);
 /// How long a program may take to exit once the run is over and its channels say so.
 const EXIT_PATIENCE: Span = Span::from_s(10);
@@ -617,17 +617,34 @@ impl<'a> Session<'a> {
     }
 }
 
-/// How long full queues take to empty along the longest path of a channel, in reason.
+/// How long a message may be under way, with full queues (in reason) on its path.
 fn drain(system: &System, plan: &Plan) -> Span {
-    let full = |port: &PortId| {
-        let wire = frame::on_wire(frame::MAX_TAGGED);
+    let wire = frame::on_wire(frame::MAX_TAGGED);
+    let queue = |port: &PortId| {
         let frames = i64::from(system.node(system.port(*port).node).queue.frames);
         let time = system.link_of(*port).rate.time_for(wire);
         Span::from_ns(time.as_ns().saturating_mul(frames)).min(MAX_DRAIN)
     };
-    let paths = plan.channels.iter().flat_map(|c| &c.paths);
-    let longest = paths.map(|path| path.iter().map(full).sum()).max();
-    longest.unwrap_or(Span::ZERO).min(MAX_DRAIN)
+    let way = |port: &PortId| {
+        let forwarding = match &system.node(system.port(*port).node).kind {
+            NodeKind::Bridge(bridge) => bridge.forwarding,
+            NodeKind::Host(host) => host.stack_tx.max(),
+        };
+        system.link_of(*port).propagation + forwarding
+    };
+    let mut longest = Span::ZERO;
+    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+        for (listener, path) in channel.listeners.iter().zip(&planned.paths) {
+            let queued: Span = path.iter().map(queue).sum();
+            let stack = match &system.node(*listener).kind {
+                NodeKind::Host(host) => host.stack_rx.max(),
+                NodeKind::Bridge(_) => Span::ZERO,
+            };
+            let way: Span = path.iter().map(way).sum();
+            longest = longest.max(queued.min(MAX_DRAIN) + way + stack);
+        }
+    }
+    longest
 }
 
 /// The address of a host's port.
