@@ -121,7 +121,8 @@
     if (figure.bound_ns != null) high = Math.max(high, figure.bound_ns);
     low /= MICROSECOND; high /= MICROSECOND;
     // The crosses of lost messages need room below the lowest point.
-    return logarithmic ? [Math.max(low, 0.01) * 0.6, high * 1.4] : [Math.min(0, low), high * 1.08];
+    if (logarithmic && high > 0) return [Math.max(low, 0.01) * 0.6, high * 1.4];
+    return [Math.min(0, low), Math.max(0, high) * 1.08];
   };
 
   const latencyChart = (element, figure, state) => {
@@ -162,7 +163,7 @@
       width: element.clientWidth, height: 380, series, axes,
       scales: {
         x: { time: false, range: whole(rows[0], 0, figure.end_us / SECOND) },
-        y: { range: latencyRange(figure, logarithmic), ...(logarithmic ? { distr: 3 } : {}) },
+        y: { range: latencyRange(figure, logarithmic), ...(logarithmic && figure.latency_ns.some((ns) => ns > 0) ? { distr: 3 } : {}) },
         load: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] },
       },
       cursor: { dataIdx: nearest, focus: { prox: -1 } },

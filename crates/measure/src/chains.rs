@@ -84,9 +84,13 @@ fn judge(
 ) -> Judgement {
     let Some(bound) = bound else {
         let missed = latencies.iter().filter(|ns| **ns > chain.deadline.as_ns()).count();
+        let why = if members.iter().all(|c| c.protected) {
+            "the plan has no bound for it"
+        } else {
+            "not all of its channels have a reservation"
+        };
         let reason = format!(
-            "not all of its channels have a reservation: nothing was promised; {missed} of {} \
-             missed the deadline",
+            "{why}: nothing was promised; {missed} of {} missed the deadline",
             latencies.len()
         );
         return Judgement::new(Verdict::NoPromise, reason);

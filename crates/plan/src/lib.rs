@@ -15,7 +15,7 @@ pub use document::{
 use analysis::flow::{self, Flow};
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{ChannelPlan, Plan};
-use onbeat_model::system::{ChannelId, Class, System};
+use onbeat_model::system::{Chain, ChannelId, Class, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use route::Routes;
@@ -24,10 +24,13 @@ const SCHEDULED: Code = Code("OB2002");
 const LATE: Code = Code("OB2005");
 const DEADLINE: Code = Code("OB2006");
 const CLOCKS: Code = Code("OB2007");
+const UNTRIGGERED: Code = Code("OB2008");
+const LONG_UNDER_WAY: Code = Code("OB2009");
 
 /// A frame carries 32 bits of its capture time (IEEE 1722-2016 4.4.4.8): a listener rebuilds the
-/// rest when its clock and the talker's, and the time on the way, differ by less than 2.1 s.
+/// rest for what comes from up to 1 s in its future and up to 3.29 s in its past.
 const MOST_APART: Span = Span::from_s(1);
+const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 
 /// Finds routes, admits streams as SRP would (802.1Q-2018 clauses 34 and 35), and bounds the
 /// latency of each. `protected` says whether reservations are made at all, which is a run's
@@ -40,7 +43,7 @@ const MOST_APART: Span = Span::from_s(1);
 /// Everything that stands in the way, at once: overloaded ports (OB2001), scheduled channels
 /// (OB2002) and, where what is admitted can be analysed, queues that are too small (OB2003) and
 /// streams without a useful bound (OB2004); and clocks too far apart for capture times to be
-/// rebuilt (OB2007).
+/// rebuilt (OB2007), or messages too long under way for it (OB2009).
 ///
 /// # Panics
 /// When a route does not exist, which the description's check excludes.
@@ -87,9 +90,28 @@ fn bound(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
         let bounds = analysis::bound::of_channel(system, plan.channel(flow.channel), flow);
         plan.channels[flow.channel.index()].bounds = bounds;
     }
+    let mut errors = long_under_way(system, plan);
     plan.chains =
         system.chains.iter().map(|c| analysis::bound::of_chain(system, plan, c)).collect();
-    analysis::queue::overflows(system, &flows)
+    errors.extend(analysis::queue::overflows(system, &flows));
+    errors
+}
+
+/// Channels whose messages may be too old for their capture times to be rebuilt. The bounds count
+/// the difference of the clocks.
+fn long_under_way(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let bounded = system.channels.iter().zip(plan.channels.iter().map(ChannelPlan::bound));
+    let long = bounded.filter_map(|(channel, bound)| {
+        let bound = bound.filter(|bound| *bound > MOST_UNDER_WAY)?;
+        let message = format!(
+            "a message of `{}` may take {bound}, more than the {MOST_UNDER_WAY} for which a frame \
+             can tell its capture time",
+            channel.name
+        );
+        let help = "lower the delays that `onbeat plan` would list, or set `reserve = false`";
+        Some(Diagnostic::error(LONG_UNDER_WAY, message, channel.origin, "takes long").help(help))
+    });
+    long.collect()
 }
 
 /// Channels whose listeners could not rebuild a capture time.
@@ -124,7 +146,7 @@ fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic 
 }
 
 /// What the user should know of a plan that can be carried out: fixed delays (OB2005) and chain
-/// deadlines (OB2006) below the worst case.
+/// deadlines (OB2006) below the worst case, chains without one (OB2008).
 pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let late = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
         let bounds = channel.listeners.iter().zip(&plan.channel(id).bounds);
@@ -153,5 +175,15 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 .help("raise the deadline, or lower the work or the delays on its way")
         })
     });
-    late.chain(missed).collect()
+    let protected = |chain: &&Chain| chain.channels.iter().all(|c| plan.channel(*c).protected);
+    let untriggered = system.chains.iter().filter(protected).filter_map(|chain| {
+        let why = analysis::bound::untriggered(system, chain)?;
+        let message = format!("chain `{}` has no bound: {why}", chain.name);
+        Some(
+            Diagnostic::error(UNTRIGGERED, message, chain.origin, "is measured, not promised")
+                .warning()
+                .help("a bound needs programs that write one message for each that they read"),
+        )
+    });
+    late.chain(missed).chain(untriggered).collect()
 }

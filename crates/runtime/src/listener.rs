@@ -119,11 +119,15 @@ impl Listener {
     }
 }
 
-/// The instant nearest to `now` whose lower 32 bits are `timestamp`: right for messages up to 2.1 s
-/// old, and for ones a little in the future because two clocks differ (IEEE 1722-2016 4.4.4.8).
+/// How far in the reader's future a capture time may lie because two clocks differ.
+const FUTURE: Span = Span::from_s(1);
+
+/// The instant from 3.29 s before `now` to 1 s after it whose lower 32 bits are `timestamp` (IEEE
+/// 1722-2016 4.4.4.8): a message is hardly ever from the future, but may have waited in queues.
 pub fn rebuild(timestamp: u32, now: LocalTime) -> LocalTime {
-    let ahead = timestamp.wrapping_sub(now.as_ns() as u32) as i32;
-    now + Span::from_ns(i64::from(ahead))
+    let latest = now + FUTURE;
+    let before = (latest.as_ns() as u32).wrapping_sub(timestamp);
+    latest - Span::from_ns(i64::from(before))
 }
 
 #[cfg(test)]
@@ -185,7 +189,7 @@ mod tests {
         #[test]
         fn the_capture_time_is_rebuilt_across_the_wrap_and_from_the_near_future(
             capture in -5_000_000_000i64..50_000_000_000,
-            age in -1_000_000_000i64..2_000_000_000,
+            age in -1_000_000_000i64..3_290_000_000,
         ) {
             let capture = LocalTime::from_ns(capture);
             let now = capture + Span::from_ns(age);

@@ -29,10 +29,18 @@ const MAX_THREADS: usize = 4_096;
 const MAX_ENDS: usize = 65_536;
 /// How many messages a program may leave unread at the end without the user's being told.
 const UNREAD_AT_THE_END: usize = 2;
-/// The width of a sample of the interfering load.
+/// The least width of a sample of the interfering load.
 const LOAD_BIN: Span = Span::from_ms(500);
-/// The longest that a run waits for full queues on a path to empty after its last message.
-const MAX_DRAIN: Span = Span::from_s(5);
+/// The most samples of the interfering load that a run keeps.
+const MAX_LOAD_SAMPLES: i64 = 1 << 20;
+/// The longest that a run waits, in its own time, for full queues on a path to empty after its last
+/// message.
+const fn max_drain(time: TimeMode) -> Span {
+    match time {
+        TimeMode::Virtual => Span::from_s(3_600),
+        TimeMode::Real => Span::from_s(5),
+    }
+}
 /// How long a program may take to exit once the run is over and its channels say so.
 const EXIT_PATIENCE: Span = Span::from_s(10);
 /// How long after its last connection closed a program may take to exit.
@@ -136,14 +144,17 @@ impl<'a> Session<'a> {
         let write_until = NetTime::ZERO + options.settings.duration;
         let slowest = system.channels.iter().map(|c| c.fixed_delay).max().unwrap_or_default();
         // Messages written last are still to arrive, and their readers to wake.
-        let stop = write_until + slowest * 2 + Span::from_ms(10) + drain(system, plan);
+        let stop = write_until
+            + slowest * 2
+            + Span::from_ms(10)
+            + drain(system, plan, max_drain(options.settings.time));
         let engine = Engine::new(
             system,
             plan,
             Options {
                 seed: options.settings.seed,
                 host_delays: options.settings.time == TimeMode::Virtual,
-                load_bin: LOAD_BIN,
+                load_bin: load_bin(system, options.settings.duration),
                 noise_until: write_until,
             },
         );
@@ -618,12 +629,12 @@ impl<'a> Session<'a> {
 }
 
 /// How long a message may be under way, with full queues (in reason) on its path.
-fn drain(system: &System, plan: &Plan) -> Span {
+fn drain(system: &System, plan: &Plan, most: Span) -> Span {
     let wire = frame::on_wire(frame::MAX_TAGGED);
     let queue = |port: &PortId| {
         let frames = i64::from(system.node(system.port(*port).node).queue.frames);
         let time = system.link_of(*port).rate.time_for(wire);
-        Span::from_ns(time.as_ns().saturating_mul(frames)).min(MAX_DRAIN)
+        Span::from_ns(time.as_ns().saturating_mul(frames)).min(most)
     };
     let way = |port: &PortId| {
         let forwarding = match &system.node(system.port(*port).node).kind {
@@ -641,10 +652,16 @@ fn drain(system: &System, plan: &Plan) -> Span {
                 NodeKind::Bridge(_) => Span::ZERO,
             };
             let way: Span = path.iter().map(way).sum();
-            longest = longest.max(queued.min(MAX_DRAIN) + way + stack);
+            longest = longest.max(queued.min(most) + way + stack);
         }
     }
     longest
+}
+
+/// The width of a sample of the interfering load, so that all sources' samples stay few.
+fn load_bin(system: &System, duration: Span) -> Span {
+    let sources = system.noise.len().max(1) as i64;
+    LOAD_BIN.max(Span::from_ns(duration.as_ns() / (MAX_LOAD_SAMPLES / sources).max(1)))
 }
 
 /// The address of a host's port.

@@ -93,9 +93,33 @@ fn clocks(talker: &ClockError, listener: &ClockError, latency: Span, duration: S
     Span::from_ns(i64::try_from(ns).expect("a clock error of less than 292 years"))
 }
 
+/// Why a chain has no bound though its channels may have theirs: a host in it that does not write
+/// because it has read.
+pub(crate) fn untriggered(system: &System, chain: &Chain) -> Option<String> {
+    chain.channels.windows(2).find_map(|pair| {
+        let [cause, effect] = [pair[0], pair[1]].map(|id| system.channel(id));
+        let host = &system.node(effect.talker).name;
+        if !system.has_program(effect.talker) {
+            return Some(format!(
+                "`{host}` has no program: its modelled end writes on its own time"
+            ));
+        }
+        (cause.interval != effect.interval).then(|| {
+            format!(
+                "`{host}` reads `{}` every {} and writes `{}` every {}",
+                cause.name, cause.interval, effect.name, effect.interval
+            )
+        })
+    })
+}
+
 /// The sum of its channels' bounds, each to the host that continues the chain (the last to its
-/// worst listener), and of the work between; none if a channel has no bound.
+/// worst listener), and of the work between; none if a channel has no bound, or if a host between
+/// does not write because it has read.
 pub(crate) fn of_chain(system: &System, plan: &Plan, chain: &Chain) -> Option<Span> {
+    if untriggered(system, chain).is_some() {
+        return None;
+    }
     let mut total = Span::ZERO;
     for (at, &id) in chain.channels.iter().enumerate() {
         let planned = plan.channel(id);

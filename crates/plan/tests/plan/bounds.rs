@@ -243,3 +243,33 @@ fn at_rates_where_an_octet_takes_no_whole_nanoseconds_the_bound_covers_the_round
     // (12 340 + 1346.864 − 1.433) / (10 000 − 10.791137) = 1370.0 ns
     assert_eq!(bound_ns(&net, 1), 1_371 + 31_250 + 204);
 }
+
+#[test]
+fn a_chain_through_a_host_that_is_not_triggered_by_what_it_reads_has_no_bound() {
+    let whole = |change: &dyn Fn(&mut Net)| {
+        let mut net = two_hosts();
+        net.channel("back", "h2", &["h1"]);
+        net.program("answer", "h2", Span::from_us(200));
+        net.chain(&[0, 1], Span::from_ms(1));
+        change(&mut net);
+        let plan = plan(&net.0, true).unwrap();
+        let codes: Vec<_> = warnings(&net.0, &plan).iter().map(|d| d.code.0).collect();
+        (plan.chains[0].is_some(), codes)
+    };
+    assert_eq!(whole(&|_| ()), (true, vec![]));
+    assert_eq!(whole(&|net| net.0.programs.clear()), (false, vec!["OB2008"]));
+    let slower = |net: &mut Net| net.0.channels[1].interval = Span::from_ms(40);
+    assert_eq!(whole(&slower), (false, vec!["OB2008"]));
+}
+
+#[test]
+fn a_message_older_than_a_frame_can_tell_is_refused() {
+    for (stack_ms, refused) in [(3_200, false), (3_300, true)] {
+        let mut net = two_hosts();
+        net.host("h1").stack_tx =
+            Delay::Interval { min: Span::from_ms(stack_ms), max: Span::from_ms(stack_ms) };
+        let codes: Vec<_> =
+            plan(&net.0, true).err().unwrap_or_default().iter().map(|e| e.code.0).collect();
+        assert_eq!(codes, if refused { vec!["OB2009"] } else { vec![] });
+    }
+}
