@@ -17,6 +17,8 @@ pub(crate) struct Source {
     /// What it says.
     pub(crate) system: System,
     files: Vec<SourceFile>,
+    /// Whether what is wrong is also printed for machines.
+    json: bool,
 }
 
 /// The description has errors, which have been shown.
@@ -87,18 +89,20 @@ impl Examined {
 
     /// What was found, for machines.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        let diagnostics: Vec<_> = self.diagnostics.iter().map(|d| self.json_of(d)).collect();
-        serde_json::json!({
-            "version": 1,
-            "system": self.system.as_ref().map(|s| &s.name),
-            "ok": self.right().is_some(),
-            "diagnostics": diagnostics,
-        })
+        let name = self.system.as_ref().map(|s| s.name.as_str());
+        to_json(name, &self.files, &self.diagnostics)
     }
+}
 
-    fn json_of(&self, diagnostic: &Diagnostic) -> serde_json::Value {
+/// What was found in a description, for machines.
+fn to_json(
+    system: Option<&str>,
+    files: &[SourceFile],
+    diagnostics: &[Diagnostic],
+) -> serde_json::Value {
+    let of_one = |diagnostic: &Diagnostic| {
         let origin = diagnostic.at.as_ref().map(|(origin, _)| *origin);
-        let file = origin.and_then(|origin| self.files.get(usize::from(origin.file)));
+        let file = origin.and_then(|origin| files.get(usize::from(origin.file)));
         let severity = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -111,7 +115,13 @@ impl Examined {
             "message": diagnostic.message,
             "help": diagnostic.help,
         })
-    }
+    };
+    serde_json::json!({
+        "version": 1,
+        "system": system,
+        "ok": diagnostics.iter().all(|d| d.severity != Severity::Error),
+        "diagnostics": diagnostics.iter().map(of_one).collect::<Vec<_>>(),
+    })
 }
 
 impl Source {
@@ -125,7 +135,7 @@ impl Source {
             terminal::print(format_args!("{:#}", examined.to_json()));
         }
         let system = examined.system.ok_or(Wrong)?;
-        Ok(Self { directory: examined.directory, system, files: examined.files })
+        Ok(Self { directory: examined.directory, system, files: examined.files, json })
     }
 
     /// Plans `system`, which is this description's but for its run settings.
@@ -138,6 +148,10 @@ impl Source {
     /// Shows what is wrong.
     pub(crate) fn wrong(&self, diagnostics: &[Diagnostic]) -> Wrong {
         show(&self.files, diagnostics);
+        if self.json {
+            let found = to_json(Some(&self.system.name), &self.files, diagnostics);
+            terminal::print(format_args!("{found:#}"));
+        }
         Wrong
     }
 }

@@ -56,11 +56,13 @@ fn a_reservation_above_75_percent_is_an_error_at_the_channel() {
     let output = run(&["check", "."], system.path(), 1);
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(said.contains("error[OB2001]") && said.contains("system.toml:"), "{said}");
-    let output = run(&["check", ".", "--json"], system.path(), 1);
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["ok"], false);
-    assert_eq!(json["diagnostics"][0]["code"], "OB2001");
-    assert!(json["diagnostics"][0]["line"].as_u64().is_some_and(|line| line > 20));
+    for verb in ["check", "plan", "run"] {
+        let output = run(&[verb, ".", "--json"], system.path(), 1);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(json["ok"], false, "{verb}");
+        assert_eq!(json["diagnostics"][0]["code"], "OB2001", "{verb}");
+        assert!(json["diagnostics"][0]["line"].as_u64().is_some_and(|line| line > 20), "{verb}");
+    }
 }
 
 #[test]
