@@ -78,6 +78,10 @@ typedef enum onbeat_status {
      * A defect of the library itself; please report it.
      */
     ONBEAT_E_INTERNAL = -6,
+    /**
+     * The interface cannot be used, is down, or its queue is full.
+     */
+    ONBEAT_E_NETWORK = -7,
 } onbeat_status;
 
 /**

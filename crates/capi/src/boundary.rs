@@ -35,6 +35,8 @@ pub enum onbeat_status {
     OnbeatEThread = -5,
     /// A defect of the library itself; please report it.
     OnbeatEInternal = -6,
+    /// The interface cannot be used, is down, or its queue is full.
+    OnbeatENetwork = -7,
 }
 
 thread_local! {
@@ -73,9 +75,11 @@ impl Failure {
             Self::Setup(SetupError::Fault(fault)) | Self::Fault(fault) => match fault {
                 Fault::Stopped => onbeat_status::OnbeatStopped,
                 Fault::Disconnected => onbeat_status::OnbeatEFabric,
+                Fault::Network => onbeat_status::OnbeatENetwork,
                 Fault::NotStarted => onbeat_status::OnbeatENotStarted,
                 Fault::UnknownThread => onbeat_status::OnbeatEThread,
             },
+            Self::Setup(SetupError::Interface { .. }) => onbeat_status::OnbeatENetwork,
             Self::Setup(_) => onbeat_status::OnbeatEFabric,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, value};
 use crate::context::onbeat;
-use onbeat_host::fabric::client::{FabricListener, FabricTalker};
+use onbeat_host::context::{Listener, Talker};
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};
@@ -12,13 +12,13 @@ use std::ffi::{CStr, c_char, c_void};
 /// The writing end of a channel. Used by one thread at a time.
 #[allow(non_camel_case_types)]
 pub struct onbeat_talker {
-    end: FabricTalker,
+    end: Talker,
 }
 
 /// A reading end of a channel. Used by one thread at a time.
 #[allow(non_camel_case_types)]
 pub struct onbeat_listener {
-    end: FabricListener,
+    end: Listener,
     context: onbeat,
     /// Takes the message until it is known to be one: C's memory changes only then.
     message: [u8; frame::MAX_CHANNEL_PAYLOAD.get() as usize],

@@ -1,7 +1,8 @@
 //! Joining a run, time, and threads.
 
 use crate::boundary::{Failure, entry, onbeat_status, shared, store};
-use onbeat_host::fabric::client::{self, Context};
+use onbeat_host::context::Context;
+use onbeat_host::fabric::client::{self, ThreadTicket};
 use onbeat_model::time::{LocalTime, Span};
 use std::ffi::c_void;
 use std::thread::JoinHandle;
@@ -14,7 +15,7 @@ pub struct onbeat(pub(crate) Context);
 #[allow(non_camel_case_types)]
 pub struct onbeat_thread {
     context: Context,
-    ticket: u32,
+    ticket: Option<u32>,
     handle: JoinHandle<Pointer>,
 }
 
@@ -157,10 +158,10 @@ pub unsafe extern "C" fn onbeat_thread_create(
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context) }?.0.clone();
         let ticket = context.announce()?;
-        let number = ticket.number();
+        let number = ticket.as_ref().map(ThreadTicket::number);
         let argument = Pointer(argument);
         let handle = std::thread::spawn(move || {
-            if ticket.begin().is_err() {
+            if ticket.is_some_and(|ticket| ticket.begin().is_err()) {
                 return Pointer(std::ptr::null_mut());
             }
             // SAFETY: the caller's promise.
@@ -192,7 +193,7 @@ pub unsafe extern "C" fn onbeat_thread_join(
         }
         // SAFETY: the caller's promise; it was made by `Box::into_raw`.
         let thread = unsafe { Box::from_raw(thread) };
-        let waited = thread.context.wait_for(thread.ticket);
+        let waited = thread.ticket.map_or(Ok(()), |ticket| thread.context.wait_for(ticket));
         let got = thread.handle.join().map_or(std::ptr::null_mut(), Pointer::get);
         // SAFETY: the caller's promise.
         unsafe { store(result, got) };

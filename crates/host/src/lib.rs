@@ -4,6 +4,10 @@
 #![allow(unsafe_code)]
 
 pub mod clock;
+pub mod context;
 pub mod fabric;
+pub mod link;
+pub mod netns;
 pub mod process;
+pub mod recorder;
 pub mod shared_log;

@@ -1,32 +1,96 @@
 //! Record memory shared between a program and its fabric: what a program recorded survives it.
 //!
-//! Layout: a header of 64 octets (records written u64, records that found no room u64, malformed
-//! frames u64, rest zero), then `capacity` records of 64 octets. One writer, the program; the
-//! fabric reads it when the program has stopped. It trusts nothing that it reads there.
+//! Layout: a header of 256 octets, then `capacity` records of 64 octets. The header holds, as u64,
+//! [`Counters`] in the order of [`COUNTERS`], the stream identifier, the role (0 talker, 1
+//! listener), and the channel's name, 32 octets filled up with zeros. One writer, the program; who
+//! reads trusts nothing that it reads there. The counts are there to be read while it runs
+//! (`onbeat stat`), the records when it has stopped.
 
-use onbeat_model::record::Record;
-use onbeat_runtime::port::Log;
-use rustix::fd::{AsFd, OwnedFd};
+use onbeat_model::record::{Record, Role, flag};
+use onbeat_model::units::StreamId;
+use onbeat_runtime::port::{Log, Reason};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-const HEADER: usize = 64;
+const HEADER: usize = 256;
 /// The most records that one end may keep: one gibioctet of them.
 pub const MAX_CAPACITY: u32 = 1 << 24;
+/// What the memory is called where the system lists open files.
+pub const NAME: &str = "onbeat-records";
 
-const WRITTEN: usize = 0;
+/// The counters' names, in the order of their places in memory.
+pub const COUNTERS: [&str; 11] = [
+    "recorded",
+    "unrecorded",
+    "sent",
+    "received",
+    "lost",
+    "late",
+    "duplicate",
+    "rate_exceeded",
+    "rejected_shape",
+    "rejected_stream",
+    "rejected_size",
+];
+const RECORDED: usize = 0;
 const UNRECORDED: usize = 1;
-const MALFORMED: usize = 2;
+const SENT: usize = 2;
+const RECEIVED: usize = 3;
+const LOST: usize = 4;
+const LATE: usize = 5;
+const DUPLICATE: usize = 6;
+const RATE_EXCEEDED: usize = 7;
+const REJECTED: usize = 8;
+const STREAM_ID: usize = REJECTED + Reason::COUNT;
+const ROLE: usize = STREAM_ID + 1;
+const CHANNEL: usize = ROLE + 1;
+const CHANNEL_OCTETS: usize = 32;
+
+/// What has happened at an end so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages that the end wrote.
+    pub sent: u64,
+    /// Messages that the program had, each once.
+    pub received: u64,
+    /// Messages missing by their numbers.
+    pub lost: u64,
+    /// Messages that came after capture + D.
+    pub late: u64,
+    /// Copies of messages that were there before.
+    pub duplicate: u64,
+    /// Writes that the declared rate did not allow at once.
+    pub rate_exceeded: u64,
+    /// Frames that never reached the program, per [`Reason`].
+    pub rejected: [u64; Reason::COUNT],
+    /// Records that found no room.
+    pub unrecorded: u64,
+}
+
+/// Which end it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The channel's name, at most 32 octets of it.
+    pub channel: String,
+    /// Its stream.
+    pub stream_id: StreamId,
+    /// Which end.
+    pub role: Role,
+}
 
 /// Makes the memory for `capacity` records.
 pub fn create(capacity: u32) -> io::Result<OwnedFd> {
-    let memory = rustix::fs::memfd_create(
-        "onbeat-records",
-        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
-    )?;
-    rustix::fs::ftruncate(&memory, size(capacity) as u64)?;
+    memory(size(capacity))
+}
+
+fn memory(length: usize) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let memory = rustix::fs::memfd_create(NAME, flags)?;
+    rustix::fs::ftruncate(&memory, length as u64)?;
     // A program that shrank the memory would kill its fabric with SIGBUS.
     rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(memory)
@@ -36,16 +100,90 @@ const fn size(capacity: u32) -> usize {
     HEADER + capacity as usize * Record::SIZE
 }
 
-/// The mapped memory.
+/// The counters of all ends of one program that keeps no records.
 #[derive(Debug)]
-pub struct SharedLog {
+pub struct Board {
+    memory: OwnedFd,
+    mapping: Arc<Mapping>,
+    taken: AtomicUsize,
+}
+
+/// The most ends that a board has room for.
+pub const MAX_ENDS: usize = 8_192;
+
+impl Board {
+    /// An empty board. Its memory is given out as ends ask for it, and stays to be read by others
+    /// as long as the board is there.
+    pub fn new() -> io::Result<Self> {
+        let memory = memory(MAX_ENDS * HEADER)?;
+        let mapping = Arc::new(Mapping::new(&memory, MAX_ENDS * HEADER, MapFlags::SHARED)?);
+        Ok(Self { memory, mapping, taken: AtomicUsize::new(0) })
+    }
+
+    /// Room for one more end.
+    pub fn end(&self) -> io::Result<SharedLog> {
+        let at = self.taken.fetch_add(1, Ordering::Relaxed);
+        if at >= MAX_ENDS {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        let log = SharedLog { mapping: Arc::clone(&self.mapping), start: at * HEADER, capacity: 0 };
+        // Touched here, so that counting does not fault.
+        log.counter(RECORDED).store(0, Ordering::Relaxed);
+        Ok(log)
+    }
+
+    /// The memory, for others to look at.
+    pub fn memory(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+}
+
+/// Mapped memory.
+#[derive(Debug)]
+struct Mapping {
     base: *mut u8,
-    capacity: u32,
+    length: usize,
 }
 
 // SAFETY: the mapping belongs to the value, lives until it is dropped and is not tied to a thread;
-// all access goes through `&mut self` or, for the counters, through atomics.
-unsafe impl Send for SharedLog {}
+// all access goes through `SharedLog`, of which each has its own part of it.
+unsafe impl Send for Mapping {}
+// SAFETY: the same.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(memory: impl AsFd, length: usize, flags: MapFlags) -> io::Result<Self> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice aliases no Rust memory.
+        let base = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                flags,
+                memory,
+                0,
+            )?
+        };
+        Ok(Self { base: base.cast(), length })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length and nothing refers to it any more. A
+        // failure to unmap could only leak it.
+        let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.length) };
+    }
+}
+
+/// One end's records and counts in mapped memory.
+#[derive(Debug)]
+pub struct SharedLog {
+    mapping: Arc<Mapping>,
+    /// Where in the mapping the header is.
+    start: usize,
+    capacity: u32,
+}
 
 impl SharedLog {
     /// Maps the memory and touches all of it, so that no later access faults.
@@ -54,30 +192,23 @@ impl SharedLog {
         if capacity > MAX_CAPACITY || (held as u64) < size(capacity) as u64 {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        // SAFETY: a fresh mapping at an address of the kernel's choice aliases no Rust memory.
-        let base = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                size(capacity),
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED | MapFlags::POPULATE,
-                memory,
-                0,
-            )?
-        };
-        Ok(Self { base: base.cast(), capacity })
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        let mapping = Arc::new(Mapping::new(memory, size(capacity), flags)?);
+        Ok(Self { mapping, start: 0, capacity })
     }
 
     fn counter(&self, index: usize) -> &AtomicU64 {
-        // SAFETY: the header holds eight aligned u64, mapped as long as `self` lives; the other
-        // process only uses them as atomics as well.
-        unsafe { AtomicU64::from_ptr(self.base.cast::<u64>().add(index)) }
+        assert!(index < HEADER / 8, "a counter beyond the header");
+        // SAFETY: `start` is a multiple of the header's size, and a header lies there in the
+        // mapping, which `self` keeps alive: 32 aligned u64. Others use them as atomics as well.
+        unsafe { AtomicU64::from_ptr(self.mapping.base.add(self.start).cast::<u64>().add(index)) }
     }
 
     fn slot(&self, index: u64) -> *mut [u8; Record::SIZE] {
         assert!(index < u64::from(self.capacity), "a record beyond the memory");
+        let at = self.start + HEADER + index as usize * Record::SIZE;
         // SAFETY: `index` is below the capacity, so the slot lies within the mapping.
-        unsafe { self.base.add(HEADER + index as usize * Record::SIZE).cast() }
+        unsafe { self.mapping.base.add(at).cast() }
     }
 
     fn store(&mut self, index: u64, record: &Record) {
@@ -86,47 +217,108 @@ impl SharedLog {
         unsafe { self.slot(index).write_volatile(record.to_bytes()) }
     }
 
-    /// Everything that was recorded, and how many records found no room and frames were malformed.
-    pub fn collect(&self) -> (Vec<Record>, u64, u64) {
-        let written = self.counter(WRITTEN).load(Ordering::Acquire).min(u64::from(self.capacity));
+    /// Everything that was recorded.
+    pub fn records(&self) -> Vec<Record> {
+        let written = self.counter(RECORDED).load(Ordering::Acquire).min(u64::from(self.capacity));
         let records = (0..written).map(|index| {
             // SAFETY: the slot is valid; any pattern of bits is a record, torn or not.
             Record::from_bytes(&unsafe { self.slot(index).read_volatile() })
         });
-        let unrecorded = self.counter(UNRECORDED).load(Ordering::Acquire);
-        (records.collect(), unrecorded, self.counter(MALFORMED).load(Ordering::Acquire))
+        records.collect()
+    }
+
+    /// What has been counted up to now.
+    pub fn counters(&self) -> Counters {
+        let count = |index| self.counter(index).load(Ordering::Acquire);
+        Counters {
+            sent: count(SENT),
+            received: count(RECEIVED),
+            lost: count(LOST),
+            late: count(LATE),
+            duplicate: count(DUPLICATE),
+            rate_exceeded: count(RATE_EXCEEDED),
+            rejected: Reason::ALL.map(|reason| count(REJECTED + reason as usize)),
+            unrecorded: count(UNRECORDED),
+        }
+    }
+
+    /// Says whose memory this is.
+    pub fn introduce(&mut self, identity: &Identity) {
+        self.counter(STREAM_ID).store(identity.stream_id.0, Ordering::Relaxed);
+        self.counter(ROLE).store(u64::from(identity.role == Role::Listener), Ordering::Relaxed);
+        let mut name = [0; CHANNEL_OCTETS];
+        for (octet, of_name) in name.iter_mut().zip(identity.channel.bytes()) {
+            *octet = of_name;
+        }
+        for (at, word) in name.as_chunks::<8>().0.iter().enumerate() {
+            let word = u64::from_le_bytes(*word);
+            self.counter(CHANNEL + at).store(word, Ordering::Release);
+        }
+    }
+
+    /// Whose memory this is.
+    pub fn identity(&self) -> Identity {
+        let words = (0..CHANNEL_OCTETS / 8)
+            .map(|at| self.counter(CHANNEL + at).load(Ordering::Acquire).to_le_bytes());
+        let name: Vec<u8> = words.flatten().take_while(|octet| *octet != 0).collect();
+        let talker = self.counter(ROLE).load(Ordering::Relaxed) == 0;
+        Identity {
+            channel: String::from_utf8_lossy(&name).into_owned(),
+            stream_id: StreamId(self.counter(STREAM_ID).load(Ordering::Relaxed)),
+            role: if talker { Role::Talker } else { Role::Listener },
+        }
+    }
+
+    fn is_talker(&self) -> bool {
+        self.counter(ROLE).load(Ordering::Relaxed) == 0
+    }
+
+    /// There is one writer, so no read-modify-write is needed: a load and a store cost nothing.
+    fn add(&self, index: usize, more: u64) {
+        let counter = self.counter(index);
+        let before = counter.load(Ordering::Relaxed);
+        counter.store(before.wrapping_add(more), Ordering::Release);
+    }
+
+    fn count(&self, record: &Record) {
+        if self.is_talker() {
+            self.add(SENT, 1);
+        } else if record.flags & flag::DUPLICATE != 0 {
+            self.add(DUPLICATE, 1);
+        } else {
+            self.add(RECEIVED, 1);
+            self.add(LOST, u64::from(record.gap));
+            self.add(LATE, u64::from(record.flags & flag::LATE != 0));
+        }
     }
 }
 
 impl Log for SharedLog {
     fn push(&mut self, record: &Record) {
-        let written = self.counter(WRITTEN).load(Ordering::Relaxed);
+        self.count(record);
+        let written = self.counter(RECORDED).load(Ordering::Relaxed);
         if written >= u64::from(self.capacity) {
-            self.counter(UNRECORDED).fetch_add(1, Ordering::Release);
+            self.add(UNRECORDED, 1);
             return;
         }
         self.store(written, record);
-        self.counter(WRITTEN).store(written + 1, Ordering::Release);
+        self.counter(RECORDED).store(written + 1, Ordering::Release);
     }
 
     fn amend(&mut self, record: &Record) {
-        let written = self.counter(WRITTEN).load(Ordering::Relaxed);
+        let written = self.counter(RECORDED).load(Ordering::Relaxed);
         // When the memory is full the last record pushed is not the last one in it.
         if written > 0 && self.counter(UNRECORDED).load(Ordering::Relaxed) == 0 {
             self.store(written.min(u64::from(self.capacity)) - 1, record);
         }
     }
 
-    fn set_malformed(&mut self, count: u64) {
-        self.counter(MALFORMED).store(count, Ordering::Release);
+    fn reject(&mut self, reason: Reason) {
+        self.add(REJECTED + reason as usize, 1);
     }
-}
 
-impl Drop for SharedLog {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made with this size and nothing refers to it any more. A failure
-        // to unmap could only leak it.
-        let _ = unsafe { rustix::mm::munmap(self.base.cast(), size(self.capacity)) };
+    fn rate_exceeded(&mut self) {
+        self.add(RATE_EXCEEDED, 1);
     }
 }
 
@@ -147,10 +339,13 @@ mod tests {
             program.push(&record(sequence));
             program.amend(&Record { flags: 1, ..record(sequence) });
         }
-        program.set_malformed(7);
+        program.reject(Reason::Size);
         drop(program);
         let expected: Vec<Record> = (0..3).map(|s| Record { flags: 1, ..record(s) }).collect();
-        assert_eq!(fabric.collect(), (expected, 2, 7));
+        assert_eq!(fabric.records(), expected);
+        let rejected = [0, 0, 1];
+        let counters = Counters { sent: 5, unrecorded: 2, rejected, ..Counters::default() };
+        assert_eq!(fabric.counters(), counters);
     }
 
     #[test]
@@ -163,7 +358,25 @@ mod tests {
     fn a_counter_that_lies_does_not_lead_out_of_the_memory() {
         let memory = create(2).expect("memory");
         let log = SharedLog::map(&memory, 2).expect("a mapping");
-        log.counter(WRITTEN).store(u64::MAX, Ordering::Release);
-        assert_eq!(log.collect().0.len(), 2);
+        log.counter(RECORDED).store(u64::MAX, Ordering::Release);
+        assert_eq!(log.records().len(), 2);
+    }
+
+    #[test]
+    fn a_listeners_counts_tell_what_became_of_each_message() {
+        let memory = create(0).expect("memory");
+        let mut log = SharedLog::map(&memory, 0).expect("a mapping");
+        let identity = Identity {
+            channel: "joint_targets".to_owned(),
+            stream_id: StreamId(42),
+            role: Role::Listener,
+        };
+        log.introduce(&identity);
+        assert_eq!(log.identity(), identity);
+        log.push(&Record { gap: 3, flags: flag::LATE, ..record(3) });
+        log.push(&Record { flags: flag::DUPLICATE, ..record(3) });
+        let got = log.counters();
+        assert_eq!((got.received, got.lost, got.late, got.duplicate), (1, 3, 1, 1));
+        assert_eq!((got.sent, got.unrecorded), (0, 2));
     }
 }

@@ -4,9 +4,10 @@
 //! Each leaves one [`Record`] per message in the end's [`Log`] before it waits, so that a program
 //! that dies in its sleep has left what happened until then.
 
-use crate::listener::{Listener, record_of};
+use crate::expect::Expectation;
+use crate::listener::{Dropped, Listener, record_of};
 use crate::port::{Fault, Instant, Log, Patience, Port};
-use crate::talker::Talker;
+use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{LocalTime, Span};
@@ -33,6 +34,10 @@ pub struct MessageInfo {
     pub capture: LocalTime,
     /// From capture to the message's being there to be read.
     pub latency: Span,
+    /// When its last octet was at the host's port.
+    pub arrived: LocalTime,
+    /// From capture to the read's return.
+    pub age: Span,
     /// Number of the message.
     pub sequence: u64,
     /// Messages lost between the one before and this one.
@@ -69,12 +74,16 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
 
     /// Sends `value` unless the declared rate is exceeded.
     pub fn try_write(&mut self, value: &[u8]) -> Result<Written, Fault> {
-        let capture = self.port.now()?;
-        match self.talker.write(capture.local, value, self.port.uncertain()) {
-            Err(exceeded) => Ok(Written::RateExceeded { until: exceeded.until }),
-            Ok(sequence) => {
-                self.hand_over(capture, sequence)?;
-                Ok(Written::Sent { capture: capture.local })
+        let now = self.port.now()?;
+        match self.talker.write(now.local, value, self.port.uncertain()) {
+            Err(exceeded) => {
+                self.log.rate_exceeded();
+                Ok(Written::RateExceeded { until: exceeded.until })
+            }
+            Ok(sent) => {
+                self.port.send(self.talker.frame())?;
+                self.note(sent, now);
+                Ok(Written::Sent { capture: sent.capture })
             }
         }
     }
@@ -87,29 +96,79 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         wait(&mut self.port, &mut self.log, &mut record, target)
     }
 
+    /// Sends `value` so that it is captured and leaves at `at`, or as soon after that as it is
+    /// past and the declared rate allows it; returns the capture time.
+    pub fn write_at(&mut self, value: &[u8], at: LocalTime) -> Result<LocalTime, Fault> {
+        let mut at = at;
+        loop {
+            let now = self.port.now()?.local;
+            match self.talker.write(at.max(now), value, self.port.uncertain()) {
+                Err(exceeded) => {
+                    self.log.rate_exceeded();
+                    at = exceeded.until;
+                }
+                Ok(sent) => {
+                    self.port.launch(self.talker.frame(), sent.capture)?;
+                    self.note(sent, Instant { local: sent.capture, network: None });
+                    return Ok(sent.capture);
+                }
+            }
+        }
+    }
+
     fn write_record(&mut self, value: &[u8]) -> Result<Record, Fault> {
         loop {
-            let capture = self.port.now()?;
-            match self.talker.write(capture.local, value, self.port.uncertain()) {
-                Ok(sequence) => return self.hand_over(capture, sequence),
+            let now = self.port.now()?;
+            match self.talker.write(now.local, value, self.port.uncertain()) {
+                Ok(sent) => {
+                    self.port.send(self.talker.frame())?;
+                    return Ok(self.note(sent, now));
+                }
                 Err(exceeded) => {
+                    self.log.rate_exceeded();
                     self.port.sleep_until(exceeded.until)?;
                 }
             }
         }
     }
 
-    fn hand_over(&mut self, capture: Instant, sequence: u64) -> Result<Record, Fault> {
-        self.port.send(self.talker.frame())?;
+    fn note(&mut self, sent: Sent, at: Instant) -> Record {
         let record = Record {
-            capture: Some(capture.local),
-            network: capture.network,
-            sequence,
+            capture: Some(sent.capture),
+            network: at.network,
+            sequence: sent.sequence,
             ..Record::default()
         };
         self.log.push(&record);
-        Ok(record)
+        record
     }
+}
+
+/// Both ends' part of a meeting: writes `value`, reads the other side's message, and continues at
+/// the later one's capture time + D, the same instant of network time on both sides (Austad et al.
+/// 2023, section 4.3: two channels in opposite directions).
+pub fn rendezvous<P: Port, L: Log>(
+    talker: &mut TalkerEnd<P, L>,
+    value: &[u8],
+    listener: &mut ListenerEnd<P, L>,
+    received: &mut [u8],
+) -> Result<MessageInfo, Fault> {
+    let mut sent = talker.write_record(value)?;
+    let (mut got, mut info) = listener.read_one(received)?;
+    let delays = [talker.talker.parameters(), listener.listener.parameters()];
+    let delay = delays.map(|p| p.fixed_delay).into_iter().max().unwrap_or_default();
+    let target = sent.capture.unwrap_or_default().max(info.capture) + delay;
+    info.wakeup_error = wait(&mut talker.port, &mut talker.log, &mut sent, target)?;
+    got = Record {
+        wake_target: sent.wake_target,
+        wake: sent.wake,
+        network: sent.network,
+        flags: got.flags | sent.flags,
+        ..got
+    };
+    listener.log.amend(&got);
+    info.flags = got.flags;
+    Ok(info)
 }
 
 /// A reading end of a channel with its port and its log.
@@ -119,12 +178,30 @@ pub struct ListenerEnd<P, L> {
     port: P,
     log: L,
     frame: [u8; MAX_FRAME],
+    expectation: Option<Expectation>,
+    last: Option<MessageInfo>,
 }
 
 impl<P: Port, L: Log> ListenerEnd<P, L> {
     /// Puts an end together.
     pub fn new(listener: Listener, port: P, log: L) -> Self {
-        Self { listener, port, log, frame: [0; MAX_FRAME] }
+        Self { listener, port, log, frame: [0; MAX_FRAME], expectation: None, last: None }
+    }
+
+    /// From now on expects a message every interval, and lets the port use that.
+    pub fn follow_schedule(&mut self, early: Span, late: Span) {
+        let interval = self.listener.parameters().interval;
+        self.expectation = Some(Expectation::new(interval, early, late));
+    }
+
+    /// The way to clock and network.
+    pub fn port(&self) -> &P {
+        &self.port
+    }
+
+    /// Where records and counts go.
+    pub fn log(&self) -> &L {
+        &self.log
     }
 
     /// The state machine inside.
@@ -143,15 +220,38 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
 
     /// Waits for a message, then until its capture time + D.
     pub fn read_wait(&mut self, value: &mut [u8]) -> Result<MessageInfo, Fault> {
+        let (mut record, mut info) = self.read_one(value)?;
+        let target = info.capture + self.listener.parameters().fixed_delay;
+        info.wakeup_error = wait(&mut self.port, &mut self.log, &mut record, target)?;
+        info.flags = record.flags;
+        Ok(info)
+    }
+
+    /// Takes the newest message there is and drops those before it: a reader that has fallen
+    /// behind has caught up at once. When there is no new one `value` stays as it is, which was
+    /// the last one, and the flags say [`flag::REPEATED`]; `None` when there never was one.
+    pub fn read_latest(&mut self, value: &mut [u8]) -> Result<Option<MessageInfo>, Fault> {
+        let mut newest = None;
+        for _ in 0..MAX_BACKLOG {
+            match self.read_record(value, Patience::None)? {
+                Some((_, info)) => newest = Some(info),
+                None => break,
+            }
+        }
+        let now = self.port.now()?.local;
+        let repeated =
+            |info: MessageInfo| MessageInfo { flags: info.flags | flag::REPEATED, gap: 0, ..info };
+        let known = newest.or_else(|| self.last.map(repeated));
+        Ok(known.map(|info| MessageInfo { age: now - info.capture, ..info }))
+    }
+
+    /// Waits for a message.
+    fn read_one(&mut self, value: &mut [u8]) -> Result<(Record, MessageInfo), Fault> {
         loop {
             // An endless receive gives a message or a fault.
-            let Some((mut record, mut info)) = self.read_record(value, Patience::Endless)? else {
-                continue;
-            };
-            let target = info.capture + self.listener.parameters().fixed_delay;
-            info.wakeup_error = wait(&mut self.port, &mut self.log, &mut record, target)?;
-            info.flags = record.flags;
-            return Ok(info);
+            if let Some(got) = self.read_record(value, Patience::Endless)? {
+                return Ok(got);
+            }
         }
     }
 
@@ -161,14 +261,22 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         patience: Patience,
     ) -> Result<Option<(Record, MessageInfo)>, Fault> {
         loop {
-            let Some(received) = self.port.receive(&mut self.frame, patience)? else {
+            let window = match &self.expectation {
+                Some(expectation) if patience != Patience::None => {
+                    expectation.window(self.port.now()?.local)
+                }
+                _ => None,
+            };
+            let Some(received) = self.port.receive(&mut self.frame, patience, window)? else {
                 return Ok(None);
             };
             let ready = received.ready;
             let octets = &self.frame[..received.length];
-            let outcome = self.listener.accept(octets, ready.local, value);
+            let outcome = self.listener.accept(octets, received.framing, ready.local, value);
             let Some(mut record) = record_of(&outcome) else {
-                self.log.set_malformed(self.listener.malformed());
+                if let Err(Dropped::Rejected(reason)) = outcome {
+                    self.log.reject(reason);
+                }
                 continue;
             };
             record.transfer = Some(received.arrived);
@@ -177,18 +285,28 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             record.flags |= if received.waited { flag::WAITED } else { 0 };
             self.log.push(&record);
             let Ok(accepted) = outcome else { continue };
+            if let Some(expectation) = &mut self.expectation {
+                expectation.came(received.arrived);
+            }
+            let latency = ready.local - accepted.capture;
             let info = MessageInfo {
                 capture: accepted.capture,
-                latency: ready.local - accepted.capture,
+                latency,
+                arrived: received.arrived,
+                age: latency,
                 sequence: accepted.sequence,
                 gap: accepted.gap,
                 flags: accepted.flags,
                 wakeup_error: Span::ZERO,
             };
+            self.last = Some(info);
             return Ok(Some((record, info)));
         }
     }
 }
+
+/// More messages than any queue holds.
+const MAX_BACKLOG: usize = 1 << 16;
 
 /// Sleeps until `target` and completes the record that was pushed last.
 fn wait<P: Port, L: Log>(
@@ -211,7 +329,7 @@ fn wait<P: Port, L: Log>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::Received;
+    use crate::port::{Framing, Reason, Received, Window};
     use crate::talker::tests::parameters;
     use onbeat_model::time::NetTime;
     use std::cell::RefCell;
@@ -250,6 +368,7 @@ mod tests {
             &mut self,
             into: &mut [u8],
             patience: Patience,
+            _: Option<Window>,
         ) -> Result<Option<Received>, Fault> {
             let mut wire = self.0.borrow_mut();
             let Some((at, frame)) = wire.frames.pop_front() else {
@@ -260,7 +379,8 @@ mod tests {
             let local = LocalTime::from_ns(wire.now);
             let ready = Instant { local, network: None };
             let arrived = LocalTime::from_ns(at);
-            Ok(Some(Received { length: frame.len(), arrived, ready, waited: false }))
+            let (length, framing) = (frame.len(), Framing::Ethernet);
+            Ok(Some(Received { length, framing, arrived, ready, waited: false }))
         }
     }
     #[derive(Clone, Default)]
@@ -272,7 +392,8 @@ mod tests {
         fn amend(&mut self, record: &Record) {
             *self.0.borrow_mut().last_mut().expect("a record to amend") = *record;
         }
-        fn set_malformed(&mut self, _: u64) {}
+        fn reject(&mut self, _: Reason) {}
+        fn rate_exceeded(&mut self) {}
     }
 
     #[test]
@@ -316,5 +437,63 @@ mod tests {
         assert_eq!(info.flags, flag::LATE | flag::OVERSLEPT);
         assert_eq!(info.wakeup_error, Span::from_us(-500));
         assert_eq!(log.0.borrow()[0].flags, flag::LATE | flag::OVERSLEPT);
+    }
+
+    #[test]
+    fn the_latest_message_is_read_at_once_and_again_with_its_age() {
+        let wire = Rc::new(RefCell::new(Wire { latency: 50_000, ..Wire::default() }));
+        let port = || TestPort(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), TestLog::default());
+        let log = TestLog::default();
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), log.clone());
+        let mut value = [0; 8];
+        assert_eq!(listener.read_latest(&mut value), Ok(None));
+        for k in 0..5u64 {
+            talker.write(&k.to_le_bytes()).expect("written");
+        }
+        let newest = listener.read_latest(&mut value).expect("no fault").expect("a message");
+        assert_eq!((u64::from_le_bytes(value), newest.sequence, newest.gap), (4, 4, 0));
+        assert_eq!((newest.age, newest.flags), (Span::from_us(50), 0));
+        wire.borrow_mut().now += 1_000_000;
+        let again = listener.read_latest(&mut value).expect("no fault").expect("a message");
+        assert_eq!((again.age, again.flags), (Span::from_us(1_050), flag::REPEATED));
+        assert_eq!(u64::from_le_bytes(value), 4);
+        assert_eq!(log.0.borrow().len(), 5, "none is missing from the records");
+    }
+
+    #[test]
+    fn a_message_written_for_an_instant_is_captured_and_leaves_then() {
+        let wire = Rc::new(RefCell::new(Wire::default()));
+        let port = TestPort(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
+        let at = LocalTime::from_ns(5_000_000);
+        assert_eq!(talker.write_at(&[0; 8], at), Ok(at));
+        assert_eq!(wire.borrow().frames[0].0, 5_000_000);
+        // Before its rate allows it: then.
+        let allowed = LocalTime::from_ns(25_000_000 - 125_000);
+        assert_eq!(talker.write_at(&[0; 8], at), Ok(allowed));
+        // In the past: now.
+        wire.borrow_mut().now = 90_000_000;
+        assert_eq!(talker.write_at(&[0; 8], at), Ok(LocalTime::from_ns(90_000_000)));
+    }
+
+    #[test]
+    fn both_sides_of_a_rendezvous_continue_at_the_later_capture_plus_d() {
+        let forth = Rc::new(RefCell::new(Wire { latency: 30_000, ..Wire::default() }));
+        let back = Rc::new(RefCell::new(Wire { latency: 30_000, ..Wire::default() }));
+        let port = |wire: &Rc<RefCell<Wire>>| TestPort(Rc::clone(wire));
+        let ours = TestLog::default();
+        // The other side came 700 µs later.
+        back.borrow_mut().now = 700_000;
+        let mut other = TalkerEnd::new(Talker::new(parameters()), port(&back), TestLog::default());
+        other.write(&9u64.to_le_bytes()).expect("written");
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(&forth), ours.clone());
+        let got = TestLog::default();
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(&back), got.clone());
+        let mut value = [0; 8];
+        let info = rendezvous(&mut talker, &[1; 8], &mut listener, &mut value).expect("met");
+        assert_eq!((u64::from_le_bytes(value), info.wakeup_error), (9, Span::ZERO));
+        let target = Some(LocalTime::from_ns(2_700_000));
+        assert_eq!((ours.0.borrow()[0].wake, got.0.borrow()[0].wake), (target, target));
     }
 }

@@ -10,6 +10,7 @@
 //! *Real-time*: nothing here allocates, locks or blocks other than through [`port::Port`].
 
 pub mod channel;
+pub mod expect;
 pub mod listener;
 pub mod port;
 pub mod talker;

@@ -1,15 +1,16 @@
 //! A reading end of a channel as a state machine: checks, capture time, loss, lateness.
 
+use crate::port::{Framing, Reason};
 use crate::talker::ChannelParameters;
-use crate::wire::Frame;
+use crate::wire::{self, Pdu};
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{LocalTime, Span};
 
 /// Why a frame is not given to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// Not a frame of this channel, or of another size: counted.
-    Malformed,
+    /// Not a frame of this channel: counted.
+    Rejected(Reason),
     /// The message was received before.
     Duplicate {
         /// Its capture time.
@@ -34,10 +35,10 @@ pub struct Accepted {
 }
 
 /// The record of what became of a frame, without the times that only the caller knows; none of a
-/// malformed frame, which is counted.
+/// rejected frame, which is counted.
 pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
     match *outcome {
-        Err(Dropped::Malformed) => None,
+        Err(Dropped::Rejected(_)) => None,
         Err(Dropped::Duplicate { capture, sequence }) => Some(Record {
             capture: Some(capture),
             sequence,
@@ -55,23 +56,23 @@ pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
 pub struct Listener {
     parameters: ChannelParameters,
     last: Option<(LocalTime, u64)>,
-    malformed: u64,
+    joins: bool,
 }
 
 impl Listener {
-    /// An end that has not read yet.
+    /// An end that is there from the talker's first message on.
     pub fn new(parameters: ChannelParameters) -> Self {
-        Self { parameters, last: None, malformed: 0 }
+        Self { parameters, last: None, joins: false }
+    }
+
+    /// An end whose talker may have been writing for long: what came before is not lost.
+    pub fn joining(parameters: ChannelParameters) -> Self {
+        Self { joins: true, ..Self::new(parameters) }
     }
 
     /// What the description says of the channel.
     pub fn parameters(&self) -> &ChannelParameters {
         &self.parameters
-    }
-
-    /// Frames dropped as [`Dropped::Malformed`].
-    pub fn malformed(&self) -> u64 {
-        self.malformed
     }
 
     /// Takes a frame that the program has at `now`; copies the message into `value`.
@@ -81,43 +82,63 @@ impl Listener {
     pub fn accept(
         &mut self,
         octets: &[u8],
+        framing: Framing,
         now: LocalTime,
         value: &mut [u8],
     ) -> Result<Accepted, Dropped> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
-        let frame = match Frame::parse(octets) {
-            Ok(frame) if self.is_mine(&frame) => frame,
-            _ => {
-                self.malformed += 1;
-                return Err(Dropped::Malformed);
-            }
-        };
-        let capture = rebuild(frame.header.timestamp, now);
+        let pdu = self.mine(octets, framing).map_err(Dropped::Rejected)?;
+        let capture = rebuild(pdu.timestamp.wrapping_sub(self.parameters.epoch), now);
         let (sequence, gap) = match self.last {
-            None => (u64::from(frame.header.sequence), u32::from(frame.header.sequence)),
-            Some((last_capture, last)) if capture <= last_capture => {
-                let behind = (last as u8).wrapping_sub(frame.header.sequence);
-                let sequence = last.saturating_sub(u64::from(behind));
-                return Err(Dropped::Duplicate { capture, sequence });
+            None => {
+                let missing = if self.joins { 0 } else { u32::from(pdu.sequence) };
+                (u64::from(pdu.sequence), missing)
             }
-            Some((_, last)) => {
-                let missing = frame.header.sequence.wrapping_sub(last as u8).wrapping_sub(1);
+            Some((last_capture, last)) => {
+                let missing = pdu.sequence.wrapping_sub(last as u8).wrapping_sub(1);
+                // A talker whose clock was set back goes on counting; a copy of an old message
+                // has an old number.
+                if capture <= last_capture && missing > GAP_OVER_A_STEP {
+                    let behind = (last as u8).wrapping_sub(pdu.sequence);
+                    let sequence = last.saturating_sub(u64::from(behind));
+                    return Err(Dropped::Duplicate { capture, sequence });
+                }
                 (last + 1 + u64::from(missing), u32::from(missing))
             }
         };
         self.last = Some((capture, sequence));
-        value.copy_from_slice(frame.payload);
+        value.copy_from_slice(pdu.payload);
         let late = now > capture + self.parameters.fixed_delay;
-        let flags = if late { flag::LATE } else { 0 }
-            | if frame.header.uncertain { flag::UNCERTAIN } else { 0 };
+        let flags =
+            if late { flag::LATE } else { 0 } | if pdu.uncertain { flag::UNCERTAIN } else { 0 };
         Ok(Accepted { capture, sequence, gap, flags })
     }
 
-    fn is_mine(&self, frame: &Frame<'_>) -> bool {
-        frame.header.stream_id == self.parameters.stream_id
-            && frame.payload.len() == self.parameters.size.get() as usize
+    /// The data unit of a frame of this channel.
+    fn mine<'a>(&self, octets: &'a [u8], framing: Framing) -> Result<Pdu<'a>, Reason> {
+        let octets = match framing {
+            Framing::Datagram => octets,
+            Framing::Ethernet => {
+                let (destination, pdu) = wire::unwrap(octets).map_err(|_| Reason::Shape)?;
+                if destination != self.parameters.destination {
+                    return Err(Reason::Stream);
+                }
+                pdu
+            }
+        };
+        let pdu = Pdu::parse(octets).map_err(|_| Reason::Shape)?;
+        if pdu.stream_id != self.parameters.stream_id {
+            Err(Reason::Stream)
+        } else if pdu.payload.len() != self.parameters.size.get() as usize {
+            Err(Reason::Size)
+        } else {
+            Ok(pdu)
+        }
     }
 }
+
+/// So many messages may be lost at the instant at which the talker's clock is set back.
+const GAP_OVER_A_STEP: u8 = 8;
 
 /// How far in the reader's future a capture time may lie because two clocks differ.
 const FUTURE: Span = Span::from_s(1);
@@ -142,10 +163,19 @@ mod tests {
         talker.frame().to_vec()
     }
 
+    fn accept(
+        listener: &mut Listener,
+        frame: &[u8],
+        now: LocalTime,
+    ) -> Result<(Accepted, u64), Dropped> {
+        let mut value = [0; 8];
+        let got = listener.accept(frame, Framing::Ethernet, now, &mut value)?;
+        Ok((got, u64::from_le_bytes(value)))
+    }
+
     #[test]
     fn gaps_lateness_and_duplicates_are_told_across_the_wrap_of_the_sequence() {
         let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
-        let mut value = [0; 8];
         for k in 0..600u64 {
             let capture = LocalTime::from_ns(k as i64 * 20_000_000);
             let frame = frame_of(&mut talker, capture, k);
@@ -156,33 +186,77 @@ mod tests {
             let late = k % 10 == 0;
             let latency = if late { 2_000_001 } else { 2_000_000 };
             let now = capture + Span::from_ns(latency);
-            let got = listener.accept(&frame, now, &mut value).expect("accepted");
             let gap = if k == 8 || k == 257 { 3 } else { 0 };
             let flags = if late { flag::LATE } else { 0 };
-            assert_eq!(got, Accepted { capture, sequence: k, gap, flags });
-            assert_eq!(u64::from_le_bytes(value), k);
-            let again = listener.accept(&frame, now, &mut value);
+            let expected = Accepted { capture, sequence: k, gap, flags };
+            assert_eq!(accept(&mut listener, &frame, now), Ok((expected, k)));
+            let again = accept(&mut listener, &frame, now);
             assert_eq!(again, Err(Dropped::Duplicate { capture, sequence: k }));
         }
     }
 
     #[test]
-    fn frames_of_another_stream_or_size_are_counted_and_dropped() {
+    fn a_day_of_messages_keeps_its_capture_times_across_every_wrap_of_the_timestamp() {
+        let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
+        let per_day = 24 * 3_600 * 50;
+        for k in 0..per_day {
+            let capture = LocalTime::from_ns(k * 20_000_000 + k % 1_000);
+            let frame = frame_of(&mut talker, capture, k as u64);
+            let now = capture + Span::from_ns(57_000 - k % 100_000);
+            let (got, value) = accept(&mut listener, &frame, now).expect("accepted");
+            assert_eq!((got.capture, got.gap, value), (capture, 0, k as u64));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_makes_no_listener_deaf() {
+        let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
+        let at = LocalTime::from_ns;
+        let before = frame_of(&mut talker, at(2_000_000_000), 1);
+        accept(&mut listener, &before, at(2_000_050_000)).expect("before the step");
+        let after = frame_of(&mut talker, at(1_000_000_000), 2);
+        let (got, value) = accept(&mut listener, &after, at(1_000_050_000)).expect("after it");
+        assert_eq!((got.capture, got.gap, value), (at(1_000_000_000), 0, 2));
+        assert!(accept(&mut listener, &after, at(1_000_060_000)).is_err(), "a copy");
+    }
+
+    #[test]
+    fn frames_that_are_not_the_channels_are_rejected_each_for_its_reason() {
         let mut other = parameters();
         other.stream_id.0 = 43;
+        let mut elsewhere = parameters();
+        elsewhere.destination.0[5] = 1;
         let mut longer = parameters();
         longer.size = onbeat_model::units::Octets::new(9);
         let mut listener = Listener::new(parameters());
-        let mut value = [0; 8];
         let now = LocalTime::ZERO;
-        let mut talker = Talker::new(other);
-        talker.write(now, &[0; 8], false).unwrap();
-        assert_eq!(listener.accept(talker.frame(), now, &mut value), Err(Dropped::Malformed));
-        let mut talker = Talker::new(longer);
-        talker.write(now, &[0; 9], false).unwrap();
-        assert_eq!(listener.accept(talker.frame(), now, &mut value), Err(Dropped::Malformed));
-        assert_eq!(listener.accept(&[0; 12], now, &mut value), Err(Dropped::Malformed));
-        assert_eq!(listener.malformed(), 3);
+        for (foreign, reason) in
+            [(other, Reason::Stream), (elsewhere, Reason::Stream), (longer, Reason::Size)]
+        {
+            let mut talker = Talker::new(foreign);
+            let value = vec![0; foreign.size.get() as usize];
+            talker.write(now, &value, false).unwrap();
+            let got = accept(&mut listener, talker.frame(), now);
+            assert_eq!(got, Err(Dropped::Rejected(reason)));
+        }
+        let got = accept(&mut listener, &[0; 12], now);
+        assert_eq!(got, Err(Dropped::Rejected(Reason::Shape)));
+    }
+
+    #[test]
+    fn untagged_frames_and_datagrams_are_the_same_message() {
+        let now = LocalTime::ZERO;
+        let frame = frame_of(&mut Talker::new(parameters()), now, 7);
+        let untagged = [&frame[..12], &frame[16..]].concat();
+        for (octets, framing) in [
+            (&frame[..], Framing::Ethernet),
+            (&untagged[..], Framing::Ethernet),
+            (&frame[18..], Framing::Datagram),
+        ] {
+            let mut value = [0; 8];
+            let got = Listener::new(parameters()).accept(octets, framing, now, &mut value);
+            assert!(got.is_ok() && u64::from_le_bytes(value) == 7, "{got:?}");
+        }
     }
 
     proptest! {

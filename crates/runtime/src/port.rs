@@ -16,6 +16,9 @@ pub enum Fault {
     /// The call came before `start`.
     #[error("start has not been called")]
     NotStarted,
+    /// The interface did not take the frame, or gives none.
+    #[error("the interface is down, or its queue is full: the frame was not sent or received")]
+    Network,
     /// The thread was not made known to the fabric.
     #[error("the thread was not started through onbeat_thread_create")]
     UnknownThread,
@@ -30,11 +33,22 @@ pub struct Instant {
     pub network: Option<NetTime>,
 }
 
+/// What the octets are that a port received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// An Ethernet frame, tagged or not, without its FCS.
+    Ethernet,
+    /// A data unit alone, as a datagram carries it.
+    Datagram,
+}
+
 /// A frame that a port received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its length.
     pub length: usize,
+    /// What it is.
+    pub framing: Framing,
     /// When its last octet was at the host's port.
     pub arrived: LocalTime,
     /// When it was there for the program to read: now, for a program that was waiting.
@@ -54,6 +68,15 @@ pub enum Patience {
     Endless,
 }
 
+/// When a reader expects its next message, by its port's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Not before this instant.
+    pub open: LocalTime,
+    /// Hardly after this one.
+    pub close: LocalTime,
+}
+
 /// A channel end's way to clock and network.
 pub trait Port {
     /// Now.
@@ -64,16 +87,48 @@ pub trait Port {
     fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault>;
     /// Hands a frame to the network. [`Fault::Stopped`] when talkers may no longer write.
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault>;
-    /// Waits for a frame; `None` when there is none within `patience`.
-    fn receive(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Received>, Fault>;
+    /// Hands a frame to the network so that it leaves at `at`: by the kernel's launch time where
+    /// there is one, else after sleeping until then.
+    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+        self.sleep_until(at)?;
+        self.send(frame)
+    }
+    /// Waits for a frame; `None` when there is none within `patience`. When one is expected in a
+    /// `window`, a port may use what it knows to have it sooner.
+    fn receive(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        window: Option<Window>,
+    ) -> Result<Option<Received>, Fault>;
 }
 
-/// Where an end's records go: memory of a fixed size, full when it is full.
+/// Why a frame never reaches the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is not of a channel's shape: truncated, of another type, version or length.
+    Shape,
+    /// It belongs to another stream or goes to another address.
+    Stream,
+    /// Its message has another size.
+    Size,
+}
+
+impl Reason {
+    /// How many there are.
+    pub const COUNT: usize = 3;
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; Self::COUNT] = [Self::Shape, Self::Stream, Self::Size];
+}
+
+/// Where an end's records and counts go: memory of a fixed size, full when it is full.
 pub trait Log {
     /// Adds a record.
     fn push(&mut self, record: &Record);
     /// Replaces the record that was added last.
     fn amend(&mut self, record: &Record);
-    /// Sets the count of malformed frames.
-    fn set_malformed(&mut self, count: u64);
+    /// Counts a frame that was rejected.
+    fn reject(&mut self, reason: Reason);
+    /// Counts a message that the declared rate did not allow at once.
+    fn rate_exceeded(&mut self);
 }

@@ -25,6 +25,9 @@ pub struct ChannelParameters {
     pub tolerance: Span,
     /// Capture to wake-up.
     pub fixed_delay: Span,
+    /// Lower 32 bits of the network's time, in nanoseconds, at the instant that the ends' clocks
+    /// call zero: frames carry network time, programs count from their epoch.
+    pub epoch: u32,
 }
 
 /// The declared rate does not allow a message before `until`.
@@ -35,6 +38,18 @@ pub struct RateExceeded {
     pub until: LocalTime,
 }
 
+/// A message whose frame is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its number, from 0.
+    pub sequence: u64,
+    /// When it was captured.
+    pub capture: LocalTime,
+}
+
+/// A clock that goes back by no more has not been set: a burst has used up these instants.
+const SAME_INSTANT: Span = Span::from_us(10);
+
 /// The writing end of a channel.
 #[derive(Debug)]
 pub struct Talker {
@@ -43,6 +58,8 @@ pub struct Talker {
     /// first. This is the theoretical arrival time of the generic cell rate algorithm (ITU-T
     /// I.371), so that a program that wakes late once need not write late for ever after.
     due: Option<LocalTime>,
+    /// The capture time of the last message.
+    last: Option<LocalTime>,
     sequence: u64,
     frame: [u8; MAX_FRAME],
     length: usize,
@@ -51,7 +68,7 @@ pub struct Talker {
 impl Talker {
     /// An end that has not written yet.
     pub fn new(parameters: ChannelParameters) -> Self {
-        Self { parameters, due: None, sequence: 0, frame: [0; MAX_FRAME], length: 0 }
+        Self { parameters, due: None, last: None, sequence: 0, frame: [0; MAX_FRAME], length: 0 }
     }
 
     /// What the description says of the channel.
@@ -59,18 +76,20 @@ impl Talker {
         &self.parameters
     }
 
-    /// Makes the frame of the next message, captured at `capture`; [`Talker::frame`] has it.
-    /// Returns the message's number, from 0.
+    /// Makes the frame of the next message, captured at `now`; [`Talker::frame`] has it. No two
+    /// messages have the same capture time, which is what names them: one of a burst, at an
+    /// instant that is taken, counts as captured a nanosecond later.
     ///
     /// # Panics
     /// When `value` is not of the channel's size.
     pub fn write(
         &mut self,
-        capture: LocalTime,
+        now: LocalTime,
         value: &[u8],
         uncertain: bool,
-    ) -> Result<u64, RateExceeded> {
+    ) -> Result<Sent, RateExceeded> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
+        let capture = self.capture(now);
         let due = self.due.unwrap_or(capture);
         let allowed = due - self.parameters.tolerance;
         if capture < allowed {
@@ -85,11 +104,24 @@ impl Talker {
             sequence: self.sequence as u8,
             uncertain,
             stream_id: self.parameters.stream_id,
-            timestamp: capture.as_ns() as u32,
+            timestamp: self.parameters.epoch.wrapping_add(capture.as_ns() as u32),
         };
         self.length = wire::emit(&header, value, &mut self.frame);
+        self.last = Some(capture);
         self.sequence += 1;
-        Ok(self.sequence - 1)
+        Ok(Sent { sequence: self.sequence - 1, capture })
+    }
+
+    /// The capture time of a message at `now`. A clock that was set back begins anew.
+    fn capture(&mut self, now: LocalTime) -> LocalTime {
+        match self.last {
+            Some(last) if now <= last && last - now <= SAME_INSTANT => last + Span::from_ns(1),
+            Some(last) if now <= last => {
+                self.due = None;
+                now
+            }
+            _ => now,
+        }
     }
 
     /// The frame of the last message.
@@ -114,6 +146,7 @@ pub(crate) mod tests {
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
             fixed_delay: Span::from_ms(2),
+            epoch: 0xffff_0000,
         }
     }
 
@@ -121,11 +154,12 @@ pub(crate) mod tests {
     fn a_message_before_its_time_is_refused_with_the_instant_at_which_it_is_allowed() {
         let mut talker = Talker::new(parameters());
         let at = LocalTime::from_ns;
-        assert_eq!(talker.write(at(1_000), &[0; 8], false), Ok(0));
+        assert_eq!(talker.write(at(1_000), &[0; 8], false).map(|s| s.sequence), Ok(0));
         let until = at(1_000 + 20_000_000 - 125_000);
         let early = until - Span::from_ns(1);
         assert_eq!(talker.write(early, &[0; 8], false), Err(RateExceeded { until }));
-        assert_eq!(talker.write(until, &[0; 8], false), Ok(1));
+        let sent = Sent { sequence: 1, capture: until };
+        assert_eq!(talker.write(until, &[0; 8], false), Ok(sent));
     }
 
     #[test]
@@ -137,6 +171,29 @@ pub(crate) mod tests {
             let at = LocalTime::from_ns(k * period + late);
             assert!(talker.write(at, &[0; 8], false).is_ok(), "message {k}");
         }
+    }
+
+    #[test]
+    fn a_burst_at_one_instant_has_as_many_capture_times_as_messages() {
+        let burst = 5;
+        let tolerance = Span::from_ms(20) * (burst - 1);
+        let mut talker = Talker::new(ChannelParameters { tolerance, ..parameters() });
+        let now = LocalTime::from_ns(1_000_000);
+        for k in 0..burst {
+            let capture = now + Span::from_ns(k);
+            assert_eq!(talker.write(now, &[0; 8], false).map(|s| s.capture), Ok(capture));
+        }
+        assert!(talker.write(now, &[0; 8], false).is_err());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_silence_the_talker() {
+        let mut talker = Talker::new(parameters());
+        let at = LocalTime::from_ns;
+        talker.write(at(37_000_000_000), &[0; 8], false).expect("the first");
+        let sent = talker.write(at(5_000), &[0; 8], false).expect("after the step");
+        assert_eq!(sent, Sent { sequence: 1, capture: at(5_000) });
+        assert!(talker.write(at(6_000 + 1_000_000), &[0; 8], false).is_err(), "rate still holds");
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! The frame of a network channel: Ethernet II, one 802.1Q tag, and the IEEE 1722 common stream
 //! header with the experimental subtype (Austad et al. 2023, section 4.5; IEEE 1722-2016 4.4.4).
+//! The stream header and the message are a *data unit* ([`Pdu`]); UDP carries it without Ethernet.
 //!
-//! [`Frame::parse`] is total: any octets give a view or a [`WireError`], never a panic.
+//! All parsing is total: any octets give a view or a [`WireError`], never a panic.
 
 use onbeat_model::units::{MacAddress, StreamId};
 
@@ -11,14 +12,20 @@ pub const ETHERTYPE_VLAN: u16 = 0x8100;
 pub const ETHERTYPE_AVTP: u16 = 0x22f0;
 /// Subtype EF_STREAM, experimental streams.
 pub const SUBTYPE_EF_STREAM: u8 = 0x7f;
+/// Octets before the data unit in a tagged frame.
+pub const TAGGED: usize = 18;
+/// Octets of the two addresses, before the tag or the EtherType.
+pub const ADDRESSES: usize = 12;
+/// Octets of the stream header.
+pub const STREAM_HEADER: usize = 24;
 /// Octets before the payload.
-pub const HEADERS: usize = 18 + 24;
+pub const HEADERS: usize = TAGGED + STREAM_HEADER;
 /// The longest frame without its FCS.
 pub const MAX_FRAME: usize = 1518;
 /// The shortest tagged frame without its FCS; shorter payloads are padded with zeros.
 pub const MIN_FRAME: usize = 64;
 
-/// Where each field is.
+/// Where each field of the Ethernet header is.
 mod field {
     use std::ops::Range;
 
@@ -27,13 +34,19 @@ mod field {
     pub(super) const TAG_TYPE: Range<usize> = 12..14;
     pub(super) const TAG: Range<usize> = 14..16;
     pub(super) const ETHERTYPE: Range<usize> = 16..18;
-    pub(super) const SUBTYPE: usize = 18;
-    pub(super) const SV_VERSION_TV: usize = 19;
-    pub(super) const SEQUENCE: usize = 20;
-    pub(super) const TU: usize = 21;
-    pub(super) const STREAM_ID: Range<usize> = 22..30;
-    pub(super) const TIMESTAMP: Range<usize> = 30..34;
-    pub(super) const LENGTH: Range<usize> = 38..40;
+}
+
+/// Where each field of the data unit is.
+mod unit {
+    use std::ops::Range;
+
+    pub(super) const SUBTYPE: usize = 0;
+    pub(super) const SV_VERSION_TV: usize = 1;
+    pub(super) const SEQUENCE: usize = 2;
+    pub(super) const TU: usize = 3;
+    pub(super) const STREAM_ID: Range<usize> = 4..12;
+    pub(super) const TIMESTAMP: Range<usize> = 12..16;
+    pub(super) const LENGTH: Range<usize> = 20..22;
 }
 
 /// `sv` = 1, `tv` = 1: the stream id and the timestamp are valid.
@@ -47,8 +60,8 @@ pub enum WireError {
     /// Too short for the headers, or longer than a frame may be.
     #[error("the frame's length is not that of a channel's frame")]
     Size,
-    /// Not tagged, or not IEEE 1722.
-    #[error("the frame is not tagged IEEE 1722")]
+    /// Not IEEE 1722, or tagged where it may not be or not where it must be.
+    #[error("the frame is not IEEE 1722")]
     EtherType,
     /// Another subtype, another version, or no valid stream id or timestamp.
     #[error("the stream header is not one of ours")]
@@ -88,42 +101,90 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
+/// A parsed data unit: what a frame or a datagram carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pdu<'a> {
+    /// Counts messages, wrapping after 255.
+    pub sequence: u8,
+    /// The talker's clock is not synchronised.
+    pub uncertain: bool,
+    /// Which stream.
+    pub stream_id: StreamId,
+    /// Lower 32 bits of the capture time in nanoseconds.
+    pub timestamp: u32,
+    /// The message.
+    pub payload: &'a [u8],
+}
+
+fn array<const N: usize>(octets: &[u8], at: std::ops::Range<usize>) -> Result<[u8; N], WireError> {
+    octets.get(at).and_then(|part| part.try_into().ok()).ok_or(WireError::Size)
+}
+
+fn u16_at(octets: &[u8], at: std::ops::Range<usize>) -> Result<u16, WireError> {
+    array(octets, at).map(u16::from_be_bytes)
+}
+
+impl<'a> Pdu<'a> {
+    /// Reads a data unit. Padding after the payload is allowed.
+    pub fn parse(octets: &'a [u8]) -> Result<Self, WireError> {
+        if octets.len() < STREAM_HEADER || octets.len() > MAX_FRAME - TAGGED {
+            return Err(WireError::Size);
+        }
+        let flags = octets[unit::SV_VERSION_TV];
+        let valid = flags & STREAM_VALID != 0 && flags & TIMESTAMP_VALID != 0;
+        if octets[unit::SUBTYPE] != SUBTYPE_EF_STREAM || flags & VERSION_MASK != 0 || !valid {
+            return Err(WireError::Header);
+        }
+        let length = usize::from(u16_at(octets, unit::LENGTH)?);
+        Ok(Self {
+            sequence: octets[unit::SEQUENCE],
+            uncertain: octets[unit::TU] & 1 == 1,
+            stream_id: StreamId(u64::from_be_bytes(array(octets, unit::STREAM_ID)?)),
+            timestamp: u32::from_be_bytes(array(octets, unit::TIMESTAMP)?),
+            payload: octets[STREAM_HEADER..].get(..length).ok_or(WireError::Length)?,
+        })
+    }
+}
+
+/// Splits an Ethernet frame without its FCS, with one 802.1Q tag or none (a kernel may have taken
+/// it off), into the destination and the octets of the data unit.
+pub fn unwrap(octets: &[u8]) -> Result<(MacAddress, &[u8]), WireError> {
+    if octets.len() > MAX_FRAME {
+        return Err(WireError::Size);
+    }
+    let destination = MacAddress(array(octets, field::DESTINATION)?);
+    let start = match u16_at(octets, field::TAG_TYPE)? {
+        ETHERTYPE_AVTP => ADDRESSES + 2,
+        ETHERTYPE_VLAN if u16_at(octets, field::ETHERTYPE)? == ETHERTYPE_AVTP => TAGGED,
+        _ => return Err(WireError::EtherType),
+    };
+    Ok((destination, octets.get(start..).ok_or(WireError::Size)?))
+}
+
 impl<'a> Frame<'a> {
-    /// Reads a frame without its FCS. Padding after the payload is allowed.
+    /// Reads a tagged frame without its FCS. Padding after the payload is allowed.
     pub fn parse(octets: &'a [u8]) -> Result<Self, WireError> {
         if octets.len() < HEADERS || octets.len() > MAX_FRAME {
             return Err(WireError::Size);
         }
-        let u16_at = |at: std::ops::Range<usize>| {
-            u16::from_be_bytes([octets[at.start], octets[at.start + 1]])
-        };
-        if u16_at(field::TAG_TYPE) != ETHERTYPE_VLAN || u16_at(field::ETHERTYPE) != ETHERTYPE_AVTP {
+        if u16_at(octets, field::TAG_TYPE)? != ETHERTYPE_VLAN
+            || u16_at(octets, field::ETHERTYPE)? != ETHERTYPE_AVTP
+        {
             return Err(WireError::EtherType);
         }
-        let flags = octets[field::SV_VERSION_TV];
-        let valid = flags & STREAM_VALID != 0 && flags & TIMESTAMP_VALID != 0;
-        if octets[field::SUBTYPE] != SUBTYPE_EF_STREAM || flags & VERSION_MASK != 0 || !valid {
-            return Err(WireError::Header);
-        }
-        let length = usize::from(u16_at(field::LENGTH));
-        let payload = octets[HEADERS..].get(..length).ok_or(WireError::Length)?;
-        let tag = u16_at(field::TAG);
-        let array = |at: std::ops::Range<usize>| octets[at].try_into();
+        let pdu = Pdu::parse(&octets[TAGGED..])?;
+        let tag = u16_at(octets, field::TAG)?;
         let header = Header {
-            destination: MacAddress(array(field::DESTINATION).map_err(|_| WireError::Size)?),
-            source: MacAddress(array(field::SOURCE).map_err(|_| WireError::Size)?),
+            destination: MacAddress(array(octets, field::DESTINATION)?),
+            source: MacAddress(array(octets, field::SOURCE)?),
             vlan: tag & 0x0fff,
             pcp: (tag >> 13) as u8,
-            sequence: octets[field::SEQUENCE],
-            uncertain: octets[field::TU] & 1 == 1,
-            stream_id: StreamId(u64::from_be_bytes(
-                octets[field::STREAM_ID].try_into().map_err(|_| WireError::Size)?,
-            )),
-            timestamp: u32::from_be_bytes(
-                octets[field::TIMESTAMP].try_into().map_err(|_| WireError::Size)?,
-            ),
+            sequence: pdu.sequence,
+            uncertain: pdu.uncertain,
+            stream_id: pdu.stream_id,
+            timestamp: pdu.timestamp,
         };
-        Ok(Self { header, payload })
+        Ok(Self { header, payload: pdu.payload })
     }
 }
 
@@ -142,14 +203,15 @@ pub fn emit(header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
     let tag = u16::from(header.pcp & 7) << 13 | header.vlan & 0x0fff;
     frame[field::TAG].copy_from_slice(&tag.to_be_bytes());
     frame[field::ETHERTYPE].copy_from_slice(&ETHERTYPE_AVTP.to_be_bytes());
-    frame[field::SUBTYPE] = SUBTYPE_EF_STREAM;
-    frame[field::SV_VERSION_TV] = STREAM_VALID | TIMESTAMP_VALID;
-    frame[field::SEQUENCE] = header.sequence;
-    frame[field::TU] = u8::from(header.uncertain);
-    frame[field::STREAM_ID].copy_from_slice(&header.stream_id.0.to_be_bytes());
-    frame[field::TIMESTAMP].copy_from_slice(&header.timestamp.to_be_bytes());
-    frame[field::LENGTH].copy_from_slice(&(payload.len() as u16).to_be_bytes());
-    frame[HEADERS..HEADERS + payload.len()].copy_from_slice(payload);
+    let pdu = &mut frame[TAGGED..];
+    pdu[unit::SUBTYPE] = SUBTYPE_EF_STREAM;
+    pdu[unit::SV_VERSION_TV] = STREAM_VALID | TIMESTAMP_VALID;
+    pdu[unit::SEQUENCE] = header.sequence;
+    pdu[unit::TU] = u8::from(header.uncertain);
+    pdu[unit::STREAM_ID].copy_from_slice(&header.stream_id.0.to_be_bytes());
+    pdu[unit::TIMESTAMP].copy_from_slice(&header.timestamp.to_be_bytes());
+    pdu[unit::LENGTH].copy_from_slice(&(payload.len() as u16).to_be_bytes());
+    pdu[STREAM_HEADER..STREAM_HEADER + payload.len()].copy_from_slice(payload);
     length
 }
 
@@ -234,6 +296,15 @@ mod tests {
             let length = emit(&header, &payload, &mut octets);
             let expected = Frame { header, payload: &payload };
             prop_assert_eq!(Frame::parse(&octets[..length]), Ok(expected));
+            let (destination, pdu) = unwrap(&octets[..length]).expect("a tagged frame");
+            prop_assert_eq!(destination, header.destination);
+            let pdu = Pdu::parse(pdu).expect("a data unit");
+            prop_assert_eq!((pdu.stream_id, pdu.payload), (header.stream_id, &payload[..]));
+            // As a kernel that takes the tag off hands it over.
+            let untagged = [&octets[..12], &octets[16..length]].concat();
+            let (destination, again) = unwrap(&untagged).expect("an untagged frame");
+            prop_assert_eq!(destination, header.destination);
+            prop_assert_eq!(Pdu::parse(again), Ok(pdu));
         }
 
         #[test]
@@ -241,6 +312,8 @@ mod tests {
             octets in proptest::collection::vec(any::<u8>(), 0..1600),
         ) {
             let _ = Frame::parse(&octets);
+            let _ = Pdu::parse(&octets);
+            let _ = unwrap(&octets).map(|(_, pdu)| Pdu::parse(pdu));
         }
 
         #[test]
@@ -251,6 +324,7 @@ mod tests {
             let length = emit(&header(), &[1; 8], &mut octets);
             octets[at] = value;
             let _ = Frame::parse(&octets[..length - cut]);
+            let _ = unwrap(&octets[..length - cut]).map(|(_, pdu)| Pdu::parse(pdu));
         }
     }
 }

@@ -7,28 +7,30 @@
 //! nobody stands between a thread and its frames.
 
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
+use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::protocol::{
-    Body, ENVIRONMENT, MAX_PACKET, Reply, Request, Start, Token, VERSION,
+    Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, Token, VERSION,
 };
 use crate::fabric::socket;
-use crate::shared_log::SharedLog;
+use crate::link::context::{attach, follow_schedule};
+use crate::link::{
+    Interface, InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase, Transport,
+};
+use crate::netns;
+use crate::recorder::Recorder;
+use crate::shared_log::{Identity, SharedLog};
 use onbeat_model::record::Role;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::listener::Listener;
-use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received};
-use onbeat_runtime::talker::{ChannelParameters, Talker};
-use rustix::fd::OwnedFd;
+use onbeat_runtime::listener;
+use onbeat_runtime::port::{Fault, Framing, Instant, Patience, Port, Received, Window};
+use onbeat_runtime::talker::{self, ChannelParameters};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::mm::MlockAllFlags;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, OnceLock};
-
-/// The talker's end of a channel in a program on a fabric.
-pub type FabricTalker = TalkerEnd<EndPort, SharedLog>;
-/// A listener's end of a channel in a program on a fabric.
-pub type FabricListener = ListenerEnd<EndPort, SharedLog>;
 
 /// Octets before a frame on an end's own socket: when it was sent or had arrived.
 pub const STAMP: usize = 8;
@@ -38,10 +40,18 @@ pub const STAMP: usize = 8;
 pub enum SetupError {
     /// The environment names no fabric.
     #[error(
-        "{ENVIRONMENT} is not set: start this program through `onbeat run` (channels on real \
-         interfaces are not available yet)"
+        "neither {ENVIRONMENT} nor ONBEAT_INTERFACE is set: start this program through \
+         `onbeat run`, or name an interface and, in ONBEAT_SYSTEM, the description"
     )]
     NoFabric,
+    /// The interface cannot be used.
+    #[error("interface `{name}`: {error}")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The thread has joined already.
     #[error("this thread has joined the run already")]
     Twice,
@@ -127,6 +137,8 @@ struct Shared {
     name: String,
     token: Token,
     start: OnceLock<Start>,
+    /// The clock of real time.
+    base: Arc<Timebase>,
 }
 
 impl Shared {
@@ -134,19 +146,15 @@ impl Shared {
         self.start.get().ok_or(Fault::NotStarted)
     }
 
-    /// The node's clock in a real-time run.
-    fn real_clock(&self) -> Result<Option<EmulatedClock>, Fault> {
-        let start = self.start()?;
-        let begin = |ns| EmulatedClock { start: MonoTime::from_ns(ns), error: start.clock };
-        Ok(start.real.map(begin))
+    fn is_virtual(&self) -> Result<bool, Fault> {
+        Ok(self.start()?.base == Base::Virtual)
     }
 
     fn now(&self) -> Result<Instant, Fault> {
-        let Some(clock) = self.real_clock()? else {
+        if self.is_virtual()? {
             return with_control(|control| Ok(control.now));
-        };
-        let network = clock.network();
-        Ok(Instant { local: clock.error.read(network), network: Some(network) })
+        }
+        self.base.instant(self.base.now()?)
     }
 
     /// In real time, waits until there is something to receive or `patience` is at its end.
@@ -156,10 +164,10 @@ impl Shared {
             Patience::None => return Ok(false),
             Patience::Until(until) => until,
         };
-        let clock = self.real_clock()?.ok_or(Fault::Disconnected)?;
-        let at = self.when(&clock, until)?;
+        let start = self.start()?;
+        let until = clamp_to_run(until, &start.clock, start.stop);
         loop {
-            let left = at - MonoTime::now();
+            let left = until - self.base.now()?;
             let look = socket::readable(socket, left.max(Span::ZERO));
             if look.map_err(|_| Fault::Disconnected)? {
                 return Ok(true);
@@ -170,26 +178,14 @@ impl Shared {
         }
     }
 
-    /// When, on the machine's clock, a real-time run's node's clock reads `reading`.
-    fn when(&self, clock: &EmulatedClock, reading: LocalTime) -> Result<MonoTime, Fault> {
-        Ok(clock.when(clamp_to_run(reading, &clock.error, self.start()?.stop)))
-    }
-
     fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
-        let Some(clock) = self.real_clock()? else {
+        if self.is_virtual()? {
             return with_control(|control| {
                 let _ = control.ask(&Request::Sleep(target))?;
                 Ok(control.now)
             });
-        };
-        let stop = clock.at(self.start()?.stop);
-        let until = self.when(&clock, target)?;
-        if until > stop {
-            stop.sleep();
-            return Err(Fault::Stopped);
         }
-        until.sleep();
-        self.now()
+        self.base.instant(self.base.sleep_until(target)?)
     }
 }
 
@@ -215,49 +211,101 @@ impl Context {
         let value = std::env::var(ENVIRONMENT).map_err(|_| SetupError::NoFabric)?;
         let (name, token) = value.rsplit_once(':').ok_or(SetupError::BadEnvironment)?;
         let token = parse_token(token).ok_or(SetupError::BadEnvironment)?;
-        let shared = Shared { name: name.to_owned(), token, start: OnceLock::new() };
+        let (start, base) = (OnceLock::new(), Arc::default());
+        let shared = Shared { name: name.to_owned(), token, start, base };
         let control = Control::connect(&shared, None)?;
         CONTROL.set(Some(control));
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Opens the writing end of a channel for messages of `size` octets.
-    pub fn open_talker(&self, name: &str, size: Octets) -> Result<FabricTalker, SetupError> {
-        let (parameters, port, log) = self.open(Role::Talker, name, size)?;
-        Ok(TalkerEnd::new(Talker::new(parameters), port, log))
+    pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
+        let opened = self.open(Role::Talker, name, size)?;
+        let talker = talker::Talker::new(opened.parameters);
+        Ok(TalkerEnd::new(talker, opened.port, opened.recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
-    pub fn open_listener(&self, name: &str, size: Octets) -> Result<FabricListener, SetupError> {
-        let (parameters, port, log) = self.open(Role::Listener, name, size)?;
-        Ok(ListenerEnd::new(Listener::new(parameters), port, log))
+    pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
+        let opened = self.open(Role::Listener, name, size)?;
+        let listener = listener::Listener::new(opened.parameters);
+        let mut end = ListenerEnd::new(listener, opened.port, opened.recorder);
+        if opened.follows_schedule {
+            follow_schedule(&mut end);
+        }
+        Ok(end)
     }
 
-    fn open(
-        &self,
-        role: Role,
-        name: &str,
-        size: Octets,
-    ) -> Result<(ChannelParameters, EndPort, SharedLog), SetupError> {
+    fn open(&self, role: Role, name: &str, size: Octets) -> Result<Opened, SetupError> {
         CONTROL.with_borrow_mut(|control| {
             let control = control.as_mut().ok_or(Fault::UnknownThread)?;
             control.tell(&Request::Open { role, size, name })?;
             let got = socket::receive_with(&control.socket, &mut control.packet)?;
             let (length, descriptors) = got.ok_or(Fault::Disconnected)?;
             let reply = Reply::decode(&control.packet[..length]);
-            let (end, capacity, parameters) = match reply.map_err(|_| SetupError::Nonsense)?.body {
-                Body::Opened { end, capacity, parameters } => (end, capacity, parameters),
+            let body = reply.map_err(|_| SetupError::Nonsense)?.body;
+            let (end, capacity, parameters, attachment) = match body {
+                Body::Opened { end, capacity, parameters, attachment } => {
+                    (end, capacity, parameters, attachment)
+                }
                 Body::Refused(why) => return Err(SetupError::Refused(why.to_owned())),
                 Body::Stopped => return Err(Fault::Stopped.into()),
                 _ => return Err(SetupError::Nonsense),
             };
             let mut descriptors = descriptors.into_iter();
             let memory = descriptors.next().ok_or(SetupError::Nonsense)?;
-            let log = SharedLog::map(memory, capacity)?;
-            let shared = Arc::clone(&self.shared);
+            let mut log = SharedLog::map(memory, capacity)?;
+            log.introduce(&Identity {
+                channel: name.to_owned(),
+                stream_id: parameters.stream_id,
+                role,
+            });
             let own = descriptors.next();
-            Ok((parameters, EndPort { shared, end, own, packet: [0; MAX_PACKET] }, log))
+            let port = match &attachment {
+                None => {
+                    let (shared, packet) = (Arc::clone(&self.shared), [0; MAX_PACKET]);
+                    EndPort::Fabric(Box::new(FabricPort { shared, end, own, packet }))
+                }
+                Some(attachment) => {
+                    let settings = InterfaceSettings {
+                        name: attachment.interface.to_owned(),
+                        transport: attachment.transport,
+                        options: attachment.options,
+                        epoch: 0,
+                    };
+                    let wire = attach_in(own, &settings, &parameters, role)?;
+                    EndPort::Link(LinkPort::new(Arc::clone(&self.shared.base), wire))
+                }
+            };
+            let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
+            Ok(Opened { parameters, port, recorder: Recorder::new(log), follows_schedule })
         })
+    }
+
+    /// Waits until one of the ends, all of the emulated network in virtual time, has a frame.
+    pub fn select(&self, ends: &[&Listener], patience: Patience) -> Result<Option<usize>, Fault> {
+        let mut octets = [0; 4 * MAX_SELECT];
+        let wanted = ends.iter().take(MAX_SELECT);
+        for (slot, listener) in octets.as_chunks_mut::<4>().0.iter_mut().zip(wanted.clone()) {
+            let EndPort::Fabric(port) = listener.port() else { return Err(Fault::Disconnected) };
+            *slot = port.end.to_le_bytes();
+        }
+        let ends = Ends::new(&octets[..4 * wanted.len()]).ok_or(Fault::Disconnected)?;
+        with_control(|control| match control.ask(&Request::Select(ends, patience))? {
+            Body::Ready(position) => Ok(Some(position as usize)),
+            Body::Empty => Ok(None),
+            _ => Err(Fault::Disconnected),
+        })
+    }
+
+    /// Whether time is virtual.
+    pub fn is_virtual(&self) -> Result<bool, Fault> {
+        self.shared.is_virtual()
+    }
+
+    /// The clock of real time.
+    pub fn base(&self) -> &Timebase {
+        &self.shared.base
     }
 
     /// Ends set-up: waits until every program of the system has come this far, and returns at the
@@ -275,14 +323,27 @@ impl Context {
                 _ => Err(SetupError::Nonsense),
             }
         })?;
-        if let Some(begin) = start.real {
-            if let Err(error) = rustix::mm::mlockall(MlockAllFlags::CURRENT) {
-                // The run goes on: only its worst case gets worse.
-                eprintln!(
-                    "onbeat: memory is not locked ({error}): page faults may delay this program"
-                );
+        if start.base != Base::Virtual
+            && let Err(error) = rustix::mm::mlockall(MlockAllFlags::CURRENT)
+        {
+            // The run goes on: only its worst case gets worse.
+            eprintln!("onbeat: memory is not locked ({error}): page faults may delay this program");
+        }
+        let clock = match start.base {
+            Base::Virtual => None,
+            Base::Machine(at) => {
+                let begin = MonoTime::from_ns(at);
+                Some(NetworkClock::Emulated(EmulatedClock { start: begin, error: start.clock }))
             }
-            MonoTime::from_ns(begin).sleep();
+            Base::Network(epoch) => Some(NetworkClock::Tai { epoch }),
+        };
+        if let Some(clock) = clock {
+            let write_until = start.clock.read(start.write_until);
+            let limits = Limits { write_until, stop: start.clock.read(start.stop) };
+            while clock.now() < LocalTime::ZERO {
+                clock.sleep_until(LocalTime::ZERO);
+            }
+            self.shared.base.begin(clock, limits);
         }
         // Only the main thread comes here, and only once.
         let _ = self.shared.start.set(start);
@@ -302,10 +363,10 @@ impl Context {
     /// Declares that the work just done takes `span`. In virtual time it passes now; in real time
     /// it has passed by itself.
     pub fn work(&self, span: Span) -> Result<(), Fault> {
-        match self.shared.real_clock()? {
-            Some(_) => Ok(()),
-            None => with_control(|control| control.ask(&Request::Work(span)).map(|_| ())),
+        if !self.shared.is_virtual()? {
+            return Ok(());
         }
+        with_control(|control| control.ask(&Request::Work(span)).map(|_| ()))
     }
 
     /// Announces a thread that is about to be created.
@@ -320,10 +381,10 @@ impl Context {
 
     /// Waits, in the time of the run, until an announced thread has ended.
     pub fn wait_for(&self, ticket: u32) -> Result<(), Fault> {
-        match self.shared.real_clock()? {
-            Some(_) => Ok(()),
-            None => with_control(|control| control.ask(&Request::Join(ticket)).map(|_| ())),
+        if !self.shared.is_virtual()? {
+            return Ok(());
         }
+        with_control(|control| control.ask(&Request::Join(ticket)).map(|_| ()))
     }
 }
 
@@ -364,9 +425,36 @@ fn parse_token(text: &str) -> Option<Token> {
     Some(Token(token))
 }
 
-/// An end's way to clock and network.
+/// What is opened for a program.
+struct Opened {
+    parameters: ChannelParameters,
+    port: EndPort,
+    recorder: Recorder,
+    follows_schedule: bool,
+}
+
+/// Makes an end's way to an interface in a network namespace, or in the program's own.
+fn attach_in(
+    namespace: Option<OwnedFd>,
+    settings: &InterfaceSettings,
+    parameters: &ChannelParameters,
+    role: Role,
+) -> Result<Transport, SetupError> {
+    let make = || {
+        let failed = |error| SetupError::Interface { name: settings.name.clone(), error };
+        if let Some(namespace) = &namespace {
+            netns::enter(namespace.as_fd()).map_err(failed)?;
+        }
+        attach(&Interface::named(&settings.name).map_err(failed)?, settings, parameters, role)
+    };
+    // A thread of its own: the program's stay in their namespace. A socket keeps to the one that
+    // it was made in.
+    std::thread::scope(|scope| scope.spawn(make).join()).map_err(|_| SetupError::Nonsense)?
+}
+
+/// An end's way to clock and network through the fabric.
 #[derive(Debug)]
-pub struct EndPort {
+pub struct FabricPort {
     shared: Arc<Shared>,
     end: u32,
     /// In real time, the end's own socket.
@@ -374,7 +462,12 @@ pub struct EndPort {
     packet: [u8; MAX_PACKET],
 }
 
-impl EndPort {
+impl FabricPort {
+    /// A descriptor that is readable when there may be a message; none in virtual time.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.own.as_ref().map(AsFd::as_fd)
+    }
+
     /// In real time, waits on the end's own socket for as long as `patience` says.
     fn receive_own(
         &mut self,
@@ -406,7 +499,8 @@ impl EndPort {
         } else {
             self.shared.now()?
         };
-        Ok(Some(Received { length, arrived, ready, waited }))
+        let framing = Framing::Ethernet;
+        Ok(Some(Received { length, framing, arrived, ready, waited }))
     }
 }
 
@@ -420,7 +514,7 @@ fn copy_frame(frame: &[u8], into: &mut [u8]) -> Result<usize, Fault> {
     Ok(frame.len())
 }
 
-impl Port for EndPort {
+impl Port for FabricPort {
     fn now(&mut self) -> Result<Instant, Fault> {
         self.shared.now()
     }
@@ -449,7 +543,12 @@ impl Port for EndPort {
         }
     }
 
-    fn receive(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Received>, Fault> {
+    fn receive(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        _: Option<Window>,
+    ) -> Result<Option<Received>, Fault> {
         let clock = self.shared.start()?.clock;
         if self.own.is_some() {
             return self.receive_own(into, patience);
@@ -465,7 +564,8 @@ impl Port for EndPort {
             };
             let waited = Some(ready) != control.now.network;
             let ready = Instant { local: clock.read(ready), network: Some(ready) };
-            Ok(Some(Received { length, arrived, ready, waited }))
+            let framing = Framing::Ethernet;
+            Ok(Some(Received { length, framing, arrived, ready, waited }))
         })
     }
 }

@@ -5,6 +5,7 @@ use onbeat_model::record::Record;
 use onbeat_model::system::{Channel, ChannelId, System};
 use onbeat_model::time::{ClockError, LocalTime, NetTime};
 use onbeat_runtime::listener::{Listener, record_of};
+use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 
 /// A modelled talker.
@@ -47,8 +48,8 @@ impl ModelledTalker {
         let shown = number.len().min(self.value.len());
         self.value[..shown].copy_from_slice(&number[..shown]);
         self.next += self.talker.parameters().interval;
-        let sequence = self.talker.write(capture, &self.value, false).ok()?;
-        let (network, capture) = (Some(now), Some(capture));
+        let sent = self.talker.write(capture, &self.value, false).ok()?;
+        let (sequence, network, capture) = (sent.sequence, Some(now), Some(sent.capture));
         self.records.push(Record { capture, network, sequence, ..Record::default() });
         Some(self.talker.frame())
     }
@@ -68,27 +69,31 @@ pub(super) struct ModelledListener {
     clock: ClockError,
     value: Vec<u8>,
     pub(super) records: Vec<Record>,
+    malformed: u64,
 }
 
 impl ModelledListener {
     pub(super) fn new(clock: ClockError, parameters: ChannelParameters) -> Self {
         let value = vec![0; parameters.size.get() as usize];
-        Self { listener: Listener::new(parameters), clock, value, records: Vec::new() }
+        let (listener, records) = (Listener::new(parameters), Vec::new());
+        Self { listener, clock, value, records, malformed: 0 }
     }
 
     /// Reads a frame at `now` that arrived at the port at `arrived`.
     pub(super) fn read(&mut self, frame: &[u8], arrived: NetTime, now: NetTime) {
         let receive = self.clock.read(now);
-        let outcome = self.listener.accept(frame, receive, &mut self.value);
-        if let Some(mut record) = record_of(&outcome) {
-            record.transfer = Some(self.clock.read(arrived));
-            record.receive = Some(receive);
-            record.network = Some(now);
-            self.records.push(record);
-        }
+        let outcome = self.listener.accept(frame, Framing::Ethernet, receive, &mut self.value);
+        let Some(mut record) = record_of(&outcome) else {
+            self.malformed += 1;
+            return;
+        };
+        record.transfer = Some(self.clock.read(arrived));
+        record.receive = Some(receive);
+        record.network = Some(now);
+        self.records.push(record);
     }
 
     pub(super) fn malformed(&self) -> u64 {
-        self.listener.malformed()
+        self.malformed
     }
 }

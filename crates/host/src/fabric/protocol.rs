@@ -2,6 +2,7 @@
 //! packet, little endian. Both sides run on one machine, but what arrives is hostile until parsed:
 //! decoding is total.
 
+use crate::link::{LinkOptions, TransportKind};
 use onbeat_model::record::Role;
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -12,7 +13,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -54,12 +55,54 @@ pub enum Request<'a> {
     Send(u32, &'a [u8]),
     /// Receives a frame on an end.
     Receive(u32, Patience),
+    /// Waits until one of these ends has a frame.
+    Select(Ends<'a>, Patience),
     /// A thread is about to be created.
     Announce,
     /// Waits until a thread has ended.
     Join(u32),
     /// The thread ends.
     Bye,
+}
+
+/// The most ends that one request waits for.
+pub const MAX_SELECT: usize = 256;
+
+/// Some ends, as a packet carries them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends<'a>(&'a [u8]);
+
+impl<'a> Ends<'a> {
+    /// Ends from their numbers, each as four little-endian octets; `None` for more than
+    /// [`MAX_SELECT`].
+    pub fn new(octets: &'a [u8]) -> Option<Self> {
+        let whole = octets.len().is_multiple_of(4) && octets.len() <= 4 * MAX_SELECT;
+        whole.then_some(Self(octets))
+    }
+
+    /// Their numbers.
+    pub fn numbers(self) -> impl Iterator<Item = u32> {
+        self.0.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number))
+    }
+}
+
+/// Which interface an end uses instead of the emulated network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attachment<'a> {
+    /// How frames get there.
+    pub transport: TransportKind,
+    /// What else to do. Priorities do not come along.
+    pub options: LinkOptions,
+    /// Its name.
+    pub interface: &'a str,
+}
+
+impl Attachment<'_> {
+    fn bits(&self) -> u8 {
+        let o = &self.options;
+        let bits = [o.untagged, o.busy_poll, o.timestamps, o.launch_time, o.follow_schedule];
+        bits.iter().enumerate().fold(0, |all, (at, bit)| all | u8::from(*bit) << at)
+    }
 }
 
 /// From the fabric to a thread. `local` and `network` are the time of the answer.
@@ -88,6 +131,9 @@ pub enum Body<'a> {
         capacity: u32,
         /// The channel, as the description has it.
         parameters: ChannelParameters,
+        /// The interface, on a real network. Its network namespace comes with the packet, if it
+        /// is not the program's.
+        attachment: Option<Attachment<'a>>,
     },
     /// The run begins.
     Started(Start),
@@ -102,17 +148,30 @@ pub enum Body<'a> {
     },
     /// Nothing was received in time.
     Empty,
+    /// The end at this position of those asked for has a frame.
+    Ready(u32),
     /// The ticket for a thread.
     Ticket(u32),
     /// The run is over.
     Stopped,
 }
 
+/// What tells a program the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// The fabric's answers.
+    Virtual,
+    /// CLOCK_MONOTONIC, which read so many nanoseconds at the network's epoch.
+    Machine(i64),
+    /// The network clock, which read so many nanoseconds at the run's epoch.
+    Network(i64),
+}
+
 /// What a program needs to know of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// In a real-time run, CLOCK_MONOTONIC at the network's epoch, in nanoseconds.
-    pub real: Option<i64>,
+    /// What tells the time.
+    pub base: Base,
     /// The error of the node's clock.
     pub clock: ClockError,
     /// Talkers may write before this instant.
@@ -146,6 +205,14 @@ impl Writer<'_> {
     fn i64(&mut self, value: i64) -> &mut Self {
         self.put(&value.to_le_bytes())
     }
+    fn patience(&mut self, patience: Patience) -> &mut Self {
+        let (kind, until) = match patience {
+            Patience::None => (0, 0),
+            Patience::Until(until) => (1, until.as_ns()),
+            Patience::Endless => (2, 0),
+        };
+        self.u8(kind).i64(until)
+    }
     /// Octets that run to the end of the packet.
     fn rest(&mut self, octets: &[u8]) -> &mut Self {
         self.put(octets)
@@ -171,6 +238,52 @@ impl<'a> Reader<'a> {
     }
     fn i64(&mut self) -> Result<i64, Nonsense> {
         Ok(i64::from_le_bytes(self.take()?))
+    }
+    fn patience(&mut self) -> Result<Patience, Nonsense> {
+        let (kind, until) = (self.u8()?, self.i64()?);
+        match kind {
+            0 => Ok(Patience::None),
+            1 => Ok(Patience::Until(LocalTime::from_ns(until))),
+            2 => Ok(Patience::Endless),
+            _ => Err(Nonsense),
+        }
+    }
+    fn parameters(&mut self) -> Result<ChannelParameters, Nonsense> {
+        Ok(ChannelParameters {
+            destination: MacAddress(self.take()?),
+            source: MacAddress(self.take()?),
+            stream_id: StreamId(self.i64()? as u64),
+            vlan: self.u16()?,
+            pcp: self.u8()?,
+            size: Octets::new(self.u32()?),
+            interval: Span::from_ns(self.i64()?),
+            tolerance: Span::from_ns(self.i64()?),
+            fixed_delay: Span::from_ns(self.i64()?),
+            epoch: self.u32()?,
+        })
+    }
+    fn attachment(&mut self) -> Result<Option<Attachment<'a>>, Nonsense> {
+        let (kind, bits, queue) = (self.u8()?, self.u8()?, self.u32()?);
+        let interface = self.text()?;
+        let transport = match kind {
+            0 => return Ok(None),
+            1 => TransportKind::Packet,
+            2 => TransportKind::Xdp,
+            3 => TransportKind::Udp4,
+            4 => TransportKind::Udp6,
+            _ => return Err(Nonsense),
+        };
+        let bit = |at: u8| bits & (1 << at) != 0;
+        let options = LinkOptions {
+            untagged: bit(0),
+            busy_poll: bit(1),
+            timestamps: bit(2),
+            launch_time: bit(3),
+            follow_schedule: bit(4),
+            queue,
+            ..LinkOptions::default()
+        };
+        Ok(Some(Attachment { transport, options, interface }))
     }
     fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
@@ -217,14 +330,8 @@ impl<'a> Request<'a> {
             Self::Sleep(until) => to.u8(4).i64(until.as_ns()),
             Self::Work(span) => to.u8(5).i64(span.as_ns()),
             Self::Send(end, frame) => to.u8(6).u32(end).rest(frame),
-            Self::Receive(end, patience) => {
-                let (kind, until) = match patience {
-                    Patience::None => (0, 0),
-                    Patience::Until(until) => (1, until.as_ns()),
-                    Patience::Endless => (2, 0),
-                };
-                to.u8(7).u32(end).u8(kind).i64(until)
-            }
+            Self::Receive(end, patience) => to.u8(7).u32(end).patience(patience),
+            Self::Select(ends, patience) => to.u8(11).patience(patience).rest(ends.0),
             Self::Announce => to.u8(8),
             Self::Join(ticket) => to.u8(9).u32(ticket),
             Self::Bye => to.u8(10),
@@ -250,18 +357,16 @@ impl<'a> Request<'a> {
             5 => Self::Work(Span::from_ns(from.i64()?)),
             6 => Self::Send(from.u32()?, from.rest()),
             7 => {
-                let (end, kind, until) = (from.u32()?, from.u8()?, from.i64()?);
-                let patience = match kind {
-                    0 => Patience::None,
-                    1 => Patience::Until(LocalTime::from_ns(until)),
-                    2 => Patience::Endless,
-                    _ => return Err(Nonsense),
-                };
-                Self::Receive(end, patience)
+                let end = from.u32()?;
+                Self::Receive(end, from.patience()?)
             }
             8 => Self::Announce,
             9 => Self::Join(from.u32()?),
             10 => Self::Bye,
+            11 => {
+                let patience = from.patience()?;
+                Self::Select(Ends::new(from.rest()).ok_or(Nonsense)?, patience)
+            }
             _ => return Err(Nonsense),
         };
         from.end(request)
@@ -276,14 +381,32 @@ impl<'a> Reply<'a> {
         match self.body {
             Body::Done => to.u8(1),
             Body::Refused(text) => to.u8(2).rest(clip(text).as_bytes()),
-            Body::Opened { end, capacity, parameters: p } => {
+            Body::Opened { end, capacity, parameters: p, attachment } => {
                 to.u8(3).u32(end).u32(capacity).put(&p.destination.0).put(&p.source.0);
                 to.i64(p.stream_id.0 as i64).put(&p.vlan.to_le_bytes()).u8(p.pcp);
                 to.u32(p.size.get()).i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
-                to.i64(p.fixed_delay.as_ns())
+                to.i64(p.fixed_delay.as_ns()).u32(p.epoch);
+                match attachment {
+                    None => to.u8(0).u8(0).u32(0),
+                    Some(a) => {
+                        let kind = match a.transport {
+                            TransportKind::Packet => 1,
+                            TransportKind::Xdp => 2,
+                            TransportKind::Udp4 => 3,
+                            TransportKind::Udp6 => 4,
+                        };
+                        to.u8(kind).u8(a.bits()).u32(a.options.queue);
+                        to.rest(clip(a.interface).as_bytes())
+                    }
+                }
             }
             Body::Started(start) => {
-                to.u8(4).u8(u8::from(start.real.is_some())).i64(start.real.unwrap_or(0));
+                let (kind, at) = match start.base {
+                    Base::Virtual => (0, 0),
+                    Base::Machine(at) => (1, at),
+                    Base::Network(at) => (2, at),
+                };
+                to.u8(4).u8(kind).i64(at);
                 to.i64(start.clock.offset.as_ns()).i64(i64::from(start.clock.drift_ppb));
                 to.i64(start.write_until.as_ns()).i64(start.stop.as_ns())
             }
@@ -291,6 +414,7 @@ impl<'a> Reply<'a> {
                 to.u8(5).i64(arrived.as_ns()).i64(ready.as_ns()).rest(octets)
             }
             Body::Empty => to.u8(6),
+            Body::Ready(position) => to.u8(9).u32(position),
             Body::Ticket(ticket) => to.u8(7).u32(ticket),
             Body::Stopped => to.u8(8),
         };
@@ -308,24 +432,21 @@ impl<'a> Reply<'a> {
             3 => Body::Opened {
                 end: from.u32()?,
                 capacity: from.u32()?,
-                parameters: ChannelParameters {
-                    destination: MacAddress(from.take()?),
-                    source: MacAddress(from.take()?),
-                    stream_id: StreamId(from.i64()? as u64),
-                    vlan: from.u16()?,
-                    pcp: from.u8()?,
-                    size: Octets::new(from.u32()?),
-                    interval: Span::from_ns(from.i64()?),
-                    tolerance: Span::from_ns(from.i64()?),
-                    fixed_delay: Span::from_ns(from.i64()?),
-                },
+                parameters: from.parameters()?,
+                attachment: from.attachment()?,
             },
             4 => {
-                let (real, start) = (from.u8()?, from.i64()?);
+                let (kind, at) = (from.u8()?, from.i64()?);
+                let base = match kind {
+                    0 => Base::Virtual,
+                    1 => Base::Machine(at),
+                    2 => Base::Network(at),
+                    _ => return Err(Nonsense),
+                };
                 let offset = Span::from_ns(from.i64()?);
                 let drift_ppb = i32::try_from(from.i64()?).map_err(|_| Nonsense)?;
                 Body::Started(Start {
-                    real: (real == 1).then_some(start),
+                    base,
                     clock: ClockError { offset, drift_ppb },
                     write_until: NetTime::from_ns(from.i64()?),
                     stop: NetTime::from_ns(from.i64()?),
@@ -339,6 +460,7 @@ impl<'a> Reply<'a> {
             6 => Body::Empty,
             7 => Body::Ticket(from.u32()?),
             8 => Body::Stopped,
+            9 => Body::Ready(from.u32()?),
             _ => return Err(Nonsense),
         };
         from.end(Self { local, network, body })
@@ -361,6 +483,7 @@ mod tests {
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
             fixed_delay: Span::from_ms(2),
+            epoch: 7,
         }
     }
 
@@ -382,6 +505,7 @@ mod tests {
             Request::Announce,
             Request::Join(4),
             Request::Bye,
+            Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Patience::None),
         ] {
             let mut packet = [0; MAX_PACKET];
             let length = request.encode(&mut packet);
@@ -396,9 +520,21 @@ mod tests {
         for body in [
             Body::Done,
             Body::Refused("why"),
-            Body::Opened { end: 1, capacity: 2, parameters: parameters() },
-            Body::Started(Start { real: None, clock, write_until, stop }),
-            Body::Started(Start { real: Some(-1), clock, write_until, stop }),
+            Body::Opened { end: 1, capacity: 2, parameters: parameters(), attachment: None },
+            Body::Opened {
+                end: 1,
+                capacity: 2,
+                parameters: parameters(),
+                attachment: Some(Attachment {
+                    transport: TransportKind::Udp6,
+                    options: LinkOptions { queue: 3, timestamps: true, ..Default::default() },
+                    interface: "eth0",
+                }),
+            },
+            Body::Started(Start { base: Base::Virtual, clock, write_until, stop }),
+            Body::Started(Start { base: Base::Machine(-1), clock, write_until, stop }),
+            Body::Started(Start { base: Base::Network(5), clock, write_until, stop }),
+            Body::Ready(3),
             Body::Frame {
                 arrived: LocalTime::from_ns(4),
                 ready: NetTime::from_ns(5),

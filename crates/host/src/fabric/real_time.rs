@@ -6,7 +6,7 @@
 
 use crate::clock::{EmulatedClock, MonoTime, want_exact_timers};
 use crate::fabric::client::STAMP;
-use crate::fabric::protocol::{Body, Request, Start};
+use crate::fabric::protocol::{Base, Body, Request, Start};
 use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State};
 use crate::fabric::socket;
 use onbeat_model::system::ChannelId;
@@ -41,8 +41,8 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
             session.threads[thread].state = State::Running;
             let clock = session.clock_of(thread);
             let (write_until, stop) = (session.write_until, session.stop);
-            let real = Some(start.as_ns());
-            session.answer(thread, Body::Started(Start { real, clock, write_until, stop }))?;
+            let base = Base::Machine(start.as_ns());
+            session.answer(thread, Body::Started(Start { base, clock, write_until, stop }))?;
         }
     }
     session.started = true;

@@ -83,6 +83,8 @@ pub(super) enum State {
     Sleeping,
     /// It waits for a frame on an end, and perhaps for an alarm.
     Reading(usize),
+    /// It waits for a frame on one of [`Thread::selected`], and perhaps for an alarm.
+    Selecting,
     /// It waits for another thread's end.
     Joining(usize),
     /// It has ended.
@@ -97,6 +99,14 @@ pub(super) struct Thread {
     pub(super) state: State,
     /// Counts its alarms, so that one which no longer matters is known.
     pub(super) alarms: u32,
+    /// The ends that it selects from.
+    pub(super) selected: Vec<usize>,
+}
+
+impl Thread {
+    fn new(program: usize, state: State) -> Self {
+        Self { program, socket: None, state, alarms: 0, selected: Vec::new() }
+    }
 }
 
 /// Who has an end of a channel.
@@ -212,6 +222,7 @@ impl<'a> Session<'a> {
             interval: channel.interval,
             tolerance: channel.tolerance(),
             fixed_delay: channel.fixed_delay,
+            epoch: 0,
         }
     }
 
@@ -220,7 +231,7 @@ impl<'a> Session<'a> {
         let (program, main) = (self.members.len(), self.threads.len());
         self.members.push(Member { running, token, main, refused: None });
         let state = State::Expected;
-        self.threads.push(Thread { program, socket: None, state, alarms: 0 });
+        self.threads.push(Thread::new(program, state));
     }
 
     pub(super) fn program_name(&self, program: usize) -> &'a str {
@@ -268,7 +279,7 @@ impl<'a> Session<'a> {
         }
         let program = self.threads[by].program;
         let state = State::Expected;
-        self.threads.push(Thread { program, socket: None, state, alarms: 0 });
+        self.threads.push(Thread::new(program, state));
         Ok(self.threads.len() - 1)
     }
 
@@ -435,7 +446,7 @@ impl<'a> Session<'a> {
             TimeMode::Real => Some(socket::pair()?),
         };
         let end = self.ends.len();
-        let body = Body::Opened { end: end as u32, capacity, parameters };
+        let body = Body::Opened { end: end as u32, capacity, parameters, attachment: None };
         let mut with = vec![memory.as_fd()];
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
         self.answer_with(thread, body, &with)?;
@@ -603,7 +614,9 @@ impl<'a> Session<'a> {
             }
             Owner::Program(end) => {
                 let end = &self.ends[end];
-                let (mut records, unrecorded, malformed) = end.log.collect();
+                let (mut records, counters) = (end.log.records(), end.log.counters());
+                let unrecorded = counters.unrecorded;
+                let malformed = counters.rejected.iter().fold(0, |n: u64, m| n.saturating_add(*m));
                 let clock = self.system.node(node).clock;
                 for (record, queued) in records.iter_mut().zip(&end.transfers) {
                     record.transfer = Some(clock.read(*queued));

@@ -7,7 +7,7 @@
 //! run, and how fast the machine is never shows.
 
 use crate::fabric::end::Arrival;
-use crate::fabric::protocol::{Body, Request, Start};
+use crate::fabric::protocol::{Base, Body, Ends, Request, Start};
 use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{NetTime, Span};
@@ -26,6 +26,8 @@ const SLICE: Span = Span::from_ms(100);
 enum Wake {
     Done,
     Frame(Arrival),
+    /// The end at this position of those selected from has a frame.
+    Ready(usize),
     Empty,
     Started,
 }
@@ -121,7 +123,7 @@ impl Scheduler<'_, '_> {
         }
         match found.state {
             State::Sleeping => self.ready.push_back((thread, Wake::Done)),
-            State::Reading(_) => self.ready.push_back((thread, Wake::Empty)),
+            State::Reading(_) | State::Selecting => self.ready.push_back((thread, Wake::Empty)),
             _ => {}
         }
     }
@@ -137,6 +139,7 @@ impl Scheduler<'_, '_> {
                 let arrival = Arrival { arrived, ready: now, octets };
                 let Some(thread) = reader else {
                     self.session.ends[end].keep(arrival);
+                    self.wake_selectors(end);
                     return;
                 };
                 self.session.ends[end].deliver(&arrival);
@@ -148,6 +151,20 @@ impl Scheduler<'_, '_> {
                 modelled.read(self.session.engine.delivered_frame(), arrived, now);
             }
             Owner::Nobody | Owner::Talker(_) => {}
+        }
+    }
+
+    /// Tells every thread that waits for one of several ends, this one among them.
+    fn wake_selectors(&mut self, end: usize) {
+        for thread in 0..self.session.threads.len() {
+            let found = &self.session.threads[thread];
+            let selecting = found.state == State::Selecting;
+            let at = found.selected.iter().position(|e| selecting && *e == end);
+            if let Some(at) = at {
+                self.cancel_alarm(thread);
+                self.session.threads[thread].state = State::Running;
+                self.ready.push_back((thread, Wake::Ready(at)));
+            }
         }
     }
 
@@ -172,12 +189,13 @@ impl Scheduler<'_, '_> {
         self.session.threads[thread].state = State::Running;
         match wake {
             Wake::Done => self.session.answer(thread, Body::Done)?,
+            Wake::Ready(at) => self.session.answer(thread, Body::Ready(at as u32))?,
             Wake::Empty => self.session.answer(thread, Body::Empty)?,
             Wake::Frame(arrival) => self.answer_frame(thread, &arrival)?,
             Wake::Started => {
                 let clock = self.session.clock_of(thread);
                 let (write_until, stop) = (self.session.write_until, self.session.stop);
-                let start = Start { real: None, clock, write_until, stop };
+                let start = Start { base: Base::Virtual, clock, write_until, stop };
                 self.session.answer(thread, Body::Started(start))?;
             }
         }
@@ -232,6 +250,7 @@ impl Scheduler<'_, '_> {
                 Ok(())
             }
             Request::Receive(end, patience) => self.receive(thread, end, patience),
+            Request::Select(ends, patience) => self.select(thread, ends, patience),
             Request::Announce => {
                 let ticket = self.session.announce(thread)?;
                 self.session.answer(thread, Body::Ticket(ticket as u32))?;
@@ -271,18 +290,34 @@ impl Scheduler<'_, '_> {
         if let Some(arrival) = self.session.ends[end].inbox.pop_front() {
             return self.answer_frame(thread, &arrival);
         }
+        self.wait(thread, State::Reading(end), patience)
+    }
+
+    fn select(&mut self, thread: usize, ends: Ends<'_>, patience: Patience) -> Result<(), Failure> {
+        let ends = ends.numbers().map(|end| self.session.reading_end(thread, end));
+        let ends = ends.collect::<Result<Vec<usize>, Failure>>()?;
+        if let Some(at) = ends.iter().position(|e| !self.session.ends[*e].inbox.is_empty()) {
+            self.session.answer(thread, Body::Ready(at as u32))?;
+            return Ok(());
+        }
+        self.session.threads[thread].selected = ends;
+        self.wait(thread, State::Selecting, patience)
+    }
+
+    /// Makes a thread wait for a frame, or tells it at once that it will not.
+    fn wait(&mut self, thread: usize, state: State, patience: Patience) -> Result<(), Failure> {
         let until = match patience {
             Patience::None => None,
             Patience::Until(until) => Some(self.session.when(thread, until)),
             Patience::Endless => {
-                self.session.threads[thread].state = State::Reading(end);
+                self.session.threads[thread].state = state;
                 return Ok(());
             }
         };
         match until {
             Some(at) if at > self.session.engine.now() => {
                 let token = self.set_alarm(thread);
-                self.session.threads[thread].state = State::Reading(end);
+                self.session.threads[thread].state = state;
                 self.session.engine.alarm(at, token);
             }
             _ => self.session.answer(thread, Body::Empty)?,

@@ -1,0 +1,190 @@
+//! A program's membership in a run, whatever the network is: the Rust interface of the channels.
+//!
+//! The environment decides: with [`crate::fabric::protocol::ENVIRONMENT`] a program joins the
+//! fabric that started it; without, it uses a real interface.
+
+use crate::fabric::client::{self, SetupError, ThreadTicket};
+use crate::link::{self, LinkPort};
+use crate::recorder::Recorder;
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::units::Octets;
+use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
+use rustix::fd::BorrowedFd;
+
+/// The talker's end of a channel.
+pub type Talker = TalkerEnd<EndPort, Recorder>;
+/// A listener's end of a channel.
+pub type Listener = ListenerEnd<EndPort, Recorder>;
+
+/// A program's membership in a run, or its interface.
+#[derive(Clone, Debug)]
+pub enum Context {
+    /// Started by `onbeat run`.
+    Fabric(client::Context),
+    /// On an interface.
+    Link(link::Context),
+}
+
+/// An end's way to clock and network.
+#[derive(Debug)]
+pub enum EndPort {
+    /// Through the fabric.
+    Fabric(Box<client::FabricPort>),
+    /// Through an interface.
+    Link(LinkPort),
+}
+
+impl Context {
+    /// Joins the fabric that the environment names.
+    pub fn join() -> Result<Self, SetupError> {
+        client::Context::join().map(Self::Fabric)
+    }
+
+    /// Opens the writing end of a channel for messages of `size` octets.
+    pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
+        match self {
+            Self::Fabric(context) => context.open_talker(name, size),
+            Self::Link(context) => context.open_talker(name, size),
+        }
+    }
+
+    /// Opens a reading end of a channel for messages of `size` octets.
+    pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
+        match self {
+            Self::Fabric(context) => context.open_listener(name, size),
+            Self::Link(context) => context.open_listener(name, size),
+        }
+    }
+
+    /// Ends set-up: on a fabric, waits for the common start.
+    pub fn start(&self) -> Result<(), SetupError> {
+        match self {
+            Self::Fabric(context) => context.start(),
+            Self::Link(_) => Ok(()),
+        }
+    }
+
+    /// What the host's copy of the network clock reads.
+    pub fn now(&self) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(context) => context.now(),
+            Self::Link(context) => Ok(Instant { local: context.base().now()?, network: None }),
+        }
+    }
+
+    /// Sleeps until the host's copy of the network clock reads `target`; returns when it did.
+    pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(context) => context.sleep_until(target),
+            Self::Link(context) => {
+                Ok(Instant { local: context.base().sleep_until(target)?, network: None })
+            }
+        }
+    }
+
+    /// Declares that the work just done takes `span`: it passes now in virtual time, and has
+    /// passed by itself elsewhere.
+    pub fn work(&self, span: Span) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(context) => context.work(span),
+            Self::Link(_) => Ok(()),
+        }
+    }
+
+    /// Announces a thread that is about to be created; on an interface nobody needs to know.
+    pub fn announce(&self) -> Result<Option<ThreadTicket>, Fault> {
+        match self {
+            Self::Fabric(context) => context.announce().map(Some),
+            Self::Link(_) => Ok(None),
+        }
+    }
+
+    /// Waits, in the time of the run, until an announced thread has ended.
+    pub fn wait_for(&self, ticket: u32) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(context) => context.wait_for(ticket),
+            Self::Link(_) => Ok(()),
+        }
+    }
+
+    /// Makes all waiting calls return [`Fault::Stopped`] within [`link::LOOK_AGAIN`]; on a fabric
+    /// the run says when it is over. May be called by a signal handler.
+    pub fn stop(&self) {
+        if let Self::Link(context) = self {
+            context.base().stop();
+        }
+    }
+
+    /// Waits until one of the ends has something to read, and returns its position; `None` when
+    /// none has in time. Of several that have, the first.
+    pub fn select(&self, ends: &[&Listener], patience: Patience) -> Result<Option<usize>, Fault> {
+        let base = match self {
+            Self::Fabric(context) if context.is_virtual()? => {
+                return context.select(ends, patience);
+            }
+            Self::Fabric(context) => context.base(),
+            Self::Link(context) => context.base(),
+        };
+        link::select(base, ends.iter().filter_map(|end| end.port().descriptor()), patience)
+    }
+}
+
+impl EndPort {
+    /// A descriptor that is readable when there may be a message; none in virtual time.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Fabric(port) => port.descriptor(),
+            Self::Link(port) => Some(port.descriptor()),
+        }
+    }
+}
+
+impl Port for EndPort {
+    fn now(&mut self) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(port) => port.now(),
+            Self::Link(port) => port.now(),
+        }
+    }
+
+    fn uncertain(&self) -> bool {
+        match self {
+            Self::Fabric(port) => port.uncertain(),
+            Self::Link(port) => port.uncertain(),
+        }
+    }
+
+    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(port) => port.sleep_until(target),
+            Self::Link(port) => port.sleep_until(target),
+        }
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.send(frame),
+            Self::Link(port) => port.send(frame),
+        }
+    }
+
+    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.launch(frame, at),
+            Self::Link(port) => port.launch(frame, at),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        window: Option<Window>,
+    ) -> Result<Option<Received>, Fault> {
+        match self {
+            Self::Fabric(port) => port.receive(into, patience, window),
+            Self::Link(port) => port.receive(into, patience, window),
+        }
+    }
+}

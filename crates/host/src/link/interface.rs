@@ -1,0 +1,103 @@
+//! A network interface as the system knows it, asked for with ioctls: these follow the network
+//! namespace of the calling thread, which /sys does not.
+
+use onbeat_model::units::MacAddress;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::io;
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub index: u32,
+    /// Its address: the source of its frames.
+    pub address: MacAddress,
+    /// The longest payload of its frames in octets.
+    pub mtu: u32,
+    /// Whether it is up.
+    pub up: bool,
+}
+
+impl Interface {
+    /// Looks an interface up.
+    pub fn named(name: &str) -> io::Result<Self> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::INET,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let mut request = Request::new(socket, name)?;
+        let index = request.ask(libc::SIOCGIFINDEX, |r| {
+            // SAFETY: SIOCGIFINDEX fills this field.
+            unsafe { r.ifr_ifru.ifru_ifindex }
+        })?;
+        let octets = request.ask(libc::SIOCGIFHWADDR, |r| {
+            // SAFETY: SIOCGIFHWADDR fills this field.
+            unsafe { r.ifr_ifru.ifru_hwaddr.sa_data }
+        })?;
+        let mtu = request.ask(libc::SIOCGIFMTU, |r| {
+            // SAFETY: SIOCGIFMTU fills this field.
+            unsafe { r.ifr_ifru.ifru_mtu }
+        })?;
+        let flags = request.ask(libc::SIOCGIFFLAGS, |r| {
+            // SAFETY: SIOCGIFFLAGS fills this field.
+            unsafe { r.ifr_ifru.ifru_flags }
+        })?;
+        let mut address = MacAddress::default();
+        for (to, from) in address.0.iter_mut().zip(octets) {
+            *to = from as u8;
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            index: index as u32,
+            address,
+            mtu: mtu as u32,
+            up: i32::from(flags) & libc::IFF_UP != 0,
+        })
+    }
+}
+
+/// An interface request with its name filled in.
+struct Request {
+    socket: OwnedFd,
+    request: libc::ifreq,
+}
+
+impl Request {
+    fn new(socket: OwnedFd, name: &str) -> io::Result<Self> {
+        // SAFETY: all zeros is a valid `ifreq`.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let room = request.ifr_name.len() - 1;
+        if name.is_empty() || name.len() > room || name.contains('\0') {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        Ok(Self { socket, request })
+    }
+
+    fn ask<T>(&mut self, what: u64, answer: impl Fn(&libc::ifreq) -> T) -> io::Result<T> {
+        // SAFETY: the requests used here read the name and fill the union of this `ifreq`.
+        let got = unsafe { libc::ioctl(self.socket.as_raw_fd(), what, &raw mut self.request) };
+        if got == 0 { Ok(answer(&self.request)) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_is_found_and_what_is_not_there_is_not() {
+        let loopback = Interface::named("lo").expect("every namespace has it");
+        assert!(loopback.index > 0 && loopback.mtu >= 1_500);
+        for name in ["", "no-such-if", "a-name-that-is-too-long-for-linux", "a\0b"] {
+            assert!(Interface::named(name).is_err(), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Channels on real interfaces: one transport per channel end, no thread between a task and the
+//! kernel. The task that reads blocks in its own receive call; the task that writes sends itself.
+//!
+//! ```text
+//! TalkerEnd, ListenerEnd (runtime) ── LinkPort ── PacketSocket, UdpSocket, XdpSocket
+//!                                        └ NetworkClock
+//! ```
+
+pub(crate) mod context;
+mod interface;
+mod network_clock;
+mod option;
+mod packet;
+mod port;
+
+pub use context::{Context, InterfaceSettings, parameters_of};
+pub use interface::Interface;
+pub use network_clock::NetworkClock;
+pub use packet::PacketSocket;
+pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
+
+use onbeat_model::time::Span;
+use onbeat_runtime::port::Framing;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io;
+
+/// How long a blocking receive waits before it looks whether it is still wanted.
+pub const LOOK_AGAIN: Span = Span::from_ms(100);
+
+/// How frames get to the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransportKind {
+    /// AF_PACKET: frames through the kernel's network stack and its queueing disciplines.
+    #[default]
+    Packet,
+    /// AF_XDP: frames through rings shared with the driver.
+    Xdp,
+    /// IEEE 1722 over UDP and IPv4 (1722-2016 Annex J), for networks without TSN.
+    Udp4,
+    /// The same over IPv6.
+    Udp6,
+}
+
+/// What to do beside sending and receiving.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Frames carry no 802.1Q tag of ours: a VLAN interface adds it, or none is wanted.
+    pub untagged: bool,
+    /// SO_BUSY_POLL: a blocking receive polls the driver first.
+    pub busy_poll: bool,
+    /// Note when the hardware, or else the kernel, had each frame.
+    pub timestamps: bool,
+    /// Let the kernel launch frames at their time (SO_TXTIME).
+    pub launch_time: bool,
+    /// Readers sleep to shortly before a message is due, then poll.
+    pub follow_schedule: bool,
+    /// SO_PRIORITY of frames per priority code point, instead of that code point.
+    pub priorities: [Option<u32>; 8],
+    /// AF_XDP: which receive queue.
+    pub queue: u32,
+}
+
+/// A frame that a transport received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// How many octets of the buffer it fills.
+    pub length: usize,
+    /// What they are.
+    pub framing: Framing,
+    /// When it came, if that was asked for.
+    pub stamp: Option<Stamp>,
+}
+
+/// When a frame came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// Nanoseconds of the interface's own clock.
+    Hardware(i64),
+    /// Nanoseconds of CLOCK_REALTIME.
+    Software(i64),
+}
+
+/// One channel end's way to an interface.
+#[derive(Debug)]
+pub enum Transport {
+    /// AF_PACKET.
+    Packet(PacketSocket),
+}
+
+impl Transport {
+    /// Sends a tagged frame as the transport carries it; with `launch`, an instant of CLOCK_TAI in
+    /// nanoseconds, so that it leaves then. Real-time: one system call, allocates nothing.
+    pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
+        match self {
+            Self::Packet(socket) => socket.send(frame, launch),
+        }
+    }
+
+    /// Takes a frame if there is one. Real-time: never blocks, allocates nothing.
+    pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
+        match self {
+            Self::Packet(socket) => socket.try_receive(into),
+        }
+    }
+
+    /// Waits for a frame for about [`LOOK_AGAIN`]; `None` also when a signal came. Real-time:
+    /// blocks, allocates nothing.
+    pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
+        match self {
+            Self::Packet(socket) => socket.receive(into),
+        }
+    }
+
+    /// Whether the kernel launches frames at their time.
+    pub fn launches(&self) -> bool {
+        match self {
+            Self::Packet(socket) => socket.launches(),
+        }
+    }
+
+    /// Readable when there may be a frame.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Packet(socket) => socket.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! A channel end on a real interface, as the channel operations see it.
+
+use crate::link::{Arrival, LOOK_AGAIN, NetworkClock, Stamp, Transport};
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// When a run's channels are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Talkers may write before this instant.
+    pub write_until: LocalTime,
+    /// Everything stops at this instant.
+    pub stop: LocalTime,
+}
+
+impl Limits {
+    /// No end.
+    pub const NONE: Self = Self { write_until: LocalTime::MAX, stop: LocalTime::MAX };
+}
+
+/// What the ends of a program have in common: its clock, and when it is over.
+#[derive(Debug, Default)]
+pub struct Timebase {
+    begun: OnceLock<(NetworkClock, Limits)>,
+    stopped: AtomicBool,
+}
+
+impl Timebase {
+    /// Starts the clock; only the first call does.
+    pub fn begin(&self, clock: NetworkClock, limits: Limits) {
+        let _ = self.begun.set((clock, limits));
+    }
+
+    /// Makes all waiting calls return within [`LOOK_AGAIN`]. May be called by a signal handler.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Result<&(NetworkClock, Limits), Fault> {
+        self.begun.get().ok_or(Fault::NotStarted)
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> Result<&NetworkClock, Fault> {
+        Ok(&self.get()?.0)
+    }
+
+    /// Now, unless it is over.
+    pub fn now(&self) -> Result<LocalTime, Fault> {
+        self.clock().map(NetworkClock::now)
+    }
+
+    fn look(&self) -> Result<LocalTime, Fault> {
+        let (clock, limits) = self.get()?;
+        let now = clock.now();
+        if self.stopped.load(Ordering::Relaxed) || now >= limits.stop {
+            return Err(Fault::Stopped);
+        }
+        Ok(now)
+    }
+
+    /// Sleeps until the clock reads `target` or later. Real-time: wakes up in between only when
+    /// the target is further off than [`LOOK_AGAIN`].
+    pub fn sleep_until(&self, target: LocalTime) -> Result<LocalTime, Fault> {
+        let (clock, limits) = self.get()?;
+        loop {
+            let now = self.look()?;
+            if now >= target {
+                return Ok(now);
+            }
+            clock.sleep_until(target.min(limits.stop).min(now + LOOK_AGAIN));
+        }
+    }
+
+    /// A reading with the true network time, where it is known.
+    pub(crate) fn instant(&self, local: LocalTime) -> Result<Instant, Fault> {
+        Ok(Instant { local, network: self.clock()?.network(local) })
+    }
+}
+
+/// The most by which a timed sleep is begun sooner because earlier ones ended late.
+const MAX_OVERSLEEP: Span = Span::from_us(200);
+/// A sleep that ends late counts in full, and is forgotten by this part each time.
+const FORGET: i64 = 16;
+
+/// A channel end on an interface.
+#[derive(Debug)]
+pub struct LinkPort {
+    base: Arc<Timebase>,
+    wire: Transport,
+    /// By how much timed sleeps end late.
+    oversleep: Span,
+}
+
+impl LinkPort {
+    /// Puts an end's port together.
+    pub fn new(base: Arc<Timebase>, wire: Transport) -> Self {
+        Self { base, wire, oversleep: Span::ZERO }
+    }
+
+    /// Readable when there may be a message.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.wire.descriptor()
+    }
+
+    /// The program's clock.
+    pub fn base(&self) -> &Timebase {
+        &self.base
+    }
+
+    fn try_take(&mut self, into: &mut [u8]) -> Result<Option<Arrival>, Fault> {
+        self.wire.try_receive(into).map_err(|_| Fault::Network)
+    }
+
+    /// Sleeps to shortly before the window opens, then polls until it closes: what comes in it
+    /// needs no wake-up.
+    fn meet(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        window: Window,
+    ) -> Result<Option<Arrival>, Fault> {
+        let until = match patience {
+            Patience::None => return Ok(None),
+            Patience::Until(until) => until,
+            Patience::Endless => LocalTime::MAX,
+        };
+        let wake = window.open - self.oversleep;
+        if until <= wake {
+            return Ok(None);
+        }
+        if self.base.now()? < wake {
+            let late = self.base.sleep_until(wake)? - wake;
+            let forgotten = self.oversleep - Span::from_ns(self.oversleep.as_ns() / FORGET);
+            self.oversleep = late.max(forgotten).min(MAX_OVERSLEEP);
+        }
+        let close = window.close.min(until);
+        loop {
+            if let Some(arrival) = self.try_take(into)? {
+                return Ok(Some(arrival));
+            }
+            if self.base.look()? >= close {
+                return Ok(None);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Waits for a frame as long as `patience` says and [`LOOK_AGAIN`] allows.
+    fn take(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Arrival>, Fault> {
+        match patience {
+            Patience::None => self.try_take(into),
+            Patience::Endless => self.wire.receive(into).map_err(|_| Fault::Network),
+            Patience::Until(until) => {
+                if let Some(arrival) = self.try_take(into)? {
+                    return Ok(Some(arrival));
+                }
+                let left = left(until, self.base.now()?);
+                if let Some(timeout) = crate::clock::timeout(left) {
+                    let mut set = [PollFd::from_borrowed_fd(self.wire.descriptor(), PollFlags::IN)];
+                    // A signal is a reason to look whether the message is still wanted.
+                    let _ = poll(&mut set, Some(&timeout));
+                }
+                self.try_take(into)
+            }
+        }
+    }
+
+    fn received(&self, arrival: Arrival, asked: LocalTime) -> Result<Received, Fault> {
+        let clock = self.base.clock()?;
+        let now = clock.now();
+        let stamp = arrival.stamp.map(|stamp| match stamp {
+            Stamp::Software(ns) => clock.at_realtime(ns),
+            Stamp::Hardware(ns) => clock.at_hardware(ns),
+        });
+        let arrived = stamp.unwrap_or(now).min(now);
+        let waited = arrived < asked;
+        let ready = self.base.instant(if waited { arrived } else { now })?;
+        let Arrival { length, framing, .. } = arrival;
+        Ok(Received { length, framing, arrived, ready, waited })
+    }
+}
+
+impl AsFd for LinkPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wire.descriptor()
+    }
+}
+
+impl Port for LinkPort {
+    fn now(&mut self) -> Result<Instant, Fault> {
+        let now = self.base.now()?;
+        self.base.instant(now)
+    }
+
+    fn uncertain(&self) -> bool {
+        self.base.clock().is_ok_and(NetworkClock::is_uncertain)
+    }
+
+    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+        let woke = self.base.sleep_until(target)?;
+        self.base.instant(woke)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        if self.base.look()? >= self.base.get()?.1.write_until {
+            return Err(Fault::Stopped);
+        }
+        self.wire.send(frame, None).map_err(|_| Fault::Network)
+    }
+
+    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+        if !self.wire.launches() {
+            self.base.sleep_until(at)?;
+            return self.send(frame);
+        }
+        if at >= self.base.get()?.1.write_until {
+            return Err(Fault::Stopped);
+        }
+        let tai = self.base.clock()?.tai(at);
+        self.wire.send(frame, Some(tai)).map_err(|_| Fault::Network)
+    }
+
+    fn receive(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        window: Option<Window>,
+    ) -> Result<Option<Received>, Fault> {
+        let asked = self.base.now()?;
+        if let Some(window) = window
+            && let Some(arrival) = self.meet(into, patience, window)?
+        {
+            return self.received(arrival, asked).map(Some);
+        }
+        loop {
+            if let Some(arrival) = self.take(into, patience)? {
+                return self.received(arrival, asked).map(Some);
+            }
+            let now = self.base.look()?;
+            match patience {
+                Patience::None => return Ok(None),
+                Patience::Until(until) if now >= until => return Ok(None),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// How long to wait for `until`, at most [`LOOK_AGAIN`].
+fn left(until: LocalTime, now: LocalTime) -> Span {
+    if until > now + LOOK_AGAIN { LOOK_AGAIN } else { until - now }
+}
+
+/// Waits until one of the ends has something to read; `None` when none has by `until`. Real-time:
+/// blocks; allocates nothing for up to [`MAX_SELECT`] ends.
+pub fn select<'a>(
+    base: &Timebase,
+    ends: impl Iterator<Item = BorrowedFd<'a>>,
+    patience: Patience,
+) -> Result<Option<usize>, Fault> {
+    let mut set = arrayvec::ArrayVec::<PollFd<'_>, MAX_SELECT>::new();
+    for end in ends.take(MAX_SELECT) {
+        set.push(PollFd::from_borrowed_fd(end, PollFlags::IN));
+    }
+    loop {
+        let now = base.look()?;
+        let left = match patience {
+            Patience::None => Span::ZERO,
+            Patience::Until(until) => left(until, now).max(Span::ZERO),
+            Patience::Endless => LOOK_AGAIN,
+        };
+        let ready = match poll(&mut set, crate::clock::timeout(left).as_ref()) {
+            Ok(ready) => ready,
+            Err(rustix::io::Errno::INTR) => 0,
+            Err(_) => return Err(Fault::Network),
+        };
+        if ready > 0 {
+            return Ok(set.iter().position(|fd| !fd.revents().is_empty()));
+        }
+        match patience {
+            Patience::None => return Ok(None),
+            Patience::Until(until) if now >= until => return Ok(None),
+            _ => {}
+        }
+    }
+}
+
+/// The most ends that one call of [`select`] waits for.
+pub const MAX_SELECT: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{EmulatedClock, MonoTime};
+
+    #[test]
+    fn a_stop_ends_a_long_sleep_soon() {
+        let base = Arc::new(Timebase::default());
+        assert_eq!(base.sleep_until(LocalTime::ZERO), Err(Fault::NotStarted));
+        let clock = EmulatedClock { start: MonoTime::now(), error: Default::default() };
+        base.begin(NetworkClock::Emulated(clock), Limits::NONE);
+        let sleeper = Arc::clone(&base);
+        let thread =
+            std::thread::spawn(move || sleeper.sleep_until(LocalTime::ZERO + Span::from_s(3_600)));
+        base.stop();
+        assert_eq!(thread.join().expect("no panic"), Err(Fault::Stopped));
+    }
+}
