@@ -5,5 +5,6 @@
 
 pub mod clock;
 pub mod fabric;
+pub mod netns;
 pub mod process;
 pub mod shared_log;
