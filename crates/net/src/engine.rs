@@ -132,7 +132,7 @@ impl Engine {
         for (at, noise) in system.noise.iter().enumerate() {
             let hop = engine.routes.noise[at];
             let source = NoiseSource::new(noise, at, hop, options.seed, options.noise_until);
-            if let Some(first) = source.before_end(noise.start) {
+            if let Some(first) = source.times.first() {
                 engine.events.push(first, Kind::Noise, at as u32);
             }
             engine.noise.push(source);
@@ -284,7 +284,7 @@ impl Engine {
         let source = &mut self.noise[index as usize];
         let frame = Frame { hop: source.hop, payload: PayloadId::NONE, octets: source.octets };
         self.load.offered(index, self.now, source.wire_bits);
-        if let Some(next) = source.next_after(self.now) {
+        if let Some(next) = source.times.next_after(self.now) {
             self.events.push(next, Kind::Noise, index);
         }
         self.queue(frame);

@@ -1,6 +1,7 @@
 //! The network engine: hosts, links, store-and-forward bridges, queues, shapers and noise on one
 //! event heap. Pure and seeded: the same system, plan, options and calls give the same outputs,
-//! to the nanosecond and the octet. [`Engine`] is all there is to call.
+//! to the nanosecond and the octet. [`Engine`] is all there is to call;
+//! [`NoiseTimes`] is for noise on other networks than the engine's.
 //!
 //! # Time on the wire
 //! A transmission that starts at *s* is eight octets of preamble, then the frame up to its FCS.
@@ -52,4 +53,5 @@ mod route;
 mod shaper;
 
 pub use engine::{Engine, Options, Output};
+pub use noise::NoiseTimes;
 pub use port::{PortCounters, QUEUED_FRAME_SIZE, QUEUES};

@@ -5,7 +5,7 @@ use onbeat_model::system::Noise;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::frame;
 
-/// One source of noise.
+/// One source of noise in the engine.
 #[derive(Debug)]
 pub(crate) struct NoiseSource {
     /// The first hop of its frames.
@@ -14,6 +14,28 @@ pub(crate) struct NoiseSource {
     pub(crate) octets: u16,
     /// The bits of each frame on the wire.
     pub(crate) wire_bits: u64,
+    /// When it sends.
+    pub(crate) times: NoiseTimes,
+}
+
+impl NoiseSource {
+    pub(crate) fn new(noise: &Noise, index: usize, hop: u32, seed: u64, end: NetTime) -> Self {
+        let octets = frame::of_udp(noise.payload);
+        assert!(octets <= frame::MAX_TAGGED, "noise {} does not fit in a frame", noise.name);
+        Self {
+            hop,
+            octets: octets.get() as u16,
+            wire_bits: u64::from(frame::on_wire(octets).get()) * 8,
+            times: NoiseTimes::new(noise, index, seed, end),
+        }
+    }
+}
+
+/// When a source of noise sends its frames: the same instants for the same seed, wherever the
+/// frames then go. *Real-time*: bounded, allocates nothing.
+#[derive(Debug)]
+pub struct NoiseTimes {
+    start: NetTime,
     interval: Span,
     jitter: Option<Stream>,
     /// When the present on-period ends.
@@ -24,16 +46,14 @@ pub(crate) struct NoiseSource {
     end: NetTime,
 }
 
-impl NoiseSource {
-    pub(crate) fn new(noise: &Noise, index: usize, hop: u32, seed: u64, end: NetTime) -> Self {
+impl NoiseTimes {
+    /// The times of `noise`, which is number `index` of its system's sources, up to `end`, without
+    /// it.
+    pub fn new(noise: &Noise, index: usize, seed: u64, end: NetTime) -> Self {
         assert!(noise.interval > Span::ZERO && noise.on > Span::ZERO && noise.off >= Span::ZERO);
-        let octets = frame::of_udp(noise.payload);
-        assert!(octets <= frame::MAX_TAGGED, "noise {} does not fit in a frame", noise.name);
         let rests = noise.off > Span::ZERO;
         Self {
-            hop,
-            octets: octets.get() as u16,
-            wire_bits: u64::from(frame::on_wire(octets).get()) * 8,
+            start: noise.start,
             interval: noise.interval,
             jitter: noise.jitter.then(|| Stream::new(seed, Purpose::Noise, index)),
             on_until: if rests { noise.start + noise.on } else { NetTime::MAX },
@@ -43,9 +63,14 @@ impl NoiseSource {
         }
     }
 
+    /// When it sends its first frame, if ever.
+    pub fn first(&self) -> Option<NetTime> {
+        self.before_end(self.start)
+    }
+
     /// When it sends after the frame that it sends at `now`, if ever again. Each on-period begins
-    /// with a frame.
-    pub(crate) fn next_after(&mut self, now: NetTime) -> Option<NetTime> {
+    /// with a frame. To be asked once per frame, in order.
+    pub fn next_after(&mut self, now: NetTime) -> Option<NetTime> {
         let mut next = now + self.gap();
         if next >= self.on_until {
             next = self.on_until + self.off;
@@ -55,7 +80,7 @@ impl NoiseSource {
     }
 
     /// `at`, if the source still sends then.
-    pub(crate) fn before_end(&self, at: NetTime) -> Option<NetTime> {
+    fn before_end(&self, at: NetTime) -> Option<NetTime> {
         (at < self.end).then_some(at)
     }
 
@@ -88,8 +113,8 @@ mod tests {
             off: Span::from_ns(off),
             origin: Origin::default(),
         };
-        let mut source = NoiseSource::new(&noise, 0, 0, 1, NetTime::from_ns(end));
-        let mut at = source.before_end(noise.start);
+        let mut source = NoiseTimes::new(&noise, 0, 1, NetTime::from_ns(end));
+        let mut at = source.first();
         let mut times = Vec::new();
         while let Some(time) = at {
             times.push(time.as_ns());
