@@ -7,9 +7,13 @@
  * Life of a program:
  *   onbeat_open, onbeat_talker_open / onbeat_listener_open for each channel end, onbeat_start;
  *   then write, read and sleep until a call returns ONBEAT_STOPPED; then onbeat_close.
+ * Outside of `onbeat run`, onbeat_open uses the interface that the environment names in
+ * ONBEAT_INTERFACE, with the channels of the description that it names in ONBEAT_SYSTEM
+ * (ONBEAT_TRANSPORT: packet, xdp, udp4, udp6); or a program says all that with
+ * onbeat_open_interface.
  *
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
- * start of the run. Every pointer is NULL, which is refused unless it is said to be allowed, or
+ * start of the run, on an interface the next full second, or what `epoch_ns` says. Every pointer is NULL, which is refused unless it is said to be allowed, or
  * valid for what the call does with it. A program never sees in which engine it runs.
  */
 
@@ -27,6 +31,42 @@
  * The talker's clock was not synchronised.
  */
 #define ONBEAT_UNCERTAIN 4
+
+/**
+ * Not a new message but, again, the last one.
+ */
+#define ONBEAT_REPEATED 64
+
+/**
+ * Frames carry no 802.1Q tag of ours: a VLAN interface adds it, or none is wanted.
+ */
+#define ONBEAT_UNTAGGED 1
+
+/**
+ * A blocking read polls the driver for a short time first.
+ */
+#define ONBEAT_BUSY_POLL 2
+
+/**
+ * Note when the hardware or the kernel had each frame: `arrived_ns`.
+ */
+#define ONBEAT_TIMESTAMPS 4
+
+/**
+ * Write markers into the kernel's trace.
+ */
+#define ONBEAT_TRACE 8
+
+/**
+ * Readers sleep to shortly before a message is due, then poll: the least latency, for a part of a
+ * core.
+ */
+#define ONBEAT_FOLLOW_SCHEDULE 16
+
+/**
+ * Let the kernel launch what `onbeat_write_at` writes (SO_TXTIME).
+ */
+#define ONBEAT_LAUNCH_TIME 32
 
 /**
  * What a call returns. Zero and above: it did what its description says. Below zero: it did
@@ -85,6 +125,46 @@ typedef enum onbeat_status {
 } onbeat_status;
 
 /**
+ * A traffic class.
+ */
+typedef enum onbeat_class {
+    /**
+     * SR class A: D is 2 ms.
+     */
+    ONBEAT_CLASS_A = 0,
+    /**
+     * SR class B: D is 50 ms.
+     */
+    ONBEAT_CLASS_B = 1,
+    /**
+     * Scheduled traffic: D is 100 us.
+     */
+    ONBEAT_CLASS_SCHEDULED = 2,
+} onbeat_class;
+
+/**
+ * How frames get to the network.
+ */
+typedef enum onbeat_transport {
+    /**
+     * AF_PACKET.
+     */
+    ONBEAT_PACKET = 0,
+    /**
+     * AF_XDP.
+     */
+    ONBEAT_XDP = 1,
+    /**
+     * UDP over IPv4 multicast.
+     */
+    ONBEAT_UDP4 = 2,
+    /**
+     * UDP over IPv6 multicast.
+     */
+    ONBEAT_UDP6 = 3,
+} onbeat_transport;
+
+/**
  * A program's membership in a run. Any of its threads may use it.
  */
 typedef struct onbeat onbeat;
@@ -105,6 +185,48 @@ typedef struct onbeat_talker onbeat_talker;
 typedef struct onbeat_thread onbeat_thread;
 
 /**
+ * What has happened at a channel end so far.
+ */
+typedef struct onbeat_counters {
+    /**
+     * Messages written.
+     */
+    uint64_t sent;
+    /**
+     * Messages read, each once.
+     */
+    uint64_t received;
+    /**
+     * Messages missing by their numbers.
+     */
+    uint64_t lost;
+    /**
+     * Messages that came after capture + D.
+     */
+    uint64_t late;
+    /**
+     * Copies of messages that were there before.
+     */
+    uint64_t duplicate;
+    /**
+     * Writes that the declared rate did not allow at once.
+     */
+    uint64_t rate_exceeded;
+    /**
+     * Frames that were truncated, of another type, version or length.
+     */
+    uint64_t rejected_shape;
+    /**
+     * Frames of another stream, or to another address.
+     */
+    uint64_t rejected_stream;
+    /**
+     * Frames whose message has another size.
+     */
+    uint64_t rejected_size;
+} onbeat_counters;
+
+/**
  * What is known of a message that was read.
  */
 typedef struct onbeat_message {
@@ -116,6 +238,15 @@ typedef struct onbeat_message {
      * Receipt minus capture.
      */
     int64_t latency_ns;
+    /**
+     * When the frame was at this host's port; on an interface without `ONBEAT_TIMESTAMPS`, when
+     * it was read.
+     */
+    int64_t arrived_ns;
+    /**
+     * The call's return minus capture.
+     */
+    int64_t age_ns;
     /**
      * After `onbeat_read_wait`: target minus wake-up; negative when it woke after the target.
      */
@@ -129,7 +260,7 @@ typedef struct onbeat_message {
      */
     uint32_t gap;
     /**
-     * `ONBEAT_LATE` and `ONBEAT_UNCERTAIN`.
+     * `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`.
      */
     uint32_t flags;
 } onbeat_message;
@@ -138,6 +269,95 @@ typedef struct onbeat_message {
  * The body of a thread.
  */
 typedef void *(*onbeat_thread_body)(void *argument);
+
+/**
+ * How a program reaches the network. All of it but `name` may be zero.
+ */
+typedef struct onbeat_interface {
+    /**
+     * The interface's name.
+     */
+    const char *name;
+    /**
+     * An `onbeat_transport`.
+     */
+    uint32_t transport;
+    /**
+     * `ONBEAT_UNTAGGED` and the others, or-ed.
+     */
+    uint32_t flags;
+    /**
+     * AF_XDP: the receive queue.
+     */
+    uint32_t queue;
+    /**
+     * SO_PRIORITY per class; 0 means the priority code point.
+     */
+    uint32_t socket_priority[3];
+    /**
+     * Which network time, in nanoseconds since 1970 TAI, the calls count from.
+     */
+    int64_t epoch_ns;
+    /**
+     * How well the network clock must be synchronised for times to count as certain; 0 means
+     * 1000.
+     */
+    int64_t clock_error_ns;
+    /**
+     * Freeze the kernel's trace when a message takes longer; 0 means never.
+     */
+    int64_t break_ns;
+    /**
+     * Where the delay log goes; NULL means nowhere.
+     */
+    const char *log;
+} onbeat_interface;
+
+/**
+ * What both ends of a channel agree on: a row of the manifest. Numbers from C are checked.
+ */
+typedef struct onbeat_channel {
+    /**
+     * Unique, up to 31 octets.
+     */
+    const char *name;
+    /**
+     * Usually a group address.
+     */
+    uint8_t destination[6];
+    /**
+     * Unique, not 0.
+     */
+    uint64_t stream_id;
+    /**
+     * An `onbeat_class`.
+     */
+    uint32_t traffic_class;
+    /**
+     * Octets of a message, 1 to 1476.
+     */
+    uint32_t size;
+    /**
+     * How many messages may come at once; 0 means 1.
+     */
+    uint32_t burst;
+    /**
+     * The least mean time between two messages.
+     */
+    int64_t interval_ns;
+    /**
+     * Capture to wake-up; 0 means the class's.
+     */
+    int64_t fixed_delay_ns;
+    /**
+     * VLAN identifier; 0 means 2.
+     */
+    uint16_t vlan;
+    /**
+     * Priority code point; 0 means the class's.
+     */
+    uint8_t pcp;
+} onbeat_channel;
 
 #ifdef __cplusplus
 extern "C" {
@@ -189,6 +409,64 @@ enum onbeat_status onbeat_write_wait(struct onbeat_talker *talker,
                                      int64_t *wakeup_error_ns);
 
 /**
+ * Sends the message so that it is captured and leaves at `at_ns`: launched by the kernel where the
+ * interface has such a queueing discipline and `ONBEAT_LAUNCH_TIME` asks for it, else after
+ * sleeping until then; later when the declared rate asks for it, now when `at_ns` has passed.
+ * `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
+ */
+enum onbeat_status onbeat_write_at(struct onbeat_talker *talker,
+                                   const void *message,
+                                   int64_t at_ns,
+                                   int64_t *capture_ns);
+
+/**
+ * What has happened at a writing end so far. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_talker_counters(const struct onbeat_talker *talker,
+                                          struct onbeat_counters *out);
+
+/**
+ * What has happened at a reading end so far. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_listener_counters(const struct onbeat_listener *listener,
+                                            struct onbeat_counters *out);
+
+/**
+ * Meets the program at the other end of two channels in opposite directions: sends `message` on
+ * one, reads the other's into `received`, and continues at the later of the two capture times + D
+ * (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
+ * gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
+ * Allocates nothing.
+ */
+enum onbeat_status onbeat_rendezvous(struct onbeat_talker *talker,
+                                     const void *message,
+                                     struct onbeat_listener *listener,
+                                     void *received,
+                                     struct onbeat_message *info);
+
+/**
+ * Waits until one of `count` reading ends has something to read, at most `timeout_ns`, or for
+ * ever if that is negative; `index` gets the position of the first that has. `ONBEAT_TIMED_OUT`
+ * when none had in time. At most 256 ends in a run in virtual time, else 1024. What was there may
+ * turn out to be a frame that is not given to programs: read it with `onbeat_try_read`. Allocates
+ * nothing.
+ */
+enum onbeat_status onbeat_select(struct onbeat *context,
+                                 const struct onbeat_listener *const *listeners,
+                                 size_t count,
+                                 int64_t timeout_ns,
+                                 size_t *index);
+
+/**
+ * A file descriptor that is readable (POLLIN) when there may be a message, for event loops; read
+ * with `onbeat_try_read` until it says `ONBEAT_EMPTY`. It belongs to the listener: do not close or
+ * read it. `ONBEAT_E_REFUSED` in virtual time, which passes only in calls of this library: use
+ * `onbeat_select`.
+ */
+enum onbeat_status onbeat_listener_descriptor(const struct onbeat_listener *listener,
+                                              int *descriptor);
+
+/**
  * Opens a reading end of the channel `name`, whose messages the program believes to have `size`
  * octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
@@ -225,6 +503,16 @@ enum onbeat_status onbeat_read_wait(struct onbeat_listener *listener,
 enum onbeat_status onbeat_try_read(struct onbeat_listener *listener,
                                    void *message,
                                    struct onbeat_message *info);
+
+/**
+ * Takes the newest message there is, and drops those before it, so that a reader which has fallen
+ * behind has caught up at once. When there is no new one, gives the last one again, with
+ * `ONBEAT_REPEATED`; `ONBEAT_EMPTY` when there never was one. `info`'s `age_ns` says how old it
+ * is. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_read_latest(struct onbeat_listener *listener,
+                                      void *message,
+                                      struct onbeat_message *info);
 
 /**
  * Waits for a message for at most `timeout_ns`; returns `ONBEAT_TIMED_OUT` when none came.
@@ -289,6 +577,30 @@ enum onbeat_status onbeat_thread_create(struct onbeat *context,
  * returned. The thread is freed whatever is returned, unless it is NULL.
  */
 enum onbeat_status onbeat_thread_join(struct onbeat_thread *thread, void **result);
+
+/**
+ * Opens an interface of this host for channels, without a run: its network clock is the time.
+ * `channels` are the `count` rows that this program knows; more may come by `onbeat_declare`.
+ * Then ends are opened as in a run; `onbeat_start` is not needed; any thread may use any end, one
+ * at a time. Allocates.
+ */
+enum onbeat_status onbeat_open_interface(const struct onbeat_interface *interface,
+                                         const struct onbeat_channel *channels,
+                                         size_t count,
+                                         struct onbeat **out);
+
+/**
+ * Makes one more channel known to a program on an interface. `ONBEAT_E_REFUSED` when it is wrong,
+ * or its name or stream identifier is taken. Allocates.
+ */
+enum onbeat_status onbeat_declare(struct onbeat *context, const struct onbeat_channel *channel);
+
+/**
+ * Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later
+ * ones at once. May be called from any thread and from a signal handler. In a run it does nothing:
+ * the run says when it is over.
+ */
+enum onbeat_status onbeat_stop(struct onbeat *context);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -131,7 +131,7 @@ pub(crate) unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure>
 ///
 /// # Safety
 /// `pointer` is NULL, or points to a `T` that this library made and that is not freed meanwhile.
-pub(crate) unsafe fn shared<'a, T: Sync>(pointer: *const T) -> Result<&'a T, Failure> {
+pub(crate) unsafe fn shared<'a, T>(pointer: *const T) -> Result<&'a T, Failure> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or(Failure::Argument("a handle is NULL"))
 }

@@ -3,11 +3,15 @@
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, value};
 use crate::context::onbeat;
 use onbeat_host::context::{Listener, Talker};
+use onbeat_host::fabric::client::SetupError;
+use onbeat_host::link::MAX_SELECT;
+use onbeat_host::shared_log::Counters;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{Octets, frame};
-use onbeat_runtime::channel::{MessageInfo, Written};
+use onbeat_runtime::channel::{MessageInfo, Written, rendezvous};
 use onbeat_runtime::port::Patience;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::AsRawFd;
 
 /// The writing end of a channel. Used by one thread at a time.
 #[allow(non_camel_case_types)]
@@ -33,13 +37,18 @@ pub struct onbeat_message {
     pub capture_ns: i64,
     /// Receipt minus capture.
     pub latency_ns: i64,
+    /// When the frame was at this host's port; on an interface without `ONBEAT_TIMESTAMPS`, when
+    /// it was read.
+    pub arrived_ns: i64,
+    /// The call's return minus capture.
+    pub age_ns: i64,
     /// After `onbeat_read_wait`: target minus wake-up; negative when it woke after the target.
     pub wakeup_error_ns: i64,
     /// Number of the message, from 0.
     pub sequence: u64,
     /// Messages lost between the one before and this one.
     pub gap: u32,
-    /// `ONBEAT_LATE` and `ONBEAT_UNCERTAIN`.
+    /// `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`.
     pub flags: u32,
 }
 
@@ -47,16 +56,63 @@ pub struct onbeat_message {
 pub const ONBEAT_LATE: u32 = 1;
 /// The talker's clock was not synchronised.
 pub const ONBEAT_UNCERTAIN: u32 = 4;
+/// Not a new message but, again, the last one.
+pub const ONBEAT_REPEATED: u32 = 64;
+
+/// What has happened at a channel end so far.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(non_camel_case_types)]
+pub struct onbeat_counters {
+    /// Messages written.
+    pub sent: u64,
+    /// Messages read, each once.
+    pub received: u64,
+    /// Messages missing by their numbers.
+    pub lost: u64,
+    /// Messages that came after capture + D.
+    pub late: u64,
+    /// Copies of messages that were there before.
+    pub duplicate: u64,
+    /// Writes that the declared rate did not allow at once.
+    pub rate_exceeded: u64,
+    /// Frames that were truncated, of another type, version or length.
+    pub rejected_shape: u64,
+    /// Frames of another stream, or to another address.
+    pub rejected_stream: u64,
+    /// Frames whose message has another size.
+    pub rejected_size: u64,
+}
+
+impl From<Counters> for onbeat_counters {
+    fn from(counted: Counters) -> Self {
+        let Counters { sent, received, lost, late, duplicate, rate_exceeded, .. } = counted;
+        let [rejected_shape, rejected_stream, rejected_size] = counted.rejected;
+        Self {
+            sent,
+            received,
+            lost,
+            late,
+            duplicate,
+            rate_exceeded,
+            rejected_shape,
+            rejected_stream,
+            rejected_size,
+        }
+    }
+}
 
 impl From<MessageInfo> for onbeat_message {
     fn from(info: MessageInfo) -> Self {
         Self {
             capture_ns: info.capture.as_ns(),
             latency_ns: info.latency.as_ns(),
+            arrived_ns: info.arrived.as_ns(),
+            age_ns: info.age.as_ns(),
             wakeup_error_ns: info.wakeup_error.as_ns(),
             sequence: info.sequence,
             gap: info.gap,
-            flags: info.flags & (ONBEAT_LATE | ONBEAT_UNCERTAIN),
+            flags: info.flags & (ONBEAT_LATE | ONBEAT_UNCERTAIN | ONBEAT_REPEATED),
         }
     }
 }
@@ -202,6 +258,178 @@ pub unsafe extern "C" fn onbeat_write_wait(
     })
 }
 
+/// Sends the message so that it is captured and leaves at `at_ns`: launched by the kernel where the
+/// interface has such a queueing discipline and `ONBEAT_LAUNCH_TIME` asks for it, else after
+/// sleeping until then; later when the declared rate asks for it, now when `at_ns` has passed.
+/// `capture_ns`, if not NULL, gets the capture time. Allocates nothing.
+///
+/// # Safety
+/// As for `onbeat_write`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_write_at(
+    talker: *mut onbeat_talker,
+    message: *const c_void,
+    at_ns: i64,
+    capture_ns: *mut i64,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let talker = unsafe { value(talker) }?;
+        // SAFETY: the caller's promise.
+        let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
+        let capture = talker.end.write_at(message, LocalTime::from_ns(at_ns))?;
+        // SAFETY: the caller's promise.
+        unsafe { store(capture_ns, capture.as_ns()) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// What has happened at a writing end so far. Never blocks, allocates nothing.
+///
+/// # Safety
+/// `talker` is NULL or comes from `onbeat_talker_open`; `out` is NULL or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_talker_counters(
+    talker: *const onbeat_talker,
+    out: *mut onbeat_counters,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let counted = unsafe { shared(talker) }?.end.log().shared().counters();
+        // SAFETY: the caller's promise.
+        unsafe { store(out, counted.into()) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// What has happened at a reading end so far. Never blocks, allocates nothing.
+///
+/// # Safety
+/// `listener` is NULL or comes from `onbeat_listener_open`; `out` is NULL or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_listener_counters(
+    listener: *const onbeat_listener,
+    out: *mut onbeat_counters,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let counted = unsafe { shared(listener) }?.end.log().shared().counters();
+        // SAFETY: the caller's promise.
+        unsafe { store(out, counted.into()) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Meets the program at the other end of two channels in opposite directions: sends `message` on
+/// one, reads the other's into `received`, and continues at the later of the two capture times + D
+/// (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
+/// gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
+/// Allocates nothing.
+///
+/// # Safety
+/// As for `onbeat_write` and `onbeat_read`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_rendezvous(
+    talker: *mut onbeat_talker,
+    message: *const c_void,
+    listener: *mut onbeat_listener,
+    received: *mut c_void,
+    info: *mut onbeat_message,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (talker, listener) = unsafe { (value(talker)?, value(listener)?) };
+        // SAFETY: the caller's promise.
+        let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
+        if received.is_null() {
+            return Err(Failure::Argument("`received` is NULL"));
+        }
+        let size = listener.end.listener().parameters().size.get() as usize;
+        let value = &mut listener.message[..size];
+        let got = rendezvous(&mut talker.end, message, &mut listener.end, value)?;
+        // SAFETY: the caller's promise; `received` is not NULL and has the channel's size.
+        unsafe {
+            std::ptr::copy_nonoverlapping(value.as_ptr(), received.cast(), size);
+            store(info, got.into());
+        }
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Waits until one of `count` reading ends has something to read, at most `timeout_ns`, or for
+/// ever if that is negative; `index` gets the position of the first that has. `ONBEAT_TIMED_OUT`
+/// when none had in time. At most 256 ends in a run in virtual time, else 1024. What was there may
+/// turn out to be a frame that is not given to programs: read it with `onbeat_try_read`. Allocates
+/// nothing.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open` or `onbeat_open_interface`; `listeners` is NULL or
+/// an array of `count` pointers, each NULL or from `onbeat_listener_open` of that context; `index`
+/// is NULL or valid for writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_select(
+    context: *mut onbeat,
+    listeners: *const *const onbeat_listener,
+    count: usize,
+    timeout_ns: i64,
+    index: *mut usize,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let context = &unsafe { shared(context) }?.0;
+        if listeners.is_null() || count == 0 {
+            return Err(Failure::Argument("there are no listeners to wait for"));
+        }
+        if count > MAX_SELECT {
+            return Err(Failure::Argument("too many listeners to wait for at once"));
+        }
+        let mut ends = arrayvec::ArrayVec::<&Listener, MAX_SELECT>::new();
+        for at in 0..count {
+            // SAFETY: the caller's promise: there are `count` of them.
+            ends.push(&unsafe { shared(*listeners.add(at)) }?.end);
+        }
+        let patience = if timeout_ns < 0 {
+            Patience::Endless
+        } else {
+            let now = context.now()?.local.as_ns();
+            Patience::Until(LocalTime::from_ns(now.saturating_add(timeout_ns)))
+        };
+        let Some(found) = context.select(&ends, patience)? else {
+            return Ok(onbeat_status::OnbeatTimedOut);
+        };
+        // SAFETY: the caller's promise.
+        unsafe { store(index, found) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// A file descriptor that is readable (POLLIN) when there may be a message, for event loops; read
+/// with `onbeat_try_read` until it says `ONBEAT_EMPTY`. It belongs to the listener: do not close or
+/// read it. `ONBEAT_E_REFUSED` in virtual time, which passes only in calls of this library: use
+/// `onbeat_select`.
+///
+/// # Safety
+/// `listener` is NULL or comes from `onbeat_listener_open`; `descriptor` is NULL or valid for
+/// writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_listener_descriptor(
+    listener: *const onbeat_listener,
+    descriptor: *mut c_int,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let listener = unsafe { shared(listener) }?;
+        let Some(found) = listener.end.port().descriptor() else {
+            return Err(Failure::Setup(SetupError::Refused(
+                "virtual time passes only in calls of this library: use onbeat_select".to_owned(),
+            )));
+        };
+        // SAFETY: the caller's promise.
+        unsafe { store(descriptor, found.as_raw_fd()) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
 /// Opens a reading end of the channel `name`, whose messages the program believes to have `size`
 /// octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
 ///
@@ -291,6 +519,23 @@ pub unsafe extern "C" fn onbeat_try_read(
     unsafe { read(listener, message, info, Wait::For(Patience::None), onbeat_status::OnbeatEmpty) }
 }
 
+/// Takes the newest message there is, and drops those before it, so that a reader which has fallen
+/// behind has caught up at once. When there is no new one, gives the last one again, with
+/// `ONBEAT_REPEATED`; `ONBEAT_EMPTY` when there never was one. `info`'s `age_ns` says how old it
+/// is. Never blocks, allocates nothing.
+///
+/// # Safety
+/// As for `onbeat_read`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_read_latest(
+    listener: *mut onbeat_listener,
+    message: *mut c_void,
+    info: *mut onbeat_message,
+) -> onbeat_status {
+    // SAFETY: the caller's promise.
+    unsafe { read(listener, message, info, Wait::Latest, onbeat_status::OnbeatEmpty) }
+}
+
 /// Waits for a message for at most `timeout_ns`; returns `ONBEAT_TIMED_OUT` when none came.
 /// Allocates nothing.
 ///
@@ -313,6 +558,7 @@ enum Wait {
     For(Patience),
     ForAtMost(Span),
     UntilCapturePlusD,
+    Latest,
 }
 
 /// # Safety
@@ -334,6 +580,7 @@ unsafe fn read(
         let value = &mut listener.message[..size];
         let got = match wait {
             Wait::UntilCapturePlusD => Some(listener.end.read_wait(value)?),
+            Wait::Latest => listener.end.read_latest(value)?,
             Wait::For(patience) => listener.end.read(value, patience)?,
             Wait::ForAtMost(span) => {
                 let now = listener.context.0.now()?.local.as_ns();

@@ -7,3 +7,4 @@
 mod boundary;
 mod channel;
 mod context;
+mod interface;

@@ -4,6 +4,8 @@
 //! fabric that started it; without, it uses a real interface.
 
 use crate::fabric::client::{self, SetupError, ThreadTicket};
+use crate::fabric::protocol::ENVIRONMENT;
+use crate::link::context::INTERFACE;
 use crate::link::{self, LinkPort};
 use crate::recorder::Recorder;
 use onbeat_model::time::{LocalTime, Span};
@@ -36,8 +38,13 @@ pub enum EndPort {
 }
 
 impl Context {
-    /// Joins the fabric that the environment names.
+    /// Joins the fabric that the environment names, or opens the interface that it names.
     pub fn join() -> Result<Self, SetupError> {
+        if std::env::var_os(ENVIRONMENT).is_none()
+            && let Some(interface) = std::env::var_os(INTERFACE)
+        {
+            return link::Context::from_environment(&interface).map(Self::Link);
+        }
         client::Context::join().map(Self::Fabric)
     }
 
@@ -57,11 +64,14 @@ impl Context {
         }
     }
 
-    /// Ends set-up: on a fabric, waits for the common start.
+    /// Ends set-up: on a fabric, waits for the common start; on an interface, for its epoch.
     pub fn start(&self) -> Result<(), SetupError> {
         match self {
             Self::Fabric(context) => context.start(),
-            Self::Link(_) => Ok(()),
+            Self::Link(context) => {
+                context.base().sleep_until(LocalTime::ZERO)?;
+                Ok(())
+            }
         }
     }
 

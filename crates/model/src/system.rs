@@ -319,8 +319,15 @@ impl Channel {
     /// most one class A measurement interval. It lets a program that sleeps to absolute times wake
     /// late once without being late ever after; the plan's arrival curves count it.
     pub fn tolerance(&self) -> Span {
-        Span::from_ns(self.interval.as_ns() / 8).min(Span::from_us(125))
+        tolerance(self.interval, 1)
     }
+}
+
+/// By how much a message may come before its `interval` is over, when `burst` messages may come at
+/// once: so many intervals, but one, and what [`Channel::tolerance`] says.
+pub fn tolerance(interval: Span, burst: u32) -> Span {
+    let late = Span::from_ns(interval.as_ns() / 8).min(Span::from_us(125));
+    Span::from_ns(interval.as_ns().saturating_mul(i64::from(burst) - 1)) + late
 }
 
 /// A program that the fabric starts on a host.

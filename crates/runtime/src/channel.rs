@@ -67,6 +67,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         &self.talker
     }
 
+    /// Where records and counts go.
+    pub fn log(&self) -> &L {
+        &self.log
+    }
+
     /// Sends `value`, waiting while the declared rate is exceeded; returns the capture time.
     pub fn write(&mut self, value: &[u8]) -> Result<LocalTime, Fault> {
         self.write_record(value).map(|record| record.capture.unwrap_or_default())

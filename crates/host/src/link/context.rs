@@ -9,15 +9,26 @@ use crate::link::{
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
+use onbeat_model::description;
+use onbeat_model::diagnostic::Severity;
 use onbeat_model::record::Role;
-use onbeat_model::system::Channel;
+use onbeat_model::system::{Channel, System};
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::talker::ChannelParameters;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most channels that a program declares.
 pub(crate) const MAX_CHANNELS: usize = 4_096;
+
+/// The environment variable that names the interface of a program outside of a run.
+pub(crate) const INTERFACE: &str = "ONBEAT_INTERFACE";
+/// The one that names the description of its channels.
+const SYSTEM: &str = "ONBEAT_SYSTEM";
+/// The one that chooses the transport.
+const TRANSPORT: &str = "ONBEAT_TRANSPORT";
 
 /// How a program reaches the network.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +78,36 @@ impl Context {
             board: Arc::new(Board::new()?),
             declared: Arc::default(),
         })
+    }
+
+    /// Opens the interface that the environment names, with the channels of the description that
+    /// it names. Its epoch is the next full second of network time.
+    pub(crate) fn from_environment(interface: &OsStr) -> Result<Self, SetupError> {
+        let refuse = |why: String| SetupError::Refused(why);
+        let name = interface.to_str().ok_or_else(|| refuse(format!("{INTERFACE} is not UTF-8")))?;
+        let transport = match std::env::var(TRANSPORT).as_deref() {
+            Err(_) | Ok("packet") => TransportKind::Packet,
+            Ok("xdp") => TransportKind::Xdp,
+            Ok("udp4") => TransportKind::Udp4,
+            Ok("udp6") => TransportKind::Udp6,
+            Ok(_) => return Err(refuse(format!("{TRANSPORT} is packet, xdp, udp4 or udp6"))),
+        };
+        let file = std::env::var_os(SYSTEM)
+            .ok_or_else(|| refuse(format!("{SYSTEM} must name the description, a system.toml")))?;
+        let system = read_system(Path::new(&file)).map_err(refuse)?;
+        let now = NetworkClock::Tai { epoch: 0 }.now().as_ns();
+        let epoch = (now.div_euclid(SECOND) + 1) * SECOND;
+        let settings = InterfaceSettings {
+            name: name.to_owned(),
+            transport,
+            epoch,
+            ..InterfaceSettings::default()
+        };
+        let context = Self::open(settings)?;
+        for channel in &system.channels {
+            context.declare(&channel.name, parameters_of(channel))?;
+        }
+        Ok(context)
     }
 
     /// Makes a channel known. What both ends must agree on is checked here as far as one end can.
@@ -174,6 +215,25 @@ impl Context {
     pub fn base(&self) -> &Timebase {
         &self.base
     }
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Reads the description at `path`, or what is wrong with it.
+fn read_system(path: &Path) -> Result<System, String> {
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let text = read(&file)?;
+    let shown = file.display().to_string();
+    let loaded = description::load(&shown, &text, &mut |name| read(&directory.join(name)));
+    loaded.system.ok_or_else(|| {
+        let first = loaded.diagnostics.iter().find(|d| d.severity == Severity::Error);
+        let what = first.map_or("it has errors", |d| d.message.as_str());
+        format!("{shown}: {what}; `onbeat check` says more")
+    })
 }
 
 /// What a channel of a description is to its ends, on an interface without reservations.

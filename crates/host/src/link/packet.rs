@@ -4,7 +4,7 @@
 use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, Stamp, option};
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, ETHERTYPE_VLAN, SUBTYPE_EF_STREAM, TAGGED};
+use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, SUBTYPE_EF_STREAM, TAGGED};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, IoSlice};
@@ -162,8 +162,7 @@ fn join(socket: &OwnedFd, interface: &Interface, channel: &ChannelParameters) ->
     option::set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 
-/// Lets the kernel pass only IEEE 1722 frames of this stream to this address, tagged with this
-/// VLAN, with priority only, or not at all.
+/// Lets the kernel pass only frames of this stream to this address.
 fn attach_filter(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<()> {
     let code = filter(channel);
     let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
@@ -171,75 +170,33 @@ fn attach_filter(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<()
     option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// A line of the filter; a label names where a jump goes, the empty one the next line.
-struct Line {
-    label: &'static str,
-    code: u32,
-    k: u32,
-    yes: &'static str,
-    no: &'static str,
-}
-
-/// The filter in the kernel's classic packet filter language.
+/// The filter in the kernel's classic packet filter language. The socket is bound to the EtherType,
+/// and whether the frame was tagged does not matter: the kernel has taken the tag off before.
 fn filter(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
-    const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
     const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    const OCTET_AT_X: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_IND;
-    const WORD_AT_X: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_IND;
-    const SET_X: u32 = libc::BPF_LDX | libc::BPF_IMM;
-    const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+    const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+    const OCTET: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
     const IF: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    const GO_TO: u32 = libc::BPF_JMP | libc::BPF_JA;
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-    let auxiliary = |what: i32| (libc::SKF_AD_OFF + what) as u32;
-    let ethertype = u32::from(ETHERTYPE_AVTP);
+    const UNIT: u32 = ADDRESSES as u32 + 2;
     let d = channel.destination.0;
     let id = channel.stream_id.0;
-    let do_at = |label, code, k| Line { label, code, k, yes: "", no: "" };
-    let go = |k, yes, no| Line { label: "", code: IF, k, yes, no };
-    let lines = [
-        // The kernel has taken the tag off, or there is none, or it is still there.
-        do_at("", HALF, auxiliary(libc::SKF_AD_VLAN_TAG_PRESENT)),
-        go(0, "type", ""),
-        do_at("", HALF, auxiliary(libc::SKF_AD_VLAN_TAG)),
-        do_at("", AND, 0x0fff),
-        go(u32::from(channel.vlan), "type", ""),
-        go(0, "type", "reject"), // tagged with a priority only
-        do_at("type", HALF, ADDRESSES as u32),
-        go(ethertype, "bare", ""),
-        go(u32::from(ETHERTYPE_VLAN), "", "reject"),
-        do_at("", HALF, TAGGED as u32 - 2),
-        go(ethertype, "tagged", "reject"),
-        do_at("bare", SET_X, ADDRESSES as u32 + 2),
-        Line { label: "", code: GO_TO, k: 0, yes: "stream", no: "" },
-        do_at("tagged", SET_X, TAGGED as u32),
-        do_at("stream", WORD, 0),
-        go(u32::from_be_bytes([d[0], d[1], d[2], d[3]]), "", "reject"),
-        do_at("", HALF, 4),
-        go(u32::from(u16::from_be_bytes([d[4], d[5]])), "", "reject"),
-        do_at("", OCTET_AT_X, 0),
-        go(u32::from(SUBTYPE_EF_STREAM), "", "reject"),
-        do_at("", WORD_AT_X, 4),
-        go((id >> 32) as u32, "", "reject"),
-        do_at("", WORD_AT_X, 8),
-        go(id as u32, "", "reject"),
-        do_at("", RETURN, u32::MAX),
-        do_at("reject", RETURN, 0),
+    let expected = [
+        (WORD, 0, u32::from_be_bytes([d[0], d[1], d[2], d[3]])),
+        (HALF, 4, u32::from(u16::from_be_bytes([d[4], d[5]]))),
+        (OCTET, UNIT, u32::from(SUBTYPE_EF_STREAM)),
+        (WORD, UNIT + 4, (id >> 32) as u32),
+        (WORD, UNIT + 8, id as u32),
     ];
-    let distance = |from: usize, label: &str| {
-        let to = lines.iter().position(|line| !label.is_empty() && line.label == label);
-        to.map_or(0, |to| (to - from - 1) as u8)
-    };
-    let assembled = lines.iter().enumerate().map(|(at, line)| {
-        let (yes, no) = (distance(at, line.yes), distance(at, line.no));
-        let code = line.code as u16;
-        if line.code == GO_TO {
-            libc::sock_filter { code, jt: 0, jf: 0, k: u32::from(yes) }
-        } else {
-            libc::sock_filter { code, jt: yes, jf: no, k: line.k }
-        }
-    });
-    assembled.collect()
+    let line = |code: u32, k, no| libc::sock_filter { code: code as u16, jt: 0, jf: no, k };
+    let mut code = Vec::new();
+    for (at, (load, from, value)) in expected.into_iter().enumerate() {
+        // To the last line, past what is left of the comparisons and the line that passes.
+        let to_reject = 2 * (expected.len() - at - 1) as u8 + 1;
+        code.extend([line(load, from, 0), line(IF, value, to_reject)]);
+    }
+    code.extend([line(RETURN, u32::MAX, 0), line(RETURN, 0, 0)]);
+    code
 }
 
 fn receive(socket: &OwnedFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
@@ -324,34 +281,22 @@ mod tests {
     use onbeat_model::units::{MacAddress, Octets, StreamId};
 
     /// What the filter does, as the kernel would (only the instructions that it uses).
-    fn passes(code: &[libc::sock_filter], frame: &[u8], tag: Option<u16>) -> bool {
-        let (mut a, mut x, mut pc) = (0u32, 0usize, 0usize);
+    fn passes(code: &[libc::sock_filter], frame: &[u8]) -> bool {
+        let (mut a, mut pc) = (0u32, 0usize);
         loop {
             let line = code[pc];
             pc += 1;
             let code = u32::from(line.code);
-            let class = code & 7;
-            let width = match code & 0x18 {
-                libc::BPF_W => 4,
-                libc::BPF_H => 2,
-                _ => 1,
-            };
-            match class {
+            match code & 7 {
                 libc::BPF_RET => return line.k != 0,
-                libc::BPF_LDX => x = line.k as usize,
-                libc::BPF_ALU => a &= line.k,
-                libc::BPF_JMP if code & 0xf0 == libc::BPF_JA => pc += line.k as usize,
-                libc::BPF_JMP => {
-                    pc += usize::from(if a == line.k { line.jt } else { line.jf });
-                }
-                _ if line.k == (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT) as u32 => {
-                    a = u32::from(tag.is_some());
-                }
-                _ if line.k == (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG) as u32 => {
-                    a = u32::from(tag.unwrap_or(0));
-                }
+                libc::BPF_JMP => pc += usize::from(if a == line.k { line.jt } else { line.jf }),
                 _ => {
-                    let from = line.k as usize + if code & 0xe0 == libc::BPF_IND { x } else { 0 };
+                    let width = match code & 0x18 {
+                        libc::BPF_W => 4,
+                        libc::BPF_H => 2,
+                        _ => 1,
+                    };
+                    let from = line.k as usize;
                     let Some(octets) = frame.get(from..from + width) else { return false };
                     a = octets.iter().fold(0, |a, o| a << 8 | u32::from(*o));
                 }
@@ -360,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_passes_the_streams_frames_tagged_or_not_and_nothing_else() {
+    fn the_filter_passes_the_streams_frames_and_nothing_else() {
         let channel = ChannelParameters {
             destination: MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]),
             source: MacAddress([2, 0, 0, 0, 0, 1]),
@@ -376,25 +321,17 @@ mod tests {
         let code = filter(&channel);
         let mut talker = onbeat_runtime::talker::Talker::new(channel);
         talker.write(onbeat_model::time::LocalTime::ZERO, &[9; 8], false).expect("the first");
-        let tagged = talker.frame().to_vec();
-        let bare = [&tagged[..12], &tagged[16..]].concat();
-        assert!(passes(&code, &tagged, None));
-        assert!(passes(&code, &bare, None));
-        assert!(passes(&code, &bare, Some(0x6002)));
-        assert!(passes(&code, &bare, Some(0x6000)), "priority-tagged");
-        assert!(!passes(&code, &bare, Some(0x6003)), "another VLAN");
+        let bare = [&talker.frame()[..12], &talker.frame()[16..]].concat();
+        assert!(passes(&code, &bare));
         for (name, at) in
-            [("destination", 5), ("destination", 0), ("type", 13), ("subtype", 14), ("id", 18)]
+            [("destination", 5), ("destination", 0), ("subtype", 14), ("id", 18), ("id", 25)]
         {
             let mut foreign = bare.clone();
             foreign[at] ^= 1;
-            assert!(!passes(&code, &foreign, None), "another {name}");
+            assert!(!passes(&code, &foreign), "another {name}");
         }
-        let mut foreign = bare.clone();
-        foreign[25] ^= 1;
-        assert!(!passes(&code, &foreign, None), "another stream");
         for length in 0..26 {
-            assert!(!passes(&code, &bare[..length], None), "cut to {length}");
+            assert!(!passes(&code, &bare[..length]), "cut to {length}");
         }
     }
 }

@@ -1,0 +1,257 @@
+//! Channels on an interface of this host, without a run.
+
+use crate::boundary::{Failure, entry, onbeat_status, shared, store};
+use crate::context::onbeat;
+use onbeat_host::context::Context;
+use onbeat_host::link::{self, InterfaceSettings, LinkOptions, TransportKind};
+use onbeat_model::system::{Class, tolerance};
+use onbeat_model::time::Span;
+use onbeat_model::units::{MacAddress, Octets, StreamId};
+use onbeat_runtime::talker::ChannelParameters;
+use std::ffi::{CStr, c_char};
+
+/// A traffic class.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_camel_case_types, clippy::enum_variant_names)] // one name space in C
+pub enum onbeat_class {
+    /// SR class A: D is 2 ms.
+    OnbeatClassA = 0,
+    /// SR class B: D is 50 ms.
+    OnbeatClassB = 1,
+    /// Scheduled traffic: D is 100 us.
+    OnbeatClassScheduled = 2,
+}
+
+/// How frames get to the network.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_camel_case_types, clippy::enum_variant_names)] // one name space in C
+pub enum onbeat_transport {
+    /// AF_PACKET.
+    OnbeatPacket = 0,
+    /// AF_XDP.
+    OnbeatXdp = 1,
+    /// UDP over IPv4 multicast.
+    OnbeatUdp4 = 2,
+    /// UDP over IPv6 multicast.
+    OnbeatUdp6 = 3,
+}
+
+/// What both ends of a channel agree on: a row of the manifest. Numbers from C are checked.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(non_camel_case_types)]
+pub struct onbeat_channel {
+    /// Unique, up to 31 octets.
+    pub name: *const c_char,
+    /// Usually a group address.
+    pub destination: [u8; 6],
+    /// Unique, not 0.
+    pub stream_id: u64,
+    /// An `onbeat_class`.
+    pub traffic_class: u32,
+    /// Octets of a message, 1 to 1476.
+    pub size: u32,
+    /// How many messages may come at once; 0 means 1.
+    pub burst: u32,
+    /// The least mean time between two messages.
+    pub interval_ns: i64,
+    /// Capture to wake-up; 0 means the class's.
+    pub fixed_delay_ns: i64,
+    /// VLAN identifier; 0 means 2.
+    pub vlan: u16,
+    /// Priority code point; 0 means the class's.
+    pub pcp: u8,
+}
+
+/// How a program reaches the network. All of it but `name` may be zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(non_camel_case_types)]
+pub struct onbeat_interface {
+    /// The interface's name.
+    pub name: *const c_char,
+    /// An `onbeat_transport`.
+    pub transport: u32,
+    /// `ONBEAT_UNTAGGED` and the others, or-ed.
+    pub flags: u32,
+    /// AF_XDP: the receive queue.
+    pub queue: u32,
+    /// SO_PRIORITY per class; 0 means the priority code point.
+    pub socket_priority: [u32; 3],
+    /// Which network time, in nanoseconds since 1970 TAI, the calls count from.
+    pub epoch_ns: i64,
+    /// How well the network clock must be synchronised for times to count as certain; 0 means
+    /// 1000.
+    pub clock_error_ns: i64,
+    /// Freeze the kernel's trace when a message takes longer; 0 means never.
+    pub break_ns: i64,
+    /// Where the delay log goes; NULL means nowhere.
+    pub log: *const c_char,
+}
+
+/// Frames carry no 802.1Q tag of ours: a VLAN interface adds it, or none is wanted.
+pub const ONBEAT_UNTAGGED: u32 = 1;
+/// A blocking read polls the driver for a short time first.
+pub const ONBEAT_BUSY_POLL: u32 = 2;
+/// Note when the hardware or the kernel had each frame: `arrived_ns`.
+pub const ONBEAT_TIMESTAMPS: u32 = 4;
+/// Write markers into the kernel's trace.
+pub const ONBEAT_TRACE: u32 = 8;
+/// Readers sleep to shortly before a message is due, then poll: the least latency, for a part of a
+/// core.
+pub const ONBEAT_FOLLOW_SCHEDULE: u32 = 16;
+/// Let the kernel launch what `onbeat_write_at` writes (SO_TXTIME).
+pub const ONBEAT_LAUNCH_TIME: u32 = 32;
+
+const CLASSES: [(onbeat_class, Class); 3] = [
+    (onbeat_class::OnbeatClassA, Class::A),
+    (onbeat_class::OnbeatClassB, Class::B),
+    (onbeat_class::OnbeatClassScheduled, Class::Scheduled),
+];
+const TRANSPORTS: [(onbeat_transport, TransportKind); 4] = [
+    (onbeat_transport::OnbeatPacket, TransportKind::Packet),
+    (onbeat_transport::OnbeatXdp, TransportKind::Xdp),
+    (onbeat_transport::OnbeatUdp4, TransportKind::Udp4),
+    (onbeat_transport::OnbeatUdp6, TransportKind::Udp6),
+];
+
+/// A text from C.
+///
+/// # Safety
+/// `text` is NULL or ends with a zero octet.
+unsafe fn text<'a>(text: *const c_char, null: &'static str) -> Result<&'a str, Failure> {
+    if text.is_null() {
+        return Err(Failure::Argument(null));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Failure::Argument("a name is not UTF-8"))
+}
+
+/// # Safety
+/// The pointers in `interface` are NULL or texts.
+unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Failure> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { text(interface.name, "the interface's `name` is NULL") }?.to_owned();
+    let known = TRANSPORTS.iter().find(|(number, _)| *number as u32 == interface.transport);
+    let &(_, transport) =
+        known.ok_or(Failure::Argument("`transport` is not an onbeat_transport"))?;
+    let has = |flag| interface.flags & flag != 0;
+    let mut options = LinkOptions {
+        untagged: has(ONBEAT_UNTAGGED),
+        busy_poll: has(ONBEAT_BUSY_POLL),
+        timestamps: has(ONBEAT_TIMESTAMPS),
+        launch_time: has(ONBEAT_LAUNCH_TIME),
+        follow_schedule: has(ONBEAT_FOLLOW_SCHEDULE),
+        queue: interface.queue,
+        ..LinkOptions::default()
+    };
+    for ((_, class), priority) in CLASSES.iter().zip(interface.socket_priority) {
+        let slot = &mut options.priorities[usize::from(class.default_pcp())];
+        *slot = (priority != 0).then_some(priority);
+    }
+    Ok(InterfaceSettings { name, transport, options, epoch: interface.epoch_ns })
+}
+
+/// # Safety
+/// The name in `channel` is NULL or a text.
+unsafe fn declare(context: &Context, channel: &onbeat_channel) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { text(channel.name, "a channel's `name` is NULL") }?;
+    let known = CLASSES.iter().find(|(number, _)| *number as u32 == channel.traffic_class);
+    let &(_, class) = known.ok_or(Failure::Argument("`traffic_class` is not an onbeat_class"))?;
+    let Context::Link(context) = context else {
+        return Err(Failure::Argument("in a run the description declares the channels"));
+    };
+    let or = |value: i64, default: Span| if value == 0 { default } else { Span::from_ns(value) };
+    let interval = Span::from_ns(channel.interval_ns);
+    context.declare(
+        name,
+        ChannelParameters {
+            destination: MacAddress(channel.destination),
+            source: MacAddress::default(),
+            stream_id: StreamId(channel.stream_id),
+            vlan: if channel.vlan == 0 { DEFAULT_VLAN } else { channel.vlan },
+            pcp: if channel.pcp == 0 { class.default_pcp() } else { channel.pcp },
+            size: Octets::new(channel.size),
+            interval,
+            tolerance: tolerance(interval, channel.burst.max(1)),
+            fixed_delay: or(channel.fixed_delay_ns, class.fixed_delay()),
+            epoch: 0,
+        },
+    )?;
+    Ok(())
+}
+
+/// SRP's default (802.1Q 35.2.1.4).
+const DEFAULT_VLAN: u16 = 2;
+
+/// Opens an interface of this host for channels, without a run: its network clock is the time.
+/// `channels` are the `count` rows that this program knows; more may come by `onbeat_declare`.
+/// Then ends are opened as in a run; `onbeat_start` is not needed; any thread may use any end, one
+/// at a time. Allocates.
+///
+/// # Safety
+/// `interface` is NULL or valid, its texts end with a zero octet; `channels` is NULL or an array of
+/// `count`, whose names do; `out` is NULL or valid for writing a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_open_interface(
+    interface: *const onbeat_interface,
+    channels: *const onbeat_channel,
+    count: usize,
+    out: *mut *mut onbeat,
+) -> onbeat_status {
+    entry(|| {
+        if out.is_null() {
+            return Err(Failure::Argument("`out` is NULL"));
+        }
+        // SAFETY: the caller's promise.
+        let settings = unsafe { settings(shared(interface)?) }?;
+        let context = Context::Link(link::Context::open(settings)?);
+        if count > 0 && channels.is_null() {
+            return Err(Failure::Argument("`channels` is NULL"));
+        }
+        for at in 0..count {
+            // SAFETY: the caller's promise: there are `count` of them.
+            unsafe { declare(&context, &*channels.add(at)) }?;
+        }
+        // SAFETY: the caller's promise; not NULL.
+        unsafe { store(out, Box::into_raw(Box::new(onbeat(context)))) };
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Makes one more channel known to a program on an interface. `ONBEAT_E_REFUSED` when it is wrong,
+/// or its name or stream identifier is taken. Allocates.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open_interface`; `channel` is NULL or valid, its name
+/// ends with a zero octet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_declare(
+    context: *mut onbeat,
+    channel: *const onbeat_channel,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { declare(&shared(context)?.0, shared(channel)?) }?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later
+/// ones at once. May be called from any thread and from a signal handler. In a run it does nothing:
+/// the run says when it is over.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open` or `onbeat_open_interface`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_stop(context: *mut onbeat) -> onbeat_status {
+    // SAFETY: the caller's promise.
+    if let Some(context) = unsafe { context.as_ref() } {
+        context.0.stop();
+    }
+    onbeat_status::OnbeatOk
+}
