@@ -258,6 +258,8 @@ fn channel(
     let class = attributes.class.map_or(Class::A, |c| c.value);
     let delay = ("fixed_delay_us", &raw.fixed_delay_us);
     let delay = fields.time(codes::OUT_OF_RANGE, delay, US, Span::from_us(1)..=limits::DELAY);
+    let burst = ("burst_messages", &raw.burst_messages);
+    let burst = fields.int(codes::OUT_OF_RANGE, burst, 1..=limits::BURST);
     let vlan = fields.int(codes::OUT_OF_RANGE, ("vlan", &raw.vlan), 1..=4_094);
     let pcp = fields.int(codes::OUT_OF_RANGE, ("pcp", &raw.pcp), 0..=7);
     let phase = ("phase_ns", &raw.phase_ns);
@@ -270,6 +272,7 @@ fn channel(
         class,
         size: Octets::new(size.unwrap_or(1) as u32),
         interval: attributes.interval.map_or(Span::from_ns(1), |i| i.value),
+        burst: burst.unwrap_or(1) as u32,
         talker: talker.unwrap_or(NodeId(0)),
         listeners: listeners.unwrap_or_default(),
         fixed_delay: delay.unwrap_or(class.fixed_delay()),

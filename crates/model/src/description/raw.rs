@@ -185,8 +185,11 @@ pub(super) struct Channel {
     pub(super) size_octets: Option<At<i64>>,
     /// Messages per second at most. Give this or `interval_ns`.
     pub(super) rate_hz: Option<At<i64>>,
-    /// Least time between two messages in nanoseconds.
+    /// Least mean time between two messages in nanoseconds.
     pub(super) interval_ns: Option<At<i64>>,
+    /// Messages that may come at once after a pause: a token bucket of so many, filled by one each
+    /// interval; 1 by default.
+    pub(super) burst_messages: Option<At<i64>>,
     /// The host that writes.
     #[schemars(required)]
     pub(super) talker: Option<At<String>>,
