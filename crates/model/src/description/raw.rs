@@ -177,7 +177,7 @@ pub(super) struct Channel {
     pub(super) name: Option<At<String>>,
     /// A group address or a host's.
     pub(super) destination: Option<At<String>>,
-    /// IEEE 1722 stream identifier, unique.
+    /// IEEE 1722 stream identifier, unique, not 0.
     pub(super) stream_id: Option<At<u64>>,
     /// Stream class.
     pub(super) class: Option<At<ClassName>>,
