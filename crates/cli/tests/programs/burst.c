@@ -15,10 +15,12 @@ int main(void)
 	must(onbeat_talker_open(run, "c", 8, &out));
 	must(onbeat_start(run));
 	for (int64_t at_ns = 0;; at_ns += BURST * PERIOD_NS) {
-		if (onbeat_sleep_until(run, at_ns, NULL) != ONBEAT_OK)
+		must(onbeat_sleep_until(run, at_ns, NULL));
+		if (onbeat_try_write(out, &value, &capture_ns) == ONBEAT_STOPPED)
 			break;
 		for (int i = 0; i < BURST; i++, value++) {
-			must(onbeat_try_write(out, &value, &capture_ns));
+			if (i > 0)
+				must(onbeat_try_write(out, &value, &capture_ns));
 			EXPECT(capture_ns > last_ns);
 			EXPECT(capture_ns < at_ns + BURST);
 			last_ns = capture_ns;
