@@ -139,12 +139,24 @@ pub(crate) fn of_chain(system: &System, plan: &Plan, chain: &Chain) -> Option<Sp
         let Some(next) = chain.channels.get(at + 1) else {
             return Some(total + planned.bound()?);
         };
-        let host = system.channel(*next).talker;
-        let listener = system.channel(id).listeners.iter().position(|l| *l == host)?;
+        let (cause, effect) = (system.channel(id), system.channel(*next));
+        let host = effect.talker;
+        let listener = cause.listeners.iter().position(|l| *l == host)?;
         total += planned.bounds.get(listener)?.total();
-        total += worked_on(system, system.channel(id), work(system, host));
+        total += worked_on(system, cause, work(system, host)) + held_back(system, cause, effect);
     }
     None
+}
+
+/// How long the rate of `effect` may hold back messages that come at the rate of `cause`, of the
+/// same interval: nothing but for a clock that is slower than the one that they were written by.
+fn held_back(system: &System, cause: &Channel, effect: &Channel) -> Span {
+    let [fast, slow] =
+        [cause, effect].map(|c| system.node(c.talker).clock.drift_ppb).map(i128::from);
+    let apart = i128::from(longest_run(system).as_ns()) * (fast - slow).max(0);
+    // A drifting clock's reading is rounded down.
+    let ns = div_ceil(apart, BILLION + slow) + i128::from(fast != 0);
+    Span::from_ns(i64::try_from(ns).expect("a thousandth of a run"))
 }
 
 /// From the last instant at which a message of `cause` may come to when a program that works for

@@ -176,6 +176,25 @@ fn messages_of_a_burst_wait_for_the_work_on_those_before() {
 }
 
 #[test]
+fn a_slower_clock_holds_back_what_a_faster_one_triggers() {
+    let chain = |drift_1, drift_2| {
+        let mut net = two_hosts();
+        net.channel("back", "h2", &["h1"]);
+        net.program("answer", "h2", Span::ZERO);
+        net.chain(&[0, 1], Span::from_s(1));
+        net.node("h1").clock.drift_ppb = drift_1;
+        net.node("h2").clock.drift_ppb = drift_2;
+        let plan = plan(&net.0, true).unwrap();
+        let channels: Span = plan.channels.iter().map(|c| c.bound().unwrap()).sum();
+        (plan.chains[0].unwrap() - channels).as_ns()
+    };
+    assert_eq!(chain(0, 0), 0);
+    assert_eq!(chain(0, 50_000), 0);
+    // 10 s at 100 ppm is 1 ms, by a clock that is 50 ppm slow ⌈1 000 050.003⌉ ns; 1 ns of rounding.
+    assert_eq!(chain(50_000, -50_000), 1_000_052);
+}
+
+#[test]
 fn promises_below_the_worst_case_are_warned_of() {
     let mut net = two_hosts();
     net.0.channels[0].fixed_delay = Span::from_ns(146_327);
