@@ -45,7 +45,8 @@ fuzz_target!(|octets: &[u8]| {
         let mut again = [0; MAX_FRAME];
         let length = emit(&frame.header, frame.payload, &mut again);
         assert_eq!(Frame::parse(&again[..length]), Ok(frame));
-        assert_eq!(unwrap(octets).map(|(destination, _)| destination), Ok(frame.header.destination));
+        let destination = unwrap(octets).map(|(destination, _)| destination);
+        assert_eq!(destination, Ok(frame.header.destination));
     }
     if let Ok(pdu) = Pdu::parse(octets) {
         accept(octets, Framing::Datagram, MacAddress::default(), &pdu);
