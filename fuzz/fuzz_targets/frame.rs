@@ -1,13 +1,59 @@
-//! No octets make the frame parser panic, and a frame that is accepted is written back the same.
+//! No octets make the frame parsers panic, a frame that is accepted is written back the same, and a
+//! listener takes what is its own once and nothing else.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat_runtime::wire::{Frame, MAX_FRAME, emit};
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::units::{MacAddress, Octets};
+use onbeat_runtime::listener::{Dropped, Listener};
+use onbeat_runtime::port::Framing;
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::{Frame, MAX_FRAME, Pdu, emit, unwrap};
+
+/// The listener of a channel to which the data unit belongs, or would but for its size.
+fn listener(destination: MacAddress, pdu: &Pdu<'_>, size: usize) -> Listener {
+    Listener::new(ChannelParameters {
+        destination,
+        source: MacAddress::default(),
+        stream_id: pdu.stream_id,
+        vlan: 2,
+        pcp: 3,
+        size: Octets::new(size as u32),
+        interval: Span::from_ms(1),
+        tolerance: Span::ZERO,
+        fixed_delay: Span::from_ms(2),
+        epoch: 0,
+    })
+}
+
+fn accept(octets: &[u8], framing: Framing, destination: MacAddress, pdu: &Pdu<'_>) {
+    let mut value = vec![0; pdu.payload.len()];
+    let now = LocalTime::from_ns(i64::from(pdu.timestamp));
+    let mut mine = listener(destination, pdu, value.len());
+    let first = mine.accept(octets, framing, now, &mut value);
+    assert!(first.is_ok_and(|accepted| accepted.capture == now));
+    assert_eq!(value, pdu.payload);
+    let again = mine.accept(octets, framing, now, &mut value);
+    assert!(matches!(again, Err(Dropped::Duplicate { .. })));
+    let mut longer = vec![0; value.len() + 1];
+    let other = listener(destination, pdu, longer.len()).accept(octets, framing, now, &mut longer);
+    assert!(matches!(other, Err(Dropped::Rejected(_))));
+}
 
 fuzz_target!(|octets: &[u8]| {
     if let Ok(frame) = Frame::parse(octets) {
         let mut again = [0; MAX_FRAME];
         let length = emit(&frame.header, frame.payload, &mut again);
         assert_eq!(Frame::parse(&again[..length]), Ok(frame));
+        let destination = unwrap(octets).map(|(destination, _)| destination);
+        assert_eq!(destination, Ok(frame.header.destination));
+    }
+    if let Ok(pdu) = Pdu::parse(octets) {
+        accept(octets, Framing::Datagram, MacAddress::default(), &pdu);
+    }
+    if let Ok((destination, unit)) = unwrap(octets)
+        && let Ok(pdu) = Pdu::parse(unit)
+    {
+        accept(octets, Framing::Ethernet, destination, &pdu);
     }
 });

@@ -4,7 +4,7 @@ use crate::boundary::{Failure, entry, onbeat_status, shared, store};
 use crate::context::onbeat;
 use onbeat_host::context::Context;
 use onbeat_host::link::{self, InterfaceSettings, LinkOptions, TransportKind};
-use onbeat_model::system::{Class, tolerance};
+use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::talker::ChannelParameters;
@@ -177,7 +177,7 @@ unsafe fn declare(context: &Context, channel: &onbeat_channel) -> Result<(), Fai
             pcp: if channel.pcp == 0 { class.default_pcp() } else { channel.pcp },
             size: Octets::new(channel.size),
             interval,
-            tolerance: tolerance(interval, channel.burst.max(1)),
+            tolerance: rate_tolerance(interval, channel.burst),
             fixed_delay: or(channel.fixed_delay_ns, class.fixed_delay()),
             epoch: 0,
         },

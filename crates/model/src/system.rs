@@ -293,8 +293,11 @@ pub struct Channel {
     pub class: Class,
     /// The payload of each message.
     pub size: Octets,
-    /// The least time between two messages.
+    /// The least mean time between two messages.
     pub interval: Span,
+    /// How many messages may come at once after a pause, at least 1: the size of the token bucket
+    /// that fills by one message each interval.
+    pub burst: u32,
     /// The host that writes.
     pub talker: NodeId,
     /// The hosts that read, at least one, none twice, never the talker.
@@ -315,19 +318,21 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// By how much a message may come before its interval is over: an eighth of the interval, at
-    /// most one class A measurement interval. It lets a program that sleeps to absolute times wake
-    /// late once without being late ever after; the plan's arrival curves count it.
+    /// By how much a message may come before it would at the mean rate: [`rate_tolerance`] of the
+    /// channel's interval and burst.
     pub fn tolerance(&self) -> Span {
-        tolerance(self.interval, 1)
+        rate_tolerance(self.interval, self.burst)
     }
 }
 
-/// By how much a message may come before its `interval` is over, when `burst` messages may come at
-/// once: so many intervals, but one, and what [`Channel::tolerance`] says.
-pub fn tolerance(interval: Span, burst: u32) -> Span {
+/// By how much a message may come before it would at one message each `interval`: as many intervals
+/// as `burst` allows messages beyond the first, and an eighth of the interval, at most one class A
+/// measurement interval. The burst makes the generic cell rate algorithm (ITU-T I.371) a token
+/// bucket; the eighth lets a program that sleeps to absolute times wake late once without being
+/// late ever after. The plan's arrival curves count both.
+pub fn rate_tolerance(interval: Span, burst: u32) -> Span {
     let late = Span::from_ns(interval.as_ns() / 8).min(Span::from_us(125));
-    Span::from_ns(interval.as_ns().saturating_mul(i64::from(burst) - 1)) + late
+    Span::from_ns(interval.as_ns().saturating_mul(i64::from(burst.max(1) - 1))) + late
 }
 
 /// A program that the fabric starts on a host.

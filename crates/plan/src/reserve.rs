@@ -21,7 +21,8 @@ pub(crate) fn true_rate(channel: &Channel) -> BitRate {
 }
 
 /// What SRP's TSpec asks for: whole frames in each class measurement interval, at least one
-/// (802.1Q-2018 34.3, 35.2.2.8.4).
+/// (802.1Q-2018 34.3, 35.2.2.8.4). A channel's burst is not in it: the shaper of the talker's own
+/// port spreads a burst at this rate, and the bound counts how long that takes.
 fn tspec_rate(channel: &Channel) -> BitRate {
     let interval = channel.class.measurement_interval().expect("an SR class");
     let (interval_ns, period_ns) = (interval.as_ns() as u64, channel.interval.as_ns() as u64);

@@ -90,12 +90,12 @@ impl Talker {
     ) -> Result<Sent, RateExceeded> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
         let capture = self.capture(now);
-        let due = self.due.unwrap_or(capture);
+        let due = self.due.unwrap_or(now);
         let allowed = due - self.parameters.tolerance;
-        if capture < allowed {
+        if now < allowed {
             return Err(RateExceeded { until: allowed });
         }
-        self.due = Some(due.max(capture) + self.parameters.interval);
+        self.due = Some(due.max(now) + self.parameters.interval);
         let header = Header {
             destination: self.parameters.destination,
             source: self.parameters.source,

@@ -96,9 +96,9 @@ impl End {
     }
 }
 
-/// How many records an end needs for a run: twice what the declared rate allows, and some.
+/// How many records an end needs for a run: twice what the declared rate and burst allow, and some.
 pub(super) fn capacity(parameters: &ChannelParameters, duration: Span) -> u32 {
-    let messages = duration.as_ns() / parameters.interval.as_ns().max(1);
+    let messages = (duration + parameters.tolerance).as_ns() / parameters.interval.as_ns().max(1);
     let wanted = messages.saturating_mul(2).saturating_add(1_024);
     u32::try_from(wanted).unwrap_or(u32::MAX).min(shared_log::MAX_CAPACITY)
 }

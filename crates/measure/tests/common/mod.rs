@@ -79,6 +79,7 @@ pub(crate) fn channel(name: &str, talker: u32, listeners: &[u32]) -> Channel {
         class: Class::A,
         size: Octets::new(8),
         interval: Span::from_ms(20),
+        burst: 1,
         talker: NodeId(talker),
         listeners: listeners.iter().copied().map(NodeId).collect(),
         fixed_delay: Span::from_ms(2),

@@ -83,6 +83,7 @@ fn by_name<'a>(
     let mut map: BTreeMap<&str, &crate::manifest::Entry> = BTreeMap::new();
     for entry in &manifest.entries {
         let Some(name) = &entry.name else { continue };
+        check_name(name, "channel", Alphabet::C, limits::CHANNEL_NAME_OCTETS, sink);
         let first = map.get(name.value.as_str()).and_then(|e| e.name.as_ref());
         if let Some(first) = first {
             let message = format!("there are two channels named `{}`", name.value);
@@ -246,6 +247,11 @@ fn channel(
         let first = taken.streams.insert(stream.value, stream.at);
         let text = format!("the stream identifier {} is taken", stream.value);
         report_taken(fields, codes::DUPLICATE_STREAM, &text, stream.at, first);
+        if stream.value == 0 {
+            let help = "use a number of its own, as the talker's address and a count";
+            let text = "the stream identifier is 0";
+            fields.error(codes::BAD_STREAM, text, stream.at, "this number", help);
+        }
     }
     if let Some(destination) = attributes.destination {
         let first = taken.destinations.insert(destination.value, destination.at);
@@ -258,6 +264,8 @@ fn channel(
     let class = attributes.class.map_or(Class::A, |c| c.value);
     let delay = ("fixed_delay_us", &raw.fixed_delay_us);
     let delay = fields.time(codes::OUT_OF_RANGE, delay, US, Span::from_us(1)..=limits::DELAY);
+    let burst = ("burst_messages", &raw.burst_messages);
+    let burst = fields.int(codes::OUT_OF_RANGE, burst, 1..=limits::BURST);
     let vlan = fields.int(codes::OUT_OF_RANGE, ("vlan", &raw.vlan), 1..=4_094);
     let pcp = fields.int(codes::OUT_OF_RANGE, ("pcp", &raw.pcp), 0..=7);
     let phase = ("phase_ns", &raw.phase_ns);
@@ -270,6 +278,7 @@ fn channel(
         class,
         size: Octets::new(size.unwrap_or(1) as u32),
         interval: attributes.interval.map_or(Span::from_ns(1), |i| i.value),
+        burst: burst.unwrap_or(1) as u32,
         talker: talker.unwrap_or(NodeId(0)),
         listeners: listeners.unwrap_or_default(),
         fixed_delay: delay.unwrap_or(class.fixed_delay()),
@@ -303,7 +312,11 @@ fn check_destination(
     nodes: &Nodes,
 ) {
     let At { value: address, at } = destination;
-    if address.0[..5] == LINK_LOCAL && address.0[5] < 0x10 {
+    if address == MacAddress::default() {
+        let text = format!("{address} is nobody's address");
+        let help = "use a group address (odd first octet) or the `mac` of a [[host]]";
+        fields.error(codes::BAD_ADDRESS, &text, at, "this address", help);
+    } else if address.0[..5] == LINK_LOCAL && address.0[5] < 0x10 {
         let text = format!("bridges do not forward frames to {address}");
         let help = "choose a group address outside 01:80:c2:00:00:00 to 0f";
         fields.error(codes::BAD_ADDRESS, &text, at, "this address", help);

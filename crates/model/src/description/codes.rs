@@ -88,6 +88,8 @@ codes! {
     DUPLICATE_LISTENER = "OB1047";
     /// A channel or a noise source to nobody.
     NO_LISTENER = "OB1048";
+    /// A stream identifier of zero.
+    BAD_STREAM = "OB1049";
     /// A chain that is empty or whose channels do not meet.
     BROKEN_CHAIN = "OB1050";
     /// A noise source to itself.
@@ -114,4 +116,6 @@ codes! {
     MANIFEST_UNUSED = "OB1108";
     /// Description and manifest disagree.
     MANIFEST_CONTRADICTION = "OB1109";
+    /// A manifest's array with places and entries that do not match.
+    MANIFEST_ARRAY = "OB1110";
 }

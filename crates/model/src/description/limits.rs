@@ -23,6 +23,8 @@ pub const LIST: usize = 10_000;
 pub const CHANNEL_NAME_OCTETS: usize = 31;
 /// Octets of any other name.
 pub const NAME_OCTETS: usize = 63;
+/// Messages of a channel that may come at once.
+pub const BURST: i64 = 1_024;
 /// Diagnostics that are kept; more help nobody.
 pub const DIAGNOSTICS: usize = 1_000;
 /// Wrong keys of one table that are told one by one.

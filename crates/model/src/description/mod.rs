@@ -20,7 +20,7 @@ mod topology;
 
 pub use at::At;
 pub(crate) use at::origin;
-pub(crate) use names::did_you_mean;
+pub(crate) use names::{did_you_mean, shorten};
 pub(crate) use sink::Sink;
 
 use crate::diagnostic::{Diagnostic, Origin, Severity, SourceFile};

@@ -177,7 +177,7 @@ pub(super) struct Channel {
     pub(super) name: Option<At<String>>,
     /// A group address or a host's.
     pub(super) destination: Option<At<String>>,
-    /// IEEE 1722 stream identifier, unique.
+    /// IEEE 1722 stream identifier, unique, not 0.
     pub(super) stream_id: Option<At<u64>>,
     /// Stream class.
     pub(super) class: Option<At<ClassName>>,
@@ -185,8 +185,11 @@ pub(super) struct Channel {
     pub(super) size_octets: Option<At<i64>>,
     /// Messages per second at most. Give this or `interval_ns`.
     pub(super) rate_hz: Option<At<i64>>,
-    /// Least time between two messages in nanoseconds.
+    /// Least mean time between two messages in nanoseconds.
     pub(super) interval_ns: Option<At<i64>>,
+    /// Messages that may come at once after a pause: a token bucket of so many, filled by one each
+    /// interval; 1 by default.
+    pub(super) burst_messages: Option<At<i64>>,
     /// The host that writes.
     #[schemars(required)]
     pub(super) talker: Option<At<String>>,

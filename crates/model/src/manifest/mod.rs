@@ -14,12 +14,13 @@ mod write;
 
 pub use write::{NotExpressible, to_c, to_c_first_generation};
 
-use crate::description::{At, codes, did_you_mean, limits, origin};
+use crate::description::{At, codes, did_you_mean, limits, origin, shorten};
 use crate::diagnostic::{Code, Diagnostic, Origin};
 use crate::system::Class;
 use crate::time::Span;
 use crate::units::MacAddress;
 use eval::{Constants, Value};
+use std::collections::BTreeSet;
 use tree_sitter::{Node, Parser, Tree};
 
 /// How often a channel is written to, in the words of the manifest.
@@ -93,7 +94,9 @@ pub fn read(text: &str, file: u16) -> (Vec<Entry>, Vec<Diagnostic>) {
     let source = preprocess::preprocess(text, file, &mut diagnostics);
     let Some(tree) = parse(&source.text) else { return (Vec::new(), diagnostics) };
     let constants = Constants::new(&source, &tree);
-    let mut reader = Reader { file, text: &source.text, constants, diagnostics, entries: vec![] };
+    let what = "this entry".to_owned();
+    let text = &source.text;
+    let mut reader = Reader { file, text, what, constants, diagnostics, entries: vec![] };
     reader.arrays(&tree);
     let Reader { mut diagnostics, entries, .. } = reader;
     diagnostics.truncate(limits::DIAGNOSTICS);
@@ -136,6 +139,8 @@ fn words<'a>(node: Node<'_>, text: &'a str) -> &'a str {
 struct Reader<'a> {
     file: u16,
     text: &'a str,
+    /// What the errors are about: "channel `x`" or "channel `x`: .size".
+    what: String,
     constants: Constants<'a>,
     diagnostics: Vec<Diagnostic>,
     entries: Vec<Entry>,
@@ -151,6 +156,10 @@ impl<'a> Reader<'a> {
     fn error(&mut self, code: Code, text: String, at: Origin, help: &str) {
         self.diagnostics.push(Diagnostic::error(code, text, at, "here").help(help));
     }
+    /// An error of the entry or field that is being read.
+    fn wrong(&mut self, code: Code, text: &str, at: Origin, help: &str) {
+        self.error(code, format!("{}: {text}", self.what), at, help);
+    }
 
     /// Reads every array of a manifest's struct, at any depth: `extern "C"` may be around it.
     fn arrays(&mut self, tree: &Tree) {
@@ -161,7 +170,7 @@ impl<'a> Reader<'a> {
                 return false;
             }
             if node.kind() == "declaration" {
-                found.extend(self.manifest_values(node).into_iter().map(|v| (node, v)));
+                found.extend(self.manifest_arrays(node).into_iter().map(|v| (node, v)));
             }
             true
         });
@@ -175,13 +184,14 @@ impl<'a> Reader<'a> {
             let text = "there is no array of struct channel_attrs or struct net_fifo".to_owned();
             self.error(codes::MANIFEST_EMPTY, text, at, help);
         }
-        for (_, value) in found {
-            self.array(value);
+        for (_, (length, value)) in found {
+            self.array(length, value);
         }
     }
 
-    /// The initializers of a declaration, if it declares arrays of a manifest's struct.
-    fn manifest_values<'t>(&self, declaration: Node<'t>) -> Vec<Node<'t>> {
+    /// The length, if it has one, and the initializer of each array of a manifest's struct that a
+    /// declaration declares.
+    fn manifest_arrays<'t>(&self, declaration: Node<'t>) -> Vec<(Option<Node<'t>>, Node<'t>)> {
         let of_struct = declaration
             .child_by_field_name("type")
             .and_then(|t| t.child_by_field_name("name"))
@@ -194,8 +204,9 @@ impl<'a> Reader<'a> {
             d.kind() == "init_declarator"
                 && declarator.is_some_and(|d| d.kind() == "array_declarator")
         };
+        let length = |d: Node<'t>| d.child_by_field_name("declarator")?.child_by_field_name("size");
         let declarators = named_children(declaration).into_iter().filter(is_array);
-        declarators.filter_map(|d| d.child_by_field_name("value")).collect()
+        declarators.filter_map(|d| Some((length(d), d.child_by_field_name("value")?))).collect()
     }
 
     /// C that the grammar does not understand is an error inside a manifest, and a warning
@@ -218,37 +229,77 @@ impl<'a> Reader<'a> {
 
     /// The entries of one array. One entry may stand there without braces of its own: C allows
     /// it, and the paper's listing 4 does it.
-    fn array(&mut self, list: Node<'_>) {
+    fn array(&mut self, length: Option<Node<'_>>, list: Node<'_>) {
         let children = named_children(list);
         let is_field = |n: &Node<'_>| {
             let designator = n.child_by_field_name("designator");
             designator.is_some_and(|d| d.kind() == "field_designator")
         };
+        // A length that is not known here is the compiler's business.
+        let length = length.and_then(|l| self.constants.value(l, self.text).ok());
+        let mut places = Places::new(length);
         if children.iter().any(is_field) {
-            return self.entry(list);
+            places.take(None);
+            self.entry(list);
+            return self.report_places(&places, list);
         }
         for child in children {
             // `[IDX] = { … }` is an entry too.
             let value = match child.kind() {
                 "initializer_pair" => child.child_by_field_name("value"),
-                "ERROR" => None,
+                "ERROR" => continue,
                 _ => Some(child),
             };
+            let index = self.index(child);
+            if places.take(index) {
+                let text = format!("entry {} is given twice", places.next - 1);
+                let at = self.at(child);
+                self.error(codes::MANIFEST_ARRAY, text, at, "C keeps the last: remove one");
+            }
             match value {
                 Some(value) if value.kind() == "initializer_list" => self.entry(value),
                 Some(value) => self.not_named(value),
                 None => {}
             }
         }
+        self.report_places(&places, list);
+    }
+
+    /// The index of `[IDX] = …`; none without one, or if its value is not known here.
+    fn index(&mut self, child: Node<'_>) -> Option<i128> {
+        let designator = child.child_by_field_name("designator")?;
+        let [expression] = named_children(designator)[..] else { return None };
+        match self.value(expression)? {
+            Value::Int(index) if index >= 0 => Some(index),
+            _ => {
+                let at = self.at(expression);
+                let help = "indices are numbers, from 0 on";
+                self.wrong(codes::MANIFEST_VALUE, "this is no index", at, help);
+                None
+            }
+        }
+    }
+
+    fn report_places(&mut self, places: &Places, list: Node<'_>) {
+        let at = origin(self.file, list.start_byte()..list.start_byte() + 1);
+        if let Some(missing) = places.missing() {
+            let text = format!("entry {missing} of the array is not given: C makes it all zero");
+            self.error(codes::MANIFEST_ARRAY, text, at, "give it, or leave out the array's length");
+        } else if let Some(length) = places.length.filter(|length| *length < places.end) {
+            let text = format!("the array has room for {length} entries, {} are given", places.end);
+            self.error(codes::MANIFEST_ARRAY, text, at, "leave out the array's length");
+        }
     }
 
     fn not_named(&mut self, node: Node<'_>) {
         let at = self.at(node);
-        let text = "a value without the name of its field".to_owned();
-        self.error(codes::MANIFEST_FIELD, text, at, "write .dst = …, .stream_id = … and so on");
+        let text = "a value without the name of its field";
+        self.wrong(codes::MANIFEST_FIELD, text, at, "write .dst = …, .stream_id = … and so on");
     }
 
     fn entry(&mut self, list: Node<'_>) {
+        let what = self.what_is(list);
+        self.what.clone_from(&what);
         let mut entry = Entry::default();
         let mut seen: [Option<Origin>; FIELDS.len()] = [None; FIELDS.len()];
         for pair in named_children(list) {
@@ -267,17 +318,33 @@ impl<'a> Reader<'a> {
                 continue;
             };
             if let Some(first) = seen[index].replace(at) {
-                let text = format!("`.{field}` is given twice");
+                let text = format!("{what}: `.{field}` is given twice");
                 let twice = Diagnostic::error(codes::MANIFEST_TWICE, text, at, "again")
                     .help(format!("keep one of .{}", FIELDS[index].join(" and .")))
                     .related(first, "the first");
                 self.diagnostics.push(twice);
                 continue;
             }
+            self.what = format!("{what}: .{field}");
             self.field(&mut entry, field, value);
+            self.what.clone_from(&what);
         }
-        self.report_missing(&entry, &seen, list);
+        self.report_missing(&seen, list);
         self.entries.push(entry);
+        self.what = "this entry".to_owned();
+    }
+
+    /// "channel `x`", if the entry has a name that can be read.
+    fn what_is(&self, list: Node<'_>) -> String {
+        let name = named_children(list).into_iter().find_map(|pair| {
+            let designator = self.words(pair.child_by_field_name("designator")?);
+            let is_name = designator.trim_start_matches('.').trim() == "name";
+            plain_string(pair.child_by_field_name("value")?, self.text).filter(|_| is_name)
+        });
+        match name {
+            Some(name) => format!("channel `{}`", shorten(name)),
+            None => "this entry".to_owned(),
+        }
     }
 
     fn unknown_field(&mut self, field: &str, at: Origin) {
@@ -285,20 +352,16 @@ impl<'a> Reader<'a> {
             Some(close) => format!("did you mean `.{close}`?"),
             None => "an entry has dst, stream_id, sc, size, interval_ns and name".to_owned(),
         };
-        let text = format!("there is no field `.{field}` in a manifest");
-        self.error(codes::MANIFEST_FIELD, text, at, &help);
+        let text = format!("there is no field `.{}` in a manifest", shorten(field));
+        self.wrong(codes::MANIFEST_FIELD, &text, at, &help);
     }
 
     /// C would take zero for a field that is not there, and no field may be zero.
-    fn report_missing(&mut self, entry: &Entry, seen: &[Option<Origin>], list: Node<'_>) {
+    fn report_missing(&mut self, seen: &[Option<Origin>], list: Node<'_>) {
         let at = origin(self.file, list.start_byte()..list.start_byte() + 1);
-        let what = match &entry.name {
-            Some(name) => format!("channel `{}`", name.value),
-            None => "this entry".to_owned(),
-        };
         for (names, seen) in FIELDS.iter().zip(seen) {
             if seen.is_none() {
-                let text = format!("{what} has no .{}", names.join(" or ."));
+                let text = format!("{} has no .{}", self.what, names.join(" or ."));
                 self.error(codes::MANIFEST_MISSING, text, at, "add it");
             }
         }
@@ -327,7 +390,7 @@ impl<'a> Reader<'a> {
             Err(reason) => {
                 let at = self.at(node);
                 let help = "write the number, or #define it in this file";
-                self.error(codes::MANIFEST_VALUE, reason, at, help);
+                self.wrong(codes::MANIFEST_VALUE, &reason, at, help);
                 None
             }
         }
@@ -342,16 +405,16 @@ impl<'a> Reader<'a> {
             },
             Value::List(_) => ("a list where a number is expected".to_owned(), "write a number"),
         };
-        self.error(codes::MANIFEST_VALUE, text, at, help);
+        self.wrong(codes::MANIFEST_VALUE, &text, at, help);
         None
     }
 
     fn address(&mut self, node: Node<'_>) -> Option<MacAddress> {
         let Value::List(list) = self.value(node)? else {
             let at = self.at(node);
-            let text = "an address is a list of six octets".to_owned();
+            let text = "an address is a list of six octets";
             let help = "as in {0x01, 0x00, 0x5e, 0x01, 0x11, 0x42}";
-            self.error(codes::BAD_ADDRESS, text, at, help);
+            self.wrong(codes::BAD_ADDRESS, text, at, help);
             return None;
         };
         let octets: Result<Vec<u8>, _> = list.iter().map(|n| u8::try_from(*n)).collect();
@@ -359,9 +422,9 @@ impl<'a> Reader<'a> {
             Some(octets) => Some(MacAddress(octets)),
             None => {
                 let at = self.at(node);
-                let text = "an address has six octets, each 0 to 255".to_owned();
+                let text = "an address has six octets, each 0 to 255";
                 let help = "as in {0x01, 0x00, 0x5e, 0x01, 0x11, 0x42}";
-                self.error(codes::BAD_ADDRESS, text, at, help);
+                self.wrong(codes::BAD_ADDRESS, text, at, help);
                 None
             }
         }
@@ -377,22 +440,57 @@ impl<'a> Reader<'a> {
             None => "use SC_CLASS_A, SC_CLASS_B, SC_TAS, CLASS_A or CLASS_B".to_owned(),
         };
         let at = self.at(node);
-        self.error(codes::MANIFEST_CLASS, "this is no stream class".to_owned(), at, &help);
+        let text = format!("`{}` is no stream class", shorten(word));
+        self.wrong(codes::MANIFEST_CLASS, &text, at, &help);
         None
     }
 
     fn string(&mut self, node: Node<'_>) -> Option<String> {
-        let words = self.words(node);
-        let inner = words.strip_prefix('"').and_then(|w| w.strip_suffix('"'));
-        match inner.filter(|w| node.kind() == "string_literal" && !w.contains(['\\', '"'])) {
-            Some(inner) => Some(inner.to_owned()),
-            None => {
-                let at = self.at(node);
-                let text = "a name is one plain string".to_owned();
-                let help = "as in .name = \"mcast42\"";
-                self.error(codes::MANIFEST_VALUE, text, at, help);
-                None
-            }
+        let string = plain_string(node, self.text);
+        if string.is_none() {
+            let (at, help) = (self.at(node), "as in .name = \"mcast42\"");
+            self.wrong(codes::MANIFEST_VALUE, "a name is one plain string", at, help);
         }
+        string.map(str::to_owned)
+    }
+}
+
+/// What stands in a string of one piece without escapes.
+fn plain_string<'a>(node: Node<'_>, text: &'a str) -> Option<&'a str> {
+    let inner = words(node, text).strip_prefix('"').and_then(|w| w.strip_suffix('"'));
+    inner.filter(|w| node.kind() == "string_literal" && !w.contains(['\\', '"']))
+}
+
+/// Which places of an array have an entry.
+struct Places {
+    /// How many the declaration says there are.
+    length: Option<i128>,
+    taken: BTreeSet<i128>,
+    /// Where an entry without an index goes.
+    next: i128,
+    /// One past the last place that is taken.
+    end: i128,
+}
+
+impl Places {
+    fn new(length: Option<Value>) -> Self {
+        let length = match length {
+            Some(Value::Int(length)) => Some(length),
+            _ => None,
+        };
+        Self { length, taken: BTreeSet::new(), next: 0, end: 0 }
+    }
+    /// Takes the place at an index, or the next one; says whether it was taken before.
+    fn take(&mut self, index: Option<i128>) -> bool {
+        let index = index.unwrap_or(self.next);
+        self.next = index.saturating_add(1);
+        self.end = self.end.max(self.next);
+        !self.taken.insert(index)
+    }
+    /// The first place without an entry.
+    fn missing(&self) -> Option<i128> {
+        let end = self.end.max(self.length.unwrap_or(0));
+        let missing = (0..).find(|place| !self.taken.contains(place))?;
+        (missing < end).then_some(missing)
     }
 }

@@ -138,6 +138,7 @@ impl Network {
             class: class.unwrap_or(Class::A),
             size: Octets::new(8),
             interval: Span::from_ms(1),
+            burst: 1,
             talker,
             listeners: listeners.to_vec(),
             fixed_delay: Span::from_ms(2),

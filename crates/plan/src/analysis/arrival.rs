@@ -15,7 +15,7 @@ pub(crate) struct Arrival {
     pub(crate) frame: i128,
     /// The talker's nanoseconds per 10⁹ true ones.
     clock: i128,
-    /// By how many of the talker's nanoseconds messages may come early.
+    /// By how many of the talker's nanoseconds messages may come early; a channel's burst is here.
     early: i128,
     /// The talker's nanoseconds between two messages.
     interval: i128,

@@ -104,10 +104,23 @@ pub(crate) fn untriggered(system: &System, chain: &Chain) -> Option<String> {
                 "`{host}` has no program: its modelled end writes on its own time"
             ));
         }
-        (cause.interval != effect.interval).then(|| {
-            format!(
+        if cause.interval != effect.interval {
+            return Some(format!(
                 "`{host}` reads `{}` every {} and writes `{}` every {}",
                 cause.name, cause.interval, effect.name, effect.interval
+            ));
+        }
+        if cause.burst > effect.burst {
+            return Some(format!(
+                "`{host}` may read {} messages of `{}` at once and write {} of `{}`",
+                cause.burst, cause.name, effect.burst, effect.name
+            ));
+        }
+        let work = work(system, effect.talker);
+        (work > shortest_interval(system, cause)).then(|| {
+            format!(
+                "`{host}` may work {work} on a message of `{}`, which has one every {}",
+                cause.name, cause.interval
             )
         })
     })
@@ -115,7 +128,7 @@ pub(crate) fn untriggered(system: &System, chain: &Chain) -> Option<String> {
 
 /// The sum of its channels' bounds, each to the host that continues the chain (the last to its
 /// worst listener), and of the work between; none if a channel has no bound, or if a host between
-/// does not write because it has read.
+/// does not write because, and as soon as, it has read.
 pub(crate) fn of_chain(system: &System, plan: &Plan, chain: &Chain) -> Option<Span> {
     if untriggered(system, chain).is_some() {
         return None;
@@ -126,11 +139,44 @@ pub(crate) fn of_chain(system: &System, plan: &Plan, chain: &Chain) -> Option<Sp
         let Some(next) = chain.channels.get(at + 1) else {
             return Some(total + planned.bound()?);
         };
-        let host = system.channel(*next).talker;
-        let listener = system.channel(id).listeners.iter().position(|l| *l == host)?;
-        total += planned.bounds.get(listener)?.total() + work(system, host);
+        let (cause, effect) = (system.channel(id), system.channel(*next));
+        let host = effect.talker;
+        let listener = cause.listeners.iter().position(|l| *l == host)?;
+        total += planned.bounds.get(listener)?.total();
+        total += worked_on(system, cause, work(system, host)) + held_back(system, cause, effect);
     }
     None
+}
+
+/// How long the rate of `effect` may hold back messages that come at the rate of `cause`, of the
+/// same interval: nothing but for a clock that is slower than the one that they were written by.
+fn held_back(system: &System, cause: &Channel, effect: &Channel) -> Span {
+    let [fast, slow] =
+        [cause, effect].map(|c| system.node(c.talker).clock.drift_ppb).map(i128::from);
+    let apart = i128::from(longest_run(system).as_ns()) * (fast - slow).max(0);
+    // A drifting clock's reading is rounded down.
+    let ns = div_ceil(apart, BILLION + slow) + i128::from(fast != 0);
+    Span::from_ns(i64::try_from(ns).expect("a thousandth of a run"))
+}
+
+/// From the last instant at which a message of `cause` may come to when a program that works for
+/// up to `work` on each, no longer than the interval, is done with it: messages that came in a
+/// burst wait for each other. Of those before, m are in the way at most if m intervals less what
+/// may come early have passed meanwhile.
+fn worked_on(system: &System, cause: &Channel, work: Span) -> Span {
+    let interval = shortest_interval(system, cause);
+    // A drifting clock's reading is rounded down.
+    let early = cause.tolerance() + Span::from_ns(1);
+    let before = early.as_ns() / interval.as_ns();
+    let more = work * (before + 1) - (interval * (before + 1) - early);
+    work + (work * before).max(more)
+}
+
+/// The true time between two messages at the declared rate, if the talker's clock is fast.
+fn shortest_interval(system: &System, channel: &Channel) -> Span {
+    let drift = i128::from(system.node(channel.talker).clock.drift_ppb).max(0);
+    let ns = i128::from(channel.interval.as_ns()) * BILLION / (BILLION + drift);
+    Span::from_ns(i64::try_from(ns).expect("no longer than by the clock").max(1))
 }
 
 /// The most that a program on `host` works between reading and writing, by the host's clock.

@@ -170,7 +170,7 @@ fn unbounded(system: &System, id: ChannelId) -> Diagnostic {
     let channel = system.channel(id);
     let message = format!("no useful bound exists for protected channel `{}`", channel.name);
     Diagnostic::error(UNBOUNDED, message, channel.origin, "may wait longer than an hour").help(
-        "lower the jitter of the talkers' `stack_tx`, use faster links, or route so that streams \
-         do not wait for each other in a circle",
+        "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, or \
+         route so that streams do not wait for each other in a circle",
     )
 }

@@ -68,7 +68,10 @@ fn overflow(
         node.queue.octets.get(),
     );
     let mut error = Diagnostic::error(TOO_SMALL, message, node.origin, "its queues are too small")
-        .help("raise the node's queue limits, or lower the jitter or the number of the streams");
+        .help(
+            "raise the node's queue limits, or lower the jitter, the bursts or the number of the \
+             streams",
+        );
     for &flow in backlog.flows.iter().take(8) {
         let channel = system.channel(flows[flow].channel);
         error = error.related(channel.origin, "queued there");

@@ -1,4 +1,5 @@
 use crate::build::{Net, two_hosts};
+use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Severity};
 use onbeat_model::system::{Class, QueueLimits};
 use onbeat_model::time::Span;
@@ -88,6 +89,49 @@ fn an_overloaded_port_is_named_with_sum_limit_and_streams_the_largest_first() {
     );
     assert_eq!(error.at.as_ref().unwrap().0, net.0.channels[1].origin);
     assert!(!error.help.is_empty());
+}
+
+#[test]
+fn channels_of_a_manifest_that_ask_for_more_than_three_quarters_of_a_link_are_refused() {
+    // 5.632 Mb/s each: 75 Mb/s hold 13.
+    let first = |n| {
+        format!(
+            "{{ .dst = {{1, 0, 0x5e, 0, 0, {n}}}, .stream_id = {n}, .class = CLASS_A, .size = 8, \
+             .freq = 50, .name = \"c{n}\" }},\n"
+        )
+    };
+    let second =
+        |n| first(n).replace(".class", ".sc").replace(".freq = 50", ".interval_ns = 1000000");
+    let load = |manifest: String, channels: u32| {
+        let mut text = "format = 1\nname = \"x\"\nmanifest = \"m.h\"\n[run]\nduration_s = 1\n\
+            [[host]]\nname = \"h1\"\n[[host]]\nname = \"h2\"\n\
+            [[link]]\nends = [\"h1\", \"h2\"]\nrate_mbps = 100\n"
+            .to_owned();
+        for n in 1..=channels {
+            text +=
+                &format!("[[channel]]\nname = \"c{n}\"\ntalker = \"h1\"\nlisteners = [\"h2\"]\n");
+        }
+        let loaded = description::load("system.toml", &text, &mut |_| Ok(manifest.clone()));
+        (loaded.system.expect("each channel by itself is right"), loaded.sources)
+    };
+    let array = |name: &str, entry: &dyn Fn(u32) -> String, channels: u32| {
+        format!("struct {name}[] = {{\n{}}};\n", (1..=channels).map(entry).collect::<String>())
+    };
+    let spellings: [(&str, &dyn Fn(u32) -> String); 2] =
+        [("net_fifo net_fifo_chans", &first), ("channel_attrs nc_channels", &second)];
+    for (name, entry) in spellings {
+        let (system, _) = load(array(name, entry, 13), 13);
+        assert!(plan(&system, true).is_ok(), "{name}");
+        let (system, sources) = load(array(name, entry, 14), 14);
+        let errors = plan(&system, true).unwrap_err();
+        let [error] = &errors[..] else { panic!("{errors:?}") };
+        assert_eq!(error.code, Code("OB2001"));
+        assert!(error.message.starts_with("port h1.p1 would reserve 78.848 Mb/s"), "{error:?}");
+        assert!(error.message.contains("`c1` 5.632 Mb/s, `c2`"), "{error:?}");
+        let (at, _) = error.at.as_ref().expect("a place");
+        // The name of the first [[channel]] of the description.
+        assert_eq!((at.file, sources[0].line(at.start)), (0, 14));
+    }
 }
 
 #[test]

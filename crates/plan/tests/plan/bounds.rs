@@ -44,6 +44,27 @@ fn the_bound_of_the_papers_channel_is_the_sum_worked_out_by_hand() {
     assert!(warnings(&net.0, &plan).is_empty());
 }
 
+#[test]
+fn a_burst_waits_for_itself_at_the_reserved_rate_at_every_port() {
+    let mut net = two_hosts();
+    net.0.channels[0].burst = 4;
+    let plan = plan(&net.0, true).unwrap();
+    // The reservation is that of the mean rate.
+    assert_eq!(plan.channels[0].reserved_rate.as_bps(), 5_632_000);
+    assert_eq!(plan.channels[0].true_rate.as_bps(), 35_200);
+    let queues: Vec<_> = plan.channels[0].bounds[0]
+        .terms
+        .iter()
+        .filter(|t| t.what.starts_with("class A queue"))
+        .map(|t| t.span.as_ns())
+        .collect();
+    // Three messages more: 704 bit · (3 · 20 ms + 125 µs) / 20 ms = 2116.4 bit.
+    // h1:   1.408 bit of jitter as for one message: ⌈2117.808 bit / 5.632 Mb/s⌉
+    // cat1: J = 40 000 + 388 368 ns: 15.078 5536 bit; ⌈2131.478 5536 / 5.632⌉ = ⌈378 458.6⌉
+    // cat2: J = 428 368 + 390 795 ns: 28.834 5376 bit; ⌈2145.234 5376 / 5.632⌉ = ⌈380 901.0⌉
+    assert_eq!(queues, [12_336 + 376_032, 12_336 + 378_459, 12_336 + 380_902]);
+}
+
 /// A class A and a class B stream over one wire of 100 Mb/s.
 fn both_classes() -> Net {
     let mut net = Net::new(&["h1", "h2"], &[]);
@@ -132,6 +153,45 @@ fn a_chain_is_bounded_by_its_channels_and_the_work_between() {
     assert!(up < plan.channels[0].bounds[0].total(), "the actuator's stack is not on the way up");
     assert_eq!(plan.chains, [Some(up + Span::from_us(200) + down)]);
     assert!(warnings(&net.0, &plan).is_empty());
+}
+
+#[test]
+fn messages_of_a_burst_wait_for_the_work_on_those_before() {
+    let between = |burst, work_ms| {
+        let mut net = two_hosts();
+        net.channel("back", "h2", &["h1"]);
+        net.0.channels.iter_mut().for_each(|c| c.burst = burst);
+        net.program("answer", "h2", Span::from_ms(work_ms));
+        net.chain(&[0, 1], Span::from_s(1));
+        let plan = plan(&net.0, true).unwrap();
+        let channels: Span = plan.channels.iter().map(|c| c.bound().unwrap()).sum();
+        plan.chains[0].unwrap() - channels
+    };
+    assert_eq!(between(1, 5), Span::from_ms(5));
+    assert_eq!(between(4, 5), Span::from_ms(20));
+    // Work that never ends before the next message: one that comes 125 µs and a nanosecond of
+    // rounding early waits as long.
+    assert_eq!(between(1, 20), Span::from_ms(20) + Span::from_ns(125_001));
+    assert_eq!(between(4, 20), Span::from_ms(80) + Span::from_ns(125_001));
+}
+
+#[test]
+fn a_slower_clock_holds_back_what_a_faster_one_triggers() {
+    let chain = |drift_1, drift_2| {
+        let mut net = two_hosts();
+        net.channel("back", "h2", &["h1"]);
+        net.program("answer", "h2", Span::ZERO);
+        net.chain(&[0, 1], Span::from_s(1));
+        net.node("h1").clock.drift_ppb = drift_1;
+        net.node("h2").clock.drift_ppb = drift_2;
+        let plan = plan(&net.0, true).unwrap();
+        let channels: Span = plan.channels.iter().map(|c| c.bound().unwrap()).sum();
+        (plan.chains[0].unwrap() - channels).as_ns()
+    };
+    assert_eq!(chain(0, 0), 0);
+    assert_eq!(chain(0, 50_000), 0);
+    // 10 s at 100 ppm is 1 ms, by a clock that is 50 ppm slow ⌈1 000 050.003⌉ ns; 1 ns of rounding.
+    assert_eq!(chain(50_000, -50_000), 1_000_052);
 }
 
 #[test]
@@ -260,6 +320,19 @@ fn a_chain_through_a_host_that_is_not_triggered_by_what_it_reads_has_no_bound() 
     assert_eq!(whole(&|net| net.0.programs.clear()), (false, vec!["OB2008"]));
     let slower = |net: &mut Net| net.0.channels[1].interval = Span::from_ms(40);
     assert_eq!(whole(&slower), (false, vec!["OB2008"]));
+    let swamped = |net: &mut Net| net.0.programs[0].work_max = Span::from_us(20_001);
+    assert_eq!(whole(&swamped), (false, vec!["OB2008"]));
+    // A burst that the answers' rate does not allow would wait for it.
+    let bursts = |to, back| {
+        move |net: &mut Net| {
+            (net.0.channels[0].burst, net.0.channels[1].burst) = (to, back);
+            net.0.chains[0].deadline = Span::from_ms(10);
+            net.0.channels[0].fixed_delay = Span::from_ms(10);
+            net.0.channels[1].fixed_delay = Span::from_ms(10);
+        }
+    };
+    assert_eq!(whole(&bursts(3, 2)), (false, vec!["OB2008"]));
+    assert_eq!(whole(&bursts(3, 3)), (true, vec![]));
 }
 
 #[test]

@@ -91,6 +91,7 @@ impl Net {
             class: Class::A,
             size: Octets::new(8),
             interval: Span::from_ms(20),
+            burst: 1,
             talker: self.id(from),
             listeners: to.iter().map(|name| self.id(name)).collect(),
             fixed_delay: Class::A.fixed_delay(),

@@ -1,5 +1,5 @@
-//! Whole networks in the engine, with talkers that send as early as they may, against the bounds
-//! that the plan promises.
+//! Whole networks in the engine, with talkers that send as early and as much at once as they may,
+//! against the bounds that the plan promises.
 
 use crate::build::Net;
 use onbeat_model::system::{Bridge, ChannelId, Class, Delay, NodeKind};
@@ -18,6 +18,7 @@ struct Stream {
     b: bool,
     size: u32,
     interval_ns: i64,
+    burst: u32,
     talker: Index,
     listener: Index,
     /// Per message: how long after the earliest allowed capture.
@@ -28,11 +29,13 @@ fn stream() -> impl Strategy<Value = Stream> {
     let interval = prop_oneof![Just(125_000i64), 125_000i64..2_000_000];
     let lag = prop_oneof![4 => Just(0), 1 => 0i64..300_000];
     let lags = proptest::collection::vec(lag, 1..60);
-    (any::<bool>(), 1u32..300, interval, any::<Index>(), any::<Index>(), lags).prop_map(
-        |(b, size, interval_ns, talker, listener, lags)| Stream {
+    let burst = prop_oneof![3 => Just(1u32), 2 => 2u32..20];
+    (any::<bool>(), 1u32..300, interval, burst, any::<Index>(), any::<Index>(), lags).prop_map(
+        |(b, size, interval_ns, burst, talker, listener, lags)| Stream {
             b,
             size,
             interval_ns,
+            burst,
             talker,
             listener,
             lags,
@@ -102,6 +105,7 @@ fn net(shape: &Shape) -> Net {
         channel.class = if stream.b { Class::B } else { Class::A };
         channel.size = Octets::new(stream.size);
         channel.interval = Span::from_ns(stream.interval_ns);
+        channel.burst = stream.burst;
     }
     for (from, to) in &shape.noise {
         let (from, to) = pair(*from, *to);
@@ -140,8 +144,8 @@ fn run(net: &Net, shape: &Shape, plan: &onbeat_model::plan::Plan) -> Vec<Span> {
                 let next = due[at].unwrap_or(engine.now()).max(engine.now()) + channel.interval;
                 due[at] = Some(next);
                 if let Some(lag) = lags.get(sent[at]) {
-                    let at = next - channel.tolerance() + Span::from_ns(*lag);
-                    engine.alarm(at, token);
+                    let allowed = (next - channel.tolerance()).max(engine.now());
+                    engine.alarm(allowed + Span::from_ns(*lag), token);
                 }
             }
             Output::Delivered { channel, .. } => {

@@ -108,6 +108,7 @@ struct Stream {
     class: Class,
     size: u32,
     interval_ns: i64,
+    burst: u32,
     /// Per message: how long after the earliest allowed capture, and in the stack.
     messages: Vec<(i64, i64)>,
 }
@@ -118,24 +119,29 @@ fn stream() -> impl Strategy<Value = Stream> {
     let lag = prop_oneof![3 => Just(0), 1 => 0i64..500_000];
     let stack = prop_oneof![Just(0), Just(JITTER_NS), 0i64..=JITTER_NS];
     let messages = proptest::collection::vec((lag, stack), 1..40);
-    (class, 1u32..150, interval, messages).prop_map(|(class, size, interval_ns, messages)| Stream {
-        class,
-        size,
-        interval_ns,
-        messages,
-    })
+    let burst = prop_oneof![3 => Just(1u32), 2 => 2u32..12];
+    (class, 1u32..150, interval, burst, messages).prop_map(
+        |(class, size, interval_ns, burst, messages)| Stream {
+            class,
+            size,
+            interval_ns,
+            burst,
+            messages,
+        },
+    )
 }
 
-/// The most that a talker may do: theoretical arrival times with a tolerance of an eighth of the
-/// interval, 125 µs at most.
+/// The most that a talker may do: theoretical arrival times with a tolerance of the burst and an
+/// eighth of the interval, 125 µs at most.
 fn arrivals(stream: &Stream, channel: usize) -> Vec<Frame> {
-    let tolerance = (stream.interval_ns / 8).min(125_000);
+    let early = (stream.interval_ns / 8).min(125_000);
+    let tolerance = i64::from(stream.burst - 1) * stream.interval_ns + early;
     let octets = i64::from((stream.size + 46).max(68) + 20);
     let class = usize::from(stream.class == Class::B);
-    let mut due = None;
+    let (mut due, mut capture) = (None, 0);
     let mut frames = Vec::new();
     for (lag, stack) in &stream.messages {
-        let capture = due.map_or(0, |due| due - tolerance) + lag;
+        capture = due.map_or(0, |due| capture.max(due - tolerance)) + lag;
         due = Some(due.unwrap_or(capture).max(capture) + stream.interval_ns);
         let arrival = capture + stack;
         frames.push(Frame { arrival, class, wire_ns: octets * OCTET_NS, channel });
@@ -152,6 +158,7 @@ fn net(streams: &[Stream]) -> Net {
         channel.class = stream.class;
         channel.size = Octets::new(stream.size);
         channel.interval = Span::from_ns(stream.interval_ns);
+        channel.burst = stream.burst;
     }
     net
 }
@@ -210,10 +217,28 @@ fn the_class_a_bound_is_reached_to_the_nanosecond() {
         class: Class::A,
         size: 100,
         interval_ns: 125_000,
+        burst: 1,
         messages: vec![(0, 234_375), (0, 125_000), (0, 0)],
     };
     let (promised, seen) = waits(&[stream], &[(484_374, 1542)])[0];
     assert_eq!(promised, 250_000 + 123_360);
+    assert_eq!(seen, promised - 1);
+}
+
+#[test]
+fn the_bound_of_a_burst_is_reached_to_the_nanosecond() {
+    // As above with a burst of four: all four captured at 0, and two more before the first has
+    // left the stack. The sixth may go five intervals after them.
+    let all_at_once = (0, 234_375);
+    let stream = Stream {
+        class: Class::A,
+        size: 100,
+        interval_ns: 125_000,
+        burst: 4,
+        messages: [&[all_at_once; 4][..], &[(0, 125_000), (0, 0)]].concat(),
+    };
+    let (promised, seen) = waits(&[stream], &[(234_375 + 5 * 125_000 - 1, 1542)])[0];
+    assert_eq!(promised, 5 * 125_000 + 123_360);
     assert_eq!(seen, promised - 1);
 }
 
@@ -226,12 +251,14 @@ fn the_class_b_bound_is_nearly_reached_behind_best_effort_and_a_burst_of_class_a
         class: Class::A,
         size: 105,
         interval_ns: 125_000,
+        burst: 1,
         messages: vec![(0, 234_375), (0, 125_000), (0, 0)],
     };
     let b = Stream {
         class: Class::B,
         size: 1,
         interval_ns: 50_000_000,
+        burst: 1,
         messages: vec![(0, JITTER_NS)],
     };
     let streams = [a.clone(), a.clone(), a.clone(), a, b];

@@ -1,0 +1,25 @@
+//! Sporadic traffic: messages that a program writes at one instant.
+
+mod common;
+
+use common::{TestSystem, channel, number, programs, results, two_hosts};
+
+#[test]
+fn messages_that_are_written_at_one_instant_all_arrive_within_the_bound() {
+    let text = two_hosts(&programs("", ""))
+        .replace("rate_hz = 1000\n", "rate_hz = 1000\nburst_messages = 8\n");
+    let system = TestSystem::new(&text);
+    system.program("burst.c", "left").program("listener.c", "right");
+    let results = results(&["run", "."], system.path(), 0);
+    let c = channel(&results, "c");
+    // Eight at 0 ms, 8 ms, … 496 ms.
+    assert_eq!((number(c, "sent"), number(c, "received")), (504, 504), "{c}");
+    assert_eq!((number(c, "lost"), number(c, "duplicated")), (0, 0), "{c}");
+    assert_eq!(c["verdict"], "kept");
+    // Two hops of 100 Mb/s: 76 octets to the last one, 100 ns of cable, 1 µs in the bridge. The
+    // reserved rate is one frame each 125 µs; the last of eight is captured 7 ns after the first.
+    let alone = 2 * (76 * 80 + 100) + 1_000;
+    assert_eq!(number(c, "latency_ns.min"), alone);
+    assert_eq!(number(c, "latency_ns.max"), alone + 7 * 125_000 - 7);
+    assert!(number(c, "latency_ns.max") <= number(c, "bound_ns"));
+}
