@@ -401,11 +401,13 @@ enum onbeat_status onbeat_try_write(struct onbeat_talker *talker,
 
 /**
  * Sends the message, then waits until its capture time + D, the instant at which the readers that
- * wait with `onbeat_read_wait` continue as well. `wakeup_error_ns`, if not NULL, gets target minus
- * wake-up: negative when it woke after the target. Allocates nothing.
+ * wait with `onbeat_read_wait` continue as well. `capture_ns` and `wakeup_error_ns`, if not NULL,
+ * get the capture time, and target minus wake-up: negative when it woke after the target.
+ * Allocates nothing.
  */
 enum onbeat_status onbeat_write_wait(struct onbeat_talker *talker,
                                      const void *message,
+                                     int64_t *capture_ns,
                                      int64_t *wakeup_error_ns);
 
 /**

@@ -235,8 +235,9 @@ pub unsafe extern "C" fn onbeat_try_write(
 }
 
 /// Sends the message, then waits until its capture time + D, the instant at which the readers that
-/// wait with `onbeat_read_wait` continue as well. `wakeup_error_ns`, if not NULL, gets target minus
-/// wake-up: negative when it woke after the target. Allocates nothing.
+/// wait with `onbeat_read_wait` continue as well. `capture_ns` and `wakeup_error_ns`, if not NULL,
+/// get the capture time, and target minus wake-up: negative when it woke after the target.
+/// Allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_write`.
@@ -244,6 +245,7 @@ pub unsafe extern "C" fn onbeat_try_write(
 pub unsafe extern "C" fn onbeat_write_wait(
     talker: *mut onbeat_talker,
     message: *const c_void,
+    capture_ns: *mut i64,
     wakeup_error_ns: *mut i64,
 ) -> onbeat_status {
     entry(|| {
@@ -251,9 +253,12 @@ pub unsafe extern "C" fn onbeat_write_wait(
         let talker = unsafe { value(talker) }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
-        let error = talker.end.write_wait(message)?;
+        let waited = talker.end.write_wait(message)?;
         // SAFETY: the caller's promise.
-        unsafe { store(wakeup_error_ns, error.as_ns()) };
+        unsafe {
+            store(capture_ns, waited.capture.as_ns());
+            store(wakeup_error_ns, waited.wakeup_error.as_ns());
+        }
         Ok(onbeat_status::OnbeatOk)
     })
 }

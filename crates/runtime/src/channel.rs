@@ -27,6 +27,15 @@ pub enum Written {
     },
 }
 
+/// What a write that waited gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// When the value was captured.
+    pub capture: LocalTime,
+    /// Target minus wake-up: negative is late.
+    pub wakeup_error: Span,
+}
+
 /// What is known of a message that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageInfo {
@@ -93,12 +102,13 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         }
     }
 
-    /// Sends `value`, then waits until its capture time + D; returns the wake-up error (target
-    /// minus wake-up: negative is late).
-    pub fn write_wait(&mut self, value: &[u8]) -> Result<Span, Fault> {
+    /// Sends `value`, then waits until its capture time + D.
+    pub fn write_wait(&mut self, value: &[u8]) -> Result<Waited, Fault> {
         let mut record = self.write_record(value)?;
-        let target = record.capture.unwrap_or_default() + self.talker.parameters().fixed_delay;
-        wait(&mut self.port, &mut self.log, &mut record, target)
+        let capture = record.capture.unwrap_or_default();
+        let target = capture + self.talker.parameters().fixed_delay;
+        let wakeup_error = wait(&mut self.port, &mut self.log, &mut record, target)?;
+        Ok(Waited { capture, wakeup_error })
     }
 
     /// Sends `value` so that it is captured and leaves at `at`, or as soon after that as it is
@@ -408,7 +418,8 @@ mod tests {
         let port = || TestPort(Rc::clone(&wire));
         let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), sent.clone());
         let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), got.clone());
-        assert_eq!(talker.write_wait(&7u64.to_le_bytes()), Ok(Span::ZERO));
+        let waited = Waited { capture: LocalTime::ZERO, wakeup_error: Span::ZERO };
+        assert_eq!(talker.write_wait(&7u64.to_le_bytes()), Ok(waited));
         wire.borrow_mut().now = 0; // the listener lives on another host: its time is its own
         let mut value = [0; 8];
         let info = listener.read_wait(&mut value).expect("a message");

@@ -24,7 +24,7 @@ int main(void)
 	must(onbeat_start(run), "cannot start");
 
 	for (uint64_t i = 0;; i++) {
-		if (onbeat_write_wait(counter, &i, NULL) != ONBEAT_OK)
+		if (onbeat_write_wait(counter, &i, NULL, NULL) != ONBEAT_OK)
 			break;
 		if (onbeat_sleep_until(run, (int64_t)(i + 1) * PERIOD_NS, NULL) != ONBEAT_OK)
 			break;

@@ -68,10 +68,11 @@ static void look(onbeat_status status)
 	}
 }
 
-onbeat_status __real_onbeat_write_wait(onbeat_talker *, const void *, int64_t *);
-onbeat_status __wrap_onbeat_write_wait(onbeat_talker *talker, const void *message, int64_t *error)
+onbeat_status __real_onbeat_write_wait(onbeat_talker *, const void *, int64_t *, int64_t *);
+onbeat_status __wrap_onbeat_write_wait(onbeat_talker *talker, const void *message,
+				       int64_t *capture, int64_t *error)
 {
-	onbeat_status status = __real_onbeat_write_wait(talker, message, error);
+	onbeat_status status = __real_onbeat_write_wait(talker, message, capture, error);
 
 	look(status);
 	return status;

@@ -269,7 +269,9 @@ pub(crate) fn attach(
     parameters: &ChannelParameters,
     role: Role,
 ) -> Result<Transport, SetupError> {
-    let InterfaceSettings { transport, options, .. } = settings;
+    let InterfaceSettings { transport, .. } = settings;
+    let untagged = settings.options.untagged || interface.tags;
+    let options = &LinkOptions { untagged, ..settings.options };
     let made = match (transport, role) {
         (TransportKind::Packet, Role::Talker) => {
             PacketSocket::talker(interface, parameters, options).map(Transport::Packet)

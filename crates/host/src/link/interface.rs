@@ -19,6 +19,8 @@ pub struct Interface {
     pub mtu: u32,
     /// Whether it is up.
     pub up: bool,
+    /// Whether it is a VLAN interface, which tags what it sends by itself.
+    pub tags: bool,
 }
 
 impl Interface {
@@ -57,9 +59,36 @@ impl Interface {
             address,
             mtu: mtu as u32,
             up: i32::from(flags) & libc::IFF_UP != 0,
+            tags: is_vlan(&request.socket, name),
         })
     }
 }
+
+/// What `linux/if_vlan.h` has for the question whether an interface is a VLAN one.
+#[repr(C)]
+struct VlanRequest {
+    command: i32,
+    device: [u8; 24],
+    answer: [u8; 24],
+    quality: i16,
+}
+
+/// GET_VLAN_VID_CMD.
+const GET_VLAN_VID: i32 = 9;
+
+/// Whether the interface is a VLAN interface; a kernel without these has none.
+fn is_vlan(socket: &OwnedFd, name: &str) -> bool {
+    let mut request =
+        VlanRequest { command: GET_VLAN_VID, device: [0; 24], answer: [0; 24], quality: 0 };
+    for (to, from) in request.device.iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    // SAFETY: SIOCGIFVLAN reads and writes a structure of this layout.
+    unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGIFVLAN, &raw mut request) == 0 }
+}
+
+/// `linux/sockios.h`.
+const SIOCGIFVLAN: u64 = 0x8982;
 
 /// An interface request with its name filled in.
 struct Request {
