@@ -300,7 +300,8 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             record.flags |= if received.waited { flag::WAITED } else { 0 };
             self.log.push(&record);
             let Ok(accepted) = outcome else { continue };
-            if let Some(expectation) = &mut self.expectation {
+            // When a message came that had waited is not known well enough.
+            if let Some(expectation) = self.expectation.as_mut().filter(|_| !received.waited) {
                 expectation.came(received.arrived);
             }
             let latency = ready.local - accepted.capture;

@@ -121,14 +121,9 @@ impl LinkPort {
     fn meet(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
+        until: LocalTime,
         window: Window,
     ) -> Result<Option<Arrival>, Fault> {
-        let until = match patience {
-            Patience::None => return Ok(None),
-            Patience::Until(until) => until,
-            Patience::Endless => LocalTime::MAX,
-        };
         let wake = window.open - self.oversleep;
         if until <= wake {
             return Ok(None);
@@ -170,7 +165,8 @@ impl LinkPort {
         }
     }
 
-    fn received(&self, arrival: Arrival, asked: LocalTime) -> Result<Received, Fault> {
+    /// `there`: the frame was there when the program asked.
+    fn received(&self, arrival: Arrival, asked: LocalTime, there: bool) -> Result<Received, Fault> {
         let clock = self.base.clock()?;
         let now = clock.now();
         let stamp = arrival.stamp.map(|stamp| match stamp {
@@ -178,7 +174,7 @@ impl LinkPort {
             Stamp::Hardware(ns) => clock.at_hardware(ns),
         });
         let arrived = stamp.unwrap_or(now).min(now);
-        let waited = arrived < asked;
+        let waited = there || arrived < asked;
         let ready = self.base.instant(if waited { arrived } else { now })?;
         let Arrival { length, framing, .. } = arrival;
         Ok(Received { length, framing, arrived, ready, waited })
@@ -232,14 +228,23 @@ impl Port for LinkPort {
         window: Option<Window>,
     ) -> Result<Option<Received>, Fault> {
         let asked = self.base.now()?;
-        if let Some(window) = window
-            && let Some(arrival) = self.meet(into, patience, window)?
-        {
-            return self.received(arrival, asked).map(Some);
+        if let Some(window) = window {
+            // What is there already is not waited for: a reader that was held up catches up.
+            if let Some(arrival) = self.try_take(into)? {
+                return self.received(arrival, asked, true).map(Some);
+            }
+            let until = match patience {
+                Patience::None => return Ok(None),
+                Patience::Until(until) => until,
+                Patience::Endless => LocalTime::MAX,
+            };
+            if let Some(arrival) = self.meet(into, until, window)? {
+                return self.received(arrival, asked, false).map(Some);
+            }
         }
         loop {
             if let Some(arrival) = self.take(into, patience)? {
-                return self.received(arrival, asked).map(Some);
+                return self.received(arrival, asked, false).map(Some);
             }
             let now = self.base.look()?;
             match patience {
