@@ -4,8 +4,15 @@ mod common;
 
 use common::{declare, hosts, parameters};
 use onbeat_host::context::Context;
-use onbeat_model::units::Octets;
+use onbeat_host::link::{Interface, LinkOptions, PacketSocket};
+use onbeat_model::record::flag;
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::units::{MacAddress, Octets};
 use onbeat_runtime::port::{Fault, Patience};
+use onbeat_runtime::talker::{ChannelParameters, Talker};
+use onbeat_runtime::wire::MIN_FRAME;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const SIZE: Octets = Octets::new(8);
 
@@ -73,4 +80,164 @@ fn what_is_declared_wrong_or_opened_wrong_is_refused_with_the_reason() {
     refused(context.open_talker("c", Octets::new(9)).map(|_| ()), "8 octets, not of 9");
     let _first = hosts.inside("talker", || context.open_talker("c", SIZE)).expect("opened");
     refused(context.open_talker("c", SIZE).map(|_| ()), "writes to channel `c` already");
+}
+
+#[test]
+fn the_newest_of_a_backlog_is_read_at_once_and_its_age_told() {
+    let Some(mut hosts) = hosts() else { return };
+    let channel = parameters(1, 1_000);
+    let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
+    declare(&talker, "c", channel);
+    declare(&listener, "c", channel);
+    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
+    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let mut value = [0; 8];
+    assert_eq!(reader.read_latest(&mut value), Ok(None));
+    for k in 0..500u64 {
+        writer.write(&k.to_le_bytes()).expect("written");
+    }
+    let found = listener.select(&[&reader], Patience::Endless).expect("no fault");
+    assert_eq!(found, Some(0));
+    // The last one may still be under way when the first is there.
+    while u64::from_le_bytes(value) < 499 {
+        let info = reader.read_latest(&mut value).expect("no fault").expect("a message");
+        assert!(info.age >= info.latency, "{info:?}");
+    }
+    let again = reader.read_latest(&mut value).expect("no fault").expect("the same");
+    assert_eq!((again.flags & flag::REPEATED, again.sequence & 0xff), (flag::REPEATED, 499 & 0xff));
+    let counters = reader.log().shared().counters();
+    assert_eq!((counters.received, counters.lost), (500, 0));
+}
+
+#[test]
+fn a_thousand_channels_in_one_process_and_those_unread_hold_up_no_other() {
+    const CHANNELS: u64 = 1_000;
+    let Some(mut hosts) = hosts() else { return };
+    let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
+    let resident = resident_octets();
+    let open = |hosts: &mut common::Hosts| {
+        let mut ends = Vec::new();
+        for k in 1..=CHANNELS {
+            let name = format!("c{k}");
+            declare(&listener, &name, parameters(k, 1_000));
+            declare(&talker, &name, parameters(k, 1_000));
+            let end = hosts.inside("listener", || listener.open_listener(&name, SIZE));
+            ends.push(end.expect("read"));
+        }
+        ends
+    };
+    let mut readers = open(&mut hosts);
+    let per_channel = (resident_octets() - resident) / CHANNELS;
+    assert!(per_channel <= 64 << 10, "{per_channel} octets a channel");
+    let mut writers: Vec<_> = (1..=CHANNELS)
+        .map(|k| hosts.inside("talker", || talker.open_talker(&format!("c{k}"), SIZE)))
+        .collect::<Result<_, _>>()
+        .expect("write");
+    // Nobody reads any channel but the last, 50 messages each: that one has all of its own.
+    let last = CHANNELS as usize - 1;
+    for round in 0..50u64 {
+        for writer in &mut writers {
+            writer.write(&round.to_le_bytes()).expect("written");
+        }
+        let mut value = [0; 8];
+        readers[last].read(&mut value, Patience::Endless).expect("no fault").expect("a message");
+        assert_eq!(u64::from_le_bytes(value), round);
+    }
+    // And one that was not read has kept what was written, in order.
+    let mut value = [0; 8];
+    for round in 0..50u64 {
+        readers[0].read(&mut value, Patience::Endless).expect("no fault").expect("a message");
+        assert_eq!(u64::from_le_bytes(value), round);
+    }
+    let all: Vec<_> = readers.iter().skip(1).take(200).collect();
+    assert_eq!(listener.select(&all, Patience::None), Ok(Some(0)));
+}
+
+/// What this process has of the machine's memory.
+fn resident_octets() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("/proc");
+    let pages = text.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok()).expect("a number");
+    pages * rustix::param::page_size() as u64
+}
+
+#[test]
+fn a_million_hostile_frames_beside_a_live_channel_cost_it_no_message() {
+    let Some(mut hosts) = hosts() else { return };
+    let channel = parameters(1, 1_000);
+    let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
+    declare(&talker, "c", channel);
+    declare(&listener, "c", channel);
+    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
+    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let mut hostile = hosts.inside("talker", || {
+        let interface = Interface::named("eth0").expect("the interface");
+        PacketSocket::talker(&interface, &channel, &LinkOptions::default()).expect("a socket")
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let reading = std::thread::spawn(move || {
+        let mut expected = 0u64;
+        loop {
+            let mut value = [0; 8];
+            let now = listener.now().expect("the time").local;
+            let patience = Patience::Until(now + Span::from_ms(20));
+            match reader.read(&mut value, patience).expect("no fault") {
+                Some(info) => {
+                    assert_eq!((u64::from_le_bytes(value), info.gap), (expected, 0), "{info:?}");
+                    expected += 1;
+                }
+                None if stopped.load(Ordering::Acquire) => break,
+                None => {}
+            }
+        }
+        (expected, reader.log().shared().counters())
+    });
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut good = Talker::new(ChannelParameters { source: MacAddress([2; 6]), ..channel });
+    good.write(LocalTime::ZERO, &[7; 8], false).expect("the first");
+    let mut sent = 0u64;
+    for k in 0..1_000_000u64 {
+        if k % 500 == 0 {
+            writer.write(&sent.to_le_bytes()).expect("written");
+            sent += 1;
+        }
+        let mut frame = [0; MIN_FRAME];
+        frame.copy_from_slice(good.frame());
+        let length = random.spoil(&mut frame);
+        // A frame that the interface itself refuses is no attack.
+        let _ = hostile.send(&frame[..length], None);
+    }
+    stop.store(true, Ordering::Release);
+    let (received, counters) = reading.join().expect("the reader");
+    assert_eq!((received, counters.lost), (sent, 0), "{counters:?}");
+    assert!(counters.rejected.iter().sum::<u64>() > 0, "some are counted: {counters:?}");
+}
+
+/// A small generator of numbers, for frames that nobody should send.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Makes a message something else; returns how much of the frame is sent.
+    fn spoil(&mut self, frame: &mut [u8; MIN_FRAME]) -> usize {
+        match self.next() % 5 {
+            0 => frame[18] = 2,                                          // another subtype
+            1 => frame[19] ^= 0x10,                                      // another version
+            2 => frame[38..40].copy_from_slice(&1_000u16.to_be_bytes()), // longer than it is
+            3 => frame[29] ^= 1 + (self.next() % 255) as u8,             // another stream
+            _ => {
+                for octet in &mut frame[12..] {
+                    *octet = self.next() as u8;
+                }
+                return 18 + (self.next() % 46) as usize; // anything, cut anywhere
+            }
+        }
+        MIN_FRAME
+    }
 }

@@ -4,13 +4,16 @@
 use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, Stamp, option};
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, SUBTYPE_EF_STREAM, TAGGED};
+use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, STREAM_HEADER, SUBTYPE_EF_STREAM, TAGGED};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, IoSlice};
 
 /// How long a busy-polling receive polls before it blocks, in microseconds.
 const BUSY_POLL_US: i32 = 50;
+
+/// The most that may wait in a socket, in octets as the kernel counts them: some thousand frames.
+const BUFFER_OCTETS: i32 = 1 << 21;
 
 /// A channel end's socket.
 #[derive(Debug)]
@@ -65,6 +68,9 @@ impl PacketSocket {
                 | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
             option::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &wanted)?;
         }
+        // More than the default, where the system lets us: memory is taken for what waits only.
+        let _ = option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER_OCTETS)
+            .or_else(|_| option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_OCTETS));
         let patience = libc::timeval { tv_sec: 0, tv_usec: LOOK_AGAIN.as_ns() / 1_000 };
         option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
         bind(&socket, interface, ETHERTYPE_AVTP)?;
@@ -170,33 +176,56 @@ fn attach_filter(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<()
     option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
+/// Of the frames of the stream that are not of its shape, one in so many (a power of two) is let
+/// through: enough to be counted, too few to push messages out of the socket's buffer.
+const SAMPLED: u32 = 64;
+
 /// The filter in the kernel's classic packet filter language. The socket is bound to the EtherType,
 /// and whether the frame was tagged does not matter: the kernel has taken the tag off before.
 fn filter(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
     const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
-    const OCTET: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
-    const IF: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const FRAME_LENGTH: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_LEN;
+    const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+    const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
     const UNIT: u32 = ADDRESSES as u32 + 2;
+    /// Where a comparison that fails goes on: lines before the end.
+    const REJECT: usize = 1;
+    const SAMPLE: usize = 5;
     let d = channel.destination.0;
     let id = channel.stream_id.0;
-    let expected = [
-        (WORD, 0, u32::from_be_bytes([d[0], d[1], d[2], d[3]])),
-        (HALF, 4, u32::from(u16::from_be_bytes([d[4], d[5]]))),
-        (OCTET, UNIT, u32::from(SUBTYPE_EF_STREAM)),
-        (WORD, UNIT + 4, (id >> 32) as u32),
-        (WORD, UNIT + 8, id as u32),
+    let size = channel.size.get();
+    let random = (libc::SKF_AD_OFF + libc::SKF_AD_RANDOM) as u32;
+    let lines = [
+        (WORD, 0, 0),
+        (IF_EQUAL, u32::from_be_bytes([d[0], d[1], d[2], d[3]]), REJECT),
+        (HALF, 4, 0),
+        (IF_EQUAL, u32::from(u16::from_be_bytes([d[4], d[5]])), REJECT),
+        (WORD, UNIT + 4, 0),
+        (IF_EQUAL, (id >> 32) as u32, REJECT),
+        (WORD, UNIT + 8, 0),
+        (IF_EQUAL, id as u32, REJECT),
+        (HALF, UNIT, 0),
+        (AND, 0xfff1, 0), // subtype, sv, version, tv
+        (IF_EQUAL, u32::from(SUBTYPE_EF_STREAM) << 8 | 0x81, SAMPLE),
+        (HALF, UNIT + 20, 0), // stream_data_length
+        (IF_EQUAL, size, SAMPLE),
+        (FRAME_LENGTH, 0, 0),
+        (IF_AT_LEAST, UNIT + STREAM_HEADER as u32 + size, SAMPLE),
+        (RETURN, u32::MAX, 0),
+        (WORD, random, 0),
+        (AND, SAMPLED - 1, 0),
+        (IF_EQUAL, 0, REJECT),
+        (RETURN, u32::MAX, 0),
+        (RETURN, 0, 0),
     ];
-    let line = |code: u32, k, no| libc::sock_filter { code: code as u16, jt: 0, jf: no, k };
-    let mut code = Vec::new();
-    for (at, (load, from, value)) in expected.into_iter().enumerate() {
-        // To the last line, past what is left of the comparisons and the line that passes.
-        let to_reject = 2 * (expected.len() - at - 1) as u8 + 1;
-        code.extend([line(load, from, 0), line(IF, value, to_reject)]);
-    }
-    code.extend([line(RETURN, u32::MAX, 0), line(RETURN, 0, 0)]);
-    code
+    let assemble = |(at, (code, k, before_the_end)): (usize, (u32, u32, usize))| {
+        let no = if before_the_end > 0 { lines.len() - before_the_end - at - 1 } else { 0 };
+        libc::sock_filter { code: code as u16, jt: 0, jf: no as u8, k }
+    };
+    lines.into_iter().enumerate().map(assemble).collect()
 }
 
 fn receive(socket: &OwnedFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
@@ -281,15 +310,20 @@ mod tests {
     use onbeat_model::units::{MacAddress, Octets, StreamId};
 
     /// What the filter does, as the kernel would (only the instructions that it uses).
-    fn passes(code: &[libc::sock_filter], frame: &[u8]) -> bool {
+    fn passes(code: &[libc::sock_filter], frame: &[u8], random: u32) -> bool {
         let (mut a, mut pc) = (0u32, 0usize);
         loop {
             let line = code[pc];
             pc += 1;
             let code = u32::from(line.code);
+            let branch = |holds| usize::from(if holds { line.jt } else { line.jf });
             match code & 7 {
                 libc::BPF_RET => return line.k != 0,
-                libc::BPF_JMP => pc += usize::from(if a == line.k { line.jt } else { line.jf }),
+                libc::BPF_ALU => a &= line.k,
+                libc::BPF_JMP if code & 0xf0 == libc::BPF_JGE => pc += branch(a >= line.k),
+                libc::BPF_JMP => pc += branch(a == line.k),
+                _ if code & 0xe0 == libc::BPF_LEN => a = frame.len() as u32,
+                _ if line.k == (libc::SKF_AD_OFF + libc::SKF_AD_RANDOM) as u32 => a = random,
                 _ => {
                     let width = match code & 0x18 {
                         libc::BPF_W => 4,
@@ -322,16 +356,25 @@ mod tests {
         let mut talker = onbeat_runtime::talker::Talker::new(channel);
         talker.write(onbeat_model::time::LocalTime::ZERO, &[9; 8], false).expect("the first");
         let bare = [&talker.frame()[..12], &talker.frame()[16..]].concat();
-        assert!(passes(&code, &bare));
-        for (name, at) in
-            [("destination", 5), ("destination", 0), ("subtype", 14), ("id", 18), ("id", 25)]
-        {
-            let mut foreign = bare.clone();
-            foreign[at] ^= 1;
-            assert!(!passes(&code, &foreign), "another {name}");
+        let with = |at: usize, mask: u8| {
+            let mut other = bare.clone();
+            other[at] ^= mask;
+            other
+        };
+        let (sampled, not) = (SAMPLED * 3, SAMPLED * 3 + 1);
+        assert!(passes(&code, &bare, not));
+        assert!(passes(&code, &with(15, 0x08), not), "mr may be anything");
+        for (name, at) in [("destination", 5), ("destination", 0), ("id", 18), ("id", 25)] {
+            assert!(!passes(&code, &with(at, 1), sampled), "another {name}");
         }
+        for (name, at) in [("subtype", 14), ("version", 15), ("length", 35)] {
+            let foreign = with(at, 0x10);
+            assert!(!passes(&code, &foreign, not), "another {name}");
+            assert!(passes(&code, &foreign, sampled), "another {name}, sampled");
+        }
+        assert!(!passes(&code, &bare[..14 + 24 + 7], not), "cut within the message");
         for length in 0..26 {
-            assert!(!passes(&code, &bare[..length]), "cut to {length}");
+            assert!(!passes(&code, &bare[..length], sampled), "cut to {length}");
         }
     }
 }
