@@ -13,8 +13,9 @@
  * onbeat_open_interface.
  *
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
- * start of the run, on an interface the next full second, or what `epoch_ns` says. Every pointer is NULL, which is refused unless it is said to be allowed, or
- * valid for what the call does with it. A program never sees in which engine it runs.
+ * start of the run, on an interface the next full second, or what `epoch_ns` says. Every pointer
+ * is NULL, which is refused unless it is said to be allowed, or valid for what the call does with
+ * it. A program never sees in which engine it runs.
  */
 
 #pragma once
