@@ -76,8 +76,17 @@ pub fn clamp_to_run(reading: LocalTime, clock: &ClockError, stop: NetTime) -> Lo
     reading.clamp(clock.read(NetTime::ZERO) - second, clock.read(stop) + second)
 }
 
-/// Asks the kernel to wake this thread as exactly as it can.
+thread_local! {
+    static EXACT: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Asks the kernel to wake this thread as exactly as it can; only the first call of a thread does.
+/// Real-time: no system call from the second call on.
 pub fn want_exact_timers() {
+    if EXACT.get() {
+        return;
+    }
+    EXACT.set(true);
     let one = std::num::NonZeroU64::MIN;
     // The slack only makes sleeps longer; a kernel that refuses leaves them at 50 µs.
     let _ = rustix::thread::set_current_timer_slack(Some(one));

@@ -1,5 +1,6 @@
 //! A channel end on a real interface, as the channel operations see it.
 
+use crate::clock::want_exact_timers;
 use crate::link::{Arrival, LOOK_AGAIN, NetworkClock, Stamp, Transport};
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
@@ -67,6 +68,7 @@ impl Timebase {
     /// the target is further off than [`LOOK_AGAIN`].
     pub fn sleep_until(&self, target: LocalTime) -> Result<LocalTime, Fault> {
         let (clock, limits) = self.get()?;
+        want_exact_timers();
         loop {
             let now = self.look()?;
             if now >= target {
