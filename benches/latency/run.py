@@ -89,25 +89,22 @@ def open62541() -> Path:
     cargo = ["cargo", "metadata", "--format-version=1", "--locked", "--manifest-path", manifest]
     packages = json.loads(command(cargo))["packages"]
     crate = next(p["manifest_path"] for p in packages if p["name"] == "open62541-sys")
+    source = Path(crate).parent / "open62541"
     build = OUT / "open62541-build"
     options = {
         "CMAKE_BUILD_TYPE": "Release",
         "BUILD_SHARED_LIBS": "OFF",
         "UA_ENABLE_PUBSUB": "ON",
         "UA_ENABLE_PUBSUB_INFORMATIONMODEL": "OFF",
-        "UA_NAMESPACE_ZERO": "MINIMAL",
+        "UA_NAMESPACE_ZERO": "REDUCED",
         "UA_LOGLEVEL": "500",
     }
     defines = [f"-D{key}={value}" for key, value in options.items()]
-    command(["cmake", "-S", Path(crate).parent / "open62541", "-B", build, *defines])
+    command(["cmake", "-S", source, "-B", build, *defines])
     command(["cmake", "--build", build, "--parallel", "2"])
-    includes = [f"-I{path}" for path in include_directories(build, Path(crate).parent)]
-    return compile_c("open62541", *includes, build / "bin" / "libopen62541.a", "-lm")
-
-
-def include_directories(build: Path, crate: Path) -> list[Path]:
-    source = crate / "open62541"
-    return [build / "src_generated", source / "include", source / "plugins" / "include"]
+    includes = [build / "src_generated", source / "include", source / "plugins" / "include"]
+    flags = [f"-isystem{path}" for path in includes]
+    return compile_c("open62541", *flags, build / "bin" / "libopen62541.a", "-lm")
 
 
 def onbeat() -> Path:
