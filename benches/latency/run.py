@@ -284,6 +284,7 @@ def figures(sent: Figures, received: Figures) -> Figures:
     for side, own in (("talker", sent), ("listener", received)):
         switches = own["voluntary"] + own["involuntary"]
         result[f"{side}_switches_per_message"] = switches / own["count"]
+        result[f"{side}_cpu_ns_per_message"] = own["cpu_ns"] / own["count"]
         result[f"{side}_core_percent"] = own["cpu_ns"] / max(own["duration_ns"], 1) * 100
     return result
 
@@ -370,14 +371,16 @@ def paced_table(paced: dict[str, Figures]) -> str:
 
 def flat_table(flat: dict[str, Figures]) -> str:
     base = flat.get(BASE)
-    head = "|received/s|x|lost %|switches t/l|".split("|")
+    head = "|received/s|x|lost %|switches t/l|cpu ns t/l|".split("|")
     rows = []
     for name, what in ((c.name, c.what) for c in CONTESTANTS if c.name in flat):
         f = flat[name]
         switches = [f"{f[f'{side}_switches_per_message']:.3f}" for side in ("talker", "listener")]
+        cpu = [f"{f[f'{side}_cpu_ns_per_message']:.0f}" for side in ("talker", "listener")]
+        both = [" / ".join(switches), " / ".join(cpu)]
         lost = f["lost"] / f["sent"] * 100
         figures_ = [f"{f['rate_per_s']:.0f}", ratio(f["rate_per_s"], base, "rate_per_s")]
-        rows.append([name, *figures_, f"{lost:.2f}", " / ".join(switches), what])
+        rows.append([name, *figures_, f"{lost:.2f}", *both, what])
     return table(head, rows)
 
 
