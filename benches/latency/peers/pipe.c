@@ -1,6 +1,5 @@
 /*
- * A model of the pipe-and-worker design: each side has a worker between the task and the network,
- * and a pipe between the two.
+ * A model of the pipe-and-worker design: each side has a worker, with a pipe to the task.
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
 #include "../frame.h"
