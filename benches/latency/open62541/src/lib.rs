@@ -1,0 +1,1 @@
+//! Nothing: the sources of the dependency are what is wanted.

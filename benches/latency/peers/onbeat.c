@@ -1,0 +1,75 @@
+/*
+ * Onbeat's C API on a real interface. The variant is the transport, or `schedule`: AF_PACKET with
+ * a reader that follows the schedule.
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include "../bench.h"
+
+#include <errno.h>
+#include <onbeat.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME "latency"
+
+static void good(onbeat_status status, const char *what)
+{
+	if (status != ONBEAT_OK) {
+		fprintf(stderr, "%s: %s: ", what, onbeat_last_error());
+		errno = 0;
+		bench_fail(what);
+	}
+}
+
+static onbeat *open_interface(const char *variant)
+{
+	onbeat_channel channel = {
+		.name = NAME,
+		.destination = { 0x91, 0xe0, 0xf0, 0x00, 0x0e, 0x02 },
+		.stream_id = UINT64_C(0x0200000000010001),
+		.traffic_class = ONBEAT_CLASS_A,
+		.size = BENCH_SIZE,
+		/* A talker that woke late may catch up, else all messages after it are late too; flat
+		 * out, no declared rate shall be what limits. */
+		.interval_ns = bench_period() ? bench_period() : 1000,
+		.burst = bench_period() ? 2 : 1000,
+	};
+	onbeat_interface interface = { .name = BENCH_INTERFACE, .transport = ONBEAT_PACKET };
+	onbeat *context;
+
+	if (strcmp(variant, "schedule") == 0)
+		interface.flags = ONBEAT_FOLLOW_SCHEDULE;
+	else if (strcmp(variant, "xdp") == 0)
+		interface.transport = ONBEAT_XDP;
+	else if (strcmp(variant, "udp") == 0)
+		interface.transport = ONBEAT_UDP4;
+	good(onbeat_open_interface(&interface, &channel, 1, &context), "onbeat_open_interface");
+	return context;
+}
+
+void bench_talker(const char *variant)
+{
+	struct bench_message message = { 0 };
+	onbeat *context = open_interface(variant);
+	onbeat_talker *talker;
+
+	good(onbeat_talker_open(context, NAME, BENCH_SIZE, &talker), "onbeat_talker_open");
+	good(onbeat_start(context), "onbeat_start");
+	while (bench_next(&message))
+		good(onbeat_write(talker, &message, NULL), "onbeat_write");
+}
+
+void bench_listener(const char *variant)
+{
+	struct bench_message message;
+	onbeat *context = open_interface(variant);
+	onbeat_listener *listener;
+
+	good(onbeat_listener_open(context, NAME, BENCH_SIZE, &listener), "onbeat_listener_open");
+	good(onbeat_start(context), "onbeat_start");
+	bench_ready();
+	for (;;) {
+		good(onbeat_read(listener, &message, NULL), "onbeat_read");
+		bench_arrived(&message);
+	}
+}
