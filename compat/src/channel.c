@@ -123,17 +123,17 @@ void *chan_get_payload(struct channel *ch)
 	return ch ? ch->payload : NULL;
 }
 
-/* After a message captured at `capture`: as onbeat's own account of the rate. */
-static void advance(struct channel *ch, int64_t capture)
+static void note_sent(struct channel *ch, int64_t capture)
 {
+	nc_note(ch, (uint8_t)(ch->pdu.seqnr + 1), capture);
+	/* As onbeat's own account of the rate. */
 	uint64_t from = (uint64_t)capture > ch->next_tx_ns ? (uint64_t)capture : ch->next_tx_ns;
 	ch->next_tx_ns = from + ch->interval_ns;
 }
 
 static void sent(struct channel *ch, int64_t capture)
 {
-	nc_note(ch, (uint8_t)(ch->pdu.seqnr + 1), capture);
-	advance(ch, capture);
+	note_sent(ch, capture);
 	if (ch->nh->logger)
 		log_tx(ch->nh->logger, &ch->pdu, (uint64_t)capture, tai_get_ns(), 0);
 }
@@ -154,22 +154,26 @@ static onbeat_status sleep_until(struct channel *ch, struct nc_end *end, int64_t
 
 static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 {
-	int64_t capture = 0;
-	if (!ch->nh->in_fabric) {
-		onbeat_status status = onbeat_write(end->talker, ch->payload, &capture);
+	int64_t capture = 0, error = 0;
+	onbeat_status status;
+	if (ch->nh->logger && !ch->nh->in_fabric) {
+		/* The log wants to know when the frame was handed over: before the wait. */
+		status = onbeat_write(end->talker, ch->payload, &capture);
 		if (status != ONBEAT_OK)
 			return status;
 		sent(ch, capture);
 		return sleep_until(ch, end, capture + (int64_t)ch->sc);
 	}
-	/* The run records the wake-up. It tells the error alone; the clock stands still meanwhile. */
-	int64_t error = 0;
-	onbeat_status status = onbeat_write_wait(end->talker, ch->payload, &error);
+	status = onbeat_write_wait(end->talker, ch->payload, &capture, &error);
 	if (status != ONBEAT_OK)
 		return status;
-	int64_t woke = (int64_t)tai_get_ns();
-	sent(ch, woke + error - (int64_t)ch->sc);
-	log_wakeup(ch, woke + error, woke);
+	note_sent(ch, capture);
+	if (ch->nh->logger) {
+		/* In virtual time the clock stands still from the wake-up on. */
+		int64_t woke = (int64_t)tai_get_ns();
+		log_tx(ch->nh->logger, &ch->pdu, (uint64_t)capture, (uint64_t)capture, 0);
+		log_wakeup(ch, woke + error, woke);
+	}
 	return ONBEAT_OK;
 }
 
@@ -234,10 +238,10 @@ int chan_send_now_wait(struct channel *ch, void *data)
 /* In the fabric a stopped channel's context goes on, so its reader looks from time to time. */
 static onbeat_status await(struct channel *ch, struct nc_end *end)
 {
+	const onbeat_listener *listener = end->listener;
 	while (ch->nh->in_fabric) {
 		size_t index;
-		onbeat_status status = onbeat_select(end->context, &end->listener, 1, SLICE_NS,
-						     &index);
+		onbeat_status status = onbeat_select(end->context, &listener, 1, SLICE_NS, &index);
 		if (__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE))
 			return ONBEAT_STOPPED;
 		if (status != ONBEAT_TIMED_OUT)

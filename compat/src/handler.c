@@ -73,7 +73,6 @@ void nh_destroy(struct nethandler **nh)
 {
 	if (!nh || !*nh)
 		return;
-	nh_stop(*nh);
 	while ((*nh)->du_tx_head) {
 		struct channel *ch = (*nh)->du_tx_head;
 		chan_destroy(&ch);

@@ -80,7 +80,6 @@ int nc_failure(struct channel *ch, onbeat_status status);
 bool nic_exists(const char *name);
 unsigned nic_speed_mbps(const char *name);  /* 1000 when it does not say */
 bool nic_has_ptp_clock(const char *name);
-bool nic_is_vlan(const char *name);
 
 /* --- manifest.c --------------------------------------------------------------------------------- */
 

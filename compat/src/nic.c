@@ -10,7 +10,6 @@
 #include "internal.h"
 
 #include <linux/ethtool.h>
-#include <linux/if_vlan.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 
@@ -50,16 +49,4 @@ bool nic_has_ptp_clock(const char *name)
 	struct ifreq ifr = {0};
 	ifr.ifr_data = (void *)&info;
 	return ask(name, SIOCETHTOOL, &ifr) && info.phc_index >= 0;
-}
-
-bool nic_is_vlan(const char *name)
-{
-	struct vlan_ioctl_args args = {.cmd = GET_VLAN_VID_CMD};
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (sock < 0)
-		return false;
-	strncpy(args.device1, name, sizeof(args.device1) - 1);
-	int result = ioctl(sock, SIOCGIFVLAN, &args);
-	close(sock);
-	return result == 0;
 }

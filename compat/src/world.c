@@ -61,14 +61,11 @@ onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channe
 	onbeat_interface interface = {
 		.name = nh->ifname,
 		.transport = ONBEAT_PACKET,
-		.clock = ONBEAT_CLOCK_AUTO,
-		/* A VLAN interface adds the tag itself. */
-		.flags = (nic_is_vlan(nh->ifname) ? ONBEAT_UNTAGGED : 0) |
-			 (nh->logger ? ONBEAT_TIMESTAMPS : 0) | (nh->ftrace ? ONBEAT_TRACE : 0),
+		.flags = (nh->logger ? ONBEAT_TIMESTAMPS : 0) | (nh->ftrace ? ONBEAT_TRACE : 0),
 		.break_ns = nh->ftrace_break_us > 0 ? nh->ftrace_break_us * NS_IN_US : 0,
 	};
 	for (int i = 0; i < 3; i++)
-		interface.socket_priority[i] = nh->tx_sock_prio[i];
+		interface.socket_priority[i] = (uint32_t)nh->tx_sock_prio[i];
 	return onbeat_open_interface(&interface, channels, count, out);
 }
 
