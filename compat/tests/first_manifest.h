@@ -4,7 +4,9 @@
 #ifndef NIC
 #define NIC "eth0"
 #endif
+#ifndef LOOPS
 #define LOOPS 200
+#endif
 
 #include <timedc_avtp.h>
 
