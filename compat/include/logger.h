@@ -19,12 +19,12 @@
 extern "C" {
 #endif
 
-/* NULL when `logfile` is NULL or cannot be written. Allocates, and starts the thread that writes. */
+/* NULL when `logfile` is NULL or cannot be written. Allocates; starts the thread that writes. */
 struct logc *log_create(const char *logfile);
 
 /*
- * Add a line. They never wait, allocate nothing and may be called by any thread; when the disk is so
- * slow that 131,072 lines wait to be written, the line is left out and counted. NULL is allowed.
+ * Add a line. They never wait, allocate nothing and may be called by any thread; when the disk is
+ * so slow that 131,072 lines wait to be written, the line is left out and counted. NULL is allowed.
  */
 void log_tx(struct logc *logc, struct avtpdu_cshdr *du, uint64_t cap_ptp_ns, uint64_t send_ptp_ns,
 	    uint64_t tx_ns);

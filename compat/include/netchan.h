@@ -140,7 +140,7 @@ struct channel {
 	unsigned char payload[NC_PAYLOAD_MAX];
 };
 
-/* --- messages to the user: warnings and errors always, the rest if the handler is verbose ------ */
+/* --- messages to the user: warnings and errors always, the rest if the handler is verbose ----- */
 
 void nh_debug(enum nc_loglevel level, const struct channel *ch, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -158,7 +158,7 @@ void nh_debug(enum nc_loglevel level, const struct channel *ch, const char *form
 #define ERROR(ch, ...) nh_debug(NC_ERROR, ch, __VA_ARGS__)
 #endif
 
-/* --- manifest ------------------------------------------------------------------------------- */
+/* --- manifest --------------------------------------------------------------------------------- */
 
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(x) ((int)(sizeof(x) / sizeof((x)[0])))
@@ -175,7 +175,7 @@ const struct channel_attrs *nc_get_chan_ref(const char *name, const struct chann
 #define NC_GET(x) (nc_get_chan((x), nc_channels, ARRAY_SIZE(nc_channels)))
 #define NC_GET_REF(x) (nc_get_chan_ref((x), nc_channels, ARRAY_SIZE(nc_channels)))
 
-/* --- handler -------------------------------------------------------------------------------- */
+/* --- handler ---------------------------------------------------------------------------------- */
 
 /*
  * A handler for the interface `ifname` with room for `hmap_size` callbacks; `logfile` (NULL: none)
@@ -201,7 +201,7 @@ void nh_set_srp(struct nethandler *nh, bool use_srp);
 /* SO_PRIORITY, 0..15, of the channels of a class; false for others or once there are talkers. */
 bool nh_set_tx_prio(struct nethandler *nh, enum stream_class sc, int tx_prio);
 
-/* For the channels created afterwards: freeze the kernel trace above this latency; trace markers. */
+/* For the channels created afterwards: freeze the kernel trace above a latency; write markers. */
 void nh_set_trace_breakval(struct nethandler *nh, int break_us);
 void nh_enable_ftrace(struct nethandler *nh);
 
@@ -239,7 +239,7 @@ int nh_feed_pdu(struct nethandler *nh, struct avtpdu_cshdr *du);
 int nh_feed_pdu_ts(struct nethandler *nh, struct avtpdu_cshdr *du, uint64_t rx_hw_ns,
 		   uint64_t recv_ptp_ns);
 
-/* --- channels ------------------------------------------------------------------------------- */
+/* --- channels --------------------------------------------------------------------------------- */
 
 /* An end that writes, or one that reads. NULL, and a line that says why, when it cannot be. */
 struct channel *chan_create_tx(struct nethandler *nh, struct channel_attrs *attrs);

@@ -44,8 +44,8 @@ void nc_keep_cstate(void);
 void nc_use_termtag(const char *devpath);
 
 /*
- * The end of the row `name`, with the handler made if there is none. NULL, and a line that says why,
- * when any row of the manifest is wrong or the end cannot be made.
+ * The end of the row `name`, with the handler made if there is none. NULL, and a line that says
+ * why, when any row of the manifest is wrong or the end cannot be made.
  */
 struct channel *chan_create_standalone(const char *name, bool tx, struct channel_attrs *attrs,
 				       int arr_size);

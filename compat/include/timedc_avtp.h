@@ -83,8 +83,9 @@ int nh_start_rx(struct nethandler *nh);
 void nf_stop_rx(struct nethandler *nh);
 
 /*
- * An end that nh_add_tx() or nh_add_rx() opens. As it has no rate, it is taken as one message in each
- * class measurement interval (125 us in class A, 250 us in B). Not in the fabric: it has no name.
+ * An end that nh_add_tx() or nh_add_rx() opens. As it has no rate, it is taken as one message in
+ * each class measurement interval (125 us in class A, 250 us in B). Not in the fabric: it has no
+ * name.
  */
 struct timedc_avtp *pdu_create(struct nethandler *nh, unsigned char *dst, uint64_t stream_id,
 			       enum stream_class sc, uint16_t sz);

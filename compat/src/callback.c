@@ -43,7 +43,7 @@ static bool is_default(const struct nc_callback *callback)
 	return callback->cb == nh_std_cb && cbp && cbp->ch;
 }
 
-/* --- threads -------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void *serve(void *argument)
 {
@@ -103,7 +103,7 @@ void nc_service_stop(struct channel *ch)
 	end->serviced = false;
 }
 
-/* --- registering ---------------------------------------------------------------------------- */
+/* --- registering ------------------------------------------------------------------------------ */
 
 int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
 		    int (*cb)(void *priv_data, struct avtpdu_cshdr *du))
@@ -137,7 +137,7 @@ void nc_callback_forget(struct nethandler *nh, const void *priv_data)
 	pthread_mutex_unlock(&core->lock);
 }
 
-/* --- giving --------------------------------------------------------------------------------- */
+/* --- giving ----------------------------------------------------------------------------------- */
 
 static int give(struct channel *ch, const struct avtpdu_cshdr *du)
 {

@@ -32,7 +32,7 @@ int64_t nc_rebuild(uint32_t timestamp, int64_t now_ns)
 	return latest - (int64_t)((uint32_t)latest - timestamp);
 }
 
-/* --- state ---------------------------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------------------ */
 
 bool chan_valid(struct channel *ch)
 {
@@ -106,7 +106,7 @@ void chan_dump_state(struct channel *ch)
 	       ch->interval_ns);
 }
 
-/* --- sending -------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 int chan_update(struct channel *ch, uint32_t ts, void *data)
 {
@@ -233,7 +233,7 @@ int chan_send_now_wait(struct channel *ch, void *data)
 	return finish(ch, end, write_wait(ch, end));
 }
 
-/* --- reading -------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* In the fabric a stopped channel's context goes on, so its reader looks from time to time. */
 static onbeat_status await(struct channel *ch, struct nc_end *end)
@@ -306,7 +306,7 @@ int chan_read_wait(struct channel *ch, void *data)
 	return chan_receive(ch, data, true);
 }
 
-/* --- waiting -------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /* From when on the rate allows a message. */
 static uint64_t slot(const struct channel *ch)

@@ -150,7 +150,7 @@ bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx)
 	pthread_mutex_lock(&making);
 	struct nc_end *end = nc_admit(nh, &attrs, tx) ? make_end(nh, ch, tx) : NULL;
 	if (end) {
-		ch->end = end;
+		__atomic_store_n(&ch->end, end, __ATOMIC_RELEASE);
 		append(nh, ch, tx);
 	}
 	pthread_mutex_unlock(&making);
@@ -192,7 +192,7 @@ struct channel *chan_create_rx(struct nethandler *nh, struct channel_attrs *attr
 
 int nc_end_enter(struct channel *ch, bool tx, struct nc_end **out)
 {
-	struct nc_end *end = ch ? ch->end : NULL;
+	struct nc_end *end = ch ? __atomic_load_n(&ch->end, __ATOMIC_ACQUIRE) : NULL;
 	if (!end || !ch->nh || (tx ? end->talker == NULL : end->listener == NULL))
 		return -EINVAL;
 	__atomic_add_fetch(&end->busy, 1, __ATOMIC_ACQ_REL);
@@ -238,7 +238,7 @@ bool nc_end_close(struct channel *ch)
 	if (ch->cbp)
 		nc_callback_forget(nh, ch->cbp);
 	detach(nh, ch, end->talker != NULL);
-	ch->end = NULL;
+	__atomic_store_n(&ch->end, NULL, __ATOMIC_RELEASE);
 	if (wait_until_left(end)) {
 		free_end(nh, end);
 		return true;

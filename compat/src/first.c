@@ -60,7 +60,7 @@ void nf_log_delay(void)
 	nc_log_delay();
 }
 
-/* --- manifest ------------------------------------------------------------------------------- */
+/* --- manifest --------------------------------------------------------------------------------- */
 
 static struct channel_attrs attrs_of(const struct net_fifo *row)
 {
@@ -100,7 +100,7 @@ struct net_fifo *nf_get_chan(const char *name, const struct net_fifo *arr, int a
 	return copy;
 }
 
-/* --- handler and channels ------------------------------------------------------------------- */
+/* --- handler and channels --------------------------------------------------------------------- */
 
 struct nethandler *nh_init(const char *ifname, size_t hmap_size, const char *logfile)
 {

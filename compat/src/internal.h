@@ -56,7 +56,7 @@ struct nc_core {
 	struct nc_callback callbacks[];
 };
 
-/* --- world.c: where the program runs, and its clock --------------------------------------------- */
+/* --- world.c: where the program runs, and its clock ------------------------------------------- */
 
 bool nc_in_fabric(void);
 /* Finds out that the handler's interface can be used, or joins the run. False, and said why. */
@@ -75,20 +75,20 @@ onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channe
 /* A negative errno for what onbeat returned; ends a program that goes on long after its run. */
 int nc_failure(struct channel *ch, onbeat_status status);
 
-/* --- nic.c -------------------------------------------------------------------------------------- */
+/* --- nic.c ------------------------------------------------------------------------------------ */
 
 bool nic_exists(const char *name);
 unsigned nic_speed_mbps(const char *name);  /* 1000 when it does not say */
 bool nic_has_ptp_clock(const char *name);
 
-/* --- manifest.c --------------------------------------------------------------------------------- */
+/* --- manifest.c ------------------------------------------------------------------------------- */
 
 /* Whether the rows are right, each and together; says what is not. `array` is their name in C. */
 bool nc_manifest_valid(const char *array, const struct channel_attrs *rows, int count);
 /* Whether an end for `attrs` may be added to what the program has open on the interface. */
 bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx);
 
-/* --- end.c -------------------------------------------------------------------------------------- */
+/* --- end.c ------------------------------------------------------------------------------------ */
 
 /* A channel of the handler without an end. Allocates. */
 struct channel *nc_chan_new(struct nethandler *nh, const struct channel_attrs *attrs);
@@ -101,13 +101,13 @@ bool nc_end_close(struct channel *ch);
 int nc_end_enter(struct channel *ch, bool tx, struct nc_end **end);
 void nc_end_leave(struct nc_end *end);
 
-/* --- standalone.c ------------------------------------------------------------------------------- */
+/* --- standalone.c ----------------------------------------------------------------------------- */
 
 /* chan_create_standalone() for a manifest that is called `array` in C. */
 struct channel *nc_standalone(const char *array, const char *name, bool tx,
 			      struct channel_attrs *rows, int count);
 
-/* --- callback.c --------------------------------------------------------------------------------- */
+/* --- callback.c ------------------------------------------------------------------------------- */
 
 /* Serves the end if there is a callback for its stream. */
 void nc_service_start(struct channel *ch);
@@ -117,13 +117,13 @@ void nc_callback_forget(struct nethandler *nh, const void *priv_data);
 /* Takes a given message: false when there is none. */
 bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t *timestamp);
 
-/* --- pipe.c ------------------------------------------------------------------------------------- */
+/* --- pipe.c ----------------------------------------------------------------------------------- */
 
 /* A descriptor for what the end sends or receives, or -1. */
 int nc_pipe_open(struct channel *ch);
 void nc_pipe_close(struct channel *ch);
 
-/* --- channel.c ---------------------------------------------------------------------------------- */
+/* --- channel.c -------------------------------------------------------------------------------- */
 
 /* Notes in the channel's header what was sent or read. */
 void nc_note(struct channel *ch, uint8_t sequence, int64_t capture_ns);

@@ -1,6 +1,6 @@
 /*
- * pipe.c: a channel behind a descriptor, as the first generation gave it to programs. Each write is a
- * message and each read gets one: the descriptor keeps their bounds.
+ * pipe.c: a channel behind a descriptor, as the first generation gave it to programs. Each write is
+ * a message and each read gets one: the descriptor keeps their bounds.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

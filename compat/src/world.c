@@ -170,7 +170,7 @@ static void count_call_after_end(void)
 {
 	if (__atomic_add_fetch(&world.calls_after_end, 1, __ATOMIC_RELAXED) < CALLS_AFTER_END)
 		return;
-	nh_debug(NC_INFO, NULL, "the run is over and the program goes on: ending it");
+	nh_debug(NC_WARN, NULL, "the run is over and the program goes on: ending it");
 	exit(EXIT_SUCCESS);
 }
 

@@ -14,7 +14,9 @@ int main(int argc, char *argv[])
 	if (!nh_set_tx_prio(nh, SC_CLASS_A, 3) || nh_set_tx_prio(nh, SC_CLASS_A, 99))
 		return 3;
 	struct channel *sensor = chan_create_tx(nh, &nc_channels[IDX_42]);
-	struct channel *value = chan_create_tx(nh, NC_GET("mcast17"));
+	struct channel_attrs *attrs = NC_GET("mcast17");
+	struct channel *value = chan_create_tx(nh, attrs);
+	free(attrs);
 	if (!sensor || !value || nh_get_num_tx(nh) != 2 || nh_set_tx_prio(nh, SC_CLASS_A, 2))
 		return 4;
 	nh_list_active_channels(nh);

@@ -1,4 +1,4 @@
-/* Sends two channels of large messages as fast as their rate allows: the load that tore payloads. */
+/* Sends two channels of large messages as fast as their rate allows. */
 #include <netchan_args.h>
 #include <netchan_standalone.h>
 

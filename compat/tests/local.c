@@ -1,6 +1,7 @@
 /* What needs no other program: each test by its name. */
 #include <logger.h>
 #include <netchan_standalone.h>
+#include <timedc_avtp.h>
 
 #include "manifest.h"
 
@@ -20,7 +21,7 @@ static struct nethandler *handler(void)
 	return nh;
 }
 
-/* --- refused -------------------------------------------------------------------------------- */
+/* --- refused ---------------------------------------------------------------------------------- */
 
 static void interfaces(void)
 {
@@ -112,7 +113,7 @@ static void admission(void)
 	nh_destroy(&nh);
 }
 
-/* --- stopping ------------------------------------------------------------------------------- */
+/* --- stopping --------------------------------------------------------------------------------- */
 
 static void *blocked(void *channel)
 {
@@ -162,7 +163,7 @@ static void stopping(void)
 	stop_while_reading(by_destroying);
 }
 
-/* --- by hand -------------------------------------------------------------------------------- */
+/* --- by hand ---------------------------------------------------------------------------------- */
 
 static void *last_private;
 static struct avtpdu_cshdr *last_pdu;
@@ -207,7 +208,51 @@ static void feeding(void)
 	CHECK(!nh);
 }
 
-/* --- time and log --------------------------------------------------------------------------- */
+/* --- both ends in one program, on the loopback ------------------------------------------------ */
+
+static void loopback(void)
+{
+	struct nethandler *nh = nh_create_init("lo", 4, NULL);
+	struct channel *rx = chan_create_rx(nh, &nc_channels[IDX_42]);
+	struct channel *tx = chan_create_tx(nh, &nc_channels[IDX_42]);
+	CHECK(rx && tx && chan_valid(rx) && chan_valid(tx));
+	for (uint64_t i = 0; i < 20; i++) {
+		struct sensor s = {i, ~i}, got = {0, 0};
+		CHECK(chan_send_now(tx, &s) == sizeof(s));
+		CHECK((i % 2 ? chan_read(rx, &got) : chan_read_wait(rx, &got)) == sizeof(got));
+		CHECK(got.val == i && got.seqnr == ~i && rx->pdu.seqnr == (uint8_t)i);
+		CHECK(rx->pdu.avtp_timestamp == tx->pdu.avtp_timestamp);
+		CHECK(memcmp(chan_get_payload(rx), &s, sizeof(s)) == 0);
+	}
+	chan_destroy(&tx);
+	CHECK(!tx && nh_get_num_tx(nh) == 0 && nh_get_num_rx(nh) == 1);
+	nh_destroy(&nh);
+}
+
+static void data_units(void)
+{
+	unsigned char dst[] = {0x01, 0x00, 0x5E, 0x01, 0x02, 0x42}, none[6] = {0};
+	uint64_t value = 0xdeadbeef, got = 0;
+	struct nethandler *nh = nh_init("lo", 16, NULL);
+	struct timedc_avtp *tx = pdu_create(nh, dst, 43, CLASS_A, sizeof(value));
+	struct timedc_avtp *rx = pdu_create(nh, dst, 43, CLASS_A, sizeof(value));
+	CHECK(nh && tx && rx);
+	CHECK(!pdu_create(nh, none, 43, CLASS_A, 8) && !pdu_create(nh, dst, 0, CLASS_A, 8));
+	CHECK(pdu_send(NULL) == -ENOMEM && pdu_send(tx) == -EINVAL && pdu_update(tx, 1, NULL) == -ENOMEM);
+	CHECK(nh_add_tx(NULL, tx) == -EINVAL && nh_add_tx(nh, NULL) == -EINVAL);
+	CHECK(nh_add_rx(nh, rx) == 0 && nh_add_tx(nh, tx) == 0 && nh_add_tx(nh, tx) == 0);
+	CHECK(nh_add_rx(nh, tx) == -EBUSY && nh_get_num_tx(nh) == 1 && nh_start_rx(nh) == 0);
+	CHECK(pdu_update(tx, 5, &value) == 0 && *(uint64_t *)pdu_get_payload(tx) == value);
+	CHECK(pdu_send(tx) == sizeof(value) && pdu_read(rx, &got) == sizeof(got) && got == value);
+	CHECK(pdu_send_now_wait(tx, &value) == sizeof(value) && pdu_read_wait(rx, &got) == sizeof(got));
+	nf_stop_rx(nh);
+	CHECK(pdu_read(rx, &got) < 0 && pdu_send_now(tx, &value) == sizeof(value));
+	pdu_destroy(&tx);
+	CHECK(!tx);
+	nh_destroy(&nh);
+}
+
+/* --- time and log ----------------------------------------------------------------------------- */
 
 static void time_helpers(void)
 {
@@ -260,6 +305,7 @@ int main(int argc, char *argv[])
 	} tests[] = {
 		{"interfaces", interfaces}, {"reservation", reservation}, {"manifests", manifests},
 		{"admission", admission}, {"stopping", stopping}, {"feeding", feeding},
+		{"loopback", loopback}, {"data_units", data_units},
 		{"time_helpers", time_helpers}, {"log_lines", log_lines},
 	};
 	for (int i = 0; argc == 2 && i < ARRAY_SIZE(tests); i++) {

@@ -152,11 +152,7 @@ struct Said {
 }
 
 /// Runs a listener and, when it is ready, a talker.
-fn pair(
-    directory: &Path,
-    listener: (&Path, &[&str]),
-    talker: (&Path, &[&str]),
-) -> Option<Said> {
+fn pair(directory: &Path, listener: (&Path, &[&str]), talker: (&Path, &[&str])) -> Option<Said> {
     let (left, right) = network()?;
     let mut listening = right
         .command(listener.0, listener.1)
@@ -395,6 +391,16 @@ fn stopping_a_channel_or_a_handler_ends_a_wait() {
 #[test]
 fn messages_can_be_given_by_hand() {
     local("feeding");
+}
+
+#[test]
+fn both_ends_may_be_in_one_program_on_the_loopback() {
+    local("loopback");
+}
+
+#[test]
+fn first_generation_data_units_become_ends_when_they_are_added() {
+    local("data_units");
 }
 
 #[test]
