@@ -1,0 +1,224 @@
+/*
+ * callback.c: callbacks, the threads that call them, and messages that are given by hand.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static struct nc_callback *find(struct nc_core *core, uint64_t stream_id)
+{
+	for (size_t i = 0; i < core->callback_count; i++)
+		if (core->callbacks[i].stream_id == stream_id)
+			return &core->callbacks[i];
+	return NULL;
+}
+
+static bool look_up(struct nethandler *nh, uint64_t stream_id, struct nc_callback *out)
+{
+	pthread_mutex_lock(&nh->core->lock);
+	struct nc_callback *callback = find(nh->core, stream_id);
+	if (callback)
+		*out = *callback;
+	pthread_mutex_unlock(&nh->core->lock);
+	return callback != NULL;
+}
+
+/* With the lock held. */
+static struct channel *reader(struct nethandler *nh, uint64_t stream_id)
+{
+	struct channel *ch = nh->du_rx_head;
+	while (ch && ch->sidw.s64 != stream_id)
+		ch = ch->next;
+	return ch;
+}
+
+/* The standard callback with an end's own data only says what happens without any. */
+static bool is_default(const struct nc_callback *callback)
+{
+	const struct cb_priv *cbp = callback->priv_data;
+	return callback->cb == nh_std_cb && cbp && cbp->ch;
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+static void *serve(void *argument)
+{
+	struct channel *ch = argument;
+	struct nc_end *end = ch->end;
+	while (!__atomic_load_n(&end->service_ends, __ATOMIC_ACQUIRE)) {
+		onbeat_message info = {0};
+		onbeat_status status = onbeat_read_timeout(end->listener, ch->payload,
+							   NC_SERVICE_NS, &info);
+		if (status == ONBEAT_TIMED_OUT)
+			continue;
+		if (status != ONBEAT_OK) {
+			if (status < 0)
+				nc_failure(ch, status);
+			break;
+		}
+		nc_note(ch, (uint8_t)info.sequence, info.capture_ns);
+		if (ch->nh->logger)
+			log_rx(ch->nh->logger, &ch->pdu, (uint64_t)info.arrived_ns,
+			       (uint64_t)(info.capture_ns + info.latency_ns));
+		struct nc_callback callback;
+		if (look_up(ch->nh, ch->sidw.s64, &callback))
+			callback.cb(callback.priv_data, &ch->pdu);
+	}
+	return NULL;
+}
+
+void nc_service_start(struct channel *ch)
+{
+	struct nc_end *end = ch->end;
+	struct nc_callback callback;
+	if (end->serviced || !look_up(ch->nh, ch->sidw.s64, &callback) || is_default(&callback))
+		return;
+	end->wants_service = true;
+	if (ch->nh->in_fabric) {
+		/* Refused before the start, which then calls this again. */
+		onbeat_status status = onbeat_thread_create(end->context, serve, ch,
+							    &end->fabric_thread);
+		end->serviced = status == ONBEAT_OK;
+		return;
+	}
+	end->serviced = pthread_create(&end->thread, NULL, serve, ch) == 0;
+	if (!end->serviced)
+		ERROR(ch, "no thread for its callback: %s", strerror(errno));
+}
+
+void nc_service_stop(struct channel *ch)
+{
+	struct nc_end *end = ch->end;
+	if (!end->serviced)
+		return;
+	__atomic_store_n(&end->service_ends, true, __ATOMIC_RELEASE);
+	if (end->fabric_thread)
+		onbeat_thread_join(end->fabric_thread, NULL);
+	else
+		pthread_join(end->thread, NULL);
+	end->serviced = false;
+}
+
+/* --- registering ------------------------------------------------------------------------------ */
+
+int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
+		    int (*cb)(void *priv_data, struct avtpdu_cshdr *du))
+{
+	if (!nh || !cb)
+		return -EINVAL;
+	pthread_mutex_lock(&nh->core->lock);
+	struct nc_callback *callback = find(nh->core, stream_id);
+	if (!callback && nh->core->callback_count < nh->hmap_sz)
+		callback = &nh->core->callbacks[nh->core->callback_count++];
+	if (callback)
+		*callback = (struct nc_callback){stream_id, priv_data, cb};
+	struct channel *ch = callback ? reader(nh, stream_id) : NULL;
+	pthread_mutex_unlock(&nh->core->lock);
+	if (!callback)
+		return -ENOMEM;
+	/* A callback for a stream that is read later is served from then on. */
+	for (; ch; ch = ch->next)
+		if (ch->sidw.s64 == stream_id)
+			nc_service_start(ch);
+	return 0;
+}
+
+void nc_callback_forget(struct nethandler *nh, const void *priv_data)
+{
+	struct nc_core *core = nh->core;
+	pthread_mutex_lock(&core->lock);
+	for (size_t i = core->callback_count; i-- > 0;)
+		if (core->callbacks[i].priv_data == priv_data)
+			core->callbacks[i] = core->callbacks[--core->callback_count];
+	pthread_mutex_unlock(&core->lock);
+}
+
+/* --- giving ----------------------------------------------------------------------------------- */
+
+static int give(struct channel *ch, const struct avtpdu_cshdr *du)
+{
+	struct nc_end *end = ch->end;
+	if (!end || ntohs(du->sdl) != ch->payload_size)
+		return -EINVAL;
+	struct nc_given *given = malloc(sizeof(*given) + ch->payload_size);
+	if (!given)
+		return -ENOMEM;
+	given->next = NULL;
+	given->timestamp = ntohl(du->avtp_timestamp);
+	memcpy(given->payload, du + 1, ch->payload_size);
+	pthread_mutex_lock(&end->lock);
+	bool room = end->given_count < NC_GIVEN_MAX;
+	if (room) {
+		struct nc_given **at = &end->given;
+		while (*at)
+			at = &(*at)->next;
+		*at = given;
+		end->given_count++;
+	}
+	pthread_mutex_unlock(&end->lock);
+	if (room)
+		return ch->payload_size;
+	free(given);
+	return -ENOBUFS;
+}
+
+bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t *timestamp)
+{
+	pthread_mutex_lock(&end->lock);
+	struct nc_given *given = end->given;
+	if (given) {
+		end->given = given->next;
+		end->given_count--;
+	}
+	pthread_mutex_unlock(&end->lock);
+	if (!given)
+		return false;
+	*timestamp = given->timestamp;
+	memcpy(data, given->payload, ch->payload_size);
+	memcpy(ch->payload, given->payload, ch->payload_size);
+	free(given);
+	return true;
+}
+
+int nh_std_cb(void *data, struct avtpdu_cshdr *du)
+{
+	struct cb_priv *cbp = data;
+	if (!cbp || !du || cbp->sz <= 0 || cbp->sz > NC_PAYLOAD_MAX)
+		return -EINVAL;
+	if (cbp->ch)
+		return give(cbp->ch, du);
+	ssize_t written = write(cbp->fd, du + 1, (size_t)cbp->sz);
+	return written < 0 ? -errno : (int)written;
+}
+
+int nh_feed_pdu(struct nethandler *nh, struct avtpdu_cshdr *du)
+{
+	return nh_feed_pdu_ts(nh, du, 0, nh ? tai_get_ns() : 0);
+}
+
+int nh_feed_pdu_ts(struct nethandler *nh, struct avtpdu_cshdr *du, uint64_t rx_hw_ns,
+		   uint64_t recv_ptp_ns)
+{
+	if (!nh || !du || du->subtype != AVTP_SUBTYPE_NETCHAN || du->version != 0 || !du->sv)
+		return -EINVAL;
+	uint64_t stream_id = be64toh(du->stream_id);
+	struct nc_callback callback = {0};
+	pthread_mutex_lock(&nh->core->lock);
+	struct nc_callback *found = find(nh->core, stream_id);
+	struct channel *ch = reader(nh, stream_id);
+	int result = -EBADFD;
+	if (found && !is_default(found))
+		callback = *found;
+	else if (ch)
+		result = give(ch, du);
+	pthread_mutex_unlock(&nh->core->lock);
+	if (callback.cb)
+		result = callback.cb(callback.priv_data, du);
+	if (result >= 0 && nh->logger)
+		log_rx(nh->logger, du, rx_hw_ns, recv_ptp_ns);
+	return result < 0 ? result : 0;
+}

@@ -1,0 +1,354 @@
+/*
+ * channel.c: sending, reading and waiting.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include <arpa/inet.h>
+
+#include "internal.h"
+
+/* The rate's tolerance: a talker may be early by an eighth of the interval, at most by this. */
+#define TOLERANCE_MAX_NS (125 * NS_IN_US)
+
+/* chan_send() takes instants up to so far ahead: what is further was not meant. */
+#define AHEAD_MAX_NS ((uint64_t)NS_IN_HOUR)
+
+/* In the fabric: how long a reader waits before it looks whether it was stopped. */
+#define SLICE_NS (100 * NS_IN_MS)
+
+/* What lies further ahead than this is from before the timestamp's last wrap. */
+#define FUTURE_NS NS_IN_SEC
+
+void nc_note(struct channel *ch, uint8_t sequence, int64_t capture_ns)
+{
+	ch->pdu.seqnr = sequence;
+	ch->pdu.tv = 1;
+	ch->pdu.avtp_timestamp = htonl((uint32_t)capture_ns);
+}
+
+int64_t nc_rebuild(uint32_t timestamp, int64_t now_ns)
+{
+	int64_t latest = now_ns + FUTURE_NS;
+	return latest - (int64_t)((uint32_t)latest - timestamp);
+}
+
+/* --- state ------------------------------------------------------------------------------------ */
+
+bool chan_valid(struct channel *ch)
+{
+	return ch && ch->nh && ch->end && ch->sidw.s64 && ch->payload_size && ch->interval_ns &&
+	       chan_ready(ch);
+}
+
+bool chan_ready(struct channel *ch)
+{
+	return ch && __atomic_load_n(&ch->ready, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE);
+}
+
+int chan_ready_timedwait(struct channel *ch, uint64_t timeout_ns)
+{
+	if (!ch)
+		return -EINVAL;
+	if (timeout_ns > INT64_MAX / 4)
+		timeout_ns = INT64_MAX / 4;
+	uint64_t until = tai_get_ns() + timeout_ns;
+	uint64_t step = timeout_ns < 10 * NS_IN_MS ? timeout_ns : 10 * NS_IN_MS;
+	while (!chan_ready(ch)) {
+		onbeat *context = nc_world_context();
+		uint64_t now = tai_get_ns();
+		if (now >= until || !context || !nc_world_begin())
+			return -ETIMEDOUT;
+		uint64_t next = now + step < until ? now + step : until;
+		onbeat_status status = onbeat_sleep_until(context, (int64_t)next, NULL);
+		if (status != ONBEAT_OK)
+			return nc_failure(NULL, status);
+	}
+	return 0;
+}
+
+bool chan_stop(struct channel *ch)
+{
+	if (!ch || !ch->end || __atomic_exchange_n(&ch->stopping, true, __ATOMIC_ACQ_REL))
+		return false;
+	__atomic_store_n(&ch->ready, false, __ATOMIC_RELEASE);
+	/* In the fabric the context is the program's: stopping it would stop all of its channels. */
+	if (!ch->nh->in_fabric)
+		onbeat_stop(ch->end->context);
+	return true;
+}
+
+uint64_t get_class_delay_bound_ns(struct channel *ch)
+{
+	return ch ? (uint64_t)ch->sc : 0;
+}
+
+static const char *class_name(enum stream_class sc)
+{
+	return sc == SC_CLASS_A ? "A" : sc == SC_CLASS_B ? "B" : "scheduled";
+}
+
+void chan_dump_state(struct channel *ch)
+{
+	if (!ch || !ch->nh) {
+		printf("no channel\n");
+		return;
+	}
+	printf("%18s : %" PRIu64 " \"%s\"%s\n", "stream", ch->sidw.s64, ch->name,
+	       ch->stopping ? ", stopped" : ch->end ? "" : ", not open");
+	if (!ch->nh->in_fabric)
+		printf("%18s : %s, %u Mb/s\n", "interface", ch->nh->ifname, ch->nh->link_speed);
+	printf("%18s : %02x:%02x:%02x:%02x:%02x:%02x\n", "destination", ch->dst[0], ch->dst[1],
+	       ch->dst[2], ch->dst[3], ch->dst[4], ch->dst[5]);
+	printf("%18s : %s, PCP %d, socket priority %d\n", "class", class_name(ch->sc), ch->pcp_prio,
+	       ch->tx_sock_prio);
+	printf("%18s : %u octets every %" PRIu64 " ns\n", "message", ch->payload_size,
+	       ch->interval_ns);
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+int chan_update(struct channel *ch, uint32_t ts, void *data)
+{
+	if (!ch || !data)
+		return -ENOMEM;
+	memcpy(ch->payload, data, ch->payload_size);
+	ch->pdu.tv = 1;
+	ch->pdu.avtp_timestamp = htonl(ts);
+	return 0;
+}
+
+void *chan_get_payload(struct channel *ch)
+{
+	return ch ? ch->payload : NULL;
+}
+
+static void note_sent(struct channel *ch, int64_t capture)
+{
+	nc_note(ch, (uint8_t)(ch->pdu.seqnr + 1), capture);
+	/* As onbeat's own account of the rate. */
+	uint64_t from = (uint64_t)capture > ch->next_tx_ns ? (uint64_t)capture : ch->next_tx_ns;
+	ch->next_tx_ns = from + ch->interval_ns;
+}
+
+static void sent(struct channel *ch, int64_t capture)
+{
+	note_sent(ch, capture);
+	if (ch->nh->logger)
+		log_tx(ch->nh->logger, &ch->pdu, (uint64_t)capture, tai_get_ns(), 0);
+}
+
+static void log_wakeup(struct channel *ch, int64_t target, int64_t actual)
+{
+	log_wakeup_delay(ch->nh->logger, (uint64_t)target, (uint64_t)target, (uint64_t)actual);
+}
+
+static onbeat_status sleep_until(struct channel *ch, struct nc_end *end, int64_t target)
+{
+	int64_t woke = target;
+	onbeat_status status = onbeat_sleep_until(end->context, target, &woke);
+	if (status == ONBEAT_OK)
+		log_wakeup(ch, target, woke);
+	return status;
+}
+
+static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
+{
+	int64_t capture = 0, error = 0;
+	onbeat_status status;
+	if (ch->nh->logger && !ch->nh->in_fabric) {
+		/* The log wants to know when the frame was handed over: before the wait. */
+		status = onbeat_write(end->talker, ch->payload, &capture);
+		if (status != ONBEAT_OK)
+			return status;
+		sent(ch, capture);
+		return sleep_until(ch, end, capture + (int64_t)ch->sc);
+	}
+	status = onbeat_write_wait(end->talker, ch->payload, &capture, &error);
+	if (status != ONBEAT_OK)
+		return status;
+	note_sent(ch, capture);
+	if (ch->nh->logger) {
+		/* In virtual time the clock stands still from the wake-up on. */
+		int64_t woke = (int64_t)tai_get_ns();
+		log_tx(ch->nh->logger, &ch->pdu, (uint64_t)capture, (uint64_t)capture, 0);
+		log_wakeup(ch, woke + error, woke);
+	}
+	return ONBEAT_OK;
+}
+
+static int finish(struct channel *ch, struct nc_end *end, onbeat_status status)
+{
+	int result = status == ONBEAT_OK ? ch->payload_size : nc_failure(ch, status);
+	nc_end_leave(end);
+	return result;
+}
+
+int chan_send(struct channel *ch, uint64_t *tx_ns)
+{
+	struct nc_end *end;
+	int result = nc_end_enter(ch, true, &end);
+	if (result)
+		return result;
+	int64_t capture = 0;
+	uint64_t now = tx_ns ? tai_get_ns() : 0;
+	onbeat_status status;
+	if (tx_ns && *tx_ns > now && *tx_ns - now > AHEAD_MAX_NS) {
+		nc_end_leave(end);
+		return -EINVAL;
+	}
+	if (tx_ns && *tx_ns > now)
+		status = onbeat_write_at(end->talker, ch->payload, (int64_t)*tx_ns, &capture);
+	else
+		status = onbeat_write(end->talker, ch->payload, &capture);
+	if (status == ONBEAT_OK) {
+		sent(ch, capture);
+		if (tx_ns)
+			*tx_ns = (uint64_t)capture;
+	}
+	return finish(ch, end, status);
+}
+
+int chan_send_now(struct channel *ch, void *data)
+{
+	struct nc_end *end;
+	int result = data ? nc_end_enter(ch, true, &end) : -EINVAL;
+	if (result)
+		return result;
+	int64_t capture = 0;
+	memcpy(ch->payload, data, ch->payload_size);
+	onbeat_status status = onbeat_write(end->talker, ch->payload, &capture);
+	if (status == ONBEAT_OK)
+		sent(ch, capture);
+	return finish(ch, end, status);
+}
+
+int chan_send_now_wait(struct channel *ch, void *data)
+{
+	struct nc_end *end;
+	int result = data ? nc_end_enter(ch, true, &end) : -EINVAL;
+	if (result)
+		return result;
+	memcpy(ch->payload, data, ch->payload_size);
+	return finish(ch, end, write_wait(ch, end));
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* In the fabric a stopped channel's context goes on, so its reader looks from time to time. */
+static onbeat_status await(struct channel *ch, struct nc_end *end)
+{
+	const onbeat_listener *listener = end->listener;
+	while (ch->nh->in_fabric) {
+		size_t index;
+		onbeat_status status = onbeat_select(end->context, &listener, 1, SLICE_NS, &index);
+		if (__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE))
+			return ONBEAT_STOPPED;
+		if (status != ONBEAT_TIMED_OUT)
+			return status;
+	}
+	return ONBEAT_OK;
+}
+
+static void received(struct channel *ch, const onbeat_message *info, const void *data, bool wait)
+{
+	nc_note(ch, (uint8_t)info->sequence, info->capture_ns);
+	memcpy(ch->payload, data, ch->payload_size);
+	if (!ch->nh->logger)
+		return;
+	int64_t target = info->capture_ns + (int64_t)ch->sc;
+	log_rx(ch->nh->logger, &ch->pdu, (uint64_t)info->arrived_ns,
+	       (uint64_t)(info->capture_ns + info->latency_ns));
+	if (wait)
+		log_wakeup(ch, target, target - info->wakeup_error_ns);
+}
+
+static onbeat_status read_given(struct channel *ch, struct nc_end *end, uint32_t timestamp,
+				bool wait)
+{
+	int64_t now = (int64_t)tai_get_ns();
+	int64_t capture = nc_rebuild(timestamp, now);
+	nc_note(ch, (uint8_t)(ch->pdu.seqnr + 1), capture);
+	return wait ? sleep_until(ch, end, capture + (int64_t)ch->sc) : ONBEAT_OK;
+}
+
+static int chan_receive(struct channel *ch, void *data, bool wait)
+{
+	struct nc_end *end;
+	int result = data ? nc_end_enter(ch, false, &end) : -EINVAL;
+	if (result)
+		return result;
+	uint32_t timestamp;
+	if (end->serviced || end->wants_service) {
+		/* A callback gets this channel's messages. */
+		nc_end_leave(end);
+		return -EBUSY;
+	}
+	if (nc_given_take(ch, end, data, &timestamp))
+		return finish(ch, end, read_given(ch, end, timestamp, wait));
+	onbeat_message info = {0};
+	onbeat_status status = await(ch, end);
+	if (status == ONBEAT_OK)
+		status = wait ? onbeat_read_wait(end->listener, data, &info)
+			      : onbeat_read(end->listener, data, &info);
+	if (status == ONBEAT_OK)
+		received(ch, &info, data, wait);
+	return finish(ch, end, status);
+}
+
+int chan_read(struct channel *ch, void *data)
+{
+	return chan_receive(ch, data, false);
+}
+
+int chan_read_wait(struct channel *ch, void *data)
+{
+	return chan_receive(ch, data, true);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+/* From when on the rate allows a message. */
+static uint64_t slot(const struct channel *ch)
+{
+	uint64_t tolerance = ch->interval_ns / 8;
+	if (tolerance > (uint64_t)TOLERANCE_MAX_NS)
+		tolerance = (uint64_t)TOLERANCE_MAX_NS;
+	return ch->next_tx_ns > tolerance ? ch->next_tx_ns - tolerance : 0;
+}
+
+uint64_t chan_time_to_tx(struct channel *ch)
+{
+	if (!chan_valid(ch))
+		return UINT64_MAX;
+	uint64_t now = tai_get_ns();
+	return slot(ch) > now ? slot(ch) - now : 0;
+}
+
+int wait_for_tx_slot(struct channel *ch)
+{
+	struct nc_end *end;
+	int result = nc_end_enter(ch, true, &end);
+	if (result)
+		return result;
+	onbeat_status status = onbeat_sleep_until(end->context, (int64_t)slot(ch), NULL);
+	result = status == ONBEAT_OK ? 0 : nc_failure(ch, status);
+	nc_end_leave(end);
+	return result;
+}
+
+int64_t chan_delay(struct channel *ch, uint64_t target_ns)
+{
+	struct nc_end *end;
+	if (target_ns > INT64_MAX || !ch || !ch->end ||
+	    nc_end_enter(ch, ch->end->talker != NULL, &end))
+		return INT64_MIN;
+	int64_t woke = 0;
+	onbeat_status status = onbeat_sleep_until(end->context, (int64_t)target_ns, &woke);
+	if (status == ONBEAT_OK)
+		log_wakeup(ch, (int64_t)target_ns, woke);
+	else
+		nc_failure(ch, status);
+	nc_end_leave(end);
+	return status == ONBEAT_OK ? (int64_t)target_ns - woke : INT64_MIN;
+}

@@ -1,0 +1,302 @@
+/*
+ * end.c: the ends of channels: made, listed in their handler, closed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+
+#include "internal.h"
+
+/* How long a closing end waits for threads that are still in it. */
+#define CLOSE_WAIT_MS 1000
+
+/* One end is made at a time, so that two cannot both take the link's last share. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+static int class_index(enum stream_class sc)
+{
+	return sc == SC_CLASS_A ? 0 : sc == SC_CLASS_B ? 1 : 2;
+}
+
+struct channel *nc_chan_new(struct nethandler *nh, const struct channel_attrs *attrs)
+{
+	static const int pcp[3] = {DEFAULT_CLASS_A_PRIO, DEFAULT_CLASS_B_PRIO, DEFAULT_CLASS_TAS_PRIO};
+	struct channel *ch = calloc(1, sizeof(*ch));
+	if (!ch)
+		return NULL;
+	int index = class_index(attrs->sc);
+	ch->nh = nh;
+	memcpy(ch->dst, attrs->dst, sizeof(ch->dst));
+	ch->sidw.s64 = attrs->stream_id;
+	ch->sc = attrs->sc;
+	ch->pcp_prio = pcp[index];
+	ch->tx_sock_prio = nh->tx_sock_prio[index] ? nh->tx_sock_prio[index] : pcp[index];
+	ch->payload_size = attrs->size;
+	ch->interval_ns = attrs->interval_ns;
+	if (attrs->name[0])
+		memcpy(ch->name, attrs->name, sizeof(ch->name));
+	else
+		snprintf(ch->name, sizeof(ch->name), "stream-%" PRIu64, attrs->stream_id);
+	ch->pdu.subtype = AVTP_SUBTYPE_NETCHAN;
+	ch->pdu.sv = 1;
+	ch->pdu.seqnr = 0xFF;
+	ch->pdu.stream_id = htobe64(attrs->stream_id);
+	ch->pdu.sdl = htons(attrs->size);
+	return ch;
+}
+
+static onbeat_status open_context(struct nethandler *nh, struct channel *ch, struct nc_end *end)
+{
+	static const onbeat_class classes[3] = {ONBEAT_CLASS_A, ONBEAT_CLASS_B,
+						ONBEAT_CLASS_SCHEDULED};
+	if (nh->in_fabric) {
+		end->context = nc_world_context();
+		return ONBEAT_OK;
+	}
+	onbeat_channel channel = {
+		.name = ch->name,
+		.stream_id = ch->sidw.s64,
+		.traffic_class = classes[class_index(ch->sc)],
+		.size = ch->payload_size,
+		.interval_ns = (int64_t)ch->interval_ns,
+		.fixed_delay_ns = (int64_t)ch->sc,
+	};
+	memcpy(channel.destination, ch->dst, sizeof(channel.destination));
+	return nc_open_interface(nh, &channel, 1, &end->context);
+}
+
+static void free_end(struct nethandler *nh, struct nc_end *end)
+{
+	onbeat_talker_close(end->talker);
+	onbeat_listener_close(end->listener);
+	if (!nh->in_fabric)
+		onbeat_close(end->context);
+	while (end->given) {
+		struct nc_given *next = end->given->next;
+		free(end->given);
+		end->given = next;
+	}
+	pthread_mutex_destroy(&end->lock);
+	free(end);
+}
+
+static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool tx)
+{
+	struct nc_end *end = calloc(1, sizeof(*end));
+	if (!end)
+		return NULL;
+	pthread_mutex_init(&end->lock, NULL);
+	onbeat_status status = open_context(nh, ch, end);
+	if (status == ONBEAT_OK)
+		status = tx ? onbeat_talker_open(end->context, ch->name, ch->payload_size,
+						 &end->talker)
+			    : onbeat_listener_open(end->context, ch->name, ch->payload_size,
+						   &end->listener);
+	if (status == ONBEAT_OK)
+		return end;
+	nh_debug(NC_ERROR, NULL, "channel \"%s\": %s", ch->name,
+		 status < 0 ? onbeat_last_error() : "the run is over");
+	free_end(nh, end);
+	return NULL;
+}
+
+static void append(struct nethandler *nh, struct channel *ch, bool tx)
+{
+	struct channel **head = tx ? &nh->du_tx_head : &nh->du_rx_head;
+	struct channel **tail = tx ? &nh->du_tx_tail : &nh->du_rx_tail;
+	pthread_mutex_lock(&nh->core->lock);
+	ch->nh = nh;
+	ch->next = NULL;
+	if (*head)
+		(*tail)->next = ch;
+	else
+		*head = ch;
+	*tail = ch;
+	pthread_mutex_unlock(&nh->core->lock);
+}
+
+static void detach(struct nethandler *nh, struct channel *ch, bool tx)
+{
+	struct channel **head = tx ? &nh->du_tx_head : &nh->du_rx_head;
+	struct channel **tail = tx ? &nh->du_tx_tail : &nh->du_rx_tail;
+	pthread_mutex_lock(&nh->core->lock);
+	struct channel **at = head, *before = NULL;
+	while (*at && *at != ch) {
+		before = *at;
+		at = &(*at)->next;
+	}
+	if (*at) {
+		*at = ch->next;
+		if (*tail == ch)
+			*tail = before;
+	}
+	ch->next = NULL;
+	pthread_mutex_unlock(&nh->core->lock);
+}
+
+bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx)
+{
+	struct channel_attrs attrs = {.stream_id = ch->sidw.s64, .sc = ch->sc,
+				      .size = ch->payload_size, .interval_ns = ch->interval_ns};
+	memcpy(attrs.dst, ch->dst, sizeof(attrs.dst));
+	memcpy(attrs.name, ch->name, sizeof(attrs.name));
+	if (nh->use_srp && !nh->in_fabric) {
+		nh_debug(NC_ERROR, NULL,
+			 "channel \"%s\" on %s: stream reservation is not available yet", ch->name,
+			 nh->ifname);
+		return false;
+	}
+	pthread_mutex_lock(&making);
+	struct nc_end *end = nc_admit(nh, &attrs, tx) ? make_end(nh, ch, tx) : NULL;
+	if (end) {
+		__atomic_store_n(&ch->end, end, __ATOMIC_RELEASE);
+		append(nh, ch, tx);
+	}
+	pthread_mutex_unlock(&making);
+	if (!end)
+		return false;
+	__atomic_store_n(&ch->stopping, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&ch->ready, true, __ATOMIC_RELEASE);
+	if (!tx)
+		nc_service_start(ch);
+	return true;
+}
+
+static struct channel *create(struct nethandler *nh, struct channel_attrs *attrs, bool tx)
+{
+	if (!nh || !attrs || !nc_manifest_valid("channel", attrs, 1))
+		return NULL;
+	struct channel *ch = nc_chan_new(nh, attrs);
+	struct cb_priv *cbp = tx ? NULL : calloc(1, sizeof(*cbp));
+	if (cbp)
+		*cbp = (struct cb_priv){.sz = attrs->size, .fd = -1, .ch = ch};
+	if (ch)
+		ch->cbp = cbp;
+	if (ch && (tx || cbp) && nc_end_open(nh, ch, tx))
+		return ch;
+	free(cbp);
+	free(ch);
+	return NULL;
+}
+
+struct channel *chan_create_tx(struct nethandler *nh, struct channel_attrs *attrs)
+{
+	return create(nh, attrs, true);
+}
+
+struct channel *chan_create_rx(struct nethandler *nh, struct channel_attrs *attrs)
+{
+	return create(nh, attrs, false);
+}
+
+int nc_end_enter(struct channel *ch, bool tx, struct nc_end **out)
+{
+	struct nc_end *end = ch ? __atomic_load_n(&ch->end, __ATOMIC_ACQUIRE) : NULL;
+	if (!end || !ch->nh || (tx ? end->talker == NULL : end->listener == NULL))
+		return -EINVAL;
+	__atomic_add_fetch(&end->busy, 1, __ATOMIC_ACQ_REL);
+	int result = 0;
+	if (__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE))
+		result = -ECANCELED;
+	else if (!__atomic_load_n(&ch->ready, __ATOMIC_ACQUIRE))
+		result = -EINVAL;
+	else if (!nc_world_begin())
+		result = nc_failure(ch, ONBEAT_STOPPED);
+	if (result)
+		nc_end_leave(end);
+	*out = end;
+	return result;
+}
+
+void nc_end_leave(struct nc_end *end)
+{
+	__atomic_sub_fetch(&end->busy, 1, __ATOMIC_ACQ_REL);
+}
+
+static bool wait_until_left(const struct nc_end *end)
+{
+	struct timespec step = {.tv_nsec = NS_IN_MS};
+	for (int i = 0; i < CLOSE_WAIT_MS; i++) {
+		if (__atomic_load_n(&end->busy, __ATOMIC_ACQUIRE) == 0)
+			return true;
+		nanosleep(&step, NULL);
+	}
+	return false;
+}
+
+bool nc_end_close(struct channel *ch)
+{
+	struct nc_end *end = ch->end;
+	struct nethandler *nh = ch->nh;
+	if (!end)
+		return true;
+	/* What was written into the pipe is still sent. */
+	nc_pipe_close(ch);
+	chan_stop(ch);
+	nc_service_stop(ch);
+	if (ch->cbp)
+		nc_callback_forget(nh, ch->cbp);
+	detach(nh, ch, end->talker != NULL);
+	__atomic_store_n(&ch->end, NULL, __ATOMIC_RELEASE);
+	if (wait_until_left(end)) {
+		free_end(nh, end);
+		return true;
+	}
+	nh_debug(NC_WARN, ch, "a thread is still in the channel: its memory is not freed");
+	return false;
+}
+
+void chan_destroy(struct channel **ch)
+{
+	if (!ch || !*ch)
+		return;
+	if (nc_end_close(*ch)) {
+		free((*ch)->cbp);
+		free(*ch);
+	}
+	*ch = NULL;
+}
+
+static int add(struct nethandler *nh, struct channel *ch, bool tx)
+{
+	if (!nh || !ch)
+		return -EINVAL;
+	if (ch->end)
+		return ch->nh == nh && (ch->end->talker != NULL) == tx ? 0 : -EBUSY;
+	if (nh->in_fabric && strncmp(ch->name, "stream-", 7) == 0) {
+		nh_debug(NC_ERROR, NULL, "stream %" PRIu64 ": without a name it is no channel of the run",
+			 ch->sidw.s64);
+		return -EINVAL;
+	}
+	return nc_end_open(nh, ch, tx) ? 0 : -EIO;
+}
+
+int nh_add_tx(struct nethandler *nh, struct channel *ch)
+{
+	return add(nh, ch, true);
+}
+
+int nh_add_rx(struct nethandler *nh, struct channel *ch)
+{
+	return add(nh, ch, false);
+}
+
+static int remove_end(struct channel *ch, bool tx)
+{
+	if (!ch || !ch->nh || !ch->end || (ch->end->talker != NULL) != tx)
+		return -ENOMEM;
+	nc_end_close(ch);
+	ch->nh = NULL;
+	return 0;
+}
+
+int nh_remove_tx(struct channel *ch)
+{
+	return remove_end(ch, true);
+}
+
+int nh_remove_rx(struct channel *ch)
+{
+	return remove_end(ch, false);
+}

@@ -1,0 +1,131 @@
+/*
+ * internal.h: what the compatibility library's files share. It stands on onbeat.h alone.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#pragma once
+
+#include <logger.h>
+#include <netchan_standalone.h>
+#include <onbeat.h>
+
+/* Messages given by nh_feed_pdu() that wait to be read, at most, for each end. */
+#define NC_GIVEN_MAX 64
+
+/* How long a service thread waits before it looks whether it shall end. */
+#define NC_SERVICE_NS (100 * NS_IN_MS)
+
+struct nc_given {
+	struct nc_given *next;
+	uint32_t timestamp;
+	unsigned char payload[];
+};
+
+/* An open end. On an interface it has a context of its own: so it can be stopped alone, and made
+ * when others are in use already. In the fabric the context is the program's. */
+struct nc_end {
+	onbeat *context;
+	onbeat_talker *talker;
+	onbeat_listener *listener;
+	unsigned busy;  /* threads that are in a call with it */
+	bool told;      /* the first failure was reported */
+
+	pthread_mutex_t lock;  /* of what was given */
+	struct nc_given *given;
+	unsigned given_count;
+
+	bool wants_service;
+	bool serviced;
+	bool service_ends;
+	pthread_t thread;
+	onbeat_thread *fabric_thread;
+
+	struct nc_pipe *pipe;
+};
+
+struct nc_callback {
+	uint64_t stream_id;
+	void *priv_data;
+	int (*cb)(void *priv_data, struct avtpdu_cshdr *du);
+};
+
+struct nc_core {
+	struct nethandler *next;  /* all handlers of the program */
+	pthread_mutex_t lock;     /* of the lists of channels and of the callbacks */
+	size_t callback_count;
+	struct nc_callback callbacks[];
+};
+
+/* --- world.c: where the program runs, and its clock ------------------------------------------- */
+
+bool nc_in_fabric(void);
+/* Finds out that the handler's interface can be used, or joins the run. False, and said why. */
+bool nc_world_enter(struct nethandler *nh);
+void nc_world_leave(struct nethandler *nh);
+/* The first handler of the program's; follow core->next, with nc_world_lock() held. */
+struct nethandler *nc_world_handlers(void);
+void nc_world_lock(void);
+void nc_world_unlock(void);
+/* In the fabric: ends set-up, at the first call that may wait. False when the run is over. */
+bool nc_world_begin(void);
+onbeat *nc_world_context(void);
+/* Opens `count` channels on the handler's interface. */
+onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channel *channels,
+				size_t count, onbeat **out);
+/* A negative errno for what onbeat returned; ends a program that goes on long after its run. */
+int nc_failure(struct channel *ch, onbeat_status status);
+
+/* --- nic.c ------------------------------------------------------------------------------------ */
+
+bool nic_exists(const char *name);
+unsigned nic_speed_mbps(const char *name);  /* 1000 when it does not say */
+bool nic_has_ptp_clock(const char *name);
+
+/* --- manifest.c ------------------------------------------------------------------------------- */
+
+/* Whether the rows are right, each and together; says what is not. `array` is their name in C. */
+bool nc_manifest_valid(const char *array, const struct channel_attrs *rows, int count);
+/* Whether an end for `attrs` may be added to what the program has open on the interface. */
+bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx);
+
+/* --- end.c ------------------------------------------------------------------------------------ */
+
+/* A channel of the handler without an end. Allocates. */
+struct channel *nc_chan_new(struct nethandler *nh, const struct channel_attrs *attrs);
+/* Opens its end and lists it. False, and said why. */
+bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx);
+/* Stops and closes its end, and takes it off the list. False when a thread does not leave it: what
+ * it uses must then not be freed. */
+bool nc_end_close(struct channel *ch);
+/* Before and after each call with an end: 0 and the end, or a negative errno. */
+int nc_end_enter(struct channel *ch, bool tx, struct nc_end **end);
+void nc_end_leave(struct nc_end *end);
+
+/* --- standalone.c ----------------------------------------------------------------------------- */
+
+/* chan_create_standalone() for a manifest that is called `array` in C. */
+struct channel *nc_standalone(const char *array, const char *name, bool tx,
+			      struct channel_attrs *rows, int count);
+
+/* --- callback.c ------------------------------------------------------------------------------- */
+
+/* Serves the end if there is a callback for its stream. */
+void nc_service_start(struct channel *ch);
+void nc_service_stop(struct channel *ch);
+/* Forgets what was registered with this data, which is about to be freed. */
+void nc_callback_forget(struct nethandler *nh, const void *priv_data);
+/* Takes a given message: false when there is none. */
+bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t *timestamp);
+
+/* --- pipe.c ----------------------------------------------------------------------------------- */
+
+/* A descriptor for what the end sends or receives, or -1. */
+int nc_pipe_open(struct channel *ch);
+void nc_pipe_close(struct channel *ch);
+
+/* --- channel.c -------------------------------------------------------------------------------- */
+
+/* Notes in the channel's header what was sent or read. */
+void nc_note(struct channel *ch, uint8_t sequence, int64_t capture_ns);
+/* The instant near `now` with these lower 32 bits. */
+int64_t nc_rebuild(uint32_t timestamp, int64_t now_ns);

@@ -1,0 +1,219 @@
+/*
+ * world.c: where the program runs: in the fabric, if `onbeat run` started it, or on interfaces; and
+ * its clock. All instants of the library are of one clock, so that none is of another epoch.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include "internal.h"
+
+/* Calls after the end of the run before a program is ended that does not look at results. */
+#define CALLS_AFTER_END 1000
+
+static struct {
+	pthread_mutex_t lock;
+	/* In the fabric the program's membership; else the first interface, for its clock: that one
+	 * stays open until the program ends, because tai_get_ns() and timers use it at any time. */
+	onbeat *context;
+	struct nethandler *handlers;
+	bool begun;
+	bool begin_failed;
+	bool clock_told;
+	unsigned calls_after_end;
+} world = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool in_fabric;
+static pthread_once_t fabric_once = PTHREAD_ONCE_INIT;
+
+static void look_for_fabric(void)
+{
+	in_fabric = getenv("ONBEAT_FABRIC") != NULL;
+}
+
+bool nc_in_fabric(void)
+{
+	pthread_once(&fabric_once, look_for_fabric);
+	return in_fabric;
+}
+
+void nc_world_lock(void)
+{
+	pthread_mutex_lock(&world.lock);
+}
+
+void nc_world_unlock(void)
+{
+	pthread_mutex_unlock(&world.lock);
+}
+
+struct nethandler *nc_world_handlers(void)
+{
+	return world.handlers;
+}
+
+onbeat *nc_world_context(void)
+{
+	return __atomic_load_n(&world.context, __ATOMIC_ACQUIRE);
+}
+
+onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channel *channels,
+				size_t count, onbeat **out)
+{
+	onbeat_interface interface = {
+		.name = nh->ifname,
+		.transport = ONBEAT_PACKET,
+		.flags = (nh->logger ? ONBEAT_TIMESTAMPS : 0) | (nh->ftrace ? ONBEAT_TRACE : 0),
+		.break_ns = nh->ftrace_break_us > 0 ? nh->ftrace_break_us * NS_IN_US : 0,
+	};
+	for (int i = 0; i < 3; i++)
+		interface.socket_priority[i] = (uint32_t)nh->tx_sock_prio[i];
+	return onbeat_open_interface(&interface, channels, count, out);
+}
+
+/* With the lock held. */
+static bool enter_fabric(void)
+{
+	if (world.context)
+		return true;
+	onbeat *context = NULL;
+	if (onbeat_open(&context) == ONBEAT_OK) {
+		__atomic_store_n(&world.context, context, __ATOMIC_RELEASE);
+		return true;
+	}
+	nh_debug(NC_ERROR, NULL, "cannot join the run: %s", onbeat_last_error());
+	return false;
+}
+
+static bool enter_interface(struct nethandler *nh)
+{
+	if (!nic_exists(nh->ifname)) {
+		nh_debug(NC_ERROR, NULL, "there is no network interface \"%s\"", nh->ifname);
+		return false;
+	}
+	nh->link_speed = nic_speed_mbps(nh->ifname);
+	onbeat *context = NULL;
+	if (nc_open_interface(nh, NULL, 0, &context) != ONBEAT_OK) {
+		nh_debug(NC_ERROR, NULL, "cannot use %s: %s", nh->ifname, onbeat_last_error());
+		return false;
+	}
+	if (!world.clock_told && !nic_has_ptp_clock(nh->ifname)) {
+		world.clock_told = true;
+		nh_debug(NC_WARN, NULL,
+			 "%s has no PTP clock: the network clock is this system's CLOCK_TAI",
+			 nh->ifname);
+	}
+	if (world.context)
+		onbeat_close(context);
+	else
+		__atomic_store_n(&world.context, context, __ATOMIC_RELEASE);
+	return true;
+}
+
+bool nc_world_enter(struct nethandler *nh)
+{
+	nc_world_lock();
+	bool entered = nc_in_fabric() ? enter_fabric() : enter_interface(nh);
+	if (entered) {
+		nh->core->next = world.handlers;
+		world.handlers = nh;
+	}
+	nc_world_unlock();
+	return entered;
+}
+
+void nc_world_leave(struct nethandler *nh)
+{
+	nc_world_lock();
+	struct nethandler **at = &world.handlers;
+	while (*at != nh)
+		at = &(*at)->core->next;
+	*at = nh->core->next;
+	if (nc_in_fabric() && !world.handlers) {
+		onbeat_close(__atomic_exchange_n(&world.context, NULL, __ATOMIC_ACQ_REL));
+	}
+	nc_world_unlock();
+}
+
+/* The threads that could not be made during set-up. With the lock held. */
+static void start_services(void)
+{
+	for (struct nethandler *nh = world.handlers; nh; nh = nh->core->next)
+		for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next)
+			if (ch->end->wants_service && !ch->end->serviced)
+				nc_service_start(ch);
+}
+
+bool nc_world_begin(void)
+{
+	if (!nc_in_fabric() || __atomic_load_n(&world.begun, __ATOMIC_ACQUIRE))
+		return true;
+	nc_world_lock();
+	if (!world.begun && !world.begin_failed && world.context) {
+		onbeat_status status = onbeat_start(world.context);
+		world.begin_failed = status != ONBEAT_OK;
+		if (status < 0)
+			nh_debug(NC_ERROR, NULL, "cannot start: %s", onbeat_last_error());
+		if (status == ONBEAT_OK) {
+			__atomic_store_n(&world.begun, true, __ATOMIC_RELEASE);
+			start_services();
+		}
+	}
+	bool begun = world.begun;
+	nc_world_unlock();
+	return begun;
+}
+
+/*
+ * Many programs of the original library read in an endless loop and look at no result: on a network
+ * nothing ever ends. A run does, so such a program is ended here.
+ */
+static void count_call_after_end(void)
+{
+	if (__atomic_add_fetch(&world.calls_after_end, 1, __ATOMIC_RELAXED) < CALLS_AFTER_END)
+		return;
+	nh_debug(NC_WARN, NULL, "the run is over and the program goes on: ending it");
+	exit(EXIT_SUCCESS);
+}
+
+int nc_failure(struct channel *ch, onbeat_status status)
+{
+	if (status == ONBEAT_STOPPED) {
+		bool stopped = ch && __atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE);
+		if (nc_in_fabric() && !stopped)
+			count_call_after_end();
+		return -ECANCELED;
+	}
+	if (ch && ch->end && !ch->end->told) {
+		ch->end->told = true;
+		ERROR(ch, "%s", onbeat_last_error());
+	}
+	return -EIO;
+}
+
+uint64_t tai_get_ns(void)
+{
+	if (nc_in_fabric() && !__atomic_load_n(&world.begun, __ATOMIC_ACQUIRE))
+		return 0;
+	onbeat *context = nc_world_context();
+	int64_t now = 0;
+	if (context && onbeat_now(context, &now) == ONBEAT_OK)
+		return (uint64_t)now;
+	struct timespec ts;
+	if (nc_in_fabric())
+		return 0;
+	clock_gettime(CLOCK_TAI, &ts);
+	return (uint64_t)ts.tv_sec * NS_IN_SEC + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t real_get_ns(void)
+{
+	struct timespec ts;
+	if (nc_in_fabric())
+		return tai_get_ns();
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NS_IN_SEC + (uint64_t)ts.tv_nsec;
+}
+
+uint32_t tai_to_avtp_ns(uint64_t tai_ns)
+{
+	return (uint32_t)tai_ns;
+}

@@ -1,0 +1,30 @@
+/* The same in the first generation's spelling. */
+#pragma once
+
+#ifndef NIC
+#define NIC "eth0"
+#endif
+#ifndef LOOPS
+#define LOOPS 200
+#endif
+
+#include <timedc_avtp.h>
+
+struct net_fifo net_fifo_chans[] = {
+	{
+		.dst = {0x01, 0x00, 0x5E, 0x01, 0x11, 0x42},
+		.stream_id = 42,
+		.class = CLASS_A,
+		.size = 8,
+		.freq = 50,
+		.name = "mcast42",
+	},
+	{
+		.dst = {0x01, 0x00, 0x5E, 0x01, 0x11, 0x17},
+		.stream_id = 17,
+		.class = CLASS_B,
+		.size = 8,
+		.freq = 100,
+		.name = "mcast17",
+	},
+};

@@ -1,0 +1,425 @@
+//! Programs written for the public library net_chan compile unchanged against `compat` and run
+//! right over a veth pair between two network namespaces. `compat/tests` holds them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// The repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
+}
+
+/// Where all this builds and runs.
+fn place() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat")
+}
+
+fn checked(command: &mut Command) -> Output {
+    let output = command.output().expect("it can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    output
+}
+
+/// Builds the compatibility library, once.
+fn archives() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let build = place().join("lib");
+        let compat = root().join("compat");
+        let directory = format!("BUILD={}", build.display());
+        checked(Command::new("make").arg("-s").arg("-C").arg(compat).arg(directory));
+        build
+    })
+}
+
+/// The library that programs are linked with.
+fn onbeat() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory");
+    let path = target.join("release/libonbeat.a");
+    assert!(path.is_file(), "{} is missing: run `make build` first", path.display());
+    path
+}
+
+/// Builds one of `compat/tests` as users do: optimised, with all the usual warnings as errors.
+fn program(source: &str, name: &str, archive: &str, flags: &[&str]) -> PathBuf {
+    let compat = root().join("compat");
+    let cpp = source.ends_with(".cpp") || flags.contains(&"c++");
+    let compiler = if cpp { "c++" } else { "cc" };
+    let to = place().join("bin");
+    std::fs::create_dir_all(&to).expect("a directory");
+    let to = to.join(name);
+    let library = archives();
+    checked(
+        Command::new(compiler)
+            .args(["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-I"])
+            .arg(compat.join("include"))
+            .args(flags)
+            .arg(compat.join("tests").join(source))
+            .args(["-x", "none", "-o"])
+            .arg(&to)
+            .arg(library.join(archive))
+            .arg(library.join("libmrp.a"))
+            .arg(onbeat())
+            .args(["-pthread", "-ldl", "-lm"]),
+    );
+    to
+}
+
+/// An empty directory for a test's logs.
+fn directory(name: &str) -> PathBuf {
+    let directory = place().join("run").join(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).expect("a directory");
+    directory
+}
+
+/// A network namespace. It lives as long as its process, which ends with this one: it reads a pipe.
+struct Namespace(Child);
+
+impl Namespace {
+    fn new() -> Self {
+        let mut holder = Command::new("unshare")
+            .args(["-n", "sh", "-c", "ip link set lo up && echo ready && exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare");
+        await_ready(&mut holder);
+        Self(holder)
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        let pid = self.0.id().to_string();
+        // A program that hangs fails its test instead of holding it up for ever.
+        command.args(["-t", &pid, "-n", "--", "timeout", "-k", "1", "300"]);
+        command.arg(program).args(arguments);
+        command
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Reads standard output up to the line `ready`.
+fn await_ready(child: &mut Child) {
+    let out = child.stdout.as_mut().expect("a pipe");
+    let mut line = Vec::new();
+    let mut octet = [0];
+    while out.read(&mut octet).expect("its output") == 1 {
+        line.push(octet[0]);
+        if line.ends_with(b"ready\n") {
+            return;
+        }
+    }
+    let mut said = String::new();
+    if let Some(err) = &mut child.stderr {
+        let _ = err.read_to_string(&mut said);
+    }
+    panic!("it is not ready: {}\n{said}", String::from_utf8_lossy(&line));
+}
+
+/// Two namespaces whose interfaces `eth0` are joined, or a line that says that it cannot be.
+fn network() -> Option<(Namespace, Namespace)> {
+    let permitted = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
+    if !permitted.is_ok_and(|status| status.success()) {
+        // Not a macro: the test harness would hide it.
+        let said = b"compat: network namespaces are not permitted here: this test did not run\n";
+        std::io::stderr().write_all(said).expect("standard error");
+        return None;
+    }
+    let (left, right) = (Namespace::new(), Namespace::new());
+    let peer = right.0.id().to_string();
+    let link = ["link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", &peer];
+    checked(&mut left.command("ip", &link));
+    for side in [&left, &right] {
+        checked(&mut side.command("ip", &["link", "set", "eth0", "up"]));
+    }
+    Some((left, right))
+}
+
+/// What a talker and a listener said.
+struct Said {
+    talker: Output,
+    listener: Output,
+}
+
+/// Runs a listener and, when it is ready, a talker.
+fn pair(directory: &Path, listener: (&Path, &[&str]), talker: (&Path, &[&str])) -> Option<Said> {
+    let (left, right) = network()?;
+    let mut listening = right
+        .command(listener.0, listener.1)
+        .current_dir(directory)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the listener");
+    await_ready(&mut listening);
+    let mut command = left.command(talker.0, talker.1);
+    let talker = checked(command.current_dir(directory));
+    let listener = listening.wait_with_output().expect("the listener's end");
+    let said = String::from_utf8_lossy(&listener.stderr);
+    assert!(listener.status.success(), "the listener: {}\n{said}", listener.status);
+    Some(Said { talker, listener })
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8(octets.to_vec()).expect("UTF-8")
+}
+
+/// The rows of a CSV log below its header, which must be this one.
+fn rows(file: &Path, header: &str) -> Vec<Vec<u64>> {
+    let log = BufReader::new(std::fs::File::open(file).expect("the log"));
+    let mut lines = log.lines().map(|line| line.expect("a line"));
+    assert_eq!(lines.next().as_deref(), Some(header), "{}", file.display());
+    let numbers = |line: String| line.split(',').map(|n| n.parse().expect("a number")).collect();
+    lines.map(numbers).collect()
+}
+
+const MESSAGES: &str = "stream_id,sz,seqnr,avtp_ns,cap_ptp_ns,send_ptp_ns,tx_ns,rx_ns,recv_ptp_ns";
+const WAKEUPS: &str = "ptp_target,cpu_target,cpu_actual";
+
+/// A minute: far more than anything here takes, far less than any two clocks' epochs are apart.
+const MINUTE_NS: u64 = 60_000_000_000;
+
+/// Both ends' logs join by the truncated capture time, and all their times are of one clock.
+fn assert_logs_join(directory: &Path, stem: &str, count: usize) {
+    let sent = rows(&directory.join(format!("{stem}_talker.csv")), MESSAGES);
+    let read = rows(&directory.join(format!("{stem}_listener.csv")), MESSAGES);
+    assert_eq!((sent.len(), read.len()), (count, count));
+    for s in &sent {
+        let (capture, send) = (s[4], s[5]);
+        assert_eq!(capture & 0xffff_ffff, s[3], "avtp_ns is the lower part of cap_ptp_ns");
+        assert!(send >= capture && send - capture < MINUTE_NS, "{s:?}");
+        let same = |r: &&Vec<u64>| r[..4] == s[..4];
+        let r = read.iter().find(same).unwrap_or_else(|| panic!("{s:?} was not read"));
+        assert!(r[8] >= capture && r[8] - capture < MINUTE_NS, "{s:?} {r:?}");
+        // The kernel's stamp is of CLOCK_REALTIME, brought to the network clock; 0 is "unknown".
+        assert!(r[7] == 0 || r[7].abs_diff(capture) < MINUTE_NS, "{s:?} {r:?}");
+    }
+}
+
+/// Wake-ups: after their target, on the same clock.
+fn assert_wakeups(file: &Path, count: usize) {
+    let wakeups = rows(file, WAKEUPS);
+    assert_eq!(wakeups.len(), count);
+    for w in wakeups {
+        assert!(w[0] == w[1] && w[2] >= w[1] && w[2] - w[1] < MINUTE_NS, "{w:?}");
+    }
+}
+
+#[test]
+fn every_name_of_the_interface_compiles_and_links_in_c_and_in_cpp() {
+    for archive in ["libnetchan.a", "libtimedc_avtp.a"] {
+        program("every_name.c", "every_name", archive, &[]);
+        program("every_name.c", "every_name_cpp", archive, &["-x", "c++"]);
+    }
+    program("every_name.c", "every_name_c99", "libnetchan.a", &["-std=gnu99"]);
+}
+
+#[test]
+fn the_papers_talker_and_listener_run_and_log() {
+    let talker = program("first_talker.c", "first_talker", "libtimedc_avtp.a", &[]);
+    let listener = program("first_listener.c", "first_listener", "libtimedc_avtp.a", &[]);
+    let directory = directory("first");
+    let Some(said) = pair(&directory, (&listener, &[]), (&talker, &[])) else { return };
+    assert_eq!(text(&said.listener.stdout), "received 200 sum 19900\n");
+    assert_logs_join(&directory, "first", 201);
+    for log in ["first_talker.csv_d", "first_listener.csv_d"] {
+        assert_wakeups(&directory.join(log), 201);
+    }
+    // No PTP clock: they run all the same, and say so once.
+    for output in [&said.talker, &said.listener] {
+        assert_eq!(text(&output.stderr).matches("has no PTP clock").count(), 1);
+    }
+}
+
+#[test]
+fn a_reservation_on_an_interface_is_refused_in_one_line_and_the_program_ends() {
+    let Some((left, _right)) = network() else { return };
+    for name in ["first_talker", "first_listener"] {
+        let source = format!("{name}.c");
+        let built = program(&source, &format!("{name}_srp"), "libtimedc_avtp.a", &["-DSRP"]);
+        let directory = directory(&format!("srp-{name}"));
+        let output = checked(left.command(built, &[]).current_dir(directory));
+        let said = text(&output.stderr);
+        assert_eq!(said.matches("stream reservation is not available yet").count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn macros_and_argument_parser_of_the_later_versions_work() {
+    let talker = program("talker.c", "talker", "libnetchan.a", &[]);
+    let listener = program("listener.c", "listener", "libnetchan.a", &[]);
+    let directory = directory("macros");
+    let of_talker = ["-i", "eth0", "-v", "--log_ts", "pair_talker.csv", "-L", "-p", "3", "-P", "5"];
+    let of_listener = ["--nic=eth0", "-s", "17", "-l", "pair_listener.csv"];
+    let ends = ((listener.as_path(), &of_listener[..]), (talker.as_path(), &of_talker[..]));
+    let Some(said) = pair(&directory, ends.0, ends.1) else { return };
+    assert_eq!(text(&said.listener.stdout), "received 200\n");
+    assert_wakeups(&directory.join("pair_talker.csv_d"), 102);
+    let sent = rows(&directory.join("pair_talker.csv"), MESSAGES);
+    assert_eq!(sent.len(), 202);
+    assert!(sent.iter().all(|s| s[0] == 42 && s[1] == 16));
+    let usage = Command::new(&talker).arg("--usage").output().expect("it runs");
+    for option in ["--nic", "--srp", "--break", "--txprio_tas"] {
+        assert!(text(&usage.stdout).contains(option), "{option}");
+    }
+}
+
+#[test]
+fn a_handler_serves_callbacks_timers_and_launch_times() {
+    let talker = program("handler_talker.c", "handler_talker", "libnetchan.a", &[]);
+    let listener = program("handler_listener.c", "handler_listener", "libnetchan.a", &[]);
+    let directory = directory("handler");
+    let ends = ((listener.as_path(), &["eth0"][..]), (talker.as_path(), &["eth0"][..]));
+    let Some(said) = pair(&directory, ends.0, ends.1) else { return };
+    assert_eq!(text(&said.listener.stdout), "called 50 sum 1275 read 1275\n");
+    assert_logs_join(&directory, "handler", 101);
+}
+
+#[test]
+fn the_cpp_classes_echo_and_stop() {
+    for standard in ["-std=c++17", "-std=c++20"] {
+        let talker = program("talker.cpp", "talker_cpp", "libnetchan.a", &[standard]);
+        let listener = program("listener.cpp", "listener_cpp", "libnetchan.a", &[standard]);
+        let directory = directory("cpp");
+        let ends = ((listener.as_path(), &["eth0"][..]), (talker.as_path(), &["eth0"][..]));
+        let Some(said) = pair(&directory, ends.0, ends.1) else { return };
+        assert_eq!(text(&said.talker.stdout), "echoed\n");
+        assert_eq!(rows(&directory.join("talker_cpp.csv"), MESSAGES).len(), 41);
+    }
+}
+
+#[test]
+fn first_generation_descriptors_carry_whole_messages() {
+    let talker = program("pipe_talker.c", "pipe_talker", "libtimedc_avtp.a", &[]);
+    let listener = program("pipe_listener.c", "pipe_listener", "libtimedc_avtp.a", &[]);
+    let nic = &["-i", "eth0"][..];
+    let Some(said) = pair(&directory("pipe"), (&listener, nic), (&talker, nic)) else { return };
+    assert_eq!(text(&said.listener.stdout), "sum 1275\n");
+}
+
+#[test]
+fn under_load_no_payload_is_torn_and_an_unread_channel_stops_no_other() {
+    let talker = program("load_talker.c", "load_talker", "libnetchan.a", &[]);
+    let listener = program("load_listener.c", "load_listener", "libnetchan.a", &[]);
+    let nic = &["-i", "eth0"][..];
+    let Some(said) = pair(&directory("load"), (&listener, nic), (&talker, nic)) else { return };
+    let said = text(&said.listener.stdout);
+    let words: Vec<_> = said.split_whitespace().collect();
+    let ["received", received, "torn", torn] = words[..] else { panic!("{said}") };
+    assert_eq!(torn, "0");
+    // How many the machine lost is its affair; more came than the unread socket could hold.
+    assert!(received.parse::<u32>().expect("a number") > 500, "{said}");
+}
+
+#[test]
+fn truncated_foreign_mistyped_and_repeated_frames_are_never_read() {
+    let hostile = program("hostile.c", "hostile", "libnetchan.a", &["-D_GNU_SOURCE"]);
+    let listener = program("listener.c", "hostile_listener", "libnetchan.a", &[]);
+    let ends = ((listener.as_path(), &["-i", "eth0"][..]), (hostile.as_path(), &["eth0"][..]));
+    let Some(said) = pair(&directory("hostile"), ends.0, ends.1) else { return };
+    assert_eq!(text(&said.listener.stdout), "received 100\n");
+}
+
+/// Runs one test of `local.c` in a namespace; what it said.
+fn local(name: &str) -> Option<(PathBuf, Output)> {
+    let (left, _right) = network()?;
+    let built = program("local.c", &format!("local_{name}"), "libnetchan.a", &[]);
+    let directory = directory(&format!("local-{name}"));
+    let output = checked(left.command(built, &[name]).current_dir(&directory));
+    assert!(text(&output.stdout).ends_with("done\n"));
+    Some((directory, output))
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named_and_nothing_crashes() {
+    let Some((_, output)) = local("interfaces") else { return };
+    let said = text(&output.stderr);
+    assert!(said.contains("there is no network interface \"nosuch0\""), "{said}");
+    assert!(said.contains("/nosuchdirectory/log.csv"), "{said}");
+}
+
+#[test]
+fn reservations_are_refused_on_interfaces_channel_by_channel() {
+    let Some((_, output)) = local("reservation") else { return };
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("stream reservation is not available yet").count(), 2, "{said}");
+}
+
+#[test]
+fn each_wrong_row_of_a_manifest_is_named() {
+    let Some((_, output)) = local("manifests") else { return };
+    let said = text(&output.stderr);
+    for expected in [
+        "nc_channels[1] \"mcast17\" (stream 0): the stream id is 0",
+        "nc_channels[2] \"mcast18\" (stream 18): the destination address is zero",
+        "nc_channels[3] \"mcast42\" (stream 42): row 0 has the same stream id",
+        "nc_channels[3] \"mcast42\" (stream 42): row 0 has the same name",
+        "nc_channels[4] \"load\" (stream 50): the class 7 is none of",
+        "(stream 51): the size 1477 is not between 1 and 1476 octets",
+        "(stream 51): the interval (or frequency) is 0",
+        "(stream 51): the name has more than 31 characters",
+        "stream 42 is open already for sending",
+        "stream 42 is open already, with other attributes",
+        "nc_channels has no channel \"missing\"",
+    ] {
+        assert!(said.contains(expected), "{expected}\nnot in\n{said}");
+    }
+}
+
+#[test]
+fn channels_that_together_exceed_the_links_share_are_refused() {
+    let Some((_, output)) = local("admission") else { return };
+    let said = text(&output.stderr);
+    assert!(said.contains("are more than 75 % of the"), "{said}");
+}
+
+#[test]
+fn stopping_a_channel_or_a_handler_ends_a_wait() {
+    local("stopping");
+}
+
+#[test]
+fn messages_can_be_given_by_hand() {
+    local("feeding");
+}
+
+#[test]
+fn both_ends_may_be_in_one_program_on_the_loopback() {
+    local("loopback");
+}
+
+#[test]
+fn first_generation_data_units_become_ends_when_they_are_added() {
+    local("data_units");
+}
+
+#[test]
+fn timespecs_and_timers_are_right() {
+    local("time_helpers");
+}
+
+#[test]
+fn a_log_of_more_than_a_million_lines_is_complete() {
+    let Some((directory, output)) = local("log_lines") else { return };
+    let mut lines = 0;
+    let mut wakeups = 0;
+    for entry in directory.read_dir().expect("the directory").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("lines.csv_d") {
+            wakeups += rows(&entry.path(), WAKEUPS).len();
+        } else {
+            lines += rows(&entry.path(), MESSAGES).len();
+        }
+    }
+    assert_eq!((lines, wakeups), (1_200_000, 1), "{}", text(&output.stderr));
+}

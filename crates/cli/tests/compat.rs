@@ -1,0 +1,130 @@
+//! Programs written for the public library net_chan as programs of a run: the sources that
+//! `crates/capi/tests/compat.rs` runs on interfaces, unchanged, with the plan's reservation.
+
+mod common;
+
+use common::{TestSystem, channel, number, results, root};
+use std::process::Command;
+
+/// The rows of both manifests.
+const FIRST: &[&str] = &["mcast42", "mcast17"];
+const LATER: &[&str] = &["mcast42", "mcast17", "mcast18", "load", "unread"];
+
+/// Two hosts and a bridge; channels from the manifest, left to right, and both programs.
+fn description(manifest: &str, channels: &[&str], arguments: &str) -> String {
+    let channels: String = channels
+        .iter()
+        .map(|name| {
+            format!("[[channel]]\nname = \"{name}\"\ntalker = \"a\"\nlisteners = [\"b\"]\n")
+        })
+        .collect();
+    format!(
+        r#"
+format = 1
+name = "compat"
+manifest = "{manifest}"
+[run]
+duration_s = 5
+hang_timeout_s = 20
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[bridge]]
+name = "s"
+forwarding_ns = 1000
+[[link]]
+ends = ["a", "s"]
+rate_mbps = 1000
+propagation_ns = 100
+[[link]]
+ends = ["s", "b"]
+rate_mbps = 1000
+propagation_ns = 100
+{channels}
+[[program]]
+name = "left"
+host = "a"
+command = ["build/left"{arguments}]
+[[program]]
+name = "right"
+host = "b"
+command = ["build/right"{arguments}]
+"#
+    )
+}
+
+/// A system with two of `compat/tests` as its programs.
+fn system(description: &str, left: &str, right: &str, flags: &[&str]) -> TestSystem {
+    let system = TestSystem::new(description);
+    let compat = root().join("compat");
+    let build = system.path().join("compat");
+    let made = Command::new("make")
+        .args(["-s", "-C"])
+        .arg(&compat)
+        .arg(format!("BUILD={}", build.display()))
+        .status()
+        .expect("make");
+    assert!(made.success());
+    for manifest in ["manifest.h", "first_manifest.h"] {
+        let from = compat.join("tests").join(manifest);
+        std::fs::copy(from, system.path().join(manifest)).expect("copied");
+    }
+    let include = format!("-I{}", compat.join("include").display());
+    let archive = build.join("libnetchan.a");
+    let more = ["-D_GNU_SOURCE", &include, archive.to_str().expect("UTF-8")];
+    for (source, name) in [(left, "left"), (right, "right")] {
+        let source = compat.join("tests").join(source);
+        system.compile(&source, name, &[flags, &more].concat());
+    }
+    system
+}
+
+#[test]
+fn the_papers_programs_run_in_virtual_time_with_the_plans_reservation() {
+    let text = description("first_manifest.h", FIRST, "");
+    let system = system(&text, "first_talker.c", "first_listener.c", &["-DSRP"]);
+    let run = || results(&["run", "."], system.path(), 0);
+    let first = run();
+    let c = channel(&first, "mcast42");
+    assert_eq!((number(c, "sent"), number(c, "received")), (201, 201), "{c}");
+    assert_eq!((number(c, "lost"), number(c, "late")), (0, 0), "{c}");
+    assert_eq!(c["verdict"], "kept");
+    // Both ends wait for capture + D, and nothing delays their waking up.
+    assert_eq!(number(c, "wakeup_error_ns.relative.max"), 0, "{c}");
+    assert_eq!(first["runs"][0]["record_hash"], run()["runs"][0]["record_hash"]);
+    let log = std::fs::read_to_string(system.path().join("first_listener.csv")).expect("a log");
+    assert_eq!(log.lines().count(), 202);
+}
+
+#[test]
+fn the_later_macros_run_in_both_times() {
+    let arguments = r#", "--nic", "is-not-used", "--srp", "-v""#;
+    let text = description("manifest.h", LATER, arguments);
+    let system = system(&text, "talker.c", "listener.c", &[]);
+    for time in ["virtual", "real"] {
+        let results = results(&["run", ".", "--time", time], system.path(), 0);
+        let c = channel(&results, "mcast42");
+        assert_eq!((number(c, "sent"), number(c, "lost")), (202, 0), "{c}");
+    }
+}
+
+#[test]
+fn callbacks_timers_and_launch_times_are_of_virtual_time() {
+    let text = description("manifest.h", LATER, r#", "is-not-used""#);
+    let system = system(&text, "handler_talker.c", "handler_listener.c", &[]);
+    let results = results(&["run", "."], system.path(), 0);
+    for (name, count) in [("mcast42", 50), ("mcast17", 51)] {
+        let c = channel(&results, name);
+        assert_eq!((number(c, "sent"), number(c, "received")), (count, count), "{c}");
+    }
+}
+
+#[test]
+fn a_reader_that_looks_at_no_result_ends_with_the_run() {
+    let text = description("first_manifest.h", FIRST, "");
+    let system = system(&text, "first_talker.c", "first_listener.c", &["-DLOOPS=1000000"]);
+    let results = results(&["run", "."], system.path(), 0);
+    // The rate lets a talker be 125 µs early: the message of 5 s is sent just before the end.
+    assert_eq!(number(channel(&results, "mcast42"), "sent"), 251);
+}
