@@ -4,8 +4,8 @@ use crate::clock::want_exact_timers;
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::link::{
-    Interface, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket, Timebase, Transport,
-    TransportKind,
+    Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket, Timebase,
+    Transport, TransportKind, UdpSocket, launch,
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
@@ -56,6 +56,9 @@ impl Context {
             .map_err(|error| SetupError::Interface { name: settings.name.clone(), error })?;
         if !interface.up {
             return Err(SetupError::Refused(format!("interface `{}` is down", interface.name)));
+        }
+        if settings.options.launch_time {
+            warn_unless_launched(&interface);
         }
         want_exact_timers();
         let base = Arc::new(Timebase::default());
@@ -176,6 +179,17 @@ impl Context {
     }
 }
 
+/// Tells the user, once, who keeps the launch times: the program itself, less exactly.
+fn warn_unless_launched(interface: &Interface) {
+    let name = &interface.name;
+    let why = match launch::is_honoured(interface) {
+        Ok(true) => return,
+        Ok(false) => "no etf queueing discipline on CLOCK_TAI (see tc-etf)".to_owned(),
+        Err(error) => format!("its queueing disciplines are not known ({error})"),
+    };
+    eprintln!("onbeat: {name}: {why}: launch times are kept by software");
+}
+
 /// What a channel of a description is to its ends, on an interface without reservations.
 pub fn parameters_of(channel: &Channel) -> ChannelParameters {
     ChannelParameters {
@@ -217,9 +231,26 @@ pub(crate) fn attach(
         (TransportKind::Packet, Role::Listener) => {
             PacketSocket::listener(interface, parameters, options).map(Transport::Packet)
         }
-        (TransportKind::Xdp | TransportKind::Udp4 | TransportKind::Udp6, _) => {
-            Err(std::io::ErrorKind::Unsupported.into())
+        (TransportKind::Udp4, role) => {
+            udp(interface, parameters, options, IpVersion::V4, role).map(Transport::Udp)
         }
+        (TransportKind::Udp6, role) => {
+            udp(interface, parameters, options, IpVersion::V6, role).map(Transport::Udp)
+        }
+        (TransportKind::Xdp, _) => Err(std::io::ErrorKind::Unsupported.into()),
     };
     made.map_err(|error| SetupError::Interface { name: interface.name.clone(), error })
+}
+
+fn udp(
+    interface: &Interface,
+    parameters: &ChannelParameters,
+    options: &LinkOptions,
+    version: IpVersion,
+    role: Role,
+) -> std::io::Result<UdpSocket> {
+    match role {
+        Role::Talker => UdpSocket::talker(interface, parameters, options, version),
+        Role::Listener => UdpSocket::listener(interface, parameters, options, version),
+    }
 }
