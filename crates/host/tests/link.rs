@@ -1,15 +1,21 @@
 //! Channels over two network namespaces that a veth pair joins. Where these are not permitted,
 //! each test says so.
 
+use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::context::{Listener, Talker};
-use onbeat_host::link::{Context, InterfaceSettings, LinkOptions, TransportKind};
+use onbeat_host::link::{
+    ClockKind, Context, Finding, InterfaceSettings, LinkOptions, PortState, Synchronisation,
+    TransportKind, ask_ptp4l,
+};
 use onbeat_host::netns::enter;
+use onbeat_model::record::flag;
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::port::Patience;
 use onbeat_runtime::talker::ChannelParameters;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 /// Far longer than anything takes: what comes at all comes before.
 const LONG: Span = Span::from_s(60);
@@ -199,4 +205,169 @@ fn without_an_address_of_ipv4_a_talker_is_refused_with_what_to_do() {
     let refused = within(&pair.hosts[0], || context.open_talker("there", SIZE));
     let error = refused.expect_err("no address").to_string();
     assert!(error.contains("eth0") && error.contains("has no IPv4 address"), "{error}");
+}
+
+/// Tells this test program, started by itself, to open the loopback.
+const OPENS: &str = "ONBEAT_TEST_OPENS_THE_LOOPBACK";
+
+/// What a program that opens the loopback and wants launch times does, and says.
+#[test]
+fn a_program_is_told_once_that_launch_times_and_clock_are_not_what_it_wants() {
+    let name = "a_program_is_told_once_that_launch_times_and_clock_are_not_what_it_wants";
+    if std::env::var_os(OPENS).is_some() {
+        launch_on_the_loopback();
+        return;
+    }
+    let this = std::env::current_exe().expect("this test");
+    let output = Command::new(this)
+        .args(["--exact", name, "--nocapture"])
+        .env(OPENS, "1")
+        .output()
+        .expect("this test again");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("Operation not permitted") {
+        println!("not run: packet sockets are not permitted here");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let lines = |what: &str| said.lines().filter(|line| line.contains(what)).count();
+    let etf = "onbeat: lo: no etf queueing discipline on CLOCK_TAI (see tc-etf): launch times are \
+               kept by software";
+    assert_eq!(lines(etf), 1, "{said}");
+    let clock = "onbeat: lo: it has no PTP hardware clock: CLOCK_TAI is used";
+    assert_eq!(lines(clock), 1, "{said}");
+    // No clock is as good as this program wants it.
+    assert_eq!(lines("onbeat: lo: messages are marked uncertain (tu)"), 1, "{said}");
+}
+
+fn launch_on_the_loopback() {
+    let settings = InterfaceSettings {
+        name: "lo".to_owned(),
+        options: LinkOptions { launch_time: true, timestamps: true, ..LinkOptions::default() },
+        clock_error: Span::from_ns(-1),
+        ptp4l: PathBuf::from("/nobody/listens/here"),
+        ..InterfaceSettings::default()
+    };
+    let context = Context::open(settings).expect("the loopback is up");
+    context.declare("there", channel(1)).expect("a channel");
+    let mut talker = context.open_talker("there", SIZE).expect("a talker");
+    let mut reader = context.open_listener("there", SIZE).expect("a reader");
+    for number in 0..20_u64 {
+        let at = context.base().now().expect("it has begun") + Span::from_ms(5);
+        let capture = talker.write_at(&number.to_le_bytes(), at).expect("the loopback");
+        assert!(capture >= at && context.base().now().expect("it has begun") >= at);
+        let mut value = [0; 8];
+        let until = capture + LONG;
+        let info = reader.read(&mut value, Patience::Until(until)).expect("the loopback");
+        let info = info.expect("the message");
+        assert_eq!(value, number.to_le_bytes());
+        // By the kernel's stamp it did not leave before its time.
+        assert!(info.arrived >= at && info.capture == capture);
+        assert!(info.flags & flag::UNCERTAIN != 0);
+    }
+    let verdict = context.base().clock().expect("it has begun").synchronisation();
+    assert!(matches!(verdict, Some(Synchronisation::NotSynchronised { .. })), "{verdict:?}");
+}
+
+#[test]
+fn a_hardware_clock_that_is_not_there_is_refused_with_what_to_do() {
+    let settings = InterfaceSettings {
+        name: "lo".to_owned(),
+        clock: ClockKind::Hardware,
+        ..InterfaceSettings::default()
+    };
+    let error = Context::open(settings).expect_err("no such clock").to_string();
+    assert_eq!(error, "interface `lo`: it has no PTP hardware clock: use CLOCK_TAI");
+}
+
+/// A ptp4l of ours, ended with the test.
+struct Ptp4l(Child);
+
+impl Ptp4l {
+    /// On a host's interface, with software time stamps. It may not set this machine's clock: it
+    /// has lost the capability to. Its servo's constants make it lock within a second.
+    fn start(pair: &Pair, host: usize, socket: &Path, options: &str) -> Self {
+        let socket = socket.display();
+        let line = format!(
+            "--bounding-set -sys_time ptp4l -i eth0 -2 -S -q --logSyncInterval -3 \
+             --logMinDelayReqInterval -3 --logAnnounceInterval -2 --pi_proportional_const 0.7 \
+             --pi_integral_const 0.3 --uds_address {socket} {options}"
+        );
+        let mut command = Command::new("setpriv");
+        command.args(line.split_whitespace()).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(within(&pair.hosts[host], || command.spawn()).expect("setpriv"))
+    }
+}
+
+impl Drop for Ptp4l {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Asks in a host's namespace, where ptp4l can answer, until it says what is waited for.
+fn wait_for_state(pair: &Pair, host: usize, socket: &Path, state: PortState) -> Span {
+    let begun = MonoTime::now();
+    loop {
+        let answer = within(&pair.hosts[host], || ask_ptp4l(socket, 0));
+        if let Ok(status) = &answer
+            && status.state == state
+        {
+            assert_eq!(status.has_grandmaster, state == PortState::Slave);
+            return status.offset;
+        }
+        assert!(MonoTime::now() - begun < LONG, "ptp4l does not become {state}: {answer:?}");
+        pause(Span::from_ms(50));
+    }
+}
+
+#[test]
+fn ptp4l_says_slave_and_its_offset_and_the_verdict_follows_it() {
+    let there = |program: &str| {
+        ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(program).exists())
+    };
+    if !there("ptp4l") || !there("setpriv") {
+        println!("not run: ptp4l (linuxptp) or setpriv is not installed");
+        return;
+    }
+    let Some(pair) = Pair::new() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let [master, slave] = ["master", "slave"].map(|name| directory.path().join(name));
+    let leads = Ptp4l::start(&pair, 0, &master, "--priority1 1");
+    let follows = Ptp4l::start(&pair, 1, &slave, "-s");
+    wait_for_state(&pair, 0, &master, PortState::Master);
+    let offset = wait_for_state(&pair, 1, &slave, PortState::Slave);
+    // Both read the same clock; a loaded machine delays time stamps, but not by a second.
+    assert!(offset.abs() < Span::from_s(1), "{offset}");
+    let other_domain = within(&pair.hosts[1], || ask_ptp4l(&slave, 7));
+    assert_eq!(other_domain.expect_err("nobody").kind(), std::io::ErrorKind::TimedOut);
+
+    let settings = InterfaceSettings {
+        name: "eth0".to_owned(),
+        transport: TransportKind::Udp4,
+        clock_error: LONG,
+        ptp4l: slave.clone(),
+        ..InterfaceSettings::default()
+    };
+    let context = within(&pair.hosts[1], || Context::open(settings)).expect("an interface");
+    let verdict = || context.base().clock().expect("it has begun").synchronisation();
+    let lost = |verdict: &Synchronisation| match verdict {
+        Synchronisation::Synchronised { .. } => false,
+        Synchronisation::NotSynchronised { reasons } => {
+            reasons.iter().any(|reason| matches!(reason, Finding::State(_)))
+        }
+    };
+    // This machine's own clock may have no leap seconds; ptp4l's part of the verdict is good.
+    assert!(!lost(&verdict().expect("it is watched")), "{:?}", verdict());
+    // Without its master the slave's port leaves that state, and the thread notices.
+    drop(leads);
+    let begun = MonoTime::now();
+    while !verdict().is_some_and(|verdict| lost(&verdict)) {
+        assert!(MonoTime::now() - begun < LONG, "nobody notices: {:?}", verdict());
+        pause(Span::from_ms(50));
+    }
+    assert!(context.base().clock().expect("it has begun").is_uncertain());
+    drop(follows);
 }

@@ -4,23 +4,25 @@ use crate::clock::want_exact_timers;
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::link::{
-    Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket, Timebase,
-    Transport, TransportKind, UdpSocket, launch,
+    ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
+    Timebase, Transport, TransportKind, UdpSocket, launch,
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
 use onbeat_model::record::Role;
 use onbeat_model::system::Channel;
+use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::talker::ChannelParameters;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most channels that a program declares.
 pub(crate) const MAX_CHANNELS: usize = 4_096;
 
 /// How a program reaches the network.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct InterfaceSettings {
     /// The interface's name.
     pub name: String,
@@ -30,6 +32,29 @@ pub struct InterfaceSettings {
     pub options: LinkOptions,
     /// Which network time programs call zero, in nanoseconds.
     pub epoch: i64,
+    /// Which clock is the host's copy of the network clock.
+    pub clock: ClockKind,
+    /// By how much that may be wrong before messages are marked uncertain (`tu`).
+    pub clock_error: Span,
+    /// Where ptp4l, if it runs, is asked how well the clock is synchronised.
+    pub ptp4l: PathBuf,
+    /// Its PTP domain.
+    pub ptp_domain: u8,
+}
+
+impl Default for InterfaceSettings {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            transport: TransportKind::default(),
+            options: LinkOptions::default(),
+            epoch: 0,
+            clock: ClockKind::Auto,
+            clock_error: Span::from_us(1),
+            ptp4l: PathBuf::from("/var/run/ptp4l"),
+            ptp_domain: 0,
+        }
+    }
 }
 
 /// A program's channels on an interface.
@@ -50,7 +75,7 @@ struct Declared {
 }
 
 impl Context {
-    /// Opens the interface, starts the clock.
+    /// Opens the interface, starts the clock; says on standard error what is wrong with it.
     pub fn open(settings: InterfaceSettings) -> Result<Self, SetupError> {
         let interface = Interface::named(&settings.name)
             .map_err(|error| SetupError::Interface { name: settings.name.clone(), error })?;
@@ -62,7 +87,9 @@ impl Context {
         }
         want_exact_timers();
         let base = Arc::new(Timebase::default());
-        base.begin(NetworkClock::Tai { epoch: settings.epoch }, Limits::NONE);
+        let clock = NetworkClock::open(&interface, &settings)
+            .map_err(|error| SetupError::Interface { name: interface.name.clone(), error })?;
+        base.begin(clock, Limits::NONE);
         Ok(Self {
             base,
             settings: Arc::new(settings),
@@ -208,8 +235,8 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
 
 /// By how much a reader that follows its schedule is there before a message is due, and how long
 /// after that it goes on polling.
-const EARLY: onbeat_model::time::Span = onbeat_model::time::Span::from_us(40);
-const LATE: onbeat_model::time::Span = onbeat_model::time::Span::from_us(120);
+const EARLY: Span = Span::from_us(40);
+const LATE: Span = Span::from_us(120);
 
 /// Lets a reader sleep to shortly before its messages are due.
 pub(crate) fn follow_schedule(end: &mut Listener) {

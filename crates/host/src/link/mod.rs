@@ -7,20 +7,26 @@
 //! ```
 
 pub(crate) mod context;
+mod cross_timestamp;
+mod hardware_clock;
 mod interface;
 mod launch;
 mod network_clock;
 mod option;
 mod packet;
 mod port;
+mod ptp_management;
 mod socket;
+mod synchronisation;
 mod udp;
 
 pub use context::{Context, InterfaceSettings, parameters_of};
 pub use interface::Interface;
-pub use network_clock::NetworkClock;
+pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub use packet::PacketSocket;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
+pub use ptp_management::{PortState, PtpStatus, ask_ptp4l};
+pub use synchronisation::{Finding, Synchronisation};
 pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
 
 use onbeat_model::time::Span;

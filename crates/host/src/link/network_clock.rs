@@ -1,8 +1,25 @@
 //! The network clock of a host: what it reads, and how to sleep until it reads something.
 
 use crate::clock::{EmulatedClock, MonoTime};
+use crate::link::hardware_clock::Device;
+use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
+use crate::link::{Interface, InterfaceSettings};
 use onbeat_model::time::{LocalTime, NetTime, Span};
 use rustix::time::ClockId;
+use std::io;
+use std::sync::Arc;
+
+/// Which clock of a host is its copy of the network clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockKind {
+    /// The interface's hardware clock if it has one, else CLOCK_TAI.
+    #[default]
+    Auto,
+    /// CLOCK_TAI.
+    Tai,
+    /// The interface's hardware clock.
+    Hardware,
+}
 
 /// A host's copy of the network clock.
 #[derive(Clone, Debug)]
@@ -13,12 +30,26 @@ pub enum NetworkClock {
     Tai {
         /// Network time, in nanoseconds, that programs call zero.
         epoch: i64,
+        /// Whether it is; nobody knows if nobody looks.
+        watch: Option<ClockWatch>,
+    },
+    /// The interface's PTP hardware clock, which ptp4l keeps on network time. A thread follows it;
+    /// reading it is reading CLOCK_MONOTONIC.
+    Hardware {
+        /// Network time, in nanoseconds, that programs call zero.
+        epoch: i64,
+        /// Its time, and whether it is that of the network.
+        watch: ClockWatch,
     },
 }
 
-const NS_PER_S: i64 = 1_000_000_000;
+/// What the thread that watches a clock tells programs. The thread ends soon after the last copy.
+#[derive(Clone, Debug)]
+pub struct ClockWatch(Arc<Watch>);
 
-fn realtime() -> i64 {
+pub(super) const NS_PER_S: i64 = 1_000_000_000;
+
+pub(super) fn realtime() -> i64 {
     let now = rustix::time::clock_gettime(ClockId::Realtime);
     now.tv_sec * NS_PER_S + now.tv_nsec
 }
@@ -43,11 +74,63 @@ fn sleep_until_tai(ns: i64) {
 }
 
 impl NetworkClock {
+    /// The clock of an interface. Tells the user, on standard error, what is wrong with it; a
+    /// thread goes on looking, and tells when that changes. Blocks for some tenths of a second.
+    ///
+    /// # Errors
+    /// When the hardware clock is asked for and the interface has none, or it does not answer.
+    pub fn open(interface: &Interface, settings: &InterfaceSettings) -> io::Result<Self> {
+        let device = match (Device::of(interface), settings.clock) {
+            (Err(error), ClockKind::Hardware) => return Err(error),
+            (Err(error), _) => {
+                eprintln!("onbeat: {}: {error}: CLOCK_TAI is used", interface.name);
+                None
+            }
+            (Ok(None), ClockKind::Hardware) => {
+                let why = "it has no PTP hardware clock: use CLOCK_TAI";
+                return Err(io::Error::new(io::ErrorKind::NotFound, why));
+            }
+            (Ok(None), ClockKind::Auto) => {
+                let name = &interface.name;
+                eprintln!("onbeat: {name}: it has no PTP hardware clock: CLOCK_TAI is used");
+                None
+            }
+            (Ok(device), _) => device,
+        };
+        let follows = device.is_some() && settings.clock != ClockKind::Tai;
+        let watcher = Watcher {
+            name: interface.name.clone(),
+            device,
+            follows,
+            limit: settings.clock_error,
+            ptp4l: settings.ptp4l.clone(),
+            domain: settings.ptp_domain,
+        };
+        let (epoch, watch) = (settings.epoch, ClockWatch(watcher.start()?));
+        if follows {
+            return Ok(Self::Hardware { epoch, watch });
+        }
+        Ok(Self::Tai { epoch, watch: Some(watch) })
+    }
+
+    /// The latest verdict on whether it is on network time; `None` where nobody looks. Not for
+    /// real-time paths.
+    pub fn synchronisation(&self) -> Option<Synchronisation> {
+        match self {
+            Self::Emulated(_) => None,
+            Self::Tai { watch, .. } => watch.as_ref().map(|watch| watch.0.latest()),
+            Self::Hardware { watch, .. } => Some(watch.0.latest()),
+        }
+    }
+
     /// What it reads now. Real-time: bounded; no system call where the kernel offers a vDSO.
     pub fn now(&self) -> LocalTime {
         match self {
             Self::Emulated(clock) => clock.error.read(clock.network()),
-            Self::Tai { epoch } => LocalTime::from_ns(tai() - epoch),
+            Self::Tai { epoch, .. } => LocalTime::from_ns(tai() - epoch),
+            Self::Hardware { epoch, watch } => {
+                LocalTime::from_ns(watch.0.published.now().saturating_sub(*epoch))
+            }
         }
     }
 
@@ -55,7 +138,7 @@ impl NetworkClock {
     pub fn network(&self, reading: LocalTime) -> Option<NetTime> {
         match self {
             Self::Emulated(clock) => Some(clock.error.when(reading)),
-            Self::Tai { .. } => None,
+            Self::Tai { .. } | Self::Hardware { .. } => None,
         }
     }
 
@@ -63,7 +146,12 @@ impl NetworkClock {
     pub fn sleep_until(&self, target: LocalTime) {
         match self {
             Self::Emulated(clock) => clock.when(target).sleep(),
-            Self::Tai { epoch } => sleep_until_tai(target.as_ns().saturating_add(*epoch).max(0)),
+            Self::Tai { epoch, .. } => {
+                sleep_until_tai(target.as_ns().saturating_add(*epoch).max(0));
+            }
+            Self::Hardware { epoch, watch } => {
+                watch.0.published.when(target.as_ns().saturating_add(*epoch)).sleep();
+            }
         }
     }
 
@@ -72,7 +160,8 @@ impl NetworkClock {
         match self {
             // The emulated network's clocks are as good as the description says they are.
             Self::Emulated(_) => false,
-            Self::Tai { .. } => true,
+            Self::Tai { watch, .. } => watch.as_ref().is_none_or(|watch| watch.0.is_uncertain()),
+            Self::Hardware { watch, .. } => watch.0.is_uncertain(),
         }
     }
 
@@ -86,7 +175,9 @@ impl NetworkClock {
     pub fn at_hardware(&self, ns: i64) -> LocalTime {
         match self {
             // That clock and CLOCK_TAI are kept together by phc2sys.
-            Self::Tai { epoch } => LocalTime::from_ns(ns - epoch),
+            Self::Tai { epoch, .. } | Self::Hardware { epoch, .. } => {
+                LocalTime::from_ns(ns.saturating_sub(*epoch))
+            }
             Self::Emulated(_) => self.now(),
         }
     }
@@ -94,7 +185,11 @@ impl NetworkClock {
     /// What CLOCK_TAI reads, in nanoseconds, when this clock reads `reading`.
     pub fn tai(&self, reading: LocalTime) -> i64 {
         match self {
-            Self::Tai { epoch } => reading.as_ns().saturating_add(*epoch),
+            Self::Tai { epoch, .. } => reading.as_ns().saturating_add(*epoch),
+            Self::Hardware { epoch, watch } => {
+                let at = watch.0.published.when(reading.as_ns().saturating_add(*epoch));
+                tai().saturating_add((at - MonoTime::now()).as_ns())
+            }
             Self::Emulated(clock) => {
                 let ahead = clock.when(reading) - MonoTime::now();
                 tai().saturating_add(ahead.as_ns())
