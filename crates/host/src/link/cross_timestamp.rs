@@ -236,7 +236,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_drifting_clock_is_followed_to_within_its_jitter_without_a_jump(
-            offset in -1_000_000_000_000_i64..2_000_000_000_000_000_000, ppb in -400_000..400_000_i64,
+            offset in -1_000_000_000_000_i64..2_000_000_000_000_000_000,
+            ppb in -400_000..400_000_i64,
             jitter in prop::collection::vec(-200..200_i64, 100),
         ) {
             let mut estimator = Estimator::default();

@@ -197,3 +197,34 @@ impl NetworkClock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::cross_timestamp::Mapping;
+
+    /// A clock that is followed as a hardware clock would be, ten seconds after its epoch and 3
+    /// parts in 1,000 too fast.
+    #[test]
+    fn a_followed_clock_is_read_slept_for_and_converted_by_its_mapping() {
+        let epoch = 1_800_000_000 * NS_PER_S;
+        let (begun, rate) = (MonoTime::now(), (1 << 40) / 1_000 * 3);
+        let hardware = epoch + 10 * NS_PER_S;
+        let watch = Arc::new(Watch::new());
+        let mapping = Mapping { system: begun.as_ns(), hardware, before: rate, after: rate };
+        watch.published.publish(mapping);
+        let clock = NetworkClock::Hardware { epoch, watch: ClockWatch(watch) };
+        let target = LocalTime::from_ns(10 * NS_PER_S + 50_000_000);
+        let early = clock.now();
+        assert!(early >= LocalTime::from_ns(10 * NS_PER_S));
+        // 50 ms of this clock are a little less of the machine's.
+        let wanted = clock.tai(target) - tai();
+        assert!(wanted < 50_000_000, "{wanted}");
+        clock.sleep_until(target);
+        assert!(clock.now() >= target);
+        assert!((MonoTime::now() - begun).as_ns() >= 49_840_000);
+        assert_eq!(clock.at_hardware(epoch + 5), LocalTime::from_ns(5));
+        assert!(clock.is_uncertain(), "nobody has looked");
+        assert_eq!(clock.network(target), None);
+    }
+}

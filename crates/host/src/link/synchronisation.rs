@@ -1,6 +1,6 @@
 //! Whether an interface's clock is on network time: found out at start and once a second after
 //! that, by a thread with nothing else to do, which also follows the hardware clock. Programs only
-//! look at the verdict; messages carry it (`tu`, IEEE 1722-2016 4.4.4.8).
+//! look at the verdict; messages carry it (`tu`, IEEE 1722-2016 4.4.4).
 
 use crate::clock::{MonoTime, pause};
 use crate::link::cross_timestamp::{Estimator, LEAD};
@@ -135,8 +135,8 @@ fn judge_ptp(ptp: PtpStatus) -> Result<Span, Finding> {
 }
 
 /// The verdict on CLOCK_TAI. `apart` is how far it is from the interface's hardware clock, which
-/// ptp4l then keeps; `ptp` is none where ptp4l does not answer: the kernel's own bound counts, which
-/// chronyd and phc2sys keep.
+/// ptp4l then keeps. Where ptp4l does not answer, the kernel's own bound counts, which chronyd and
+/// phc2sys keep.
 fn judge_tai(
     kernel: Kernel,
     ptp: Option<PtpStatus>,
@@ -193,6 +193,15 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Before anybody has looked.
+    pub(super) fn new() -> Self {
+        Self {
+            uncertain: AtomicBool::new(true),
+            latest: Mutex::new(Synchronisation::NotSynchronised { reasons: Vec::new() }),
+            published: Published::default(),
+        }
+    }
+
     /// Whether the clock is not known to be synchronised. Real-time: one load.
     pub(super) fn is_uncertain(&self) -> bool {
         self.uncertain.load(Ordering::Relaxed)
@@ -233,12 +242,7 @@ impl Watcher {
     /// Looks for the first time, tells the user what is wrong, and starts the thread; it ends soon
     /// after the last owner of what this returns.
     pub(super) fn start(self) -> io::Result<Arc<Watch>> {
-        let nothing = Synchronisation::NotSynchronised { reasons: Vec::new() };
-        let watch = Arc::new(Watch {
-            uncertain: AtomicBool::new(true),
-            latest: Mutex::new(nothing),
-            published: Published::default(),
-        });
+        let watch = Arc::new(Watch::new());
         let mut rounds =
             Rounds { watcher: self, estimator: Estimator::default(), missed: 0, told: None };
         if rounds.watcher.follows {
