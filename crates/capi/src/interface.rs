@@ -152,7 +152,17 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
         let slot = &mut options.priorities[usize::from(class.default_pcp())];
         *slot = (priority != 0).then_some(priority);
     }
-    Ok(InterfaceSettings { name, transport, options, epoch: interface.epoch_ns })
+    let mut settings = InterfaceSettings {
+        name,
+        transport,
+        options,
+        epoch: interface.epoch_ns,
+        ..Default::default()
+    };
+    if interface.clock_error_ns != 0 {
+        settings.clock_error = Span::from_ns(interface.clock_error_ns);
+    }
+    Ok(settings)
 }
 
 /// # Safety

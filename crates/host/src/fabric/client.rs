@@ -271,7 +271,7 @@ impl Context {
                         name: attachment.interface.to_owned(),
                         transport: attachment.transport,
                         options: attachment.options,
-                        epoch: 0,
+                        ..InterfaceSettings::default()
                     };
                     let wire = attach_in(own, &settings, &parameters, role)?;
                     EndPort::Link(LinkPort::new(Arc::clone(&self.shared.base), wire))
@@ -335,7 +335,7 @@ impl Context {
                 let begin = MonoTime::from_ns(at);
                 Some(NetworkClock::Emulated(EmulatedClock { start: begin, error: start.clock }))
             }
-            Base::Network(epoch) => Some(NetworkClock::Tai { epoch }),
+            Base::Network(epoch) => Some(NetworkClock::Tai { epoch, watch: None }),
         };
         if let Some(clock) = clock {
             let write_until = start.clock.read(start.write_until);

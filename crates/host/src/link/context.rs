@@ -4,8 +4,8 @@ use crate::clock::want_exact_timers;
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::link::{
-    Interface, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket, Timebase, Transport,
-    TransportKind,
+    ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
+    Timebase, Transport, TransportKind, UdpSocket, launch,
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
@@ -13,11 +13,12 @@ use onbeat_model::description;
 use onbeat_model::diagnostic::Severity;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, System};
+use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most channels that a program declares.
@@ -31,7 +32,7 @@ const SYSTEM: &str = "ONBEAT_SYSTEM";
 const TRANSPORT: &str = "ONBEAT_TRANSPORT";
 
 /// How a program reaches the network.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct InterfaceSettings {
     /// The interface's name.
     pub name: String,
@@ -41,6 +42,29 @@ pub struct InterfaceSettings {
     pub options: LinkOptions,
     /// Which network time programs call zero, in nanoseconds.
     pub epoch: i64,
+    /// Which clock is the host's copy of the network clock.
+    pub clock: ClockKind,
+    /// By how much that may be wrong before messages are marked uncertain (`tu`).
+    pub clock_error: Span,
+    /// Where ptp4l, if it runs, is asked how well the clock is synchronised.
+    pub ptp4l: PathBuf,
+    /// Its PTP domain.
+    pub ptp_domain: u8,
+}
+
+impl Default for InterfaceSettings {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            transport: TransportKind::default(),
+            options: LinkOptions::default(),
+            epoch: 0,
+            clock: ClockKind::Auto,
+            clock_error: Span::from_us(1),
+            ptp4l: PathBuf::from("/var/run/ptp4l"),
+            ptp_domain: 0,
+        }
+    }
 }
 
 /// A program's channels on an interface.
@@ -61,16 +85,21 @@ struct Declared {
 }
 
 impl Context {
-    /// Opens the interface, starts the clock.
+    /// Opens the interface, starts the clock; says on standard error what is wrong with it.
     pub fn open(settings: InterfaceSettings) -> Result<Self, SetupError> {
         let interface = Interface::named(&settings.name)
             .map_err(|error| SetupError::Interface { name: settings.name.clone(), error })?;
         if !interface.up {
             return Err(SetupError::Refused(format!("interface `{}` is down", interface.name)));
         }
+        if settings.options.launch_time {
+            warn_unless_launched(&interface);
+        }
         want_exact_timers();
         let base = Arc::new(Timebase::default());
-        base.begin(NetworkClock::Tai { epoch: settings.epoch }, Limits::NONE);
+        let clock = NetworkClock::open(&interface, &settings)
+            .map_err(|error| SetupError::Interface { name: interface.name.clone(), error })?;
+        base.begin(clock, Limits::NONE);
         Ok(Self {
             base,
             settings: Arc::new(settings),
@@ -95,7 +124,7 @@ impl Context {
         let file = std::env::var_os(SYSTEM)
             .ok_or_else(|| refuse(format!("{SYSTEM} must name the description, a system.toml")))?;
         let system = read_system(Path::new(&file)).map_err(refuse)?;
-        let now = NetworkClock::Tai { epoch: 0 }.now().as_ns();
+        let now = NetworkClock::Tai { epoch: 0, watch: None }.now().as_ns();
         let epoch = (now.div_euclid(SECOND) + 1) * SECOND;
         let settings = InterfaceSettings {
             name: name.to_owned(),
@@ -236,6 +265,17 @@ fn read_system(path: &Path) -> Result<System, String> {
     })
 }
 
+/// Tells the user, once, who keeps the launch times: the program itself, less exactly.
+fn warn_unless_launched(interface: &Interface) {
+    let name = &interface.name;
+    let why = match launch::is_honoured(interface) {
+        Ok(true) => return,
+        Ok(false) => "no etf queueing discipline on CLOCK_TAI (see tc-etf)".to_owned(),
+        Err(error) => format!("its queueing disciplines are not known ({error})"),
+    };
+    eprintln!("onbeat: {name}: {why}: launch times are kept by software");
+}
+
 /// What a channel of a description is to its ends, on an interface without reservations.
 pub fn parameters_of(channel: &Channel) -> ChannelParameters {
     ChannelParameters {
@@ -254,8 +294,8 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
 
 /// By how much a reader that follows its schedule is there before a message is due, and how long
 /// after that it goes on polling.
-const EARLY: onbeat_model::time::Span = onbeat_model::time::Span::from_us(40);
-const LATE: onbeat_model::time::Span = onbeat_model::time::Span::from_us(120);
+const EARLY: Span = Span::from_us(40);
+const LATE: Span = Span::from_us(120);
 
 /// Lets a reader sleep to shortly before its messages are due.
 pub(crate) fn follow_schedule(end: &mut Listener) {
@@ -279,9 +319,26 @@ pub(crate) fn attach(
         (TransportKind::Packet, Role::Listener) => {
             PacketSocket::listener(interface, parameters, options).map(Transport::Packet)
         }
-        (TransportKind::Xdp | TransportKind::Udp4 | TransportKind::Udp6, _) => {
-            Err(std::io::ErrorKind::Unsupported.into())
+        (TransportKind::Udp4, role) => {
+            udp(interface, parameters, options, IpVersion::V4, role).map(Transport::Udp)
         }
+        (TransportKind::Udp6, role) => {
+            udp(interface, parameters, options, IpVersion::V6, role).map(Transport::Udp)
+        }
+        (TransportKind::Xdp, _) => Err(std::io::ErrorKind::Unsupported.into()),
     };
     made.map_err(|error| SetupError::Interface { name: interface.name.clone(), error })
+}
+
+fn udp(
+    interface: &Interface,
+    parameters: &ChannelParameters,
+    options: &LinkOptions,
+    version: IpVersion,
+    role: Role,
+) -> std::io::Result<UdpSocket> {
+    match role {
+        Role::Talker => UdpSocket::talker(interface, parameters, options, version),
+        Role::Listener => UdpSocket::listener(interface, parameters, options, version),
+    }
 }

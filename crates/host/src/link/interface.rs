@@ -90,6 +90,41 @@ fn is_vlan(socket: &OwnedFd, name: &str) -> bool {
 /// `linux/sockios.h`.
 const SIOCGIFVLAN: u64 = 0x8982;
 
+impl Interface {
+    /// The number of its PTP hardware clock, `/dev/ptp` and that number; `None` if it has none.
+    pub fn hardware_clock(&self) -> io::Result<Option<u32>> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::INET,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let mut info = TimestampingInfo { cmd: ETHTOOL_GET_TS_INFO, ..Default::default() };
+        let mut request = Request::new(socket, &self.name)?;
+        request.request.ifr_ifru.ifru_data = (&raw mut info).cast();
+        match request.ask(libc::SIOCETHTOOL, |_| ()) {
+            Ok(()) => Ok(u32::try_from(info.phc_index).ok()),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// ETHTOOL_GET_TS_INFO and what it fills in (`linux/ethtool.h`).
+const ETHTOOL_GET_TS_INFO: u32 = 0x41;
+
+#[derive(Default)]
+#[repr(C)]
+struct TimestampingInfo {
+    cmd: u32,
+    so_timestamping: u32,
+    phc_index: i32,
+    tx_types: u32,
+    tx_reserved: [u32; 3],
+    rx_filters: u32,
+    rx_reserved: [u32; 3],
+}
+
 /// An interface request with its name filled in.
 struct Request {
     socket: OwnedFd,
@@ -111,7 +146,8 @@ impl Request {
     }
 
     fn ask<T>(&mut self, what: u64, answer: impl Fn(&libc::ifreq) -> T) -> io::Result<T> {
-        // SAFETY: the requests used here read the name and fill the union of this `ifreq`.
+        // SAFETY: the requests used here read the name and fill the union of this `ifreq`, or what
+        // it points to, which outlives the call.
         let got = unsafe { libc::ioctl(self.socket.as_raw_fd(), what, &raw mut self.request) };
         if got == 0 { Ok(answer(&self.request)) } else { Err(io::Error::last_os_error()) }
     }

@@ -7,17 +7,27 @@
 //! ```
 
 pub(crate) mod context;
+mod cross_timestamp;
+mod hardware_clock;
 mod interface;
+mod launch;
 mod network_clock;
 mod option;
 mod packet;
 mod port;
+mod ptp_management;
+mod socket;
+mod synchronisation;
+mod udp;
 
 pub use context::{Context, InterfaceSettings, parameters_of};
 pub use interface::Interface;
-pub use network_clock::NetworkClock;
+pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub use packet::PacketSocket;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
+pub use ptp_management::{PortState, PtpStatus, ask_ptp4l};
+pub use synchronisation::{Finding, Synchronisation};
+pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
 
 use onbeat_model::time::Span;
 use onbeat_runtime::port::Framing;
@@ -85,6 +95,8 @@ pub enum Stamp {
 pub enum Transport {
     /// AF_PACKET.
     Packet(PacketSocket),
+    /// UDP.
+    Udp(UdpSocket),
 }
 
 impl Transport {
@@ -93,6 +105,7 @@ impl Transport {
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
         match self {
             Self::Packet(socket) => socket.send(frame, launch),
+            Self::Udp(socket) => socket.send(frame, launch),
         }
     }
 
@@ -100,6 +113,7 @@ impl Transport {
     pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         match self {
             Self::Packet(socket) => socket.try_receive(into),
+            Self::Udp(socket) => socket.try_receive(into),
         }
     }
 
@@ -108,6 +122,7 @@ impl Transport {
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         match self {
             Self::Packet(socket) => socket.receive(into),
+            Self::Udp(socket) => socket.receive(into),
         }
     }
 
@@ -115,6 +130,7 @@ impl Transport {
     pub fn launches(&self) -> bool {
         match self {
             Self::Packet(socket) => socket.launches(),
+            Self::Udp(socket) => socket.launches(),
         }
     }
 
@@ -122,6 +138,7 @@ impl Transport {
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Self::Packet(socket) => socket.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
         }
     }
 }

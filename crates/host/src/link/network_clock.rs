@@ -1,8 +1,26 @@
 //! The network clock of a host: what it reads, and how to sleep until it reads something.
 
 use crate::clock::{EmulatedClock, MonoTime};
+use crate::link::hardware_clock::Device;
+use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
+use crate::link::{Interface, InterfaceSettings};
 use onbeat_model::time::{LocalTime, NetTime, Span};
 use rustix::time::ClockId;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Which clock of a host is its copy of the network clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockKind {
+    /// The interface's hardware clock if it has one, else CLOCK_TAI.
+    #[default]
+    Auto,
+    /// CLOCK_TAI.
+    Tai,
+    /// The interface's hardware clock.
+    Hardware,
+}
 
 /// A host's copy of the network clock.
 #[derive(Clone, Debug)]
@@ -13,12 +31,26 @@ pub enum NetworkClock {
     Tai {
         /// Network time, in nanoseconds, that programs call zero.
         epoch: i64,
+        /// Whether it is; nobody knows if nobody looks.
+        watch: Option<ClockWatch>,
+    },
+    /// The interface's PTP hardware clock, which ptp4l keeps on network time. A thread follows it;
+    /// reading it is reading CLOCK_MONOTONIC.
+    Hardware {
+        /// Network time, in nanoseconds, that programs call zero.
+        epoch: i64,
+        /// Its time, and whether it is that of the network.
+        watch: ClockWatch,
     },
 }
 
-const NS_PER_S: i64 = 1_000_000_000;
+/// What the thread that watches a clock tells programs. The thread ends soon after the last copy.
+#[derive(Clone, Debug)]
+pub struct ClockWatch(Arc<Watch>);
 
-fn realtime() -> i64 {
+pub(super) const NS_PER_S: i64 = 1_000_000_000;
+
+pub(super) fn realtime() -> i64 {
     let now = rustix::time::clock_gettime(ClockId::Realtime);
     now.tv_sec * NS_PER_S + now.tv_nsec
 }
@@ -42,12 +74,113 @@ fn sleep_until_tai(ns: i64) {
     };
 }
 
+/// What makes one watch do for several contexts of a program.
+#[derive(Debug, PartialEq)]
+struct Key {
+    interface: Interface,
+    clock: ClockKind,
+    limit: Span,
+    ptp4l: PathBuf,
+    domain: u8,
+}
+
+impl Key {
+    fn of(interface: &Interface, settings: &InterfaceSettings) -> Self {
+        Self {
+            interface: interface.clone(),
+            clock: settings.clock,
+            limit: settings.clock_error,
+            ptp4l: settings.ptp4l.clone(),
+            domain: settings.ptp_domain,
+        }
+    }
+}
+
+/// A clock that this program watches, and whether the hardware clock is the clock.
+type Watched = (Key, bool, Weak<Watch>);
+
+/// The clocks that this program watches.
+static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
+
 impl NetworkClock {
+    /// The clock of an interface. Tells the user, on standard error, what is wrong with it; a
+    /// thread goes on looking, and tells when that changes. Blocks for some tenths of a second.
+    ///
+    /// # Errors
+    /// When the hardware clock is asked for and the interface has none, or it does not answer.
+    pub fn open(interface: &Interface, settings: &InterfaceSettings) -> io::Result<Self> {
+        // A program with many contexts looks, and is told, once.
+        let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Key::of(interface, settings);
+        let known = watched.iter().find(|(other, ..)| *other == key);
+        let (follows, watch) = match known.and_then(|(_, f, watch)| Some((*f, watch.upgrade()?))) {
+            Some(known) => known,
+            None => {
+                let (follows, watch) = Self::watch(interface, settings)?;
+                watched.retain(|(other, _, watch)| *other != key && watch.strong_count() > 0);
+                watched.push((key, follows, Arc::downgrade(&watch)));
+                (follows, watch)
+            }
+        };
+        let (epoch, watch) = (settings.epoch, ClockWatch(watch));
+        if follows {
+            return Ok(Self::Hardware { epoch, watch });
+        }
+        Ok(Self::Tai { epoch, watch: Some(watch) })
+    }
+
+    /// Finds the clock, tells what is wrong with it, and starts the thread that watches it.
+    fn watch(
+        interface: &Interface,
+        settings: &InterfaceSettings,
+    ) -> io::Result<(bool, Arc<Watch>)> {
+        let device = match (Device::of(interface), settings.clock) {
+            (Err(error), ClockKind::Hardware) => return Err(error),
+            (Err(error), _) => {
+                eprintln!("onbeat: {}: {error}: CLOCK_TAI is used", interface.name);
+                None
+            }
+            (Ok(None), ClockKind::Hardware) => {
+                let why = "it has no PTP hardware clock: use CLOCK_TAI";
+                return Err(io::Error::new(io::ErrorKind::NotFound, why));
+            }
+            (Ok(None), ClockKind::Auto) => {
+                let name = &interface.name;
+                eprintln!("onbeat: {name}: it has no PTP hardware clock: CLOCK_TAI is used");
+                None
+            }
+            (Ok(device), _) => device,
+        };
+        let follows = device.is_some() && settings.clock != ClockKind::Tai;
+        let watcher = Watcher {
+            name: interface.name.clone(),
+            device,
+            follows,
+            limit: settings.clock_error,
+            ptp4l: settings.ptp4l.clone(),
+            domain: settings.ptp_domain,
+        };
+        Ok((follows, watcher.start()?))
+    }
+
+    /// The latest verdict on whether it is on network time; `None` where nobody looks. Not for
+    /// real-time paths.
+    pub fn synchronisation(&self) -> Option<Synchronisation> {
+        match self {
+            Self::Emulated(_) => None,
+            Self::Tai { watch, .. } => watch.as_ref().map(|watch| watch.0.latest()),
+            Self::Hardware { watch, .. } => Some(watch.0.latest()),
+        }
+    }
+
     /// What it reads now. Real-time: bounded; no system call where the kernel offers a vDSO.
     pub fn now(&self) -> LocalTime {
         match self {
             Self::Emulated(clock) => clock.error.read(clock.network()),
-            Self::Tai { epoch } => LocalTime::from_ns(tai() - epoch),
+            Self::Tai { epoch, .. } => LocalTime::from_ns(tai() - epoch),
+            Self::Hardware { epoch, watch } => {
+                LocalTime::from_ns(watch.0.published.now().saturating_sub(*epoch))
+            }
         }
     }
 
@@ -55,7 +188,7 @@ impl NetworkClock {
     pub fn network(&self, reading: LocalTime) -> Option<NetTime> {
         match self {
             Self::Emulated(clock) => Some(clock.error.when(reading)),
-            Self::Tai { .. } => None,
+            Self::Tai { .. } | Self::Hardware { .. } => None,
         }
     }
 
@@ -63,7 +196,12 @@ impl NetworkClock {
     pub fn sleep_until(&self, target: LocalTime) {
         match self {
             Self::Emulated(clock) => clock.when(target).sleep(),
-            Self::Tai { epoch } => sleep_until_tai(target.as_ns().saturating_add(*epoch).max(0)),
+            Self::Tai { epoch, .. } => {
+                sleep_until_tai(target.as_ns().saturating_add(*epoch).max(0));
+            }
+            Self::Hardware { epoch, watch } => {
+                watch.0.published.when(target.as_ns().saturating_add(*epoch)).sleep();
+            }
         }
     }
 
@@ -72,7 +210,8 @@ impl NetworkClock {
         match self {
             // The emulated network's clocks are as good as the description says they are.
             Self::Emulated(_) => false,
-            Self::Tai { .. } => true,
+            Self::Tai { watch, .. } => watch.as_ref().is_none_or(|watch| watch.0.is_uncertain()),
+            Self::Hardware { watch, .. } => watch.0.is_uncertain(),
         }
     }
 
@@ -86,7 +225,9 @@ impl NetworkClock {
     pub fn at_hardware(&self, ns: i64) -> LocalTime {
         match self {
             // That clock and CLOCK_TAI are kept together by phc2sys.
-            Self::Tai { epoch } => LocalTime::from_ns(ns - epoch),
+            Self::Tai { epoch, .. } | Self::Hardware { epoch, .. } => {
+                LocalTime::from_ns(ns.saturating_sub(*epoch))
+            }
             Self::Emulated(_) => self.now(),
         }
     }
@@ -94,11 +235,46 @@ impl NetworkClock {
     /// What CLOCK_TAI reads, in nanoseconds, when this clock reads `reading`.
     pub fn tai(&self, reading: LocalTime) -> i64 {
         match self {
-            Self::Tai { epoch } => reading.as_ns().saturating_add(*epoch),
+            Self::Tai { epoch, .. } => reading.as_ns().saturating_add(*epoch),
+            Self::Hardware { epoch, watch } => {
+                let at = watch.0.published.when(reading.as_ns().saturating_add(*epoch));
+                tai().saturating_add((at - MonoTime::now()).as_ns())
+            }
             Self::Emulated(clock) => {
                 let ahead = clock.when(reading) - MonoTime::now();
                 tai().saturating_add(ahead.as_ns())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::cross_timestamp::Mapping;
+
+    /// A clock that is followed as a hardware clock would be, ten seconds after its epoch and 3
+    /// parts in 1,000 too fast.
+    #[test]
+    fn a_followed_clock_is_read_slept_for_and_converted_by_its_mapping() {
+        let epoch = 1_800_000_000 * NS_PER_S;
+        let (begun, rate) = (MonoTime::now(), (1 << 40) / 1_000 * 3);
+        let hardware = epoch + 10 * NS_PER_S;
+        let watch = Arc::new(Watch::new());
+        let mapping = Mapping { system: begun.as_ns(), hardware, before: rate, after: rate };
+        watch.published.publish(mapping);
+        let clock = NetworkClock::Hardware { epoch, watch: ClockWatch(watch) };
+        let target = LocalTime::from_ns(10 * NS_PER_S + 50_000_000);
+        let early = clock.now();
+        assert!(early >= LocalTime::from_ns(10 * NS_PER_S));
+        // 50 ms of this clock are a little less of the machine's.
+        let wanted = clock.tai(target) - tai();
+        assert!(wanted < 50_000_000, "{wanted}");
+        clock.sleep_until(target);
+        assert!(clock.now() >= target);
+        assert!((MonoTime::now() - begun).as_ns() >= 49_840_000);
+        assert_eq!(clock.at_hardware(epoch + 5), LocalTime::from_ns(5));
+        assert!(clock.is_uncertain(), "nobody has looked");
+        assert_eq!(clock.network(target), None);
     }
 }

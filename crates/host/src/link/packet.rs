@@ -1,19 +1,13 @@
 //! AF_PACKET: one socket per channel end, with a filter in the kernel, so that a reader blocks in
 //! its own receive call and wakes for its own stream only.
 
-use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, Stamp, option};
+use crate::link::{Arrival, Interface, LinkOptions, option, socket};
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, STREAM_HEADER, SUBTYPE_EF_STREAM, TAGGED};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
-use std::io::{self, IoSlice};
-
-/// How long a busy-polling receive polls before it blocks, in microseconds.
-const BUSY_POLL_US: i32 = 50;
-
-/// The most that may wait in a socket, in octets as the kernel counts them: some thousand frames.
-const BUFFER_OCTETS: i32 = 1 << 21;
+use std::io::{self, IoSlice, IoSliceMut};
 
 /// A channel end's socket.
 #[derive(Debug)]
@@ -34,14 +28,8 @@ impl PacketSocket {
         let socket = open()?;
         // Without a protocol it receives nothing.
         bind(&socket, interface, 0)?;
-        let pcp = channel.pcp & 7;
-        let priority = options.priorities[usize::from(pcp)].unwrap_or(u32::from(pcp));
-        option::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)?;
-        let mut launches = false;
-        if options.launch_time {
-            let config = libc::sock_txtime { clockid: libc::CLOCK_TAI, flags: 0 };
-            launches = option::set(&socket, libc::SOL_SOCKET, libc::SO_TXTIME, &config).is_ok();
-        }
+        socket::prioritise(&socket, channel, options)?;
+        let launches = socket::let_launch(&socket, interface, options);
         Ok(Self { socket, untagged: options.untagged, stamped: false, launches })
     }
 
@@ -52,27 +40,13 @@ impl PacketSocket {
         options: &LinkOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
-        attach_filter(&socket, channel)?;
+        socket::attach_filter(&socket, &filter(channel))?;
         let one: i32 = 1;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)?;
         if channel.destination.0[0] & 1 == 1 {
             join(&socket, interface, channel)?;
         }
-        if options.busy_poll {
-            option::set(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US)?;
-        }
-        if options.timestamps {
-            let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE
-                | libc::SOF_TIMESTAMPING_SOFTWARE
-                | libc::SOF_TIMESTAMPING_RX_HARDWARE
-                | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
-            option::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &wanted)?;
-        }
-        // More than the default, where the system lets us: memory is taken for what waits only.
-        let _ = option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER_OCTETS)
-            .or_else(|_| option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_OCTETS));
-        let patience = libc::timeval { tv_sec: 0, tv_usec: LOOK_AGAIN.as_ns() / 1_000 };
-        option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
+        socket::listen(&socket, options)?;
         bind(&socket, interface, ETHERTYPE_AVTP)?;
         Ok(Self { socket, untagged: false, stamped: options.timestamps, launches: false })
     }
@@ -83,7 +57,7 @@ impl PacketSocket {
         let (addresses, rest) = (&frame[..ADDRESSES], &frame[TAGGED - 2..]);
         let without_tag = [IoSlice::new(addresses), IoSlice::new(rest)];
         let parts: &[IoSlice<'_>] = if self.untagged { &without_tag } else { &whole };
-        send(&self.socket, parts, launch)
+        socket::send(&self.socket, parts, launch)
     }
 
     /// Takes a frame if there is one.
@@ -106,25 +80,13 @@ impl PacketSocket {
         // for a shorter one.
         let flags = flags | libc::MSG_TRUNC;
         let (got, stamp) = if self.stamped {
-            receive_stamped(&self.socket, into, flags)
+            socket::receive(&self.socket, &mut [IoSliceMut::new(into)], flags)
         } else {
             (receive(&self.socket, into, flags), None)
         };
-        match got {
-            Ok(length) => {
-                let length = if length <= into.len() { length } else { 0 };
-                Ok(Some(Arrival { length, framing: Framing::Ethernet, stamp }))
-            }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
+        let Some(length) = socket::unless_none(got)? else { return Ok(None) };
+        let length = if length <= into.len() { length } else { 0 };
+        Ok(Some(Arrival { length, framing: Framing::Ethernet, stamp }))
     }
 }
 
@@ -168,19 +130,11 @@ fn join(socket: &OwnedFd, interface: &Interface, channel: &ChannelParameters) ->
     option::set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 
-/// Lets the kernel pass only frames of this stream to this address.
-fn attach_filter(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<()> {
-    let code = filter(channel);
-    let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
-    // The kernel copies the program; it does not write to it.
-    option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
-}
-
 /// Of the frames of the stream that are not of its shape, one in so many (a power of two) is let
 /// through: enough to be counted, too few to push messages out of the socket's buffer.
 const SAMPLED: u32 = 64;
 
-/// The filter in the kernel's classic packet filter language. The socket is bound to the EtherType,
+/// Lets the kernel pass only frames of this stream to this address. The socket is bound to the EtherType,
 /// and whether the frame was tagged does not matter: the kernel has taken the tag off before.
 fn filter(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
     const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
@@ -233,74 +187,6 @@ fn receive(socket: &OwnedFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
     let got =
         unsafe { libc::recv(socket.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
-}
-
-/// Room for control messages, aligned as these must be.
-#[repr(C, align(8))]
-struct Control([u8; 128]);
-
-/// Receives with the instant at which the hardware, or else the kernel, had the frame.
-fn receive_stamped(
-    socket: &OwnedFd,
-    into: &mut [u8],
-    flags: i32,
-) -> (io::Result<usize>, Option<Stamp>) {
-    let mut control = Control([0; 128]);
-    let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    // SAFETY: all zeros is a valid `msghdr`.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = control.0.len();
-    // SAFETY: the message's pointers are valid for writing the lengths beside them.
-    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
-    let Ok(length) = usize::try_from(got) else {
-        return (Err(io::Error::last_os_error()), None);
-    };
-    // SAFETY: the kernel has filled in the control messages and their length.
-    let first = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
-    let stamp = first
-        .filter(|c| c.cmsg_level == libc::SOL_SOCKET && c.cmsg_type == libc::SCM_TIMESTAMPING)
-        .map(|header| {
-            // SAFETY: a message of this type carries three `timespec`.
-            unsafe { libc::CMSG_DATA(header).cast::<[libc::timespec; 3]>().read_unaligned() }
-        });
-    let ns = |t: libc::timespec| t.tv_sec * 1_000_000_000 + t.tv_nsec;
-    let stamp = stamp.and_then(|[software, _, hardware]| match (ns(hardware), ns(software)) {
-        (0, 0) => None,
-        (0, software) => Some(Stamp::Software(software)),
-        (hardware, _) => Some(Stamp::Hardware(hardware)),
-    });
-    (Ok(length), stamp)
-}
-
-fn send(socket: &OwnedFd, parts: &[IoSlice<'_>], launch: Option<i64>) -> io::Result<()> {
-    let mut control = Control([0; 128]);
-    // SAFETY: all zeros is a valid `msghdr`.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    // `IoSlice` is guaranteed to have the layout of `iovec`; sending does not write to it.
-    message.msg_iov = parts.as_ptr().cast_mut().cast();
-    message.msg_iovlen = parts.len();
-    if let Some(at) = launch {
-        let size = size_of::<i64>() as u32;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        // SAFETY: pure computations on a length; one such message fits in the control memory, so
-        // the first header exists and has room for its data.
-        unsafe {
-            message.msg_controllen = libc::CMSG_SPACE(size) as usize;
-            let header = libc::CMSG_FIRSTHDR(&raw const message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_TXTIME;
-            (*header).cmsg_len = libc::CMSG_LEN(size) as usize;
-            libc::CMSG_DATA(header).cast::<i64>().write_unaligned(at);
-        }
-    }
-    // A full queue must not make a task wait: that frame is lost, and the task is told.
-    let flags = libc::MSG_DONTWAIT;
-    // SAFETY: the message's pointers are valid for reading the lengths beside them.
-    let got = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
-    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

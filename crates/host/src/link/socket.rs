@@ -1,0 +1,138 @@
+//! What the sockets of several transports do alike.
+
+use crate::link::{Interface, LOOK_AGAIN, LinkOptions, Stamp, launch, option};
+use onbeat_runtime::talker::ChannelParameters;
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::io::{self, IoSlice, IoSliceMut};
+
+/// How long a busy-polling receive polls before it blocks, in microseconds.
+const BUSY_POLL_US: i32 = 50;
+
+/// The most that may wait in a socket, in octets as the kernel counts them: some thousand frames.
+const BUFFER_OCTETS: i32 = 1 << 21;
+
+/// Gives what is sent the priority of the channel's class.
+pub(super) fn prioritise(
+    socket: &OwnedFd,
+    channel: &ChannelParameters,
+    options: &LinkOptions,
+) -> io::Result<()> {
+    let pcp = channel.pcp & 7;
+    let priority = options.priorities[usize::from(pcp)].unwrap_or(u32::from(pcp));
+    option::set(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &priority)
+}
+
+/// Lets the kernel launch frames at their time, if that is wanted and the interface does it.
+pub(super) fn let_launch(socket: &OwnedFd, interface: &Interface, options: &LinkOptions) -> bool {
+    let config = libc::sock_txtime { clockid: libc::CLOCK_TAI, flags: 0 };
+    options.launch_time
+        && launch::is_honoured(interface).unwrap_or(false)
+        && option::set(socket, libc::SOL_SOCKET, libc::SO_TXTIME, &config).is_ok()
+}
+
+/// Sets how a socket receives.
+pub(super) fn listen(socket: &OwnedFd, options: &LinkOptions) -> io::Result<()> {
+    if options.busy_poll {
+        option::set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US)?;
+    }
+    if options.timestamps {
+        let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE
+            | libc::SOF_TIMESTAMPING_SOFTWARE
+            | libc::SOF_TIMESTAMPING_RX_HARDWARE
+            | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
+        option::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &wanted)?;
+    }
+    // More than the default, where the system lets us: memory is taken for what waits only.
+    let _ = option::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER_OCTETS)
+        .or_else(|_| option::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_OCTETS));
+    let patience = libc::timeval { tv_sec: 0, tv_usec: LOOK_AGAIN.as_ns() / 1_000 };
+    option::set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)
+}
+
+/// Lets the kernel pass only what `code`, in its classic packet filter language, accepts.
+pub(super) fn attach_filter(socket: &OwnedFd, code: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
+    // The kernel copies the program; it does not write to it.
+    option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+/// What a receive gave, `None` if there is nothing yet or a signal came.
+pub(super) fn unless_none(got: io::Result<usize>) -> io::Result<Option<usize>> {
+    match got {
+        Ok(length) => Ok(Some(length)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Room for control messages, aligned as these must be.
+#[repr(C, align(8))]
+struct Control([u8; 128]);
+
+/// Receives, with the instant at which the hardware, or else the kernel, had it if the socket notes
+/// that.
+pub(super) fn receive(
+    socket: &OwnedFd,
+    parts: &mut [IoSliceMut<'_>],
+    flags: i32,
+) -> (io::Result<usize>, Option<Stamp>) {
+    let mut control = Control([0; 128]);
+    // SAFETY: all zeros is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // `IoSliceMut` is guaranteed to have the layout of `iovec`.
+    message.msg_iov = parts.as_mut_ptr().cast();
+    message.msg_iovlen = parts.len();
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len();
+    // SAFETY: the message's pointers are valid for writing the lengths beside them.
+    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    let Ok(length) = usize::try_from(got) else {
+        return (Err(io::Error::last_os_error()), None);
+    };
+    // SAFETY: the kernel has filled in the control messages and their length.
+    let first = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
+    let stamp = first
+        .filter(|c| c.cmsg_level == libc::SOL_SOCKET && c.cmsg_type == libc::SCM_TIMESTAMPING)
+        .map(|header| {
+            // SAFETY: a message of this type carries three `timespec`.
+            unsafe { libc::CMSG_DATA(header).cast::<[libc::timespec; 3]>().read_unaligned() }
+        });
+    let ns = |t: libc::timespec| t.tv_sec * 1_000_000_000 + t.tv_nsec;
+    let stamp = stamp.and_then(|[software, _, hardware]| match (ns(hardware), ns(software)) {
+        (0, 0) => None,
+        (0, software) => Some(Stamp::Software(software)),
+        (hardware, _) => Some(Stamp::Hardware(hardware)),
+    });
+    (Ok(length), stamp)
+}
+
+/// Sends the parts as one; with `launch`, so that it leaves at that instant of CLOCK_TAI.
+pub(super) fn send(socket: &OwnedFd, parts: &[IoSlice<'_>], launch: Option<i64>) -> io::Result<()> {
+    let mut control = Control([0; 128]);
+    // SAFETY: all zeros is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // `IoSlice` is guaranteed to have the layout of `iovec`; sending does not write to it.
+    message.msg_iov = parts.as_ptr().cast_mut().cast();
+    message.msg_iovlen = parts.len();
+    if let Some(at) = launch {
+        let size = size_of::<i64>() as u32;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        // SAFETY: pure computations on a length; one such message fits in the control memory, so
+        // the first header exists and has room for its data.
+        unsafe {
+            message.msg_controllen = libc::CMSG_SPACE(size) as usize;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_TXTIME;
+            (*header).cmsg_len = libc::CMSG_LEN(size) as usize;
+            libc::CMSG_DATA(header).cast::<i64>().write_unaligned(at);
+        }
+    }
+    // A full queue must not make a task wait: that frame is lost, and the task is told.
+    let flags = libc::MSG_DONTWAIT;
+    // SAFETY: the message's pointers are valid for reading the lengths beside them.
+    let got = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

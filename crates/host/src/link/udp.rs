@@ -1,0 +1,378 @@
+//! UDP: IEEE 1722 data units in datagrams, for networks without TSN and for comparison (the "IP
+//! channel" of the papers).
+//!
+//! The encapsulation is that of IEEE 1722-2016 Annex J: port 17220, and before the data unit a
+//! 32-bit sequence number that counts the datagrams of one sender. COVESA Open1722 (`avtp/Udp.h`
+//! and its CAN talker) and Wireshark's dissector (`packet-ieee1722.c`) have the same port and
+//! header. The data unit carries no padding.
+//!
+//! # Groups
+//! The channel's group address decides the IP group, and the kernel maps that back onto Ethernet:
+//! * IPv4: 239.*x*.*y*.*z* of the lower 23 bits, so that 01:00:5e:*x*:*y*:*z* is its own image
+//!   (RFC 1112 section 6.4; the block is that of RFC 2365);
+//! * IPv6: ff15::*wwxx*:*yyzz* of the lower 32 bits, so that 33:33:*ww*:*xx*:*yy*:*zz* is its own
+//!   image (RFC 2464 section 7; transient, site-local).
+//!
+//! Channels whose addresses differ above these bits share a group; each reader's filter in the
+//! kernel passes its own stream only.
+//!
+//! # What holds
+//! Datagrams leave by the given interface, with a time to live of 1: they are for this network,
+//! not beyond a router. Only what came in by that interface, or was sent by it from this same host,
+//! is received: two programs on one host can talk. A datagram never has several fragments. Its
+//! DSCP is the class selector (RFC 2474 section 4.2.2.2) with the bits of the channel's PCP, so
+//! that equipment that derives one from the other agrees.
+
+use crate::link::{Arrival, Interface, LinkOptions, option, socket};
+use onbeat_model::units::MacAddress;
+use onbeat_runtime::port::Framing;
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::{Pdu, STREAM_HEADER, SUBTYPE_EF_STREAM, TAGGED};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+/// The UDP port of IEEE 1722 streams.
+pub const PORT: u16 = 17_220;
+/// Octets of the sequence number before the data unit.
+const ENCAPSULATION: usize = 4;
+const UDP_HEADER: usize = 8;
+/// SO_BINDTOIFINDEX of `asm-generic/socket.h`.
+const SO_BINDTOIFINDEX: i32 = 62;
+
+/// Which version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// A channel end's socket.
+#[derive(Debug)]
+pub struct UdpSocket {
+    socket: OwnedFd,
+    /// Of the next datagram sent.
+    sequence: u32,
+    stamped: bool,
+    launches: bool,
+}
+
+impl UdpSocket {
+    /// A socket that only sends.
+    ///
+    /// # Errors
+    /// When the channel's destination is no group, its message fits no datagram, the interface has
+    /// no address of this version of IP, or the system refuses.
+    pub fn talker(
+        interface: &Interface,
+        channel: &ChannelParameters,
+        options: &LinkOptions,
+        version: IpVersion,
+    ) -> io::Result<Self> {
+        let group = group_of(interface, channel, version)?;
+        let socket = open(interface, version)?;
+        let class = i32::from(channel.pcp & 7) << 5;
+        let one: i32 = 1;
+        match version {
+            IpVersion::V4 => {
+                let through = libc::ip_mreqn {
+                    imr_multiaddr: libc::in_addr { s_addr: 0 },
+                    imr_address: libc::in_addr { s_addr: 0 },
+                    imr_ifindex: interface.index as i32,
+                };
+                option::set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &through)?;
+                option::set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, &one)?;
+                option::set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_LOOP, &one)?;
+                option::set(&socket, libc::IPPROTO_IP, libc::IP_TOS, &class)?;
+            }
+            IpVersion::V6 => {
+                let (ip, index) = (libc::IPPROTO_IPV6, interface.index as i32);
+                option::set(&socket, ip, libc::IPV6_MULTICAST_IF, &index)?;
+                option::set(&socket, ip, libc::IPV6_MULTICAST_HOPS, &one)?;
+                option::set(&socket, ip, libc::IPV6_MULTICAST_LOOP, &one)?;
+                option::set(&socket, ip, libc::IPV6_TCLASS, &class)?;
+            }
+        }
+        // After IP_TOS, which sets it too.
+        socket::prioritise(&socket, channel, options)?;
+        let launches = socket::let_launch(&socket, interface, options);
+        // The source address and the route are looked up once.
+        rustix::net::connect(&socket, &group).map_err(|error| no_address(version, error.into()))?;
+        let source: Option<SocketAddr> = rustix::net::getsockname(&socket)?.try_into().ok();
+        if source.is_none_or(|source| source.ip().is_unspecified()) {
+            return Err(no_address(version, io::ErrorKind::AddrNotAvailable.into()));
+        }
+        Ok(Self { socket, sequence: 0, stamped: false, launches })
+    }
+
+    /// A socket that receives the channel's datagrams and no others.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::talker`]; an address of its own is not needed.
+    pub fn listener(
+        interface: &Interface,
+        channel: &ChannelParameters,
+        options: &LinkOptions,
+        version: IpVersion,
+    ) -> io::Result<Self> {
+        let group = group_of(interface, channel, version)?;
+        let socket = open(interface, version)?;
+        // Before it can receive anything.
+        socket::attach_filter(&socket, &filter(channel.stream_id.0))?;
+        let one: i32 = 1;
+        // All readers of all channels have the same port.
+        option::set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &one)?;
+        socket::listen(&socket, options)?;
+        rustix::net::bind(&socket, &group)?;
+        match group {
+            SocketAddr::V4(group) => {
+                let membership = libc::ip_mreqn {
+                    imr_multiaddr: libc::in_addr { s_addr: group.ip().to_bits().to_be() },
+                    imr_address: libc::in_addr { s_addr: 0 },
+                    imr_ifindex: interface.index as i32,
+                };
+                option::set(&socket, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, &membership)?;
+            }
+            SocketAddr::V6(group) => {
+                let membership = libc::ipv6_mreq {
+                    ipv6mr_multiaddr: libc::in6_addr { s6_addr: group.ip().octets() },
+                    ipv6mr_interface: interface.index,
+                };
+                option::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, &membership)?;
+            }
+        }
+        Ok(Self { socket, sequence: 0, stamped: options.timestamps, launches: false })
+    }
+
+    /// Sends the data unit of a tagged frame; with `launch`, so that it leaves at that instant of
+    /// CLOCK_TAI. Real-time: one system call, allocates nothing, never waits.
+    pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
+        let unit = frame.get(TAGGED..).unwrap_or_default();
+        let pdu = Pdu::parse(unit).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let unit = &unit[..STREAM_HEADER + pdu.payload.len()];
+        let sequence = self.sequence.to_be_bytes();
+        self.sequence = self.sequence.wrapping_add(1);
+        socket::send(&self.socket, &[IoSlice::new(&sequence), IoSlice::new(unit)], launch)
+    }
+
+    /// Takes a data unit if there is one. Real-time: never blocks, allocates nothing.
+    pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
+        self.take(into, libc::MSG_DONTWAIT)
+    }
+
+    /// Waits for a data unit, for [`super::LOOK_AGAIN`] or until a signal comes. Real-time: blocks,
+    /// allocates nothing.
+    pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
+        self.take(into, 0)
+    }
+
+    /// Whether the kernel launches datagrams at their time.
+    pub fn launches(&self) -> bool {
+        self.launches
+    }
+
+    fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<Option<Arrival>> {
+        let room = into.len();
+        // The data unit has its own sequence number, by which losses are seen.
+        let mut encapsulation = [0; ENCAPSULATION];
+        let mut parts = [IoSliceMut::new(&mut encapsulation), IoSliceMut::new(into)];
+        // A datagram that is longer than the buffer shows its whole length, so that it is not
+        // taken for a shorter one.
+        let (got, stamp) = socket::receive(&self.socket, &mut parts, flags | libc::MSG_TRUNC);
+        let Some(length) = socket::unless_none(got)? else { return Ok(None) };
+        let length = length.saturating_sub(ENCAPSULATION);
+        let length = if length <= room { length } else { 0 };
+        let stamp = stamp.filter(|_| self.stamped);
+        Ok(Some(Arrival { length, framing: Framing::Datagram, stamp }))
+    }
+}
+
+impl AsFd for UdpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn open(interface: &Interface, version: IpVersion) -> io::Result<OwnedFd> {
+    let family = match version {
+        IpVersion::V4 => AddressFamily::INET,
+        IpVersion::V6 => AddressFamily::INET6,
+    };
+    let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let index = interface.index as i32;
+    option::set(&socket, libc::SOL_SOCKET, SO_BINDTOIFINDEX, &index)?;
+    Ok(socket)
+}
+
+fn no_address(version: IpVersion, error: io::Error) -> io::Error {
+    let kind = error.kind();
+    match (kind, version) {
+        (io::ErrorKind::AddrNotAvailable | io::ErrorKind::NetworkUnreachable, IpVersion::V4) => {
+            io::Error::new(kind, "it has no IPv4 address to send from: give it one")
+        }
+        (io::ErrorKind::AddrNotAvailable | io::ErrorKind::NetworkUnreachable, IpVersion::V6) => {
+            let why = "it has no usable IPv6 address to send from: give it one, or wait some \
+                       seconds after it came up, until the system has checked that it is unique";
+            io::Error::new(kind, why)
+        }
+        _ => error,
+    }
+}
+
+/// The group of a channel on an interface.
+fn group_of(
+    interface: &Interface,
+    channel: &ChannelParameters,
+    version: IpVersion,
+) -> io::Result<SocketAddr> {
+    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    let destination = channel.destination;
+    if destination.0[0] & 1 == 0 {
+        return refuse(format!(
+            "the channel's destination {destination} is one station's address, from which no IP \
+             group follows: for UDP give it a group address, such as 01:00:5e:00:00:01"
+        ));
+    }
+    let ip_header: usize = match version {
+        IpVersion::V4 => 20,
+        IpVersion::V6 => 40,
+    };
+    let headers = ip_header + UDP_HEADER + ENCAPSULATION + STREAM_HEADER;
+    let (size, longest) =
+        (channel.size.get() as usize, (interface.mtu as usize).saturating_sub(headers));
+    if size > longest {
+        return refuse(format!(
+            "a message of {size} octets does not fit into one datagram: with an MTU of {} octets \
+             it may have {longest}",
+            interface.mtu
+        ));
+    }
+    Ok(match version {
+        IpVersion::V4 => SocketAddrV4::new(ipv4_group(destination), PORT).into(),
+        IpVersion::V6 => {
+            SocketAddrV6::new(ipv6_group(destination), PORT, 0, interface.index).into()
+        }
+    })
+}
+
+/// The IPv4 group of an Ethernet group address.
+pub fn ipv4_group(destination: MacAddress) -> Ipv4Addr {
+    let [.., x, y, z] = destination.0;
+    Ipv4Addr::new(239, x & 0x7f, y, z)
+}
+
+/// The IPv6 group of an Ethernet group address.
+pub fn ipv6_group(destination: MacAddress) -> Ipv6Addr {
+    let [_, _, w, x, y, z] = destination.0;
+    let (upper, lower) = (u16::from_be_bytes([w, x]), u16::from_be_bytes([y, z]));
+    Ipv6Addr::new(0xff15, 0, 0, 0, 0, 0, upper, lower)
+}
+
+/// Passes datagrams of this stream; the kernel's filter sees them from the UDP header on. A load
+/// beyond the end rejects.
+fn filter(stream_id: u64) -> [libc::sock_filter; 8] {
+    const OCTET: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
+    const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    const IF: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+    const UNIT: usize = UDP_HEADER + ENCAPSULATION;
+    let (upper, lower) = ((stream_id >> 32) as u32, stream_id as u32);
+    let line = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    [
+        line(OCTET, UNIT as u32, 0),
+        line(IF, u32::from(SUBTYPE_EF_STREAM), 5),
+        line(WORD, UNIT as u32 + 4, 0),
+        line(IF, upper, 3),
+        line(WORD, UNIT as u32 + 8, 0),
+        line(IF, lower, 1),
+        line(RETURN, u32::MAX, 0),
+        line(RETURN, 0, 0),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::time::{LocalTime, Span};
+    use onbeat_model::units::{Octets, StreamId};
+
+    const INTERVAL: Span = Span::from_ms(1);
+
+    fn channel() -> ChannelParameters {
+        ChannelParameters {
+            destination: MacAddress([1, 0, 0x5e, 0x11, 0x22, 0x33]),
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            stream_id: StreamId(0x1122_3344_5566_7788),
+            vlan: 2,
+            pcp: 3,
+            size: Octets::new(8),
+            interval: INTERVAL,
+            tolerance: Span::ZERO,
+            fixed_delay: Span::from_ms(2),
+            epoch: 0,
+        }
+    }
+
+    #[test]
+    fn groups_map_back_onto_the_ethernet_addresses_of_ip_multicast() {
+        for address in [[1, 0, 0x5e, 0x7f, 0xff, 0xfe], [1, 0, 0x5e, 1, 0x11, 0x42]] {
+            let [_, x, y, z] = ipv4_group(MacAddress(address)).octets();
+            assert_eq!([1, 0, 0x5e, x & 0x7f, y, z], address);
+        }
+        let of_another_block = ipv4_group(MacAddress([0x91, 0xe0, 0xf0, 0xff, 2, 3]));
+        assert_eq!(of_another_block.to_string(), "239.127.2.3");
+        let address = MacAddress([0x33, 0x33, 0xff, 1, 2, 3]);
+        assert_eq!(ipv6_group(address).to_string(), "ff15::ff01:203");
+    }
+
+    #[test]
+    fn what_fits_no_datagram_or_has_no_group_is_refused_with_what_to_do() {
+        let interface = Interface::named("lo").expect("every namespace has it");
+        let interface = Interface { mtu: 1_500, ..interface };
+        for (version, longest) in [(IpVersion::V4, 1_444), (IpVersion::V6, 1_424)] {
+            let fits = ChannelParameters { size: Octets::new(longest), ..channel() };
+            assert!(group_of(&interface, &fits, version).is_ok());
+            let too_long = ChannelParameters { size: Octets::new(longest + 1), ..channel() };
+            let error = group_of(&interface, &too_long, version).expect_err("too long");
+            assert!(error.to_string().contains(&longest.to_string()), "{error}");
+            let destination = MacAddress([2, 0, 0, 0, 0, 1]);
+            let unicast = ChannelParameters { destination, ..channel() };
+            let error = group_of(&interface, &unicast, version).expect_err("unicast");
+            assert!(error.to_string().contains("02:00:00:00:00:01 is one station's"), "{error}");
+        }
+    }
+
+    /// The kernel runs the filter: on a datagram socket of the loopback.
+    #[test]
+    fn the_kernels_filter_passes_data_units_of_the_stream_and_nothing_else() {
+        let receiver = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let to = receiver.local_addr().expect("its address");
+        let descriptor = OwnedFd::from(receiver);
+        socket::attach_filter(&descriptor, &filter(channel().stream_id.0)).expect("a filter");
+        let mut receiver =
+            UdpSocket { socket: descriptor, sequence: 0, stamped: false, launches: false };
+        let mut talker = onbeat_runtime::talker::Talker::new(channel());
+        talker.write(LocalTime::ZERO, &[9; 8], false).expect("the first");
+        let unit = &talker.frame()[TAGGED..TAGGED + STREAM_HEADER + 8];
+        let good = [&[0, 0, 0, 1], unit].concat();
+        let send = |octets: &[u8]| sender.send_to(octets, to).expect("the loopback");
+        for at in [ENCAPSULATION, ENCAPSULATION + 4, ENCAPSULATION + 11] {
+            let mut foreign = good.clone();
+            foreign[at] ^= 1;
+            send(&foreign);
+        }
+        for length in 0..ENCAPSULATION + 12 {
+            send(&good[..length]);
+        }
+        send(&good);
+        let mut into = [0; 64];
+        let arrival = receiver.receive(&mut into).expect("a receive").expect("the good one");
+        assert_eq!(arrival.framing, Framing::Datagram);
+        assert_eq!(&into[..arrival.length], unit);
+        assert_eq!(receiver.try_receive(&mut into).expect("a receive"), None);
+    }
+}
