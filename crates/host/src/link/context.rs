@@ -3,6 +3,7 @@
 use crate::clock::want_exact_timers;
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
+use crate::instrument::{Instruments, Watch};
 use crate::link::{
     Interface, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket, Timebase, Transport,
     TransportKind,
@@ -11,9 +12,11 @@ use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
 use onbeat_model::record::Role;
 use onbeat_model::system::Channel;
+use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::talker::ChannelParameters;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most channels that a program declares.
@@ -30,6 +33,13 @@ pub struct InterfaceSettings {
     pub options: LinkOptions,
     /// Which network time programs call zero, in nanoseconds.
     pub epoch: i64,
+    /// Where the delay log goes; the log of timed waits goes beside it
+    /// ([`crate::instrument::waits_path`]).
+    pub log: Option<PathBuf>,
+    /// Write a marker into the kernel's trace for each message.
+    pub trace: bool,
+    /// Freeze the kernel's trace when a message's latency is longer.
+    pub break_at: Option<Span>,
 }
 
 /// A program's channels on an interface.
@@ -39,6 +49,7 @@ pub struct Context {
     settings: Arc<InterfaceSettings>,
     interface: Interface,
     board: Arc<Board>,
+    instruments: Instruments,
     declared: Arc<Mutex<Vec<Declared>>>,
 }
 
@@ -60,11 +71,15 @@ impl Context {
         want_exact_timers();
         let base = Arc::new(Timebase::default());
         base.begin(NetworkClock::Tai { epoch: settings.epoch }, Limits::NONE);
+        let InterfaceSettings { log, trace, break_at, .. } = &settings;
+        let watch = Watch { log: log.clone(), trace: *trace, break_at: *break_at };
+        let instruments = Instruments::new(&watch, &base, settings.epoch)?;
         Ok(Self {
             base,
             settings: Arc::new(settings),
             interface,
             board: Arc::new(Board::new()?),
+            instruments,
             declared: Arc::default(),
         })
     }
@@ -166,8 +181,10 @@ impl Context {
     ) -> Result<Recorder, SetupError> {
         let mut log = self.board.end()?;
         let stream_id = parameters.stream_id;
-        log.introduce(&Identity { channel: name.to_owned(), stream_id, role });
-        Ok(Recorder::new(log))
+        let identity = Identity { channel: name.to_owned(), stream_id, role };
+        log.introduce(&identity);
+        let probe = self.instruments.probe(&identity, parameters.size.get());
+        Ok(Recorder::with(log, probe))
     }
 
     /// The clock, and when it is over.
@@ -194,8 +211,8 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
 
 /// By how much a reader that follows its schedule is there before a message is due, and how long
 /// after that it goes on polling.
-const EARLY: onbeat_model::time::Span = onbeat_model::time::Span::from_us(40);
-const LATE: onbeat_model::time::Span = onbeat_model::time::Span::from_us(120);
+const EARLY: Span = Span::from_us(40);
+const LATE: Span = Span::from_us(120);
 
 /// Lets a reader sleep to shortly before its messages are due.
 pub(crate) fn follow_schedule(end: &mut Listener) {
