@@ -1,11 +1,12 @@
 use super::*;
 use crate::clock::{EmulatedClock, MonoTime, pause};
-use crate::link::{Limits, NetworkClock};
+use crate::link::{self, Limits, NetworkClock};
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Counters};
 use onbeat_model::time::LocalTime;
-use onbeat_model::units::StreamId;
+use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::port::Log;
+use onbeat_runtime::talker::ChannelParameters;
 use std::path::Path;
 
 const EPOCH: i64 = 1_700_000_000_000_000_000;
@@ -295,4 +296,77 @@ fn emulated_time_is_logged_as_it_is() {
     let record = Record { capture: at(20_000_000), sequence: 1, ..Record::default() };
     delay_log::times_line(&mut line, stream, &record, 0).expect("memory");
     assert_eq!(line, b"3,8,1,20000000,20000000,20000000,0,0,0\n");
+}
+
+fn ip(arguments: &str) -> bool {
+    let words = arguments.split(' ');
+    std::process::Command::new("ip").args(words).status().is_ok_and(|status| status.success())
+}
+
+/// A context on an interface, with its log, and the channel `c` declared.
+fn context_on(name: &str, log: &Path) -> link::Context {
+    let options = link::LinkOptions { untagged: true, ..Default::default() };
+    let log = Some(log.to_owned());
+    let settings =
+        link::InterfaceSettings { name: name.to_owned(), options, log, ..Default::default() };
+    let context = link::Context::open(settings).expect("a context");
+    let parameters = ChannelParameters {
+        destination: MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]),
+        source: MacAddress::default(),
+        stream_id: StreamId(77),
+        vlan: 2,
+        pcp: 3,
+        size: Octets::new(8),
+        interval: Span::from_us(1),
+        tolerance: Span::ZERO,
+        fixed_delay: Span::from_ms(2),
+        epoch: 0,
+    };
+    context.declare("c", parameters).expect("a channel");
+    context
+}
+
+#[test]
+fn programs_on_interfaces_have_their_messages_and_waits_logged_when_they_close() {
+    // SAFETY: the network namespace becomes this test's thread's own and ends with it.
+    let alone =
+        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }.is_ok();
+    let made = alone && ip("link add wa type veth peer name wb");
+    if !(made && ip("link set wa up") && ip("link set wb up")) {
+        println!("not tested: no network namespace or veth pair here");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let [sent, came] = ["sent.csv", "came.csv"].map(|name| directory.path().join(name));
+    let (writer, reader) = (context_on("wa", &sent), context_on("wb", &came));
+    let mut listener = reader.open_listener("c", Octets::new(8)).expect("a listener");
+    let mut talker = writer.open_talker("c", Octets::new(8)).expect("a talker");
+    let mut captures = Vec::new();
+    for value in 0_u64..20 {
+        talker.write(&value.to_ne_bytes()).expect("written");
+        let mut got = [0; 8];
+        let info = listener.read_wait(&mut got).expect("read");
+        assert_eq!(got, value.to_ne_bytes());
+        captures.push(info.capture.as_ns());
+    }
+    drop((talker, listener, writer, reader));
+    let columns = |path: &Path| -> Vec<Vec<i64>> {
+        let text = std::fs::read_to_string(path).expect("a log");
+        let numbers = |line: &str| line.split(',').map(|n| n.parse().expect("a number")).collect();
+        text.lines().skip(1).map(numbers).collect()
+    };
+    let (sent, received) = (columns(&sent), columns(&came));
+    assert_eq!((sent.len(), received.len()), (20, 20));
+    for (capture, (sent, received)) in captures.iter().zip(sent.iter().zip(&received)) {
+        // Stream, size, number, timestamp and capture time are the same at both ends.
+        assert_eq!((sent[..5].to_vec(), sent[4]), (received[..5].to_vec(), *capture));
+        assert_eq!((sent[0], sent[1], sent[3]), (77, 8, capture & 0xffff_ffff));
+        assert!(received[7] >= *capture && received[8] >= received[7], "{received:?}");
+    }
+    let waits = columns(&waits_path(&came));
+    assert_eq!(waits.len(), 20);
+    for (capture, wait) in captures.iter().zip(waits) {
+        assert_eq!((wait[0], wait[1]), (capture + 2_000_000, capture + 2_000_000));
+        assert!(wait[2] >= wait[1], "{wait:?}");
+    }
 }
