@@ -162,6 +162,12 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
     if interface.clock_error_ns != 0 {
         settings.clock_error = Span::from_ns(interface.clock_error_ns);
     }
+    settings.trace = has(ONBEAT_TRACE);
+    settings.break_at = (interface.break_ns > 0).then(|| Span::from_ns(interface.break_ns));
+    if !interface.log.is_null() {
+        // SAFETY: the caller's promise.
+        settings.log = Some(unsafe { text(interface.log, "") }?.into());
+    }
     Ok(settings)
 }
 

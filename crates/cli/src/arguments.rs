@@ -47,6 +47,14 @@ Writes report.html, results.json and, per run, records.onb and messages.csv.")]
     /// Makes the report of the last run anew
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
     Report(ReportArguments),
+    /// Shows the counters of all channel ends of all running programs
+    #[command(after_help = "Examples:
+  onbeat stat
+  onbeat stat --watch --channel joint_targets
+  onbeat stat --pid 4711 --json
+
+Other users' programs are shown to the superuser only.")]
+    Stat(StatArguments),
     /// Writes the description's channels as a manifest for C programs
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
     Manifest(ManifestArguments),
@@ -103,6 +111,12 @@ pub(crate) struct RunArguments {
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    /// Real time: programs write a marker into the kernel's trace for each message
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// Real time: freeze the kernel's trace when a message takes longer, in microseconds
+    #[arg(long, value_name = "MICROSECONDS", value_parser = micros)]
+    pub(crate) break_us: Option<Span>,
     /// Where to write [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
@@ -119,6 +133,22 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
     /// Print JSON for machines (docs/results.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatArguments {
+    /// Show the programs of this process only
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) pid: Option<u32>,
+    /// Show this channel only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) channel: Option<String>,
+    /// Show it anew each second, with rates, until interrupted
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -173,9 +203,25 @@ fn duration(text: &str) -> Result<Span, String> {
         .ok_or_else(|| format!("a run lasts more than nothing and at most {most}"))
 }
 
+fn micros(text: &str) -> Result<Span, String> {
+    let most = onbeat_model::description::limits::DURATION;
+    let ns = text.parse::<i64>().ok().and_then(|us| us.checked_mul(1_000));
+    ns.map(Span::from_ns)
+        .filter(|span| *span > Span::ZERO && *span <= most)
+        .ok_or_else(|| "expected a whole number of microseconds above 0".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn microseconds_are_whole_and_more_than_none() {
+        assert_eq!(micros("250"), Ok(Span::from_us(250)));
+        for bad in ["", "0", "-1", "1.5", "1us", "9223372036854775807"] {
+            assert!(micros(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn durations_are_read_with_and_without_a_unit_and_bounded() {

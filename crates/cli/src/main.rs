@@ -5,6 +5,7 @@ mod exit;
 mod output;
 mod run;
 mod source;
+mod stat;
 mod terminal;
 
 use crate::arguments::{
@@ -21,6 +22,7 @@ fn main() -> std::process::ExitCode {
         Verb::Plan(plan) => self::plan(plan),
         Verb::Run(run) => run::run(run),
         Verb::Report(report) => run::report(report),
+        Verb::Stat(stat) => stat::stat(stat),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {

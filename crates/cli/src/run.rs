@@ -8,6 +8,7 @@ use crate::terminal;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use onbeat_host::fabric::{self, NoRun, Outcome, RunOptions};
+use onbeat_host::instrument::{Trace, Watch};
 use onbeat_host::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
 use onbeat_model::plan::Plan;
@@ -44,6 +45,7 @@ struct Wanted {
 pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?;
     let wanted = wanted(&source, arguments)?;
+    let watch = watch(&wanted, arguments)?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // The second one ends this process at once; the keeper clears up.
@@ -58,7 +60,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let mut output = Output::begin(&target, &mut keeper)?;
     let mut runs = Vec::new();
     for wanted in wanted {
-        let log = execute(&source, &wanted, output.keeper(), &interrupted);
+        let log = execute(&source, &wanted, &watch, output.keeper(), &interrupted);
         end_orphans(output.keeper().number());
         runs.push(measured(wanted.plan, &wanted.system, log?)?);
         if interrupted.load(Ordering::Relaxed) {
@@ -130,10 +132,25 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
     plans.collect()
 }
 
+/// What programs shall write into the kernel's trace. If it cannot be written, nothing is run.
+fn watch(wanted: &[Wanted], arguments: &RunArguments) -> anyhow::Result<Watch> {
+    let (trace, break_at) = (arguments.trace, arguments.break_us);
+    if trace || break_at.is_some() {
+        if wanted.iter().any(|wanted| wanted.system.run.time == TimeMode::Real) {
+            Trace::open(trace, break_at)?;
+        }
+        if wanted.iter().any(|wanted| wanted.system.run.time == TimeMode::Virtual) {
+            eprintln!("onbeat: --trace and --break-us have no effect in virtual time");
+        }
+    }
+    Ok(Watch { trace, break_at, log: None })
+}
+
 /// Runs the fabric once.
 fn execute(
     source: &Source,
     wanted: &Wanted,
+    watch: &Watch,
     keeper: &mut Keeper,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<RunLog> {
@@ -146,6 +163,8 @@ fn execute(
         directory: &source.directory,
         progress: &mut progress,
         interrupted,
+        trace: watch.trace,
+        break_at: watch.break_at,
         keeper: Some(keeper),
     };
     let outcome = fabric::run(&wanted.system, &wanted.plan, options);

@@ -21,7 +21,7 @@ pub(crate) fn print(text: impl std::fmt::Display) {
     }
 }
 
-fn grid(headings: &[&str]) -> Table {
+pub(crate) fn grid(headings: &[&str]) -> Table {
     let mut grid = Table::new();
     grid.load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled)
@@ -33,7 +33,7 @@ fn grid(headings: &[&str]) -> Table {
 }
 
 /// The table with a rule below its headings.
-fn ruled(grid: &Table) -> String {
+pub(crate) fn ruled(grid: &Table) -> String {
     let text = grid.to_string();
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);

@@ -6,6 +6,8 @@
 pub mod clock;
 pub mod context;
 pub mod fabric;
+pub mod inspect;
+pub mod instrument;
 pub mod link;
 pub mod netns;
 pub mod process;

@@ -155,7 +155,7 @@ impl Running {
     pub fn start(
         program: &Program,
         directory: &Path,
-        environment: (&str, &str),
+        environment: &[(&str, &str)],
         schedule: bool,
         keeper: Option<&Keeper>,
     ) -> Result<Self, StartError> {
@@ -166,7 +166,7 @@ impl Running {
         command
             .args(&program.command[1..])
             .current_dir(directory)
-            .env(environment.0, environment.1)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(output.map_err(failed)?)
             .process_group(0);

@@ -1,19 +1,27 @@
 //! Where a channel end's records and counts go.
 
+use crate::instrument::Probe;
 use crate::shared_log::SharedLog;
 use onbeat_model::record::Record;
 use onbeat_runtime::port::{Log, Reason};
 
-/// A channel end's records and counts.
+/// A channel end's records and counts. Without a [`Probe`], which is all that can be switched on
+/// for an end, each record costs the comparison of one pointer with nothing.
 #[derive(Debug)]
 pub struct Recorder {
     shared: SharedLog,
+    probe: Option<Box<Probe>>,
 }
 
 impl Recorder {
     /// Records into shared memory.
     pub fn new(shared: SharedLog) -> Self {
-        Self { shared }
+        Self { shared, probe: None }
+    }
+
+    /// The same, and looks at each record with `probe`.
+    pub fn with(shared: SharedLog, probe: Option<Box<Probe>>) -> Self {
+        Self { shared, probe }
     }
 
     /// The memory.
@@ -25,10 +33,16 @@ impl Recorder {
 impl Log for Recorder {
     fn push(&mut self, record: &Record) {
         self.shared.push(record);
+        if let Some(probe) = &mut self.probe {
+            probe.push(record, &mut self.shared);
+        }
     }
 
     fn amend(&mut self, record: &Record) {
         self.shared.amend(record);
+        if let Some(probe) = &mut self.probe {
+            probe.amend(record);
+        }
     }
 
     fn reject(&mut self, reason: Reason) {

@@ -2,9 +2,10 @@
 //!
 //! Layout: a header of 256 octets, then `capacity` records of 64 octets. The header holds, as u64,
 //! [`Counters`] in the order of [`COUNTERS`], the stream identifier, the role (0 talker, 1
-//! listener), and the channel's name, 32 octets filled up with zeros. One writer, the program; who
-//! reads trusts nothing that it reads there. The counts are there to be read while it runs
-//! (`onbeat stat`), the records when it has stopped.
+//! listener), the channel's name, 32 octets filled up with zeros, and in the last place the number
+//! of headers that follow each other there, 0 for 1. One writer, the program; who reads trusts
+//! nothing that it reads there. The counts are there to be read while it runs (`onbeat stat`,
+//! [`crate::inspect`]), the records when it has stopped.
 
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
@@ -16,14 +17,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-const HEADER: usize = 256;
+pub(crate) const HEADER: usize = 256;
 /// The most records that one end may keep: one gibioctet of them.
 pub const MAX_CAPACITY: u32 = 1 << 24;
 /// What the memory is called where the system lists open files.
 pub const NAME: &str = "onbeat-records";
 
 /// The counters' names, in the order of their places in memory.
-pub const COUNTERS: [&str; 11] = [
+pub const COUNTERS: [&str; 12] = [
     "recorded",
     "unrecorded",
     "sent",
@@ -32,6 +33,7 @@ pub const COUNTERS: [&str; 11] = [
     "late",
     "duplicate",
     "rate_exceeded",
+    "breaks",
     "rejected_shape",
     "rejected_stream",
     "rejected_size",
@@ -44,11 +46,15 @@ const LOST: usize = 4;
 const LATE: usize = 5;
 const DUPLICATE: usize = 6;
 const RATE_EXCEEDED: usize = 7;
-const REJECTED: usize = 8;
+const BREAKS: usize = 8;
+const REJECTED: usize = 9;
 const STREAM_ID: usize = REJECTED + Reason::COUNT;
 const ROLE: usize = STREAM_ID + 1;
 const CHANNEL: usize = ROLE + 1;
 const CHANNEL_OCTETS: usize = 32;
+/// In the first header only.
+const HEADERS: usize = HEADER / 8 - 1;
+const _: () = assert!(COUNTERS.len() == STREAM_ID && CHANNEL + CHANNEL_OCTETS / 8 <= HEADERS);
 
 /// What has happened at an end so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,8 +73,26 @@ pub struct Counters {
     pub rate_exceeded: u64,
     /// Frames that never reached the program, per [`Reason`].
     pub rejected: [u64; Reason::COUNT],
+    /// Messages whose latency was above the threshold that freezes the kernel's trace.
+    pub breaks: u64,
     /// Records that found no room.
     pub unrecorded: u64,
+}
+
+impl Counters {
+    fn from_words(count: impl Fn(usize) -> u64) -> Self {
+        Self {
+            sent: count(SENT),
+            received: count(RECEIVED),
+            lost: count(LOST),
+            late: count(LATE),
+            duplicate: count(DUPLICATE),
+            rate_exceeded: count(RATE_EXCEEDED),
+            rejected: Reason::ALL.map(|reason| count(REJECTED + reason as usize)),
+            breaks: count(BREAKS),
+            unrecorded: count(UNRECORDED),
+        }
+    }
 }
 
 /// Which end it is.
@@ -80,6 +104,47 @@ pub struct Identity {
     pub stream_id: StreamId,
     /// Which end.
     pub role: Role,
+}
+
+impl Identity {
+    fn from_words(word: impl Fn(usize) -> u64) -> Self {
+        let words = (0..CHANNEL_OCTETS / 8).map(|at| word(CHANNEL + at).to_le_bytes());
+        let name: Vec<u8> = words.flatten().take_while(|octet| *octet != 0).collect();
+        let role = if word(ROLE) == 0 { Role::Talker } else { Role::Listener };
+        Self {
+            channel: String::from_utf8_lossy(&name).into_owned(),
+            stream_id: StreamId(word(STREAM_ID)),
+            role,
+        }
+    }
+}
+
+/// A header in somebody else's memory: any octets are one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header([u8; HEADER]);
+
+impl Header {
+    pub(crate) fn new(octets: [u8; HEADER]) -> Self {
+        Self(octets)
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        u64::from_ne_bytes(self.0.as_chunks::<8>().0[at])
+    }
+
+    /// How many headers there say that they are, this first one included.
+    pub(crate) fn headers(&self) -> usize {
+        usize::try_from(self.word(HEADERS)).unwrap_or(MAX_ENDS).clamp(1, MAX_ENDS)
+    }
+
+    /// Which end it is; `None` when nobody has said it.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        Some(Identity::from_words(|at| self.word(at))).filter(|i| !i.channel.is_empty())
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::from_words(|at| self.word(at))
+    }
 }
 
 /// Makes the memory for `capacity` records.
@@ -129,6 +194,8 @@ impl Board {
         let log = SharedLog { mapping: Arc::clone(&self.mapping), start: at * HEADER, capacity: 0 };
         // Touched here, so that counting does not fault.
         log.counter(RECORDED).store(0, Ordering::Relaxed);
+        let first = SharedLog { mapping: Arc::clone(&self.mapping), start: 0, capacity: 0 };
+        first.counter(HEADERS).fetch_max(at as u64 + 1, Ordering::Release);
         Ok(log)
     }
 
@@ -229,17 +296,7 @@ impl SharedLog {
 
     /// What has been counted up to now.
     pub fn counters(&self) -> Counters {
-        let count = |index| self.counter(index).load(Ordering::Acquire);
-        Counters {
-            sent: count(SENT),
-            received: count(RECEIVED),
-            lost: count(LOST),
-            late: count(LATE),
-            duplicate: count(DUPLICATE),
-            rate_exceeded: count(RATE_EXCEEDED),
-            rejected: Reason::ALL.map(|reason| count(REJECTED + reason as usize)),
-            unrecorded: count(UNRECORDED),
-        }
+        Counters::from_words(|index| self.counter(index).load(Ordering::Acquire))
     }
 
     /// Says whose memory this is.
@@ -258,15 +315,7 @@ impl SharedLog {
 
     /// Whose memory this is.
     pub fn identity(&self) -> Identity {
-        let words = (0..CHANNEL_OCTETS / 8)
-            .map(|at| self.counter(CHANNEL + at).load(Ordering::Acquire).to_le_bytes());
-        let name: Vec<u8> = words.flatten().take_while(|octet| *octet != 0).collect();
-        let talker = self.counter(ROLE).load(Ordering::Relaxed) == 0;
-        Identity {
-            channel: String::from_utf8_lossy(&name).into_owned(),
-            stream_id: StreamId(self.counter(STREAM_ID).load(Ordering::Relaxed)),
-            role: if talker { Role::Talker } else { Role::Listener },
-        }
+        Identity::from_words(|index| self.counter(index).load(Ordering::Acquire))
     }
 
     fn is_talker(&self) -> bool {
@@ -293,9 +342,25 @@ impl SharedLog {
     }
 }
 
+impl SharedLog {
+    /// Counts a record that found no room elsewhere.
+    pub(crate) fn unrecorded(&mut self) {
+        self.add(UNRECORDED, 1);
+    }
+
+    /// Counts a message whose latency was too long.
+    pub(crate) fn broke(&mut self) {
+        self.add(BREAKS, 1);
+    }
+}
+
 impl Log for SharedLog {
+    /// Adds a record; where none are kept, it is counted and gone.
     fn push(&mut self, record: &Record) {
         self.count(record);
+        if self.capacity == 0 {
+            return;
+        }
         let written = self.counter(RECORDED).load(Ordering::Relaxed);
         if written >= u64::from(self.capacity) {
             self.add(UNRECORDED, 1);
@@ -377,6 +442,6 @@ mod tests {
         log.push(&Record { flags: flag::DUPLICATE, ..record(3) });
         let got = log.counters();
         assert_eq!((got.received, got.lost, got.late, got.duplicate), (1, 3, 1, 1));
-        assert_eq!((got.sent, got.unrecorded), (0, 2));
+        assert_eq!((got.sent, got.unrecorded), (0, 0), "no records are kept");
     }
 }

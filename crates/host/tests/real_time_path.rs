@@ -5,12 +5,12 @@
 mod common;
 
 use common::{declare, hosts, parameters};
-use onbeat_host::link::{InterfaceSettings, LinkOptions};
+use onbeat_host::clock::MonoTime;
+use onbeat_host::link::{InterfaceSettings, LOOK_AGAIN, LinkOptions};
 use onbeat_model::units::Octets;
 use onbeat_runtime::port::Patience;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::time::Instant;
 
 const SIZE: Octets = Octets::new(8);
 const MESSAGES: u64 = 500;
@@ -74,13 +74,13 @@ fn counted(mut act: impl FnMut()) -> Usage {
     for _ in 0..50 {
         act();
     }
-    let (before, began) = (Usage::now(), Instant::now());
+    let (before, began) = (Usage::now(), MonoTime::now());
     for _ in 0..MESSAGES {
         act();
     }
     let mut used = Usage::now().since(before);
     // A wait of a tenth of a second looks once whether it is still wanted.
-    used.switches -= (began.elapsed().as_millis() / 100) as i64;
+    used.switches -= (MonoTime::now() - began).as_ns() / LOOK_AGAIN.as_ns();
     used
 }
 

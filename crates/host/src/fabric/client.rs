@@ -12,6 +12,7 @@ use crate::fabric::protocol::{
     Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, Token, VERSION,
 };
 use crate::fabric::socket;
+use crate::instrument::{Instruments, Watch, WatchError};
 use crate::link::context::{attach, follow_schedule};
 use crate::link::{
     Interface, InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase, Transport,
@@ -67,6 +68,9 @@ pub enum SetupError {
     /// The fabric answered something else than what was asked.
     #[error("the fabric does not speak this library's protocol")]
     Nonsense,
+    /// Something that was to be watched cannot be.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
     /// The call came from a thread that the fabric does not know, or at the wrong moment.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -139,6 +143,8 @@ struct Shared {
     start: OnceLock<Start>,
     /// The clock of real time.
     base: Arc<Timebase>,
+    /// What is switched on in real time.
+    instruments: Instruments,
 }
 
 impl Shared {
@@ -212,7 +218,8 @@ impl Context {
         let (name, token) = value.rsplit_once(':').ok_or(SetupError::BadEnvironment)?;
         let token = parse_token(token).ok_or(SetupError::BadEnvironment)?;
         let (start, base) = (OnceLock::new(), Arc::default());
-        let shared = Shared { name: name.to_owned(), token, start, base };
+        let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
+        let shared = Shared { name: name.to_owned(), token, start, base, instruments };
         let control = Control::connect(&shared, None)?;
         CONTROL.set(Some(control));
         Ok(Self { shared: Arc::new(shared) })
@@ -255,12 +262,14 @@ impl Context {
             let mut descriptors = descriptors.into_iter();
             let memory = descriptors.next().ok_or(SetupError::Nonsense)?;
             let mut log = SharedLog::map(memory, capacity)?;
-            log.introduce(&Identity {
-                channel: name.to_owned(),
-                stream_id: parameters.stream_id,
-                role,
-            });
+            let (channel, stream_id) = (name.to_owned(), parameters.stream_id);
+            let identity = Identity { channel, stream_id, role };
+            log.introduce(&identity);
             let own = descriptors.next();
+            let mut probe = None;
+            if own.is_some() || attachment.is_some() {
+                probe = self.shared.instruments.probe(&identity, size.get());
+            }
             let port = match &attachment {
                 None => {
                     let (shared, packet) = (Arc::clone(&self.shared), [0; MAX_PACKET]);
@@ -278,7 +287,7 @@ impl Context {
                 }
             };
             let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
-            Ok(Opened { parameters, port, recorder: Recorder::new(log), follows_schedule })
+            Ok(Opened { parameters, port, recorder: Recorder::with(log, probe), follows_schedule })
         })
     }
 

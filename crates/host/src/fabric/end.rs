@@ -7,7 +7,7 @@ use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_runtime::listener::rebuild;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, Header};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use std::collections::{HashSet, VecDeque};
 
 /// The most frames that wait at an end for their reader.
@@ -21,6 +21,8 @@ pub(super) struct End {
     pub(super) node: NodeId,
     pub(super) program: usize,
     pub(super) log: SharedLog,
+    /// Its memory, kept open for others to look at (`onbeat stat`).
+    pub(super) _memory: Option<OwnedFd>,
     pub(super) parameters: ChannelParameters,
     /// Talker: when each frame was queued at the port.
     pub(super) transfers: Vec<NetTime>,
@@ -94,6 +96,13 @@ impl End {
         });
         all.filter(|record| !read.contains(&record.capture)).collect()
     }
+}
+
+/// Keeps memory open for others to look at, unless half of what this process may open is open.
+pub(super) fn keep_open(memory: OwnedFd) -> Option<OwnedFd> {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let number = u64::from(memory.as_raw_fd().unsigned_abs());
+    Some(memory).filter(|_| most.is_none_or(|most| number < most / 2))
 }
 
 /// How many records an end needs for a run: twice what the declared rate and burst allow, and some.

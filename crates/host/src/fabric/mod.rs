@@ -17,12 +17,13 @@ mod virtual_time;
 
 use crate::fabric::protocol::{ENVIRONMENT, Token};
 use crate::fabric::session::{Failure, Session};
+use crate::instrument;
 use crate::process::{Keeper, Kept, Running};
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{Program, RunSettings, System, TimeMode};
-use onbeat_model::time::NetTime;
+use onbeat_model::time::{NetTime, Span};
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
 use std::path::Path;
@@ -43,6 +44,10 @@ pub struct RunOptions<'a> {
     pub progress: &'a mut dyn FnMut(NetTime),
     /// Set by a signal handler: ends the run early.
     pub interrupted: &'a AtomicBool,
+    /// Real time: programs write markers into the kernel's trace.
+    pub trace: bool,
+    /// Real time: programs freeze the kernel's trace when a latency is longer.
+    pub break_at: Option<Span>,
     /// Watches over the programs should this process be killed.
     pub keeper: Option<&'a mut Keeper>,
 }
@@ -81,6 +86,7 @@ pub fn run<'a>(
     let keeper = options.keeper.take();
     let real = options.settings.time == TimeMode::Real;
     let directory = options.directory.canonicalize()?;
+    let watch = watch_environment(&options);
     let mut session = Session::new(system, plan, options, listener);
     let mut started = Started { groups: Vec::new(), keeper };
     let mut notes = Vec::new();
@@ -89,7 +95,9 @@ pub fn run<'a>(
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
         let value = format!("{name}:{}", hex(&token));
         let keeper = started.keeper.as_deref();
-        let running = Running::start(program, &directory, (ENVIRONMENT, &value), real, keeper)
+        let mut environment = vec![(ENVIRONMENT, value.as_str())];
+        environment.extend(watch.iter().map(|(name, value)| (*name, value.as_str())));
+        let running = Running::start(program, &directory, &environment, real, keeper)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
         started.groups.push(running.group());
         if real {
@@ -105,6 +113,18 @@ pub fn run<'a>(
     let (log, more) = session.finish(ending);
     notes.extend(more);
     Ok(Outcome { log, notes })
+}
+
+/// What tells programs what to switch on. In virtual time there is nothing for the kernel's trace
+/// to show.
+fn watch_environment(options: &RunOptions<'_>) -> Vec<(&'static str, String)> {
+    let mut environment = Vec::new();
+    if options.settings.time == TimeMode::Real {
+        environment.extend(options.trace.then(|| (instrument::TRACE, "1".to_owned())));
+        let micros = options.break_at.map(|span| (span.as_ns() / 1_000).to_string());
+        environment.extend(micros.map(|micros| (instrument::BREAK_US, micros)));
+    }
+    environment
 }
 
 /// The process groups that the keeper watches over for the time of a run.

@@ -2,7 +2,7 @@
 
 use crate::clock::MonoTime;
 use crate::clock::clamp_to_run;
-use crate::fabric::end::{End, capacity};
+use crate::fabric::end::{End, capacity, keep_open};
 use crate::fabric::modelled::{ModelledListener, ModelledTalker};
 use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
 use crate::fabric::{RunOptions, socket};
@@ -458,6 +458,7 @@ impl<'a> Session<'a> {
             node: self.system.programs[program].host,
             program,
             log,
+            _memory: keep_open(memory),
             parameters,
             transfers: Vec::with_capacity(reserve),
             delivered: Vec::with_capacity(capacity as usize - reserve),

@@ -3,6 +3,7 @@
 use crate::clock::want_exact_timers;
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
+use crate::instrument::{Instruments, Watch};
 use crate::link::{
     ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
     Timebase, Transport, TransportKind, UdpSocket, launch,
@@ -50,6 +51,13 @@ pub struct InterfaceSettings {
     pub ptp4l: PathBuf,
     /// Its PTP domain.
     pub ptp_domain: u8,
+    /// Where the delay log goes; the log of timed waits goes beside it
+    /// ([`crate::instrument::waits_path`]).
+    pub log: Option<PathBuf>,
+    /// Write a marker into the kernel's trace for each message.
+    pub trace: bool,
+    /// Freeze the kernel's trace when a message's latency is longer.
+    pub break_at: Option<Span>,
 }
 
 impl Default for InterfaceSettings {
@@ -63,6 +71,9 @@ impl Default for InterfaceSettings {
             clock_error: Span::from_us(1),
             ptp4l: PathBuf::from("/var/run/ptp4l"),
             ptp_domain: 0,
+            log: None,
+            trace: false,
+            break_at: None,
         }
     }
 }
@@ -74,6 +85,7 @@ pub struct Context {
     settings: Arc<InterfaceSettings>,
     interface: Interface,
     board: Arc<Board>,
+    instruments: Instruments,
     declared: Arc<Mutex<Vec<Declared>>>,
 }
 
@@ -100,11 +112,15 @@ impl Context {
         let clock = NetworkClock::open(&interface, &settings)
             .map_err(|error| SetupError::Interface { name: interface.name.clone(), error })?;
         base.begin(clock, Limits::NONE);
+        let InterfaceSettings { log, trace, break_at, .. } = &settings;
+        let watch = Watch { log: log.clone(), trace: *trace, break_at: *break_at };
+        let instruments = Instruments::new(&watch, &base, settings.epoch)?;
         Ok(Self {
             base,
             settings: Arc::new(settings),
             interface,
             board: Arc::new(Board::new()?),
+            instruments,
             declared: Arc::default(),
         })
     }
@@ -236,8 +252,10 @@ impl Context {
     ) -> Result<Recorder, SetupError> {
         let mut log = self.board.end()?;
         let stream_id = parameters.stream_id;
-        log.introduce(&Identity { channel: name.to_owned(), stream_id, role });
-        Ok(Recorder::new(log))
+        let identity = Identity { channel: name.to_owned(), stream_id, role };
+        log.introduce(&identity);
+        let probe = self.instruments.probe(&identity, parameters.size.get());
+        Ok(Recorder::with(log, probe))
     }
 
     /// The clock, and when it is over.

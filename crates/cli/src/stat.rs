@@ -1,0 +1,248 @@
+//! The verb `stat`: counters of running programs.
+
+use crate::arguments::StatArguments;
+use crate::exit::Exit;
+use crate::terminal;
+use anyhow::Context;
+use comfy_table::{Cell, CellAlignment};
+use onbeat_host::clock::{MonoTime, pause};
+use onbeat_host::inspect::{LiveEnd, live_ends};
+use onbeat_host::shared_log::{COUNTERS, Counters};
+use onbeat_model::record::Role;
+use onbeat_model::time::Span;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often `--watch` shows the counters.
+const REFRESH: Span = Span::from_s(1);
+/// How often it looks whether it is interrupted.
+const LOOK_AGAIN: Span = Span::from_ms(50);
+/// Moves to the upper left corner of a terminal and clears what is below.
+const HOME: &str = "\x1b[H\x1b[J";
+const HEADINGS: [&str; 12] = [
+    "program", "pid", "channel", "end", "sent", "received", "lost", "late", "dup.", "rejected",
+    "held", "breaks",
+];
+/// From which column on there are numbers.
+const NUMBERS: usize = 4;
+
+/// Shows the counters once, or each second.
+pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
+    if !arguments.watch {
+        let ends = wanted(arguments)?;
+        terminal::print(if arguments.json { json(&ends, None) } else { table(&ends, None) });
+        return Ok(Exit::Fine);
+    }
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let mut before = None;
+    while !interrupted.load(Ordering::Relaxed) {
+        let now = MonoTime::now();
+        let ends = wanted(arguments)?;
+        let since = before.as_ref().map(|(then, ends)| Since { elapsed: now - *then, ends });
+        let text = if arguments.json {
+            json(&ends, since.as_ref())
+        } else {
+            let home = if std::io::stdout().is_terminal() { HOME } else { "" };
+            format!("{home}{}", table(&ends, since.as_ref()))
+        };
+        if writeln!(std::io::stdout(), "{text}").is_err() {
+            break; // whoever looked has gone
+        }
+        before = Some((now, counters(&ends)));
+        while MonoTime::now() < now + REFRESH && !interrupted.load(Ordering::Relaxed) {
+            pause(LOOK_AGAIN);
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+fn wanted(arguments: &StatArguments) -> anyhow::Result<Vec<LiveEnd>> {
+    let mut ends = live_ends().context("/proc")?;
+    ends.retain(|end| {
+        arguments.pid.is_none_or(|pid| end.pid == pid)
+            && arguments.channel.as_ref().is_none_or(|name| end.identity.channel == *name)
+    });
+    Ok(ends)
+}
+
+/// Which end of which process: several ends of one kind are told apart by their order.
+type Key = (u32, u64, bool, usize);
+
+fn keys(ends: &[LiveEnd]) -> Vec<Key> {
+    let mut seen = HashMap::new();
+    let keys = ends.iter().map(|end| {
+        let talks = end.identity.role == Role::Talker;
+        let (pid, stream) = (end.pid, end.identity.stream_id.0);
+        let of_kind = seen.entry((pid, stream, talks)).or_insert(0);
+        *of_kind += 1;
+        (pid, stream, talks, *of_kind)
+    });
+    keys.collect()
+}
+
+fn counters(ends: &[LiveEnd]) -> HashMap<Key, Counters> {
+    keys(ends).into_iter().zip(ends.iter().map(|end| end.counters)).collect()
+}
+
+/// What was shown last.
+struct Since<'a> {
+    elapsed: Span,
+    ends: &'a HashMap<Key, Counters>,
+}
+
+impl Since<'_> {
+    /// By how much a count grows in a second, to the nearest; none for an end that is new. A
+    /// program may write anything there, so it may also shrink.
+    fn rate(&self, key: &Key, now: &Counters, of: fn(&Counters) -> u64) -> Option<u64> {
+        let more = u128::from(of(now).checked_sub(of(self.ends.get(key)?))?);
+        let elapsed = u128::try_from(self.elapsed.as_ns()).ok().filter(|ns| *ns > 0)?;
+        u64::try_from((more * 1_000_000_000 + elapsed / 2) / elapsed).ok()
+    }
+}
+
+fn table(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
+    if ends.is_empty() {
+        return "No running program with channels.".to_owned();
+    }
+    let mut headings = HEADINGS.to_vec();
+    if since.is_some() {
+        headings.push("per second");
+    }
+    let mut grid = terminal::grid(&headings);
+    for (end, key) in ends.iter().zip(keys(ends)) {
+        let Counters { sent, received, lost, late, duplicate, rate_exceeded, breaks, .. } =
+            end.counters;
+        let talks = end.identity.role == Role::Talker;
+        let count = |n: u64, talker: bool| {
+            if talks == talker { n.to_string() } else { "-".to_owned() }
+        };
+        let mut cells = vec![
+            printable(&end.program),
+            end.pid.to_string(),
+            printable(&end.identity.channel),
+            if talks { "talker" } else { "listener" }.to_owned(),
+            count(sent, true),
+            count(received, false),
+            count(lost, false),
+            count(late, false),
+            count(duplicate, false),
+            if talks { "-".to_owned() } else { rejected(&end.counters) },
+            count(rate_exceeded, true),
+            count(breaks, false),
+        ];
+        if let Some(since) = since {
+            let of: fn(&Counters) -> u64 = if talks { |c| c.sent } else { |c| c.received };
+            let rate = since.rate(&key, &end.counters, of);
+            cells.push(rate.map_or("-".to_owned(), |rate| rate.to_string()));
+        }
+        grid.add_row(cells.into_iter().enumerate().map(|(column, text)| {
+            let number = column >= NUMBERS || column == 1;
+            let side = if number { CellAlignment::Right } else { CellAlignment::Left };
+            Cell::new(text).set_alignment(side)
+        }));
+    }
+    terminal::ruled(&grid)
+}
+
+/// The reasons for which frames were rejected, as their names are in JSON.
+fn reasons(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
+    let names = COUNTERS.iter().filter_map(|name| name.strip_prefix("rejected_"));
+    names.zip(counters.rejected)
+}
+
+/// How many frames were rejected, and why.
+fn rejected(counters: &Counters) -> String {
+    let why = reasons(counters).filter(|(_, n)| *n > 0).map(|(name, n)| format!("{n} {name}"));
+    let why: Vec<_> = why.collect();
+    if why.is_empty() { "0".to_owned() } else { why.join(", ") }
+}
+
+/// A name that another program chose, without what would move a terminal's cursor.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn json(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
+    let ends: Vec<Value> = ends
+        .iter()
+        .zip(keys(ends))
+        .map(|(end, key)| {
+            let counters = &end.counters;
+            let rejected: serde_json::Map<_, _> =
+                reasons(counters).map(|(name, n)| (name.to_owned(), n.into())).collect();
+            let talks = end.identity.role == Role::Talker;
+            let mut value = json!({
+                "program": end.program,
+                "pid": end.pid,
+                "channel": end.identity.channel,
+                "stream_id": end.identity.stream_id.0,
+                "end": if talks { "talker" } else { "listener" },
+                "sent": counters.sent,
+                "received": counters.received,
+                "lost": counters.lost,
+                "late": counters.late,
+                "duplicate": counters.duplicate,
+                "rejected": rejected,
+                "rate_exceeded": counters.rate_exceeded,
+                "unrecorded": counters.unrecorded,
+                "breaks": counters.breaks,
+            });
+            if let Some(since) = since {
+                value["sent_per_s"] = json!(since.rate(&key, counters, |c| c.sent));
+                value["received_per_s"] = json!(since.rate(&key, counters, |c| c.received));
+            }
+            value
+        })
+        .collect();
+    json!({ "format": "onbeat-stat", "version": 1, "ends": ends }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_host::shared_log::Identity;
+    use onbeat_model::units::StreamId;
+
+    fn end(channel: &str, role: Role, counters: Counters) -> LiveEnd {
+        let identity = Identity { channel: channel.to_owned(), stream_id: StreamId(7), role };
+        LiveEnd { pid: 42, program: "arm".to_owned(), identity, counters }
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor() {
+        let text = table(&[end("a\x1b[2Jb\n", Role::Talker, Counters::default())], None);
+        assert!(text.contains("a\u{fffd}[2Jb\u{fffd}"), "{text}");
+        assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn each_end_shows_what_can_happen_at_it() {
+        let talker = Counters { sent: 5, rate_exceeded: 2, ..Counters::default() };
+        let listener = Counters { received: 4, lost: 1, rejected: [3, 0, 1], ..talker };
+        let ends = [end("c", Role::Talker, talker), end("c", Role::Listener, listener)];
+        let text = table(&ends, None);
+        let words: Vec<Vec<_>> =
+            text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(words[0].join(" "), "arm 42 c talker 5 - - - - - 2 -");
+        assert_eq!(words[1].join(" "), "arm 42 c listener - 4 1 0 0 3 shape, 1 size - 0");
+    }
+
+    #[test]
+    fn rates_are_per_second_and_none_where_a_count_shrank() {
+        let count = |received| Counters { received, ..Counters::default() };
+        let then = counters(&[end("c", Role::Listener, count(100))]);
+        let since = Since { elapsed: Span::from_ms(500), ends: &then };
+        let key = (42, 7, false, 1);
+        assert_eq!(since.rate(&key, &count(350), |c| c.received), Some(500));
+        assert_eq!(since.rate(&key, &count(99), |c| c.received), None);
+        assert_eq!(since.rate(&(42, 7, false, 2), &count(350), |c| c.received), None);
+        assert_eq!(since.rate(&key, &count(u64::MAX), |c| c.received), None);
+    }
+}
