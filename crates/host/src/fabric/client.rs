@@ -434,7 +434,7 @@ struct Opened {
 }
 
 /// Makes an end's way to an interface in a network namespace, or in the program's own.
-fn attach_in(
+pub(super) fn attach_in(
     namespace: Option<OwnedFd>,
     settings: &InterfaceSettings,
     parameters: &ChannelParameters,

@@ -19,6 +19,8 @@ pub use network_clock::NetworkClock;
 pub use packet::PacketSocket;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
 
+pub use onbeat_model::system::TransportKind;
+
 use onbeat_model::time::Span;
 use onbeat_runtime::port::Framing;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -26,20 +28,6 @@ use std::io;
 
 /// How long a blocking receive waits before it looks whether it is still wanted.
 pub const LOOK_AGAIN: Span = Span::from_ms(100);
-
-/// How frames get to the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TransportKind {
-    /// AF_PACKET: frames through the kernel's network stack and its queueing disciplines.
-    #[default]
-    Packet,
-    /// AF_XDP: frames through rings shared with the driver.
-    Xdp,
-    /// IEEE 1722 over UDP and IPv4 (1722-2016 Annex J), for networks without TSN.
-    Udp4,
-    /// The same over IPv6.
-    Udp6,
-}
 
 /// What to do beside sending and receiving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

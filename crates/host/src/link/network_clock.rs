@@ -1,7 +1,7 @@
 //! The network clock of a host: what it reads, and how to sleep until it reads something.
 
 use crate::clock::{EmulatedClock, MonoTime};
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use rustix::time::ClockId;
 
 /// A host's copy of the network clock.
@@ -43,6 +43,14 @@ fn sleep_until_tai(ns: i64) {
 }
 
 impl NetworkClock {
+    /// The clock of a host whose copy has this error; only an emulation knows errors.
+    pub(crate) fn with_error(&self, error: ClockError) -> Self {
+        match self {
+            Self::Emulated(clock) => Self::Emulated(EmulatedClock { error, ..*clock }),
+            Self::Tai { epoch } => Self::Tai { epoch: *epoch },
+        }
+    }
+
     /// What it reads now. Real-time: bounded; no system call where the kernel offers a vDSO.
     pub fn now(&self) -> LocalTime {
         match self {
