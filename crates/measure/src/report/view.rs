@@ -234,7 +234,8 @@ fn run(
     let kind = match (result.network.kind, result.time) {
         (NetworkName::Emulated, TimeMode::Virtual) => "virtual time".to_owned(),
         (NetworkName::Emulated, TimeMode::Real) => "real time".to_owned(),
-        (NetworkName::Netns | NetworkName::Interface, _) => network_name(result),
+        (NetworkName::Netns, _) => "network namespaces".to_owned(),
+        (NetworkName::Interface, _) => network_name(result),
     };
     let reserved = if result.protected { "reservations" } else { "no reservations" };
     let chains = result.chains.iter().map(chain_card);
