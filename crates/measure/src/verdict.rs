@@ -87,7 +87,7 @@ fn one_sided(system: &System, log: &RunLog, joined: &Joined) -> Option<String> {
         (false, false) => return Some("it does not come to this host".to_owned()),
     };
     let host = &system.node(host).name;
-    Some(format!("only what its {side} on {host} did is known"))
+    Some(format!("known is only its {side}'s side, host {host}"))
 }
 
 /// Why a run without a broken bound still proves nothing.

@@ -416,7 +416,7 @@ fn where_only_the_talker_is_known_nothing_is_said_of_receipts_or_losses() {
     assert_eq!((result.late, result.duplicated, result.latency_ns), (None, None, None));
     assert_eq!(result.listeners[0].lost, None);
     assert_eq!(result.verdict, Verdict::NoPromise);
-    assert!(result.verdict_reason.contains("only what its talker on a did"), "{result:?}");
+    assert!(result.verdict_reason.contains("only its talker's side, host a"), "{result:?}");
     assert_eq!((run.network.kind, run.network.epoch_ns), (NetworkName::Interface, Some(7)));
     assert_eq!(run.network.host.as_deref(), Some("a"));
     let mut lines = Vec::new();
@@ -434,7 +434,7 @@ fn where_only_the_listener_is_known_losses_are_the_gaps_that_it_found() {
     let result = only(&system, &unprotected, &log);
     assert_eq!((result.sent, result.received, result.lost), (None, Some(2), Some(2)));
     assert_eq!(result.latency_ns.expect("receipts").max, 120_000);
-    assert!(result.verdict_reason.contains("only what its listener on b did"), "{result:?}");
+    assert!(result.verdict_reason.contains("only its listener's side, host b"), "{result:?}");
     let row = &table(&system, &[run(&system, &unprotected, &log)])[0];
     assert_eq!(row.cells[1], "b on eth0");
     assert_eq!((row.cells[3].as_str(), row.cells[4].as_str()), ("–", "2 (50.0 %)"));

@@ -348,7 +348,7 @@ fn channel_card(channel: &ChannelResult, plan: &ChannelPlan) -> Card {
         class: class(channel.verdict),
         verdict: channel.verdict.as_str(),
         reason: channel.verdict_reason.clone(),
-        measured: format!("{measured} · {} sent, {lost}", count(channel.sent)),
+        measured: format!("{measured} · {}, {lost}", sent(channel)),
         promised: channel
             .bound_ns
             .map(|ns| format!("{} of the bound, {} µs", used(max, ns), us(ns))),
@@ -402,6 +402,8 @@ fn latency_figures(
 ) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (index, (listener, result)) in joined.listeners.iter().zip(&channel.listeners).enumerate() {
+        // What is not known here has no figure.
+        let Some(received) = result.received else { continue };
         let id = format!("{prefix}l{index}");
         let points = Latency::of(listener, log.duration);
         let latency = match &result.latency_ns {
@@ -414,10 +416,10 @@ fn latency_figures(
             None => "nothing received".into(),
         };
         let mut summary = format!(
-            "{} sent, {} received, {} lost; {latency}; {}.",
-            count(channel.sent),
-            count(result.received),
-            count(result.lost),
+            "{}, {} received, {} lost; {latency}; {}.",
+            sent(channel),
+            grouped(received),
+            grouped(result.lost.unwrap_or(0)),
             load_summary(&data.loads[number]),
         );
         if let Some(bound) = result.bound_ns {
@@ -449,9 +451,11 @@ fn latency_figures(
     figures
 }
 
-/// A number that may be known only to another host's run.
-fn count(number: Option<u64>) -> String {
-    number.map_or("an unknown number".into(), grouped)
+fn sent(channel: &ChannelResult) -> String {
+    match channel.sent {
+        Some(sent) => format!("{} sent", grouped(sent)),
+        None => "sent by another host".into(),
+    }
 }
 
 fn load_summary(load: &Load) -> String {
