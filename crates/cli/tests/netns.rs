@@ -292,3 +292,18 @@ fn two_parts_of_a_run_on_interfaces_start_together_and_know_their_own_side() {
     let since = (heard - Span::from_ns(epoch)).as_ns().to_string();
     assert!(written.contains(&since), "{since} is none of {written:?}");
 }
+
+#[test]
+fn messages_that_a_program_never_came_for_are_named_in_namespaces() {
+    if !permitted() {
+        return;
+    }
+    let system = TestSystem::new(&two_hosts(&programs("", "early")));
+    system.program("talker.c", "left").program("listener.c", "right");
+    let arguments = ["run", ".", "--network", "netns", "--duration", "2s"];
+    let said = String::from_utf8(run(&arguments, system.path(), 0).stderr).expect("UTF-8");
+    assert!(
+        said.contains("messages of channel `c` were written after the last one that"),
+        "{said}"
+    );
+}

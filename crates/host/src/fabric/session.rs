@@ -659,6 +659,9 @@ impl<'a> Session<'a> {
                 ends.push(self.end_log(ChannelId(channel as u32), place, owner, &mut notes));
             }
         }
+        if self.carrier.namespaces().is_some() {
+            self.note_tails(&ends, &mut notes);
+        }
         let load = self.load(&mut notes);
         let settings = &self.options.settings;
         let lags = settings.time == TimeMode::Real && self.carrier.is_emulated();
@@ -675,6 +678,29 @@ impl<'a> Session<'a> {
             lag_max: lags.then_some(self.lag_max),
         };
         (log, notes)
+    }
+
+    /// What the kernel held for a program that did not come for it any more is not known here: says
+    /// where that may explain losses.
+    fn note_tails(&self, ends: &[EndLog], notes: &mut Vec<String>) {
+        let mut talker = None;
+        for end in ends {
+            if end.role == Role::Talker {
+                talker = Some(end);
+                continue;
+            }
+            let Some(talker) = talker else { continue };
+            let last = end.records.iter().map(|r| r.capture).max().flatten();
+            let after = talker.records.iter().filter(|r| r.capture > last).count();
+            if after > UNREAD_AT_THE_END && end.unrecorded == 0 {
+                let channel = &self.system.channel(end.channel).name;
+                let host = &self.system.node(end.node).name;
+                notes.push(format!(
+                    "{after} messages of channel `{channel}` were written after the last one that \
+                     host `{host}` read; they count as lost, though they may only not have been read"
+                ));
+            }
+        }
     }
 
     /// What the noise offered and what came through. Ends it.
