@@ -175,7 +175,9 @@ fn links_in(namespace: &File) -> Vec<String> {
         netns::enter(namespace.as_fd()).expect("a namespace");
         let devices = std::fs::read_to_string("/proc/thread-self/net/dev").expect("devices");
         let devices = devices.lines().skip(2).filter_map(|line| line.split(':').next());
-        devices.map(|d| d.trim().to_owned()).filter(|d| d != "lo").collect()
+        // A bridge is no link: it goes with its namespace.
+        let links = devices.map(str::trim).filter(|d| !["lo", "br0"].contains(d));
+        links.map(str::to_owned).collect()
     };
     std::thread::scope(|scope| scope.spawn(look).join().expect("no panic"))
 }

@@ -697,7 +697,7 @@ impl<'a> Session<'a> {
                 let host = &self.system.node(end.node).name;
                 notes.push(format!(
                     "{after} messages of channel `{channel}` were written after the last one that \
-                     host `{host}` read; they count as lost, though they may only not have been read"
+                     host `{host}` read: they count as lost, but may only not have been read"
                 ));
             }
         }
