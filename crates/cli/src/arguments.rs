@@ -1,7 +1,8 @@
 //! What can be asked for.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use onbeat_model::system::TimeMode;
+use onbeat_host::fabric::StartAt;
+use onbeat_model::system::{TimeMode, TransportKind};
 use onbeat_model::time::Span;
 use std::path::PathBuf;
 
@@ -41,6 +42,12 @@ pub(crate) enum Verb {
   onbeat run examples/01-two-hosts --all-scenarios
   onbeat run examples/01-two-hosts --time real --duration 5s --json
   onbeat run examples/03-robot-arm --scenario unprotected --seed 8
+  onbeat run examples/01-two-hosts --network netns
+  onbeat run examples/01-two-hosts --host talker --interface eth0
+  onbeat run examples/01-two-hosts --host listener --interface eth0
+
+The last two are typed on two machines within one minute; their clocks must be synchronised
+(docs/engines.md).
 
 Writes report.html, results.json and, per run, records.onb and messages.csv.")]
     Run(RunArguments),
@@ -102,6 +109,26 @@ pub(crate) struct RunArguments {
     /// Virtual time: deterministic, as fast as it goes. Real time: paced by this machine's clock
     #[arg(long)]
     pub(crate) time: Option<Time>,
+    /// Which network carries the frames; on this machine's own, time is real
+    #[arg(long, default_value = "emulated", conflicts_with = "interface")]
+    pub(crate) network: Network,
+    /// Run one host's programs on this interface of this machine, in real time
+    #[arg(long, value_name = "NAME", requires = "host", conflicts_with = "all_scenarios")]
+    pub(crate) interface: Option<String>,
+    /// Which of the description's hosts this machine is
+    #[arg(long, value_name = "NAME", requires = "interface")]
+    pub(crate) host: Option<String>,
+    /// When a run with --interface starts, the same on all machines: an instant of UTC, as in
+    /// 2026-12-01T08:00:00Z, or +5s from now [default: the next full minute]
+    #[arg(long, value_name = "TIME", value_parser = start, requires = "interface")]
+    pub(crate) start: Option<StartAt>,
+    /// How frames get to the kernel, with --network netns or --interface [default: packet]
+    #[arg(long)]
+    pub(crate) transport: Option<Transport>,
+    /// Readers sleep to shortly before a message is due, then poll; with --network netns or
+    /// --interface
+    #[arg(long)]
+    pub(crate) follow_schedule: bool,
     /// How long talkers may write, as in 20s, 500ms or 5min; a bare number is seconds
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Span>,
@@ -182,6 +209,37 @@ impl From<Time> for TimeMode {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Network {
+    /// The network engine
+    Emulated,
+    /// The kernel's: a namespace per host and bridge, joined by virtual links
+    Netns,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Transport {
+    /// AF_PACKET
+    Packet,
+    /// AF_XDP
+    Xdp,
+    /// UDP over IPv4, for networks without TSN
+    Udp4,
+    /// UDP over IPv6
+    Udp6,
+}
+
+impl From<Transport> for TransportKind {
+    fn from(transport: Transport) -> Self {
+        match transport {
+            Transport::Packet => Self::Packet,
+            Transport::Xdp => Self::Xdp,
+            Transport::Udp4 => Self::Udp4,
+            Transport::Udp6 => Self::Udp6,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SchemaKind {
     /// system.toml
@@ -211,6 +269,16 @@ fn micros(text: &str) -> Result<Span, String> {
         .ok_or_else(|| "expected a whole number of microseconds above 0".to_owned())
 }
 
+fn start(text: &str) -> Result<StartAt, String> {
+    if let Some(span) = text.strip_prefix('+') {
+        return duration(span).map(StartAt::In);
+    }
+    let wrong = "expected an instant such as 2026-12-01T08:00:00Z, or a time from now such as +5s";
+    let at = humantime::parse_rfc3339(text).map_err(|_| wrong.to_owned())?;
+    let since = at.duration_since(std::time::UNIX_EPOCH).map_err(|_| wrong.to_owned())?;
+    i64::try_from(since.as_nanos()).map(StartAt::Utc).map_err(|_| wrong.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read_with_and_without_a_unit_and_bounded() {
+    fn times_are_read_with_and_without_a_unit_and_bounded() {
         for (text, span) in [
             ("20s", Span::from_s(20)),
             ("20", Span::from_s(20)),
@@ -232,6 +300,12 @@ mod tests {
             ("5min", Span::from_s(300)),
         ] {
             assert_eq!(duration(text), Ok(span), "{text}");
+        }
+        let at = 1_764_576_000_000_000_000;
+        assert_eq!(start("2025-12-01T08:00:00Z"), Ok(StartAt::Utc(at)));
+        assert_eq!(start("+500ms"), Ok(StartAt::In(Span::from_ms(500))));
+        for bad in ["", "+", "+0s", "soon", "08:00", "1969-12-31T23:59:59Z"] {
+            assert!(start(bad).is_err(), "{bad}");
         }
         for bad in ["", "-1s", "0", "soon", "31days", "18446744073709551615"] {
             assert!(duration(bad).is_err(), "{bad}");

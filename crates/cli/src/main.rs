@@ -1,6 +1,7 @@
 //! The command `onbeat`: one verb per stage, `run` walks them all.
 
 mod arguments;
+mod chosen;
 mod exit;
 mod output;
 mod run;
@@ -42,7 +43,7 @@ fn main() -> std::process::ExitCode {
             return Exit::Description; // what is wrong has been shown
         }
         eprintln!("onbeat: {error:#}");
-        if error.is::<run::WrongArgument>() { Exit::Usage } else { Exit::Machine }
+        if error.is::<chosen::WrongArgument>() { Exit::Usage } else { Exit::Machine }
     })
     .into()
 }

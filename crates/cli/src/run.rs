@@ -1,13 +1,14 @@
 //! The verbs `run` and `report`.
 
 use crate::arguments::{ReportArguments, RunArguments};
+use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
 use crate::output::{MESSAGES, Output, RECORDS, REPORT, RESULTS};
 use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use onbeat_host::fabric::{self, NoRun, Outcome, RunOptions};
+use onbeat_host::fabric::{self, NetworkKind, NoRun, Outcome, RunOptions};
 use onbeat_host::instrument::{Trace, Watch};
 use onbeat_host::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
@@ -22,23 +23,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An argument that does not fit the description.
-#[derive(Debug)]
-pub(crate) struct WrongArgument(String);
-
-impl std::fmt::Display for WrongArgument {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-impl std::error::Error for WrongArgument {}
-
 /// One run that is asked for.
 struct Wanted {
     scenario: String,
     /// The system with this run's settings.
     system: System,
     plan: Plan,
+    network: NetworkKind,
 }
 
 /// Runs a system, measures it and writes the report.
@@ -119,15 +110,20 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
     if named.is_empty() {
         bail!(WrongArgument("the description has no scenarios".to_owned()));
     }
+    let network = chosen::network(system, arguments)?;
     let plans = named.into_iter().map(|(scenario, mut settings)| {
         settings.time = arguments.time.map_or(settings.time, TimeMode::from);
         settings.duration = arguments.duration.unwrap_or(settings.duration);
         settings.seed = arguments.seed.unwrap_or(settings.seed);
         settings.protected &= !arguments.unprotected;
+        if !matches!(network, NetworkKind::Emulated) {
+            chosen::without_reservations(&scenario, &settings)?;
+            (settings.time, settings.protected) = (TimeMode::Real, false);
+        }
         let mut system = system.clone();
         system.run = settings;
         let plan = source.plan(&system, settings.protected)?;
-        Ok(Wanted { scenario, system, plan })
+        Ok(Wanted { scenario, system, plan, network: network.clone() })
     });
     plans.collect()
 }
@@ -155,11 +151,13 @@ fn execute(
     interrupted: &AtomicBool,
 ) -> anyhow::Result<RunLog> {
     let settings = wanted.system.run;
+    chosen::announce(&wanted.network);
     let bar = progress_bar(&wanted.scenario, settings);
     let mut progress = |now: NetTime| bar.set_position((now.as_ns() / 1_000_000).max(0) as u64);
     let options = RunOptions {
         scenario: wanted.scenario.clone(),
         settings,
+        network: wanted.network.clone(),
         directory: &source.directory,
         progress: &mut progress,
         interrupted,

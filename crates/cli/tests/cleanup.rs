@@ -3,7 +3,12 @@
 mod common;
 
 use common::{TestSystem, onbeat, programs, talker_and_listener, two_hosts};
-use std::path::Path;
+use onbeat_host::netns::{self, NetnsError, Network};
+use onbeat_model::description;
+use rustix::fd::AsFd;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// How long to let clean-up take on a busy machine before it counts as not done.
@@ -36,9 +41,10 @@ fn remains(system: &TestSystem, pid: u32) -> Vec<String> {
     found
 }
 
-fn start(system: &TestSystem, time: &str) -> Child {
+fn start(system: &TestSystem, how: [&str; 2]) -> Child {
     onbeat()
-        .args(["run", ".", "--duration", "60s", "--time", time])
+        .args(["run", ".", "--duration", "60s"])
+        .args(how)
         .current_dir(system.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -63,7 +69,7 @@ fn a_run_that_is_killed_at_any_moment_leaves_no_process_socket_or_file() {
     let system = talker_and_listener("", "hangs");
     for time in ["virtual", "real"] {
         for after_ms in [0, 1, 2, 5, 10, 20, 50, 100, 300] {
-            let mut run = start(&system, time);
+            let mut run = start(&system, ["--time", time]);
             pause(after_ms);
             run.kill().expect("killed");
             run.wait().expect("gone");
@@ -108,7 +114,7 @@ fn a_run_that_is_killed_while_it_writes_leaves_all_or_nothing() {
 #[test]
 fn an_interrupted_run_keeps_what_it_recorded_and_leaves_nothing_else() {
     let system = talker_and_listener("", "");
-    let mut run = start(&system, "real");
+    let mut run = start(&system, ["--time", "real"]);
     pause(1_500);
     let pid = run.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
@@ -119,4 +125,115 @@ fn an_interrupted_run_keeps_what_it_recorded_and_leaves_nothing_else() {
     assert!(common::number(common::channel(&results, "c"), "received") > 0);
     let reason = results["runs"][0]["ended"]["early"]["reason"].as_str().expect("a reason");
     assert!(reason.contains("interrupted"), "{reason}");
+}
+
+/// Whether this machine lets the test make namespaces.
+fn namespaces_are_permitted(system: &TestSystem) -> bool {
+    let text = std::fs::read_to_string(system.path().join("system.toml")).expect("system.toml");
+    let loaded = description::load("system.toml", &text, &mut |name| Err(name.to_owned()));
+    match Network::build(&loaded.system.expect("right")) {
+        Ok(_) => true,
+        Err(error @ NetnsError::NotPermitted { .. }) => {
+            println!("not run: {error}");
+            assert!(error.to_string().contains("unshare -Ur onbeat"));
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The network namespaces that a process, its threads and its descriptors hold, by where they are.
+fn namespaces_of(process: &Path) -> Vec<PathBuf> {
+    let list = |part: &str| {
+        let entries = process.join(part).read_dir().into_iter().flatten().flatten();
+        entries.map(|e| e.path()).collect::<Vec<_>>()
+    };
+    let threads = list("task").into_iter().map(|thread| thread.join("ns/net"));
+    let holds = |path: &PathBuf| {
+        let what = std::fs::read_link(path).unwrap_or_default();
+        what.to_string_lossy().starts_with("net:[")
+    };
+    threads.chain(list("fd")).filter(holds).collect()
+}
+
+/// What names the namespaces at these places.
+fn names(places: &[PathBuf]) -> BTreeSet<PathBuf> {
+    places.iter().filter_map(|place| std::fs::read_link(place).ok()).collect()
+}
+
+/// The namespaces of `made` that some process still holds.
+fn still_held(made: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let processes = Path::new("/proc").read_dir().expect("/proc").flatten();
+    let held = processes.flat_map(|process| namespaces_of(&process.path()));
+    let held: Vec<_> = held.collect();
+    names(&held).intersection(made).cloned().collect()
+}
+
+/// The virtual links in a namespace.
+fn links_in(namespace: &File) -> Vec<String> {
+    let look = || {
+        netns::enter(namespace.as_fd()).expect("a namespace");
+        let devices = std::fs::read_to_string("/proc/thread-self/net/dev").expect("devices");
+        let devices = devices.lines().skip(2).filter_map(|line| line.split(':').next());
+        // A bridge is no link: it goes with its namespace.
+        let links = devices.map(str::trim).filter(|d| !["lo", "br0"].contains(d));
+        links.map(str::to_owned).collect()
+    };
+    std::thread::scope(|scope| scope.spawn(look).join().expect("no panic"))
+}
+
+#[test]
+fn a_run_in_namespaces_that_is_killed_at_any_moment_leaves_no_namespace_and_no_link() {
+    let system = talker_and_listener("", "hangs");
+    if !namespaces_are_permitted(&system) {
+        return;
+    }
+    let own = names(&namespaces_of(Path::new("/proc/self")));
+    let mut seen = 0;
+    for after_ms in [0, 1, 2, 5, 10, 20, 50, 100, 300, 1_000] {
+        let mut run = start(&system, ["--network", "netns"]);
+        pause(after_ms);
+        let process = PathBuf::from(format!("/proc/{}", run.id()));
+        let places = namespaces_of(&process);
+        let made: BTreeSet<_> = names(&places).difference(&own).cloned().collect();
+        seen += made.len();
+        // Held from here one of them cannot go; its links must, whose other ends are elsewhere.
+        let foreign = |place: &&PathBuf| names(&[(*place).clone()]).is_subset(&made);
+        let kept = places.iter().filter(foreign).find_map(|place| File::open(place).ok());
+        run.kill().expect("killed");
+        run.wait().expect("gone");
+        nothing_remains(&system, run.id());
+        assert!(!system.path().join("out").exists());
+        let mut steps = 0;
+        while kept.as_ref().is_some_and(|namespace| !links_in(namespace).is_empty()) {
+            assert!(steps < PATIENCE_STEPS, "left behind: {:?}", kept.as_ref().map(links_in));
+            steps += 1;
+            pause(10);
+        }
+        drop(kept);
+        assert_eq!(still_held(&made), Vec::<PathBuf>::new());
+    }
+    assert!(seen > 0, "no namespace was seen at any moment");
+}
+
+#[test]
+fn an_interrupted_run_in_namespaces_keeps_what_it_recorded() {
+    let system = talker_and_listener("", "");
+    if !namespaces_are_permitted(&system) {
+        return;
+    }
+    let mut run = start(&system, ["--network", "netns"]);
+    // Until its programs have been there for a while.
+    while namespaces_of(Path::new(&format!("/proc/{}", run.id()))).len() < 4 {
+        assert_eq!(run.try_wait().expect("a state"), None);
+        pause(10);
+    }
+    pause(1_500);
+    let pid = run.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    assert_eq!(run.wait().expect("gone").code(), Some(130));
+    nothing_remains(&system, run.id());
+    let text = std::fs::read_to_string(system.path().join("out/results.json")).expect("results");
+    let results: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(common::number(common::channel(&results, "c"), "received") > 0);
 }

@@ -22,7 +22,7 @@ fn main() {
     let count = millions * 1_000_000 / ROUNDS as u64;
     let board = Board::new().expect("memory");
     let base = Arc::new(Timebase::default());
-    base.begin(NetworkClock::Tai { epoch: 0 }, Limits::NONE);
+    base.begin(NetworkClock::Tai { epoch: 0, watch: None }, Limits::NONE);
     let identity =
         Identity { channel: "bench".to_owned(), stream_id: StreamId(1), role: Role::Listener };
     let shared = || {

@@ -3,7 +3,9 @@
 use crate::chains;
 use crate::join::{self, Joined, JoinedListener, Message};
 use crate::records::record_hash;
-use crate::result::{ChannelResult, Ended, ListenerResult, RelativeBasis, RunResult, WakeupErrors};
+use crate::result::{
+    ChannelResult, Ended, ListenerResult, NetworkResult, RelativeBasis, RunResult, WakeupErrors,
+};
 use crate::statistics::Statistics;
 use crate::verdict;
 use onbeat_model::plan::Plan;
@@ -37,6 +39,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     let chains = chains::all(system, plan, log, &joined, &channels);
     Ok(RunResult {
         scenario: log.scenario.clone(),
+        network: NetworkResult::of(system, &log.network),
         time: log.time,
         seed: log.seed,
         protected: log.protected,
@@ -68,15 +71,14 @@ fn channel(
     let listeners: Vec<_> = (joined.listeners.iter().zip(bounds))
         .map(|(listener, bound_ns)| one_listener(system, listener, bound_ns, network_time))
         .collect();
-    let sum =
-        |of: fn(&ListenerResult) -> u64| listeners.iter().map(of).fold(0, u64::saturating_add);
-    let sent = (joined.talker.records.len() as u64).saturating_add(joined.talker.unrecorded);
-    let verdict::Judgement { verdict, reason } =
-        verdict::channel(system, planned, log, joined, sent);
+    let sum = |of: fn(&ListenerResult) -> Option<u64>| {
+        listeners.iter().filter_map(of).reduce(u64::saturating_add)
+    };
+    let verdict::Judgement { verdict, reason } = verdict::channel(system, planned, log, joined);
     ChannelResult {
         name: described.name.clone(),
         protected: planned.protected,
-        sent,
+        sent: joined.sent(),
         received: sum(|l| l.received),
         lost: sum(|l| l.lost),
         late: sum(|l| l.late),

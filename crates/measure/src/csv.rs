@@ -12,8 +12,8 @@ const HEADER: &str = "channel,listener,sequence,capture_ns,send_ns,arrive_ns,rec
 /// Writes one line per message and listener (RFC 4180, with a header line), in the order of the
 /// description and of the capture times. Times are in nanoseconds: `capture_ns`, `send_ns` by the
 /// talker's clock, `arrive_ns` and `receive_ns` by the listener's; what was not recorded is empty.
-/// `late`, `duplicate` and `lost` are 0 or 1. A further copy of a message has its own line, with
-/// the listener's times only.
+/// `late`, `duplicate` and `lost` are 0 or 1, or empty where it is not known what the listener did.
+/// A further copy of a message has its own line, with the listener's times only.
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidData`] around [`Mismatch`] when the log is of another system; whatever
@@ -63,6 +63,9 @@ fn line(
             Some(ns) => write!(out, ",{ns}")?,
             None => write!(out, ",")?,
         }
+    }
+    if !message.listener_known {
+        return writeln!(out, ",,,");
     }
     let flags = [message.is_late(), message.duplicate, message.is_lost()].map(u8::from);
     writeln!(out, ",{},{},{}", flags[0], flags[1], flags[2])

@@ -1,13 +1,15 @@
 //! Brings together what the ends of a channel recorded of the same message.
 
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{EndLog, Record, Role, RunLog, flag};
+use onbeat_model::record::{EndLog, Network, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, System};
 use onbeat_model::time::{LocalTime, NetTime};
 
 /// All ends of one channel in one run.
 pub(crate) struct Joined<'a> {
     pub(crate) talker: &'a EndLog,
+    /// Whether the talker took part in the run, so that what it did is known.
+    pub(crate) talker_known: bool,
     /// In the order of the channel's listeners.
     pub(crate) listeners: Vec<JoinedListener<'a>>,
 }
@@ -15,6 +17,9 @@ pub(crate) struct Joined<'a> {
 /// The messages of a channel as seen by one of its listeners.
 pub(crate) struct JoinedListener<'a> {
     pub(crate) end: &'a EndLog,
+    /// Whether it took part in the run, and whether the talker did.
+    known: bool,
+    talker_known: bool,
     /// In order of capture; every message that either end recorded, and every copy of it.
     pub(crate) messages: Vec<Message<'a>>,
 }
@@ -26,6 +31,8 @@ pub(crate) struct Message<'a> {
     pub(crate) listener: Option<&'a Record>,
     /// Whether the listener had received the message before.
     pub(crate) duplicate: bool,
+    /// Whether the listener took part in the run, so that it is known whether it had the message.
+    pub(crate) listener_known: bool,
 }
 
 impl Message<'_> {
@@ -39,7 +46,8 @@ impl Message<'_> {
     }
     /// Whether it was written and this listener never had it.
     pub(crate) fn is_lost(&self) -> bool {
-        !self.duplicate && self.talker.is_some() && !self.is_receipt()
+        let written = !self.duplicate && self.talker.is_some();
+        written && self.listener_known && !self.is_receipt()
     }
     pub(crate) fn is_late(&self) -> bool {
         self.is_receipt() && self.listener.is_some_and(|r| r.flags & flag::LATE != 0)
@@ -86,6 +94,15 @@ impl Message<'_> {
 }
 
 impl<'a> Joined<'a> {
+    /// How many messages the talker wrote, if that is known.
+    pub(crate) fn sent(&self) -> Option<u64> {
+        let recorded = self.talker.records.len() as u64;
+        self.talker_known.then(|| recorded.saturating_add(self.talker.unrecorded))
+    }
+    /// Whether what each of the ends did is known.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.talker_known && self.listeners.iter().all(|l| l.known)
+    }
     /// Every message of every listener.
     pub(crate) fn messages(&self) -> impl Iterator<Item = &Message<'a>> {
         self.listeners.iter().flat_map(|l| &l.messages)
@@ -103,16 +120,22 @@ impl<'a> Joined<'a> {
 }
 
 impl<'a> JoinedListener<'a> {
-    pub(crate) fn count(&self, what: impl Fn(&Message<'a>) -> bool) -> u64 {
-        self.messages.iter().filter(|m| what(m)).count() as u64
+    /// How many of its messages are such; `None` where what it did is not known.
+    pub(crate) fn count(&self, what: impl Fn(&Message<'a>) -> bool) -> Option<u64> {
+        self.known.then(|| self.messages.iter().filter(|m| what(m)).count() as u64)
     }
     /// First receipts, with those after the record memory was full.
-    pub(crate) fn received(&self) -> u64 {
-        self.count(Message::is_receipt).saturating_add(self.end.unrecorded)
+    pub(crate) fn received(&self) -> Option<u64> {
+        Some(self.count(Message::is_receipt)?.saturating_add(self.end.unrecorded))
     }
-    /// Losses, less as many as may have come after the record memory was full.
-    pub(crate) fn lost(&self) -> u64 {
-        self.count(Message::is_lost).saturating_sub(self.end.unrecorded)
+    /// Losses, less as many as may have come after the record memory was full. Where the talker's
+    /// records are elsewhere, the gaps that the listener found.
+    pub(crate) fn lost(&self) -> Option<u64> {
+        if self.talker_known {
+            return Some(self.count(Message::is_lost)?.saturating_sub(self.end.unrecorded));
+        }
+        let gaps = self.messages.iter().filter(|m| m.is_receipt()).filter_map(|m| m.listener);
+        self.known.then(|| gaps.map(|record| u64::from(record.gap)).sum())
     }
 }
 
@@ -129,39 +152,42 @@ fn wakeup_error_ns(record: &Record) -> Option<i64> {
 pub(crate) fn channel<'a>(log: &'a RunLog, channel: ChannelId) -> Joined<'a> {
     let mut ends = log.ends.iter().filter(|end| end.channel == channel);
     let talker = ends.next().expect("a log that fits has the talker's end");
-    let listeners = ends.map(|end| listener(talker, end)).collect();
-    Joined { talker, listeners }
+    let listeners = ends.map(|end| listener(log, talker, end)).collect();
+    Joined { talker, talker_known: log.network.includes(talker.node), listeners }
 }
 
 /// Finds the talker's record of each of the listener's by the capture time, which the frame
 /// carries unchanged. The sequence number would not do: it is rebuilt from eight bits, wrongly so
 /// after a gap of 256 messages or more.
-fn listener<'a>(talker: &'a EndLog, end: &'a EndLog) -> JoinedListener<'a> {
+fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedListener<'a> {
+    let [known, talker_known] = [end.node, talker.node].map(|node| log.network.includes(node));
     let mut written: Vec<_> = talker.records.iter().collect();
     written.sort_by_key(|r| r.capture);
     let mut received: Vec<_> = end.records.iter().enumerate().collect();
     received.sort_by_key(|(at, r)| (r.capture, r.flags & flag::DUPLICATE, *at));
 
+    let message = |talker, listener, duplicate| Message {
+        talker,
+        listener,
+        duplicate,
+        listener_known: known,
+    };
     let mut messages = Vec::with_capacity(written.len());
     let mut received = received.into_iter().map(|(_, r)| r).peekable();
     for record in written {
         while let Some(other) = received.next_if(|r| r.capture < record.capture) {
-            messages.push(Message { talker: None, listener: Some(other), duplicate: false });
+            messages.push(message(None, Some(other), false));
         }
         let same = |r: &&Record| r.capture.is_some() && r.capture == record.capture;
         let first = received.next_if(|r| same(r) && !flagged_duplicate(r));
-        messages.push(Message { talker: Some(record), listener: first, duplicate: false });
+        messages.push(message(Some(record), first, false));
         while let Some(other) = received.next_if(same) {
-            messages.push(Message { talker: None, listener: Some(other), duplicate: true });
+            messages.push(message(None, Some(other), true));
         }
     }
-    messages.extend(received.map(|r| Message {
-        talker: None,
-        listener: Some(r),
-        duplicate: false,
-    }));
+    messages.extend(received.map(|r| message(None, Some(r), false)));
     mark_copies(&mut messages);
-    JoinedListener { end, messages }
+    JoinedListener { end, known, talker_known, messages }
 }
 
 fn flagged_duplicate(record: &Record) -> bool {
@@ -180,13 +206,17 @@ fn mark_copies(messages: &mut [Message]) {
 }
 
 /// Whether the ends in `log` are those of `system`: the same channels with the same hosts in the
-/// same order.
+/// same order; and its network one that `system` can have.
 pub(crate) fn ends_fit(system: &System, log: &RunLog) -> bool {
     let expected = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
         let talker = std::iter::once((id, Role::Talker, channel.talker));
         talker.chain(channel.listeners.iter().map(move |host| (id, Role::Listener, *host)))
     });
-    expected.eq(log.ends.iter().map(|end| (end.channel, end.role, end.node)))
+    let host_fits = match log.network {
+        Network::Interface { host, .. } => host.index() < system.nodes.len(),
+        Network::Emulated | Network::Namespaces { .. } => true,
+    };
+    host_fits && expected.eq(log.ends.iter().map(|end| (end.channel, end.role, end.node)))
 }
 
 /// Whether `log` and `plan` can be of `system`, so that every id is in range.

@@ -25,8 +25,8 @@ mod verdict;
 pub use analysis::{Mismatch, analyse};
 pub use csv::csv;
 pub use result::{
-    ChainResult, ChannelResult, Ended, ListenerResult, RelativeBasis, Results, RunResult, VERSION,
-    Verdict, WakeupErrors, schema,
+    ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, RelativeBasis,
+    Results, RunResult, VERSION, Verdict, WakeupErrors, schema,
 };
 pub use statistics::Statistics;
 pub use table::{HEADINGS, Row, RowKind, table};

@@ -1,26 +1,36 @@
-//! The binary record file: all that one run recorded, version 1.
+//! The binary record file: all that one run recorded, version 2.
 //!
 //! Integers are little-endian. A text is its length in octets (u32) and that much UTF-8.
 //!
-//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 1
+//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2
 //! 2. settings: scenario (text), seed (u64), time (u8: 0 virtual, 1 real), duration (i64 ns),
 //!    protected (u8: 0, 1)
-//! 3. ending: u8: 0 complete; 1 early, then when (i64 ns) and why (text)
-//! 4. lag: u8: 0 none; 1, then by how much at most (i64 ns)
-//! 5. ends: how many (u32); each: channel (u32), role (u8: 0 talker, 1 listener), node (u32),
+//! 3. network: u8: 0 emulated; 1 namespaces, then the transport (u8: 0 packet, 1 xdp, 2 udp4,
+//!    3 udp6); 2 an interface, then the transport, the host (u32), the interface's name (text), and
+//!    what the network clock read at the run's zero (i64 ns)
+//! 4. ending: u8: 0 complete; 1 early, then when (i64 ns) and why (text)
+//! 5. lag: u8: 0 none; 1, then by how much at most (i64 ns)
+//! 6. ends: how many (u32); each: channel (u32), role (u8: 0 talker, 1 listener), node (u32),
 //!    unrecorded (u64), malformed (u64), how many records (u64), the records
-//! 6. load: how many samples (u64); each: noise source (u32), start (i64 ns), bits offered (u64),
+//! 7. load: how many samples (u64); each: noise source (u32), start (i64 ns), bits offered (u64),
 //!    bits delivered (u64)
 //!
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last sample.
+//!
+//! A file of version 1 has no part 3; it is read as one of the emulated network.
 
-use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog};
-use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode};
+use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
+use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"onbeat\0\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The version before files said which network it was.
+const WITHOUT_NETWORK: u32 = 1;
+/// The transports in the order of their numbers.
+const TRANSPORTS: [TransportKind; 4] =
+    [TransportKind::Packet, TransportKind::Xdp, TransportKind::Udp4, TransportKind::Udp6];
 /// The fewest octets that one end takes in the file, and what one sample takes: no count that the
 /// rest of the file cannot hold is believed.
 const END_MIN: usize = 4 + 1 + 4 + 8 + 8 + 8;
@@ -33,7 +43,7 @@ pub enum Error {
     #[error("not an Onbeat record file")]
     Magic,
     /// Another version of Onbeat wrote it.
-    #[error("a record file of version {0}; this Onbeat reads version {VERSION}")]
+    #[error("a record file of version {0}; this Onbeat reads {WITHOUT_NETWORK} and {VERSION}")]
     Version(u32),
     /// It ends in the middle, or claims to hold more than there is.
     #[error("the record file is cut off")]
@@ -57,6 +67,7 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
     out.push(u8::from(log.time == TimeMode::Real));
     out.extend(log.duration.as_ns().to_le_bytes());
     out.push(u8::from(log.protected));
+    put_network(&mut out, &log.network);
     match &log.ending {
         Ending::Complete => out.push(0),
         Ending::Early { at, reason } => {
@@ -88,15 +99,20 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         return Err(Error::Magic);
     }
     let version = input.u32()?;
-    if version != VERSION {
+    if ![WITHOUT_NETWORK, VERSION].contains(&version) {
         return Err(Error::Version(version));
     }
+    // Fields are read in the order of the file.
     let log = RunLog {
         scenario: input.text("the scenario")?,
         seed: input.u64()?,
         time: if input.flag("the time")? { TimeMode::Real } else { TimeMode::Virtual },
         duration: Span::from_ns(input.i64()?),
         protected: input.flag("the protection")?,
+        network: match version {
+            WITHOUT_NETWORK => Network::Emulated,
+            _ => input.network()?,
+        },
         ending: if input.flag("the ending")? {
             let at = NetTime::from_ns(input.i64()?);
             Ending::Early { at, reason: input.text("the ending")? }
@@ -133,6 +149,22 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     let length = u32::try_from(text.len()).expect("a name or a reason is shorter than 4 GiB");
     out.extend(length.to_le_bytes());
     out.extend(text.as_bytes());
+}
+
+fn put_network(out: &mut Vec<u8>, network: &Network) {
+    let number = |kind: &TransportKind| {
+        TRANSPORTS.iter().position(|t| t == kind).expect("all are in the list") as u8
+    };
+    match network {
+        Network::Emulated => out.push(0),
+        Network::Namespaces { transport } => out.extend([1, number(transport)]),
+        Network::Interface { transport, host, name, epoch_ns } => {
+            out.extend([2, number(transport)]);
+            out.extend(host.0.to_le_bytes());
+            put_text(out, name);
+            out.extend(epoch_ns.to_le_bytes());
+        }
+    }
 }
 
 fn put_ends(put: &mut impl FnMut(&[u8]), ends: &[EndLog]) {
@@ -184,6 +216,23 @@ impl<'a> Input<'a> {
         let length = self.u32()? as usize;
         let text = std::str::from_utf8(self.take(length)?).map_err(|_| Error::Value(what))?;
         Ok(text.to_owned())
+    }
+    fn transport(&mut self) -> Result<TransportKind, Error> {
+        let [number] = self.octets()?;
+        TRANSPORTS.get(usize::from(number)).copied().ok_or(Error::Value("the transport"))
+    }
+    fn network(&mut self) -> Result<Network, Error> {
+        match self.octets()? {
+            [0] => Ok(Network::Emulated),
+            [1] => Ok(Network::Namespaces { transport: self.transport()? }),
+            [2] => Ok(Network::Interface {
+                transport: self.transport()?,
+                host: NodeId(self.u32()?),
+                name: self.text("the interface")?,
+                epoch_ns: self.i64()?,
+            }),
+            _ => Err(Error::Value("the network")),
+        }
     }
     /// A count of things that each take `size` octets or more, all of which must be there.
     fn count(&self, count: u64, size: usize) -> Result<usize, Error> {

@@ -1,19 +1,20 @@
-//! The JSON contract, version 1. `docs/results.md` explains it, `schema/results.schema.json` is
+//! The JSON contract, version 2. `docs/results.md` explains it, `schema/results.schema.json` is
 //! made from these types.
 
 use crate::statistics::Statistics;
-use onbeat_model::system::TimeMode;
+use onbeat_model::record::Network;
+use onbeat_model::system::{System, TimeMode, TransportKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the contract that these types are.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The results of one or more runs of one system. All times are whole nanoseconds. Under one
 /// version fields may be added; none is removed, renamed or given another meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
-    /// Which contract this is: 1.
+    /// Which contract this is: 2.
     pub version: u32,
     /// The system's name.
     pub system: String,
@@ -48,7 +49,10 @@ pub fn schema() -> String {
 pub struct RunResult {
     /// The scenario's name; empty for the plain run settings.
     pub scenario: String,
-    /// In which engine it ran.
+    /// What carried its frames. Version 1 had only the emulated network and did not say so.
+    #[serde(default)]
+    pub network: NetworkResult,
+    /// In which time it ran; on networks other than the emulated one it is real.
     pub time: TimeMode,
     /// Where its randomness came from.
     pub seed: u64,
@@ -61,12 +65,61 @@ pub struct RunResult {
     pub record_hash: String,
     /// How it ended.
     pub ended: Ended,
-    /// Real time only: the most by which the engine ran behind the machine's clock.
+    /// The engine in real time only: the most by which it ran behind the machine's clock.
     pub lag_max_ns: Option<i64>,
     /// In the order of the description.
     pub channels: Vec<ChannelResult>,
     /// In the order of the description.
     pub chains: Vec<ChainResult>,
+}
+
+/// What carried a run's frames.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkResult {
+    /// Which kind of network.
+    pub kind: NetworkName,
+    /// How frames got there; null on the emulated network.
+    pub transport: Option<TransportKind>,
+    /// On an interface: which of the description's hosts the run was. Only what its ends did is
+    /// known.
+    pub host: Option<String>,
+    /// On an interface: its name.
+    pub interface: Option<String>,
+    /// On an interface: what the network clock read at the instant that the run calls zero, since
+    /// 1970 (TAI).
+    pub epoch_ns: Option<i64>,
+}
+
+/// A kind of network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkName {
+    /// The network engine.
+    #[default]
+    Emulated,
+    /// Namespaces, links and bridges of one machine's kernel.
+    Netns,
+    /// An interface of one host.
+    Interface,
+}
+
+impl NetworkResult {
+    /// The same in a log of `system`.
+    pub(crate) fn of(system: &System, network: &Network) -> Self {
+        match network {
+            Network::Emulated => Self::default(),
+            Network::Namespaces { transport } => {
+                Self { kind: NetworkName::Netns, transport: Some(*transport), ..Self::default() }
+            }
+            Network::Interface { transport, host, name, epoch_ns } => Self {
+                kind: NetworkName::Interface,
+                transport: Some(*transport),
+                host: Some(system.node(*host).name.clone()),
+                interface: Some(name.clone()),
+                epoch_ns: Some(*epoch_ns),
+            },
+        }
+    }
 }
 
 /// How a run ended.
@@ -92,16 +145,18 @@ pub struct ChannelResult {
     pub name: String,
     /// Whether it had a reservation.
     pub protected: bool,
-    /// Messages that the talker wrote.
-    pub sent: u64,
-    /// Messages that listeners received, each counted once per listener.
-    pub received: u64,
-    /// Messages that were written and never received, counted per listener.
-    pub lost: u64,
+    /// Messages that the talker wrote; null where that is not known.
+    pub sent: Option<u64>,
+    /// Messages that listeners received, each counted once per listener; null, as are the next
+    /// three, where of no listener it is known what it did.
+    pub received: Option<u64>,
+    /// Messages that were written and never received, counted per listener. Where only listeners
+    /// are known: the gaps that they found.
+    pub lost: Option<u64>,
     /// Messages that were received after their capture time plus the fixed delay.
-    pub late: u64,
+    pub late: Option<u64>,
     /// Further copies of messages that had been received before.
-    pub duplicated: u64,
+    pub duplicated: Option<u64>,
     /// Messages that an end handled after its record memory was full; no statistics hold them.
     pub unrecorded: u64,
     /// Capture (talker's clock) to receipt (listener's clock); null when nothing was received.
@@ -125,14 +180,15 @@ pub struct ChannelResult {
 pub struct ListenerResult {
     /// The host.
     pub host: String,
-    /// Messages that it received.
-    pub received: u64,
-    /// Messages that were written and that it never received.
-    pub lost: u64,
+    /// Messages that it received; null, as are the next three, where that is not known.
+    pub received: Option<u64>,
+    /// Messages that were written and that it never received. Where what the talker did is not
+    /// known: the gaps that it found.
+    pub lost: Option<u64>,
     /// Messages that it received after their capture time plus the fixed delay.
-    pub late: u64,
+    pub late: Option<u64>,
     /// Further copies of messages that it had received before.
-    pub duplicated: u64,
+    pub duplicated: Option<u64>,
     /// Capture to receipt.
     pub latency_ns: Option<Statistics>,
     /// Target minus wake-up at this listener: negative is after the target.

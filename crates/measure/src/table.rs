@@ -1,15 +1,15 @@
 //! The rows of the table that a terminal shows: what was measured, and published figures beside.
 
-use crate::result::{ChainResult, ChannelResult, RunResult};
+use crate::result::{ChainResult, ChannelResult, NetworkName, NetworkResult, RunResult};
 use crate::statistics::Statistics;
 use crate::text::{grouped, per_mille, us};
-use onbeat_model::system::{ChannelId, Quantity, Reference, System, TimeMode};
+use onbeat_model::system::{ChannelId, Quantity, Reference, System, TimeMode, TransportKind};
 use onbeat_model::time::Span;
 
 /// What the cells of a [`Row`] are. Latencies are in microseconds.
 pub const HEADINGS: [&str; 11] = [
     "scenario",
-    "time",
+    "network",
     "channel",
     "sent",
     "lost",
@@ -72,6 +72,24 @@ pub(crate) fn scenario_name(scenario: &str) -> &str {
     if scenario.is_empty() { "(run settings)" } else { scenario }
 }
 
+/// Where a run took place: on the emulated network in which time, else on which network.
+pub(crate) fn network_name(run: &RunResult) -> String {
+    let NetworkResult { kind, transport, host, interface, .. } = &run.network;
+    let name = match kind {
+        NetworkName::Emulated => return time_name(run.time).to_owned(),
+        NetworkName::Netns => "netns".to_owned(),
+        NetworkName::Interface => {
+            let unnamed = || "?".to_owned();
+            let host = host.clone().unwrap_or_else(unnamed);
+            format!("{host} on {}", interface.clone().unwrap_or_else(unnamed))
+        }
+    };
+    match transport {
+        None | Some(TransportKind::Packet) => name,
+        Some(other) => format!("{name} by {}", other.as_str()),
+    }
+}
+
 pub(crate) const fn time_name(time: TimeMode) -> &'static str {
     match time {
         TimeMode::Virtual => "virtual",
@@ -83,7 +101,7 @@ fn of_chain(run: &RunResult, chain: &ChainResult) -> Row {
     let latency = |of| figure_of(chain.latency_ns.as_ref(), of);
     let cells = [
         scenario_name(&run.scenario).to_owned(),
-        time_name(run.time).to_owned(),
+        network_name(run),
         format!("{} (chain)", chain.name),
         grouped(chain.completed),
         String::new(),
@@ -105,9 +123,9 @@ fn measured(run: &RunResult, channel: &ChannelResult) -> Row {
     let latency = |of| figure_of(channel.latency_ns.as_ref(), of);
     let cells = [
         scenario_name(&run.scenario).to_owned(),
-        time_name(run.time).to_owned(),
+        network_name(run),
         channel.name.clone(),
-        grouped(channel.sent),
+        channel.sent.map_or(UNKNOWN.into(), grouped),
         lost(channel),
         latency(|s| s.max),
         latency(|s| s.min),
@@ -119,17 +137,24 @@ fn measured(run: &RunResult, channel: &ChannelResult) -> Row {
     Row { kind: RowKind::Measured, cells }
 }
 
+/// Stands for a number that only another host's run knows.
+pub(crate) const UNKNOWN: &str = "–";
+
 /// How many messages were lost and what share that is.
 fn lost(channel: &ChannelResult) -> String {
-    if channel.lost == 0 {
-        return "0".into();
+    match channel.lost {
+        None => UNKNOWN.into(),
+        Some(0) => "0".into(),
+        Some(lost) => format!("{} ({})", grouped(lost), loss_share(channel.lost, channel.received)),
     }
-    format!("{} ({})", grouped(channel.lost), loss_share(channel.lost, channel.received))
 }
 
 /// The share of what was written that did not arrive.
-pub(crate) fn loss_share(lost: u64, received: u64) -> String {
-    crate::text::percent(lost, lost.saturating_add(received))
+pub(crate) fn loss_share(lost: Option<u64>, received: Option<u64>) -> String {
+    match (lost, received) {
+        (Some(lost), Some(received)) => crate::text::percent(lost, lost.saturating_add(received)),
+        _ => UNKNOWN.into(),
+    }
 }
 
 fn reference(reference: &Reference, channel: &str) -> Row {

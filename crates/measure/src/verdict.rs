@@ -7,11 +7,12 @@
 //! bound, so that the rest was waiting on a host. An engine that is behind the machine's clock
 //! takes in at once what programs wrote in the meantime; the time from port to port is therefore
 //! allowed the engine's greatest lag on top. Losses are never charged to the machine.
+//! A channel of which one side ran on another machine cannot be judged.
 
 use crate::join::{Joined, Message};
 use crate::result::Verdict;
 use onbeat_model::plan::ChannelPlan;
-use onbeat_model::record::{Ending, RunLog};
+use onbeat_model::record::{Ending, Network, RunLog};
 use onbeat_model::system::{System, TimeMode};
 use onbeat_model::time::Span;
 
@@ -39,25 +40,29 @@ struct Excess {
     in_network: Option<i64>,
 }
 
-/// Judges one channel, of which the talker wrote `sent` messages.
+/// Judges one channel.
 pub(crate) fn channel(
     system: &System,
     plan: &ChannelPlan,
     log: &RunLog,
     joined: &Joined,
-    sent: u64,
 ) -> Judgement {
     if !plan.protected {
-        return Judgement::new(Verdict::NoPromise, "it has no reservation: nothing was promised");
+        let nothing = "it has no reservation: nothing was promised";
+        let reason = match one_sided(system, log, joined) {
+            Some(why) => format!("{nothing}; {why}"),
+            None => nothing.to_owned(),
+        };
+        return Judgement::new(Verdict::NoPromise, reason);
     }
     let excess = excess(system, plan, log, joined);
     if excess.unexplained > 0 {
         return Judgement::new(Verdict::Broken, excess.describe());
     }
-    if let Some(reason) = unjudgeable(log, joined, sent) {
+    if let Some(reason) = one_sided(system, log, joined).or_else(|| unjudgeable(log, joined)) {
         return Judgement::new(Verdict::NotJudged, reason);
     }
-    let lost: u64 = joined.listeners.iter().map(|l| l.lost()).sum();
+    let lost: u64 = joined.listeners.iter().filter_map(|l| l.lost()).sum();
     if lost > 0 {
         let reason = format!("{} of a protected channel lost", messages_were(lost));
         return Judgement::new(Verdict::Broken, reason);
@@ -67,17 +72,31 @@ pub(crate) fn channel(
     }
     let slowest = joined.messages().filter_map(Message::latency_ns).max();
     let (slowest, bound) = (span(slowest.unwrap_or(0)), plan.bound().unwrap_or(Span::ZERO));
+    let sent = joined.sent().unwrap_or(0);
     let reason = format!("all of {sent} arrived, the slowest after {slowest} of {bound}");
     Judgement::new(Verdict::Kept, reason)
 }
 
+/// Which side of a channel is known, if it is not both.
+fn one_sided(system: &System, log: &RunLog, joined: &Joined) -> Option<String> {
+    let Network::Interface { host, .. } = log.network else { return None };
+    let side = match (joined.is_whole(), joined.talker_known) {
+        (true, _) => return None,
+        (false, true) => "talker",
+        (false, false) if joined.listeners.iter().any(|l| l.received().is_some()) => "listener",
+        (false, false) => return Some("it does not come to this host".to_owned()),
+    };
+    let host = &system.node(host).name;
+    Some(format!("known is only its {side}'s side, host {host}"))
+}
+
 /// Why a run without a broken bound still proves nothing.
-fn unjudgeable(log: &RunLog, joined: &Joined, sent: u64) -> Option<String> {
+fn unjudgeable(log: &RunLog, joined: &Joined) -> Option<String> {
     if let Ending::Early { at, reason } = &log.ending {
         let after = span(at.as_ns());
         return Some(format!("the run ended early, after {after}: {reason}"));
     }
-    if sent == 0 {
+    if joined.sent() == Some(0) {
         return Some("nothing was sent".into());
     }
     let unrecorded = joined.unrecorded();

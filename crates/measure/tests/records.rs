@@ -3,10 +3,13 @@
 mod common;
 
 use onbeat_measure::records::{Error, decode, encode, record_hash};
-use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog};
-use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode};
+use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
+use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use proptest::prelude::*;
+
+/// Where the file goes on after its magic and its version.
+const AFTER_VERSION: usize = 12;
 
 fn any_record() -> impl Strategy<Value = Record> {
     any::<[u8; Record::SIZE]>().prop_map(|octets| Record::from_bytes(&octets))
@@ -42,10 +45,27 @@ fn any_ending() -> impl Strategy<Value = Ending> {
     prop_oneof![Just(Ending::Complete), early]
 }
 
+fn any_network() -> impl Strategy<Value = Network> {
+    let transport = prop_oneof![
+        Just(TransportKind::Packet),
+        Just(TransportKind::Xdp),
+        Just(TransportKind::Udp4),
+        Just(TransportKind::Udp6),
+    ];
+    (0..3, transport, any::<u32>(), ".{0,15}", any::<i64>()).prop_map(
+        |(kind, transport, host, name, epoch_ns)| match kind {
+            0 => Network::Emulated,
+            1 => Network::Namespaces { transport },
+            _ => Network::Interface { transport, host: NodeId(host), name, epoch_ns },
+        },
+    )
+}
+
 prop_compose! {
     fn any_log()(
         scenario in ".{0,20}",
         seed in any::<u64>(),
+        network in any_network(),
         real in any::<bool>(),
         duration in any::<i64>(),
         protected in any::<bool>(),
@@ -57,6 +77,7 @@ prop_compose! {
         RunLog {
             scenario,
             seed,
+            network,
             time: if real { TimeMode::Real } else { TimeMode::Virtual },
             duration: Span::from_ns(duration),
             protected,
@@ -89,9 +110,12 @@ proptest! {
     fn arbitrary_octets_after_the_version_never_panic(
         octets in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
-        let mut file = b"onbeat\0\n\x01\0\0\0".to_vec();
-        file.extend(octets);
-        let _ = decode(&file);
+        for version in [1, 2] {
+            let mut file = b"onbeat\0\n".to_vec();
+            file.extend(u32::to_le_bytes(version));
+            file.extend(&octets);
+            let _ = decode(&file);
+        }
     }
 
     /// What is read is what is in the file, octet by octet: a change is refused or read, never
@@ -103,7 +127,8 @@ proptest! {
     ) {
         let mut file = encode(&log);
         for (at, octet) in changes {
-            let at = at.index(file.len());
+            // Not the version: what is read as an older one is written as the newest.
+            let at = AFTER_VERSION + at.index(file.len() - AFTER_VERSION);
             file[at] = octet;
         }
         if let Ok(read) = decode(&file) {
@@ -130,11 +155,24 @@ fn other_files_versions_and_trailing_octets_are_named() {
     let log = common::log(&common::system(&[], &[], Vec::new()));
     assert_eq!(decode(b"{\"version\": 1}"), Err(Error::Magic));
     let mut newer = encode(&log);
-    newer[8] = 2;
-    assert_eq!(decode(&newer), Err(Error::Version(2)));
+    newer[8] = 3;
+    assert_eq!(decode(&newer), Err(Error::Version(3)));
     let mut longer = encode(&log);
     longer.push(0);
     assert_eq!(decode(&longer), Err(Error::Trailing(1)));
+}
+
+#[test]
+fn a_file_of_version_1_is_one_of_the_emulated_network() {
+    let system = common::system(&["a", "b"], &[("a", "b")], vec![common::channel("c", 0, &[1])]);
+    let mut log = common::log(&system);
+    log.ends[0].records.push(common::sent(0, 0));
+    let mut file = encode(&log);
+    // Scenario (none), seed, time, duration, protection; then what version 1 did not have.
+    let network = AFTER_VERSION + 4 + 8 + 1 + 8 + 1;
+    assert_eq!(file.remove(network), 0);
+    file[8] = 1;
+    assert_eq!(decode(&file), Ok(log));
 }
 
 #[test]

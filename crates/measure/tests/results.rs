@@ -4,13 +4,15 @@ mod common;
 
 use common::{channel, got, log, plan, sent, system, us};
 use onbeat_measure::{
-    ChannelResult, Mismatch, RelativeBasis, Results, RowKind, RunResult, Statistics, Verdict,
-    analyse, csv, table,
+    ChannelResult, Mismatch, NetworkName, RelativeBasis, Results, RowKind, RunResult, Statistics,
+    Verdict, analyse, csv, table,
 };
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{Ending, Record, RunLog, flag};
-use onbeat_model::system::{Chain, ChannelId, Quantity, Reference, System, TimeMode};
+use onbeat_model::record::{Ending, Network, Record, RunLog, flag};
+use onbeat_model::system::{
+    Chain, ChannelId, NodeId, Quantity, Reference, System, TimeMode, TransportKind,
+};
 use onbeat_model::time::{NetTime, Span};
 
 /// One channel from `a` to `b` with a bound of 200 µs.
@@ -121,7 +123,7 @@ fn messages_join_by_capture_time_however_wrong_the_sequence_numbers_are() {
         record.sequence -= if record.sequence >= 500 { 256 } else { 0 };
     }
     let result = only(&system, &plan, &log);
-    assert_eq!((result.sent, result.received, result.lost), (700, 400, 300));
+    assert_eq!((result.sent, result.received, result.lost), (Some(700), Some(400), Some(300)));
     assert_eq!(result.latency_ns.unwrap().max, 100_000);
 }
 
@@ -131,7 +133,7 @@ fn a_second_record_of_one_capture_time_is_a_copy_even_without_its_flag() {
     let mut log = log_of(&system, &[Some(100), Some(100)]);
     log.ends[1].records.insert(1, got(0, 0, 150));
     let result = only(&system, &plan, &log);
-    assert_eq!((result.received, result.duplicated, result.lost), (2, 1, 0));
+    assert_eq!((result.received, result.duplicated, result.lost), (Some(2), Some(1), Some(0)));
     assert_eq!(result.latency_ns.unwrap().max, 100_000, "the copy has no part in the latency");
     assert_eq!(result.verdict, Verdict::Kept);
 }
@@ -142,7 +144,7 @@ fn messages_out_of_order_are_joined_all_the_same() {
     let mut log = log_of(&system, &[Some(100), Some(30_000), Some(100)]);
     log.ends[1].records.swap(1, 2);
     let result = only(&system, &plan, &log);
-    assert_eq!((result.received, result.lost, result.duplicated), (3, 0, 0));
+    assert_eq!((result.received, result.lost, result.duplicated), (Some(3), Some(0), Some(0)));
 }
 
 #[test]
@@ -151,7 +153,7 @@ fn a_message_that_reached_the_port_but_not_the_program_is_lost() {
     let mut log = log_of(&system, &[Some(100), Some(100)]);
     log.ends[1].records[1].receive = None;
     let result = only(&system, &plan, &log);
-    assert_eq!((result.received, result.lost), (1, 1));
+    assert_eq!((result.received, result.lost), (Some(1), Some(1)));
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn an_unprotected_channel_promises_nothing() {
     let plan = plan(&system, &[None]);
     let result = only(&system, &plan, &log_of(&system, &[Some(9_000), None]));
     assert_eq!((result.verdict, result.bound_ns), (Verdict::NoPromise, None));
-    assert_eq!((result.lost, result.protected), (1, false));
+    assert_eq!((result.lost, result.protected), (Some(1), false));
 }
 
 #[test]
@@ -389,4 +391,71 @@ fn the_table_shows_published_figures_below_the_run_they_belong_to() {
 fn statistics_of_one_value_are_that_value() {
     let one = Statistics { min: 7, avg: 7, p50: 7, p99: 7, max: 7, stddev: 0 };
     assert_eq!(Statistics::of(vec![7]), Some(one));
+}
+
+/// The log as the run of one host leaves it.
+fn only_on(host: u32, mut log: RunLog) -> RunLog {
+    let name = "eth0".to_owned();
+    let (transport, host) = (TransportKind::Packet, NodeId(host));
+    log.network = Network::Interface { transport, host, name, epoch_ns: 7 };
+    log.time = TimeMode::Real;
+    for end in log.ends.iter_mut().filter(|end| end.node != host) {
+        end.records.clear();
+    }
+    log
+}
+
+#[test]
+fn where_only_the_talker_is_known_nothing_is_said_of_receipts_or_losses() {
+    let (system, _) = one_channel();
+    let unprotected = plan(&system, &[None]);
+    let log = only_on(0, log_of(&system, &[Some(100), None, Some(120)]));
+    let run = run(&system, &unprotected, &log);
+    let result = &run.channels[0];
+    assert_eq!((result.sent, result.received, result.lost), (Some(3), None, None));
+    assert_eq!((result.late, result.duplicated, result.latency_ns), (None, None, None));
+    assert_eq!(result.listeners[0].lost, None);
+    assert_eq!(result.verdict, Verdict::NoPromise);
+    assert!(result.verdict_reason.contains("only its talker's side, host a"), "{result:?}");
+    assert_eq!((run.network.kind, run.network.epoch_ns), (NetworkName::Interface, Some(7)));
+    assert_eq!(run.network.host.as_deref(), Some("a"));
+    let mut lines = Vec::new();
+    csv(&system, &log, &mut lines).expect("written");
+    let lines = String::from_utf8(lines).expect("UTF-8");
+    assert!(lines.lines().skip(1).all(|line| line.ends_with(",,,")), "{lines}");
+}
+
+#[test]
+fn where_only_the_listener_is_known_losses_are_the_gaps_that_it_found() {
+    let (system, protected) = one_channel();
+    let unprotected = plan(&system, &[None]);
+    let mut log = only_on(1, log_of(&system, &[Some(100), None, None, Some(120)]));
+    log.ends[1].records[1].gap = 2;
+    let result = only(&system, &unprotected, &log);
+    assert_eq!((result.sent, result.received, result.lost), (None, Some(2), Some(2)));
+    assert_eq!(result.latency_ns.expect("receipts").max, 120_000);
+    assert!(result.verdict_reason.contains("only its listener's side, host b"), "{result:?}");
+    let row = &table(&system, &[run(&system, &unprotected, &log)])[0];
+    assert_eq!(row.cells[1], "b on eth0");
+    assert_eq!((row.cells[3].as_str(), row.cells[4].as_str()), ("–", "2 (50.0 %)"));
+    // A promise could not be judged from one side.
+    log.protected = true;
+    assert_eq!(only(&system, &protected, &log).verdict, Verdict::NotJudged);
+}
+
+#[test]
+fn a_network_that_the_system_cannot_have_is_a_mismatch() {
+    let (system, plan) = one_channel();
+    let log = only_on(99, log_of(&system, &[]));
+    assert_eq!(analyse(&system, &plan, &log), Err(Mismatch));
+    assert!(csv(&system, &log, &mut Vec::new()).is_err());
+}
+
+#[test]
+fn results_without_a_network_are_of_the_emulated_one() {
+    let (system, plan) = one_channel();
+    let result = run(&system, &plan, &log_of(&system, &[Some(100)]));
+    let mut json = serde_json::to_value(&result).expect("JSON");
+    json.as_object_mut().expect("an object").remove("network");
+    assert_eq!(serde_json::from_value::<RunResult>(json).expect("a run"), result);
 }

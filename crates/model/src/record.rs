@@ -1,6 +1,6 @@
 //! What a run leaves behind: one [`Record`] per message end, and the [`RunLog`] around them.
 
-use crate::system::{ChannelId, NodeId, NoiseId, TimeMode};
+use crate::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use crate::time::{LocalTime, NetTime, Span};
 
 /// What happened to one message at one end of a channel. All times but `network` are readings of
@@ -9,7 +9,8 @@ use crate::time::{LocalTime, NetTime, Span};
 pub struct Record {
     /// When the value was captured, by the talker's clock. Joins the two ends' records.
     pub capture: Option<LocalTime>,
-    /// Talker: when the frame was handed to the network. Listener: when it arrived at the port.
+    /// Talker: when the frame was handed to the emulated network; on a real one it follows the
+    /// capture within the same call, and is not recorded. Listener: when it arrived at the port.
     pub transfer: Option<LocalTime>,
     /// Listener: when the message was there for the program to read. For a program that was
     /// waiting for it, when it went on; for one that came later, when it could have.
@@ -152,6 +153,41 @@ pub enum Ending {
     },
 }
 
+/// What carried a run's frames.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// The network engine.
+    #[default]
+    Emulated,
+    /// The description's network as namespaces, links and bridges of one machine's kernel.
+    Namespaces {
+        /// How frames got there.
+        transport: TransportKind,
+    },
+    /// An interface of one host. Only that host's ends took part; what the others did is not
+    /// known.
+    Interface {
+        /// How frames got there.
+        transport: TransportKind,
+        /// Which of the description's hosts.
+        host: NodeId,
+        /// The interface's name.
+        name: String,
+        /// What the network clock read, in nanoseconds, at the instant that the run calls zero.
+        epoch_ns: i64,
+    },
+}
+
+impl Network {
+    /// Whether the ends on a host took part in the run.
+    pub fn includes(&self, node: NodeId) -> bool {
+        match self {
+            Self::Emulated | Self::Namespaces { .. } => true,
+            Self::Interface { host, .. } => *host == node,
+        }
+    }
+}
+
 /// All that one run recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunLog {
@@ -159,7 +195,9 @@ pub struct RunLog {
     pub scenario: String,
     /// Where its randomness came from.
     pub seed: u64,
-    /// In which engine it ran.
+    /// What carried its frames.
+    pub network: Network,
+    /// In which time it ran; on networks other than the engine's it is real.
     pub time: TimeMode,
     /// How long talkers were allowed to write.
     pub duration: Span,
@@ -171,6 +209,6 @@ pub struct RunLog {
     pub load: Vec<LoadSample>,
     /// How it ended.
     pub ending: Ending,
-    /// Real time only: the most by which the engine ran behind the machine's clock.
+    /// The engine in real time only: the most by which it ran behind the machine's clock.
     pub lag_max: Option<Span>,
 }

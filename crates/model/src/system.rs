@@ -406,6 +406,35 @@ pub enum TimeMode {
     Real,
 }
 
+/// How frames get from a program to a network of the kernel.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportKind {
+    /// AF_PACKET: frames through the kernel's network stack and its queueing disciplines.
+    #[default]
+    Packet,
+    /// AF_XDP: frames through rings shared with the driver.
+    Xdp,
+    /// IEEE 1722 over UDP and IPv4 (1722-2016 Annex J), for networks without TSN.
+    Udp4,
+    /// The same over IPv6.
+    Udp6,
+}
+
+impl TransportKind {
+    /// The name that the command line, files and tables have for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Packet => "packet",
+            Self::Xdp => "xdp",
+            Self::Udp4 => "udp4",
+            Self::Udp6 => "udp6",
+        }
+    }
+}
+
 /// How to run a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunSettings {
@@ -417,6 +446,8 @@ pub struct RunSettings {
     pub time: TimeMode,
     /// Whether reservations are made.
     pub protected: bool,
+    /// Whether the description says so itself: reservations are the default.
+    pub asks_protection: bool,
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it
     /// counts as hung.
     pub hang_timeout: Span,

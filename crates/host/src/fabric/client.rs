@@ -15,7 +15,7 @@ use crate::fabric::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
 use crate::link::context::{attach, follow_schedule};
 use crate::link::{
-    Interface, InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase, Transport,
+    ClockKind, Interface, InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase, Transport,
 };
 use crate::netns;
 use crate::recorder::Recorder;
@@ -145,6 +145,8 @@ struct Shared {
     base: Arc<Timebase>,
     /// What is switched on in real time.
     instruments: Instruments,
+    /// The interface that its ends use.
+    interface: OnceLock<String>,
 }
 
 impl Shared {
@@ -219,7 +221,8 @@ impl Context {
         let token = parse_token(token).ok_or(SetupError::BadEnvironment)?;
         let (start, base) = (OnceLock::new(), Arc::default());
         let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
-        let shared = Shared { name: name.to_owned(), token, start, base, instruments };
+        let (name, interface) = (name.to_owned(), OnceLock::new());
+        let shared = Shared { name, token, start, base, instruments, interface };
         let control = Control::connect(&shared, None)?;
         CONTROL.set(Some(control));
         Ok(Self { shared: Arc::new(shared) })
@@ -283,6 +286,7 @@ impl Context {
                         ..InterfaceSettings::default()
                     };
                     let wire = attach_in(own, &settings, &parameters, role)?;
+                    let _ = self.shared.interface.set(settings.name);
                     EndPort::Link(LinkPort::new(Arc::clone(&self.shared.base), wire))
                 }
             };
@@ -344,7 +348,7 @@ impl Context {
                 let begin = MonoTime::from_ns(at);
                 Some(NetworkClock::Emulated(EmulatedClock { start: begin, error: start.clock }))
             }
-            Base::Network(epoch) => Some(NetworkClock::Tai { epoch, watch: None }),
+            Base::Network(epoch) => Some(self.network_clock(epoch)?),
         };
         if let Some(clock) = clock {
             let write_until = start.clock.read(start.write_until);
@@ -357,6 +361,18 @@ impl Context {
         // Only the main thread comes here, and only once.
         let _ = self.shared.start.set(start);
         Ok(())
+    }
+
+    /// The clock of a run on an interface, watched.
+    fn network_clock(&self, epoch: i64) -> Result<NetworkClock, SetupError> {
+        let Some(name) = self.shared.interface.get() else {
+            return Ok(NetworkClock::Tai { epoch, watch: None });
+        };
+        let failed = |error| SetupError::Interface { name: name.clone(), error };
+        let clock = ClockKind::Tai;
+        let settings =
+            InterfaceSettings { name: name.clone(), epoch, clock, ..InterfaceSettings::default() };
+        NetworkClock::open(&Interface::named(name).map_err(failed)?, &settings).map_err(failed)
     }
 
     /// What the host's copy of the network clock reads.
@@ -443,7 +459,7 @@ struct Opened {
 }
 
 /// Makes an end's way to an interface in a network namespace, or in the program's own.
-fn attach_in(
+pub(super) fn attach_in(
     namespace: Option<OwnedFd>,
     settings: &InterfaceSettings,
     parameters: &ChannelParameters,

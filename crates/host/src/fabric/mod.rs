@@ -4,17 +4,25 @@
 //! program ── client ── socket ── session ── Engine
 //!                                   └ virtual_time or real_time: who goes on, and when
 //! ```
+//!
+//! On a network of the kernel ([`NetworkKind`]) the engine carries nothing: programs use their
+//! interfaces, and the fabric only starts, watches and records.
 
 pub mod client;
 mod end;
 mod modelled;
+mod network;
 mod newcomer;
+mod player;
 pub mod protocol;
 mod real_time;
 mod session;
 mod socket;
 mod virtual_time;
 
+pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
+
+use crate::fabric::network::Carrier;
 use crate::fabric::protocol::{ENVIRONMENT, Token};
 use crate::fabric::session::{Failure, Session};
 use crate::instrument;
@@ -36,8 +44,10 @@ const CANNOT_START: Code = Code("OB3001");
 pub struct RunOptions<'a> {
     /// The scenario's name, for the log.
     pub scenario: String,
-    /// What to run and for how long.
+    /// What to run and for how long. On networks other than the emulated one, time must be real.
     pub settings: RunSettings,
+    /// What carries the frames.
+    pub network: NetworkKind,
     /// The directory of the description: where programs are found and started.
     pub directory: &'a Path,
     /// Told of network time as it goes on.
@@ -70,6 +80,17 @@ pub enum NoRun {
     /// Something is wrong with the machine.
     #[error("the fabric cannot be set up: {0}")]
     Machine(#[from] io::Error),
+    /// The network is not to be had.
+    #[error(transparent)]
+    Network(#[from] NoNetwork),
+    /// An end on a host without programs cannot be played.
+    #[error("an end on host `{host}`, which has no programs: {error}")]
+    Player {
+        /// The host.
+        host: String,
+        /// Why not.
+        error: client::SetupError,
+    },
 }
 
 /// Runs a system: starts its programs, joins them to the engine, and gathers what they recorded.
@@ -87,10 +108,16 @@ pub fn run<'a>(
     let real = options.settings.time == TimeMode::Real;
     let directory = options.directory.canonicalize()?;
     let watch = watch_environment(&options);
-    let mut session = Session::new(system, plan, options, listener);
+    assert!(
+        real || matches!(options.network, NetworkKind::Emulated),
+        "only the emulated network has virtual time"
+    );
+    let carrier = Carrier::new(options.network.clone(), system)?;
+    let mut session = Session::new(system, plan, options, carrier, listener);
+    session.open_players()?;
     let mut started = Started { groups: Vec::new(), keeper };
     let mut notes = Vec::new();
-    for program in &system.programs {
+    for program in session.programs.clone() {
         let mut token = [0; 16];
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
         let value = format!("{name}:{}", hex(&token));

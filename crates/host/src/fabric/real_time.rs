@@ -4,11 +4,13 @@
 //! clock has come that far. How far the machine fell behind is measured and reported, since no
 //! promise of the network can cover it.
 
-use crate::clock::{EmulatedClock, MonoTime, want_exact_timers};
+use crate::clock::{MonoTime, want_exact_timers};
 use crate::fabric::client::STAMP;
+use crate::fabric::network::NetworkKind;
 use crate::fabric::protocol::{Base, Body, Request, Start};
 use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State};
-use crate::fabric::socket;
+use crate::fabric::{network, socket};
+use crate::link::NetworkClock;
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_net::Output;
@@ -35,13 +37,30 @@ enum Speaker {
 pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     want_exact_timers();
     set_up(session)?;
-    let start = MonoTime::now() + START_DELAY;
+    let (start, base) = match session.carrier.kind {
+        NetworkKind::Emulated | NetworkKind::Namespaces { .. } => {
+            let start = MonoTime::now() + START_DELAY;
+            (start, Base::Machine(start.as_ns()))
+        }
+        NetworkKind::Interface { epoch_ns, .. } => {
+            let left = network::until(epoch_ns);
+            if left <= Span::ZERO {
+                let late = -left;
+                return Err(Failure(format!(
+                    "the programs were ready {late} after the start that was chosen: choose a \
+                     later one with --start"
+                )));
+            }
+            (MonoTime::now() + left, Base::Network(epoch_ns))
+        }
+    };
+    let clock = network::clock(&session.carrier, start);
+    session.begin(&clock, start)?;
     for thread in 0..session.threads.len() {
         if session.threads[thread].state == State::AtStart {
             session.threads[thread].state = State::Running;
             let clock = session.clock_of(thread);
             let (write_until, stop) = (session.write_until, session.stop);
-            let base = Base::Machine(start.as_ns());
             session.answer(thread, Body::Started(Start { base, clock, write_until, stop }))?;
         }
     }
@@ -49,30 +68,35 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     for channel in 0..session.owners.len() {
         session.set_modelled_alarm(channel);
     }
-    start.sleep();
-    let clock = EmulatedClock { start, error: ClockError::default() };
-    let mut look_again = NetTime::ZERO;
+    let mut look_again = None;
     loop {
         catch_up(session, &clock)?;
-        let now = session.engine.now();
-        if now >= session.stop {
+        if session.engine.now() >= session.stop {
             break;
         }
-        if now >= look_again {
-            look_again = now + LOOK_AGAIN;
-            (session.options.progress)(now);
+        // The start may be a while away.
+        let now = network_time(&clock);
+        if look_again.is_none_or(|at| now >= at) {
+            look_again = Some(now + LOOK_AGAIN);
+            (session.options.progress)(session.engine.now());
             session.check_interrupt()?;
             for program in 0..session.members.len() {
                 session.look_after(program)?;
             }
         }
         let next = session.engine.next_event().unwrap_or(NetTime::MAX).min(session.stop);
-        let left = next - clock.network();
+        let left = next - network_time(&clock);
         let sleep = if left < SPIN { Span::ZERO } else { (left - SPIN).min(LOOK_AGAIN) };
         hear(session, &clock, sleep)?;
     }
     stop(session)?;
     session.await_exits()
+}
+
+/// Network time now.
+fn network_time(clock: &NetworkClock) -> NetTime {
+    // This copy of the clock has no error.
+    ClockError::default().when(clock.now())
 }
 
 /// Tells every thread that the run is over: on its connection, at its ends, and, if it is only
@@ -106,15 +130,19 @@ fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
 }
 
 /// Lets the engine do all that is due by now, and gives out what it delivers.
-fn catch_up(session: &mut Session<'_>, clock: &EmulatedClock) -> Result<(), Failure> {
-    let limit = clock.network().clamp(session.engine.now(), session.stop);
+fn catch_up(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failure> {
+    let now = network_time(clock);
+    if now < NetTime::ZERO {
+        return Ok(()); // the start is still to come
+    }
+    let limit = now.clamp(session.engine.now(), session.stop);
     while let Some(output) = session.engine.advance(limit) {
         match output {
             Output::Woke { token } => {
                 session.modelled_talker(token);
             }
             Output::Delivered { channel, listener, arrived } => {
-                session.lag_max = session.lag_max.max(clock.network() - arrived);
+                session.lag_max = session.lag_max.max(network_time(clock) - arrived);
                 deliver(session, channel, listener, arrived)?;
             }
         }
@@ -144,13 +172,13 @@ fn deliver(
             }
         }
         Owner::Listener(modelled) => modelled.read(frame, arrived, now),
-        Owner::Nobody | Owner::Talker(_) => {}
+        Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
     }
     Ok(())
 }
 
 /// Waits for at most `patience` for something that programs say, and acts on it.
-fn hear(session: &mut Session<'_>, clock: &EmulatedClock, patience: Span) -> Result<(), Failure> {
+fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Result<(), Failure> {
     let mut speakers = vec![Speaker::Newcomer];
     let mut set = vec![PollFd::new(&session.listener, PollFlags::IN)];
     for newcomer in &session.newcomers {

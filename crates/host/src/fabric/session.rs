@@ -4,13 +4,17 @@ use crate::clock::MonoTime;
 use crate::clock::clamp_to_run;
 use crate::fabric::end::{End, capacity, keep_open};
 use crate::fabric::modelled::{ModelledListener, ModelledTalker};
+use crate::fabric::network::{Carrier, NetworkKind};
+use crate::fabric::player::Player;
 use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
-use crate::fabric::{RunOptions, socket};
+use crate::fabric::{NoRun, RunOptions, socket};
+use crate::link::{Limits, NetworkClock};
+use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{EndLog, Ending, Role, RunLog};
-use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, System, TimeMode};
+use onbeat_model::record::{EndLog, Ending, LoadSample, Role, RunLog};
+use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_net::{Engine, Options};
@@ -120,12 +124,19 @@ pub(super) enum Owner {
     Talker(Box<ModelledTalker>),
     /// The same for a listener.
     Listener(ModelledListener),
+    /// The same for either on a network of the kernel.
+    Player(Box<Player>),
+    /// Its host is another machine.
+    Elsewhere,
 }
 
 /// One run.
 pub(super) struct Session<'a> {
     pub(super) system: &'a System,
     pub(super) options: RunOptions<'a>,
+    pub(super) carrier: Carrier,
+    /// Those that this run starts.
+    pub(super) programs: Vec<&'a Program>,
     pub(super) engine: Engine,
     pub(super) members: Vec<Member>,
     pub(super) threads: Vec<Thread>,
@@ -142,6 +153,8 @@ pub(super) struct Session<'a> {
     pub(super) lag_max: Span,
     pub(super) packet: Box<[u8; MAX_PACKET]>,
     plan: &'a Plan,
+    /// The description's noise on a network of namespaces.
+    noise: Option<NoiseTraffic>,
 }
 
 impl<'a> Session<'a> {
@@ -149,6 +162,7 @@ impl<'a> Session<'a> {
         system: &'a System,
         plan: &'a Plan,
         options: RunOptions<'a>,
+        carrier: Carrier,
         listener: OwnedFd,
     ) -> Self {
         let write_until = NetTime::ZERO + options.settings.duration;
@@ -165,13 +179,18 @@ impl<'a> Session<'a> {
                 seed: options.settings.seed,
                 host_delays: options.settings.time == TimeMode::Virtual,
                 load_bin: load_bin(system, options.settings.duration),
-                noise_until: write_until,
+                // On other networks the engine only keeps the time.
+                noise_until: if carrier.is_emulated() { write_until } else { NetTime::ZERO },
             },
         );
+        let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();
         let mut session = Self {
             system,
             plan,
             options,
+            carrier,
+            programs,
+            noise: None,
             engine,
             members: Vec::new(),
             threads: Vec::new(),
@@ -192,6 +211,12 @@ impl<'a> Session<'a> {
     fn owners_of(&self, channel: usize) -> Vec<Owner> {
         let id = ChannelId(channel as u32);
         let declared = self.system.channel(id);
+        if !self.carrier.is_emulated() {
+            let nodes = std::iter::once(&declared.talker).chain(&declared.listeners);
+            let here = |node: &NodeId| self.carrier.includes(*node);
+            // Who has no program is replaced by a player.
+            return nodes.map(|n| if here(n) { Owner::Nobody } else { Owner::Elsewhere }).collect();
+        }
         let parameters = self.parameters(id);
         let talker = if self.system.has_program(declared.talker) {
             Owner::Nobody
@@ -212,18 +237,80 @@ impl<'a> Session<'a> {
         let channel = self.system.channel(id);
         ChannelParameters {
             destination: channel.destination,
-            source: host_address(self.system, channel.talker),
+            source: self.source(channel.talker),
             stream_id: channel.stream_id,
             vlan: channel.vlan,
             // Without a reservation a bridge at the edge of the SRP domain would remap the
-            // priority anyway (802.1Q 6.9.4).
-            pcp: if self.plan.channel(id).protected { channel.pcp } else { 0 },
+            // priority anyway (802.1Q 6.9.4). Other bridges may honour it.
+            pcp: match self.carrier.is_emulated() && !self.plan.channel(id).protected {
+                true => 0,
+                false => channel.pcp,
+            },
             size: channel.size,
             interval: channel.interval,
             tolerance: channel.tolerance(),
             fixed_delay: channel.fixed_delay,
-            epoch: 0,
+            // Frames carry its lower 32 bits.
+            epoch: self.carrier.epoch_ns() as u32,
         }
+    }
+
+    /// The address that a host's frames come from; where it is not known, the description's.
+    fn source(&self, talker: NodeId) -> MacAddress {
+        let own = self.carrier.address().filter(|_| self.carrier.includes(talker));
+        own.unwrap_or_else(|| host_address(self.system, talker))
+    }
+
+    /// Opens the ends of hosts without programs on a network of the kernel.
+    pub(super) fn open_players(&mut self) -> Result<(), NoRun> {
+        let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
+        for (id, channel) in (0..).map(ChannelId).zip(&self.system.channels) {
+            let parameters = self.parameters(id);
+            let capacity = capacity(&parameters, self.options.settings.duration);
+            let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
+            for (place, node) in nodes.enumerate() {
+                if self.system.has_program(*node) || !self.carrier.includes(*node) {
+                    continue;
+                }
+                let role = if place == 0 { Role::Talker } else { Role::Listener };
+                let namespace = self.carrier.namespace(*node);
+                let namespace = namespace.map(|n| n.try_clone_to_owned()).transpose()?;
+                let part = (parameters, channel.phase);
+                let player = Player::open(role, part, capacity, attachment, namespace);
+                let player = player.map_err(|error| NoRun::Player {
+                    host: self.system.node(*node).name.clone(),
+                    error,
+                })?;
+                self.owners[id.index()][place] = Owner::Player(Box::new(player));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets everything begin that is not a program, on a network of the kernel.
+    pub(super) fn begin(&mut self, clock: &NetworkClock, start: MonoTime) -> Result<(), Failure> {
+        for (channel, owners) in self.system.channels.iter().zip(&mut self.owners) {
+            let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
+            for (node, owner) in nodes.zip(owners) {
+                let Owner::Player(player) = owner else { continue };
+                let error = clock_error(self.system, &self.carrier, *node);
+                let (write_until, stop) = (error.read(self.write_until), error.read(self.stop));
+                let limits = Limits { write_until, stop };
+                player.begin(clock.with_error(error), limits)?;
+            }
+        }
+        if let Some(network) = self.carrier.namespaces() {
+            let settings = &self.options.settings;
+            let options = NoiseOptions {
+                seed: settings.seed,
+                start,
+                until: self.write_until,
+                load_bin: load_bin(self.system, settings.duration),
+            };
+            let noise = NoiseTraffic::start(network, self.system, options);
+            self.noise = Some(noise.map_err(|error| Failure(error.to_string()))?);
+        }
+        Ok(())
     }
 
     /// Takes a program that has been started into the run.
@@ -235,7 +322,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn program_name(&self, program: usize) -> &'a str {
-        &self.system.programs[program].name
+        &self.programs[program].name
     }
 
     pub(super) fn blame(&self, program: usize, what: impl std::fmt::Display) -> Failure {
@@ -248,8 +335,8 @@ impl<'a> Session<'a> {
 
     /// The clock of a thread's host.
     pub(super) fn clock_of(&self, thread: usize) -> ClockError {
-        let host = self.system.programs[self.threads[thread].program].host;
-        self.system.node(host).clock
+        let host = self.programs[self.threads[thread].program].host;
+        clock_error(self.system, &self.carrier, host)
     }
 
     /// When a thread's clock reads `reading`; a reading that lies beyond the run is as good as one
@@ -289,7 +376,7 @@ impl<'a> Session<'a> {
     }
 
     fn answer_with(
-        &mut self,
+        &self,
         thread: usize,
         body: Body<'_>,
         with: &[BorrowedFd<'_>],
@@ -396,7 +483,7 @@ impl<'a> Session<'a> {
         size: Octets,
         name: &str,
     ) -> Result<(ChannelId, usize), String> {
-        let program = &self.system.programs[self.threads[thread].program];
+        let program = self.programs[self.threads[thread].program];
         let host = &self.system.node(program.host).name;
         let id = self.system.channel_named(name).ok_or_else(|| {
             let known: Vec<_> = self.system.channels.iter().map(|c| c.name.as_str()).collect();
@@ -441,21 +528,24 @@ impl<'a> Session<'a> {
         let capacity = capacity(&parameters, self.options.settings.duration);
         let memory = shared_log::create(capacity)?;
         let log = SharedLog::map(&memory, capacity)?;
+        let program = self.threads[thread].program;
+        let node = self.programs[program].host;
         let own = match self.options.settings.time {
-            TimeMode::Virtual => None,
-            TimeMode::Real => Some(socket::pair()?),
+            TimeMode::Real if self.carrier.is_emulated() => Some(socket::pair()?),
+            TimeMode::Real | TimeMode::Virtual => None,
         };
         let end = self.ends.len();
-        let body = Body::Opened { end: end as u32, capacity, parameters, attachment: None };
+        let attachment = self.carrier.attachment();
+        let body = Body::Opened { end: end as u32, capacity, parameters, attachment };
         let mut with = vec![memory.as_fd()];
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
+        with.extend(self.carrier.namespace(node));
         self.answer_with(thread, body, &with)?;
-        let program = self.threads[thread].program;
         let reserve = if role == Role::Talker { capacity as usize } else { 0 };
         self.ends.push(End {
             channel,
             role,
-            node: self.system.programs[program].host,
+            node,
             program,
             log,
             _memory: keep_open(memory),
@@ -570,20 +660,76 @@ impl<'a> Session<'a> {
                 ends.push(self.end_log(ChannelId(channel as u32), place, owner, &mut notes));
             }
         }
+        if self.carrier.namespaces().is_some() {
+            self.note_tails(&ends, &mut notes);
+        }
+        let load = self.load(&mut notes);
         let settings = &self.options.settings;
-        let real = settings.time == TimeMode::Real;
+        let lags = settings.time == TimeMode::Real && self.carrier.is_emulated();
         let log = RunLog {
+            network: self.carrier.recorded(),
             scenario: self.options.scenario.clone(),
             seed: settings.seed,
             time: settings.time,
             duration: settings.duration,
             protected: settings.protected,
             ends,
-            load: self.engine.load().to_vec(),
+            load,
             ending,
-            lag_max: real.then_some(self.lag_max),
+            lag_max: lags.then_some(self.lag_max),
         };
         (log, notes)
+    }
+
+    /// What the kernel held for a program that did not come for it any more is not known here: says
+    /// where that may explain losses.
+    fn note_tails(&self, ends: &[EndLog], notes: &mut Vec<String>) {
+        let mut talker = None;
+        for end in ends {
+            if end.role == Role::Talker {
+                talker = Some(end);
+                continue;
+            }
+            let Some(talker) = talker else { continue };
+            let last = end.records.iter().map(|r| r.capture).max().flatten();
+            let after = talker.records.iter().filter(|r| r.capture > last).count();
+            if after > UNREAD_AT_THE_END && end.unrecorded == 0 {
+                let channel = &self.system.channel(end.channel).name;
+                let host = &self.system.node(end.node).name;
+                notes.push(format!(
+                    "{after} messages of channel `{channel}` were written after the last one that \
+                     host `{host}` read: they count as lost, but may only not have been read"
+                ));
+            }
+        }
+    }
+
+    /// What the noise offered and what came through. Ends it.
+    fn load(&mut self, notes: &mut Vec<String>) -> Vec<LoadSample> {
+        match &self.carrier.kind {
+            NetworkKind::Emulated => self.engine.load().to_vec(),
+            NetworkKind::Namespaces { .. } => {
+                let Some(load) = self.noise.take().map(NoiseTraffic::finish) else {
+                    return Vec::new();
+                };
+                if load.skipped > 0 {
+                    let due = load.offered + load.skipped;
+                    notes.push(format!(
+                        "{} of {due} frames of noise were not sent: the machine was more than \
+                         10 ms behind",
+                        load.skipped
+                    ));
+                }
+                load.samples
+            }
+            NetworkKind::Interface { .. } => {
+                if !self.system.noise.is_empty() {
+                    notes
+                        .push("the description's noise is not sent on a real interface".to_owned());
+                }
+                Vec::new()
+            }
+        }
     }
 
     fn end_log(
@@ -613,12 +759,19 @@ impl<'a> Session<'a> {
                 let malformed = modelled.malformed();
                 (modelled.records, 0, malformed)
             }
+            Owner::Elsewhere => (Vec::new(), 0, 0),
+            Owner::Player(mut player) => {
+                let log = player.finish();
+                let counters = log.counters();
+                let malformed = counters.rejected.iter().fold(0, |n: u64, m| n.saturating_add(*m));
+                (log.records(), counters.unrecorded, malformed)
+            }
             Owner::Program(end) => {
                 let end = &self.ends[end];
                 let (mut records, counters) = (end.log.records(), end.log.counters());
                 let unrecorded = counters.unrecorded;
                 let malformed = counters.rejected.iter().fold(0, |n: u64, m| n.saturating_add(*m));
-                let clock = self.system.node(node).clock;
+                let clock = clock_error(self.system, &self.carrier, node);
                 for (record, queued) in records.iter_mut().zip(&end.transfers) {
                     record.transfer = Some(clock.read(*queued));
                 }
@@ -676,6 +829,11 @@ fn drain(system: &System, plan: &Plan, most: Span) -> Span {
 fn load_bin(system: &System, duration: Span) -> Span {
     let sources = system.noise.len().max(1) as i64;
     LOAD_BIN.max(Span::from_ns(duration.as_ns() / (MAX_LOAD_SAMPLES / sources).max(1)))
+}
+
+/// The error of a node's clock; on an interface, hosts have the machine's network clock.
+fn clock_error(system: &System, carrier: &Carrier, node: NodeId) -> ClockError {
+    if carrier.describes_clocks() { system.node(node).clock } else { ClockError::default() }
 }
 
 /// The address of a host's port.

@@ -150,7 +150,7 @@ impl Scheduler<'_, '_> {
             Owner::Listener(modelled) => {
                 modelled.read(self.session.engine.delivered_frame(), arrived, now);
             }
-            Owner::Nobody | Owner::Talker(_) => {}
+            Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
         }
     }
 

@@ -21,7 +21,7 @@ fn at(ns: i64) -> Option<LocalTime> {
 
 fn base() -> Arc<Timebase> {
     let base = Arc::new(Timebase::default());
-    base.begin(NetworkClock::Tai { epoch: EPOCH }, Limits::NONE);
+    base.begin(NetworkClock::Tai { epoch: EPOCH, watch: None }, Limits::NONE);
     base
 }
 

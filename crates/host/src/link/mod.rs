@@ -29,6 +29,8 @@ pub use ptp_management::{PortState, PtpStatus, ask_ptp4l};
 pub use synchronisation::{Finding, Synchronisation};
 pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
 
+pub use onbeat_model::system::TransportKind;
+
 use onbeat_model::time::Span;
 use onbeat_runtime::port::Framing;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -36,20 +38,6 @@ use std::io;
 
 /// How long a blocking receive waits before it looks whether it is still wanted.
 pub const LOOK_AGAIN: Span = Span::from_ms(100);
-
-/// How frames get to the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TransportKind {
-    /// AF_PACKET: frames through the kernel's network stack and its queueing disciplines.
-    #[default]
-    Packet,
-    /// AF_XDP: frames through rings shared with the driver.
-    Xdp,
-    /// IEEE 1722 over UDP and IPv4 (1722-2016 Annex J), for networks without TSN.
-    Udp4,
-    /// The same over IPv6.
-    Udp6,
-}
 
 /// What to do beside sending and receiving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::clock::{EmulatedClock, MonoTime};
 use crate::link::hardware_clock::Device;
 use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
 use crate::link::{Interface, InterfaceSettings};
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use rustix::time::ClockId;
 use std::io;
 use std::path::PathBuf;
@@ -170,6 +170,14 @@ impl NetworkClock {
             Self::Emulated(_) => None,
             Self::Tai { watch, .. } => watch.as_ref().map(|watch| watch.0.latest()),
             Self::Hardware { watch, .. } => Some(watch.0.latest()),
+        }
+    }
+
+    /// The clock of a host whose copy has this error; only an emulation knows errors.
+    pub(crate) fn with_error(&self, error: ClockError) -> Self {
+        match self {
+            Self::Emulated(clock) => Self::Emulated(EmulatedClock { error, ..*clock }),
+            Self::Tai { .. } | Self::Hardware { .. } => self.clone(),
         }
     }
 

@@ -134,8 +134,9 @@ fn join(socket: &OwnedFd, interface: &Interface, channel: &ChannelParameters) ->
 /// through: enough to be counted, too few to push messages out of the socket's buffer.
 const SAMPLED: u32 = 64;
 
-/// Lets the kernel pass only frames of this stream to this address. The socket is bound to the EtherType,
-/// and whether the frame was tagged does not matter: the kernel has taken the tag off before.
+/// Lets the kernel pass only frames of this stream to this address. The socket is bound to the
+/// EtherType, and whether the frame was tagged does not matter: the kernel has taken the tag off
+/// before.
 fn filter(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
     const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;

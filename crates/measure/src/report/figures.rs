@@ -192,7 +192,7 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::record::{Ending, LoadSample};
+    use onbeat_model::record::{Ending, LoadSample, Network};
     use onbeat_model::system::{NoiseId, TimeMode};
     use proptest::prelude::*;
 
@@ -250,6 +250,7 @@ mod tests {
         let log = RunLog {
             scenario: String::new(),
             seed: 0,
+            network: Network::Emulated,
             time: TimeMode::Virtual,
             duration: Span::from_ms(2),
             protected: false,

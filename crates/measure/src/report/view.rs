@@ -3,9 +3,9 @@
 use super::figures::{Density, Latency, Load};
 use super::topology::{Picture, picture};
 use crate::join::{self, Joined, Message};
-use crate::result::{ChannelResult, Ended, RelativeBasis, RunResult, Verdict};
+use crate::result::{ChannelResult, Ended, NetworkName, RelativeBasis, RunResult, Verdict};
 use crate::statistics::Statistics;
-use crate::table::{loss_share, references, scenario_name, time_name};
+use crate::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
 use crate::text::{grouped, per_mille, us};
 use onbeat_model::plan::{Bound, ChannelPlan, Plan};
 use onbeat_model::record::RunLog;
@@ -231,9 +231,11 @@ fn run(
         latencies.extend(latency_figures(&prefix, number, log, channel, &joined, data));
         wakeups.extend(wakeup_figures(&prefix, channel, &joined, data));
     }
-    let kind = match result.time {
-        TimeMode::Virtual => "virtual time",
-        TimeMode::Real => "real time",
+    let kind = match (result.network.kind, result.time) {
+        (NetworkName::Emulated, TimeMode::Virtual) => "virtual time".to_owned(),
+        (NetworkName::Emulated, TimeMode::Real) => "real time".to_owned(),
+        (NetworkName::Netns, _) => "network namespaces".to_owned(),
+        (NetworkName::Interface, _) => network_name(result),
     };
     let reserved = if result.protected { "reservations" } else { "no reservations" };
     let chains = result.chains.iter().map(chain_card);
@@ -257,7 +259,13 @@ fn run(
 }
 
 fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
+    let network = match result.network.kind {
+        NetworkName::Emulated => "emulated".to_owned(),
+        NetworkName::Netns => format!("namespaces of this machine, {}", transport(result)),
+        NetworkName::Interface => format!("{}, {}", network_name(result), transport(result)),
+    };
     let mut settings = vec![
+        ("Network", network),
         ("Time", time_name(result.time).to_owned()),
         ("Duration", Span::from_ns(result.duration_ns).to_string()),
         ("Seed", result.seed.to_string()),
@@ -279,14 +287,33 @@ fn command(system: &System, result: &RunResult) -> String {
         ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
         ns => format!("{ns}ns"),
     };
-    let (time, seed) = (time_name(result.time), result.seed);
-    command += &format!(" --time {time} --duration {duration} --seed {seed}");
+    let (on, seed) = (on_network(result), result.seed);
+    command += &format!(" {on} --duration {duration} --seed {seed}");
     let scenario = system.scenarios.iter().find(|s| s.name == result.scenario);
     let described = scenario.map_or(system.run, |s| s.run);
-    if described.protected && !result.protected {
+    let emulated = result.network.kind == NetworkName::Emulated;
+    if described.protected && !result.protected && (emulated || described.asks_protection) {
         command += " --unprotected";
     }
     command
+}
+
+/// The flags that choose the run's network.
+fn on_network(result: &RunResult) -> String {
+    let network = &result.network;
+    let on = match network.kind {
+        NetworkName::Emulated => return format!("--time {}", time_name(result.time)),
+        NetworkName::Netns => "--network netns".to_owned(),
+        NetworkName::Interface => {
+            let word = |text: &Option<String>| shell_word(text.as_deref().unwrap_or(UNKNOWN));
+            format!("--host {} --interface {}", word(&network.host), word(&network.interface))
+        }
+    };
+    format!("{on} --transport {}", transport(result))
+}
+
+fn transport(result: &RunResult) -> &'static str {
+    result.network.transport.unwrap_or_default().as_str()
 }
 
 fn shell_word(text: &str) -> String {
@@ -304,11 +331,16 @@ fn channel_card(channel: &ChannelResult, plan: &ChannelPlan) -> Card {
     let max = channel.latency_ns.map(|figures| figures.max);
     let measured = match max {
         Some(max) => format!("max {} µs", us(max)),
+        None if channel.received.is_none() => "receipts not known here".into(),
         None => "nothing received".into(),
     };
     let lost = match channel.lost {
-        0 => "none lost".to_owned(),
-        lost => format!("{} lost ({})", grouped(lost), loss_share(lost, channel.received)),
+        None => "losses not known here".to_owned(),
+        Some(0) => "none lost".to_owned(),
+        Some(lost) => {
+            let share = loss_share(channel.lost, channel.received);
+            format!("{} lost ({share})", grouped(lost))
+        }
     };
     Card {
         name: channel.name.clone(),
@@ -316,7 +348,7 @@ fn channel_card(channel: &ChannelResult, plan: &ChannelPlan) -> Card {
         class: class(channel.verdict),
         verdict: channel.verdict.as_str(),
         reason: channel.verdict_reason.clone(),
-        measured: format!("{measured} · {} sent, {lost}", grouped(channel.sent)),
+        measured: format!("{measured} · {}, {lost}", sent(channel)),
         promised: channel
             .bound_ns
             .map(|ns| format!("{} of the bound, {} µs", used(max, ns), us(ns))),
@@ -370,6 +402,8 @@ fn latency_figures(
 ) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (index, (listener, result)) in joined.listeners.iter().zip(&channel.listeners).enumerate() {
+        // What is not known here has no figure.
+        let Some(received) = result.received else { continue };
         let id = format!("{prefix}l{index}");
         let points = Latency::of(listener, log.duration);
         let latency = match &result.latency_ns {
@@ -382,10 +416,10 @@ fn latency_figures(
             None => "nothing received".into(),
         };
         let mut summary = format!(
-            "{} sent, {} received, {} lost; {latency}; {}.",
-            grouped(channel.sent),
-            grouped(result.received),
-            grouped(result.lost),
+            "{}, {} received, {} lost; {latency}; {}.",
+            sent(channel),
+            grouped(received),
+            grouped(result.lost.unwrap_or(0)),
             load_summary(&data.loads[number]),
         );
         if let Some(bound) = result.bound_ns {
@@ -415,6 +449,13 @@ fn latency_figures(
         figures.push(Figure { id, title, summary });
     }
     figures
+}
+
+fn sent(channel: &ChannelResult) -> String {
+    match channel.sent {
+        Some(sent) => format!("{} sent", grouped(sent)),
+        None => "sent by another host".into(),
+    }
 }
 
 fn load_summary(load: &Load) -> String {
@@ -524,10 +565,13 @@ fn chain_rows(run: &RunResult) -> Vec<Row> {
 
 fn label(run: &RunResult) -> String {
     let name = scenario_name(&run.scenario);
-    match run.time {
-        TimeMode::Virtual => name.to_owned(),
-        TimeMode::Real if name.contains("real") => name.to_owned(),
-        TimeMode::Real => format!("{name} (real time)"),
+    match (run.network.kind, run.time) {
+        (NetworkName::Emulated, TimeMode::Virtual) => name.to_owned(),
+        (NetworkName::Emulated, TimeMode::Real) if name.contains("real") => name.to_owned(),
+        (NetworkName::Emulated, TimeMode::Real) => format!("{name} (real time)"),
+        (NetworkName::Netns | NetworkName::Interface, _) => {
+            format!("{name} ({})", network_name(run))
+        }
     }
 }
 

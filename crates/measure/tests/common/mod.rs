@@ -5,7 +5,7 @@ pub(crate) mod synthetic;
 
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan, PortPlan};
-use onbeat_model::record::{EndLog, Ending, Record, Role, RunLog};
+use onbeat_model::record::{EndLog, Ending, Network, Record, Role, RunLog};
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId,
     QueueLimits, RunSettings, System, TimeMode,
@@ -29,6 +29,7 @@ pub(crate) fn system(nodes: &[&str], links: &[(&str, &str)], channels: Vec<Chann
             seed: 1,
             time: TimeMode::Virtual,
             protected: true,
+            asks_protection: false,
             hang_timeout: Span::from_s(5),
         },
         scenarios: Vec::new(),
@@ -133,6 +134,7 @@ pub(crate) fn log(system: &System) -> RunLog {
     RunLog {
         scenario: String::new(),
         seed: 1,
+        network: Network::Emulated,
         time: TimeMode::Virtual,
         duration: Span::from_s(1),
         protected: true,

@@ -51,6 +51,7 @@ pub(crate) fn two_hosts() -> System {
         seed: 42,
         time,
         protected,
+        asks_protection: false,
         hang_timeout: Span::from_s(5),
     };
     system.run = settings(true, TimeMode::Virtual, 300);

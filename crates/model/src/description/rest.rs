@@ -273,6 +273,7 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
         seed: keys.seed.as_ref().map_or(base.seed, |s| s.value),
         time: keys.time.as_ref().map_or(base.time, |t| t.value),
         protected: keys.protected.as_ref().map_or(base.protected, |p| p.value),
+        asks_protection: keys.protected.as_ref().map_or(base.asks_protection, |p| p.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
     }
 }
@@ -288,6 +289,7 @@ pub(super) fn runs(
         seed: 0,
         time: TimeMode::Virtual,
         protected: true,
+        asks_protection: false,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
     };
     match run {

@@ -35,6 +35,7 @@ impl Network {
             seed: 1,
             time: TimeMode::Virtual,
             protected: true,
+            asks_protection: false,
             hang_timeout: Span::from_s(1),
         };
         let system = System {

@@ -20,6 +20,7 @@ impl Net {
             seed: 1,
             time: TimeMode::Virtual,
             protected: true,
+            asks_protection: false,
             hang_timeout: Span::from_s(10),
         };
         let mut system = System {

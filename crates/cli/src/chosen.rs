@@ -1,0 +1,94 @@
+//! The network that a run is to have.
+
+use crate::arguments::{Network, RunArguments, Time};
+use anyhow::bail;
+use onbeat_host::fabric::{self, NetworkKind, StartAt};
+use onbeat_host::link::LinkOptions;
+use onbeat_model::system::{NodeId, NodeKind, RunSettings, System, TransportKind};
+use onbeat_model::time::Span;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// An argument that does not fit the description, or the others.
+#[derive(Debug)]
+pub(crate) struct WrongArgument(pub(crate) String);
+
+impl std::fmt::Display for WrongArgument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for WrongArgument {}
+
+/// What the arguments choose.
+pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Result<NetworkKind> {
+    let on_interface = arguments.interface.as_ref().zip(arguments.host.as_ref());
+    if arguments.network == Network::Emulated && on_interface.is_none() {
+        let flag = match arguments.transport {
+            Some(_) => Some("--transport"),
+            None => arguments.follow_schedule.then_some("--follow-schedule"),
+        };
+        let Some(flag) = flag else { return Ok(NetworkKind::Emulated) };
+        let why = format!(
+            "{flag} is for --network netns and --interface: the emulated network \
+                           has neither sockets nor schedules to follow"
+        );
+        bail!(WrongArgument(why));
+    }
+    if matches!(arguments.time, Some(Time::Virtual)) {
+        let why = "only the emulated network has virtual time: leave out --time, or --network and \
+                   --interface";
+        bail!(WrongArgument(why.to_owned()));
+    }
+    let transport = arguments.transport.map_or(TransportKind::Packet, TransportKind::from);
+    let options =
+        LinkOptions { follow_schedule: arguments.follow_schedule, ..LinkOptions::default() };
+    let Some((interface, host)) = on_interface else {
+        return Ok(NetworkKind::Namespaces { transport, options });
+    };
+    let host = host_named(system, host)?;
+    let epoch_ns = arguments.start.unwrap_or(StartAt::NextMinute).network_ns();
+    if fabric::until(epoch_ns) <= Span::ZERO {
+        bail!(WrongArgument(
+            "--start is over: all hosts need the same start, in the future".into()
+        ));
+    }
+    Ok(NetworkKind::Interface { host, name: interface.clone(), transport, options, epoch_ns })
+}
+
+fn host_named(system: &System, name: &str) -> anyhow::Result<NodeId> {
+    let hosts = || {
+        let nodes = (0..).map(NodeId).zip(&system.nodes);
+        nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)))
+    };
+    if let Some((id, _)) = hosts().find(|(_, node)| node.name == name) {
+        return Ok(id);
+    }
+    let known: Vec<_> = hosts().map(|(_, node)| node.name.as_str()).collect();
+    let known = known.join(", ");
+    bail!(WrongArgument(format!("there is no host `{name}`; there are: {known}")))
+}
+
+/// Whoever asks for reservations on a network of the kernel is told that there are none. That they
+/// are the default in a description is not asking.
+pub(crate) fn without_reservations(scenario: &str, settings: &RunSettings) -> anyhow::Result<()> {
+    if !settings.protected || !settings.asks_protection {
+        return Ok(());
+    }
+    let who = match scenario {
+        "" => "[run]".to_owned(),
+        name => format!("scenario `{name}`"),
+    };
+    bail!(WrongArgument(format!(
+        "{who} asks for reservations (protected = true), which a real network does not get from \
+         Onbeat yet: choose a scenario without them, or add --unprotected"
+    )))
+}
+
+/// Says when a run on an interface starts: whoever starts the other hosts' needs to know.
+pub(crate) fn announce(network: &NetworkKind) {
+    let NetworkKind::Interface { epoch_ns, .. } = network else { return };
+    let utc = u64::try_from(fabric::utc_of(*epoch_ns)).unwrap_or(0);
+    let utc = humantime::format_rfc3339(UNIX_EPOCH + Duration::from_nanos(utc));
+    let left = fabric::until(*epoch_ns).as_ns() / 1_000_000_000;
+    eprintln!("onbeat: the run starts at {utc} (UTC), in {left} s");
+}

@@ -1,0 +1,309 @@
+//! The same programs on the kernel's own network: in namespaces of one machine, and as the parts of
+//! a run on two machines. Where namespaces are not permitted, each test says so and checks that the
+//! command says what to do.
+
+mod common;
+
+use common::{TestSystem, channel, number, onbeat, programs, results, run, two_hosts};
+use onbeat_host::fabric::{StartAt, utc_of};
+use onbeat_host::link::{Context, InterfaceSettings, parameters_of};
+use onbeat_host::netns::{INTERFACE, NetnsError, Network};
+use onbeat_model::description;
+use onbeat_model::record::LoadSample;
+use onbeat_model::system::{NodeId, System};
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_runtime::port::Patience;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Few enough messages that the kernel keeps them all for a reader that does not come.
+const SHORT: &str = "200ms";
+
+fn load(system: &TestSystem) -> System {
+    let text = std::fs::read_to_string(system.path().join("system.toml")).expect("system.toml");
+    description::load("system.toml", &text, &mut |name| Err(name.to_owned())).system.expect("right")
+}
+
+/// Whether this machine lets the test make namespaces.
+fn permitted() -> bool {
+    let system = TestSystem::new(&two_hosts(""));
+    let Err(error) = Network::build(&load(&system)) else { return true };
+    assert!(matches!(error, NetnsError::NotPermitted { .. }), "{error}");
+    println!("not run: {error}");
+    let output = run(&["run", ".", "--network", "netns"], system.path(), 5);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("unshare -Ur onbeat"), "{said}");
+    false
+}
+
+/// The messages of a run's only channel, a line each, as fields.
+fn messages(directory: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(directory.join("1-run/messages.csv")).expect("messages");
+    let fields = |line: &str| line.split(',').map(str::to_owned).collect();
+    text.lines().skip(1).map(fields).collect()
+}
+
+/// All messages arrived, in order and once, but for those at the end that a slow machine's reader
+/// was too late for.
+fn all_arrived(results: &Value, name: &str, system: &TestSystem) {
+    let c = channel(results, name);
+    assert!(number(c, "received") > 0, "{c}");
+    assert_eq!(number(c, "duplicated"), 0, "{c}");
+    assert_eq!(number(c, "received") + number(c, "lost"), number(c, "sent"), "{c}");
+    let messages = messages(&system.path().join("out"));
+    let received: Vec<_> = messages.iter().map(|m| m[13] == "0").collect();
+    assert!(received.is_sorted_by(|a, b| a >= b), "one is lost amid those that came: {messages:?}");
+    for message in messages.iter().filter(|m| m[13] == "0") {
+        let at = |field: usize| message[field].parse::<i64>().expect("an instant");
+        assert!(at(3) <= at(5) && at(5) <= at(6), "capture, arrival, receipt: {message:?}");
+        assert_eq!(message[4], "", "the hand-over to the kernel is not recorded");
+    }
+    // The kernel had each frame before its reader was awake.
+    let stamped = |m: &Vec<String>| m[13] == "0" && m[5] != m[6];
+    assert!(messages.iter().any(stamped), "no arrival was stamped: {messages:?}");
+}
+
+#[test]
+fn the_two_hosts_example_runs_in_namespaces() {
+    if !permitted() {
+        return;
+    }
+    let system = TestSystem::example("01-two-hosts");
+    let arguments = ["run", ".", "--network", "netns", "--duration", "2s"];
+    let results = results(&arguments, system.path(), 0);
+    // Its programs end with an error if a message is not the one that its number says.
+    all_arrived(&results, "mcast42", &system);
+    let run = &results["runs"][0];
+    assert_eq!(
+        (&run["network"]["kind"], &run["network"]["transport"]),
+        (&"netns".into(), &"packet".into())
+    );
+    assert_eq!((&run["time"], &run["protected"]), (&"real".into(), &false.into()));
+    assert_eq!((&run["lag_max_ns"], &run["ended"]), (&Value::Null, &"complete".into()));
+    let c = channel(&results, "mcast42");
+    assert_eq!((&c["verdict"], &c["bound_ns"]), (&"no promise".into(), &Value::Null));
+    assert_eq!(c["wakeup_error_ns"]["relative_basis"], "network-time");
+    // The report is made anew from the records, network and all.
+    let again = common::results(&["report", "."], system.path(), 0);
+    assert_eq!(again, results);
+}
+
+#[test]
+fn every_kind_of_reader_gets_its_messages_in_namespaces() {
+    if !permitted() {
+        return;
+    }
+    for (how, more) in [("", &[][..]), ("wait", &[]), ("atexit", &[]), ("", &["--follow-schedule"])]
+    {
+        let system = TestSystem::new(&two_hosts(&programs(how, how)));
+        system.program("talker.c", "left").program("listener.c", "right");
+        let arguments = ["run", ".", "--network", "netns", "--duration", SHORT];
+        let results = results(&[&arguments[..], more].concat(), system.path(), 0);
+        all_arrived(&results, "c", &system);
+    }
+}
+
+#[test]
+fn ends_on_hosts_without_programs_are_played_in_namespaces() {
+    if !permitted() {
+        return;
+    }
+    let system = TestSystem::new(&two_hosts(""));
+    let arguments = ["run", ".", "--network", "netns", "--duration", SHORT];
+    all_arrived(&results(&arguments, system.path(), 0), "c", &system);
+    let listens = "[[program]]\nname = \"right\"\nhost = \"b\"\ncommand = [\"build/right\"]\n";
+    let system = TestSystem::new(&two_hosts(listens));
+    system.program("listener.c", "right");
+    all_arrived(&results(&arguments, system.path(), 0), "c", &system);
+}
+
+#[test]
+fn the_described_clocks_and_the_described_noise_are_there_in_namespaces() {
+    if !permitted() {
+        return;
+    }
+    let noise = "[[noise]]\nname = \"n\"\nfrom = \"a\"\nto = \"b\"\nsize_octets = 100\n\
+                 frames_per_s = 1000\nstart_ms = 0\n";
+    let text = two_hosts(&format!("{}{noise}", programs("", "")))
+        .replace("name = \"b\"\n", "name = \"b\"\nclock = { offset_ns = 1_000_000_000 }\n");
+    let system = TestSystem::new(&text);
+    system.program("talker.c", "left").program("listener.c", "right");
+    let results = results(&["run", ".", "--network", "netns"], system.path(), 0);
+    let c = channel(&results, "c");
+    assert!(
+        number(c, "latency_ns.min") >= 1_000_000_000,
+        "a second is the clocks' difference: {c}"
+    );
+    let octets = std::fs::read(system.path().join("out/1-run/records.onb")).expect("records");
+    let log = onbeat_measure::records::decode(&octets).expect("a record file");
+    let sum = |of: fn(&LoadSample) -> u64| log.load.iter().map(of).sum::<u64>();
+    assert!(sum(|s| s.offered_bits) > 0);
+    assert_eq!(sum(|s| s.delivered_bits), sum(|s| s.offered_bits));
+}
+
+#[test]
+fn a_program_that_dies_in_namespaces_is_named_and_the_run_ends() {
+    if !permitted() {
+        return;
+    }
+    let system = TestSystem::new(&two_hosts(&programs("", "dies")));
+    system.program("talker.c", "left").program("listener.c", "right");
+    let output = run(&["run", ".", "--network", "netns", "--duration", "60s"], system.path(), 4);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("program `right` ended before the run did"), "{said}");
+}
+
+#[test]
+fn asking_for_what_only_the_emulated_network_has_is_an_error_that_says_so() {
+    let asks = |text: &str| two_hosts("").replace("duration_ms = 500\n", text);
+    let asked = "duration_ms = 500\nprotected = true\n";
+    let cases: [(&str, &[&str], &str); 6] = [
+        (asked, &["--network", "netns"], "[run] asks for reservations"),
+        (asked, &["--interface", "lo", "--host", "a"], "[run] asks for reservations"),
+        ("duration_ms = 500\n", &["--network", "netns", "--time", "virtual"], "virtual time"),
+        ("duration_ms = 500\n", &["--transport", "xdp"], "--transport is for --network netns"),
+        (
+            "duration_ms = 500\n",
+            &["--interface", "lo", "--host", "s"],
+            "no host `s`; there are: a, b",
+        ),
+        (
+            "duration_ms = 500\n",
+            &["--interface", "lo", "--host", "a", "--start", "2020-01-01T00:00:00Z"],
+            "--start is over",
+        ),
+    ];
+    for (settings, arguments, expected) in cases {
+        let system = TestSystem::new(&asks(settings));
+        let output = run(&[&["run", "."], arguments].concat(), system.path(), 2);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(said.contains(expected), "{said}");
+    }
+    let system = TestSystem::new(&two_hosts(""));
+    let arguments = ["run", ".", "--interface", "no-such-if", "--host", "a"];
+    let said = String::from_utf8(run(&arguments, system.path(), 5).stderr).expect("UTF-8");
+    assert!(said.contains("interface `no-such-if`: No such device"), "{said}");
+}
+
+/// One host's part of a run, on the interface of that host's namespace.
+fn part(network: &Network, system: &TestSystem, host: NodeId, name: &str, start: &str) -> Child {
+    let arguments =
+        ["run", ".", "--json", "--interface", INTERFACE, "--host", name, "--start", start];
+    let spawn = || {
+        onbeat()
+            .args(arguments)
+            .args(["--duration", SHORT, "--out", name])
+            .current_dir(system.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    };
+    // A process is born into the namespace of the thread that makes it.
+    network.inside(host, spawn).expect("onbeat runs")
+}
+
+/// The first message that comes to `host` after `epoch`, read by a program of its own whose zero
+/// is the network clock's: its capture time.
+fn overhear(network: &Network, system: &System, host: NodeId) -> LocalTime {
+    let described = &system.channels[0];
+    let listen = || {
+        let settings = InterfaceSettings { name: INTERFACE.to_owned(), ..Default::default() };
+        let context = Context::open(settings).map_err(std::io::Error::other)?;
+        let open = || {
+            context.declare("c", parameters_of(described))?;
+            context.open_listener("c", described.size)
+        };
+        let mut end = open().map_err(std::io::Error::other)?;
+        let mut value = [0; 8];
+        let until = context.base().now().expect("a clock") + Span::from_s(120);
+        let got = end.read(&mut value, Patience::Until(until)).expect("an interface");
+        Ok(got.expect("a message").capture)
+    };
+    network.inside(host, listen).expect("it can listen")
+}
+
+/// Both parts of a run that starts `notice` from now, and what was overheard at the listener; none
+/// if the machine was too slow for so short a notice.
+fn both_parts(system: &TestSystem, notice: i64) -> Option<(Output, Output, LocalTime, i64)> {
+    let described = load(system);
+    let network = Network::build(&described).expect("a network");
+    let epoch = StartAt::In(Span::from_s(notice)).network_ns();
+    let utc = UNIX_EPOCH + Duration::from_nanos(utc_of(epoch) as u64);
+    let start = humantime::format_rfc3339_nanos(utc).to_string();
+    let [a, b] = [(NodeId(0), "a"), (NodeId(1), "b")]
+        .map(|(host, name)| part(&network, system, host, name, &start));
+    std::thread::scope(|scope| {
+        let heard = scope.spawn(|| overhear(&network, &described, NodeId(1)));
+        let [a, b] = [a, b].map(|child| child.wait_with_output().expect("its end"));
+        let late = |part: &Output| {
+            let said = String::from_utf8_lossy(&part.stderr);
+            said.contains("after the start that was chosen") || said.contains("--start is over")
+        };
+        if late(&a) || late(&b) {
+            return None; // the next attempt has a network of its own, and so has who overhears
+        }
+        Some((a, b, heard.join().expect("no panic"), epoch))
+    })
+}
+
+#[test]
+fn two_parts_of_a_run_on_interfaces_start_together_and_know_their_own_side() {
+    if !permitted() {
+        return;
+    }
+    let system = TestSystem::new(&two_hosts(&programs("", "")));
+    system.program("talker.c", "left").program("listener.c", "right");
+    let mut attempts = [3, 30, 60].into_iter();
+    let (a, b, heard, epoch) =
+        attempts.find_map(|notice| both_parts(&system, notice)).expect("a start that can be met");
+    let [a, b] = [a, b].map(|part| {
+        let said = String::from_utf8_lossy(&part.stderr);
+        assert_eq!(part.status.code(), Some(0), "{said}");
+        assert!(said.contains("the run starts at"), "{said}");
+        serde_json::from_slice::<Value>(&part.stdout).expect("JSON")
+    });
+    let [talker, listener] = [channel(&a, "c"), channel(&b, "c")];
+    for unknown in ["received", "lost", "late", "duplicated", "latency_ns"] {
+        assert_eq!(talker[unknown], Value::Null, "{talker}");
+    }
+    assert_eq!(listener["sent"], Value::Null);
+    assert_eq!(number(listener, "lost"), 0, "{listener}");
+    assert!(number(listener, "received") > 0, "{listener}");
+    assert!(number(listener, "received") <= number(talker, "sent"), "{talker} {listener}");
+    assert!(number(listener, "latency_ns.min") > 0, "both read one clock here: {listener}");
+    for (side, c, host) in
+        [("talker's side, host a", talker, "a"), ("listener's side, host b", listener, "b")]
+    {
+        let reason = c["verdict_reason"].as_str().expect("a reason");
+        assert!(reason.contains(side), "{reason}");
+        assert_eq!(c["verdict"], "no promise");
+        let network = &[&a, &b][usize::from(host == "b")]["runs"][0]["network"];
+        assert_eq!((&network["host"], &network["interface"]), (&host.into(), &INTERFACE.into()));
+        assert_eq!(number(network, "epoch_ns"), epoch);
+    }
+    // Both sides mean the same instants, and the wire says them in true network time.
+    let captures = |name: &str| -> Vec<String> {
+        messages(&system.path().join(name)).into_iter().map(|mut m| m.swap_remove(3)).collect()
+    };
+    let (written, read) = (captures("a"), captures("b"));
+    assert!(written.starts_with(&read), "{written:?} {read:?}");
+    let since = (heard - Span::from_ns(epoch)).as_ns().to_string();
+    assert!(written.contains(&since), "{since} is none of {written:?}");
+}
+
+#[test]
+fn messages_that_a_program_never_came_for_are_named_in_namespaces() {
+    if !permitted() {
+        return;
+    }
+    let system = TestSystem::new(&two_hosts(&programs("", "early")));
+    system.program("talker.c", "left").program("listener.c", "right");
+    let arguments = ["run", ".", "--network", "netns", "--duration", "2s"];
+    let said = String::from_utf8(run(&arguments, system.path(), 0).stderr).expect("UTF-8");
+    assert!(
+        said.contains("messages of channel `c` were written after the last one that"),
+        "{said}"
+    );
+}
