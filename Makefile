@@ -2,6 +2,7 @@
 # make demo     runs the two-hosts experiment: table, HTML report
 # make test     passes everything; sets up what it needs
 # make bench    the engine's throughput
+# make install  puts what make built below PREFIX=/usr/local; make uninstall removes it
 CARGO ?= cargo
 onbeat := target/release/onbeat
 examples := $(wildcard examples/[0-9]*)
@@ -15,7 +16,7 @@ demo: build
 	$(onbeat) run examples/01-two-hosts --all-scenarios
 
 test: build
-	@scripts/needs rust lint cc browser ptp
+	@scripts/needs rust lint cc c++ browser ptp packaging netns
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
@@ -26,5 +27,7 @@ bench:
 clean:
 	$(CARGO) clean
 	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example clean; done
+
+include crates/capi/package/install.mk
 
 .PHONY: build demo test bench clean

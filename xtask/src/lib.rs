@@ -10,7 +10,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Kinds of files that the checks read, by the end of their names.
-const READ: [&str; 9] = [".rs", ".c", ".h", ".md", ".toml", ".sh", ".py", ".mk", "Makefile"];
+const READ: [&str; 11] =
+    [".rs", ".c", ".h", ".cpp", ".hpp", ".md", ".toml", ".sh", ".py", ".mk", "Makefile"];
 
 /// A text file of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ fn written(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.files.iter().filter(|file| {
         let foreign = ["/assets/", "/vendor/"].iter().any(|part| file.path.contains(part));
         let generated = file.text.lines().take(10).any(|line| line.contains("@generated"));
-        file.is(&[".rs", ".c", ".h"]) && !foreign && !generated
+        file.is(&[".rs", ".c", ".h", ".cpp", ".hpp"]) && !foreign && !generated
     })
 }
 

@@ -13,15 +13,23 @@
  * onbeat_open_interface.
  *
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
- * start of the run, on an interface the next full second, or what `epoch_ns` says. Every pointer
- * is NULL, which is refused unless it is said to be allowed, or valid for what the call does with
- * it. A program never sees in which engine it runs.
+ * start of the run. On an interface that the environment names it is the next full second, on one
+ * that a program names what `epoch_ns` says. Every pointer is NULL, which is refused unless it is
+ * said to be allowed, or valid for what the call does with it. A program never sees in which engine
+ * it runs.
  */
 
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+#ifndef __cplusplus
+/**
+ * What C programs call an `onbeat_context`; in C++ `onbeat` is the namespace of onbeat.hpp.
+ */
+typedef struct onbeat_context onbeat;
+#endif
 
 /**
  * The message came later than capture + D.
@@ -168,7 +176,7 @@ typedef enum onbeat_transport {
 /**
  * A program's membership in a run. Any of its threads may use it.
  */
-typedef struct onbeat onbeat;
+typedef struct onbeat_context onbeat_context;
 
 /**
  * A reading end of a channel. Used by one thread at a time.
@@ -374,7 +382,7 @@ const char *onbeat_last_error(void);
  * Opens the writing end of the channel `name`, whose messages the program believes to have
  * `size` octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
-enum onbeat_status onbeat_talker_open(struct onbeat *context,
+enum onbeat_status onbeat_talker_open(struct onbeat_context *context,
                                       const char *name,
                                       size_t size,
                                       struct onbeat_talker **out);
@@ -454,7 +462,7 @@ enum onbeat_status onbeat_rendezvous(struct onbeat_talker *talker,
  * turn out to be a frame that is not given to programs: read it with `onbeat_try_read`. Allocates
  * nothing.
  */
-enum onbeat_status onbeat_select(struct onbeat *context,
+enum onbeat_status onbeat_select(struct onbeat_context *context,
                                  const struct onbeat_listener *const *listeners,
                                  size_t count,
                                  int64_t timeout_ns,
@@ -473,7 +481,7 @@ enum onbeat_status onbeat_listener_descriptor(const struct onbeat_listener *list
  * Opens a reading end of the channel `name`, whose messages the program believes to have `size`
  * octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
-enum onbeat_status onbeat_listener_open(struct onbeat *context,
+enum onbeat_status onbeat_listener_open(struct onbeat_context *context,
                                         const char *name,
                                         size_t size,
                                         struct onbeat_listener **out);
@@ -532,37 +540,39 @@ enum onbeat_status onbeat_read_timeout(struct onbeat_listener *listener,
  *
  * Blocks until the fabric answers. Allocates.
  */
-enum onbeat_status onbeat_open(struct onbeat **out);
+enum onbeat_status onbeat_open(struct onbeat_context **out);
 
 /**
  * Ends set-up. Waits until every program of the system has come this far; returns at the common
  * start, which is the epoch of the network clock. After it, reading, writing and sleeping
  * allocate nothing.
  */
-enum onbeat_status onbeat_start(struct onbeat *context);
+enum onbeat_status onbeat_start(struct onbeat_context *context);
 
 /**
  * Leaves the run and frees `context`; its channel ends must be closed before. NULL is allowed.
  */
-void onbeat_close(struct onbeat *context);
+void onbeat_close(struct onbeat_context *context);
 
 /**
  * What this host's copy of the network clock reads. Never blocks; in virtual time it does not go
  * on until the program waits for something, so do not wait for it in a loop.
  */
-enum onbeat_status onbeat_now(struct onbeat *context, int64_t *now_ns);
+enum onbeat_status onbeat_now(struct onbeat_context *context, int64_t *now_ns);
 
 /**
  * Sleeps until this host's copy of the network clock reads `until_ns` or later; at once when it
  * does already. `woke_ns`, if not NULL, gets what it read then.
  */
-enum onbeat_status onbeat_sleep_until(struct onbeat *context, int64_t until_ns, int64_t *woke_ns);
+enum onbeat_status onbeat_sleep_until(struct onbeat_context *context,
+                                      int64_t until_ns,
+                                      int64_t *woke_ns);
 
 /**
  * Declares that the work since the last call takes `work_ns`. In virtual time, where work takes no
  * time by itself, that time passes now; in real time nothing happens.
  */
-enum onbeat_status onbeat_work(struct onbeat *context, int64_t work_ns);
+enum onbeat_status onbeat_work(struct onbeat_context *context, int64_t work_ns);
 
 /**
  * Creates a thread that takes part in the run; only after `onbeat_start`. Threads of a program
@@ -570,7 +580,7 @@ enum onbeat_status onbeat_work(struct onbeat *context, int64_t work_ns);
  * still while one waits for another by other means. The body ends by returning; when the run is
  * over before it could begin, it is not called, and its result is NULL.
  */
-enum onbeat_status onbeat_thread_create(struct onbeat *context,
+enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         onbeat_thread_body body,
                                         void *argument,
                                         struct onbeat_thread **out);
@@ -590,20 +600,21 @@ enum onbeat_status onbeat_thread_join(struct onbeat_thread *thread, void **resul
 enum onbeat_status onbeat_open_interface(const struct onbeat_interface *interface,
                                          const struct onbeat_channel *channels,
                                          size_t count,
-                                         struct onbeat **out);
+                                         struct onbeat_context **out);
 
 /**
  * Makes one more channel known to a program on an interface. `ONBEAT_E_REFUSED` when it is wrong,
  * or its name or stream identifier is taken. Allocates.
  */
-enum onbeat_status onbeat_declare(struct onbeat *context, const struct onbeat_channel *channel);
+enum onbeat_status onbeat_declare(struct onbeat_context *context,
+                                  const struct onbeat_channel *channel);
 
 /**
  * Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later
  * ones at once. May be called from any thread and from a signal handler. In a run it does nothing:
  * the run says when it is over.
  */
-enum onbeat_status onbeat_stop(struct onbeat *context);
+enum onbeat_status onbeat_stop(struct onbeat_context *context);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,0 +1,48 @@
+# make install, make uninstall: what programs need to be built with Onbeat, and to be run by it.
+# PREFIX, LIBDIR, INCLUDEDIR and MANDIR say where to; DESTDIR goes before all of them.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+INSTALL ?= install
+
+package := crates/capi/package
+version := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+major := $(firstword $(subst ., ,$(version)))
+# Headers in crates/capi/include, each with a page in crates/capi/man.
+installed_headers := onbeat.h onbeat.hpp
+# Generated from templates in this directory, each with the directory in LIBDIR that it goes to.
+installed_templates := pkgconfig/onbeat.pc cmake/onbeat/onbeat-config.cmake \
+	cmake/onbeat/onbeat-config-version.cmake
+
+installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
+	$(LIBDIR)/libonbeat.so.$(major) $(LIBDIR)/libonbeat.so.$(version) \
+	$(installed_headers:%=$(INCLUDEDIR)/%) $(installed_templates:%=$(LIBDIR)/%) \
+	$(installed_headers:%=$(MANDIR)/man3/%.3)
+
+# Does not build: what root installs need not be built by root.
+install:
+	@for file in onbeat libonbeat.a libonbeat.so; do test -f target/release/$$file || \
+		{ echo "onbeat: target/release/$$file is missing: run 'make' first" >&2; exit 1; }; done
+	$(INSTALL) -d $(sort $(patsubst %/,$(DESTDIR)%,$(dir $(installed))))
+	$(INSTALL) -m 755 target/release/onbeat $(DESTDIR)$(BINDIR)/onbeat
+	$(INSTALL) -m 644 target/release/libonbeat.a $(DESTDIR)$(LIBDIR)/libonbeat.a
+	$(INSTALL) -m 755 target/release/libonbeat.so $(DESTDIR)$(LIBDIR)/libonbeat.so.$(version)
+	ln -sf libonbeat.so.$(version) $(DESTDIR)$(LIBDIR)/libonbeat.so.$(major)
+	ln -sf libonbeat.so.$(major) $(DESTDIR)$(LIBDIR)/libonbeat.so
+	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/include/%) $(DESTDIR)$(INCLUDEDIR)
+	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/man/%.3) $(DESTDIR)$(MANDIR)/man3
+	@for file in $(installed_templates); do \
+		sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+			-e 's|@VERSION@|$(version)|; s|@MAJOR@|$(major)|' \
+			$(package)/$${file##*/}.in >$(DESTDIR)$(LIBDIR)/$$file || exit 1; \
+		chmod 644 $(DESTDIR)$(LIBDIR)/$$file; \
+	done
+	@echo "onbeat $(version) is in $(DESTDIR)$(PREFIX)"
+
+uninstall:
+	rm -f $(installed:%=$(DESTDIR)%)
+	rmdir $(DESTDIR)$(LIBDIR)/cmake/onbeat 2>/dev/null || true
+
+.PHONY: install uninstall

@@ -1,0 +1,247 @@
+//! `make install` puts everything where programs find it, `make uninstall` takes it away again, and
+//! programs build and run with what was installed and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Exits with 3 and the reason on standard error when it is not run by `onbeat run`.
+const PROGRAM: &str = r#"
+#include <onbeat.h>
+#include <stdio.h>
+
+int main(void)
+{
+	onbeat *run;
+
+	if (onbeat_open(&run) == ONBEAT_E_FABRIC) {
+		fprintf(stderr, "%s\n", onbeat_last_error());
+		return 3;
+	}
+	return 1;
+}
+"#;
+
+const PROGRAM_CPP: &str = r#"
+#include <onbeat.hpp>
+#include <iostream>
+
+int main() {
+    try {
+        onbeat::Context run;
+    } catch (const onbeat::Error &error) {
+        std::cerr << error.what() << '\n';
+        return error.status() == ONBEAT_E_FABRIC ? 3 : 1;
+    }
+}
+"#;
+
+const CMAKE_LISTS: &str = r#"
+cmake_minimum_required(VERSION 3.13)
+project(program CXX)
+find_package(onbeat REQUIRED)
+find_package(onbeat 0.1 REQUIRED)
+find_package(onbeat ${onbeat_VERSION} EXACT REQUIRED)
+foreach(kind "" "-static")
+  add_executable(program${kind} program.cpp)
+  target_compile_features(program${kind} PRIVATE cxx_std_17)
+  target_link_libraries(program${kind} PRIVATE onbeat::onbeat${kind})
+endforeach()
+foreach(version 0.0.9 0.2 1.0 9)
+  find_package(onbeat ${version} QUIET)
+  if(onbeat_FOUND)
+    message(FATAL_ERROR "the package takes itself for version ${version}")
+  endif()
+endforeach()
+"#;
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
+}
+
+fn said(output: &Output) -> String {
+    let part = String::from_utf8_lossy;
+    format!("{}{}", part(&output.stdout), part(&output.stderr))
+}
+
+/// Runs a command that must succeed.
+fn must(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", said(&output));
+    said(&output)
+}
+
+/// `make` of the workspace, without what an outer make says.
+fn make(target: &str, variables: &[String]) {
+    let mut make = Command::new("make");
+    make.current_dir(workspace()).arg("-s").arg(target).args(variables);
+    must(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS"));
+}
+
+/// Whether a tool is there; says what is not tested if it is not.
+fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    if !found {
+        println!("{tool} is not there: what programs find with it is not tested");
+    }
+    found
+}
+
+/// Every file below a directory, relative to it.
+fn files(below: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut ahead = vec![below.to_owned()];
+    while let Some(directory) = ahead.pop() {
+        for entry in directory.read_dir().expect("a directory").flatten() {
+            if entry.file_type().expect("a type").is_dir() {
+                ahead.push(entry.path());
+            } else {
+                let path = entry.path();
+                let path = path.strip_prefix(below).expect("below");
+                found.insert(path.to_str().expect("UTF-8").to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// An installation in a directory of its own, with a directory for programs beside it.
+struct Installed {
+    directory: TempDir,
+}
+
+impl Installed {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let installed = Self { directory };
+        make("install", &[format!("PREFIX={}", installed.prefix().display())]);
+        std::fs::create_dir(installed.path("work")).expect("work");
+        installed
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn prefix(&self) -> PathBuf {
+        self.path("prefix")
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path("work").join(name), text).expect("written");
+    }
+
+    /// What `pkg-config` says of the package, word by word.
+    fn pkg_config(&self, arguments: &[&str]) -> Vec<String> {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", self.prefix().join("lib/pkgconfig"));
+        let answer = must(command.args(arguments).arg("onbeat"));
+        answer.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Runs a program outside of a run: it must find its library and be told what is missing.
+    fn runs(&self, program: &Path) {
+        let output = Command::new(program)
+            .env("LD_LIBRARY_PATH", self.prefix().join("lib"))
+            .env_remove("ONBEAT_FABRIC")
+            .env_remove("ONBEAT_INTERFACE")
+            .output()
+            .expect("the program runs");
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+        assert!(said(&output).contains("`onbeat run`"), "{}", said(&output));
+    }
+}
+
+/// What a program needs at run time, as the linker noted it.
+fn needs_shared_library(program: &Path) -> bool {
+    let soname = format!("libonbeat.so.{}\0", env!("CARGO_PKG_VERSION_MAJOR"));
+    let octets = std::fs::read(program).expect("the program");
+    octets.windows(soname.len()).any(|window| window == soname.as_bytes())
+}
+
+#[test]
+fn everything_is_installed_below_destdir_and_uninstalled() {
+    let stage = tempfile::tempdir().expect("a directory");
+    let variables = [format!("DESTDIR={}", stage.path().display()), "PREFIX=/opt/o".to_owned()];
+    make("install", &variables);
+    let mut expected: BTreeSet<_> = [
+        "bin/onbeat",
+        "lib/libonbeat.a",
+        "lib/libonbeat.so",
+        concat!("lib/libonbeat.so.", env!("CARGO_PKG_VERSION_MAJOR")),
+        &format!("lib/libonbeat.so.{VERSION}"),
+        "lib/pkgconfig/onbeat.pc",
+        "lib/cmake/onbeat/onbeat-config.cmake",
+        "lib/cmake/onbeat/onbeat-config-version.cmake",
+    ]
+    .map(|file| format!("opt/o/{file}"))
+    .into();
+    for header in files(&workspace().join("crates/capi/include")) {
+        expected.insert(format!("opt/o/share/man/man3/{header}.3"));
+        expected.insert(format!("opt/o/include/{header}"));
+    }
+    assert_eq!(files(stage.path()), expected);
+    for file in expected.iter().filter(|file| file.ends_with(".pc") || file.ends_with(".cmake")) {
+        let text = std::fs::read_to_string(stage.path().join(file)).expect("text");
+        assert!(!text.contains('@'), "{file}: {text}");
+        assert!(!text.contains(stage.path().to_str().expect("UTF-8")), "{file}: {text}");
+    }
+    let command = stage.path().join("opt/o/bin/onbeat");
+    assert!(must(Command::new(command).arg("--version")).contains(VERSION));
+    make("uninstall", &variables);
+    assert_eq!(files(stage.path()), BTreeSet::new());
+}
+
+#[test]
+fn c_programs_build_with_pkg_config() {
+    if !has("pkg-config") {
+        return;
+    }
+    let installed = Installed::new();
+    assert_eq!(installed.pkg_config(&["--modversion"]), [VERSION]);
+    installed.write("program.c", PROGRAM);
+    let build = |name: &str, before: &[&str], pkg_config: &[&str]| {
+        let program = installed.path("work").join(name);
+        let mut cc = Command::new("cc");
+        cc.args(["-Wall", "-Wextra", "-Werror"]).arg(installed.path("work/program.c"));
+        cc.args(before).args(installed.pkg_config(pkg_config)).arg("-o").arg(&program);
+        must(&mut cc);
+        installed.runs(&program);
+        needs_shared_library(&program)
+    };
+    assert!(build("shared", &[], &["--cflags", "--libs"]));
+    installed.write("empty.c", "int main(void) { return 0; }\n");
+    let mut can = Command::new("cc");
+    can.arg("-static").arg(installed.path("work/empty.c")).arg("-o").arg(installed.path("empty"));
+    if can.output().is_ok_and(|output| output.status.success()) {
+        assert!(!build("static", &["-static"], &["--static", "--cflags", "--libs"]));
+    } else {
+        println!("there is no static C library: programs without shared libraries are not tested");
+    }
+    // Onbeat alone linked statically: the private libraries must be all that it needs.
+    std::fs::remove_file(installed.prefix().join("lib/libonbeat.so")).expect("removed");
+    assert!(!build("mixed", &[], &["--static", "--cflags", "--libs"]));
+}
+
+#[test]
+fn cpp_programs_build_with_cmake() {
+    if !has("cmake") {
+        return;
+    }
+    let installed = Installed::new();
+    installed.write("CMakeLists.txt", CMAKE_LISTS);
+    installed.write("program.cpp", PROGRAM_CPP);
+    let build = installed.path("build");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(installed.path("work")).arg("-B").arg(&build);
+    configure.arg(format!("-DCMAKE_PREFIX_PATH={}", installed.prefix().display()));
+    must(configure.args(["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", "-Wno-dev"]));
+    must(Command::new("cmake").arg("--build").arg(&build));
+    for (name, shared) in [("program", true), ("program-static", false)] {
+        installed.runs(&build.join(name));
+        assert_eq!(needs_shared_library(&build.join(name)), shared, "{name}");
+    }
+}
