@@ -5,7 +5,7 @@ use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::link::{
     Interface, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket, Timebase, Transport,
-    TransportKind,
+    TransportKind, XdpSocket,
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
@@ -217,7 +217,13 @@ pub(crate) fn attach(
         (TransportKind::Packet, Role::Listener) => {
             PacketSocket::listener(interface, parameters, options).map(Transport::Packet)
         }
-        (TransportKind::Xdp | TransportKind::Udp4 | TransportKind::Udp6, _) => {
+        (TransportKind::Xdp, Role::Talker) => {
+            XdpSocket::talker(interface, parameters, options).map(Box::new).map(Transport::Xdp)
+        }
+        (TransportKind::Xdp, Role::Listener) => {
+            XdpSocket::listener(interface, parameters, options).map(Box::new).map(Transport::Xdp)
+        }
+        (TransportKind::Udp4 | TransportKind::Udp6, _) => {
             Err(std::io::ErrorKind::Unsupported.into())
         }
     };

@@ -24,13 +24,7 @@ pub struct Interface {
 impl Interface {
     /// Looks an interface up.
     pub fn named(name: &str) -> io::Result<Self> {
-        let socket = rustix::net::socket_with(
-            AddressFamily::INET,
-            SocketType::DGRAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        let mut request = Request::new(socket, name)?;
+        let mut request = Request::new(name)?;
         let index = request.ask(libc::SIOCGIFINDEX, |r| {
             // SAFETY: SIOCGIFINDEX fills this field.
             unsafe { r.ifr_ifru.ifru_ifindex }
@@ -61,6 +55,28 @@ impl Interface {
     }
 }
 
+/// `struct ethtool_channels` of linux/ethtool.h.
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// How many receive queues an interface has. Not all drivers say it.
+pub(super) fn receive_queues(name: &str) -> io::Result<u32> {
+    const ETHTOOL_GCHANNELS: u32 = 0x3c;
+    let mut request = Request::new(name)?;
+    let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::default() };
+    request.request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    request.ask(libc::SIOCETHTOOL, |_| ())?;
+    Ok(channels.receive + channels.combined)
+}
+
 /// An interface request with its name filled in.
 struct Request {
     socket: OwnedFd,
@@ -68,7 +84,13 @@ struct Request {
 }
 
 impl Request {
-    fn new(socket: OwnedFd, name: &str) -> io::Result<Self> {
+    fn new(name: &str) -> io::Result<Self> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::INET,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         // SAFETY: all zeros is a valid `ifreq`.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         let room = request.ifr_name.len() - 1;

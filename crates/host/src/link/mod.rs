@@ -12,12 +12,14 @@ mod network_clock;
 mod option;
 mod packet;
 mod port;
+mod xdp;
 
 pub use context::{Context, InterfaceSettings, parameters_of};
 pub use interface::Interface;
 pub use network_clock::NetworkClock;
 pub use packet::PacketSocket;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
+pub use xdp::{Mode, XdpSocket};
 
 use onbeat_model::time::Span;
 use onbeat_runtime::port::Framing;
@@ -58,6 +60,9 @@ pub struct LinkOptions {
     pub priorities: [Option<u32>; 8],
     /// AF_XDP: which receive queue.
     pub queue: u32,
+    /// AF_XDP: how many readers, and how many writers, of this process share the queue at most; 0
+    /// for 64. Each takes 48 KiB of locked memory, used or not; the first end that opens decides.
+    pub ends: u32,
 }
 
 /// A frame that a transport received.
@@ -85,6 +90,8 @@ pub enum Stamp {
 pub enum Transport {
     /// AF_PACKET.
     Packet(PacketSocket),
+    /// AF_XDP.
+    Xdp(Box<XdpSocket>),
 }
 
 impl Transport {
@@ -93,6 +100,7 @@ impl Transport {
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
         match self {
             Self::Packet(socket) => socket.send(frame, launch),
+            Self::Xdp(socket) => socket.send(frame, launch),
         }
     }
 
@@ -100,6 +108,7 @@ impl Transport {
     pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         match self {
             Self::Packet(socket) => socket.try_receive(into),
+            Self::Xdp(socket) => socket.try_receive(into),
         }
     }
 
@@ -108,6 +117,7 @@ impl Transport {
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         match self {
             Self::Packet(socket) => socket.receive(into),
+            Self::Xdp(socket) => socket.receive(into),
         }
     }
 
@@ -115,6 +125,7 @@ impl Transport {
     pub fn launches(&self) -> bool {
         match self {
             Self::Packet(socket) => socket.launches(),
+            Self::Xdp(socket) => socket.launches(),
         }
     }
 
@@ -122,6 +133,7 @@ impl Transport {
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         match self {
             Self::Packet(socket) => socket.as_fd(),
+            Self::Xdp(socket) => socket.as_fd(),
         }
     }
 }

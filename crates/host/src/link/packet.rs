@@ -56,7 +56,7 @@ impl PacketSocket {
             join(&socket, interface, channel)?;
         }
         if options.busy_poll {
-            option::set(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US)?;
+            busy_poll(&socket)?;
         }
         if options.timestamps {
             let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE
@@ -128,7 +128,8 @@ impl AsFd for PacketSocket {
     }
 }
 
-fn open() -> io::Result<OwnedFd> {
+/// A socket that receives nothing until it is bound.
+pub(super) fn open() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(
         AddressFamily::PACKET,
         SocketType::RAW,
@@ -149,8 +150,17 @@ fn bind(socket: &OwnedFd, interface: &Interface, protocol: u16) -> io::Result<()
     if got == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Lets blocking receives poll the driver first.
+pub(super) fn busy_poll(socket: &OwnedFd) -> io::Result<()> {
+    option::set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US)
+}
+
 /// Lets the interface take frames to the channel's group address.
-fn join(socket: &OwnedFd, interface: &Interface, channel: &ChannelParameters) -> io::Result<()> {
+pub(super) fn join(
+    socket: &OwnedFd,
+    interface: &Interface,
+    channel: &ChannelParameters,
+) -> io::Result<()> {
     let mut address = [0; 8];
     address[..6].copy_from_slice(&channel.destination.0);
     let membership = libc::packet_mreq {
