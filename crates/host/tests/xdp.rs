@@ -332,6 +332,54 @@ fn ends_that_come_and_go_use_up_nothing() {
 }
 
 #[test]
+fn frames_that_could_not_leave_are_not_missing_later() {
+    let Some(pair) = Pair::new() else { return };
+    let options = LinkOptions { ends: 1, ..LinkOptions::default() };
+    let open = || XdpSocket::talker(&wire(), &channel(1), &options).expect("opened");
+    let mut reader = pair.right(|| xdp_listener(&channel(1))).expect("opened");
+    let _stays = pair.left(|| XdpSocket::listener(&wire(), &channel(2), &options)).expect("opened");
+    let (frame, mut room) = (frame(&channel(1)), [0; 1_600]);
+    pair.left(|| ip("link set wire down"));
+    let mut talker = pair.left(open);
+    for _ in 0..8 {
+        let error = talker.send(&frame, None).expect_err("the interface is down");
+        assert_eq!(error.kind(), std::io::ErrorKind::NetworkDown);
+    }
+    let error = talker.send(&frame, None).expect_err("no room");
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    drop(talker);
+    pair.left(|| ip("link set wire up"));
+    let mut talker = pair.left(open);
+    for _ in 0..20 {
+        talker.send(&frame, None).expect("sent");
+        while reader.receive(&mut room).expect("no error").is_none() {}
+    }
+    assert_eq!(count(&mut reader), 0);
+}
+
+#[test]
+fn a_reader_is_told_when_its_interface_has_gone() {
+    let Some(pair) = Pair::new() else { return };
+    let mut reader = pair.right(|| xdp_listener(&channel(1))).expect("opened");
+    pair.right(|| ip("link delete wire"));
+    let error = reader.receive(&mut [0; 1_600]).expect_err("it has gone");
+    assert_eq!(error.kind(), std::io::ErrorKind::NetworkDown);
+}
+
+#[test]
+fn the_user_is_told_when_frames_come_in_at_several_queues() {
+    let Some(pair) = Pair::new() else { return };
+    let note = pair.right(|| {
+        ip("link add many numrxqueues 2 numtxqueues 2 type veth peer name other");
+        ip("link set many up");
+        let many = Interface::named("many").expect("made");
+        let options = LinkOptions { queue: 1, ..LinkOptions::default() };
+        XdpSocket::listener(&many, &channel(1), &options).expect("opened").note()
+    });
+    assert!(note.contains("2 receive queues") && note.contains("ethtool"), "{note}");
+}
+
+#[test]
 fn a_queue_can_be_opened_again_at_once() {
     let Some(pair) = Pair::new() else { return };
     for _ in 0..5 {

@@ -16,6 +16,7 @@ const MAP_UPDATE: i64 = 2;
 const MAP_DELETE: i64 = 3;
 const PROG_LOAD: i64 = 5;
 const LINK_CREATE: i64 = 28;
+const LINK_DETACH: i64 = 34;
 
 const MAP_TYPE_HASH: u32 = 1;
 const MAP_TYPE_XSKMAP: u32 = 17;
@@ -321,11 +322,11 @@ impl Program {
         Ok(Self { streams, sockets, program })
     }
 
-    /// Attaches it to an interface until the descriptor is closed.
-    pub(super) fn attach(&self, interface: u32, native: bool) -> io::Result<OwnedFd> {
+    /// Attaches it to an interface.
+    pub(super) fn attach(&self, interface: u32, native: bool) -> io::Result<Attachment> {
         let mode = if native { XDP_NATIVE } else { XDP_GENERIC };
         let program = self.program.as_raw_fd() as u32;
-        make(LINK_CREATE, &[program, interface, ATTACH_XDP, mode])
+        make(LINK_CREATE, &[program, interface, ATTACH_XDP, mode]).map(Attachment)
     }
 
     /// Lets a channel's frames go to `socket` from now on. Fails with `AlreadyExists` when they go
@@ -353,5 +354,16 @@ impl Program {
         // isolated processors refuses; then a frame may still come, and its chunk is not used
         // again before the process ends.
         let _ = rustix::thread::membarrier(rustix::thread::MembarrierCommand::Global);
+    }
+}
+
+/// A program on an interface. The kernel takes it off when the descriptor goes, however that is.
+#[derive(Debug)]
+pub(super) struct Attachment(OwnedFd);
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        // A child between fork and exec still has the descriptor.
+        let _ = bpf(LINK_DETACH, &[self.0.as_raw_fd() as u32]);
     }
 }

@@ -154,13 +154,22 @@ impl XdpSocket {
         }
     }
 
-    /// Waits for a frame, for [`LOOK_AGAIN`] or until a signal comes.
+    /// Waits for a frame, for [`LOOK_AGAIN`] or until a signal comes. Real-time: two system calls
+    /// at most; blocks, allocates nothing.
+    ///
+    /// # Errors
+    /// When the interface has gone.
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         if let Some(arrival) = self.try_receive(into)? {
             return Ok(Some(arrival));
         }
         let mut set = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
         match poll(&mut set, crate::clock::timeout(LOOK_AGAIN).as_ref()) {
+            Ok(0) => {
+                // The only sign that the interface has gone.
+                rustix::net::sockopt::socket_error(self.as_fd())??;
+                self.try_receive(into)
+            }
             Ok(_) => self.try_receive(into),
             Err(Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),

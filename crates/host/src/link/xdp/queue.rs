@@ -1,7 +1,7 @@
 //! A receive queue of an interface, as the channel ends of this process share it: one program, one
 //! memory for frames, one fill and one completion ring. The kernel allows no second of any.
 
-use super::bpf::Program;
+use super::bpf::{Attachment, Program};
 use super::ring::{CHUNK, Frames, Ring};
 use crate::link::{Interface, LinkOptions};
 use onbeat_model::time::Span;
@@ -65,8 +65,7 @@ pub(super) struct Queue {
     writers: Slots,
     owner: OwnedFd,
     pub(super) program: Program,
-    /// Attached until this is closed.
-    _attachment: OwnedFd,
+    _attachment: Attachment,
     pub(super) mode: Mode,
     interface: u32,
     number: u32,
