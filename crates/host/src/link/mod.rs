@@ -61,8 +61,11 @@ pub struct LinkOptions {
     /// AF_XDP: which receive queue.
     pub queue: u32,
     /// AF_XDP: how many readers, and how many writers, of this process share the queue at most; 0
-    /// for 64. Each takes 48 KiB of locked memory, used or not; the first end that opens decides.
+    /// for 64. This and the backlog are as the first end has them that opens.
     pub ends: u32,
+    /// AF_XDP: how many frames wait for a reader before further ones are lost; 0 for 16. Made a
+    /// power of two, at most 1,024. Each takes 2 KiB of locked memory for every one of `ends`.
+    pub backlog: u32,
 }
 
 /// A frame that a transport received.

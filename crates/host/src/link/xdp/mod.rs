@@ -23,7 +23,7 @@ use bpf::Key;
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, TAGGED};
-use queue::{Lease, READER_FRAMES, WRITER_FRAMES};
+use queue::{Lease, WRITER_FRAMES};
 use ring::Ring;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -33,6 +33,8 @@ use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDesc, XdpDescOpt
 use std::fmt;
 use std::io;
 
+/// How many chunks a reader keeps that it could not give back yet, before it takes no more.
+const MAX_HELD: usize = 16;
 /// How often the kernel is asked to send a frame that it could not take at once.
 const KICKS: u32 = 3;
 
@@ -69,7 +71,7 @@ struct Listener {
     slot: u32,
     key: Key,
     /// Chunks that could not be given back yet.
-    held: arrayvec::ArrayVec<u64, { READER_FRAMES as usize }>,
+    held: arrayvec::ArrayVec<u64, MAX_HELD>,
     /// Keeps the membership in the channel's group.
     _member: Option<OwnedFd>,
     queue: Lease,
@@ -119,7 +121,7 @@ impl XdpSocket {
         } else {
             None
         };
-        let ring = Ring::new(socket.as_fd(), &offsets.rx, READER_FRAMES, XDP_PGOFF_RX_RING)?;
+        let ring = Ring::new(socket.as_fd(), &offsets.rx, queue.backlog, XDP_PGOFF_RX_RING)?;
         let slot = queue.reader()?;
         if let Err(error) = queue.program.add(slot, socket.as_fd(), channel) {
             queue.reader_gone(slot);

@@ -3,6 +3,7 @@
 
 use super::bpf::{Attachment, Program};
 use super::ring::{CHUNK, Frames, Ring};
+use crate::link::context::MAX_CHANNELS;
 use crate::link::{Interface, LinkOptions};
 use onbeat_model::time::Span;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -16,8 +17,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
-/// How many frames wait for a reader that does not read; further ones are lost. A power of two.
-pub(super) const READER_FRAMES: u32 = 16;
+/// How many frames wait for a reader when the options do not say it, and at most.
+const USUAL_BACKLOG: u32 = 16;
+const MAX_BACKLOG: u32 = 1_024;
 /// How many frames of a writer may be under way in the kernel. A power of two.
 pub(super) const WRITER_FRAMES: u32 = 8;
 /// How many readers, and how many writers, share a queue when the options do not say it.
@@ -53,6 +55,23 @@ struct Place {
     interface: u32,
 }
 
+/// For how much there is memory.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    ends: u32,
+    backlog: u32,
+}
+
+impl Room {
+    fn of(options: &LinkOptions) -> Self {
+        let or = |value: u32, usual| if value == 0 { usual } else { value };
+        Self {
+            ends: or(options.ends, USUAL_ENDS).min(MAX_CHANNELS as u32),
+            backlog: or(options.backlog, USUAL_BACKLOG).min(MAX_BACKLOG).next_power_of_two(),
+        }
+    }
+}
+
 /// What the ends share.
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -69,6 +88,8 @@ pub(super) struct Queue {
     pub(super) mode: Mode,
     interface: u32,
     number: u32,
+    /// How many frames wait for a reader: the entries of its ring.
+    pub(super) backlog: u32,
 }
 
 /// A queue, for as long as an end uses it.
@@ -200,7 +221,8 @@ fn explain(error: io::Error) -> io::Error {
 
 impl Queue {
     fn new(interface: &Interface, options: &LinkOptions) -> io::Result<Self> {
-        let ends = if options.ends == 0 { USUAL_ENDS } else { options.ends };
+        let room = Room::of(options);
+        let ends = room.ends;
         let program = Program::new(options.queue, ends).map_err(explain)?;
         let (attachment, native) = match program.attach(interface.index, true) {
             Ok(attachment) => (attachment, true),
@@ -210,10 +232,10 @@ impl Queue {
             Err(_) => (program.attach(interface.index, false).map_err(explain)?, false),
         };
         let number = options.queue;
-        let zero_copy = native.then(|| Shared::new(interface.index, number, ends, true));
+        let zero_copy = native.then(|| Shared::new(interface.index, number, room, true));
         let shared = match zero_copy {
             Some(Ok(shared)) => shared,
-            _ => Shared::new(interface.index, number, ends, false).map_err(explain)?,
+            _ => Shared::new(interface.index, number, room, false).map_err(explain)?,
         };
         Ok(Self {
             frames: shared.frames,
@@ -228,6 +250,7 @@ impl Queue {
             mode: Mode { native, zero_copy: shared.zero_copy },
             interface: interface.index,
             number,
+            backlog: room.backlog,
         })
     }
 
@@ -235,7 +258,7 @@ impl Queue {
     pub(super) fn socket(&self, receives: bool) -> io::Result<(OwnedFd, XdpMmapOffsets)> {
         let socket = socket()?;
         if receives {
-            sockopt::set_xdp_rx_ring_size(&socket, READER_FRAMES)?;
+            sockopt::set_xdp_rx_ring_size(&socket, self.backlog)?;
         } else {
             sockopt::set_xdp_tx_ring_size(&socket, WRITER_FRAMES)?;
         }
@@ -339,10 +362,10 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(interface: u32, queue: u32, ends: u32, zero_copy: bool) -> io::Result<Self> {
+    fn new(interface: u32, queue: u32, room: Room, zero_copy: bool) -> io::Result<Self> {
         let spare = if zero_copy { SPARE_ZERO_COPY } else { SPARE_COPIED };
-        let to_send = ends * WRITER_FRAMES;
-        let to_receive = ends * READER_FRAMES + spare;
+        let to_send = room.ends * WRITER_FRAMES;
+        let to_receive = room.ends * room.backlog + spare;
         let frames = Frames::new(u64::from(to_send + to_receive))?;
         let owner = socket()?;
         let (addr, len) = frames.range();
