@@ -6,7 +6,7 @@
 //! that is killed leaves nothing behind.
 
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{ETHERTYPE_AVTP, ETHERTYPE_VLAN, SUBTYPE_EF_STREAM};
+use onbeat_runtime::wire::{ETHERTYPE_AVTP, ETHERTYPE_VLAN, STREAM_HEADER, SUBTYPE_EF_STREAM};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
 
@@ -48,13 +48,18 @@ impl Key {
     }
 }
 
-/// Where they go, and which VLAN they must be in if they are tagged.
+/// Where they go, which VLAN they must be in if they are tagged, and the octets of their message.
 #[derive(Debug)]
 #[repr(C)]
 struct Reader {
     slot: u32,
     vlan: u32,
+    size: u32,
 }
+
+/// One of so many frames that have a stream's identifier and another shape or size is let through:
+/// the reader counts them, and a flood of them pushes no message out.
+const SAMPLED: i32 = 64;
 
 /// One instruction, `struct bpf_insn`.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +93,7 @@ const COPY: u8 = 0xbf;
 const SET: u8 = 0xb7;
 const SET_64: u8 = 0x18;
 const ADD: u8 = 0x07;
+const ADD_REGISTER: u8 = 0x0f;
 const AND: u8 = 0x57;
 const FROM_BIG_ENDIAN: u8 = 0xdc;
 const GO: u8 = 0x05;
@@ -100,6 +106,7 @@ const RETURN: u8 = 0x95;
 /// What [`SET_64`] has in place of a register, so that the value is a map's descriptor.
 const MAP: u8 = 1;
 const MAP_LOOKUP: i32 = 1;
+const RANDOM: i32 = 7;
 const REDIRECT_MAP: i32 = 51;
 const XDP_PASS: i32 = 2;
 /// Offsets in `struct xdp_md`.
@@ -109,6 +116,11 @@ const RX_QUEUE: i16 = 16;
 /// Where in the stack the key is.
 const KEY: i16 = -(size_of::<Key>() as i16);
 const VID: i32 = 0x0fff;
+/// No message is longer; the kernel checks programs and wants to see a limit.
+const SIZE: i32 = 0x07ff;
+/// `sv`, `version` and `tv` of the second octet of a data unit, and what they must be.
+const FLAGS: i32 = 0xf1;
+const FLAGS_SET: i32 = 0x81;
 
 fn load(code: u8, to: u8, from: u8, offset: i16) -> Line {
     Line { code, to, from, offset, ..Line::default() }
@@ -134,7 +146,8 @@ fn at(label: &'static str, line: Line) -> Line {
     Line { label, ..line }
 }
 
-/// The program's first part: leaves with the VLAN or 0 in r7 and the data unit's place in r8.
+/// The program's first part: leaves with the VLAN or 0 in r7, the data unit's place in r8 and the
+/// frame's end in r9.
 fn find_unit() -> Vec<Line> {
     // Compared as they are in the frame.
     let avtp = i32::from(ETHERTYPE_AVTP.to_be());
@@ -142,11 +155,11 @@ fn find_unit() -> Vec<Line> {
     vec![
         copy(6, 1),
         load(LOAD_32, 2, 6, DATA),
-        load(LOAD_32, 3, 6, DATA_END),
+        load(LOAD_32, 9, 6, DATA_END),
         // A frame without a tag, up to the stream's identifier.
         copy(4, 2),
         with(ADD, 4, 26),
-        compare(IF_MORE_THAN_REGISTER, 4, 3, "pass"),
+        compare(IF_MORE_THAN_REGISTER, 4, 9, "pass"),
         load(LOAD_16, 5, 2, 12),
         with(SET, 7, 0),
         copy(8, 2),
@@ -156,7 +169,7 @@ fn find_unit() -> Vec<Line> {
         // The same with a tag.
         copy(4, 2),
         with(ADD, 4, 30),
-        compare(IF_MORE_THAN_REGISTER, 4, 3, "pass"),
+        compare(IF_MORE_THAN_REGISTER, 4, 9, "pass"),
         load(LOAD_16, 5, 2, 16),
         go(UNLESS_EQUAL, 5, avtp, "pass"),
         load(LOAD_16, 7, 2, 14),
@@ -167,9 +180,13 @@ fn find_unit() -> Vec<Line> {
     ]
 }
 
-/// The second part: from the stream's identifier and the destination to the reader's socket.
-fn find_reader(streams: RawFd, sockets: RawFd, queue: u32) -> Vec<Line> {
-    let map = |to, value| [Line { value, ..load(SET_64, to, MAP, 0) }, Line::default()];
+/// The two lines that put a table into a register.
+fn map(to: u8, value: RawFd) -> [Line; 2] {
+    [Line { value, ..load(SET_64, to, MAP, 0) }, Line::default()]
+}
+
+/// The second part: from the stream's identifier and the destination to the reader, in r7.
+fn find_reader(streams: RawFd, queue: u32) -> Vec<Line> {
     let mut lines = vec![
         at("unit", load(LOAD_8, 5, 8, 0)),
         go(UNLESS_EQUAL, 5, i32::from(SUBTYPE_EF_STREAM), "pass"),
@@ -196,14 +213,41 @@ fn find_reader(streams: RawFd, sockets: RawFd, queue: u32) -> Vec<Line> {
         // A socket takes frames of its queue only; the kernel would drop others.
         at("queue", load(LOAD_32, 1, 6, RX_QUEUE)),
         go(UNLESS_EQUAL, 1, queue as i32, "pass"),
-        load(LOAD_32, 2, 0, 0),
+        copy(7, 0),
     ]);
+    lines
+}
+
+/// The third part: whether the data unit is as the reader expects it; then to its socket.
+fn hand_over(sockets: RawFd) -> Vec<Line> {
+    let header = STREAM_HEADER as i32;
+    let mut lines = vec![
+        copy(2, 8),
+        with(ADD, 2, header),
+        compare(IF_MORE_THAN_REGISTER, 2, 9, "sample"),
+        load(LOAD_8, 1, 8, 1),
+        with(AND, 1, FLAGS),
+        go(UNLESS_EQUAL, 1, FLAGS_SET, "sample"),
+        load(LOAD_16, 1, 8, 20),
+        with(FROM_BIG_ENDIAN, 1, 16),
+        load(LOAD_32, 2, 7, 8),
+        compare(UNLESS_EQUAL_REGISTER, 1, 2, "sample"),
+        with(AND, 2, SIZE),
+        copy(3, 8),
+        compare(ADD_REGISTER, 3, 2, ""),
+        with(ADD, 3, header),
+        compare(IF_MORE_THAN_REGISTER, 3, 9, "sample"),
+        at("redirect", load(LOAD_32, 2, 7, 0)),
+    ];
     lines.extend(map(1, sockets));
     lines.extend([
         // What to do when there is no socket.
         with(SET, 3, XDP_PASS),
         with(CALL, 0, REDIRECT_MAP),
         go(GO, 0, 0, "end"),
+        at("sample", with(CALL, 0, RANDOM)),
+        with(AND, 0, SAMPLED - 1),
+        go(IF_EQUAL, 0, 0, "redirect"),
         at("pass", with(SET, 0, XDP_PASS)),
         at("end", with(RETURN, 0, 0)),
     ]);
@@ -215,7 +259,7 @@ fn assemble(lines: &[Line]) -> Vec<Instruction> {
     let assembled = lines.iter().enumerate().map(|(here, line)| {
         let jump = match line.jump {
             "" => line.offset,
-            label => place(label).map_or(0, |there| (there - here - 1) as i16),
+            label => place(label).map_or(0, |there| there as i16 - here as i16 - 1),
         };
         let registers = if cfg!(target_endian = "little") {
             line.from << 4 | line.to
@@ -302,7 +346,8 @@ impl Program {
         let streams = Map::<Key, Reader>::new(MAP_TYPE_HASH, readers, MAP_NO_PREALLOC)?;
         let sockets = Map::<u32, u32>::new(MAP_TYPE_XSKMAP, readers, 0)?;
         let mut lines = find_unit();
-        lines.extend(find_reader(streams.fd.as_raw_fd(), sockets.fd.as_raw_fd(), queue));
+        lines.extend(find_reader(streams.fd.as_raw_fd(), queue));
+        lines.extend(hand_over(sockets.fd.as_raw_fd()));
         let code = assemble(&lines);
         let mut name = [0; 16];
         name[..6].copy_from_slice(b"onbeat");
@@ -338,7 +383,8 @@ impl Program {
         channel: &ChannelParameters,
     ) -> io::Result<()> {
         self.sockets.insert(&slot, &(socket.as_raw_fd() as u32))?;
-        let reader = Reader { slot, vlan: u32::from(channel.vlan) };
+        let (vlan, size) = (u32::from(channel.vlan), channel.size.get());
+        let reader = Reader { slot, vlan, size };
         let added = self.streams.insert(&Key::of(channel), &reader);
         if added.is_err() {
             self.sockets.remove(&slot);
