@@ -6,7 +6,7 @@ use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::link::{
     ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
-    Timebase, Transport, TransportKind, UdpSocket, launch,
+    Timebase, Transport, TransportKind, UdpSocket, XdpSocket, launch,
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
@@ -337,13 +337,18 @@ pub(crate) fn attach(
         (TransportKind::Packet, Role::Listener) => {
             PacketSocket::listener(interface, parameters, options).map(Transport::Packet)
         }
+        (TransportKind::Xdp, Role::Talker) => {
+            XdpSocket::talker(interface, parameters, options).map(Box::new).map(Transport::Xdp)
+        }
+        (TransportKind::Xdp, Role::Listener) => {
+            XdpSocket::listener(interface, parameters, options).map(Box::new).map(Transport::Xdp)
+        }
         (TransportKind::Udp4, role) => {
             udp(interface, parameters, options, IpVersion::V4, role).map(Transport::Udp)
         }
         (TransportKind::Udp6, role) => {
             udp(interface, parameters, options, IpVersion::V6, role).map(Transport::Udp)
         }
-        (TransportKind::Xdp, _) => Err(std::io::ErrorKind::Unsupported.into()),
     };
     made.map_err(|error| SetupError::Interface { name: interface.name.clone(), error })
 }

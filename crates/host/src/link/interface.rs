@@ -26,13 +26,7 @@ pub struct Interface {
 impl Interface {
     /// Looks an interface up.
     pub fn named(name: &str) -> io::Result<Self> {
-        let socket = rustix::net::socket_with(
-            AddressFamily::INET,
-            SocketType::DGRAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        let mut request = Request::new(socket, name)?;
+        let mut request = Request::new(name)?;
         let index = request.ask(libc::SIOCGIFINDEX, |r| {
             // SAFETY: SIOCGIFINDEX fills this field.
             unsafe { r.ifr_ifru.ifru_ifindex }
@@ -93,14 +87,8 @@ const SIOCGIFVLAN: u64 = 0x8982;
 impl Interface {
     /// The number of its PTP hardware clock, `/dev/ptp` and that number; `None` if it has none.
     pub fn hardware_clock(&self) -> io::Result<Option<u32>> {
-        let socket = rustix::net::socket_with(
-            AddressFamily::INET,
-            SocketType::DGRAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
         let mut info = TimestampingInfo { cmd: ETHTOOL_GET_TS_INFO, ..Default::default() };
-        let mut request = Request::new(socket, &self.name)?;
+        let mut request = Request::new(&self.name)?;
         request.request.ifr_ifru.ifru_data = (&raw mut info).cast();
         match request.ask(libc::SIOCETHTOOL, |_| ()) {
             Ok(()) => Ok(u32::try_from(info.phc_index).ok()),
@@ -125,6 +113,28 @@ struct TimestampingInfo {
     rx_reserved: [u32; 3],
 }
 
+/// `struct ethtool_channels` of linux/ethtool.h.
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// How many receive queues an interface has. Not all drivers say it.
+pub(super) fn receive_queues(name: &str) -> io::Result<u32> {
+    const ETHTOOL_GCHANNELS: u32 = 0x3c;
+    let mut request = Request::new(name)?;
+    let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::default() };
+    request.request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    request.ask(libc::SIOCETHTOOL, |_| ())?;
+    Ok(channels.receive + channels.combined)
+}
+
 /// An interface request with its name filled in.
 struct Request {
     socket: OwnedFd,
@@ -132,7 +142,13 @@ struct Request {
 }
 
 impl Request {
-    fn new(socket: OwnedFd, name: &str) -> io::Result<Self> {
+    fn new(name: &str) -> io::Result<Self> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::INET,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
         // SAFETY: all zeros is a valid `ifreq`.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         let room = request.ifr_name.len() - 1;

@@ -19,6 +19,7 @@ mod ptp_management;
 mod socket;
 mod synchronisation;
 mod udp;
+mod xdp;
 
 pub use context::{Context, InterfaceSettings, parameters_of};
 pub use interface::Interface;
@@ -30,6 +31,7 @@ pub use synchronisation::{Finding, Synchronisation};
 pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
 
 pub use onbeat_model::system::TransportKind;
+pub use xdp::{Mode, XdpSocket};
 
 use onbeat_model::time::Span;
 use onbeat_runtime::port::Framing;
@@ -56,6 +58,12 @@ pub struct LinkOptions {
     pub priorities: [Option<u32>; 8],
     /// AF_XDP: which receive queue.
     pub queue: u32,
+    /// AF_XDP: how many readers, and how many writers, of this process share the queue at most; 0
+    /// for 64. This and the backlog are as the first end has them that opens.
+    pub ends: u32,
+    /// AF_XDP: how many frames wait for a reader before further ones are lost; 0 for 16. Made a
+    /// power of two, at most 1,024. Each takes 2 KiB of locked memory for every one of `ends`.
+    pub backlog: u32,
 }
 
 /// A frame that a transport received.
@@ -85,6 +93,8 @@ pub enum Transport {
     Packet(PacketSocket),
     /// UDP.
     Udp(UdpSocket),
+    /// AF_XDP.
+    Xdp(Box<XdpSocket>),
 }
 
 impl Transport {
@@ -94,6 +104,7 @@ impl Transport {
         match self {
             Self::Packet(socket) => socket.send(frame, launch),
             Self::Udp(socket) => socket.send(frame, launch),
+            Self::Xdp(socket) => socket.send(frame, launch),
         }
     }
 
@@ -102,6 +113,7 @@ impl Transport {
         match self {
             Self::Packet(socket) => socket.try_receive(into),
             Self::Udp(socket) => socket.try_receive(into),
+            Self::Xdp(socket) => socket.try_receive(into),
         }
     }
 
@@ -111,6 +123,7 @@ impl Transport {
         match self {
             Self::Packet(socket) => socket.receive(into),
             Self::Udp(socket) => socket.receive(into),
+            Self::Xdp(socket) => socket.receive(into),
         }
     }
 
@@ -119,6 +132,7 @@ impl Transport {
         match self {
             Self::Packet(socket) => socket.launches(),
             Self::Udp(socket) => socket.launches(),
+            Self::Xdp(socket) => socket.launches(),
         }
     }
 
@@ -127,6 +141,7 @@ impl Transport {
         match self {
             Self::Packet(socket) => socket.as_fd(),
             Self::Udp(socket) => socket.as_fd(),
+            Self::Xdp(socket) => socket.as_fd(),
         }
     }
 }

@@ -96,7 +96,8 @@ impl AsFd for PacketSocket {
     }
 }
 
-fn open() -> io::Result<OwnedFd> {
+/// A socket that receives nothing until it is bound.
+pub(super) fn open() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(
         AddressFamily::PACKET,
         SocketType::RAW,
@@ -118,7 +119,11 @@ fn bind(socket: &OwnedFd, interface: &Interface, protocol: u16) -> io::Result<()
 }
 
 /// Lets the interface take frames to the channel's group address.
-fn join(socket: &OwnedFd, interface: &Interface, channel: &ChannelParameters) -> io::Result<()> {
+pub(super) fn join(
+    socket: &OwnedFd,
+    interface: &Interface,
+    channel: &ChannelParameters,
+) -> io::Result<()> {
     let mut address = [0; 8];
     address[..6].copy_from_slice(&channel.destination.0);
     let membership = libc::packet_mreq {

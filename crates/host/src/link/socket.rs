@@ -30,10 +30,15 @@ pub(super) fn let_launch(socket: &OwnedFd, interface: &Interface, options: &Link
         && option::set(socket, libc::SOL_SOCKET, libc::SO_TXTIME, &config).is_ok()
 }
 
+/// Lets blocking receives poll the driver first.
+pub(super) fn busy_poll(socket: &OwnedFd) -> io::Result<()> {
+    option::set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US)
+}
+
 /// Sets how a socket receives.
 pub(super) fn listen(socket: &OwnedFd, options: &LinkOptions) -> io::Result<()> {
     if options.busy_poll {
-        option::set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US)?;
+        busy_poll(socket)?;
     }
     if options.timestamps {
         let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE

@@ -1,0 +1,418 @@
+//! A receive queue of an interface, as the channel ends of this process share it: one program, one
+//! memory for frames, one fill and one completion ring. The kernel allows no second of any.
+
+use super::bpf::{Attachment, Program};
+use super::ring::{CHUNK, Frames, Ring};
+use crate::link::context::MAX_CHANNELS;
+use crate::link::{Interface, LinkOptions};
+use onbeat_model::time::Span;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_UMEM_PGOFF_COMPLETION_RING,
+    XDP_UMEM_PGOFF_FILL_RING, XdpMmapOffsets, XdpUmemReg, XdpUmemRegFlags,
+};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+
+/// How many frames wait for a reader when the options do not say it, and at most.
+const USUAL_BACKLOG: u32 = 16;
+const MAX_BACKLOG: u32 = 1_024;
+/// How many frames of a writer may be under way in the kernel. A power of two.
+pub(super) const WRITER_FRAMES: u32 = 8;
+/// How many readers, and how many writers, share a queue when the options do not say it.
+const USUAL_ENDS: u32 = 64;
+/// Chunks beside the readers' shares, so that an unread channel takes them from no other: what the
+/// kernel has in hand while it copies.
+const SPARE_COPIED: u32 = 64;
+/// The same for a driver that receives into these chunks: its own ring is full of them.
+const SPARE_ZERO_COPY: u32 = 4_096;
+/// How often a channel operation tries to get at a ring that another end is using. That one needs
+/// it for less than a microsecond, unless it was interrupted: then it is not waited for.
+const TRIES: u32 = 200;
+/// For how long the kernel may take to let go of a queue that was closed just now.
+const LET_GO: u32 = 400;
+const PAUSE: Span = Span::from_us(2_500);
+
+/// How frames get from the interface to the process and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// The program runs in the driver, not behind it.
+    pub native: bool,
+    /// The device reads and writes the process's memory.
+    pub zero_copy: bool,
+}
+
+/// The queues that this process has open. Locked only in set-up and when ends are closed.
+static OPEN: Mutex<Vec<(Place, Weak<Queue>)>> = Mutex::new(Vec::new());
+
+/// Where a queue is: interfaces have numbers of their own in each network namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    namespace: u64,
+    interface: u32,
+}
+
+/// For how much there is memory.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    ends: u32,
+    backlog: u32,
+}
+
+impl Room {
+    fn of(options: &LinkOptions) -> Self {
+        let or = |value: u32, usual| if value == 0 { usual } else { value };
+        Self {
+            ends: or(options.ends, USUAL_ENDS).min(MAX_CHANNELS as u32),
+            backlog: or(options.backlog, USUAL_BACKLOG).min(MAX_BACKLOG).next_power_of_two(),
+        }
+    }
+}
+
+/// What the ends share.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) frames: Frames,
+    fill: Mutex<Ring<u64>>,
+    completion: Mutex<Ring<u64>>,
+    /// Which of the writers' chunks are free; these are the first ones.
+    free: Box<[AtomicBool]>,
+    readers: Slots,
+    writers: Slots,
+    owner: OwnedFd,
+    pub(super) program: Program,
+    _attachment: Attachment,
+    pub(super) mode: Mode,
+    interface: u32,
+    number: u32,
+    /// How many frames wait for a reader: the entries of its ring.
+    pub(super) backlog: u32,
+}
+
+/// A queue, for as long as an end uses it.
+#[derive(Debug)]
+pub(super) struct Lease(Option<Arc<Queue>>);
+
+impl std::ops::Deref for Lease {
+    type Target = Queue;
+
+    fn deref(&self) -> &Queue {
+        self.0.as_deref().expect("there until it is dropped")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Whoever opens this queue next finds it either open or closed.
+        let mut open = locked(&OPEN);
+        self.0 = None;
+        open.retain(|(_, queue)| queue.strong_count() > 0);
+    }
+}
+
+/// Which of a number of places are taken.
+#[derive(Debug)]
+struct Slots(Mutex<Vec<bool>>);
+
+impl Slots {
+    fn new(count: u32) -> Self {
+        Self(Mutex::new(vec![false; count as usize]))
+    }
+
+    fn take(&self) -> io::Result<u32> {
+        let mut taken = locked(&self.0);
+        let Some(slot) = taken.iter().position(|taken| !taken) else {
+            return Err(io::Error::other(format!(
+                "{} channel ends share its queue already; set more in the options",
+                taken.len()
+            )));
+        };
+        taken[slot] = true;
+        Ok(slot as u32)
+    }
+
+    fn give_back(&self, slot: u32) {
+        locked(&self.0)[slot as usize] = false;
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Never blocks, never sleeps: tries a while, then does without.
+fn briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    for _ in 0..TRIES {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+        }
+    }
+    None
+}
+
+/// Opens a queue of an interface, or joins in if this process has it open.
+pub(super) fn open(interface: &Interface, options: &LinkOptions) -> io::Result<Lease> {
+    let probe = rustix::net::socket_with(
+        AddressFamily::INET,
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let place = Place { namespace: namespace_of(probe.as_fd())?, interface: interface.index };
+    let mut open = locked(&OPEN);
+    let found = open.iter().find(|(other, _)| *other == place);
+    if let Some(queue) = found.and_then(|(_, queue)| queue.upgrade()) {
+        if queue.number == options.queue {
+            return Ok(Lease(Some(queue)));
+        }
+        drop(open);
+        return Err(io::Error::other(format!(
+            "this program uses its queue {} already, and AF_XDP can use one of an interface",
+            Lease(Some(queue)).number
+        )));
+    }
+    let queue = Arc::new(Queue::new(interface, options)?);
+    open.push((place, Arc::downgrade(&queue)));
+    Ok(Lease(Some(queue)))
+}
+
+/// What tells network namespaces apart.
+fn namespace_of(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut cookie = 0_u64;
+    let mut size = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: both pointers are valid for writing, and `size` says for how much.
+    let got = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut size,
+        )
+    };
+    if got == 0 { Ok(cookie) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Says more about what the kernel refused.
+fn explain(error: io::Error) -> io::Error {
+    let errno = Errno::from_io_error(&error);
+    let why = match errno {
+        // The second when the other one's program is of the other mode.
+        Some(Errno::BUSY | Errno::EXIST) => {
+            "another program has an XDP program on it, or AF_XDP on this queue: one process can; \
+             end that one (`ip link` shows the program), or use the transport `packet`"
+        }
+        Some(Errno::PERM | Errno::ACCESS) => {
+            "AF_XDP needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, or root"
+        }
+        Some(Errno::INVAL) => "it has no such queue, or its driver refuses XDP",
+        Some(Errno::NOBUFS | Errno::NOMEM) => {
+            "no memory for its frames that may be locked; see `ulimit -l`"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), format!("{why} ({error})"))
+}
+
+impl Queue {
+    fn new(interface: &Interface, options: &LinkOptions) -> io::Result<Self> {
+        let room = Room::of(options);
+        let ends = room.ends;
+        let program = Program::new(options.queue, ends).map_err(explain)?;
+        let (attachment, native) = match program.attach(interface.index, true) {
+            Ok(attachment) => (attachment, true),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::BUSY) => {
+                return Err(explain(error));
+            }
+            Err(_) => (program.attach(interface.index, false).map_err(explain)?, false),
+        };
+        let number = options.queue;
+        let zero_copy = native.then(|| Shared::new(interface.index, number, room, true));
+        let shared = match zero_copy {
+            Some(Ok(shared)) => shared,
+            _ => Shared::new(interface.index, number, room, false).map_err(explain)?,
+        };
+        Ok(Self {
+            frames: shared.frames,
+            fill: Mutex::new(shared.fill),
+            completion: Mutex::new(shared.completion),
+            free: (0..ends * WRITER_FRAMES).map(|_| AtomicBool::new(true)).collect(),
+            readers: Slots::new(ends),
+            writers: Slots::new(ends),
+            owner: shared.owner,
+            program,
+            _attachment: attachment,
+            mode: Mode { native, zero_copy: shared.zero_copy },
+            interface: interface.index,
+            number,
+            backlog: room.backlog,
+        })
+    }
+
+    /// A socket of this queue, with a ring for what comes or for what goes.
+    pub(super) fn socket(&self, receives: bool) -> io::Result<(OwnedFd, XdpMmapOffsets)> {
+        let socket = socket()?;
+        if receives {
+            sockopt::set_xdp_rx_ring_size(&socket, self.backlog)?;
+        } else {
+            sockopt::set_xdp_tx_ring_size(&socket, WRITER_FRAMES)?;
+        }
+        let flags = SocketAddrXdpFlags::XDP_SHARED_UMEM;
+        let addr = SocketAddrXdp::new(flags, self.interface, self.number);
+        let shared_umem_fd = self.owner.as_fd();
+        rustix::net::bind(&socket, &SocketAddrXdpWithSharedUmem { addr, shared_umem_fd })?;
+        let offsets = sockopt::xdp_mmap_offsets(&socket)?;
+        Ok((socket, offsets))
+    }
+
+    /// A place among the readers.
+    pub(super) fn reader(&self) -> io::Result<u32> {
+        self.readers.take()
+    }
+
+    /// A place among the writers: it has the chunks from that number times [`WRITER_FRAMES`].
+    pub(super) fn writer(&self) -> io::Result<u32> {
+        self.writers.take()
+    }
+
+    /// A reader has gone.
+    pub(super) fn reader_gone(&self, slot: u32) {
+        self.readers.give_back(slot);
+    }
+
+    /// A writer has gone.
+    pub(super) fn writer_gone(&self, slot: u32) {
+        self.writers.give_back(slot);
+    }
+
+    /// Notes which frames have left, whoever sent them. When another end is at that just now, it
+    /// does so for all. Real-time: bounded.
+    pub(super) fn collect(&self) {
+        let Some(mut completion) = briefly(&self.completion) else { return };
+        for _ in 0..self.free.len() {
+            let Some(chunk) = completion.pop() else { return };
+            self.release(chunk);
+        }
+    }
+
+    /// Marks a writer's chunk as free.
+    pub(super) fn release(&self, address: u64) {
+        if let Some(free) = self.free.get((address / CHUNK) as usize) {
+            free.store(true, Ordering::Release);
+        }
+    }
+
+    /// Takes a free chunk of a writer, looking from its `next`-th on. Real-time: bounded.
+    pub(super) fn take(&self, writer: u32, next: u32) -> Option<u64> {
+        (0..WRITER_FRAMES).find_map(|n| {
+            let chunk = writer * WRITER_FRAMES + (next + n) % WRITER_FRAMES;
+            let was = self.free[chunk as usize].swap(false, Ordering::Acquire);
+            was.then_some(u64::from(chunk) * CHUNK)
+        })
+    }
+
+    /// Gives chunks back for receiving, unless another end is at that just now and does not get
+    /// ready: then they stay. Real-time: bounded.
+    pub(super) fn refill<const N: usize>(&self, chunks: &mut arrayvec::ArrayVec<u64, N>) {
+        if chunks.is_empty() {
+            return;
+        }
+        let Some(mut fill) = briefly(&self.fill) else { return };
+        for chunk in chunks.drain(..) {
+            // There is always room: the ring has as many entries as there are chunks.
+            fill.push(chunk & !(CHUNK - 1));
+        }
+        if self.mode.zero_copy && fill.wants_wakeup() {
+            wake_receiver(self.owner.as_fd());
+        }
+    }
+
+    /// The same for the control plane: waits for its turn.
+    pub(super) fn return_all(&self, chunks: impl Iterator<Item = u64>) {
+        let mut fill = locked(&self.fill);
+        for chunk in chunks {
+            fill.push(chunk & !(CHUNK - 1));
+        }
+    }
+}
+
+/// Lets a driver that ran out of chunks look at the fill ring.
+fn wake_receiver(socket: BorrowedFd<'_>) {
+    // SAFETY: nothing is received into nothing.
+    let _ = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    Ok(rustix::net::socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?)
+}
+
+/// What belongs to the first socket of a queue; it carries no frames itself.
+struct Shared {
+    owner: OwnedFd,
+    fill: Ring<u64>,
+    completion: Ring<u64>,
+    frames: Frames,
+    zero_copy: bool,
+}
+
+impl Shared {
+    fn new(interface: u32, queue: u32, room: Room, zero_copy: bool) -> io::Result<Self> {
+        let spare = if zero_copy { SPARE_ZERO_COPY } else { SPARE_COPIED };
+        let to_send = room.ends * WRITER_FRAMES;
+        let to_receive = room.ends * room.backlog + spare;
+        let frames = Frames::new(u64::from(to_send + to_receive))?;
+        let owner = socket()?;
+        let (addr, len) = frames.range();
+        let memory = XdpUmemReg {
+            addr,
+            len,
+            chunk_size: CHUNK as u32,
+            headroom: 0,
+            flags: XdpUmemRegFlags::empty(),
+            tx_metadata_len: 0,
+        };
+        sockopt::set_xdp_umem_reg(&owner, memory)?;
+        // Every chunk fits in either ring, so that neither is ever full.
+        let (fill_size, completion_size) =
+            (to_receive.next_power_of_two(), to_send.next_power_of_two());
+        sockopt::set_xdp_umem_fill_ring_size(&owner, fill_size)?;
+        sockopt::set_xdp_umem_completion_ring_size(&owner, completion_size)?;
+        // The kernel wants a ring for frames too; nothing is ever sent to it.
+        sockopt::set_xdp_rx_ring_size(&owner, 1)?;
+        let offsets = sockopt::xdp_mmap_offsets(&owner)?;
+        let mut fill = Ring::new(owner.as_fd(), &offsets.fr, fill_size, XDP_UMEM_PGOFF_FILL_RING)?;
+        let page = XDP_UMEM_PGOFF_COMPLETION_RING;
+        let completion = Ring::new(owner.as_fd(), &offsets.cr, completion_size, page)?;
+        for chunk in to_send..to_send + to_receive {
+            fill.push(u64::from(chunk) * CHUNK);
+        }
+        let copy = if zero_copy { SocketAddrXdpFlags::XDP_ZEROCOPY } else { XDP_COPY };
+        let flags = copy | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+        bind(&owner, &SocketAddrXdp::new(flags, interface, queue))?;
+        Ok(Self { owner, fill, completion, frames, zero_copy })
+    }
+}
+
+const XDP_COPY: SocketAddrXdpFlags = SocketAddrXdpFlags::XDP_COPY;
+
+/// Binds, waiting while the kernel still tidies up after an earlier user: it does so later.
+fn bind(socket: &OwnedFd, address: &SocketAddrXdp) -> io::Result<()> {
+    for _ in 0..LET_GO {
+        match rustix::net::bind(socket, address) {
+            Err(Errno::BUSY) => crate::clock::pause(PAUSE),
+            other => return Ok(other?),
+        }
+    }
+    Err(Errno::BUSY.into())
+}
+
+/// How many receive queues an interface has.
+pub(super) fn receive_queues(interface: &Interface) -> u32 {
+    crate::link::interface::receive_queues(&interface.name).unwrap_or(1)
+}

@@ -1,0 +1,187 @@
+//! Memory that this process shares with the kernel: frames and rings (linux/if_xdp.h).
+
+use rustix::fd::BorrowedFd;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::net::xdp::XdpRingOffset;
+use std::io;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Octets of a chunk, the place of one frame: the least that the kernel takes. It keeps 256 for
+/// itself; the longest frame has 1,518.
+pub(super) const CHUNK: u64 = 2_048;
+
+/// A mapping that is there as a whole: touching it never faults.
+#[derive(Debug)]
+struct Mapping {
+    base: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: a mapping belongs to the process; who may access which part of it is up to its users.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn anonymous(length: usize) -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+        // SAFETY: a new mapping at a place of the kernel's choice.
+        let base = unsafe {
+            mmap_anonymous(null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags)?
+        };
+        Self::of(base, length)
+    }
+
+    fn shared(socket: BorrowedFd<'_>, length: usize, offset: u64) -> io::Result<Self> {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: as above.
+        let base = unsafe { mmap(null_mut(), length, access, flags, socket, offset)? };
+        Self::of(base, length)
+    }
+
+    fn of(base: *mut std::ffi::c_void, length: usize) -> io::Result<Self> {
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { base, length })
+    }
+
+    /// A pointer to `room` octets at `offset`.
+    fn at(&self, offset: u64, room: usize) -> NonNull<u8> {
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = offset.saturating_add(room);
+        assert!(end <= self.length, "{offset} + {room} is beyond {}", self.length);
+        // SAFETY: the mapping is longer than that.
+        unsafe { self.base.add(offset) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to the mapping without owning it. There is nothing to be done when
+        // the kernel refuses.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
+
+/// The memory of the frames.
+#[derive(Debug)]
+pub(super) struct Frames {
+    memory: Mapping,
+}
+
+impl Frames {
+    /// Room for so many chunks.
+    pub(super) fn new(chunks: u64) -> io::Result<Self> {
+        Ok(Self { memory: Mapping::anonymous((chunks * CHUNK) as usize)? })
+    }
+
+    /// Where it is, and how long.
+    pub(super) fn range(&self) -> (u64, u64) {
+        (self.memory.base.as_ptr() as u64, self.memory.length as u64)
+    }
+
+    /// Puts the parts one after the other into a chunk; returns how many octets these are.
+    ///
+    /// # Safety
+    /// The chunk must be the caller's: no ring has it, and no other end.
+    pub(super) unsafe fn write(&self, chunk: u64, parts: [&[u8]; 2]) -> usize {
+        let length = parts[0].len() + parts[1].len();
+        assert!(length as u64 <= CHUNK, "a frame fits in a chunk");
+        let to = self.memory.at(chunk, length);
+        // SAFETY: there are `length` octets, the caller's, in a mapping that no part is in.
+        unsafe {
+            to.copy_from_nonoverlapping(NonNull::from(parts[0]).cast(), parts[0].len());
+            let to = to.add(parts[0].len());
+            to.copy_from_nonoverlapping(NonNull::from(parts[1]).cast(), parts[1].len());
+        }
+        length
+    }
+
+    /// Fills `into` from the octets at `address`.
+    ///
+    /// # Safety
+    /// The chunk around them must be the caller's.
+    pub(super) unsafe fn read(&self, address: u64, into: &mut [u8]) {
+        let from = self.memory.at(address, into.len());
+        // SAFETY: there are so many octets, the caller's, in a mapping that `into` is not in.
+        unsafe { from.copy_to_nonoverlapping(NonNull::from(&mut *into).cast(), into.len()) };
+    }
+}
+
+/// A ring with one producer and one consumer, one of which is the kernel.
+#[derive(Debug)]
+pub(super) struct Ring<T> {
+    memory: Mapping,
+    offsets: XdpRingOffset,
+    entries: u32,
+    kind: std::marker::PhantomData<T>,
+}
+
+impl<T: Copy> Ring<T> {
+    /// Maps a ring of a socket that has one of so many entries, a power of two.
+    pub(super) fn new(
+        socket: BorrowedFd<'_>,
+        offsets: &XdpRingOffset,
+        entries: u32,
+        page: u64,
+    ) -> io::Result<Self> {
+        let length = offsets.desc as usize + entries as usize * size_of::<T>();
+        let memory = Mapping::shared(socket, length, page)?;
+        Ok(Self { memory, offsets: *offsets, entries, kind: std::marker::PhantomData })
+    }
+
+    fn word(&self, offset: u64) -> &AtomicU32 {
+        // SAFETY: the kernel says that there is an aligned 32-bit word, and accesses it atomically;
+        // the mapping lives as long as the reference.
+        unsafe { self.memory.at(offset, 4).cast().as_ref() }
+    }
+
+    fn entry(&self, index: u32) -> NonNull<T> {
+        let index = u64::from(index & (self.entries - 1));
+        self.memory.at(self.offsets.desc + index * size_of::<T>() as u64, size_of::<T>()).cast()
+    }
+
+    /// Puts an entry in, if there is room. For rings that the kernel consumes.
+    pub(super) fn push(&mut self, value: T) -> bool {
+        let producer = self.word(self.offsets.producer).load(Ordering::Relaxed);
+        let consumer = self.word(self.offsets.consumer).load(Ordering::Acquire);
+        if producer.wrapping_sub(consumer) >= self.entries {
+            return false;
+        }
+        // SAFETY: the entry is aligned, within the mapping, and ours until the producer advances.
+        unsafe { self.entry(producer).write(value) };
+        self.word(self.offsets.producer).store(producer.wrapping_add(1), Ordering::Release);
+        true
+    }
+
+    /// Takes an entry out, if there is one. For rings that the kernel fills with plain numbers.
+    pub(super) fn pop(&mut self) -> Option<T> {
+        let consumer = self.word(self.offsets.consumer).load(Ordering::Relaxed);
+        let producer = self.word(self.offsets.producer).load(Ordering::Acquire);
+        if producer == consumer {
+            return None;
+        }
+        // SAFETY: the entry is aligned, within the mapping, written by the kernel, and ours until
+        // the consumer advances.
+        let value = unsafe { self.entry(consumer).read() };
+        self.word(self.offsets.consumer).store(consumer.wrapping_add(1), Ordering::Release);
+        Some(value)
+    }
+
+    /// What was put in and not taken out yet.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = T> {
+        let consumer = self.word(self.offsets.consumer).load(Ordering::Acquire);
+        let producer = self.word(self.offsets.producer).load(Ordering::Relaxed);
+        let count = producer.wrapping_sub(consumer).min(self.entries);
+        // SAFETY: these entries were written, and are plain numbers.
+        (0..count).map(move |n| unsafe { self.entry(consumer.wrapping_add(n)).read() })
+    }
+
+    /// Whether the kernel wants to be told of new entries.
+    pub(super) fn wants_wakeup(&self) -> bool {
+        let wanted =
+            |offset| self.word(offset).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP;
+        self.offsets.flags.map_or(0, wanted) != 0
+    }
+}
