@@ -16,6 +16,8 @@ use std::thread::JoinHandle;
 pub(super) const RING: usize = 512;
 /// How often the thread looks for records.
 const LOOK_AGAIN: Span = Span::from_ms(4);
+/// The same while a ring is found a quarter full.
+const LOOK_AGAIN_SOON: Span = Span::from_us(200);
 /// How long an end that is closed waits for room for its last record.
 const PATIENCE_LOOKS: u32 = 1_000;
 /// How much less important than others the thread is.
@@ -82,7 +84,7 @@ impl Drop for Scribe {
 /// An end's way to the log. The last record is held back, because it may still change.
 #[derive(Debug)]
 pub(super) struct Tap {
-    ring: Producer<Octets>,
+    pub(super) ring: Producer<Octets>,
     last: Option<Octets>,
     // Dropped last: the thread must live until the ring is abandoned.
     _scribe: Arc<Scribe>,
@@ -131,41 +133,47 @@ impl Desk {
             let mut opened = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
             self.sources.append(&mut opened);
             drop(opened);
-            self.drain();
+            let busy = self.drain();
             self.tell();
             if last {
                 return;
             }
-            pause(LOOK_AGAIN);
+            pause(if busy { LOOK_AGAIN_SOON } else { LOOK_AGAIN });
         }
     }
 
     /// Writes all records there are. When the files take no more, the ends' rings run full, and
-    /// they count what they lose.
-    fn drain(&mut self) {
+    /// they count what they lose. Whether there were many.
+    fn drain(&mut self) -> bool {
         let Some(files) = &mut self.files else {
             self.sources.clear();
-            return;
+            return false;
         };
         // An end that is gone now has put its last record into its ring.
         let gone: Vec<bool> = self.sources.iter().map(|s| s.ring.is_abandoned()).collect();
         let mut write = || {
-            let mut some = false;
+            let mut most = 0;
             for source in &mut self.sources {
-                for _ in 0..source.ring.slots() {
+                let there = source.ring.slots();
+                most = most.max(there);
+                for _ in 0..there {
                     let Ok(octets) = source.ring.pop() else { break };
                     files.write(source.stream, &Record::from_bytes(&octets))?;
-                    some = true;
                 }
             }
-            if some { files.flush() } else { Ok(()) }
+            if most > 0 {
+                files.flush()?;
+            }
+            Ok::<_, io::Error>(most >= RING / 4)
         };
-        if let Err(error) = write() {
+        let written = write();
+        if let Err(error) = &written {
             eprintln!("onbeat: the delay log {} ends here: {error}", files.path().display());
             self.files = None;
         }
         let mut gone = gone.into_iter();
         self.sources.retain(|_| gone.next() != Some(true));
+        written.unwrap_or(false)
     }
 
     /// Tells once that the trace is frozen.
