@@ -154,10 +154,11 @@ fn write_all(mut talker: onbeat_host::context::Talker, read: Receiver<()>) {
     }
 }
 
-fn read_all(mut listener: onbeat_host::context::Listener, read: SyncSender<()>) {
+/// Fails when not all have come by `limit`.
+fn read_all(mut listener: onbeat_host::context::Listener, read: SyncSender<()>, limit: LocalTime) {
     let mut value = [0; 8];
     for k in 0..MESSAGES {
-        let info = listener.read(&mut value, Patience::Endless).expect("no fault");
+        let info = listener.read(&mut value, Patience::Until(limit)).expect("no fault");
         assert_eq!((u64::from_le_bytes(value), info.expect("a message").gap), (k, 0));
         // The writer does not ask for the last ones.
         let _ = read.try_send(());
@@ -173,13 +174,14 @@ fn all_messages_come(from: TransportKind, to: TransportKind, streams: u64, optio
     let talking = pair.left(|| context(from, options, streams));
     let listening = pair.right(|| context(to, options, streams));
     let size = Octets::new(8);
+    let limit = listening.now().expect("started").local + Span::from_s(60);
     std::thread::scope(|scope| {
         for stream in 1..=streams {
             let name = stream.to_string();
             let (read, goes_on) = sync_channel(MESSAGES as usize);
             let listener = pair.right(|| listening.open_listener(&name, size)).expect("opened");
             let talker = pair.left(|| talking.open_talker(&name, size)).expect("opened");
-            scope.spawn(move || read_all(listener, read));
+            scope.spawn(move || read_all(listener, read, limit));
             scope.spawn(move || write_all(talker, goes_on));
         }
     });

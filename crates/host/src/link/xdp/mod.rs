@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The ends of a process share one [`queue`]. What they share among threads, the fill and the
-//! completion ring, is used for some tens of nanoseconds; no end ever waits for another that holds
-//! one, but does its part later.
+//! completion ring, is used without locks or for some tens of nanoseconds; no end ever waits for
+//! another that is at it, but leaves its part to whoever comes next.
 
 mod bpf;
 mod queue;
@@ -33,8 +33,6 @@ use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDesc, XdpDescOpt
 use std::fmt;
 use std::io;
 
-/// How many chunks a reader keeps that it could not give back yet, before it takes no more.
-const MAX_HELD: usize = 16;
 /// How often the kernel is asked to send a frame that it could not take at once.
 const KICKS: u32 = 3;
 
@@ -70,8 +68,6 @@ struct Listener {
     socket: OwnedFd,
     slot: u32,
     key: Key,
-    /// Chunks that could not be given back yet.
-    held: arrayvec::ArrayVec<u64, MAX_HELD>,
     /// Keeps the membership in the channel's group.
     _member: Option<OwnedFd>,
     queue: Lease,
@@ -129,8 +125,7 @@ impl XdpSocket {
             return Err(if known { one_reader(channel) } else { error });
         }
         let key = Key::of(channel);
-        let held = arrayvec::ArrayVec::new();
-        let end = End::Listener(Listener { ring, socket, slot, key, held, _member: member, queue });
+        let end = End::Listener(Listener { ring, socket, slot, key, _member: member, queue });
         Ok(Self { end, queues: queue::receive_queues(interface) })
     }
 
@@ -287,17 +282,13 @@ impl Drop for Talker {
 
 impl Listener {
     fn take(&mut self, into: &mut [u8]) -> Option<Arrival> {
-        self.queue.refill(&mut self.held);
-        if self.held.is_full() {
-            return None;
-        }
+        self.queue.refill();
         let XdpDesc { addr, len, .. } = self.ring.pop()?;
         // A frame that is longer than the buffer is not taken for a shorter one.
         let length = if len as usize <= into.len() { len as usize } else { 0 };
         // SAFETY: the kernel gave the chunk to this reader, which has not given it back.
         unsafe { self.queue.frames.read(addr, &mut into[..length]) };
-        self.held.push(addr);
-        self.queue.refill(&mut self.held);
+        self.queue.give_back(addr);
         Some(Arrival { length, framing: Framing::Ethernet, stamp: None })
     }
 }
@@ -305,8 +296,9 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.queue.program.remove(self.slot, &self.key);
-        let unread = std::iter::from_fn(|| self.ring.pop()).map(|frame| frame.addr);
-        self.queue.return_all(unread.chain(self.held.drain(..)));
+        while let Some(unread) = self.ring.pop() {
+            self.queue.give_back(unread.addr);
+        }
         self.queue.reader_gone(self.slot);
     }
 }

@@ -2,7 +2,7 @@
 //! memory for frames, one fill and one completion ring. The kernel allows no second of any.
 
 use super::bpf::{Attachment, Program};
-use super::ring::{CHUNK, Frames, Ring};
+use super::ring::{CHUNK, Frames, Returned, Ring};
 use crate::link::context::MAX_CHANNELS;
 use crate::link::{Interface, LinkOptions};
 use onbeat_model::time::Span;
@@ -77,7 +77,8 @@ impl Room {
 pub(super) struct Queue {
     pub(super) frames: Frames,
     fill: Mutex<Ring<u64>>,
-    completion: Mutex<Ring<u64>>,
+    returned: Returned,
+    completion: Ring<u64>,
     /// Which of the writers' chunks are free; these are the first ones.
     free: Box<[AtomicBool]>,
     readers: Slots,
@@ -238,9 +239,10 @@ impl Queue {
             _ => Shared::new(interface.index, number, room, false).map_err(explain)?,
         };
         Ok(Self {
+            returned: Returned::new(shared.frames.range().1 / CHUNK),
             frames: shared.frames,
             fill: Mutex::new(shared.fill),
-            completion: Mutex::new(shared.completion),
+            completion: shared.completion,
             free: (0..ends * WRITER_FRAMES).map(|_| AtomicBool::new(true)).collect(),
             readers: Slots::new(ends),
             writers: Slots::new(ends),
@@ -290,12 +292,10 @@ impl Queue {
         self.writers.give_back(slot);
     }
 
-    /// Notes which frames have left, whoever sent them. When another end is at that just now, it
-    /// does so for all. Real-time: bounded.
+    /// Notes which frames have left, whoever sent them. Real-time: bounded.
     pub(super) fn collect(&self) {
-        let Some(mut completion) = briefly(&self.completion) else { return };
         for _ in 0..self.free.len() {
-            let Some(chunk) = completion.pop() else { return };
+            let Some(chunk) = self.completion.pop_shared() else { return };
             self.release(chunk);
         }
     }
@@ -316,27 +316,26 @@ impl Queue {
         })
     }
 
-    /// Gives chunks back for receiving, unless another end is at that just now and does not get
-    /// ready: then they stay. Real-time: bounded.
-    pub(super) fn refill<const N: usize>(&self, chunks: &mut arrayvec::ArrayVec<u64, N>) {
-        if chunks.is_empty() {
+    /// Gives a chunk back for receiving. Real-time: bounded.
+    pub(super) fn give_back(&self, address: u64) {
+        self.returned.push(address);
+        self.refill();
+    }
+
+    /// Puts chunks that were given back into the fill ring. When another end is at that just now
+    /// they stay for whoever comes next: every reader does, each time it looks for a frame.
+    /// Real-time: bounded.
+    pub(super) fn refill(&self) {
+        if self.returned.is_empty() {
             return;
         }
         let Some(mut fill) = briefly(&self.fill) else { return };
-        for chunk in chunks.drain(..) {
+        for chunk in self.returned.take() {
             // There is always room: the ring has as many entries as there are chunks.
-            fill.push(chunk & !(CHUNK - 1));
+            fill.push(chunk);
         }
         if self.mode.zero_copy && fill.wants_wakeup() {
             wake_receiver(self.owner.as_fd());
-        }
-    }
-
-    /// The same for the control plane: waits for its turn.
-    pub(super) fn return_all(&self, chunks: impl Iterator<Item = u64>) {
-        let mut fill = locked(&self.fill);
-        for chunk in chunks {
-            fill.push(chunk & !(CHUNK - 1));
         }
     }
 }

@@ -5,7 +5,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::net::xdp::XdpRingOffset;
 use std::io;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Octets of a chunk, the place of one frame: the least that the kernel takes. It keeps 256 for
 /// itself; the longest frame has 1,518.
@@ -183,5 +183,72 @@ impl<T: Copy> Ring<T> {
         let wanted =
             |offset| self.word(offset).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP;
         self.offsets.flags.map_or(0, wanted) != 0
+    }
+}
+
+impl Ring<u64> {
+    /// Takes an entry out, if there is one, while other threads may do so too: whoever advances the
+    /// consumer has it. For a ring that is used in no other way.
+    pub(super) fn pop_shared(&self) -> Option<u64> {
+        let consumers = self.word(self.offsets.consumer);
+        let mut consumer = consumers.load(Ordering::Acquire);
+        loop {
+            if consumer == self.word(self.offsets.producer).load(Ordering::Acquire) {
+                return None;
+            }
+            // SAFETY: the entry is aligned and within the mapping. The kernel writes it again only
+            // after the consumer has advanced: then what is read here is not used.
+            let entry = unsafe { self.entry(consumer).cast::<AtomicU64>().as_ref() };
+            let value = entry.load(Ordering::Relaxed);
+            let next = consumer.wrapping_add(1);
+            match consumers.compare_exchange(consumer, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(value),
+                Err(other) => consumer = other,
+            }
+        }
+    }
+}
+
+/// Chunks that were read and are not in the fill ring yet: a list that any thread may add to at
+/// any time. An entry is a chunk's number plus one; 0 ends the list.
+#[derive(Debug)]
+pub(super) struct Returned {
+    first: AtomicU32,
+    next: Box<[AtomicU32]>,
+}
+
+impl Returned {
+    /// An empty list of so many chunks at most.
+    pub(super) fn new(chunks: u64) -> Self {
+        Self { first: AtomicU32::new(0), next: (0..chunks).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    /// Adds the chunk around an address, which must not be in the list.
+    pub(super) fn push(&self, address: u64) {
+        let chunk = (address / CHUNK) as u32;
+        let mut first = self.first.load(Ordering::Relaxed);
+        loop {
+            self.next[chunk as usize].store(first, Ordering::Relaxed);
+            let new = chunk + 1;
+            match self.first.compare_exchange(first, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => first = other,
+            }
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.load(Ordering::Relaxed) == 0
+    }
+
+    /// Takes all of them out.
+    pub(super) fn take(&self) -> impl Iterator<Item = u64> {
+        let mut at = self.first.swap(0, Ordering::Acquire);
+        std::iter::from_fn(move || {
+            let chunk = at.checked_sub(1)?;
+            at = self.next[chunk as usize].load(Ordering::Relaxed);
+            Some(u64::from(chunk) * CHUNK)
+        })
     }
 }
