@@ -385,7 +385,7 @@ pub unsafe extern "C" fn onbeat_select(
         if listeners.is_null() || count == 0 {
             return Err(Failure::Argument("there are no listeners to wait for"));
         }
-        if count > MAX_SELECT {
+        if count > context.max_select()? {
             return Err(Failure::Argument("too many listeners to wait for at once"));
         }
         let mut ends = arrayvec::ArrayVec::<&Listener, MAX_SELECT>::new();

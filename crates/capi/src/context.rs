@@ -2,7 +2,7 @@
 
 use crate::boundary::{Failure, entry, onbeat_status, shared, store};
 use onbeat_host::context::Context;
-use onbeat_host::fabric::client::{self, ThreadTicket};
+use onbeat_host::fabric::client::ThreadTicket;
 use onbeat_model::time::{LocalTime, Span};
 use std::ffi::c_void;
 use std::thread::JoinHandle;
@@ -78,8 +78,8 @@ pub unsafe extern "C" fn onbeat_close(context: *mut onbeat) {
     entry(|| {
         if !context.is_null() {
             // SAFETY: the caller's promise; it was made by `Box::into_raw`.
-            drop(unsafe { Box::from_raw(context) });
-            client::leave();
+            let context = unsafe { Box::from_raw(context) };
+            context.0.leave();
         }
         Ok(onbeat_status::OnbeatOk)
     });
@@ -160,13 +160,14 @@ pub unsafe extern "C" fn onbeat_thread_create(
         let ticket = context.announce()?;
         let number = ticket.as_ref().map(ThreadTicket::number);
         let argument = Pointer(argument);
+        let left = context.clone();
         let handle = std::thread::spawn(move || {
             if ticket.is_some_and(|ticket| ticket.begin().is_err()) {
                 return Pointer(std::ptr::null_mut());
             }
             // SAFETY: the caller's promise.
             let result = unsafe { body(argument.get()) };
-            client::leave();
+            left.leave();
             Pointer(result)
         });
         let thread = Box::new(onbeat_thread { context, ticket: number, handle });

@@ -55,7 +55,7 @@
 //! ```
 
 use crate::fabric::client::{self, SetupError, ThreadTicket};
-use crate::fabric::protocol::ENVIRONMENT;
+use crate::fabric::protocol::{self, ENVIRONMENT};
 use crate::link::context::INTERFACE;
 use crate::link::{self, LinkPort};
 use crate::recorder::Recorder;
@@ -174,6 +174,21 @@ impl Context {
     pub fn stop(&self) {
         if let Self::Link(context) = self {
             context.base().stop();
+        }
+    }
+
+    /// The most ends that [`Context::select`] waits for at once.
+    pub fn max_select(&self) -> Result<usize, Fault> {
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => Ok(protocol::MAX_SELECT),
+            _ => Ok(link::MAX_SELECT),
+        }
+    }
+
+    /// Leaves the run; the main thread's end is the program's. On an interface there is none.
+    pub fn leave(&self) {
+        if let Self::Fabric(_) = self {
+            client::leave();
         }
     }
 

@@ -14,8 +14,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) const HEADER: usize = 256;
 /// The most records that one end may keep: one gibioctet of them.
@@ -170,7 +170,39 @@ const fn size(capacity: u32) -> usize {
 pub struct Board {
     memory: OwnedFd,
     mapping: Arc<Mapping>,
-    taken: AtomicUsize,
+    places: Arc<Mutex<Places>>,
+}
+
+/// Which places of a board are free.
+#[derive(Debug, Default)]
+struct Places {
+    used: usize,
+    free: Vec<usize>,
+}
+
+/// An end's place on a board, free again when it goes.
+#[derive(Debug)]
+struct Place {
+    at: usize,
+    places: Arc<Mutex<Places>>,
+}
+
+impl Place {
+    fn take(places: &Arc<Mutex<Places>>) -> Option<Self> {
+        let mut held = places.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = held.free.pop().or_else(|| {
+            held.used += 1;
+            (held.used <= MAX_ENDS).then_some(held.used - 1)
+        })?;
+        Some(Self { at, places: Arc::clone(places) })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut held = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        held.free.push(self.at);
+    }
 }
 
 /// The most ends that a board has room for.
@@ -182,20 +214,19 @@ impl Board {
     pub fn new() -> io::Result<Self> {
         let memory = memory(MAX_ENDS * HEADER)?;
         let mapping = Arc::new(Mapping::new(&memory, MAX_ENDS * HEADER, MapFlags::SHARED)?);
-        Ok(Self { memory, mapping, taken: AtomicUsize::new(0) })
+        Ok(Self { memory, mapping, places: Arc::default() })
     }
 
     /// Room for one more end.
     pub fn end(&self) -> io::Result<SharedLog> {
-        let at = self.taken.fetch_add(1, Ordering::Relaxed);
-        if at >= MAX_ENDS {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        let log = SharedLog { mapping: Arc::clone(&self.mapping), start: at * HEADER, capacity: 0 };
-        // Touched here, so that counting does not fault.
-        log.counter(RECORDED).store(0, Ordering::Relaxed);
-        let first = SharedLog { mapping: Arc::clone(&self.mapping), start: 0, capacity: 0 };
-        first.counter(HEADERS).fetch_max(at as u64 + 1, Ordering::Release);
+        let place = Place::take(&self.places).ok_or(io::ErrorKind::OutOfMemory)?;
+        let at = place.at;
+        let log = SharedLog { mapping: Arc::clone(&self.mapping), capacity: 0, place: Some(place) };
+        // Touched here, so that counting does not fault; of the first place one word is everyone's.
+        (0..HEADER / 8)
+            .filter(|word| *word != HEADERS)
+            .for_each(|word| log.counter(word).store(0, Ordering::Relaxed));
+        log.everyones(HEADERS).fetch_max(at as u64 + 1, Ordering::Release);
         Ok(log)
     }
 
@@ -247,9 +278,9 @@ impl Drop for Mapping {
 #[derive(Debug)]
 pub struct SharedLog {
     mapping: Arc<Mapping>,
-    /// Where in the mapping the header is.
-    start: usize,
     capacity: u32,
+    /// Its place, if that is on a board.
+    place: Option<Place>,
 }
 
 impl SharedLog {
@@ -261,19 +292,31 @@ impl SharedLog {
         }
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         let mapping = Arc::new(Mapping::new(memory, size(capacity), flags)?);
-        Ok(Self { mapping, start: 0, capacity })
+        Ok(Self { mapping, capacity, place: None })
+    }
+
+    /// Where in the mapping the header is.
+    fn start(&self) -> usize {
+        self.place.as_ref().map_or(0, |place| place.at * HEADER)
     }
 
     fn counter(&self, index: usize) -> &AtomicU64 {
         assert!(index < HEADER / 8, "a counter beyond the header");
-        // SAFETY: `start` is a multiple of the header's size, and a header lies there in the
+        // SAFETY: `start()` is a multiple of the header's size, and a header lies there in the
         // mapping, which `self` keeps alive: 32 aligned u64. Others use them as atomics as well.
-        unsafe { AtomicU64::from_ptr(self.mapping.base.add(self.start).cast::<u64>().add(index)) }
+        unsafe { AtomicU64::from_ptr(self.mapping.base.add(self.start()).cast::<u64>().add(index)) }
+    }
+
+    /// A word of the first header.
+    fn everyones(&self, index: usize) -> &AtomicU64 {
+        assert!(index < HEADER / 8, "a counter beyond the header");
+        // SAFETY: as above; every mapping begins with a header.
+        unsafe { AtomicU64::from_ptr(self.mapping.base.cast::<u64>().add(index)) }
     }
 
     fn slot(&self, index: u64) -> *mut [u8; Record::SIZE] {
         assert!(index < u64::from(self.capacity), "a record beyond the memory");
-        let at = self.start + HEADER + index as usize * Record::SIZE;
+        let at = self.start() + HEADER + index as usize * Record::SIZE;
         // SAFETY: `index` is below the capacity, so the slot lies within the mapping.
         unsafe { self.mapping.base.add(at).cast() }
     }
@@ -351,6 +394,15 @@ impl SharedLog {
     /// Counts a message whose latency was too long.
     pub(crate) fn broke(&mut self) {
         self.add(BREAKS, 1);
+    }
+}
+
+impl Drop for SharedLog {
+    fn drop(&mut self) {
+        // An end that is gone is not to be shown any more.
+        if self.place.is_some() {
+            self.counter(CHANNEL).store(0, Ordering::Release);
+        }
     }
 }
 

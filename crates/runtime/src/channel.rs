@@ -9,6 +9,7 @@ use crate::listener::{Dropped, Listener, record_of};
 use crate::port::{Fault, Instant, Log, Patience, Port};
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
+use onbeat_model::description::limits::DURATION;
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{LocalTime, Span};
 
@@ -51,6 +52,8 @@ pub struct MessageInfo {
     pub sequence: u64,
     /// Messages lost between the one before and this one.
     pub gap: u32,
+    /// See [`crate::wire::Header::acknowledged`].
+    pub acknowledged: u32,
     /// [`flag`] bits.
     pub flags: u32,
     /// After `read_wait`: target minus wake-up, negative when it was late. Else zero.
@@ -63,12 +66,14 @@ pub struct TalkerEnd<P, L> {
     talker: Talker,
     port: P,
     log: L,
+    /// Where the last rendezvous ended.
+    met: Option<LocalTime>,
 }
 
 impl<P: Port, L: Log> TalkerEnd<P, L> {
     /// Puts an end together.
     pub fn new(talker: Talker, port: P, log: L) -> Self {
-        Self { talker, port, log }
+        Self { talker, port, log, met: None }
     }
 
     /// The state machine inside.
@@ -111,13 +116,15 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         Ok(Waited { capture, wakeup_error })
     }
 
-    /// Sends `value` so that it is captured and leaves at `at`, or as soon after that as it is
+    /// Sends `value` so that it is captured and leaves at `at`, at most 30 days ahead, or as soon after that as it is
     /// past and the declared rate allows it; returns the capture time.
     pub fn write_at(&mut self, value: &[u8], at: LocalTime) -> Result<LocalTime, Fault> {
         let mut at = at;
         loop {
             let now = self.port.now()?.local;
-            match self.talker.write(at.max(now), value, self.port.uncertain()) {
+            // Nobody means more; and no arithmetic on it overflows.
+            at = at.min(now + DURATION);
+            match self.talker.write_at(now, at, value, self.port.uncertain()) {
                 Err(exceeded) => {
                     self.log.rate_exceeded();
                     at = exceeded.until;
@@ -162,28 +169,97 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
 /// Both ends' part of a meeting: writes `value`, reads the other side's message, and continues at
 /// the later one's capture time + D, the same instant of network time on both sides (Austad et al.
 /// 2023, section 4.3: two channels in opposite directions).
+///
+/// Each message says which of the other side's messages its talker had then. So a side that came
+/// late, or lost one, is told from one that is only on its way, and what it did not have is written
+/// again. Messages of earlier meetings are dropped. After a loss both meet again in the next round.
 pub fn rendezvous<P: Port, L: Log>(
     talker: &mut TalkerEnd<P, L>,
     value: &[u8],
     listener: &mut ListenerEnd<P, L>,
     received: &mut [u8],
 ) -> Result<MessageInfo, Fault> {
-    let mut sent = talker.write_record(value)?;
-    let (mut got, mut info) = listener.read_one(received)?;
     let delays = [talker.talker.parameters(), listener.listener.parameters()];
     let delay = delays.map(|p| p.fixed_delay).into_iter().max().unwrap_or_default();
-    let target = sent.capture.unwrap_or_default().max(info.capture) + delay;
-    info.wakeup_error = wait(&mut talker.port, &mut talker.log, &mut sent, target)?;
+    let again_after = talker.talker.parameters().interval.max(delay * 2);
+    let mut theirs = listener.newest_since(received, talker.met)?;
+    let mut ours = talker.write_for(value, theirs)?;
+    let (mut got, mut info) = loop {
+        let Some((got, info)) = theirs else {
+            let until = ours.capture.unwrap_or_default() + again_after;
+            theirs = listener.since(received, talker.met, Patience::Until(until))?;
+            if theirs.is_none() {
+                ours = talker.write_for(value, None)?;
+            }
+            continue;
+        };
+        let capture = ours.capture.unwrap_or_default();
+        let has_ours = info.acknowledged == talker.talker.timestamp(capture);
+        // Written so long after ours that it would say so if ours had come.
+        if !has_ours && info.capture > capture + delay {
+            ours = talker.write_for(value, theirs)?;
+        }
+        break (got, info);
+    };
+    let target = ours.capture.unwrap_or_default().max(info.capture) + delay;
+    talker.met = Some(target);
+    info.wakeup_error = wait(&mut talker.port, &mut talker.log, &mut ours, target)?;
     got = Record {
-        wake_target: sent.wake_target,
-        wake: sent.wake,
-        network: sent.network,
-        flags: got.flags | sent.flags,
+        wake_target: ours.wake_target,
+        wake: ours.wake,
+        network: ours.network,
+        flags: got.flags | ours.flags,
         ..got
     };
     listener.log.amend(&got);
     info.flags = got.flags;
     Ok(info)
+}
+
+impl<P: Port, L: Log> TalkerEnd<P, L> {
+    /// Writes the message of a meeting.
+    fn write_for(&mut self, value: &[u8], theirs: Option<Theirs>) -> Result<Record, Fault> {
+        if let Some((_, info)) = theirs {
+            self.talker.acknowledge(info.capture);
+        }
+        self.write_record(value)
+    }
+}
+
+/// The other side's message of a meeting.
+type Theirs = (Record, MessageInfo);
+
+impl<P: Port, L: Log> ListenerEnd<P, L> {
+    /// The newest message there is, if it was captured at `met` or later.
+    fn newest_since(
+        &mut self,
+        value: &mut [u8],
+        met: Option<LocalTime>,
+    ) -> Result<Option<Theirs>, Fault> {
+        let mut newest = None;
+        for _ in 0..MAX_BACKLOG {
+            match self.read_record(value, Patience::None)? {
+                Some(theirs) => newest = Some(theirs),
+                None => break,
+            }
+        }
+        Ok(newest.filter(|(_, info)| met.is_none_or(|met| info.capture >= met)))
+    }
+
+    /// The next message that was captured at `met` or later.
+    fn since(
+        &mut self,
+        value: &mut [u8],
+        met: Option<LocalTime>,
+        patience: Patience,
+    ) -> Result<Option<Theirs>, Fault> {
+        loop {
+            match self.read_record(value, patience)? {
+                Some((_, info)) if met.is_some_and(|met| info.capture < met) => {}
+                other => return Ok(other),
+            }
+        }
+    }
 }
 
 /// A reading end of a channel with its port and its log.
@@ -230,7 +306,11 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         value: &mut [u8],
         patience: Patience,
     ) -> Result<Option<MessageInfo>, Fault> {
-        Ok(self.read_record(value, patience)?.map(|(_, info)| info))
+        let got = match patience {
+            Patience::Endless => Some(self.read_one(value)?),
+            _ => self.read_record(value, patience)?,
+        };
+        Ok(got.map(|(_, info)| info))
     }
 
     /// Waits for a message, then until its capture time + D.
@@ -275,7 +355,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         value: &mut [u8],
         patience: Patience,
     ) -> Result<Option<(Record, MessageInfo)>, Fault> {
-        loop {
+        for _ in 0..MAX_BACKLOG {
             let window = match &self.expectation {
                 Some(expectation) if patience != Patience::None => {
                     expectation.window(self.port.now()?.local)
@@ -312,17 +392,20 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
                 age: latency,
                 sequence: accepted.sequence,
                 gap: accepted.gap,
+                acknowledged: accepted.acknowledged,
                 flags: accepted.flags,
                 wakeup_error: Span::ZERO,
             };
             self.last = Some(info);
             return Ok(Some((record, info)));
         }
+        // Frames that are no messages come as fast as they are read: whoever waits asks again.
+        Ok(None)
     }
 }
 
-/// More messages than any queue holds.
-const MAX_BACKLOG: usize = 1 << 16;
+/// More frames than any queue holds; so many that are no messages end a read.
+const MAX_BACKLOG: usize = 1 << 14;
 
 /// Sleeps until `target` and completes the record that was pushed last.
 fn wait<P: Port, L: Log>(

@@ -18,6 +18,8 @@ pub struct Expectation {
 
 /// How much of a delay beyond the expected instant is taken for a shift of the schedule.
 const FOLLOW: i64 = 8;
+/// A window takes at most one part in so many of the interval.
+const SPARSE: i64 = 4;
 /// More silence than this many intervals, and nothing is expected any more.
 const SILENCE: i64 = 16;
 
@@ -57,6 +59,10 @@ impl Expectation {
     /// Where the next message after `now` is expected.
     pub fn window(&self, now: LocalTime) -> Option<Window> {
         let last = self.last?;
+        // Where windows fill the time, polling would take the core.
+        if self.interval < (self.early + self.late) * SPARSE {
+            return None;
+        }
         // The first due instant whose window is not over.
         let since = (now - self.late - last).as_ns();
         let intervals = since.div_euclid(self.interval.as_ns()) + 1;
@@ -64,7 +70,9 @@ impl Expectation {
             return None;
         }
         let due = last + self.interval * intervals.max(1);
-        Some(Window { open: due - self.early, close: due + self.late })
+        // Further off only when the clock was set back.
+        (due - now <= self.interval + self.late)
+            .then(|| Window { open: due - self.early, close: due + self.late })
     }
 }
 
@@ -115,6 +123,10 @@ mod tests {
         expectation.came(LocalTime::ZERO);
         assert!(expectation.window(LocalTime::from_ns(3_000_000)).is_some());
         assert_eq!(expectation.window(LocalTime::from_ns(100_000_000)), None);
+        assert_eq!(expectation.window(LocalTime::from_ns(-100_000_000)), None, "set back");
+        let mut dense = Expectation::new(Span::from_us(125), EARLY, LATE);
+        dense.came(LocalTime::ZERO);
+        assert_eq!(dense.window(LocalTime::ZERO), None);
     }
 
     #[test]

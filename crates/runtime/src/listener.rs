@@ -32,6 +32,8 @@ pub struct Accepted {
     pub gap: u32,
     /// [`flag::LATE`] and [`flag::UNCERTAIN`].
     pub flags: u32,
+    /// See [`crate::wire::Header::acknowledged`].
+    pub acknowledged: u32,
 }
 
 /// The record of what became of a frame, without the times that only the caller knows; none of a
@@ -45,24 +47,32 @@ pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
             flags: flag::DUPLICATE,
             ..Record::default()
         }),
-        Ok(Accepted { capture, sequence, gap, flags }) => {
+        Ok(Accepted { capture, sequence, gap, flags, .. }) => {
             Some(Record { capture: Some(capture), sequence, gap, flags, ..Record::default() })
         }
     }
 }
 
 /// A reading end of a channel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Listener {
     parameters: ChannelParameters,
     last: Option<(LocalTime, u64)>,
     joins: bool,
+    /// Capture times of the last messages, by sequence number: exact copies are told by them.
+    history: [Option<LocalTime>; HISTORY],
+    /// The last message that seemed old. The next one in order after it tells that the talker's
+    /// clock was set, not that an old message came again (as RFC 3550 A.1 does it).
+    suspect: Option<(u8, LocalTime)>,
 }
+
+/// As many as there are sequence numbers.
+const HISTORY: usize = 256;
 
 impl Listener {
     /// An end that is there from the talker's first message on.
     pub fn new(parameters: ChannelParameters) -> Self {
-        Self { parameters, last: None, joins: false }
+        Self { parameters, last: None, joins: false, history: [None; HISTORY], suspect: None }
     }
 
     /// An end whose talker may have been writing for long: what came before is not lost.
@@ -95,23 +105,40 @@ impl Listener {
                 (u64::from(pdu.sequence), missing)
             }
             Some((last_capture, last)) => {
-                let missing = pdu.sequence.wrapping_sub(last as u8).wrapping_sub(1);
-                // A talker whose clock was set back goes on counting; a copy of an old message
-                // has an old number.
-                if capture <= last_capture && missing > GAP_OVER_A_STEP {
+                if !self.is_new(pdu.sequence, capture, last_capture) {
                     let behind = (last as u8).wrapping_sub(pdu.sequence);
                     let sequence = last.saturating_sub(u64::from(behind));
                     return Err(Dropped::Duplicate { capture, sequence });
                 }
+                let missing = pdu.sequence.wrapping_sub(last as u8).wrapping_sub(1);
                 (last + 1 + u64::from(missing), u32::from(missing))
             }
         };
+        self.suspect = None;
+        self.history[usize::from(pdu.sequence)] = Some(capture);
         self.last = Some((capture, sequence));
         value.copy_from_slice(pdu.payload);
         let late = now > capture + self.parameters.fixed_delay;
         let flags =
             if late { flag::LATE } else { 0 } | if pdu.uncertain { flag::UNCERTAIN } else { 0 };
-        Ok(Accepted { capture, sequence, gap, flags })
+        Ok(Accepted { capture, sequence, gap, flags, acknowledged: pdu.acknowledged })
+    }
+
+    /// Whether a message is not one that was here before.
+    fn is_new(&mut self, number: u8, capture: LocalTime, last_capture: LocalTime) -> bool {
+        if self.history[usize::from(number)] == Some(capture) {
+            return false;
+        }
+        if capture > last_capture {
+            return true;
+        }
+        let follows =
+            |(before, when): (u8, LocalTime)| before.wrapping_add(1) == number && when < capture;
+        if self.suspect.is_some_and(follows) {
+            return true;
+        }
+        self.suspect = Some((number, capture));
+        false
     }
 
     /// The data unit of a frame of this channel.
@@ -136,9 +163,6 @@ impl Listener {
         }
     }
 }
-
-/// So many messages may be lost at the instant at which the talker's clock is set back.
-const GAP_OVER_A_STEP: u8 = 8;
 
 /// How far in the reader's future a capture time may lie because two clocks differ.
 const FUTURE: Span = Span::from_s(1);
@@ -188,7 +212,7 @@ mod tests {
             let now = capture + Span::from_ns(latency);
             let gap = if k == 8 || k == 257 { 3 } else { 0 };
             let flags = if late { flag::LATE } else { 0 };
-            let expected = Accepted { capture, sequence: k, gap, flags };
+            let expected = Accepted { capture, sequence: k, gap, flags, acknowledged: 0 };
             assert_eq!(accept(&mut listener, &frame, now), Ok((expected, k)));
             let again = accept(&mut listener, &frame, now);
             assert_eq!(again, Err(Dropped::Duplicate { capture, sequence: k }));
@@ -209,15 +233,64 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_makes_no_listener_deaf() {
+    fn a_clock_that_is_set_back_costs_a_listener_one_message() {
+        for step_ns in [1_000_000, 1_000_000_000, 3_600_000_000_000i64] {
+            let free = ChannelParameters { tolerance: Span::from_s(60), ..parameters() };
+            let (mut talker, mut listener) = (Talker::new(free), Listener::new(free));
+            let at = |ns| LocalTime::from_ns(7_200_000_000_000 + ns);
+            for k in 0..50 {
+                let frame = frame_of(&mut talker, at(k * 20_000_000), k as u64);
+                accept(&mut listener, &frame, at(k * 20_000_000 + 50_000)).expect("before");
+            }
+            // The talker's alone, or both: the reader's own clock does not matter.
+            for own in [0, step_ns] {
+                let mut listener = listener.clone();
+                let mut talker = talker.clone();
+                let mut got = 0;
+                for k in 50..60 {
+                    let now = k * 20_000_000;
+                    let frame = frame_of(&mut talker, at(now - step_ns - 20_000_000), k as u64);
+                    got += u32::from(accept(&mut listener, &frame, at(now - own)).is_ok());
+                }
+                assert!(got >= 9, "{got} of 10 after a step of {step_ns}");
+            }
+        }
+    }
+
+    #[test]
+    fn old_copies_one_by_one_or_in_a_row_are_never_taken_for_new_messages() {
+        let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
+        let at = |k: i64| LocalTime::from_ns(k * 20_000_000);
+        let mut frames: Vec<Vec<u8>> = Vec::new();
+        for k in 0..300 {
+            let frame = frame_of(&mut talker, at(k), k as u64);
+            accept(&mut listener, &frame, at(k)).expect("new");
+            for back in [1, 2, 100, 250, 255] {
+                let Some(old) = frames.len().checked_sub(back) else { continue };
+                let got = accept(&mut listener, &frames[old], at(k));
+                assert!(matches!(got, Err(Dropped::Duplicate { .. })), "{k} - {back}: {got:?}");
+            }
+            frames.push(frame);
+        }
+    }
+
+    #[test]
+    fn one_stale_frame_makes_no_reader_deaf() {
         let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
         let at = LocalTime::from_ns;
-        let before = frame_of(&mut talker, at(2_000_000_000), 1);
-        accept(&mut listener, &before, at(2_000_050_000)).expect("before the step");
-        let after = frame_of(&mut talker, at(1_000_000_000), 2);
-        let (got, value) = accept(&mut listener, &after, at(1_000_050_000)).expect("after it");
-        assert_eq!((got.capture, got.gap, value), (at(1_000_000_000), 0, 2));
-        assert!(accept(&mut listener, &after, at(1_000_060_000)).is_err(), "a copy");
+        let stale = frame_of(&mut talker, at(0), 0);
+        for k in 1..200 {
+            let frame = frame_of(&mut talker, at(k * 20_000_000), k as u64);
+            accept(&mut listener, &frame, at(k * 20_000_000)).expect("before");
+        }
+        // Four seconds old, it seems to come from 0.3 s ahead.
+        accept(&mut listener, &stale, at(4_000_000_000)).expect("it cannot be told");
+        let mut lost = 0;
+        for k in 201..250 {
+            let frame = frame_of(&mut talker, at(k * 20_000_000), k as u64);
+            lost += u32::from(accept(&mut listener, &frame, at(k * 20_000_000)).is_err());
+        }
+        assert!(lost <= 1, "{lost} messages lost");
     }
 
     #[test]

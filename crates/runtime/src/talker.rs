@@ -47,11 +47,11 @@ pub struct Sent {
     pub capture: LocalTime,
 }
 
-/// A clock that goes back by no more has not been set: a burst has used up these instants.
+/// A clock that goes back by no more has not been set.
 const SAME_INSTANT: Span = Span::from_us(10);
 
 /// The writing end of a channel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Talker {
     parameters: ChannelParameters,
     /// When the next message would be due if all came at the declared rate; `None` before the
@@ -60,6 +60,9 @@ pub struct Talker {
     due: Option<LocalTime>,
     /// The capture time of the last message.
     last: Option<LocalTime>,
+    /// When something was written last, or not allowed.
+    now: Option<LocalTime>,
+    acknowledged: u32,
     sequence: u64,
     frame: [u8; MAX_FRAME],
     length: usize,
@@ -68,7 +71,16 @@ pub struct Talker {
 impl Talker {
     /// An end that has not written yet.
     pub fn new(parameters: ChannelParameters) -> Self {
-        Self { parameters, due: None, last: None, sequence: 0, frame: [0; MAX_FRAME], length: 0 }
+        Self {
+            parameters,
+            due: None,
+            last: None,
+            now: None,
+            acknowledged: 0,
+            sequence: 0,
+            frame: [0; MAX_FRAME],
+            length: 0,
+        }
     }
 
     /// What the description says of the channel.
@@ -88,14 +100,34 @@ impl Talker {
         value: &[u8],
         uncertain: bool,
     ) -> Result<Sent, RateExceeded> {
+        self.write_at(now, now, value, uncertain)
+    }
+
+    /// The same for a message that will be captured at `at`, not before `now`.
+    ///
+    /// # Panics
+    /// When `value` is not of the channel's size.
+    pub fn write_at(
+        &mut self,
+        now: LocalTime,
+        at: LocalTime,
+        value: &[u8],
+        uncertain: bool,
+    ) -> Result<Sent, RateExceeded> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
-        let capture = self.capture(now);
-        let due = self.due.unwrap_or(now);
+        if self.now.is_some_and(|before| now < before - SAME_INSTANT) {
+            // The clock was set back: what was counted by it means nothing any more.
+            (self.due, self.last) = (None, None);
+        }
+        self.now = Some(now);
+        let at = at.max(now);
+        let due = self.due.unwrap_or(at);
         let allowed = due - self.parameters.tolerance;
-        if now < allowed {
+        if at < allowed {
             return Err(RateExceeded { until: allowed });
         }
-        self.due = Some(due.max(now) + self.parameters.interval);
+        self.due = Some(due.max(at) + self.parameters.interval);
+        let capture = self.last.map_or(at, |last| at.max(last + Span::from_ns(1)));
         let header = Header {
             destination: self.parameters.destination,
             source: self.parameters.source,
@@ -104,7 +136,8 @@ impl Talker {
             sequence: self.sequence as u8,
             uncertain,
             stream_id: self.parameters.stream_id,
-            timestamp: self.parameters.epoch.wrapping_add(capture.as_ns() as u32),
+            timestamp: self.timestamp(capture),
+            acknowledged: std::mem::take(&mut self.acknowledged),
         };
         self.length = wire::emit(&header, value, &mut self.frame);
         self.last = Some(capture);
@@ -112,16 +145,14 @@ impl Talker {
         Ok(Sent { sequence: self.sequence - 1, capture })
     }
 
-    /// The capture time of a message at `now`. A clock that was set back begins anew.
-    fn capture(&mut self, now: LocalTime) -> LocalTime {
-        match self.last {
-            Some(last) if now <= last && last - now <= SAME_INSTANT => last + Span::from_ns(1),
-            Some(last) if now <= last => {
-                self.due = None;
-                now
-            }
-            _ => now,
-        }
+    /// Lets the next message say that the other side's one, captured at `capture`, is here.
+    pub fn acknowledge(&mut self, capture: LocalTime) {
+        self.acknowledged = self.timestamp(capture);
+    }
+
+    /// What frames carry of a capture time.
+    pub fn timestamp(&self, capture: LocalTime) -> u32 {
+        self.parameters.epoch.wrapping_add(capture.as_ns() as u32)
     }
 
     /// The frame of the last message.
@@ -194,6 +225,16 @@ pub(crate) mod tests {
         let sent = talker.write(at(5_000), &[0; 8], false).expect("after the step");
         assert_eq!(sent, Sent { sequence: 1, capture: at(5_000) });
         assert!(talker.write(at(6_000 + 1_000_000), &[0; 8], false).is_err(), "rate still holds");
+    }
+
+    #[test]
+    fn a_message_for_later_does_not_lift_the_rate_for_those_before_it() {
+        let mut talker = Talker::new(parameters());
+        let at = LocalTime::from_ns;
+        let later = at(300_000_000);
+        talker.write_at(at(0), later, &[0; 8], false).expect("the first");
+        let until = later + Span::from_ms(20) - Span::from_us(125);
+        assert_eq!(talker.write(at(5_000), &[0; 8], false), Err(RateExceeded { until }));
     }
 
     proptest! {

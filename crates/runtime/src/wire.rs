@@ -46,6 +46,7 @@ mod unit {
     pub(super) const TU: usize = 3;
     pub(super) const STREAM_ID: Range<usize> = 4..12;
     pub(super) const TIMESTAMP: Range<usize> = 12..16;
+    pub(super) const ACKNOWLEDGED: Range<usize> = 16..20;
     pub(super) const LENGTH: Range<usize> = 20..22;
 }
 
@@ -90,6 +91,9 @@ pub struct Header {
     pub stream_id: StreamId,
     /// Lower 32 bits of the capture time in nanoseconds.
     pub timestamp: u32,
+    /// In a rendezvous, the timestamp of the other side's message that the talker has; 0 for none.
+    /// Ours, in the field that the standard leaves to each format.
+    pub acknowledged: u32,
 }
 
 /// A parsed frame.
@@ -112,6 +116,8 @@ pub struct Pdu<'a> {
     pub stream_id: StreamId,
     /// Lower 32 bits of the capture time in nanoseconds.
     pub timestamp: u32,
+    /// See [`Header::acknowledged`].
+    pub acknowledged: u32,
     /// The message.
     pub payload: &'a [u8],
 }
@@ -141,6 +147,7 @@ impl<'a> Pdu<'a> {
             uncertain: octets[unit::TU] & 1 == 1,
             stream_id: StreamId(u64::from_be_bytes(array(octets, unit::STREAM_ID)?)),
             timestamp: u32::from_be_bytes(array(octets, unit::TIMESTAMP)?),
+            acknowledged: u32::from_be_bytes(array(octets, unit::ACKNOWLEDGED)?),
             payload: octets[STREAM_HEADER..].get(..length).ok_or(WireError::Length)?,
         })
     }
@@ -183,6 +190,7 @@ impl<'a> Frame<'a> {
             uncertain: pdu.uncertain,
             stream_id: pdu.stream_id,
             timestamp: pdu.timestamp,
+            acknowledged: pdu.acknowledged,
         };
         Ok(Self { header, payload: pdu.payload })
     }
@@ -210,6 +218,7 @@ pub fn emit(header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
     pdu[unit::TU] = u8::from(header.uncertain);
     pdu[unit::STREAM_ID].copy_from_slice(&header.stream_id.0.to_be_bytes());
     pdu[unit::TIMESTAMP].copy_from_slice(&header.timestamp.to_be_bytes());
+    pdu[unit::ACKNOWLEDGED].copy_from_slice(&header.acknowledged.to_be_bytes());
     pdu[unit::LENGTH].copy_from_slice(&(payload.len() as u16).to_be_bytes());
     pdu[STREAM_HEADER..STREAM_HEADER + payload.len()].copy_from_slice(payload);
     length
@@ -230,6 +239,7 @@ mod tests {
             uncertain: true,
             stream_id: StreamId(42),
             timestamp: 0x0102_0304,
+            acknowledged: 0,
         }
     }
 
@@ -280,7 +290,7 @@ mod tests {
         #[test]
         fn what_is_emitted_is_parsed_back(
             payload in proptest::collection::vec(any::<u8>(), 0..1476),
-            sequence: u8, uncertain: bool, stream_id: u64, timestamp: u32,
+            sequence: u8, uncertain: bool, stream_id: u64, timestamp: u32, acknowledged: u32,
             vlan in 0u16..4096, pcp in 0u8..8,
         ) {
             let header = Header {
@@ -288,6 +298,7 @@ mod tests {
                 uncertain,
                 stream_id: StreamId(stream_id),
                 timestamp,
+                acknowledged,
                 vlan,
                 pcp,
                 ..header()

@@ -123,7 +123,7 @@ pub(super) enum Owner {
     /// There is no program on its host.
     Talker(Box<ModelledTalker>),
     /// The same for a listener.
-    Listener(ModelledListener),
+    Listener(Box<ModelledListener>),
     /// The same for either on a network of the kernel.
     Player(Box<Player>),
     /// Its host is another machine.
@@ -228,7 +228,7 @@ impl<'a> Session<'a> {
                 return Owner::Nobody;
             }
             let clock = self.system.node(*node).clock;
-            Owner::Listener(ModelledListener::new(clock, parameters))
+            Owner::Listener(Box::new(ModelledListener::new(clock, parameters)))
         });
         std::iter::once(talker).chain(listeners).collect()
     }

@@ -10,7 +10,7 @@ use crate::link::{
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
-use onbeat_model::description;
+use onbeat_model::description::{self, limits};
 use onbeat_model::diagnostic::Severity;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, System};
@@ -20,10 +20,21 @@ use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+/// How AF_XDP works on its interface is told once.
+static TOLD_XDP: Once = Once::new();
 
 /// The most channels that a program declares.
 pub(crate) const MAX_CHANNELS: usize = 4_096;
+
+/// The furthest that the epoch may be from that of the network clock: 127 years.
+const MAX_EPOCH: u64 = 4_000_000_000_000_000_000;
+
+fn no_memory(error: std::io::Error) -> SetupError {
+    SetupError::Refused(format!("no memory for counters: {error}"))
+}
 
 /// The environment variable that names the interface of a program outside of a run.
 pub(crate) const INTERFACE: &str = "ONBEAT_INTERFACE";
@@ -93,12 +104,15 @@ pub struct Context {
 struct Declared {
     name: String,
     parameters: ChannelParameters,
-    talks: bool,
+    talks: Arc<AtomicBool>,
 }
 
 impl Context {
     /// Opens the interface, starts the clock; says on standard error what is wrong with it.
     pub fn open(settings: InterfaceSettings) -> Result<Self, SetupError> {
+        if settings.epoch.unsigned_abs() > MAX_EPOCH {
+            return Err(SetupError::Refused(format!("the epoch is beyond ±{MAX_EPOCH} ns")));
+        }
         let interface = Interface::named(&settings.name)
             .map_err(|error| SetupError::Interface { name: settings.name.clone(), error })?;
         if !interface.up {
@@ -119,7 +133,7 @@ impl Context {
             base,
             settings: Arc::new(settings),
             interface,
-            board: Arc::new(Board::new()?),
+            board: Arc::new(Board::new().map_err(no_memory)?),
             instruments,
             declared: Arc::default(),
         })
@@ -159,22 +173,8 @@ impl Context {
     pub fn declare(&self, name: &str, parameters: ChannelParameters) -> Result<(), SetupError> {
         let refuse = |why: String| Err(SetupError::Refused(format!("channel `{name}`: {why}")));
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        let longest = frame::MAX_CHANNEL_PAYLOAD.get();
-        let size = parameters.size.get();
-        if size == 0 || size > longest {
-            return refuse(format!("a message of {size} octets; it may have 1 to {longest}"));
-        }
-        if parameters.stream_id.0 == 0 {
-            return refuse("stream identifier 0 names no stream".to_owned());
-        }
-        if parameters.destination.0 == [0; 6] {
-            return refuse("its destination is 00:00:00:00:00:00".to_owned());
-        }
-        if parameters.interval.as_ns() <= 0 {
-            return refuse("its interval must be longer than nothing".to_owned());
-        }
-        if parameters.fixed_delay.as_ns() < 0 {
-            return refuse("its fixed delay is negative".to_owned());
+        if let Err(why) = check(name, &parameters) {
+            return refuse(why);
         }
         for other in declared.iter() {
             if other.name == name {
@@ -192,13 +192,14 @@ impl Context {
             epoch: self.settings.epoch as u32,
             ..parameters
         };
-        declared.push(Declared { name: name.to_owned(), parameters, talks: false });
+        let talks = Arc::new(AtomicBool::new(false));
+        declared.push(Declared { name: name.to_owned(), parameters, talks });
         Ok(())
     }
 
-    fn find(&self, name: &str, size: Octets, role: Role) -> Result<ChannelParameters, SetupError> {
-        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = declared.iter_mut().find(|d| d.name == name) else {
+    fn find(&self, name: &str, size: Octets) -> Result<Declared, SetupError> {
+        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = declared.iter().find(|d| d.name == name) else {
             let known: Vec<_> = declared.iter().map(|d| d.name.as_str()).collect();
             let known = known.join(", ");
             let why = format!("there is no channel `{name}`; there are: {known}");
@@ -211,25 +212,24 @@ impl Context {
                 size.get()
             )));
         }
-        if role == Role::Talker && std::mem::replace(&mut found.talks, true) {
-            let why = format!("this program writes to channel `{name}` already");
-            return Err(SetupError::Refused(why));
-        }
-        Ok(found.parameters)
+        Ok(found.clone())
     }
 
     /// Opens the writing end of a channel for messages of `size` octets.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
-        let parameters = self.find(name, size, Role::Talker)?;
-        let port = self.port(&parameters, Role::Talker)?;
+        let Declared { parameters, talks, .. } = self.find(name, size)?;
+        let claim = Claim::take(talks).ok_or_else(|| {
+            SetupError::Refused(format!("this program writes to channel `{name}` already"))
+        })?;
+        let port = self.port(&parameters, Role::Talker, Some(claim))?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
         Ok(TalkerEnd::new(onbeat_runtime::talker::Talker::new(parameters), port, recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
-        let parameters = self.find(name, size, Role::Listener)?;
-        let port = self.port(&parameters, Role::Listener)?;
+        let parameters = self.find(name, size)?.parameters;
+        let port = self.port(&parameters, Role::Listener, None)?;
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
         let listener = onbeat_runtime::listener::Listener::joining(parameters);
         let mut end = ListenerEnd::new(listener, port, recorder);
@@ -239,9 +239,17 @@ impl Context {
         Ok(end)
     }
 
-    fn port(&self, parameters: &ChannelParameters, role: Role) -> Result<EndPort, SetupError> {
+    fn port(
+        &self,
+        parameters: &ChannelParameters,
+        role: Role,
+        claim: Option<Claim>,
+    ) -> Result<EndPort, SetupError> {
         let wire = attach(&self.interface, &self.settings, parameters, role)?;
-        Ok(EndPort::Link(LinkPort::new(Arc::clone(&self.base), wire)))
+        if let Transport::Xdp(socket) = &wire {
+            TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
+        }
+        Ok(EndPort::Link(LinkPort::claiming(Arc::clone(&self.base), wire, claim)))
     }
 
     fn recorder(
@@ -250,7 +258,7 @@ impl Context {
         parameters: &ChannelParameters,
         role: Role,
     ) -> Result<Recorder, SetupError> {
-        let mut log = self.board.end()?;
+        let mut log = self.board.end().map_err(no_memory)?;
         let stream_id = parameters.stream_id;
         let identity = Identity { channel: name.to_owned(), stream_id, role };
         log.introduce(&identity);
@@ -261,6 +269,51 @@ impl Context {
     /// The clock, and when it is over.
     pub fn base(&self) -> &Timebase {
         &self.base
+    }
+}
+
+/// What every number of a channel must keep to, so that no arithmetic on it can overflow.
+fn check(name: &str, parameters: &ChannelParameters) -> Result<(), String> {
+    let within = |what: &str, value: Span, least: Span, most: Span| {
+        let fine = (least..=most).contains(&value);
+        fine.then_some(()).ok_or_else(|| format!("its {what} must be from {least} to {most}"))
+    };
+    let longest = frame::MAX_CHANNEL_PAYLOAD.get();
+    let size = parameters.size.get();
+    if name.is_empty() || name.len() > limits::CHANNEL_NAME_OCTETS {
+        return Err(format!("its name must have 1 to {} octets", limits::CHANNEL_NAME_OCTETS));
+    }
+    if size == 0 || size > longest {
+        return Err(format!("a message of {size} octets; it may have 1 to {longest}"));
+    }
+    if parameters.stream_id.0 == 0 {
+        return Err("stream identifier 0 names no stream".to_owned());
+    }
+    if parameters.destination.0 == [0; 6] {
+        return Err("its destination is 00:00:00:00:00:00".to_owned());
+    }
+    if parameters.vlan > 4_094 || parameters.pcp > 7 {
+        return Err("its VLAN identifier must be at most 4094, its priority at most 7".to_owned());
+    }
+    within("interval", parameters.interval, Span::from_ns(1), limits::DURATION)?;
+    within("burst", parameters.tolerance, Span::ZERO, limits::DURATION)?;
+    within("fixed delay", parameters.fixed_delay, Span::ZERO, limits::DURATION)
+}
+
+/// The one talker that a channel has in a program; gone with its value.
+#[derive(Debug)]
+pub(crate) struct Claim(Arc<AtomicBool>);
+
+impl Claim {
+    fn take(talks: Arc<AtomicBool>) -> Option<Self> {
+        let free = !talks.swap(true, Ordering::AcqRel);
+        free.then(|| Self(talks))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

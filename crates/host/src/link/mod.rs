@@ -77,13 +77,13 @@ pub struct Arrival {
     pub stamp: Option<Stamp>,
 }
 
-/// When a frame came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stamp {
+/// When a frame came, by each clock that noted it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
     /// Nanoseconds of the interface's own clock.
-    Hardware(i64),
+    pub hardware: Option<i64>,
     /// Nanoseconds of CLOCK_REALTIME.
-    Software(i64),
+    pub software: Option<i64>,
 }
 
 /// One channel end's way to an interface.

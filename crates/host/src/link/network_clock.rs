@@ -3,7 +3,7 @@
 use crate::clock::{EmulatedClock, MonoTime};
 use crate::link::hardware_clock::Device;
 use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
-use crate::link::{Interface, InterfaceSettings};
+use crate::link::{Interface, InterfaceSettings, Stamp};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use rustix::time::ClockId;
 use std::io;
@@ -61,17 +61,6 @@ fn tai() -> i64 {
     // SAFETY: `now` is a valid place for the answer; every kernel has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_TAI, &raw mut now) };
     now.tv_sec * NS_PER_S + now.tv_nsec
-}
-
-/// Sleeps until CLOCK_TAI reads `ns` or later, or a signal comes: a reason to look whether the
-/// sleep is still wanted.
-fn sleep_until_tai(ns: i64) {
-    let at = libc::timespec { tv_sec: ns / NS_PER_S, tv_nsec: ns % NS_PER_S };
-    let absolute = libc::TIMER_ABSTIME;
-    // SAFETY: `at` is valid for reading; an absolute sleep has no remainder to write.
-    unsafe {
-        libc::clock_nanosleep(libc::CLOCK_TAI, absolute, &raw const at, std::ptr::null_mut())
-    };
 }
 
 /// What makes one watch do for several contexts of a program.
@@ -204,9 +193,9 @@ impl NetworkClock {
     pub fn sleep_until(&self, target: LocalTime) {
         match self {
             Self::Emulated(clock) => clock.when(target).sleep(),
-            Self::Tai { epoch, .. } => {
-                sleep_until_tai(target.as_ns().saturating_add(*epoch).max(0));
-            }
+            // CLOCK_MONOTONIC goes at CLOCK_TAI's rate and is never set: a clock that is set
+            // back must not make a sleep last for ever.
+            Self::Tai { .. } => (MonoTime::now() + (target - self.now())).sleep(),
             Self::Hardware { epoch, watch } => {
                 watch.0.published.when(target.as_ns().saturating_add(*epoch)).sleep();
             }
@@ -224,19 +213,19 @@ impl NetworkClock {
     }
 
     /// What it read when CLOCK_REALTIME read `ns`.
-    pub fn at_realtime(&self, ns: i64) -> LocalTime {
-        let ago = realtime() - ns;
-        self.now() - Span::from_ns(ago)
+    fn at_realtime(&self, ns: i64) -> LocalTime {
+        let ago = realtime().saturating_sub(ns);
+        LocalTime::from_ns(self.now().as_ns().saturating_sub(ago))
     }
 
-    /// What it read when the interface's own clock read `ns`.
-    pub fn at_hardware(&self, ns: i64) -> LocalTime {
-        match self {
-            // That clock and CLOCK_TAI are kept together by phc2sys.
-            Self::Tai { epoch, .. } | Self::Hardware { epoch, .. } => {
-                LocalTime::from_ns(ns.saturating_sub(*epoch))
+    /// What it read when a frame was stamped; `None` when no clock that is known to it did.
+    pub fn at_stamp(&self, stamp: Stamp) -> Option<LocalTime> {
+        match (self, stamp.hardware) {
+            (Self::Hardware { epoch, .. }, Some(ns)) => {
+                Some(LocalTime::from_ns(ns.saturating_sub(*epoch)))
             }
-            Self::Emulated(_) => self.now(),
+            // Nobody knows how another clock of the interface's stands to this one.
+            _ => stamp.software.map(|ns| self.at_realtime(ns)),
         }
     }
 
@@ -281,7 +270,8 @@ mod tests {
         clock.sleep_until(target);
         assert!(clock.now() >= target);
         assert!((MonoTime::now() - begun).as_ns() >= 49_840_000);
-        assert_eq!(clock.at_hardware(epoch + 5), LocalTime::from_ns(5));
+        let stamp = Stamp { hardware: Some(epoch + 5), software: None };
+        assert_eq!(clock.at_stamp(stamp), Some(LocalTime::from_ns(5)));
         assert!(clock.is_uncertain(), "nobody has looked");
         assert_eq!(clock.network(target), None);
     }

@@ -1,7 +1,8 @@
 //! A channel end on a real interface, as the channel operations see it.
 
 use crate::clock::want_exact_timers;
-use crate::link::{Arrival, LOOK_AGAIN, NetworkClock, Stamp, Transport};
+use crate::link::context::Claim;
+use crate::link::{Arrival, LOOK_AGAIN, NetworkClock, Transport};
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -89,6 +90,9 @@ const MAX_OVERSLEEP: Span = Span::from_us(200);
 /// A sleep that ends late counts in full, and is forgotten by this part each time.
 const FORGET: i64 = 16;
 
+/// No stamp is believed that is older. A message that waits longer has lost its capture time.
+const MAX_WAIT: Span = Span::from_s(3_600);
+
 /// A channel end on an interface.
 #[derive(Debug)]
 pub struct LinkPort {
@@ -96,12 +100,19 @@ pub struct LinkPort {
     wire: Transport,
     /// By how much timed sleeps end late.
     oversleep: Span,
+    /// A talker's right to be the only one.
+    _claim: Option<Claim>,
 }
 
 impl LinkPort {
     /// Puts an end's port together.
     pub fn new(base: Arc<Timebase>, wire: Transport) -> Self {
-        Self { base, wire, oversleep: Span::ZERO }
+        Self::claiming(base, wire, None)
+    }
+
+    /// The same for a talker that is the only one of its program.
+    pub(crate) fn claiming(base: Arc<Timebase>, wire: Transport, claim: Option<Claim>) -> Self {
+        Self { base, wire, oversleep: Span::ZERO, _claim: claim }
     }
 
     /// Readable when there may be a message.
@@ -118,8 +129,8 @@ impl LinkPort {
         self.wire.try_receive(into).map_err(|_| Fault::Network)
     }
 
-    /// Sleeps to shortly before the window opens, then polls until it closes: what comes in it
-    /// needs no wake-up.
+    /// Waits to shortly before the window opens, then polls until it closes: what comes in it needs
+    /// no wake-up. What comes before is there at once.
     fn meet(
         &mut self,
         into: &mut [u8],
@@ -130,10 +141,18 @@ impl LinkPort {
         if until <= wake {
             return Ok(None);
         }
-        if self.base.now()? < wake {
-            let late = self.base.sleep_until(wake)? - wake;
+        let mut now = self.base.look()?;
+        if now < wake {
+            while now < wake {
+                if self.wait_readable(wake)?
+                    && let Some(arrival) = self.try_take(into)?
+                {
+                    return Ok(Some(arrival));
+                }
+                now = self.base.look()?;
+            }
             let forgotten = self.oversleep - Span::from_ns(self.oversleep.as_ns() / FORGET);
-            self.oversleep = late.max(forgotten).min(MAX_OVERSLEEP);
+            self.oversleep = (now - wake).max(forgotten).min(MAX_OVERSLEEP);
         }
         let close = window.close.min(until);
         loop {
@@ -147,6 +166,21 @@ impl LinkPort {
         }
     }
 
+    /// Waits until there may be a frame, `until`, a signal or [`LOOK_AGAIN`].
+    fn wait_readable(&self, until: LocalTime) -> Result<bool, Fault> {
+        want_exact_timers();
+        let Some(timeout) = crate::clock::timeout(left(until, self.base.now()?)) else {
+            return Ok(false);
+        };
+        let mut set = [PollFd::from_borrowed_fd(self.wire.descriptor(), PollFlags::IN)];
+        match poll(&mut set, Some(&timeout)) {
+            Ok(ready) => Ok(ready > 0),
+            // A signal is a reason to look whether the message is still wanted.
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(_) => Err(Fault::Network),
+        }
+    }
+
     /// Waits for a frame as long as `patience` says and [`LOOK_AGAIN`] allows.
     fn take(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Arrival>, Fault> {
         match patience {
@@ -156,12 +190,7 @@ impl LinkPort {
                 if let Some(arrival) = self.try_take(into)? {
                     return Ok(Some(arrival));
                 }
-                let left = left(until, self.base.now()?);
-                if let Some(timeout) = crate::clock::timeout(left) {
-                    let mut set = [PollFd::from_borrowed_fd(self.wire.descriptor(), PollFlags::IN)];
-                    // A signal is a reason to look whether the message is still wanted.
-                    let _ = poll(&mut set, Some(&timeout));
-                }
+                self.wait_readable(until)?;
                 self.try_take(into)
             }
         }
@@ -171,11 +200,10 @@ impl LinkPort {
     fn received(&self, arrival: Arrival, asked: LocalTime, there: bool) -> Result<Received, Fault> {
         let clock = self.base.clock()?;
         let now = clock.now();
-        let stamp = arrival.stamp.map(|stamp| match stamp {
-            Stamp::Software(ns) => clock.at_realtime(ns),
-            Stamp::Hardware(ns) => clock.at_hardware(ns),
-        });
-        let arrived = stamp.unwrap_or(now).min(now);
+        let stamp = arrival.stamp.and_then(|stamp| clock.at_stamp(stamp));
+        // A stamp from long ago is one of a clock that was set since.
+        let plausible = stamp.filter(|at| *at <= now && now - *at <= MAX_WAIT);
+        let arrived = plausible.unwrap_or(now);
         let waited = there || arrived < asked;
         let ready = self.base.instant(if waited { arrived } else { now })?;
         let Arrival { length, framing, .. } = arrival;
@@ -229,7 +257,7 @@ impl Port for LinkPort {
         patience: Patience,
         window: Option<Window>,
     ) -> Result<Option<Received>, Fault> {
-        let asked = self.base.now()?;
+        let asked = self.base.look()?;
         if let Some(window) = window {
             // What is there already is not waited for: a reader that was held up catches up.
             if let Some(arrival) = self.try_take(into)? {

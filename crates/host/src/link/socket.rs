@@ -105,10 +105,10 @@ pub(super) fn receive(
             unsafe { libc::CMSG_DATA(header).cast::<[libc::timespec; 3]>().read_unaligned() }
         });
     let ns = |t: libc::timespec| t.tv_sec * 1_000_000_000 + t.tv_nsec;
-    let stamp = stamp.and_then(|[software, _, hardware]| match (ns(hardware), ns(software)) {
-        (0, 0) => None,
-        (0, software) => Some(Stamp::Software(software)),
-        (hardware, _) => Some(Stamp::Hardware(hardware)),
+    let noted = |t| Some(ns(t)).filter(|ns| *ns != 0);
+    let stamp = stamp.map(|[software, _, hardware]| Stamp {
+        hardware: noted(hardware),
+        software: noted(software),
     });
     (Ok(length), stamp)
 }
