@@ -1,9 +1,11 @@
 # make          builds Onbeat and the examples' programs
 # make demo     runs the two-hosts experiment: table, HTML report
 # make test     passes everything; sets up what it needs
-# make bench    the engine's throughput
+# make bench    the engine's throughput; latency beside other ways to send, and wake-up errors, over
+#               veth (as root, some minutes; `make bench BENCH=` for the long runs)
 # make install  puts what make built below PREFIX=/usr/local; make uninstall removes it
 CARGO ?= cargo
+BENCH ?= --quick
 onbeat := target/release/onbeat
 examples := $(wildcard examples/[0-9]*)
 
@@ -22,7 +24,10 @@ test: build
 	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
 
 bench:
+	@scripts/needs rust cc python
 	$(CARGO) bench --locked -p onbeat-net
+	python3 benches/latency/run.py $(BENCH)
+	python3 benches/rendezvous/run.py $(BENCH)
 
 clean:
 	$(CARGO) clean

@@ -3,59 +3,38 @@
 
 Builds what is there, joins two network namespaces with a veth pair, and lets each contestant's
 talker and listener run there in turn, round by round, so that what else the machine does hits all
-alike. Prints the medians over the rounds and writes all figures as JSON. Nothing is left behind:
-the namespaces have no name and end with this program, however it ends.
+alike. Prints the medians over the rounds, and which of the limits are kept; writes all figures as
+JSON and a chart as SVG. Nothing is left behind: the namespaces have no name and end with this
+program, however it ends. `../README.md` says how to read it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import selectors
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+sys.path.insert(0, str(HERE.parent))
+
+import common  # noqa: E402
+from chart import chart  # noqa: E402
+from common import READY_S, ROOT, TARGET, Missing, Network, Place  # noqa: E402
+from common import command, network, say, table  # noqa: E402
+from limits import BASE, Figures, Rounds, memory_row, paired, rows_of  # noqa: E402
+
 OUT = TARGET / "latency"
 DEBIAN = ["gcc", "cmake", "pkg-config", "libzmq3-dev", "cyclonedds-dev", "cyclonedds-tools"]
-INTERFACE = "veth0"  # bench.h has the same name and addresses
-ADDRESSES = ("10.77.0.1", "10.77.0.2")
-STATIONS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
-READY_S = 15
 DRAIN_S = 0.3
-# What the contestants are compared with.
-BASE = "packet"
-
-Figures = dict[str, float]
-
-
-class Missing(Exception):
-    """A contestant cannot be built or run, and why."""
-
-
-def command(arguments: list[str | Path], **options: object) -> str:
-    """Runs a command to its end; its output, or `Missing` with its last words."""
-    words = [str(a) for a in arguments]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
-    except FileNotFoundError:
-        raise Missing(f"{words[0]} is not installed") from None
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-        last = errors[:1] or done.stderr.splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise Missing(f"{words[0]}: {last[0].strip()}")
-    return done.stdout
+MEMORY_CHANNELS = 1_000
 
 
 # --- building -----------------------------------------------------------------------------------
@@ -63,11 +42,7 @@ def command(arguments: list[str | Path], **options: object) -> str:
 
 def compile_c(name: str, *flags: str | Path) -> Path:
     """The program of `peers/NAME.c`."""
-    binary = OUT / name
-    source = HERE / "peers" / f"{name}.c"
-    warnings = ["-std=gnu11", "-O2", "-Wall", "-Wextra"]
-    command(["cc", *warnings, "-o", binary, HERE / "bench.c", source, *flags, "-lpthread"])
-    return binary
+    return common.compile_c(OUT / name, [HERE / "bench.c", HERE / "peers" / f"{name}.c"], *flags)
 
 
 def cyclonedds() -> Path:
@@ -80,7 +55,7 @@ def zenoh() -> Path:
     manifest = HERE / "zenoh" / "Cargo.toml"
     cargo = ["cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", manifest]
     command([*cargo, "--target-dir", target])
-    return compile_c("zenoh", target / "release" / "liblatency_zenoh.a", "-lm")
+    return compile_c("zenoh", target / "release" / "liblatency_zenoh.a")
 
 
 def open62541() -> Path:
@@ -104,14 +79,20 @@ def open62541() -> Path:
     command(["cmake", "--build", build, "--parallel", "2"])
     includes = [build / "src_generated", source / "include", source / "plugins" / "include"]
     flags = [f"-isystem{path}" for path in includes]
-    return compile_c("open62541", *flags, build / "bin" / "libopen62541.a", "-lm")
+    return compile_c("open62541", *flags, build / "bin" / "libopen62541.a")
 
 
 def onbeat() -> Path:
-    cargo = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "onbeat-capi"]
-    command(cargo, cwd=ROOT)
-    header = f"-I{ROOT / 'crates' / 'capi' / 'include'}"
-    return compile_c("onbeat", header, TARGET / "release" / "libonbeat.a", "-lm")
+    return compile_c("onbeat", *common.onbeat_flags())
+
+
+def onbeat_rust() -> Path:
+    """Has the project's versions of what both depend on: cargo takes what it needs of the copy."""
+    here = HERE / "onbeat"
+    shutil.copyfile(ROOT / "Cargo.lock", here / "Cargo.lock")
+    cargo = ["cargo", "build", "--release", "--quiet", "--manifest-path", here / "Cargo.toml"]
+    command([*cargo, "--target-dir", TARGET])
+    return compile_c("onbeat_rust", TARGET / "release" / "liblatency_onbeat.a")
 
 
 @dataclass(frozen=True)
@@ -128,13 +109,16 @@ def plain(name: str, *flags: str) -> Callable[[], Path]:
     return lambda: compile_c(name, *flags)
 
 
+# In the order in which they run: those that are measured against BASE close to it.
 CONTESTANTS = [
+    Contestant("onbeat", "C, blocking read", onbeat),
     Contestant(BASE, "bare AF_PACKET, one blocking call", plain("packet")),
-    Contestant("packet-60us", "the same, spins from 60 us before it is due", plain("packet"), "60"),
-    Contestant("onbeat", "C, blocking read", onbeat, "packet"),
+    Contestant("onbeat-rust", "Rust, blocking read", onbeat_rust),
     Contestant("onbeat-schedule", "C, follows the schedule", onbeat, "schedule"),
     Contestant("onbeat-xdp", "C, AF_XDP", onbeat, "xdp"),
+    Contestant("onbeat-xdp-schedule", "C, AF_XDP, follows the schedule", onbeat, "xdp-schedule"),
     Contestant("onbeat-udp", "C, UDP over IPv4", onbeat, "udp"),
+    Contestant("packet-60us", "bare, spins from 60 us before it is due", plain("packet"), "60"),
     Contestant("pipe", "model of the pipe-and-worker design", plain("pipe")),
     Contestant("udp", "plain UDP, blocking", plain("udp")),
     Contestant("zeromq", "ZeroMQ PUB/SUB over TCP", plain("zeromq", "-lzmq")),
@@ -168,70 +152,6 @@ def build(contestants: list[Contestant]) -> tuple[dict[str, Path], dict[str, str
 # --- running ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Network:
-    """The words before a command that make it run in the talker's or the listener's namespace."""
-
-    talker: list[str]
-    listener: list[str]
-
-
-@contextmanager
-def network() -> Iterator[Network]:
-    """Two namespaces and a veth pair, held by two processes that end when their input does."""
-    if os.geteuid() != 0:
-        raise Missing("network namespaces need root")
-    holders = [
-        subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE) for _ in range(2)
-    ]
-    try:
-        enter = [["nsenter", "--net", "--target", str(holder.pid)] for holder in holders]
-        for holder in holders:
-            wait_for_namespace(holder.pid)
-        peer = ["peer", "name", INTERFACE, "netns", str(holders[1].pid)]
-        command([*enter[0], "ip", "link", "add", INTERFACE, "type", "veth", *peer])
-        for here in (0, 1):
-            ip = [*enter[here], "ip"]
-            there = 1 - here
-            command([*ip, "link", "set", INTERFACE, "address", STATIONS[here], "up"])
-            command([*ip, "link", "set", "lo", "up"])
-            command([*ip, "address", "add", f"{ADDRESSES[here]}/24", "dev", INTERFACE])
-            neighbour = [ADDRESSES[there], "lladdr", STATIONS[there], "dev", INTERFACE]
-            command([*ip, "neighbour", "replace", *neighbour])
-            command([*ip, "route", "add", "224.0.0.0/4", "dev", INTERFACE])
-        yield Network(*enter)
-    finally:
-        for holder in holders:
-            holder.kill()
-            holder.wait()
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where and how the two sides are scheduled."""
-
-    cores: tuple[int, int]
-    fifo: int
-
-    def words(self, paced: bool) -> list[list[str]]:
-        """The words before each side's command. What runs flat out has no real-time priority."""
-        class_ = ["chrt", "--fifo", str(self.fifo)] if self.fifo and paced else []
-        return [["taskset", "--cpu-list", str(core), *class_] for core in self.cores]
-
-    def __str__(self) -> str:
-        same = " (this machine has no other)" if self.cores[0] == self.cores[1] else ""
-        class_ = f", SCHED_FIFO {self.fifo}" if self.fifo else ", no real-time priority"
-        return f"talker on core {self.cores[0]}, listener on {self.cores[1]}{same}{class_}"
-
-
-def wait_for_namespace(pid: int) -> None:
-    for _ in range(500):
-        if os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"):
-            return
-        time.sleep(0.01)
-    raise Missing("unshare makes no network namespace")
-
-
 def run_pair(
     binary: Path, variant: str, period_ns: int, seconds: float, net: Network, place: Place
 ) -> Figures:
@@ -245,7 +165,7 @@ def run_pair(
         text=True,
     )
     try:
-        wait_until_ready(listener)
+        common.wait_until_ready(listener, "the listener")
         talker = [*net.talker, *on[0], str(binary), "talker", *words]
         sent = json.loads(command(talker, timeout=seconds + READY_S))
         time.sleep(DRAIN_S)
@@ -261,35 +181,38 @@ def run_pair(
     return figures(sent, json.loads(output))
 
 
-def wait_until_ready(listener: subprocess.Popen[str]) -> None:
-    assert listener.stdout is not None and listener.stderr is not None
-    with selectors.DefaultSelector() as selector:
-        selector.register(listener.stdout, selectors.EVENT_READ)
-        if not selector.select(READY_S):
-            raise Missing("the listener did not get ready")
-    if listener.stdout.readline() != "ready\n":
-        raise Missing(f"the listener: {listener.stderr.read().strip()}")
-
-
 def figures(sent: Figures, received: Figures) -> Figures:
     """What a round says, of what both sides counted."""
+    if not sent["count"]:
+        raise Missing("no message was sent")
     if not received["count"]:
-        raise Missing("no message arrived")
+        raise Missing(f"of {sent['count']} messages none arrived")
     result = {key: value for key, value in received.items() if key.endswith("_ns")}
     result |= {
         "sent": sent["count"],
         "lost": sent["count"] - received["count"],
-        "rate_per_s": received["count"] / max(received["duration_ns"], 1) * 1e9,
+        "sent_per_s": sent["count"] / max(sent["duration_ns"], 1) * 1e9,
+        "received_per_s": received["count"] / max(received["duration_ns"], 1) * 1e9,
     }
     for side, own in (("talker", sent), ("listener", received)):
         switches = own["voluntary"] + own["involuntary"]
         result[f"{side}_switches_per_message"] = switches / own["count"]
+        result[f"{side}_waits_per_message"] = own["voluntary"] / own["count"]
         result[f"{side}_cpu_ns_per_message"] = own["cpu_ns"] / own["count"]
         result[f"{side}_core_percent"] = own["cpu_ns"] / max(own["duration_ns"], 1) * 100
     return result
 
 
-Rounds = dict[str, list[Figures]]
+def twice(words: tuple[Path, str, int, float, Network, Place]) -> Figures | Missing:
+    """A round; one that fails is tried again, and that is said: the machine may have stalled."""
+    try:
+        return run_pair(*words)
+    except Missing as reason:
+        print(f"\ntried again: {reason}", file=sys.stderr)
+    try:
+        return run_pair(*words)
+    except Missing as reason:
+        return reason
 
 
 def run_rounds(
@@ -300,21 +223,21 @@ def run_rounds(
     seconds: float,
     place: Place,
 ) -> Rounds:
-    """All contestants in turn, `rounds` times. One that fails is named in `missing`."""
+    """All contestants in turn, `rounds` times, every other time in reverse, so that what changes
+    slowly favours nobody. One that fails is named in `missing` and runs no more."""
     kind = f"every {period_ns // 1000} us" if period_ns else "flat out"
     results: Rounds = {}
     with network() as net:
         for number in range(rounds):
-            for contestant in CONTESTANTS:
+            for contestant in CONTESTANTS[:: 1 if number % 2 == 0 else -1]:
                 name = contestant.name
                 if name not in built or name in missing:
                     continue
                 say(f"{kind}, round {number + 1} of {rounds}: {name}")
-                try:
-                    variant = contestant.variant
-                    one = run_pair(built[name], variant, period_ns, seconds, net, place)
-                except Missing as reason:
-                    missing[name] = f"did not run ({kind}): {reason}"
+                words = (built[name], contestant.variant, period_ns, seconds, net, place)
+                one = twice(words)
+                if isinstance(one, Missing):
+                    missing[name] = f"did not run ({kind}): {one}"
                 else:
                     results.setdefault(name, []).append(one)
     return results
@@ -327,41 +250,38 @@ def medians(rounds: Rounds) -> dict[str, Figures]:
     }
 
 
+def measure_memory() -> dict[str, Figures]:
+    """What a thousand open ends take, in each of three runs of the program that opens them."""
+    binary = common.compile_c(OUT / "memory", [HERE / "memory.c"], *common.onbeat_flags())
+    with network() as net:
+        runs = [
+            json.loads(command([*net.listener, binary, str(MEMORY_CHANNELS)])) for _ in range(3)
+        ]
+    return {key: median(one[key] for one in runs) for key in runs[0]}
+
+
 # --- telling ------------------------------------------------------------------------------------
 
 
-def say(text: str) -> None:
-    """Progress: one line that is written over where somebody looks, else a line each."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-    else:
-        print(text, file=sys.stderr, flush=True)
+def times(rounds: Rounds, name: str, key: str) -> str:
+    """How many times the base's figure it is."""
+    ratios = paired(rounds, name, key, BASE)
+    return f"{median(ratios):.2f}" if ratios else "-"
 
 
-def ratio(value: float, base: Figures | None, key: str) -> str:
-    return f"{value / base[key]:.2f}" if base and base[key] else "-"
+def in_order(rounds: Rounds) -> list[tuple[str, str]]:
+    """Names and descriptions of those that ran, the base first."""
+    ran = [c for c in CONTESTANTS if c.name in rounds]
+    return [(c.name, c.what) for c in sorted(ran, key=lambda c: c.name != BASE)]
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if i in (0, len(head) - 1) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in [head, *rows]
-    ]
-    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
-
-
-def paced_table(paced: dict[str, Figures]) -> str:
-    base = paced.get(BASE)
+def paced_table(rounds: Rounds) -> str:
     head = "|min|p50|p90|p99|max us|p50 x|p99 x|lost|switches t/l|core % t/l|".split("|")
     rows = []
-    for name, what in ((c.name, c.what) for c in CONTESTANTS if c.name in paced):
-        f = paced[name]
+    for name, what in in_order(rounds):
+        f = medians(rounds)[name]
         latency = [f"{f[k] / 1000:.1f}" for k in "min_ns p50_ns p90_ns p99_ns max_ns".split()]
-        ratios = [ratio(f[key], base, key) for key in ("p50_ns", "p99_ns")]
+        ratios = [times(rounds, name, key) for key in ("p50_ns", "p99_ns")]
         switches = [f"{f[f'{side}_switches_per_message']:.2f}" for side in ("talker", "listener")]
         cores = [f"{f[f'{side}_core_percent']:.1f}" for side in ("talker", "listener")]
         both = [" / ".join(switches), " / ".join(cores)]
@@ -369,48 +289,53 @@ def paced_table(paced: dict[str, Figures]) -> str:
     return table(head, rows)
 
 
-def flat_table(flat: dict[str, Figures]) -> str:
-    base = flat.get(BASE)
-    head = "|received/s|x|lost %|switches t/l|cpu ns t/l|".split("|")
+def flat_table(rounds: Rounds) -> str:
+    head = "|sent/s|x|received/s|x|lost %|switches t/l|cpu ns t/l|".split("|")
     rows = []
-    for name, what in ((c.name, c.what) for c in CONTESTANTS if c.name in flat):
-        f = flat[name]
+    for name, what in in_order(rounds):
+        f = medians(rounds)[name]
         switches = [f"{f[f'{side}_switches_per_message']:.3f}" for side in ("talker", "listener")]
         cpu = [f"{f[f'{side}_cpu_ns_per_message']:.0f}" for side in ("talker", "listener")]
         both = [" / ".join(switches), " / ".join(cpu)]
+        rates: list[str] = []
+        for key in ("sent_per_s", "received_per_s"):
+            rates += [f"{f[key]:.0f}", times(rounds, name, key)]
         lost = f["lost"] / f["sent"] * 100
-        figures_ = [f"{f['rate_per_s']:.0f}", ratio(f["rate_per_s"], base, "rate_per_s")]
-        rows.append([name, *figures_, f"{lost:.2f}", *both, what])
+        rows.append([name, *rates, f"{lost:.2f}", *both, what])
     return table(head, rows)
+
+
+def limits_table(paced: Rounds, flat: Rounds, memory: Figures | None) -> str:
+    rows = rows_of(paced, flat)
+    if memory:
+        rows.append(memory_row(memory))
+    return table(["limit", "wanted", "got", "rounds", ""], rows)
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="names, separated by commas; `packet` is always there")
     parser.add_argument("--period-us", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5, help="of a paced round")
-    parser.add_argument("--flat-seconds", type=float, default=2, help="of one flat out; 0: none")
-    parser.add_argument("--quick", action="store_true", help="2 rounds of 1 s and 0.5 s")
-    parser.add_argument("--cores", help="talker's and listener's, such as 0,1")
-    parser.add_argument("--fifo", type=int, default=0, help="SCHED_FIFO priority of paced rounds")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=2, help="of a paced round")
+    parser.add_argument("--flat-seconds", type=float, default=1, help="of one flat out; 0: none")
+    parser.add_argument("--quick", action="store_true", help="3 rounds of 1 s and 0.5 s")
+    common.add_place(parser)
     parser.add_argument("--install", action="store_true", help="install the peers' Debian packages")
     parser.add_argument("--json", type=Path, default=OUT / "result.json")
+    parser.add_argument("--svg", type=Path, default=OUT / "latency.svg")
     chosen = parser.parse_args()
     if chosen.quick:
-        chosen.rounds, chosen.seconds, chosen.flat_seconds = 2, 1.0, 0.5
+        chosen.rounds, chosen.seconds, chosen.flat_seconds = 3, 1.0, 0.5
     return chosen
 
 
 def main() -> int:
     chosen = options()
-    # A termination ends the run as an interrupt does: through `finally`.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    common.check_place()
     if chosen.install:
         command(["apt-get", "install", "--yes", "--no-install-recommends", *DEBIAN])
-    allowed = sorted(os.sched_getaffinity(0))
-    cores = chosen.cores.split(",") if chosen.cores else (allowed[0], allowed[-1])
-    place = Place((int(cores[0]), int(cores[1])), chosen.fifo)
+    place = common.place_of(chosen)
     names = {BASE, *chosen.only.split(",")} if chosen.only else {c.name for c in CONTESTANTS}
     built, missing = build([c for c in CONTESTANTS if c.name in names])
     rounds = chosen.rounds
@@ -418,30 +343,34 @@ def main() -> int:
     flat: Rounds = {}
     if chosen.flat_seconds:
         flat = run_rounds(built, missing, 0, rounds, chosen.flat_seconds, place)
+    memory = None
+    try:
+        say("memory of a thousand channels")
+        memory = measure_memory()
+    except Missing as reason:
+        missing["memory"] = f"not measured: {reason}"
     say("")
     print(f"one-way latency in us, 64 octets every {chosen.period_us} us, medians of {rounds}")
     print(f"rounds of {chosen.seconds} s, {place}\n")
-    print(paced_table(medians(paced)))
+    print(paced_table(paced))
     if flat:
         print(f"\nflat out, medians of {rounds} rounds of {chosen.flat_seconds} s\n")
-        print(flat_table(medians(flat)))
-    print()
+        print(flat_table(flat))
+    print(f"\nlimits\n\n{limits_table(paced, flat, memory)}\n")
     for name, reason in missing.items():
         print(f"{name}: {reason}")
-    machine = {"kernel": platform.release(), "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+    if any(reason.startswith("not built") for reason in missing.values()):
+        print("what Debian and Ubuntu have of that comes with --install")
     settings = {"period_us": chosen.period_us, "seconds": chosen.seconds, "place": str(place)}
-    result = {"machine": machine, "settings": settings, "missing": missing}
-    result |= {"paced": medians(paced), "flat": medians(flat)}
+    result = {"machine": common.machine(), "settings": settings, "missing": missing}
+    result |= {"paced": medians(paced), "flat": medians(flat), "memory": memory}
     result |= {"paced_rounds": paced, "flat_rounds": flat}
     chosen.json.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"all rounds: {chosen.json}")
-    return 1 if any(reason.startswith("did not run") for reason in missing.values()) else 0
+    ordered = in_order(paced)
+    chosen.svg.write_text(chart({name: medians(paced)[name] for name, _ in ordered}, dict(ordered)))
+    print(f"all rounds: {chosen.json}; chart: {chosen.svg}")
+    return 0 if BASE in paced else 1
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Missing as reason:
-        sys.exit(f"latency: {reason}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    common.run("latency", main)

@@ -1,13 +1,13 @@
 /*
- * Onbeat's C API on a real interface. The variant is the transport, or `schedule`: AF_PACKET with
- * a reader that follows the schedule.
+ * Onbeat's C API on a real interface. The variant is the transport, `schedule` if the reader
+ * follows the schedule, or both: `xdp-schedule`.
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
 #include "../bench.h"
 
-#include <errno.h>
 #include <onbeat.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME "latency"
@@ -15,9 +15,8 @@
 static void good(onbeat_status status, const char *what)
 {
 	if (status != ONBEAT_OK) {
-		fprintf(stderr, "%s: %s: ", what, onbeat_last_error());
-		errno = 0;
-		bench_fail(what);
+		fprintf(stderr, "%s: %s\n", what, onbeat_last_error());
+		exit(1);
 	}
 }
 
@@ -29,19 +28,20 @@ static onbeat *open_interface(const char *variant)
 		.stream_id = UINT64_C(0x0200000000010001),
 		.traffic_class = ONBEAT_CLASS_A,
 		.size = BENCH_SIZE,
-		/* A talker that woke late may catch up, else all messages after it are late too; flat
-		 * out, no declared rate shall be what limits. */
+		/* The declared rate shall be checked, not be what limits: a talker that a stall of the
+		 * machine held up sends at once what is due, as a bare socket does. The interval is the
+		 * true one, because a reader that follows the schedule goes by it. */
 		.interval_ns = bench_period() ? bench_period() : 1000,
-		.burst = bench_period() ? 2 : 1000,
+		.burst = bench_period() ? 32 : 1000,
 	};
 	onbeat_interface interface = { .name = BENCH_INTERFACE, .transport = ONBEAT_PACKET };
 	onbeat *context;
 
-	if (strcmp(variant, "schedule") == 0)
+	if (strstr(variant, "schedule"))
 		interface.flags = ONBEAT_FOLLOW_SCHEDULE;
-	else if (strcmp(variant, "xdp") == 0)
+	if (strstr(variant, "xdp"))
 		interface.transport = ONBEAT_XDP;
-	else if (strcmp(variant, "udp") == 0)
+	else if (strstr(variant, "udp"))
 		interface.transport = ONBEAT_UDP4;
 	good(onbeat_open_interface(&interface, &channel, 1, &context), "onbeat_open_interface");
 	return context;

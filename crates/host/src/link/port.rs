@@ -65,6 +65,14 @@ impl Timebase {
         Ok(now)
     }
 
+    /// Whether talkers may no longer write. Reads the clock only where there is an end.
+    fn may_not_write(&self) -> Result<bool, Fault> {
+        let (clock, limits) = self.get()?;
+        let stopped = self.stopped.load(Ordering::Relaxed);
+        let ends = limits.write_until < LocalTime::MAX;
+        Ok(stopped || ends && clock.now() >= limits.write_until)
+    }
+
     /// Sleeps until the clock reads `target` or later. Real-time: wakes up in between only when
     /// the target is further off than [`LOOK_AGAIN`].
     pub fn sleep_until(&self, target: LocalTime) -> Result<LocalTime, Fault> {
@@ -233,7 +241,7 @@ impl Port for LinkPort {
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
-        if self.base.look()? >= self.base.get()?.1.write_until {
+        if self.base.may_not_write()? {
             return Err(Fault::Stopped);
         }
         self.wire.send(frame, None).map_err(|_| Fault::Network)
