@@ -116,8 +116,8 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         Ok(Waited { capture, wakeup_error })
     }
 
-    /// Sends `value` so that it is captured and leaves at `at`, at most 30 days ahead, or as soon after that as it is
-    /// past and the declared rate allows it; returns the capture time.
+    /// Sends `value` so that it is captured and leaves at `at`, at most 30 days ahead, or as soon
+    /// after that as it is past and the declared rate allows it; returns the capture time.
     pub fn write_at(&mut self, value: &[u8], at: LocalTime) -> Result<LocalTime, Fault> {
         let mut at = at;
         loop {
@@ -184,24 +184,29 @@ pub fn rendezvous<P: Port, L: Log>(
     let again_after = talker.talker.parameters().interval.max(delay * 2);
     let mut theirs = listener.newest_since(received, talker.met)?;
     let mut ours = talker.write_for(value, theirs)?;
-    let (mut got, mut info) = loop {
+    let mut before = ours;
+    let (mut got, mut info, capture) = loop {
         let Some((got, info)) = theirs else {
             let until = ours.capture.unwrap_or_default() + again_after;
             theirs = listener.since(received, talker.met, Patience::Until(until))?;
             if theirs.is_none() {
-                ours = talker.write_for(value, None)?;
+                before = std::mem::replace(&mut ours, talker.write_for(value, None)?);
             }
             continue;
         };
-        let capture = ours.capture.unwrap_or_default();
-        let has_ours = info.acknowledged == talker.talker.timestamp(capture);
-        // Written so long after ours that it would say so if ours had come.
-        if !has_ours && info.capture > capture + delay {
+        let [earlier, latest] = [before, ours].map(|r| r.capture.unwrap_or_default());
+        let has = |capture| info.acknowledged == talker.talker.timestamp(capture);
+        if has(earlier) {
+            // What was written again was still on its way then: the other side goes by this one.
+            break (got, info, earlier);
+        }
+        if !has(latest) && info.capture > latest + delay {
+            // Written so long after ours that it would say so if ours had come.
             ours = talker.write_for(value, theirs)?;
         }
-        break (got, info);
+        break (got, info, ours.capture.unwrap_or_default());
     };
-    let target = ours.capture.unwrap_or_default().max(info.capture) + delay;
+    let target = capture.max(info.capture) + delay;
     talker.met = Some(target);
     info.wakeup_error = wait(&mut talker.port, &mut talker.log, &mut ours, target)?;
     got = Record {

@@ -13,7 +13,8 @@ int main(int count, char **arguments)
 	must(onbeat_talker_open(run, "c", 8, &out));
 	must(onbeat_start(run));
 	for (uint64_t i = 0;; i++) {
-		if ((waits ? onbeat_write_wait : onbeat_write)(out, &i, NULL) != ONBEAT_OK)
+		if ((waits ? onbeat_write_wait(out, &i, NULL, NULL) : onbeat_write(out, &i, NULL)) !=
+		    ONBEAT_OK)
 			break;
 		if (onbeat_sleep_until(run, (int64_t)(i + 1) * period_ns, NULL) != ONBEAT_OK)
 			break;
