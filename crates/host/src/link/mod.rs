@@ -8,6 +8,7 @@
 
 pub(crate) mod context;
 mod cross_timestamp;
+mod filter;
 mod hardware_clock;
 mod interface;
 mod launch;

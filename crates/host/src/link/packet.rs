@@ -1,10 +1,10 @@
 //! AF_PACKET: one socket per channel end, with a filter in the kernel, so that a reader blocks in
 //! its own receive call and wakes for its own stream only.
 
-use crate::link::{Arrival, Interface, LinkOptions, option, socket};
+use crate::link::{Arrival, Interface, LinkOptions, filter, option, socket};
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, STREAM_HEADER, SUBTYPE_EF_STREAM, TAGGED};
+use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, TAGGED};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -40,7 +40,7 @@ impl PacketSocket {
         options: &LinkOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
-        socket::attach_filter(&socket, &filter(channel))?;
+        socket::attach_filter(&socket, &frames_of(channel))?;
         let one: i32 = 1;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)?;
         if channel.destination.0[0] & 1 == 1 {
@@ -138,57 +138,16 @@ pub(super) fn join(
     option::set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
 }
 
-/// Of the frames of the stream that are not of its shape, one in so many (a power of two) is let
-/// through: enough to be counted, too few to push messages out of the socket's buffer.
-const SAMPLED: u32 = 64;
-
 /// Lets the kernel pass only frames of this stream to this address. The socket is bound to the
 /// EtherType, and whether the frame was tagged does not matter: the kernel has taken the tag off
 /// before.
-fn filter(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
-    const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
-    const FRAME_LENGTH: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_LEN;
-    const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
-    const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
-    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-    const UNIT: u32 = ADDRESSES as u32 + 2;
-    /// Where a comparison that fails goes on: lines before the end.
-    const REJECT: usize = 1;
-    const SAMPLE: usize = 5;
+fn frames_of(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
     let d = channel.destination.0;
-    let id = channel.stream_id.0;
-    let size = channel.size.get();
-    let random = (libc::SKF_AD_OFF + libc::SKF_AD_RANDOM) as u32;
-    let lines = [
-        (WORD, 0, 0),
-        (IF_EQUAL, u32::from_be_bytes([d[0], d[1], d[2], d[3]]), REJECT),
-        (HALF, 4, 0),
-        (IF_EQUAL, u32::from(u16::from_be_bytes([d[4], d[5]])), REJECT),
-        (WORD, UNIT + 4, 0),
-        (IF_EQUAL, (id >> 32) as u32, REJECT),
-        (WORD, UNIT + 8, 0),
-        (IF_EQUAL, id as u32, REJECT),
-        (HALF, UNIT, 0),
-        (AND, 0xfff1, 0), // subtype, sv, version, tv
-        (IF_EQUAL, u32::from(SUBTYPE_EF_STREAM) << 8 | 0x81, SAMPLE),
-        (HALF, UNIT + 20, 0), // stream_data_length
-        (IF_EQUAL, size, SAMPLE),
-        (FRAME_LENGTH, 0, 0),
-        (IF_AT_LEAST, UNIT + STREAM_HEADER as u32 + size, SAMPLE),
-        (RETURN, u32::MAX, 0),
-        (WORD, random, 0),
-        (AND, SAMPLED - 1, 0),
-        (IF_EQUAL, 0, REJECT),
-        (RETURN, u32::MAX, 0),
-        (RETURN, 0, 0),
+    let address = [
+        (filter::WORD, 0, u32::from_be_bytes([d[0], d[1], d[2], d[3]])),
+        (filter::HALF, 4, u32::from(u16::from_be_bytes([d[4], d[5]]))),
     ];
-    let assemble = |(at, (code, k, before_the_end)): (usize, (u32, u32, usize))| {
-        let no = if before_the_end > 0 { lines.len() - before_the_end - at - 1 } else { 0 };
-        libc::sock_filter { code: code as u16, jt: 0, jf: no as u8, k }
-    };
-    lines.into_iter().enumerate().map(assemble).collect()
+    filter::stream(&address, ADDRESSES as u32 + 2, channel)
 }
 
 /// Sends without what a message header costs, some tenth of the whole way. A full queue must not
@@ -205,80 +164,4 @@ fn receive(socket: &OwnedFd, into: &mut [u8], flags: i32) -> io::Result<usize> {
     let got =
         unsafe { libc::recv(socket.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use onbeat_model::time::Span;
-    use onbeat_model::units::{MacAddress, Octets, StreamId};
-
-    /// What the filter does, as the kernel would (only the instructions that it uses).
-    fn passes(code: &[libc::sock_filter], frame: &[u8], random: u32) -> bool {
-        let (mut a, mut pc) = (0u32, 0usize);
-        loop {
-            let line = code[pc];
-            pc += 1;
-            let code = u32::from(line.code);
-            let branch = |holds| usize::from(if holds { line.jt } else { line.jf });
-            match code & 7 {
-                libc::BPF_RET => return line.k != 0,
-                libc::BPF_ALU => a &= line.k,
-                libc::BPF_JMP if code & 0xf0 == libc::BPF_JGE => pc += branch(a >= line.k),
-                libc::BPF_JMP => pc += branch(a == line.k),
-                _ if code & 0xe0 == libc::BPF_LEN => a = frame.len() as u32,
-                _ if line.k == (libc::SKF_AD_OFF + libc::SKF_AD_RANDOM) as u32 => a = random,
-                _ => {
-                    let width = match code & 0x18 {
-                        libc::BPF_W => 4,
-                        libc::BPF_H => 2,
-                        _ => 1,
-                    };
-                    let from = line.k as usize;
-                    let Some(octets) = frame.get(from..from + width) else { return false };
-                    a = octets.iter().fold(0, |a, o| a << 8 | u32::from(*o));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_filter_passes_the_streams_frames_and_nothing_else() {
-        let channel = ChannelParameters {
-            destination: MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]),
-            source: MacAddress([2, 0, 0, 0, 0, 1]),
-            stream_id: StreamId(0x1122_3344_5566_7788),
-            vlan: 2,
-            pcp: 3,
-            size: Octets::new(8),
-            interval: Span::from_ms(20),
-            tolerance: Span::ZERO,
-            fixed_delay: Span::from_ms(2),
-            epoch: 0,
-        };
-        let code = filter(&channel);
-        let mut talker = onbeat_runtime::talker::Talker::new(channel);
-        talker.write(onbeat_model::time::LocalTime::ZERO, &[9; 8], false).expect("the first");
-        let bare = [&talker.frame()[..12], &talker.frame()[16..]].concat();
-        let with = |at: usize, mask: u8| {
-            let mut other = bare.clone();
-            other[at] ^= mask;
-            other
-        };
-        let (sampled, not) = (SAMPLED * 3, SAMPLED * 3 + 1);
-        assert!(passes(&code, &bare, not));
-        assert!(passes(&code, &with(15, 0x08), not), "mr may be anything");
-        for (name, at) in [("destination", 5), ("destination", 0), ("id", 18), ("id", 25)] {
-            assert!(!passes(&code, &with(at, 1), sampled), "another {name}");
-        }
-        for (name, at) in [("subtype", 14), ("version", 15), ("length", 35)] {
-            let foreign = with(at, 0x10);
-            assert!(!passes(&code, &foreign, not), "another {name}");
-            assert!(passes(&code, &foreign, sampled), "another {name}, sampled");
-        }
-        assert!(!passes(&code, &bare[..14 + 24 + 7], not), "cut within the message");
-        for length in 0..26 {
-            assert!(!passes(&code, &bare[..length], sampled), "cut to {length}");
-        }
-    }
 }

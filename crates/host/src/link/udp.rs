@@ -23,11 +23,11 @@
 //! DSCP is the class selector (RFC 2474 section 4.2.2.2) with the bits of the channel's PCP, so
 //! that equipment that derives one from the other agrees.
 
-use crate::link::{Arrival, Interface, LinkOptions, option, socket};
+use crate::link::{Arrival, Interface, LinkOptions, filter, option, socket};
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{Pdu, STREAM_HEADER, SUBTYPE_EF_STREAM, TAGGED};
+use onbeat_runtime::wire::{Pdu, STREAM_HEADER, TAGGED};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -121,7 +121,7 @@ impl UdpSocket {
         let group = group_of(interface, channel, version)?;
         let socket = open(interface, version)?;
         // Before it can receive anything.
-        socket::attach_filter(&socket, &filter(channel.stream_id.0))?;
+        socket::attach_filter(&socket, &datagrams_of(channel))?;
         let one: i32 = 1;
         // All readers of all channels have the same port.
         option::set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &one)?;
@@ -271,26 +271,9 @@ pub fn ipv6_group(destination: MacAddress) -> Ipv6Addr {
     Ipv6Addr::new(0xff15, 0, 0, 0, 0, 0, upper, lower)
 }
 
-/// Passes datagrams of this stream; the kernel's filter sees them from the UDP header on. A load
-/// beyond the end rejects.
-fn filter(stream_id: u64) -> [libc::sock_filter; 8] {
-    const OCTET: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
-    const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    const IF: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-    const UNIT: usize = UDP_HEADER + ENCAPSULATION;
-    let (upper, lower) = ((stream_id >> 32) as u32, stream_id as u32);
-    let line = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
-    [
-        line(OCTET, UNIT as u32, 0),
-        line(IF, u32::from(SUBTYPE_EF_STREAM), 5),
-        line(WORD, UNIT as u32 + 4, 0),
-        line(IF, upper, 3),
-        line(WORD, UNIT as u32 + 8, 0),
-        line(IF, lower, 1),
-        line(RETURN, u32::MAX, 0),
-        line(RETURN, 0, 0),
-    ]
+/// Passes datagrams of this stream; the kernel's filter sees them from the UDP header on.
+fn datagrams_of(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
+    filter::stream(&[], (UDP_HEADER + ENCAPSULATION) as u32, channel)
 }
 
 #[cfg(test)]
@@ -352,7 +335,7 @@ mod tests {
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
         let to = receiver.local_addr().expect("its address");
         let descriptor = OwnedFd::from(receiver);
-        socket::attach_filter(&descriptor, &filter(channel().stream_id.0)).expect("a filter");
+        socket::attach_filter(&descriptor, &datagrams_of(&channel())).expect("a filter");
         let mut receiver =
             UdpSocket { socket: descriptor, sequence: 0, stamped: false, launches: false };
         let mut talker = onbeat_runtime::talker::Talker::new(channel());

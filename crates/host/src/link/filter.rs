@@ -1,0 +1,141 @@
+//! The filter that the kernel runs for a reader's socket, in its classic packet filter language: a
+//! frame that is not the stream's never wakes the reader.
+
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::{STREAM_HEADER, SUBTYPE_EF_STREAM};
+
+/// Loads four octets.
+pub(super) const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+/// Loads two octets.
+pub(super) const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+const FRAME_LENGTH: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_LEN;
+const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+
+/// Of the frames of the stream that are not of its shape, one in so many (a power of two) is let
+/// through: enough to be counted, too few to push messages out of the socket's buffer.
+pub(super) const SAMPLED: u32 = 64;
+
+/// Passes what has these values in these places, and the channel's data unit at `unit`. A load
+/// beyond the end rejects.
+pub(super) fn stream(
+    places: &[(u32, u32, u32)],
+    unit: u32,
+    channel: &ChannelParameters,
+) -> Vec<libc::sock_filter> {
+    /// Where a comparison that fails goes on: lines before the end.
+    const REJECT: usize = 1;
+    const SAMPLE: usize = 5;
+    let id = channel.stream_id.0;
+    let size = channel.size.get();
+    let random = (libc::SKF_AD_OFF + libc::SKF_AD_RANDOM) as u32;
+    let identity = [(WORD, unit + 4, (id >> 32) as u32), (WORD, unit + 8, id as u32)];
+    let mut lines = Vec::new();
+    for (load, at, value) in places.iter().chain(&identity) {
+        lines.extend([(*load, *at, 0), (IF_EQUAL, *value, REJECT)]);
+    }
+    lines.extend([
+        (HALF, unit, 0),
+        (AND, 0xfff1, 0), // subtype, sv, version, tv
+        (IF_EQUAL, u32::from(SUBTYPE_EF_STREAM) << 8 | 0x81, SAMPLE),
+        (HALF, unit + 20, 0), // stream_data_length
+        (IF_EQUAL, size, SAMPLE),
+        (FRAME_LENGTH, 0, 0),
+        (IF_AT_LEAST, unit + STREAM_HEADER as u32 + size, SAMPLE),
+        (RETURN, u32::MAX, 0),
+        (WORD, random, 0),
+        (AND, SAMPLED - 1, 0),
+        (IF_EQUAL, 0, REJECT),
+        (RETURN, u32::MAX, 0),
+        (RETURN, 0, 0),
+    ]);
+    let count = lines.len();
+    let assemble = |(at, (code, k, before_the_end)): (usize, (u32, u32, usize))| {
+        let no = if before_the_end > 0 { count - before_the_end - at - 1 } else { 0 };
+        libc::sock_filter { code: code as u16, jt: 0, jf: no as u8, k }
+    };
+    lines.into_iter().enumerate().map(assemble).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::time::Span;
+    use onbeat_model::units::{MacAddress, Octets, StreamId};
+
+    /// What the filter does, as the kernel would (only the instructions that it uses).
+    fn passes(code: &[libc::sock_filter], frame: &[u8], random: u32) -> bool {
+        let (mut a, mut pc) = (0u32, 0usize);
+        loop {
+            let line = code[pc];
+            pc += 1;
+            let code = u32::from(line.code);
+            let branch = |holds| usize::from(if holds { line.jt } else { line.jf });
+            match code & 7 {
+                libc::BPF_RET => return line.k != 0,
+                libc::BPF_ALU => a &= line.k,
+                libc::BPF_JMP if code & 0xf0 == libc::BPF_JGE => pc += branch(a >= line.k),
+                libc::BPF_JMP => pc += branch(a == line.k),
+                _ if code & 0xe0 == libc::BPF_LEN => a = frame.len() as u32,
+                _ if line.k == (libc::SKF_AD_OFF + libc::SKF_AD_RANDOM) as u32 => a = random,
+                _ => {
+                    let width = match code & 0x18 {
+                        libc::BPF_W => 4,
+                        libc::BPF_H => 2,
+                        _ => 1,
+                    };
+                    let from = line.k as usize;
+                    let Some(octets) = frame.get(from..from + width) else { return false };
+                    a = octets.iter().fold(0, |a, o| a << 8 | u32::from(*o));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_filter_passes_the_streams_frames_and_nothing_else() {
+        let channel = ChannelParameters {
+            destination: MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]),
+            source: MacAddress([2, 0, 0, 0, 0, 1]),
+            stream_id: StreamId(0x1122_3344_5566_7788),
+            vlan: 2,
+            pcp: 3,
+            size: Octets::new(8),
+            interval: Span::from_ms(20),
+            tolerance: Span::ZERO,
+            fixed_delay: Span::from_ms(2),
+            epoch: 0,
+        };
+        let d = channel.destination.0;
+        let address = [
+            (WORD, 0, u32::from_be_bytes([d[0], d[1], d[2], d[3]])),
+            (HALF, 4, u32::from(u16::from_be_bytes([d[4], d[5]]))),
+        ];
+        let code = stream(&address, 14, &channel);
+        let mut talker = onbeat_runtime::talker::Talker::new(channel);
+        talker.write(onbeat_model::time::LocalTime::ZERO, &[9; 8], false).expect("the first");
+        let bare = [&talker.frame()[..12], &talker.frame()[16..]].concat();
+        let with = |at: usize, mask: u8| {
+            let mut other = bare.clone();
+            other[at] ^= mask;
+            other
+        };
+        let (sampled, not) = (SAMPLED * 3, SAMPLED * 3 + 1);
+        assert!(passes(&code, &bare, not));
+        assert!(passes(&code, &with(15, 0x08), not), "mr may be anything");
+        for (name, at) in [("destination", 5), ("destination", 0), ("id", 18), ("id", 25)] {
+            assert!(!passes(&code, &with(at, 1), sampled), "another {name}");
+        }
+        for (name, at) in [("subtype", 14), ("version", 15), ("length", 35)] {
+            let foreign = with(at, 0x10);
+            assert!(!passes(&code, &foreign, not), "another {name}");
+            assert!(passes(&code, &foreign, sampled), "another {name}, sampled");
+        }
+        assert!(!passes(&code, &bare[..14 + 24 + 7], not), "cut within the message");
+        for length in 0..26 {
+            assert!(!passes(&code, &bare[..length], sampled), "cut to {length}");
+        }
+    }
+}
