@@ -5,9 +5,21 @@
  */
 #include <arpa/inet.h>
 #include <endian.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "internal.h"
+
+/* How long a full descriptor is waited for before the thread looks whether it shall end. */
+#define FULL_MS 100
+
+static _Thread_local struct channel *serving;
+
+struct channel *nc_serving(void)
+{
+	return serving;
+}
 
 static struct nc_callback *find(struct nc_core *core, uint64_t stream_id)
 {
@@ -49,7 +61,9 @@ static void *serve(void *argument)
 {
 	struct channel *ch = argument;
 	struct nc_end *end = ch->end;
-	while (!__atomic_load_n(&end->service_ends, __ATOMIC_ACQUIRE)) {
+	serving = ch;
+	while (!__atomic_load_n(&end->service_ends, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE)) {
 		onbeat_message info = {0};
 		onbeat_status status = onbeat_read_timeout(end->listener, ch->payload,
 							   NC_SERVICE_NS, &info);
@@ -71,23 +85,29 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-void nc_service_start(struct channel *ch)
+bool nc_service_wanted(const struct channel *ch)
+{
+	const struct nc_callback *callback = find(ch->nh->core, ch->sidw.s64);
+	return callback && !is_default(callback);
+}
+
+int nc_service_start(struct channel *ch)
 {
 	struct nc_end *end = ch->end;
-	struct nc_callback callback;
-	if (end->serviced || !look_up(ch->nh, ch->sidw.s64, &callback) || is_default(&callback))
-		return;
-	end->wants_service = true;
+	if (end->serviced || !end->wants_service)
+		return 0;
 	if (ch->nh->in_fabric) {
 		/* Refused before the start, which then calls this again. */
 		onbeat_status status = onbeat_thread_create(end->context, serve, ch,
 							    &end->fabric_thread);
 		end->serviced = status == ONBEAT_OK;
-		return;
+		return 0;
 	}
-	end->serviced = pthread_create(&end->thread, NULL, serve, ch) == 0;
-	if (!end->serviced)
-		ERROR(ch, "no thread for its callback: %s", strerror(errno));
+	int failed = pthread_create(&end->thread, NULL, serve, ch);
+	end->serviced = failed == 0;
+	if (failed)
+		ERROR(ch, "no thread for its callback: %s", strerror(failed));
+	return -failed;
 }
 
 void nc_service_stop(struct channel *ch)
@@ -105,26 +125,66 @@ void nc_service_stop(struct channel *ch)
 
 /* --- registering ------------------------------------------------------------------------------ */
 
+/* With the lock held: no reader enters what is claimed. False when one is inside already. */
+static bool claim_readers(struct nethandler *nh, uint64_t stream_id)
+{
+	for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next) {
+		if (ch->sidw.s64 != stream_id || ch->end->wants_service)
+			continue;
+		if (pthread_mutex_trylock(&ch->use) != 0)
+			return false;
+		ch->end->wants_service = true;
+		pthread_mutex_unlock(&ch->use);
+	}
+	return true;
+}
+
+/* With the lock held: those that no thread serves are read again. */
+static void release_readers(struct nethandler *nh, uint64_t stream_id)
+{
+	for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next)
+		if (ch->sidw.s64 == stream_id && !ch->end->serviced)
+			__atomic_store_n(&ch->end->wants_service, false, __ATOMIC_RELEASE);
+}
+
+/* With the lock held. A callback for a stream that is read later is served from then on. */
+static int start_readers(struct nethandler *nh, uint64_t stream_id)
+{
+	int result = 0;
+	for (struct channel *ch = nh->du_rx_head; ch && !result; ch = ch->next)
+		if (ch->sidw.s64 == stream_id)
+			result = nc_service_start(ch);
+	return result;
+}
+
+static int reg_callback(struct nethandler *nh, struct nc_callback callback)
+{
+	struct nc_core *core = nh->core;
+	struct nc_callback *slot = find(core, callback.stream_id);
+	if (!slot && core->callback_count == nh->hmap_sz)
+		return -ENOMEM;
+	bool serves = !is_default(&callback);
+	int result = serves && !claim_readers(nh, callback.stream_id) ? -EBUSY : 0;
+	if (!result) {
+		if (!slot)
+			slot = &core->callbacks[core->callback_count++];
+		*slot = callback;
+		result = serves ? start_readers(nh, callback.stream_id) : 0;
+	}
+	if (result)
+		release_readers(nh, callback.stream_id);
+	return result;
+}
+
 int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
 		    int (*cb)(void *priv_data, struct avtpdu_cshdr *du))
 {
 	if (!nh || !cb)
 		return -EINVAL;
 	pthread_mutex_lock(&nh->core->lock);
-	struct nc_callback *callback = find(nh->core, stream_id);
-	if (!callback && nh->core->callback_count < nh->hmap_sz)
-		callback = &nh->core->callbacks[nh->core->callback_count++];
-	if (callback)
-		*callback = (struct nc_callback){stream_id, priv_data, cb};
-	struct channel *ch = callback ? reader(nh, stream_id) : NULL;
+	int result = reg_callback(nh, (struct nc_callback){stream_id, priv_data, cb});
 	pthread_mutex_unlock(&nh->core->lock);
-	if (!callback)
-		return -ENOMEM;
-	/* A callback for a stream that is read later is served from then on. */
-	for (; ch; ch = ch->next)
-		if (ch->sidw.s64 == stream_id)
-			nc_service_start(ch);
-	return 0;
+	return result;
 }
 
 void nc_callback_forget(struct nethandler *nh, const void *priv_data)
@@ -139,9 +199,8 @@ void nc_callback_forget(struct nethandler *nh, const void *priv_data)
 
 /* --- giving ----------------------------------------------------------------------------------- */
 
-static int give(struct channel *ch, const struct avtpdu_cshdr *du)
+static int give_to(struct channel *ch, struct nc_end *end, const struct avtpdu_cshdr *du)
 {
-	struct nc_end *end = ch->end;
 	if (!end || ntohs(du->sdl) != ch->payload_size)
 		return -EINVAL;
 	struct nc_given *given = malloc(sizeof(*given) + ch->payload_size);
@@ -166,6 +225,14 @@ static int give(struct channel *ch, const struct avtpdu_cshdr *du)
 	return -ENOBUFS;
 }
 
+static int give(struct channel *ch, const struct avtpdu_cshdr *du)
+{
+	__atomic_add_fetch(&ch->busy, 1, __ATOMIC_SEQ_CST);
+	int result = give_to(ch, __atomic_load_n(&ch->end, __ATOMIC_SEQ_CST), du);
+	nc_end_leave(ch);
+	return result;
+}
+
 bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t *timestamp)
 {
 	pthread_mutex_lock(&end->lock);
@@ -184,6 +251,31 @@ bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t 
 	return true;
 }
 
+/*
+ * A full descriptor makes a service wait, but for no longer than its channel is open: a program that
+ * does not read any more still closes its channels.
+ */
+static ssize_t write_payload(int fd, const void *payload, size_t size)
+{
+	/* For one service at a time: two would both take a descriptor's last room. */
+	static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+	struct pollfd at = {.fd = fd, .events = POLLOUT};
+	int flags = fcntl(fd, F_GETFL);
+	if (!serving || (flags >= 0 && flags & O_NONBLOCK))
+		return write(fd, payload, size);
+	while (!__atomic_load_n(&serving->end->service_ends, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&writing);
+		bool room = poll(&at, 1, 0) > 0;
+		ssize_t written = room ? write(fd, payload, size) : 0;
+		pthread_mutex_unlock(&writing);
+		if (room)
+			return written;
+		poll(&at, 1, FULL_MS);
+	}
+	errno = ECANCELED;
+	return -1;
+}
+
 int nh_std_cb(void *data, struct avtpdu_cshdr *du)
 {
 	struct cb_priv *cbp = data;
@@ -191,7 +283,7 @@ int nh_std_cb(void *data, struct avtpdu_cshdr *du)
 		return -EINVAL;
 	if (cbp->ch)
 		return give(cbp->ch, du);
-	ssize_t written = write(cbp->fd, du + 1, (size_t)cbp->sz);
+	ssize_t written = write_payload(cbp->fd, du + 1, (size_t)cbp->sz);
 	return written < 0 ? -errno : (int)written;
 }
 
