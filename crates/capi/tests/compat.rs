@@ -535,3 +535,77 @@ fn ends_are_removed_and_added_while_others_use_them() {
 fn callbacks_are_registered_while_ends_come_and_go() {
     threads("registering");
 }
+
+/// A text without its layout.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a manual page says, without its markup.
+fn said_by(page: &Path) -> String {
+    let page = std::fs::read_to_string(page).expect("a manual page");
+    let shown = page.lines().filter(|line| !line.starts_with('.') || line.starts_with(".SS"));
+    let shown: Vec<_> = shown.map(|line| line.replace("\\&", "").replace("\\-", "-")).collect();
+    words(&shown.join(" ").replace("\\(aq", "'").replace("\\e", "\\"))
+}
+
+/// The declarations of a header's functions, and what its comments between declarations say.
+fn sayings(header: &str) -> Vec<String> {
+    let mut sayings = Vec::new();
+    let mut lines = header.lines().skip_while(|line| !line.starts_with("#pragma"));
+    while let Some(first) = lines.next() {
+        let comment = first.starts_with("/*") && !first.starts_with("/* ---");
+        let function = first.contains('(')
+            && first.starts_with(|c: char| c.is_ascii_lowercase())
+            && !first.starts_with("static");
+        let end = if comment { "*/" } else { ";" };
+        if !comment && !function {
+            continue;
+        }
+        let mut text = first.to_owned();
+        while !text.ends_with(end) {
+            text += "\n";
+            let line = lines.next().expect("it ends");
+            text += line.strip_prefix(" * ").unwrap_or(line);
+        }
+        let text = text.trim_start_matches("/*").trim_end_matches("*/").replace('`', "");
+        sayings.push(words(&text));
+    }
+    sayings
+}
+
+#[test]
+fn the_manual_pages_say_what_the_headers_say() {
+    let compat = root().join("compat");
+    let mut found = 0;
+    for (page, headers) in [
+        ("netchan.h.3", &["netchan.h", "netchan_standalone.h", "netchan_utils.h"][..]),
+        ("netchan.h.3", &["ptp_getclock.h", "logger.h"]),
+        ("timedc_avtp.h.3", &["timedc_avtp.h"]),
+    ] {
+        let page = said_by(&compat.join("man").join(page));
+        for header in headers {
+            let text = std::fs::read_to_string(compat.join("include").join(header));
+            for saying in sayings(&text.expect("a header")) {
+                assert!(page.contains(&saying), "{header}: not in its page: {saying}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 100, "only {found} declarations and comments were found");
+}
+
+#[test]
+fn the_manual_pages_render_without_a_warning() {
+    if Command::new("groff").arg("--version").output().is_err() {
+        let said = b"compat: groff is not there: the manual pages are not rendered\n";
+        std::io::stderr().write_all(said).expect("standard error");
+        return;
+    }
+    for page in ["netchan.h.3", "netchan.hpp.3", "timedc_avtp.h.3"] {
+        let mut groff = Command::new("groff");
+        groff.args(["-man", "-Tascii", "-ww", "-rLL=200n", "-P-cbou"]);
+        let output = checked(groff.arg(root().join("compat/man").join(page)));
+        assert_eq!(text(&output.stderr), "", "{page}");
+    }
+}
