@@ -187,9 +187,9 @@ const struct channel_attrs *nc_get_chan_ref(const char *name, const struct chann
 struct nethandler *nh_create_init(const char *ifname, size_t hmap_size, const char *logfile);
 
 /*
- * Stops and frees the channels, writes the log, frees the handler and sets *nh to NULL. What a thread
- * is still in after a second is left unfreed, and so is a handler that one of its own callbacks
- * destroys: its channels are stopped then. A line says so.
+ * Stops and frees the channels, writes the log, frees the handler and sets *nh to NULL. What a
+ * thread is still in after a second is left unfreed, and so is a handler that one of its own
+ * callbacks destroys: its channels are stopped then. A line says so.
  */
 void nh_destroy(struct nethandler **nh);
 
@@ -222,8 +222,8 @@ int nh_get_num_rx(struct nethandler *nh);
 int nh_add_tx(struct nethandler *nh, struct channel *ch);
 int nh_add_rx(struct nethandler *nh, struct channel *ch);
 
-/* Closes the end, which remains to be destroyed: 0, -ENOMEM when it is no such end, or -EBUSY when a
- * thread does not leave it, as its own callback cannot. */
+/* Closes the end, which remains to be destroyed: 0, -ENOMEM when it is no such end, or -EBUSY when
+ * a thread does not leave it, as its own callback cannot. */
 int nh_remove_tx(struct channel *ch);
 int nh_remove_rx(struct channel *ch);
 
@@ -237,7 +237,7 @@ int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
 		    int (*cb)(void *priv_data, struct avtpdu_cshdr *du));
 
 /* The standard callback: `data` is a struct cb_priv. Octets written, or a negative errno. A full
- * descriptor makes it wait; when a channel's thread calls it, no longer than the channel is open. */
+ * descriptor makes it wait; when a channel's thread calls it, while the channel is open. */
 int nh_std_cb(void *data, struct avtpdu_cshdr *du);
 
 /*

@@ -125,26 +125,31 @@ void nc_service_stop(struct channel *ch)
 
 /* --- registering ------------------------------------------------------------------------------ */
 
-/* With the lock held: no reader enters what is claimed. False when one is inside already. */
+/* With the lock held: unlocks what was locked, up to `until`; readers enter it, or never again. */
+static void unlock_readers(struct nethandler *nh, uint64_t stream_id, const struct channel *until,
+			   bool served)
+{
+	for (struct channel *ch = nh->du_rx_head; ch != until; ch = ch->next) {
+		if (ch->sidw.s64 != stream_id || ch->end->wants_service)
+			continue;
+		ch->end->wants_service = served;
+		pthread_mutex_unlock(&ch->use);
+	}
+}
+
+/* With the lock held: no reader enters an end of the stream any more. False when one is inside. */
 static bool claim_readers(struct nethandler *nh, uint64_t stream_id)
 {
 	for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next) {
 		if (ch->sidw.s64 != stream_id || ch->end->wants_service)
 			continue;
-		if (pthread_mutex_trylock(&ch->use) != 0)
+		if (pthread_mutex_trylock(&ch->use) != 0) {
+			unlock_readers(nh, stream_id, ch, false);
 			return false;
-		ch->end->wants_service = true;
-		pthread_mutex_unlock(&ch->use);
+		}
 	}
+	unlock_readers(nh, stream_id, NULL, true);
 	return true;
-}
-
-/* With the lock held: those that no thread serves are read again. */
-static void release_readers(struct nethandler *nh, uint64_t stream_id)
-{
-	for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next)
-		if (ch->sidw.s64 == stream_id && !ch->end->serviced)
-			__atomic_store_n(&ch->end->wants_service, false, __ATOMIC_RELEASE);
 }
 
 /* With the lock held. A callback for a stream that is read later is served from then on. */
@@ -164,16 +169,12 @@ static int reg_callback(struct nethandler *nh, struct nc_callback callback)
 	if (!slot && core->callback_count == nh->hmap_sz)
 		return -ENOMEM;
 	bool serves = !is_default(&callback);
-	int result = serves && !claim_readers(nh, callback.stream_id) ? -EBUSY : 0;
-	if (!result) {
-		if (!slot)
-			slot = &core->callbacks[core->callback_count++];
-		*slot = callback;
-		result = serves ? start_readers(nh, callback.stream_id) : 0;
-	}
-	if (result)
-		release_readers(nh, callback.stream_id);
-	return result;
+	if (serves && !claim_readers(nh, callback.stream_id))
+		return -EBUSY;
+	if (!slot)
+		slot = &core->callbacks[core->callback_count++];
+	*slot = callback;
+	return serves ? start_readers(nh, callback.stream_id) : 0;
 }
 
 int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
@@ -252,8 +253,8 @@ bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t 
 }
 
 /*
- * A full descriptor makes a service wait, but for no longer than its channel is open: a program that
- * does not read any more still closes its channels.
+ * A full descriptor makes a service wait, but for no longer than its channel is open: a program
+ * that does not read any more still closes its channels.
  */
 static ssize_t write_payload(int fd, const void *payload, size_t size)
 {

@@ -114,8 +114,8 @@ static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool t
 	return NULL;
 }
 
-/* Lists the end and serves it, if there is a callback for it: nobody has entered it yet. */
-static void append(struct nethandler *nh, struct channel *ch, bool tx)
+/* Opens and lists the end, and serves it if there is a callback for it: then nobody may enter. */
+static void append(struct nethandler *nh, struct channel *ch, struct nc_end *end, bool tx)
 {
 	struct channel **head = tx ? &nh->du_tx_head : &nh->du_rx_head;
 	struct channel **tail = tx ? &nh->du_tx_tail : &nh->du_rx_tail;
@@ -126,7 +126,8 @@ static void append(struct nethandler *nh, struct channel *ch, bool tx)
 	else
 		*head = ch;
 	*tail = ch;
-	ch->end->wants_service = !tx && nc_service_wanted(ch);
+	end->wants_service = !tx && nc_service_wanted(ch);
+	__atomic_store_n(&ch->end, end, __ATOMIC_SEQ_CST);
 	/* A failure is told, and the end never read. */
 	nc_service_start(ch);
 	pthread_mutex_unlock(&nh->core->lock);
@@ -169,8 +170,7 @@ bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx)
 		ch->nh = nh;
 		__atomic_store_n(&ch->stopping, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&ch->ready, true, __ATOMIC_RELEASE);
-		__atomic_store_n(&ch->end, end, __ATOMIC_SEQ_CST);
-		append(nh, ch, tx);
+		append(nh, ch, end, tx);
 	}
 	pthread_mutex_unlock(&making);
 	return end != NULL;

@@ -33,7 +33,7 @@ struct nc_end {
 	struct nc_given *given;
 	unsigned given_count;
 
-	bool wants_service;  /* a callback gets its messages; changed with both locks, core and use */
+	bool wants_service;  /* a callback gets its messages; changed with core->lock and, once open, use */
 	bool serviced;       /* by one of the threads below; with core->lock, while it is listed */
 	bool service_ends;
 	pthread_t thread;
