@@ -29,16 +29,6 @@ static struct nc_callback *find(struct nc_core *core, uint64_t stream_id)
 	return NULL;
 }
 
-static bool look_up(struct nethandler *nh, uint64_t stream_id, struct nc_callback *out)
-{
-	pthread_mutex_lock(&nh->core->lock);
-	struct nc_callback *callback = find(nh->core, stream_id);
-	if (callback)
-		*out = *callback;
-	pthread_mutex_unlock(&nh->core->lock);
-	return callback != NULL;
-}
-
 /* With the lock held. */
 static struct channel *reader(struct nethandler *nh, uint64_t stream_id)
 {
@@ -56,6 +46,22 @@ static bool is_default(const struct nc_callback *callback)
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */
+
+static void call(struct channel *ch, struct nc_end *end)
+{
+	struct nc_core *core = ch->nh->core;
+	pthread_mutex_lock(&core->lock);
+	const struct nc_callback *found = find(core, ch->sidw.s64);
+	struct nc_callback callback = found ? *found : (struct nc_callback){0};
+	end->calling = callback.priv_data;
+	pthread_mutex_unlock(&core->lock);
+	if (!callback.cb)
+		return;
+	callback.cb(callback.priv_data, &ch->pdu);
+	pthread_mutex_lock(&core->lock);
+	end->calling = NULL;
+	pthread_mutex_unlock(&core->lock);
+}
 
 static void *serve(void *argument)
 {
@@ -78,9 +84,7 @@ static void *serve(void *argument)
 		if (ch->nh->logger)
 			log_rx(ch->nh->logger, &ch->pdu, (uint64_t)info.arrived_ns,
 			       (uint64_t)(info.capture_ns + info.latency_ns));
-		struct nc_callback callback;
-		if (look_up(ch->nh, ch->sidw.s64, &callback))
-			callback.cb(callback.priv_data, &ch->pdu);
+		call(ch, end);
 	}
 	return NULL;
 }
@@ -188,6 +192,15 @@ int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
 	return result;
 }
 
+/* With the lock held: whether a thread that serves an end, but the caller's, is in a callback. */
+static bool in_call(const struct nethandler *nh, const void *priv_data)
+{
+	const struct channel *ch = nh->du_rx_head;
+	while (ch && (ch == serving || ch->end->calling != priv_data))
+		ch = ch->next;
+	return ch != NULL;
+}
+
 void nc_callback_forget(struct nethandler *nh, const void *priv_data)
 {
 	struct nc_core *core = nh->core;
@@ -195,6 +208,12 @@ void nc_callback_forget(struct nethandler *nh, const void *priv_data)
 	for (size_t i = core->callback_count; i-- > 0;)
 		if (core->callbacks[i].priv_data == priv_data)
 			core->callbacks[i] = core->callbacks[--core->callback_count];
+	while (in_call(nh, priv_data)) {
+		struct timespec step = {.tv_nsec = NS_IN_MS};
+		pthread_mutex_unlock(&core->lock);
+		nanosleep(&step, NULL);
+		pthread_mutex_lock(&core->lock);
+	}
 	pthread_mutex_unlock(&core->lock);
 }
 

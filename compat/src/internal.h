@@ -33,9 +33,10 @@ struct nc_end {
 	struct nc_given *given;
 	unsigned given_count;
 
-	bool wants_service;  /* a callback gets its messages; changed with core->lock and, once open, use */
+	bool wants_service;  /* a callback gets its messages; with core->lock and, once open, use */
 	bool serviced;       /* by one of the threads below; with core->lock, while it is listed */
 	bool service_ends;
+	const void *calling; /* the data of the callback that its thread is in; with core->lock */
 	pthread_t thread;
 	onbeat_thread *fabric_thread;
 
@@ -128,7 +129,8 @@ int nc_service_start(struct channel *ch);
 void nc_service_stop(struct channel *ch);
 /* The channel whose callback the calling thread is in, or NULL. */
 struct channel *nc_serving(void);
-/* Forgets what was registered with this data, which is about to be freed. */
+/* Forgets what was registered with this data, which may be freed then: no other thread that serves
+ * an end is in its callback any more. */
 void nc_callback_forget(struct nethandler *nh, const void *priv_data);
 /* Takes a given message: false when there is none. */
 bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t *timestamp);

@@ -67,14 +67,24 @@ static void unread_pipe(void)
 		CHECK(size == LOAD_SIZE && memcmp(got, load, sizeof(load)) == 0);
 }
 
-static struct net_fifo net_fifo_chans[] = {{
-	.dst = {0x01, 0x00, 0x5E, 0x01, 0x11, 0x52},
-	.stream_id = 52,
-	.class = CLASS_A,
-	.size = 8,
-	.freq = 1,
-	.name = "slow",
-}};
+static struct net_fifo net_fifo_chans[] = {
+	{
+		.dst = {0x01, 0x00, 0x5E, 0x01, 0x11, 0x52},
+		.stream_id = 52,
+		.class = CLASS_A,
+		.size = 8,
+		.freq = 1,
+		.name = "slow",
+	},
+	{
+		.dst = {0x01, 0x00, 0x5E, 0x01, 0x11, 0x53},
+		.stream_id = 53,
+		.class = CLASS_A,
+		.size = 8,
+		.freq = 8000,
+		.name = "fast",
+	},
+};
 
 static void slow_descriptor(void)
 {
@@ -85,6 +95,38 @@ static void slow_descriptor(void)
 		CHECK(write(fd, &i, sizeof(i)) == sizeof(i));
 	/* At its rate it would take 100 s; the alarm comes before. */
 	CLEANUP();
+}
+
+static bool over;
+
+static void *send_on(void *channel)
+{
+	uint64_t value = 0;
+	while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST))
+		CHECK(chan_send_now(channel, &value) == sizeof(value));
+	return NULL;
+}
+
+/* The channels' threads give the descriptor, which ends first, what they read. */
+static void shared_descriptor(void)
+{
+	struct nethandler *nh = handler(NULL);
+	struct channel_attrs fast = {.dst = {0x01, 0x00, 0x5E, 0x01, 0x11, 0x53}, .stream_id = 53,
+				     .sc = SC_CLASS_A, .size = 8, .interval_ns = 125000};
+	struct channel *tx = chan_create_tx(nh, &fast);
+	pthread_t thread = start(send_on, tx);
+	nf_set_nic("lo");
+	for (int i = 0; i < 20; i++) {
+		uint64_t value;
+		int fd = NETFIFO_RX_CREATE("fast");
+		NETFIFO_RX(fast);
+		CHECK(fd >= 0 && fast_du && read(fd, &value, sizeof(value)) == sizeof(value));
+		CLEANUP();
+		close(fd);
+	}
+	__atomic_store_n(&over, true, __ATOMIC_SEQ_CST);
+	CHECK(pthread_join(thread, NULL) == 0);
+	nh_destroy(&nh);
 }
 
 /* --- callbacks that close --------------------------------------------------------------------- */
@@ -287,8 +329,6 @@ static void thread_inside(void)
 	held_thread(by_removing);
 }
 
-static bool over;
-
 static void *read_on(void *channel)
 {
 	struct sensor s;
@@ -349,6 +389,7 @@ int main(int argc, char *argv[])
 		void (*test)(void);
 	} tests[] = {
 		{"unread_pipe", unread_pipe}, {"slow_descriptor", slow_descriptor},
+		{"shared_descriptor", shared_descriptor},
 		{"own_channel", own_channel}, {"own_handler", own_handler},
 		{"two_senders", two_senders}, {"two_readers", two_readers},
 		{"thread_inside", thread_inside}, {"removing", removing},

@@ -499,6 +499,11 @@ fn what_is_queued_in_a_descriptor_is_sent_for_a_second_only() {
 }
 
 #[test]
+fn a_descriptor_and_a_channel_of_one_stream_end_together() {
+    threads("shared_descriptor");
+}
+
+#[test]
 fn a_callback_may_destroy_its_own_channel() {
     let Some(said) = threads("own_channel") else { return };
     assert!(said.contains("freed with the handler"), "{said}");
