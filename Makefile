@@ -1,4 +1,4 @@
-# make          builds Onbeat and the examples' programs
+# make          builds Onbeat, the compatibility library and the examples' programs
 # make demo     runs the two-hosts experiment: table, HTML report
 # make test     passes everything; sets up what it needs
 # make bench    the engine's throughput; latency beside other ways to send, and wake-up errors, over
@@ -12,6 +12,7 @@ examples := $(wildcard examples/[0-9]*)
 build:
 	@scripts/needs rust cc
 	$(CARGO) build --release --locked -p onbeat-cli -p onbeat-capi
+	@$(MAKE) --no-print-directory -C compat
 	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example || exit 1; done
 
 demo: build
@@ -31,6 +32,7 @@ bench:
 
 clean:
 	$(CARGO) clean
+	@$(MAKE) --no-print-directory -C compat clean
 	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example clean; done
 
 include crates/capi/package/install.mk

@@ -136,6 +136,8 @@ struct channel {
 	char name[32];
 	struct cb_priv *cbp;
 	struct nc_end *end;
+	unsigned busy;            /* threads that are in a call with it */
+	pthread_mutex_t use;      /* one thread at a time sends or reads */
 	struct avtpdu_cshdr pdu;  /* the header of the last message, its payload behind it */
 	unsigned char payload[NC_PAYLOAD_MAX];
 };
@@ -184,7 +186,11 @@ const struct channel_attrs *nc_get_chan_ref(const char *name, const struct chann
  */
 struct nethandler *nh_create_init(const char *ifname, size_t hmap_size, const char *logfile);
 
-/* Stops and frees the channels, writes the log, frees the handler and sets *nh to NULL. */
+/*
+ * Stops and frees the channels, writes the log, frees the handler and sets *nh to NULL. What a
+ * thread is still in after a second is left unfreed, and so is a handler that one of its own
+ * callbacks destroys: its channels are stopped then. A line says so.
+ */
 void nh_destroy(struct nethandler **nh);
 
 /* Stops every channel: whatever waits in one returns within 100 ms. Allowed in signal handlers. */
@@ -216,19 +222,22 @@ int nh_get_num_rx(struct nethandler *nh);
 int nh_add_tx(struct nethandler *nh, struct channel *ch);
 int nh_add_rx(struct nethandler *nh, struct channel *ch);
 
-/* Closes the end, which remains to be destroyed: 0, or -ENOMEM when it is no such end. */
+/* Closes the end, which remains to be destroyed: 0, -ENOMEM when it is no such end, or -EBUSY when
+ * a thread does not leave it, as its own callback cannot. */
 int nh_remove_tx(struct channel *ch);
 int nh_remove_rx(struct channel *ch);
 
 /*
  * Calls `cb` for each message of the stream: from a thread of its own for each end that reads it
- * and by nh_feed_pdu. `du` is followed by the payload and valid during the call. 0, -EINVAL, or
- * -ENOMEM when the handler's map is full. Registered again, the new callback replaces the old.
+ * and by nh_feed_pdu. `du` is followed by the payload and valid during the call. 0, -EINVAL,
+ * -ENOMEM when the handler's map is full, or -EBUSY, and nothing registered, while another thread
+ * reads the stream. Registered again, the new callback replaces the old.
  */
 int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
 		    int (*cb)(void *priv_data, struct avtpdu_cshdr *du));
 
-/* The standard callback: `data` is a struct cb_priv. Octets written, or a negative errno. */
+/* The standard callback: `data` is a struct cb_priv. Octets written, or a negative errno. A full
+ * descriptor makes it wait; when a channel's thread calls it, while the channel is open. */
 int nh_std_cb(void *data, struct avtpdu_cshdr *du);
 
 /*
@@ -245,7 +254,8 @@ int nh_feed_pdu_ts(struct nethandler *nh, struct avtpdu_cshdr *du, uint64_t rx_h
 struct channel *chan_create_tx(struct nethandler *nh, struct channel_attrs *attrs);
 struct channel *chan_create_rx(struct nethandler *nh, struct channel_attrs *attrs);
 
-/* Stops the end, waits for what is in it, frees it and sets *ch to NULL. */
+/* Stops the end, waits for what is in it, frees it and sets *ch to NULL. By its own callback: it is
+ * freed with the handler. */
 void chan_destroy(struct channel **ch);
 
 bool chan_ready(struct channel *ch);
@@ -269,6 +279,7 @@ int chan_update(struct channel *ch, uint32_t ts, void *data);
 void *chan_get_payload(struct channel *ch);
 
 /*
+ * Several threads may use a channel: one at a time sends or reads, the others wait for it.
  * All that send return the octets sent, which is `payload_size`, or a negative errno. They wait
  * while the channel's rate is exceeded.
  * chan_send: what chan_update() took; at *tx_ns if that is in the future (at most an hour), else

@@ -5,9 +5,21 @@
  */
 #include <arpa/inet.h>
 #include <endian.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "internal.h"
+
+/* How long a full descriptor is waited for before the thread looks whether it shall end. */
+#define FULL_MS 100
+
+static _Thread_local struct channel *serving;
+
+struct channel *nc_serving(void)
+{
+	return serving;
+}
 
 static struct nc_callback *find(struct nc_core *core, uint64_t stream_id)
 {
@@ -15,16 +27,6 @@ static struct nc_callback *find(struct nc_core *core, uint64_t stream_id)
 		if (core->callbacks[i].stream_id == stream_id)
 			return &core->callbacks[i];
 	return NULL;
-}
-
-static bool look_up(struct nethandler *nh, uint64_t stream_id, struct nc_callback *out)
-{
-	pthread_mutex_lock(&nh->core->lock);
-	struct nc_callback *callback = find(nh->core, stream_id);
-	if (callback)
-		*out = *callback;
-	pthread_mutex_unlock(&nh->core->lock);
-	return callback != NULL;
 }
 
 /* With the lock held. */
@@ -45,11 +47,29 @@ static bool is_default(const struct nc_callback *callback)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
+static void call(struct channel *ch, struct nc_end *end)
+{
+	struct nc_core *core = ch->nh->core;
+	pthread_mutex_lock(&core->lock);
+	const struct nc_callback *found = find(core, ch->sidw.s64);
+	struct nc_callback callback = found ? *found : (struct nc_callback){0};
+	end->calling = callback.priv_data;
+	pthread_mutex_unlock(&core->lock);
+	if (!callback.cb)
+		return;
+	callback.cb(callback.priv_data, &ch->pdu);
+	pthread_mutex_lock(&core->lock);
+	end->calling = NULL;
+	pthread_mutex_unlock(&core->lock);
+}
+
 static void *serve(void *argument)
 {
 	struct channel *ch = argument;
 	struct nc_end *end = ch->end;
-	while (!__atomic_load_n(&end->service_ends, __ATOMIC_ACQUIRE)) {
+	serving = ch;
+	while (!__atomic_load_n(&end->service_ends, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE)) {
 		onbeat_message info = {0};
 		onbeat_status status = onbeat_read_timeout(end->listener, ch->payload,
 							   NC_SERVICE_NS, &info);
@@ -64,30 +84,34 @@ static void *serve(void *argument)
 		if (ch->nh->logger)
 			log_rx(ch->nh->logger, &ch->pdu, (uint64_t)info.arrived_ns,
 			       (uint64_t)(info.capture_ns + info.latency_ns));
-		struct nc_callback callback;
-		if (look_up(ch->nh, ch->sidw.s64, &callback))
-			callback.cb(callback.priv_data, &ch->pdu);
+		call(ch, end);
 	}
 	return NULL;
 }
 
-void nc_service_start(struct channel *ch)
+bool nc_service_wanted(const struct channel *ch)
+{
+	const struct nc_callback *callback = find(ch->nh->core, ch->sidw.s64);
+	return callback && !is_default(callback);
+}
+
+int nc_service_start(struct channel *ch)
 {
 	struct nc_end *end = ch->end;
-	struct nc_callback callback;
-	if (end->serviced || !look_up(ch->nh, ch->sidw.s64, &callback) || is_default(&callback))
-		return;
-	end->wants_service = true;
+	if (end->serviced || !end->wants_service)
+		return 0;
 	if (ch->nh->in_fabric) {
 		/* Refused before the start, which then calls this again. */
 		onbeat_status status = onbeat_thread_create(end->context, serve, ch,
 							    &end->fabric_thread);
 		end->serviced = status == ONBEAT_OK;
-		return;
+		return 0;
 	}
-	end->serviced = pthread_create(&end->thread, NULL, serve, ch) == 0;
-	if (!end->serviced)
-		ERROR(ch, "no thread for its callback: %s", strerror(errno));
+	int failed = pthread_create(&end->thread, NULL, serve, ch);
+	end->serviced = failed == 0;
+	if (failed)
+		ERROR(ch, "no thread for its callback: %s", strerror(failed));
+	return -failed;
 }
 
 void nc_service_stop(struct channel *ch)
@@ -105,26 +129,76 @@ void nc_service_stop(struct channel *ch)
 
 /* --- registering ------------------------------------------------------------------------------ */
 
+/* With the lock held: unlocks what was locked, up to `until`; readers enter it, or never again. */
+static void unlock_readers(struct nethandler *nh, uint64_t stream_id, const struct channel *until,
+			   bool served)
+{
+	for (struct channel *ch = nh->du_rx_head; ch != until; ch = ch->next) {
+		if (ch->sidw.s64 != stream_id || ch->end->wants_service)
+			continue;
+		ch->end->wants_service = served;
+		pthread_mutex_unlock(&ch->use);
+	}
+}
+
+/* With the lock held: no reader enters an end of the stream any more. False when one is inside. */
+static bool claim_readers(struct nethandler *nh, uint64_t stream_id)
+{
+	for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next) {
+		if (ch->sidw.s64 != stream_id || ch->end->wants_service)
+			continue;
+		if (pthread_mutex_trylock(&ch->use) != 0) {
+			unlock_readers(nh, stream_id, ch, false);
+			return false;
+		}
+	}
+	unlock_readers(nh, stream_id, NULL, true);
+	return true;
+}
+
+/* With the lock held. A callback for a stream that is read later is served from then on. */
+static int start_readers(struct nethandler *nh, uint64_t stream_id)
+{
+	int result = 0;
+	for (struct channel *ch = nh->du_rx_head; ch && !result; ch = ch->next)
+		if (ch->sidw.s64 == stream_id)
+			result = nc_service_start(ch);
+	return result;
+}
+
+static int reg_callback(struct nethandler *nh, struct nc_callback callback)
+{
+	struct nc_core *core = nh->core;
+	struct nc_callback *slot = find(core, callback.stream_id);
+	if (!slot && core->callback_count == nh->hmap_sz)
+		return -ENOMEM;
+	bool serves = !is_default(&callback);
+	if (serves && !claim_readers(nh, callback.stream_id))
+		return -EBUSY;
+	if (!slot)
+		slot = &core->callbacks[core->callback_count++];
+	*slot = callback;
+	return serves ? start_readers(nh, callback.stream_id) : 0;
+}
+
 int nh_reg_callback(struct nethandler *nh, uint64_t stream_id, void *priv_data,
 		    int (*cb)(void *priv_data, struct avtpdu_cshdr *du))
 {
 	if (!nh || !cb)
 		return -EINVAL;
 	pthread_mutex_lock(&nh->core->lock);
-	struct nc_callback *callback = find(nh->core, stream_id);
-	if (!callback && nh->core->callback_count < nh->hmap_sz)
-		callback = &nh->core->callbacks[nh->core->callback_count++];
-	if (callback)
-		*callback = (struct nc_callback){stream_id, priv_data, cb};
-	struct channel *ch = callback ? reader(nh, stream_id) : NULL;
+	int result = reg_callback(nh, (struct nc_callback){stream_id, priv_data, cb});
 	pthread_mutex_unlock(&nh->core->lock);
-	if (!callback)
-		return -ENOMEM;
-	/* A callback for a stream that is read later is served from then on. */
-	for (; ch; ch = ch->next)
-		if (ch->sidw.s64 == stream_id)
-			nc_service_start(ch);
-	return 0;
+	return result;
+}
+
+/* With the lock held: whether a thread that serves an end, but the caller's, is in a callback. */
+static bool in_call(const struct nethandler *nh, const void *priv_data)
+{
+	const struct channel *ch = nh->du_rx_head;
+	while (ch && (ch == serving || ch->end->calling != priv_data))
+		ch = ch->next;
+	return ch != NULL;
 }
 
 void nc_callback_forget(struct nethandler *nh, const void *priv_data)
@@ -134,14 +208,19 @@ void nc_callback_forget(struct nethandler *nh, const void *priv_data)
 	for (size_t i = core->callback_count; i-- > 0;)
 		if (core->callbacks[i].priv_data == priv_data)
 			core->callbacks[i] = core->callbacks[--core->callback_count];
+	while (in_call(nh, priv_data)) {
+		struct timespec step = {.tv_nsec = NS_IN_MS};
+		pthread_mutex_unlock(&core->lock);
+		nanosleep(&step, NULL);
+		pthread_mutex_lock(&core->lock);
+	}
 	pthread_mutex_unlock(&core->lock);
 }
 
 /* --- giving ----------------------------------------------------------------------------------- */
 
-static int give(struct channel *ch, const struct avtpdu_cshdr *du)
+static int give_to(struct channel *ch, struct nc_end *end, const struct avtpdu_cshdr *du)
 {
-	struct nc_end *end = ch->end;
 	if (!end || ntohs(du->sdl) != ch->payload_size)
 		return -EINVAL;
 	struct nc_given *given = malloc(sizeof(*given) + ch->payload_size);
@@ -166,6 +245,14 @@ static int give(struct channel *ch, const struct avtpdu_cshdr *du)
 	return -ENOBUFS;
 }
 
+static int give(struct channel *ch, const struct avtpdu_cshdr *du)
+{
+	__atomic_add_fetch(&ch->busy, 1, __ATOMIC_SEQ_CST);
+	int result = give_to(ch, __atomic_load_n(&ch->end, __ATOMIC_SEQ_CST), du);
+	nc_end_leave(ch);
+	return result;
+}
+
 bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t *timestamp)
 {
 	pthread_mutex_lock(&end->lock);
@@ -184,6 +271,31 @@ bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t 
 	return true;
 }
 
+/*
+ * A full descriptor makes a service wait, but for no longer than its channel is open: a program
+ * that does not read any more still closes its channels.
+ */
+static ssize_t write_payload(int fd, const void *payload, size_t size)
+{
+	/* For one service at a time: two would both take a descriptor's last room. */
+	static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+	struct pollfd at = {.fd = fd, .events = POLLOUT};
+	int flags = fcntl(fd, F_GETFL);
+	if (!serving || (flags >= 0 && flags & O_NONBLOCK))
+		return write(fd, payload, size);
+	while (!__atomic_load_n(&serving->end->service_ends, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&writing);
+		bool room = poll(&at, 1, 0) > 0;
+		ssize_t written = room ? write(fd, payload, size) : 0;
+		pthread_mutex_unlock(&writing);
+		if (room)
+			return written;
+		poll(&at, 1, FULL_MS);
+	}
+	errno = ECANCELED;
+	return -1;
+}
+
 int nh_std_cb(void *data, struct avtpdu_cshdr *du)
 {
 	struct cb_priv *cbp = data;
@@ -191,7 +303,7 @@ int nh_std_cb(void *data, struct avtpdu_cshdr *du)
 		return -EINVAL;
 	if (cbp->ch)
 		return give(cbp->ch, du);
-	ssize_t written = write(cbp->fd, du + 1, (size_t)cbp->sz);
+	ssize_t written = write_payload(cbp->fd, du + 1, (size_t)cbp->sz);
 	return written < 0 ? -errno : (int)written;
 }
 

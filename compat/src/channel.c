@@ -69,13 +69,20 @@ int chan_ready_timedwait(struct channel *ch, uint64_t timeout_ns)
 
 bool chan_stop(struct channel *ch)
 {
-	if (!ch || !ch->end || __atomic_exchange_n(&ch->stopping, true, __ATOMIC_ACQ_REL))
+	if (!ch)
 		return false;
-	__atomic_store_n(&ch->ready, false, __ATOMIC_RELEASE);
-	/* In the fabric the context is the program's: stopping it would stop all of its channels. */
-	if (!ch->nh->in_fabric)
-		onbeat_stop(ch->end->context);
-	return true;
+	/* As nc_end_enter(): the end stays while this is in it. */
+	__atomic_add_fetch(&ch->busy, 1, __ATOMIC_SEQ_CST);
+	struct nc_end *end = __atomic_load_n(&ch->end, __ATOMIC_SEQ_CST);
+	bool stops = end && !__atomic_exchange_n(&ch->stopping, true, __ATOMIC_ACQ_REL);
+	if (stops) {
+		__atomic_store_n(&ch->ready, false, __ATOMIC_RELEASE);
+		/* In the fabric the context is the program's: it would stop all of its channels. */
+		if (!ch->nh->in_fabric)
+			onbeat_stop(end->context);
+	}
+	nc_end_leave(ch);
+	return stops;
 }
 
 uint64_t get_class_delay_bound_ns(struct channel *ch)
@@ -112,9 +119,13 @@ int chan_update(struct channel *ch, uint32_t ts, void *data)
 {
 	if (!ch || !data)
 		return -ENOMEM;
+	int result = nc_chan_lock(ch);
+	if (result)
+		return result;
 	memcpy(ch->payload, data, ch->payload_size);
 	ch->pdu.tv = 1;
 	ch->pdu.avtp_timestamp = htonl(ts);
+	pthread_mutex_unlock(&ch->use);
 	return 0;
 }
 
@@ -128,7 +139,7 @@ static void note_sent(struct channel *ch, int64_t capture)
 	nc_note(ch, (uint8_t)(ch->pdu.seqnr + 1), capture);
 	/* As onbeat's own account of the rate. */
 	uint64_t from = (uint64_t)capture > ch->next_tx_ns ? (uint64_t)capture : ch->next_tx_ns;
-	ch->next_tx_ns = from + ch->interval_ns;
+	__atomic_store_n(&ch->next_tx_ns, from + ch->interval_ns, __ATOMIC_RELAXED);
 }
 
 static void sent(struct channel *ch, int64_t capture)
@@ -177,24 +188,24 @@ static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 	return ONBEAT_OK;
 }
 
-static int finish(struct channel *ch, struct nc_end *end, onbeat_status status)
+static int finish(struct channel *ch, onbeat_status status)
 {
 	int result = status == ONBEAT_OK ? ch->payload_size : nc_failure(ch, status);
-	nc_end_leave(end);
+	nc_end_done(ch);
 	return result;
 }
 
 int chan_send(struct channel *ch, uint64_t *tx_ns)
 {
 	struct nc_end *end;
-	int result = nc_end_enter(ch, true, &end);
+	int result = nc_end_use(ch, NC_TX, &end);
 	if (result)
 		return result;
 	int64_t capture = 0;
 	uint64_t now = tx_ns ? tai_get_ns() : 0;
 	onbeat_status status;
 	if (tx_ns && *tx_ns > now && *tx_ns - now > AHEAD_MAX_NS) {
-		nc_end_leave(end);
+		nc_end_done(ch);
 		return -EINVAL;
 	}
 	if (tx_ns && *tx_ns > now)
@@ -206,13 +217,13 @@ int chan_send(struct channel *ch, uint64_t *tx_ns)
 		if (tx_ns)
 			*tx_ns = (uint64_t)capture;
 	}
-	return finish(ch, end, status);
+	return finish(ch, status);
 }
 
 int chan_send_now(struct channel *ch, void *data)
 {
 	struct nc_end *end;
-	int result = data ? nc_end_enter(ch, true, &end) : -EINVAL;
+	int result = data ? nc_end_use(ch, NC_TX, &end) : -EINVAL;
 	if (result)
 		return result;
 	int64_t capture = 0;
@@ -220,17 +231,17 @@ int chan_send_now(struct channel *ch, void *data)
 	onbeat_status status = onbeat_write(end->talker, ch->payload, &capture);
 	if (status == ONBEAT_OK)
 		sent(ch, capture);
-	return finish(ch, end, status);
+	return finish(ch, status);
 }
 
 int chan_send_now_wait(struct channel *ch, void *data)
 {
 	struct nc_end *end;
-	int result = data ? nc_end_enter(ch, true, &end) : -EINVAL;
+	int result = data ? nc_end_use(ch, NC_TX, &end) : -EINVAL;
 	if (result)
 		return result;
 	memcpy(ch->payload, data, ch->payload_size);
-	return finish(ch, end, write_wait(ch, end));
+	return finish(ch, write_wait(ch, end));
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -275,17 +286,17 @@ static onbeat_status read_given(struct channel *ch, struct nc_end *end, uint32_t
 static int chan_receive(struct channel *ch, void *data, bool wait)
 {
 	struct nc_end *end;
-	int result = data ? nc_end_enter(ch, false, &end) : -EINVAL;
+	int result = data ? nc_end_use(ch, NC_RX, &end) : -EINVAL;
 	if (result)
 		return result;
 	uint32_t timestamp;
-	if (end->serviced || end->wants_service) {
+	if (end->wants_service) {
 		/* A callback gets this channel's messages. */
-		nc_end_leave(end);
+		nc_end_done(ch);
 		return -EBUSY;
 	}
 	if (nc_given_take(ch, end, data, &timestamp))
-		return finish(ch, end, read_given(ch, end, timestamp, wait));
+		return finish(ch, read_given(ch, end, timestamp, wait));
 	onbeat_message info = {0};
 	onbeat_status status = await(ch, end);
 	if (status == ONBEAT_OK)
@@ -293,7 +304,7 @@ static int chan_receive(struct channel *ch, void *data, bool wait)
 			      : onbeat_read(end->listener, data, &info);
 	if (status == ONBEAT_OK)
 		received(ch, &info, data, wait);
-	return finish(ch, end, status);
+	return finish(ch, status);
 }
 
 int chan_read(struct channel *ch, void *data)
@@ -314,7 +325,8 @@ static uint64_t slot(const struct channel *ch)
 	uint64_t tolerance = ch->interval_ns / 8;
 	if (tolerance > (uint64_t)TOLERANCE_MAX_NS)
 		tolerance = (uint64_t)TOLERANCE_MAX_NS;
-	return ch->next_tx_ns > tolerance ? ch->next_tx_ns - tolerance : 0;
+	uint64_t next = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED);
+	return next > tolerance ? next - tolerance : 0;
 }
 
 uint64_t chan_time_to_tx(struct channel *ch)
@@ -328,20 +340,19 @@ uint64_t chan_time_to_tx(struct channel *ch)
 int wait_for_tx_slot(struct channel *ch)
 {
 	struct nc_end *end;
-	int result = nc_end_enter(ch, true, &end);
+	int result = nc_end_enter(ch, NC_TX, &end);
 	if (result)
 		return result;
 	onbeat_status status = onbeat_sleep_until(end->context, (int64_t)slot(ch), NULL);
 	result = status == ONBEAT_OK ? 0 : nc_failure(ch, status);
-	nc_end_leave(end);
+	nc_end_leave(ch);
 	return result;
 }
 
 int64_t chan_delay(struct channel *ch, uint64_t target_ns)
 {
 	struct nc_end *end;
-	if (target_ns > INT64_MAX || !ch || !ch->end ||
-	    nc_end_enter(ch, ch->end->talker != NULL, &end))
+	if (target_ns > INT64_MAX || nc_end_enter(ch, NC_EITHER, &end))
 		return INT64_MIN;
 	int64_t woke = 0;
 	onbeat_status status = onbeat_sleep_until(end->context, (int64_t)target_ns, &woke);
@@ -349,6 +360,6 @@ int64_t chan_delay(struct channel *ch, uint64_t target_ns)
 		log_wakeup(ch, (int64_t)target_ns, woke);
 	else
 		nc_failure(ch, status);
-	nc_end_leave(end);
+	nc_end_leave(ch);
 	return status == ONBEAT_OK ? (int64_t)target_ns - woke : INT64_MIN;
 }

@@ -11,6 +11,9 @@
 /* How long a closing end waits for threads that are still in it. */
 #define CLOSE_WAIT_MS 1000
 
+/* In the fabric: how long who wants a channel that is in use waits before it looks again. */
+#define USE_WAIT_NS (100 * NS_IN_US)
+
 /* One end is made at a time, so that two cannot both take the link's last share. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
@@ -43,7 +46,17 @@ struct channel *nc_chan_new(struct nethandler *nh, const struct channel_attrs *a
 	ch->pdu.seqnr = 0xFF;
 	ch->pdu.stream_id = htobe64(attrs->stream_id);
 	ch->pdu.sdl = htons(attrs->size);
+	pthread_mutex_init(&ch->use, NULL);
 	return ch;
+}
+
+void nc_chan_free(struct channel *ch)
+{
+	if (!ch)
+		return;
+	pthread_mutex_destroy(&ch->use);
+	free(ch->cbp);
+	free(ch);
 }
 
 static onbeat_status open_context(struct nethandler *nh, struct channel *ch, struct nc_end *end)
@@ -101,18 +114,22 @@ static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool t
 	return NULL;
 }
 
-static void append(struct nethandler *nh, struct channel *ch, bool tx)
+/* Opens and lists the end, and serves it if there is a callback for it: then nobody may enter. */
+static void append(struct nethandler *nh, struct channel *ch, struct nc_end *end, bool tx)
 {
 	struct channel **head = tx ? &nh->du_tx_head : &nh->du_rx_head;
 	struct channel **tail = tx ? &nh->du_tx_tail : &nh->du_rx_tail;
 	pthread_mutex_lock(&nh->core->lock);
-	ch->nh = nh;
 	ch->next = NULL;
 	if (*head)
 		(*tail)->next = ch;
 	else
 		*head = ch;
 	*tail = ch;
+	end->wants_service = !tx && nc_service_wanted(ch);
+	__atomic_store_n(&ch->end, end, __ATOMIC_SEQ_CST);
+	/* A failure is told, and the end never read. */
+	nc_service_start(ch);
 	pthread_mutex_unlock(&nh->core->lock);
 }
 
@@ -150,17 +167,13 @@ bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx)
 	pthread_mutex_lock(&making);
 	struct nc_end *end = nc_admit(nh, &attrs, tx) ? make_end(nh, ch, tx) : NULL;
 	if (end) {
-		__atomic_store_n(&ch->end, end, __ATOMIC_RELEASE);
-		append(nh, ch, tx);
+		ch->nh = nh;
+		__atomic_store_n(&ch->stopping, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&ch->ready, true, __ATOMIC_RELEASE);
+		append(nh, ch, end, tx);
 	}
 	pthread_mutex_unlock(&making);
-	if (!end)
-		return false;
-	__atomic_store_n(&ch->stopping, false, __ATOMIC_RELEASE);
-	__atomic_store_n(&ch->ready, true, __ATOMIC_RELEASE);
-	if (!tx)
-		nc_service_start(ch);
-	return true;
+	return end != NULL;
 }
 
 static struct channel *create(struct nethandler *nh, struct channel_attrs *attrs, bool tx)
@@ -168,15 +181,11 @@ static struct channel *create(struct nethandler *nh, struct channel_attrs *attrs
 	if (!nh || !attrs || !nc_manifest_valid("channel", attrs, 1))
 		return NULL;
 	struct channel *ch = nc_chan_new(nh, attrs);
-	struct cb_priv *cbp = tx ? NULL : calloc(1, sizeof(*cbp));
-	if (cbp)
-		*cbp = (struct cb_priv){.sz = attrs->size, .fd = -1, .ch = ch};
-	if (ch)
-		ch->cbp = cbp;
-	if (ch && (tx || cbp) && nc_end_open(nh, ch, tx))
+	if (ch && !tx && (ch->cbp = calloc(1, sizeof(*ch->cbp))))
+		*ch->cbp = (struct cb_priv){.sz = attrs->size, .fd = -1, .ch = ch};
+	if (ch && (tx || ch->cbp) && nc_end_open(nh, ch, tx))
 		return ch;
-	free(cbp);
-	free(ch);
+	nc_chan_free(ch);
 	return NULL;
 }
 
@@ -190,35 +199,75 @@ struct channel *chan_create_rx(struct nethandler *nh, struct channel_attrs *attr
 	return create(nh, attrs, false);
 }
 
-int nc_end_enter(struct channel *ch, bool tx, struct nc_end **out)
+int nc_end_enter(struct channel *ch, enum nc_side side, struct nc_end **out)
 {
-	struct nc_end *end = ch ? __atomic_load_n(&ch->end, __ATOMIC_ACQUIRE) : NULL;
-	if (!end || !ch->nh || (tx ? end->talker == NULL : end->listener == NULL))
+	if (!ch)
 		return -EINVAL;
-	__atomic_add_fetch(&end->busy, 1, __ATOMIC_ACQ_REL);
+	/* Before it looks: who closes the end takes it away first and looks who is in it then. */
+	__atomic_add_fetch(&ch->busy, 1, __ATOMIC_SEQ_CST);
+	struct nc_end *end = __atomic_load_n(&ch->end, __ATOMIC_SEQ_CST);
 	int result = 0;
-	if (__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE))
+	if (!end || (side == NC_TX && !end->talker) || (side == NC_RX && !end->listener))
+		result = -EINVAL;
+	else if (__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE))
 		result = -ECANCELED;
 	else if (!__atomic_load_n(&ch->ready, __ATOMIC_ACQUIRE))
 		result = -EINVAL;
 	else if (!nc_world_begin())
 		result = nc_failure(ch, ONBEAT_STOPPED);
 	if (result)
-		nc_end_leave(end);
+		nc_end_leave(ch);
 	*out = end;
 	return result;
 }
 
-void nc_end_leave(struct nc_end *end)
+void nc_end_leave(struct channel *ch)
 {
-	__atomic_sub_fetch(&end->busy, 1, __ATOMIC_ACQ_REL);
+	__atomic_sub_fetch(&ch->busy, 1, __ATOMIC_SEQ_CST);
 }
 
-static bool wait_until_left(const struct nc_end *end)
+int nc_chan_lock(struct channel *ch)
+{
+	if (!nc_in_fabric())
+		return pthread_mutex_lock(&ch->use) ? -EIO : 0;
+	/* Virtual time would stand still while a thread waits for a mutex. */
+	while (pthread_mutex_trylock(&ch->use) != 0) {
+		onbeat *context = nc_world_context();
+		onbeat_status status = ONBEAT_STOPPED;
+		if (context)
+			status = onbeat_sleep_until(context, (int64_t)tai_get_ns() + USE_WAIT_NS, NULL);
+		if (status != ONBEAT_OK)
+			return nc_failure(ch, status);
+	}
+	return 0;
+}
+
+int nc_end_use(struct channel *ch, enum nc_side side, struct nc_end **end)
+{
+	int result = nc_end_enter(ch, side, end);
+	if (result)
+		return result;
+	result = nc_chan_lock(ch);
+	if (result) {
+		nc_end_leave(ch);
+	} else if (__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE)) {
+		nc_end_done(ch);
+		result = -ECANCELED;
+	}
+	return result;
+}
+
+void nc_end_done(struct channel *ch)
+{
+	pthread_mutex_unlock(&ch->use);
+	nc_end_leave(ch);
+}
+
+bool nc_await_zero(const unsigned *value)
 {
 	struct timespec step = {.tv_nsec = NS_IN_MS};
 	for (int i = 0; i < CLOSE_WAIT_MS; i++) {
-		if (__atomic_load_n(&end->busy, __ATOMIC_ACQUIRE) == 0)
+		if (__atomic_load_n(value, __ATOMIC_SEQ_CST) == 0)
 			return true;
 		nanosleep(&step, NULL);
 	}
@@ -230,20 +279,28 @@ bool nc_end_close(struct channel *ch)
 	struct nc_end *end = ch->end;
 	struct nethandler *nh = ch->nh;
 	if (!end)
-		return true;
-	/* What was written into the pipe is still sent. */
-	nc_pipe_close(ch);
+		return __atomic_load_n(&ch->busy, __ATOMIC_SEQ_CST) == 0;
+	if (nc_serving() == ch) {
+		chan_stop(ch);
+		nh_debug(NC_WARN, ch, "its own callback closes it: it is stopped, and freed with the "
+				      "handler");
+		return false;
+	}
+	nc_pipe_drain(ch);
 	chan_stop(ch);
+	/* Off the list first: no callback that is registered now serves it again. */
+	detach(nh, ch, end->talker != NULL);
 	nc_service_stop(ch);
+	nc_pipe_close(ch);
 	if (ch->cbp)
 		nc_callback_forget(nh, ch->cbp);
-	detach(nh, ch, end->talker != NULL);
-	__atomic_store_n(&ch->end, NULL, __ATOMIC_RELEASE);
-	if (wait_until_left(end)) {
+	__atomic_store_n(&ch->end, NULL, __ATOMIC_SEQ_CST);
+	if (nc_await_zero(&ch->busy)) {
 		free_end(nh, end);
 		return true;
 	}
-	nh_debug(NC_WARN, ch, "a thread is still in the channel: its memory is not freed");
+	nh->core->abandoned = true;
+	nh_debug(NC_WARN, ch, "a thread is still in the channel: neither it nor its handler is freed");
 	return false;
 }
 
@@ -251,10 +308,8 @@ void chan_destroy(struct channel **ch)
 {
 	if (!ch || !*ch)
 		return;
-	if (nc_end_close(*ch)) {
-		free((*ch)->cbp);
-		free(*ch);
-	}
+	if (nc_end_close(*ch))
+		nc_chan_free(*ch);
 	*ch = NULL;
 }
 
@@ -286,7 +341,8 @@ static int remove_end(struct channel *ch, bool tx)
 {
 	if (!ch || !ch->nh || !ch->end || (ch->end->talker != NULL) != tx)
 		return -ENOMEM;
-	nc_end_close(ch);
+	if (!nc_end_close(ch))
+		return -EBUSY;
 	ch->nh = NULL;
 	return 0;
 }

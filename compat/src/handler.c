@@ -73,6 +73,14 @@ void nh_destroy(struct nethandler **nh)
 {
 	if (!nh || !*nh)
 		return;
+	if (nc_serving() && nc_serving()->nh == *nh) {
+		nh_stop(*nh);
+		log_stop((*nh)->logger);
+		nh_debug(NC_WARN, NULL, "a callback destroys its own handler: its channels are stopped, "
+					"and it is not freed");
+		*nh = NULL;
+		return;
+	}
 	while ((*nh)->du_tx_head) {
 		struct channel *ch = (*nh)->du_tx_head;
 		chan_destroy(&ch);
@@ -82,7 +90,11 @@ void nh_destroy(struct nethandler **nh)
 		chan_destroy(&ch);
 	}
 	nc_world_leave(*nh);
-	handler_free(*nh);
+	/* Of an abandoned one, all that a thread may still use remains. */
+	if ((*nh)->core->abandoned)
+		log_stop((*nh)->logger);
+	else
+		handler_free(*nh);
 	*nh = NULL;
 }
 

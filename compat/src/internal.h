@@ -27,16 +27,16 @@ struct nc_end {
 	onbeat *context;
 	onbeat_talker *talker;
 	onbeat_listener *listener;
-	unsigned busy;  /* threads that are in a call with it */
-	bool told;      /* the first failure was reported */
+	bool told;  /* the first failure was reported */
 
 	pthread_mutex_t lock;  /* of what was given */
 	struct nc_given *given;
 	unsigned given_count;
 
-	bool wants_service;
-	bool serviced;
+	bool wants_service;  /* a callback gets its messages; with core->lock and, once open, use */
+	bool serviced;       /* by one of the threads below; with core->lock, while it is listed */
 	bool service_ends;
+	const void *calling; /* the data of the callback that its thread is in; with core->lock */
 	pthread_t thread;
 	onbeat_thread *fabric_thread;
 
@@ -52,6 +52,7 @@ struct nc_callback {
 struct nc_core {
 	struct nethandler *next;  /* all handlers of the program */
 	pthread_mutex_t lock;     /* of the lists of channels and of the callbacks */
+	bool abandoned;           /* a thread is still in a channel that was closed: free nothing */
 	size_t callback_count;
 	struct nc_callback callbacks[];
 };
@@ -94,12 +95,23 @@ bool nc_admit(struct nethandler *nh, const struct channel_attrs *attrs, bool tx)
 struct channel *nc_chan_new(struct nethandler *nh, const struct channel_attrs *attrs);
 /* Opens its end and lists it. False, and said why. */
 bool nc_end_open(struct nethandler *nh, struct channel *ch, bool tx);
-/* Stops and closes its end, and takes it off the list. False when a thread does not leave it: what
- * it uses must then not be freed. */
+/* Stops and closes its end, and takes it off the list. False, and said why, when a thread does not
+ * leave it: what it uses must then not be freed. */
 bool nc_end_close(struct channel *ch);
+/* Frees a channel without an end. */
+void nc_chan_free(struct channel *ch);
+
+enum nc_side { NC_TX, NC_RX, NC_EITHER };
 /* Before and after each call with an end: 0 and the end, or a negative errno. */
-int nc_end_enter(struct channel *ch, bool tx, struct nc_end **end);
-void nc_end_leave(struct nc_end *end);
+int nc_end_enter(struct channel *ch, enum nc_side side, struct nc_end **end);
+void nc_end_leave(struct channel *ch);
+/* The same with the channel for oneself, as its talker or listener and its payload need. */
+int nc_end_use(struct channel *ch, enum nc_side side, struct nc_end **end);
+void nc_end_done(struct channel *ch);
+/* The channel for oneself: 0 or a negative errno. To be unlocked. */
+int nc_chan_lock(struct channel *ch);
+/* Waits in steps of 1 ms, at most a second, until `*value` is 0: whether it is. */
+bool nc_await_zero(const unsigned *value);
 
 /* --- standalone.c ----------------------------------------------------------------------------- */
 
@@ -109,10 +121,16 @@ struct channel *nc_standalone(const char *array, const char *name, bool tx,
 
 /* --- callback.c ------------------------------------------------------------------------------- */
 
-/* Serves the end if there is a callback for its stream. */
-void nc_service_start(struct channel *ch);
+/* With core->lock held: whether there is a callback for its messages. */
+bool nc_service_wanted(const struct channel *ch);
+/* With core->lock held: makes the thread, if one is wanted and not there: 0 or a negative errno. */
+int nc_service_start(struct channel *ch);
+/* The end is off the list, so that nothing starts it again. */
 void nc_service_stop(struct channel *ch);
-/* Forgets what was registered with this data, which is about to be freed. */
+/* The channel whose callback the calling thread is in, or NULL. */
+struct channel *nc_serving(void);
+/* Forgets what was registered with this data, which may be freed then: no other thread that serves
+ * an end is in its callback any more. */
 void nc_callback_forget(struct nethandler *nh, const void *priv_data);
 /* Takes a given message: false when there is none. */
 bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t *timestamp);
@@ -121,6 +139,9 @@ bool nc_given_take(struct channel *ch, struct nc_end *end, void *data, uint32_t 
 
 /* A descriptor for what the end sends or receives, or -1. */
 int nc_pipe_open(struct channel *ch);
+/* Sends what was written, for at most a second. */
+void nc_pipe_drain(struct channel *ch);
+/* The end is stopped. */
 void nc_pipe_close(struct channel *ch);
 
 /* --- channel.c -------------------------------------------------------------------------------- */

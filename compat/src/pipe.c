@@ -13,6 +13,7 @@
 struct nc_pipe {
 	int fd;
 	bool sends;
+	unsigned sending;  /* the thread has more to send */
 	pthread_t thread;
 	struct cb_priv cbp;
 };
@@ -20,9 +21,10 @@ struct nc_pipe {
 static void *send_all(void *argument)
 {
 	struct channel *ch = argument;
+	struct nc_pipe *pipe = ch->end->pipe;
 	unsigned char message[NC_PAYLOAD_MAX + 1];
 	ssize_t size;
-	while ((size = recv(ch->end->pipe->fd, message, sizeof(message), 0)) > 0) {
+	while ((size = recv(pipe->fd, message, sizeof(message), 0)) > 0) {
 		if (size != ch->payload_size) {
 			ERROR(ch, "%zd octets written where messages have %u: not sent", size,
 			      ch->payload_size);
@@ -31,14 +33,17 @@ static void *send_all(void *argument)
 		if (chan_send_now(ch, message) < 0)
 			break;
 	}
+	__atomic_store_n(&pipe->sending, 0, __ATOMIC_SEQ_CST);
 	return NULL;
 }
 
 static bool start(struct channel *ch)
 {
 	struct nc_pipe *pipe = ch->end->pipe;
-	if (pipe->sends)
+	if (pipe->sends) {
+		pipe->sending = 1;
 		return pthread_create(&pipe->thread, NULL, send_all, ch) == 0;
+	}
 	/* A program that does not read loses messages; it must not hold up the thread. */
 	if (fcntl(pipe->fd, F_SETFL, O_NONBLOCK) != 0)
 		return false;
@@ -60,6 +65,7 @@ int nc_pipe_open(struct channel *ch)
 	if (start(ch))
 		return fds[1];
 	ERROR(ch, "no thread for its descriptor: %s", strerror(errno));
+	nc_callback_forget(ch->nh, &pipe->cbp);
 	ch->end->pipe = NULL;
 	close(fds[0]);
 	close(fds[1]);
@@ -67,20 +73,27 @@ int nc_pipe_open(struct channel *ch)
 	return -1;
 }
 
+void nc_pipe_drain(struct channel *ch)
+{
+	struct nc_pipe *pipe = ch->end->pipe;
+	if (!pipe || !pipe->sends)
+		return;
+	/* What is in it is still received, then its end. */
+	shutdown(pipe->fd, SHUT_RD);
+	if (!nc_await_zero(&pipe->sending))
+		WARN(ch, "not all that was written into its descriptor was sent in a second: the rest "
+			 "is lost");
+}
+
 void nc_pipe_close(struct channel *ch)
 {
 	struct nc_pipe *pipe = ch->end->pipe;
 	if (!pipe)
 		return;
-	if (pipe->sends) {
-		/* What is in it is still received, then its end. */
-		shutdown(pipe->fd, SHUT_RD);
+	if (pipe->sends)
 		pthread_join(pipe->thread, NULL);
-	} else {
-		chan_stop(ch);
-		nc_service_stop(ch);
+	else
 		nc_callback_forget(ch->nh, &pipe->cbp);
-	}
 	ch->end->pipe = NULL;
 	close(pipe->fd);
 	free(pipe);

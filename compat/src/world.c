@@ -127,7 +127,8 @@ void nc_world_leave(struct nethandler *nh)
 	while (*at != nh)
 		at = &(*at)->core->next;
 	*at = nh->core->next;
-	if (nc_in_fabric() && !world.handlers) {
+	/* A thread that is still in a channel uses it. */
+	if (nc_in_fabric() && !world.handlers && !nh->core->abandoned) {
 		onbeat_close(__atomic_exchange_n(&world.context, NULL, __ATOMIC_ACQ_REL));
 	}
 	nc_world_unlock();
@@ -136,10 +137,12 @@ void nc_world_leave(struct nethandler *nh)
 /* The threads that could not be made during set-up. With the lock held. */
 static void start_services(void)
 {
-	for (struct nethandler *nh = world.handlers; nh; nh = nh->core->next)
+	for (struct nethandler *nh = world.handlers; nh; nh = nh->core->next) {
+		pthread_mutex_lock(&nh->core->lock);
 		for (struct channel *ch = nh->du_rx_head; ch; ch = ch->next)
-			if (ch->end->wants_service && !ch->end->serviced)
-				nc_service_start(ch);
+			nc_service_start(ch);
+		pthread_mutex_unlock(&nh->core->lock);
+	}
 }
 
 bool nc_world_begin(void)
@@ -182,8 +185,9 @@ int nc_failure(struct channel *ch, onbeat_status status)
 			count_call_after_end();
 		return -ECANCELED;
 	}
-	if (ch && ch->end && !ch->end->told) {
-		ch->end->told = true;
+	/* The caller is in the end, which may just be closed. */
+	struct nc_end *end = ch ? __atomic_load_n(&ch->end, __ATOMIC_SEQ_CST) : NULL;
+	if (end && !__atomic_exchange_n(&end->told, true, __ATOMIC_RELAXED)) {
 		ERROR(ch, "%s", onbeat_last_error());
 	}
 	return -EIO;

@@ -21,6 +21,10 @@ installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
 	$(installed_headers:%=$(INCLUDEDIR)/%) $(installed_templates:%=$(LIBDIR)/%) \
 	$(installed_headers:%=$(MANDIR)/man3/%.3)
 
+# Installs the compatibility library to the same place, or takes it away.
+compat = $(MAKE) --no-print-directory -C compat PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
+	INCLUDEDIR=$(INCLUDEDIR) MANDIR=$(MANDIR) DESTDIR=$(DESTDIR) INSTALL="$(INSTALL)"
+
 # Does not build: what root installs need not be built by root.
 install:
 	@for file in onbeat libonbeat.a libonbeat.so; do test -f target/release/$$file || \
@@ -39,9 +43,11 @@ install:
 			$(package)/$${file##*/}.in >$(DESTDIR)$(LIBDIR)/$$file || exit 1; \
 		chmod 644 $(DESTDIR)$(LIBDIR)/$$file; \
 	done
+	$(compat) install
 	@echo "onbeat $(version) is in $(DESTDIR)$(PREFIX)"
 
 uninstall:
+	$(compat) uninstall
 	rm -f $(installed:%=$(DESTDIR)%)
 	rmdir $(DESTDIR)$(LIBDIR)/cmake/onbeat 2>/dev/null || true
 

@@ -23,15 +23,43 @@ fn checked(command: &mut Command) -> Output {
     output
 }
 
-/// Builds the compatibility library, once.
+/// Builds the compatibility library into a directory.
+fn make(name: &str, cflags: &str) -> PathBuf {
+    let build = place().join(name);
+    let mut make = Command::new("make");
+    make.arg("-s").arg("-C").arg(root().join("compat"));
+    make.arg(format!("BUILD={}", build.display())).arg(format!("CFLAGS={cflags}"));
+    checked(&mut make);
+    build
+}
+
+/// The compatibility library as users have it, built once.
 fn archives() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| make("lib", "-O2 -g"))
+}
+
+/// The same, which finds uses of freed memory if the compiler can make it so.
+fn checking() -> &'static (PathBuf, &'static str) {
+    static BUILT: OnceLock<(PathBuf, &str)> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let build = place().join("lib");
-        let compat = root().join("compat");
-        let directory = format!("BUILD={}", build.display());
-        checked(Command::new("make").arg("-s").arg("-C").arg(compat).arg(directory));
-        build
+        let empty = place().join("sanitizer");
+        std::fs::create_dir_all(place()).expect("a directory");
+        let mut cc = Command::new("cc");
+        cc.args(["-fsanitize=address", "-x", "c", "-", "-o"]).arg(empty);
+        let cc = cc.stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let can = cc.is_ok_and(|mut cc| {
+            let program = b"int main(void) { return 0; }";
+            let written = cc.stdin.take().expect("a pipe").write_all(program);
+            written.is_ok() && cc.wait().is_ok_and(|status| status.success())
+        });
+        if !can {
+            let said =
+                b"compat: no AddressSanitizer here: uses of freed memory are not looked for\n";
+            std::io::stderr().write_all(said).expect("standard error");
+        }
+        let flags = if can { "-O1 -g -fsanitize=address" } else { "-O1 -g" };
+        (make("checking", flags), flags)
     })
 }
 
@@ -45,13 +73,16 @@ fn onbeat() -> PathBuf {
 
 /// Builds one of `compat/tests` as users do: optimised, with all the usual warnings as errors.
 fn program(source: &str, name: &str, archive: &str, flags: &[&str]) -> PathBuf {
+    built(source, name, &archives().join(archive), flags)
+}
+
+fn built(source: &str, name: &str, archive: &Path, flags: &[&str]) -> PathBuf {
     let compat = root().join("compat");
     let cpp = source.ends_with(".cpp") || flags.contains(&"c++");
     let compiler = if cpp { "c++" } else { "cc" };
     let to = place().join("bin");
     std::fs::create_dir_all(&to).expect("a directory");
     let to = to.join(name);
-    let library = archives();
     checked(
         Command::new(compiler)
             .args(["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-I"])
@@ -60,8 +91,8 @@ fn program(source: &str, name: &str, archive: &str, flags: &[&str]) -> PathBuf {
             .arg(compat.join("tests").join(source))
             .args(["-x", "none", "-o"])
             .arg(&to)
-            .arg(library.join(archive))
-            .arg(library.join("libmrp.a"))
+            .arg(archive)
+            .arg(archive.with_file_name("libmrp.a"))
             .arg(onbeat())
             .args(["-pthread", "-ldl", "-lm"]),
     );
@@ -222,6 +253,20 @@ fn every_name_of_the_interface_compiles_and_links_in_c_and_in_cpp() {
         program("every_name.c", "every_name_cpp", archive, &["-x", "c++"]);
     }
     program("every_name.c", "every_name_c99", "libnetchan.a", &["-std=gnu99"]);
+}
+
+#[test]
+fn cpp_programs_may_use_both_interfaces_in_either_order() {
+    let capi = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let capi = format!("-I{}", capi.display());
+    let orders = [["netchan.hpp", "onbeat.hpp"], ["onbeat.hpp", "netchan.hpp"]];
+    for [first, second] in orders {
+        for standard in ["-std=c++17", "-std=c++20"] {
+            let flags = ["-x", "c++", standard, &capi, "-include", first, "-include", second];
+            program("every_name.c", "both_interfaces", "libnetchan.a", &flags);
+            program("both.cpp", "both", "libnetchan.a", &flags[2..]);
+        }
+    }
 }
 
 #[test]
@@ -422,4 +467,150 @@ fn a_log_of_more_than_a_million_lines_is_complete() {
         }
     }
     assert_eq!((lines, wakeups), (1_200_000, 1), "{}", text(&output.stderr));
+}
+
+/// Runs one test of `threads.c` on a loopback; what it said on standard error.
+fn threads(name: &str) -> Option<String> {
+    let (left, _right) = network()?;
+    let (library, flags) = checking();
+    let mut flags: Vec<_> = flags.split(' ').collect();
+    flags.push("-D_GNU_SOURCE");
+    let library = library.join("libnetchan.a");
+    let built = built("threads.c", &format!("threads_{name}"), &library, &flags);
+    let mut command = left.command(built, &[name]);
+    // Some of these tests leave memory that a thread may still use.
+    command
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .current_dir(directory(&format!("threads-{name}")));
+    let output = checked(&mut command);
+    assert!(text(&output.stdout).ends_with("done\n"));
+    Some(text(&output.stderr))
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_does_not_hold_up_the_end() {
+    threads("unread_pipe");
+}
+
+#[test]
+fn what_is_queued_in_a_descriptor_is_sent_for_a_second_only() {
+    let Some(said) = threads("slow_descriptor") else { return };
+    assert_eq!(said.matches("the rest is lost").count(), 1, "{said}");
+}
+
+#[test]
+fn a_descriptor_and_a_channel_of_one_stream_end_together() {
+    threads("shared_descriptor");
+}
+
+#[test]
+fn a_callback_may_destroy_its_own_channel() {
+    let Some(said) = threads("own_channel") else { return };
+    assert!(said.contains("freed with the handler"), "{said}");
+}
+
+#[test]
+fn a_callback_may_destroy_its_own_handler() {
+    let Some(said) = threads("own_handler") else { return };
+    assert_eq!(said.matches("a callback destroys its own handler").count(), 1, "{said}");
+}
+
+#[test]
+fn each_message_of_two_senders_in_one_channel_is_sent_once() {
+    threads("two_senders");
+}
+
+#[test]
+fn two_readers_share_a_channel_are_both_stopped_and_keep_callbacks_out() {
+    threads("two_readers");
+}
+
+#[test]
+fn what_a_thread_is_still_in_is_not_freed() {
+    let Some(said) = threads("thread_inside") else { return };
+    assert_eq!(said.matches("neither it nor its handler is freed").count(), 2, "{said}");
+}
+
+#[test]
+fn ends_are_removed_and_added_while_others_use_them() {
+    threads("removing");
+}
+
+#[test]
+fn callbacks_are_registered_while_ends_come_and_go() {
+    threads("registering");
+}
+
+/// A text without its layout.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a manual page says, without its markup.
+fn said_by(page: &Path) -> String {
+    let page = std::fs::read_to_string(page).expect("a manual page");
+    let shown = page.lines().filter(|line| !line.starts_with('.') || line.starts_with(".SS"));
+    let shown: Vec<_> = shown.map(|line| line.replace("\\&", "").replace("\\-", "-")).collect();
+    words(&shown.join(" ").replace("\\(aq", "'").replace("\\e", "\\"))
+}
+
+/// The declarations of a header's functions, and what its comments between declarations say.
+fn sayings(header: &str) -> Vec<String> {
+    let mut sayings = Vec::new();
+    let mut lines = header.lines().skip_while(|line| !line.starts_with("#pragma"));
+    while let Some(first) = lines.next() {
+        let comment = first.starts_with("/*") && !first.starts_with("/* ---");
+        let function = first.contains('(')
+            && first.starts_with(|c: char| c.is_ascii_lowercase())
+            && !first.starts_with("static");
+        let end = if comment { "*/" } else { ";" };
+        if !comment && !function {
+            continue;
+        }
+        let mut text = first.to_owned();
+        while !text.ends_with(end) {
+            text += "\n";
+            let line = lines.next().expect("it ends");
+            text += line.strip_prefix(" * ").unwrap_or(line);
+        }
+        let text = text.trim_start_matches("/*").trim_end_matches("*/").replace('`', "");
+        sayings.push(words(&text));
+    }
+    sayings
+}
+
+#[test]
+fn the_manual_pages_say_what_the_headers_say() {
+    let compat = root().join("compat");
+    let mut found = 0;
+    for (page, headers) in [
+        ("netchan.h.3", &["netchan.h", "netchan_standalone.h", "netchan_utils.h"][..]),
+        ("netchan.h.3", &["ptp_getclock.h", "logger.h"]),
+        ("timedc_avtp.h.3", &["timedc_avtp.h"]),
+    ] {
+        let page = said_by(&compat.join("man").join(page));
+        for header in headers {
+            let text = std::fs::read_to_string(compat.join("include").join(header));
+            for saying in sayings(&text.expect("a header")) {
+                assert!(page.contains(&saying), "{header}: not in its page: {saying}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 100, "only {found} declarations and comments were found");
+}
+
+#[test]
+fn the_manual_pages_render_without_a_warning() {
+    if Command::new("groff").arg("--version").output().is_err() {
+        let said = b"compat: groff is not there: the manual pages are not rendered\n";
+        std::io::stderr().write_all(said).expect("standard error");
+        return;
+    }
+    for page in ["netchan.h.3", "netchan.hpp.3", "timedc_avtp.h.3"] {
+        let mut groff = Command::new("groff");
+        groff.args(["-man", "-Tascii", "-ww", "-rLL=200n", "-P-cbou"]);
+        let output = checked(groff.arg(root().join("compat/man").join(page)));
+        assert_eq!(text(&output.stderr), "", "{page}");
+    }
 }

@@ -134,11 +134,15 @@ impl Installed {
         std::fs::write(self.path("work").join(name), text).expect("written");
     }
 
-    /// What `pkg-config` says of the package, word by word.
+    /// What `pkg-config` says of Onbeat, word by word.
     fn pkg_config(&self, arguments: &[&str]) -> Vec<String> {
+        self.package("onbeat", arguments)
+    }
+
+    fn package(&self, package: &str, arguments: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.prefix().join("lib/pkgconfig"));
-        let answer = must(command.args(arguments).arg("onbeat"));
+        let answer = must(command.args(arguments).arg(package));
         answer.split_whitespace().map(str::to_owned).collect()
     }
 
@@ -176,6 +180,11 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         "lib/pkgconfig/onbeat.pc",
         "lib/cmake/onbeat/onbeat-config.cmake",
         "lib/cmake/onbeat/onbeat-config-version.cmake",
+        "lib/libmrp.a",
+        "lib/libnetchan.a",
+        "lib/libtimedc_avtp.a",
+        "lib/pkgconfig/netchan.pc",
+        "lib/pkgconfig/timedc_avtp.pc",
     ]
     .map(|file| format!("opt/o/{file}"))
     .into();
@@ -183,6 +192,9 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         expected.insert(format!("opt/o/share/man/man3/{header}.3"));
         expected.insert(format!("opt/o/include/{header}"));
     }
+    let compat = workspace().join("compat");
+    expected.extend(files(&compat.join("include")).iter().map(|h| format!("opt/o/include/{h}")));
+    expected.extend(files(&compat.join("man")).iter().map(|p| format!("opt/o/share/man/man3/{p}")));
     assert_eq!(files(stage.path()), expected);
     for file in expected.iter().filter(|file| file.ends_with(".pc") || file.ends_with(".cmake")) {
         let text = std::fs::read_to_string(stage.path().join(file)).expect("text");
@@ -243,5 +255,38 @@ fn cpp_programs_build_with_cmake() {
     for (name, shared) in [("program", true), ("program-static", false)] {
         installed.runs(&build.join(name));
         assert_eq!(needs_shared_library(&build.join(name)), shared, "{name}");
+    }
+}
+
+/// Exits with 0 when the interface that is not there was refused.
+const NET_CHAN_PROGRAM: &str = r#"
+#include <timedc_args.h>
+#include <timedc_avtp.h>
+
+int main(int argc, char *argv[])
+{
+	GET_ARGS();
+	return nh_create_init("nosuch0", 4, NULL) ? 1 : 0;
+}
+"#;
+
+#[test]
+fn programs_for_net_chan_build_with_its_packages() {
+    if !has("pkg-config") {
+        return;
+    }
+    let installed = Installed::new();
+    installed.write("program.c", NET_CHAN_PROGRAM);
+    for package in ["netchan", "timedc_avtp"] {
+        assert_eq!(installed.package(package, &["--modversion"]), [VERSION]);
+        let program = installed.path("work").join(package);
+        let mut cc = Command::new("cc");
+        cc.args(["-Wall", "-Wextra", "-Werror"]).arg(installed.path("work/program.c"));
+        cc.args(installed.package(package, &["--cflags", "--libs"])).arg("-o").arg(&program);
+        must(&mut cc);
+        let mut run = Command::new(program);
+        run.env("LD_LIBRARY_PATH", installed.prefix().join("lib")).env_remove("ONBEAT_FABRIC");
+        let said = must(&mut run);
+        assert!(said.contains("there is no network interface \"nosuch0\""), "{said}");
     }
 }
