@@ -217,6 +217,7 @@ impl EndPort {
 }
 
 impl Port for EndPort {
+    #[inline]
     fn now(&mut self) -> Result<Instant, Fault> {
         match self {
             Self::Fabric(port) => port.now(),
@@ -224,6 +225,7 @@ impl Port for EndPort {
         }
     }
 
+    #[inline]
     fn uncertain(&self) -> bool {
         match self {
             Self::Fabric(port) => port.uncertain(),
@@ -238,6 +240,7 @@ impl Port for EndPort {
         }
     }
 
+    #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
         match self {
             Self::Fabric(port) => port.send(frame),

@@ -31,6 +31,7 @@ impl Recorder {
 }
 
 impl Log for Recorder {
+    #[inline]
     fn push(&mut self, record: &Record) {
         self.shared.push(record);
         if let Some(probe) = &mut self.probe {

@@ -300,6 +300,7 @@ impl SharedLog {
         self.place.as_ref().map_or(0, |place| place.at * HEADER)
     }
 
+    #[inline]
     fn counter(&self, index: usize) -> &AtomicU64 {
         assert!(index < HEADER / 8, "a counter beyond the header");
         // SAFETY: `start()` is a multiple of the header's size, and a header lies there in the
@@ -361,17 +362,20 @@ impl SharedLog {
         Identity::from_words(|index| self.counter(index).load(Ordering::Acquire))
     }
 
+    #[inline]
     fn is_talker(&self) -> bool {
         self.counter(ROLE).load(Ordering::Relaxed) == 0
     }
 
     /// There is one writer, so no read-modify-write is needed: a load and a store cost nothing.
+    #[inline]
     fn add(&self, index: usize, more: u64) {
         let counter = self.counter(index);
         let before = counter.load(Ordering::Relaxed);
         counter.store(before.wrapping_add(more), Ordering::Release);
     }
 
+    #[inline]
     fn count(&self, record: &Record) {
         if self.is_talker() {
             self.add(SENT, 1);
@@ -408,6 +412,7 @@ impl Drop for SharedLog {
 
 impl Log for SharedLog {
     /// Adds a record; where none are kept, it is counted and gone.
+    #[inline]
     fn push(&mut self, record: &Record) {
         self.count(record);
         if self.capacity == 0 {

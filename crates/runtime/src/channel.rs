@@ -138,6 +138,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         }
     }
 
+    #[inline]
     fn write_record(&mut self, value: &[u8]) -> Result<Record, Fault> {
         loop {
             let now = self.port.now()?;
@@ -154,6 +155,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         }
     }
 
+    #[inline]
     fn note(&mut self, sent: Sent, at: Instant) -> Record {
         let record = Record {
             capture: Some(sent.capture),

@@ -156,6 +156,7 @@ impl Talker {
     }
 
     /// The frame of the last message.
+    #[inline]
     pub fn frame(&self) -> &[u8] {
         &self.frame[..self.length]
     }

@@ -171,6 +171,7 @@ impl NetworkClock {
     }
 
     /// What it reads now. Real-time: bounded; no system call where the kernel offers a vDSO.
+    #[inline]
     pub fn now(&self) -> LocalTime {
         match self {
             Self::Emulated(clock) => clock.error.read(clock.network()),
@@ -182,6 +183,7 @@ impl NetworkClock {
     }
 
     /// True network time at a reading; only an emulation knows it.
+    #[inline]
     pub fn network(&self, reading: LocalTime) -> Option<NetTime> {
         match self {
             Self::Emulated(clock) => Some(clock.error.when(reading)),
@@ -203,6 +205,7 @@ impl NetworkClock {
     }
 
     /// Whether it is not known to be synchronised.
+    #[inline]
     pub fn is_uncertain(&self) -> bool {
         match self {
             // The emulated network's clocks are as good as the description says they are.

@@ -52,10 +52,16 @@ impl PacketSocket {
     }
 
     /// Sends a tagged frame; with `launch`, so that it leaves at that instant of CLOCK_TAI.
+    #[inline]
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
         if launch.is_none() && !self.untagged {
             return send_whole(&self.socket, frame);
         }
+        self.send_in_parts(frame, launch)
+    }
+
+    #[cold]
+    fn send_in_parts(&self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
         let whole = [IoSlice::new(frame)];
         let (addresses, rest) = (&frame[..ADDRESSES], &frame[TAGGED - 2..]);
         let without_tag = [IoSlice::new(addresses), IoSlice::new(rest)];
@@ -152,11 +158,11 @@ fn frames_of(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
 
 /// Sends without what a message header costs, some tenth of the whole way. A full queue must not
 /// make a task wait: that frame is lost, and the task is told.
+#[inline]
 fn send_whole(socket: &OwnedFd, frame: &[u8]) -> io::Result<()> {
-    let (at, size) = (frame.as_ptr().cast(), frame.len());
-    // SAFETY: the frame is valid for reading its own length.
-    let got = unsafe { libc::send(socket.as_raw_fd(), at, size, libc::MSG_DONTWAIT) };
-    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    // Not the C library's call, which is a cancellation point and pays for that.
+    rustix::net::send(socket, frame, rustix::net::SendFlags::DONTWAIT)?;
+    Ok(())
 }
 
 fn receive(socket: &OwnedFd, into: &mut [u8], flags: i32) -> io::Result<usize> {

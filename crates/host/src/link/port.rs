@@ -66,6 +66,7 @@ impl Timebase {
     }
 
     /// Whether talkers may no longer write. Reads the clock only where there is an end.
+    #[inline]
     fn may_not_write(&self) -> Result<bool, Fault> {
         let (clock, limits) = self.get()?;
         let stopped = self.stopped.load(Ordering::Relaxed);
@@ -88,6 +89,7 @@ impl Timebase {
     }
 
     /// A reading with the true network time, where it is known.
+    #[inline]
     pub(crate) fn instant(&self, local: LocalTime) -> Result<Instant, Fault> {
         Ok(Instant { local, network: self.clock()?.network(local) })
     }
@@ -226,11 +228,13 @@ impl AsFd for LinkPort {
 }
 
 impl Port for LinkPort {
+    #[inline]
     fn now(&mut self) -> Result<Instant, Fault> {
         let now = self.base.now()?;
         self.base.instant(now)
     }
 
+    #[inline]
     fn uncertain(&self) -> bool {
         self.base.clock().is_ok_and(NetworkClock::is_uncertain)
     }
@@ -240,6 +244,7 @@ impl Port for LinkPort {
         self.base.instant(woke)
     }
 
+    #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
         if self.base.may_not_write()? {
             return Err(Fault::Stopped);
