@@ -59,6 +59,13 @@ void nc_chan_free(struct channel *ch)
 	free(ch);
 }
 
+/* On an interface every end has a context of its own, so that names need not differ there, and
+ * programs that find their channels by number leave them out. */
+static const char *end_name(const struct nethandler *nh, const struct channel *ch)
+{
+	return ch->name[0] || nh->in_fabric ? ch->name : "unnamed";
+}
+
 static onbeat_status open_context(struct nethandler *nh, struct channel *ch, struct nc_end *end)
 {
 	static const onbeat_class classes[3] = {ONBEAT_CLASS_A, ONBEAT_CLASS_B,
@@ -68,7 +75,7 @@ static onbeat_status open_context(struct nethandler *nh, struct channel *ch, str
 		return ONBEAT_OK;
 	}
 	onbeat_channel channel = {
-		.name = ch->name,
+		.name = end_name(nh, ch),
 		.stream_id = ch->sidw.s64,
 		.traffic_class = classes[class_index(ch->sc)],
 		.size = ch->payload_size,
@@ -101,10 +108,11 @@ static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool t
 		return NULL;
 	pthread_mutex_init(&end->lock, NULL);
 	onbeat_status status = open_context(nh, ch, end);
+	const char *name = end_name(nh, ch);
 	if (status == ONBEAT_OK)
-		status = tx ? onbeat_talker_open(end->context, ch->name, ch->payload_size,
+		status = tx ? onbeat_talker_open(end->context, name, ch->payload_size,
 						 &end->talker)
-			    : onbeat_listener_open(end->context, ch->name, ch->payload_size,
+			    : onbeat_listener_open(end->context, name, ch->payload_size,
 						   &end->listener);
 	if (status == ONBEAT_OK)
 		return end;
