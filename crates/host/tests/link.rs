@@ -57,6 +57,83 @@ fn a_stopped_reader_returns_soon() {
 }
 
 #[test]
+fn a_reader_heeds_a_stop_however_many_messages_come() {
+    let Some(mut hosts) = hosts() else { return };
+    let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
+    declare(&talker, "c", parameters(1, 1_000));
+    declare(&listener, "c", parameters(1, 1_000));
+    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
+    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    for k in 0..100u64 {
+        writer.write(&k.to_le_bytes()).expect("written");
+    }
+    reader.read(&mut [0; 8], Patience::Endless).expect("no fault").expect("a message");
+    listener.stop();
+    assert_eq!(reader.read(&mut [0; 8], Patience::Endless), Err(Fault::Stopped));
+    assert_eq!(reader.read(&mut [0; 8], Patience::None), Err(Fault::Stopped));
+}
+
+#[test]
+fn a_reader_that_follows_its_schedule_has_an_early_message_at_once() {
+    let Some(mut hosts) = hosts() else { return };
+    // A second apart by declaration: who waited for the window would wait for most of it.
+    let channel = parameters(1, 1_000_000);
+    let options = LinkOptions { follow_schedule: true, ..LinkOptions::default() };
+    let settings = InterfaceSettings { options, ..InterfaceSettings::default() };
+    let talker = hosts.context("talker");
+    let listener = hosts.context_with("listener", settings);
+    declare(&talker, "c", channel);
+    declare(&listener, "c", channel);
+    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
+    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let began = listener.now().expect("the time").local;
+    for k in 0..20u64 {
+        writer.write(&k.to_le_bytes()).expect("written");
+        reader.read(&mut [0; 8], Patience::Endless).expect("no fault").expect("a message");
+    }
+    let took = listener.now().expect("the time").local - began;
+    assert!(took < Span::from_s(15), "{took} for 20 messages that were there at once");
+}
+
+#[test]
+fn a_talker_that_was_closed_may_be_opened_again() {
+    let Some(mut hosts) = hosts() else { return };
+    let context = hosts.context("talker");
+    declare(&context, "c", parameters(1, 1_000));
+    for _ in 0..3 {
+        let talker = hosts.inside("talker", || context.open_talker("c", SIZE));
+        drop(talker.expect("it is free"));
+    }
+}
+
+#[test]
+fn numbers_that_arithmetic_could_not_bear_are_refused() {
+    let Some(mut hosts) = hosts() else { return };
+    let context = hosts.context("talker");
+    let Context::Link(link) = &context else { panic!("not on an interface") };
+    let good = parameters(1, 1_000);
+    let most = Span::MAX;
+    for bad in [
+        ChannelParameters { interval: most, ..good },
+        ChannelParameters { tolerance: most, ..good },
+        ChannelParameters { fixed_delay: most, ..good },
+        ChannelParameters { fixed_delay: Span::from_ns(-1), ..good },
+        ChannelParameters { vlan: 4_095, ..good },
+        ChannelParameters { pcp: 8, ..good },
+    ] {
+        assert!(link.declare("c", bad).is_err(), "{bad:?}");
+    }
+    assert!(link.declare("", good).is_err());
+    assert!(link.declare(&"x".repeat(32), good).is_err());
+    link.declare("c", good).expect("the good one");
+    let mut writer = hosts.inside("talker", || context.open_talker("c", SIZE)).expect("write");
+    context.stop();
+    // The furthest instant is no reason to panic.
+    let far = writer.write_at(&[0; 8], LocalTime::from_ns(i64::MAX));
+    assert_eq!(far, Err(Fault::Stopped));
+}
+
+#[test]
 fn what_is_declared_wrong_or_opened_wrong_is_refused_with_the_reason() {
     let Some(mut hosts) = hosts() else { return };
     let context = hosts.context("talker");
