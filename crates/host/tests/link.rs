@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{declare, hosts, parameters};
-use onbeat_host::context::Context;
+use common::{Hosts, declare, hosts, parameters};
+use onbeat_host::context::{self, Context};
 use onbeat_host::link::{Interface, InterfaceSettings, LinkOptions, PacketSocket};
 use onbeat_model::record::flag;
 use onbeat_model::time::{LocalTime, Span};
@@ -16,15 +16,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SIZE: Octets = Octets::new(8);
 
+/// Both ends of a channel between the two hosts.
+fn open(
+    hosts: &mut Hosts,
+    talker: &Context,
+    listener: &Context,
+    channel: ChannelParameters,
+) -> (context::Talker, context::Listener) {
+    declare(talker, "c", channel);
+    declare(listener, "c", channel);
+    let reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
+    let writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    (writer, reader)
+}
+
 #[test]
 fn messages_cross_the_network_in_order_and_whole() {
     let Some(mut hosts) = hosts() else { return };
     let channel = parameters(1, 1_000);
     let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
-    declare(&talker, "c", channel);
-    declare(&listener, "c", channel);
-    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
-    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let (mut writer, mut reader) = open(&mut hosts, &talker, &listener, channel);
     let counting = std::thread::spawn(move || {
         let mut value = [0; 8];
         for k in 0..1_000u64 {
@@ -60,10 +71,7 @@ fn a_stopped_reader_returns_soon() {
 fn a_reader_heeds_a_stop_however_many_messages_come() {
     let Some(mut hosts) = hosts() else { return };
     let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
-    declare(&talker, "c", parameters(1, 1_000));
-    declare(&listener, "c", parameters(1, 1_000));
-    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
-    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let (mut writer, mut reader) = open(&mut hosts, &talker, &listener, parameters(1, 1_000));
     for k in 0..100u64 {
         writer.write(&k.to_le_bytes()).expect("written");
     }
@@ -82,10 +90,7 @@ fn a_reader_that_follows_its_schedule_has_an_early_message_at_once() {
     let settings = InterfaceSettings { options, ..InterfaceSettings::default() };
     let talker = hosts.context("talker");
     let listener = hosts.context_with("listener", settings);
-    declare(&talker, "c", channel);
-    declare(&listener, "c", channel);
-    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
-    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let (mut writer, mut reader) = open(&mut hosts, &talker, &listener, channel);
     let began = listener.now().expect("the time").local;
     for k in 0..20u64 {
         writer.write(&k.to_le_bytes()).expect("written");
@@ -164,10 +169,7 @@ fn the_newest_of_a_backlog_is_read_at_once_and_its_age_told() {
     let Some(mut hosts) = hosts() else { return };
     let channel = parameters(1, 1_000);
     let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
-    declare(&talker, "c", channel);
-    declare(&listener, "c", channel);
-    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
-    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let (mut writer, mut reader) = open(&mut hosts, &talker, &listener, channel);
     let mut value = [0; 8];
     assert_eq!(reader.read_latest(&mut value), Ok(None));
     for k in 0..500u64 {
@@ -196,7 +198,7 @@ fn a_thousand_channels_in_one_process_and_those_unread_hold_up_no_other() {
     let settings = InterfaceSettings { options, ..InterfaceSettings::default() };
     let listener = hosts.context_with("listener", settings);
     let resident = resident_octets();
-    let open = |hosts: &mut common::Hosts| {
+    let open_all = |hosts: &mut Hosts| {
         let mut ends = Vec::new();
         for k in 1..=CHANNELS {
             let name = format!("c{k}");
@@ -207,7 +209,7 @@ fn a_thousand_channels_in_one_process_and_those_unread_hold_up_no_other() {
         }
         ends
     };
-    let mut readers = open(&mut hosts);
+    let mut readers = open_all(&mut hosts);
     let per_channel = (resident_octets() - resident) / CHANNELS;
     assert!(per_channel <= 64 << 10, "{per_channel} octets a channel");
     let mut writers: Vec<_> = (1..=CHANNELS)
@@ -259,10 +261,7 @@ fn a_million_hostile_frames_beside_a_live_channel_cost_it_no_message() {
     let Some(mut hosts) = hosts() else { return };
     let channel = parameters(1, 1_000);
     let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
-    declare(&talker, "c", channel);
-    declare(&listener, "c", channel);
-    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
-    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let (mut writer, mut reader) = open(&mut hosts, &talker, &listener, channel);
     let mut hostile = hosts.inside("talker", || {
         let interface = Interface::named("eth0").expect("the interface");
         PacketSocket::talker(&interface, &channel, &LinkOptions::default()).expect("a socket")

@@ -433,6 +433,12 @@ impl TransportKind {
             Self::Udp6 => "udp6",
         }
     }
+
+    /// The transport of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Packet, Self::Xdp, Self::Udp4, Self::Udp6];
+        all.into_iter().find(|kind| kind.as_str() == name)
+    }
 }
 
 /// How to run a system.

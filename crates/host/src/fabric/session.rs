@@ -8,6 +8,7 @@ use crate::fabric::network::{Carrier, NetworkKind};
 use crate::fabric::player::Player;
 use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
 use crate::fabric::{NoRun, RunOptions, socket};
+use crate::link::parameters_of;
 use crate::link::{Limits, NetworkClock};
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
@@ -236,22 +237,16 @@ impl<'a> Session<'a> {
     fn parameters(&self, id: ChannelId) -> ChannelParameters {
         let channel = self.system.channel(id);
         ChannelParameters {
-            destination: channel.destination,
             source: self.source(channel.talker),
-            stream_id: channel.stream_id,
-            vlan: channel.vlan,
             // Without a reservation a bridge at the edge of the SRP domain would remap the
             // priority anyway (802.1Q 6.9.4). Other bridges may honour it.
             pcp: match self.carrier.is_emulated() && !self.plan.channel(id).protected {
                 true => 0,
                 false => channel.pcp,
             },
-            size: channel.size,
-            interval: channel.interval,
-            tolerance: channel.tolerance(),
-            fixed_delay: channel.fixed_delay,
             // Frames carry its lower 32 bits.
             epoch: self.carrier.epoch_ns() as u32,
+            ..parameters_of(channel)
         }
     }
 

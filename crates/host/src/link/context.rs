@@ -19,6 +19,7 @@ use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -144,12 +145,10 @@ impl Context {
     pub(crate) fn from_environment(interface: &OsStr) -> Result<Self, SetupError> {
         let refuse = |why: String| SetupError::Refused(why);
         let name = interface.to_str().ok_or_else(|| refuse(format!("{INTERFACE} is not UTF-8")))?;
-        let transport = match std::env::var(TRANSPORT).as_deref() {
-            Err(_) | Ok("packet") => TransportKind::Packet,
-            Ok("xdp") => TransportKind::Xdp,
-            Ok("udp4") => TransportKind::Udp4,
-            Ok("udp6") => TransportKind::Udp6,
-            Ok(_) => return Err(refuse(format!("{TRANSPORT} is packet, xdp, udp4 or udp6"))),
+        let transport = match std::env::var(TRANSPORT) {
+            Err(_) => TransportKind::default(),
+            Ok(name) => TransportKind::named(&name)
+                .ok_or_else(|| refuse(format!("{TRANSPORT} is packet, xdp, udp4 or udp6")))?,
         };
         let file = std::env::var_os(SYSTEM)
             .ok_or_else(|| refuse(format!("{SYSTEM} must name the description, a system.toml")))?;
@@ -322,7 +321,10 @@ const SECOND: i64 = 1_000_000_000;
 /// Reads the description at `path`, or what is wrong with it.
 fn read_system(path: &Path) -> Result<System, String> {
     let read = |path: &Path| {
-        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+        let mut text = String::new();
+        let opened = std::fs::File::open(path)
+            .and_then(|file| file.take(limits::FILE_OCTETS as u64 + 1).read_to_string(&mut text));
+        opened.map(|_| text).map_err(|error| format!("{}: {error}", path.display()))
     };
     let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
     let directory = file.parent().unwrap_or(Path::new("."));

@@ -5,6 +5,7 @@
 //! The kernel takes it off the interface when the last descriptor of its attachment goes: a process
 //! that is killed leaves nothing behind.
 
+use crate::link::filter::SAMPLED;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ETHERTYPE_AVTP, ETHERTYPE_VLAN, STREAM_HEADER, SUBTYPE_EF_STREAM};
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -56,10 +57,6 @@ struct Reader {
     vlan: u32,
     size: u32,
 }
-
-/// One of so many frames that have a stream's identifier and another shape or size is let through:
-/// the reader counts them, and a flood of them pushes no message out.
-const SAMPLED: i32 = 64;
 
 /// One instruction, `struct bpf_insn`.
 #[derive(Clone, Copy, Debug)]
@@ -246,7 +243,7 @@ fn hand_over(sockets: RawFd) -> Vec<Line> {
         with(CALL, 0, REDIRECT_MAP),
         go(GO, 0, 0, "end"),
         at("sample", with(CALL, 0, RANDOM)),
-        with(AND, 0, SAMPLED - 1),
+        with(AND, 0, SAMPLED as i32 - 1),
         go(IF_EQUAL, 0, 0, "redirect"),
         at("pass", with(SET, 0, XDP_PASS)),
         at("end", with(RETURN, 0, 0)),
