@@ -89,8 +89,8 @@ pub(crate) fn plan(system: &System, plan: &Plan) -> String {
             ports.add_row([
                 system.port_label(id),
                 system.link_of(id).rate.to_string(),
-                port.class_a.to_string(),
-                port.class_b.to_string(),
+                port.idle_slope(Class::A).to_string(),
+                port.idle_slope(Class::B).to_string(),
                 format!("{}, {}", port.class_a_streams, port.class_b_streams),
             ]);
         }

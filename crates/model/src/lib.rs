@@ -4,8 +4,11 @@
 pub mod description;
 pub mod diagnostic;
 pub mod manifest;
+pub mod observed;
 pub mod plan;
+pub mod port;
 pub mod record;
+pub mod stream;
 pub mod system;
 pub mod time;
 pub mod units;

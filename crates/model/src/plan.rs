@@ -1,11 +1,12 @@
 //! The plan's vocabulary: what crate `plan` computes and the engines, the report and the CLI read.
 
-use crate::system::{ChannelId, NoiseId, PortId};
+use crate::port::{PortSettings, QUEUES, Selection};
+use crate::system::{ChannelId, Class, NoiseId, PortId, StreamIndex};
 use crate::time::Span;
 use crate::units::BitRate;
 
 /// Routes, reservations and bounds of one system under one choice of protection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Whether reservations were made.
     pub protected: bool,
@@ -13,8 +14,12 @@ pub struct Plan {
     pub channels: Vec<ChannelPlan>,
     /// One per noise source, in the order of the sources: the egress ports on its path.
     pub noise: Vec<Vec<PortId>>,
-    /// One per port, in the order of the ports: what is reserved for what it sends.
+    /// One per stream, in the order of the streams.
+    pub streams: Vec<StreamPlan>,
+    /// One per port, in the order of the ports: how it sends.
     pub ports: Vec<PortPlan>,
+    /// One per port: the most that each queue may hold, where that is bounded.
+    pub backlogs: Vec<[Option<Backlog>; QUEUES]>,
     /// One per chain, in the order of the chains: its worst case, if every channel has a bound.
     pub chains: Vec<Option<Span>>,
 }
@@ -23,6 +28,10 @@ impl Plan {
     /// The plan of one channel.
     pub fn channel(&self, id: ChannelId) -> &ChannelPlan {
         &self.channels[id.index()]
+    }
+    /// The plan of one stream.
+    pub fn stream(&self, id: StreamIndex) -> &StreamPlan {
+        &self.streams[id.index()]
     }
     /// The path of one noise source.
     pub fn noise(&self, id: NoiseId) -> &[PortId] {
@@ -68,6 +77,8 @@ impl ChannelPlan {
 pub struct Bound {
     /// In the order in which a message meets them.
     pub terms: Vec<BoundTerm>,
+    /// The shortest latency that is possible: jitter is at most the total minus this.
+    pub best: Span,
 }
 
 impl Bound {
@@ -86,15 +97,50 @@ pub struct BoundTerm {
     pub span: Span,
 }
 
-/// What is reserved at one port for the frames that it sends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How one port sends, and how much of that is for reserved channels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortPlan {
-    /// idleSlope of class A (802.1Q 34.3); zero when no stream of the class leaves here.
-    pub class_a: BitRate,
-    /// idleSlope of class B.
-    pub class_b: BitRate,
+    /// The description's settings, with a credit-based shaper for each class that is reserved.
+    pub settings: PortSettings,
     /// Class A streams that leave here.
     pub class_a_streams: u32,
     /// Class B streams that leave here.
     pub class_b_streams: u32,
+}
+
+impl PortPlan {
+    /// The idleSlope of a class's queue (802.1Q-2022 34.3); zero when it is not shaped so.
+    pub fn idle_slope(&self, class: Class) -> BitRate {
+        match self.settings.selection[class.queue()] {
+            Selection::CreditBased { idle_slope } => idle_slope,
+            _ => BitRate::default(),
+        }
+    }
+
+    /// Gives a class's queue a credit-based shaper; zero takes it away.
+    pub fn set_idle_slope(&mut self, class: Class, idle_slope: BitRate) {
+        self.settings.selection[class.queue()] = match idle_slope.as_bps() {
+            0 => Selection::StrictPriority,
+            _ => Selection::CreditBased { idle_slope },
+        };
+    }
+}
+
+/// What the plan says of one modelled stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamPlan {
+    /// Per listener its ways, each the egress ports from the talker's on. A listener of a stream
+    /// that is replicated has several; all others have one each, and form a tree.
+    pub paths: Vec<Vec<Vec<PortId>>>,
+    /// Per listener, if it has a bound; empty before the analysis.
+    pub bounds: Vec<Option<Bound>>,
+}
+
+/// The most that may wait in one queue of a port at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Frames, without the one that is being sent.
+    pub frames: u64,
+    /// Octets of these frames.
+    pub octets: u64,
 }

@@ -4,6 +4,8 @@
 //! what the fields say: every id is in range, every name is unique, the topology is connected.
 
 use crate::diagnostic::Origin;
+use crate::port::PortSettings;
+use crate::stream::{Fault, Stream};
 use crate::time::{ClockError, NetTime, Span};
 use crate::units::{BitRate, MacAddress, Octets, StreamId};
 use serde::{Deserialize, Serialize};
@@ -42,6 +44,10 @@ id! {
     ProgramId
 }
 id! {
+    /// Points into [`System::streams`].
+    StreamIndex
+}
+id! {
     /// Points into [`System::noise`].
     NoiseId
 }
@@ -64,6 +70,10 @@ pub struct System {
     pub programs: Vec<Program>,
     /// Best-effort traffic sources.
     pub noise: Vec<Noise>,
+    /// Modelled traffic that no program writes.
+    pub streams: Vec<Stream>,
+    /// What goes wrong on purpose.
+    pub faults: Vec<Fault>,
     /// End-to-end deadlines over several channels.
     pub chains: Vec<Chain>,
     /// How to run when nothing else is asked for.
@@ -153,8 +163,17 @@ pub struct Host {
 /// What a bridge adds to a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bridge {
-    /// From a frame's last octet in to its being queued at the port out.
+    /// From a frame's last octet in to its being queued at the port out; cut-through: from the
+    /// octet that suffices.
     pub forwarding: Span,
+    /// Whether a frame is forwarded as soon as its addresses, tag and EtherType are in (18 octets
+    /// after the preamble), to ports of the same rate or a lower one.
+    pub cut_through: bool,
+    /// Whether it forwards best-effort frames by what it has learned of source addresses
+    /// (802.1Q-2022 8.7), and floods what it does not know; else it knows all hosts.
+    pub learning: bool,
+    /// Octets that the queues of all its ports may hold together, beside each queue's limit.
+    pub shared_buffer: Option<Octets>,
 }
 
 /// When a port's queue refuses a frame (tail drop).
@@ -215,6 +234,8 @@ pub struct Port {
     pub link: LinkId,
     /// The port at the link's other end.
     pub peer: PortId,
+    /// How it sends, as the description sets it; a plan adds what it reserves.
+    pub settings: PortSettings,
 }
 
 /// A full-duplex link.

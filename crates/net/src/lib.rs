@@ -54,4 +54,5 @@ mod shaper;
 
 pub use engine::{Engine, Options, Output};
 pub use noise::NoiseTimes;
-pub use port::{PortCounters, QUEUED_FRAME_SIZE, QUEUES};
+pub use onbeat_model::port::QUEUES;
+pub use port::{PortCounters, QUEUED_FRAME_SIZE};

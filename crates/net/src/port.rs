@@ -5,13 +5,11 @@ use crate::lane::Lane;
 use crate::payload::PayloadId;
 use crate::shaper::{CreditBased, Shaper};
 use onbeat_model::plan::PortPlan;
-use onbeat_model::system::{Class, NodeKind, PortId, QueueLimits, System};
+use onbeat_model::port::{QUEUES, Selection};
+use onbeat_model::system::{NodeKind, PortId, QueueLimits, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::collections::VecDeque;
-
-/// Queues per port (802.1Q-2018 8.6.6).
-pub const QUEUES: usize = 8;
 
 /// A frame in a queue or on a link.
 #[derive(Clone, Copy, Debug)]
@@ -95,16 +93,11 @@ impl EgressPort {
             NodeKind::Bridge(bridge) => bridge.forwarding,
         };
         assert!(link.rate.as_bps() > 0, "{} has no rate", system.port_label(id));
-        let shaper = |queue| {
-            let idle_slope = match queue {
-                _ if queue == Class::A.queue() => plan.class_a,
-                _ if queue == Class::B.queue() => plan.class_b,
-                _ => BitRate::default(),
-            };
-            match idle_slope.as_bps() {
-                0 => Shaper::Priority,
-                _ => Shaper::CreditBased(CreditBased::new(idle_slope)),
+        let shaper = |queue: usize| match plan.settings.selection[queue] {
+            Selection::CreditBased { idle_slope } => {
+                Shaper::CreditBased(CreditBased::new(idle_slope))
             }
+            Selection::StrictPriority | Selection::Asynchronous => Shaper::Priority,
         };
         Self {
             rate: link.rate,

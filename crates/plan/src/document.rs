@@ -167,8 +167,8 @@ fn ports(system: &System, plan: &Plan) -> Vec<PortDocument> {
     both.map(|(id, planned)| PortDocument {
         port: system.port_label(id),
         rate_bps: system.link_of(id).rate.as_bps(),
-        class_a_idle_slope_bps: planned.class_a.as_bps(),
-        class_b_idle_slope_bps: planned.class_b.as_bps(),
+        class_a_idle_slope_bps: planned.idle_slope(Class::A).as_bps(),
+        class_b_idle_slope_bps: planned.idle_slope(Class::B).as_bps(),
         class_a_streams: planned.class_a_streams,
         class_b_streams: planned.class_b_streams,
     })

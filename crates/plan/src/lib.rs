@@ -70,7 +70,7 @@ pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
     errors.extend(clocks_too_far_apart(system));
     let noise = system.noise.iter().map(|n| routes.path(n.from, n.to)).collect();
     let ports = reserve::reserve(system, &mut channels);
-    let mut plan = Plan { protected, channels, noise, ports, chains: Vec::new() };
+    let mut plan = Plan { protected, channels, noise, ports, ..Plan::default() };
     let overloads = reserve::overloads(system, &plan);
     let admitted = overloads.is_empty();
     errors.extend(overloads);

@@ -3,7 +3,7 @@
 use crate::analysis::arrival::Arrival;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
-use onbeat_model::system::{Channel, ChannelId, Class, PortId, System};
+use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
 use onbeat_model::units::{BitRate, frame};
 use std::cmp::Reverse;
 
@@ -37,7 +37,9 @@ fn tspec_rate(channel: &Channel) -> BitRate {
 /// A talker whose clock runs fast may exceed the TSpec's rate when its interval is the class
 /// measurement interval: it gets what it can really send, or its queue would grow for ever.
 pub(crate) fn reserve(system: &System, channels: &mut [ChannelPlan]) -> Vec<PortPlan> {
-    let mut ports = vec![PortPlan::default(); system.ports.len()];
+    let unreserved =
+        |port: &Port| PortPlan { settings: port.settings.clone(), ..PortPlan::default() };
+    let mut ports: Vec<PortPlan> = system.ports.iter().map(unreserved).collect();
     for (channel, planned) in system.channels.iter().zip(channels) {
         if !planned.protected {
             continue;
@@ -47,13 +49,13 @@ pub(crate) fn reserve(system: &System, channels: &mut [ChannelPlan]) -> Vec<Port
         planned.reserved_rate = real.unwrap_or_default().max(tspec_rate(channel));
         for port in tree {
             let port = &mut ports[port.index()];
-            let (slope, streams) = match channel.class {
-                Class::A => (&mut port.class_a, &mut port.class_a_streams),
-                Class::B => (&mut port.class_b, &mut port.class_b_streams),
+            let slope = sum(port.idle_slope(channel.class), planned.reserved_rate);
+            port.set_idle_slope(channel.class, slope);
+            *match channel.class {
+                Class::A => &mut port.class_a_streams,
+                Class::B => &mut port.class_b_streams,
                 Class::Scheduled => unreachable!("a scheduled channel is never protected here"),
-            };
-            *slope = sum(*slope, planned.reserved_rate);
-            *streams += 1;
+            } += 1;
         }
     }
     ports
@@ -68,7 +70,7 @@ fn sum(a: BitRate, b: BitRate) -> BitRate {
 pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     for (id, port) in (0..).map(PortId).zip(&plan.ports) {
-        let reserved = sum(port.class_a, port.class_b);
+        let reserved = sum(port.idle_slope(Class::A), port.idle_slope(Class::B));
         let rate = system.link_of(id).rate;
         if u128::from(reserved.as_bps()) * 4 > u128::from(rate.as_bps()) * 3 {
             errors.push(overload(system, plan, id, reserved));

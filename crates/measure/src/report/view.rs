@@ -9,7 +9,9 @@ use crate::table::{UNKNOWN, loss_share, network_name, references, scenario_name,
 use crate::text::{grouped, per_mille, us};
 use onbeat_model::plan::{Bound, ChannelPlan, Plan};
 use onbeat_model::record::RunLog;
-use onbeat_model::system::{ChannelId, NodeKind, PortId, Quantity, Reference, System, TimeMode};
+use onbeat_model::system::{
+    ChannelId, Class, NodeKind, PortId, Quantity, Reference, System, TimeMode,
+};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use serde::Serialize;
@@ -618,7 +620,8 @@ fn reservations(system: &System, plan: &Plan) -> Vec<Row> {
     let reserved = ports.filter(|(_, p)| p.class_a_streams + p.class_b_streams > 0);
     let row = |(id, port): (PortId, &onbeat_model::plan::PortPlan)| {
         let rate = system.link_of(id).rate.as_bps();
-        let total = port.class_a.as_bps().saturating_add(port.class_b.as_bps());
+        let total =
+            port.idle_slope(Class::A).as_bps().saturating_add(port.idle_slope(Class::B).as_bps());
         let class = |rate: BitRate, streams: u32| match streams {
             0 => "–".to_owned(),
             1 => format!("{rate}, 1 stream"),
@@ -627,8 +630,8 @@ fn reservations(system: &System, plan: &Plan) -> Vec<Row> {
         let cells = vec![
             system.port_label(id),
             system.link_of(id).rate.to_string(),
-            class(port.class_a, port.class_a_streams),
-            class(port.class_b, port.class_b_streams),
+            class(port.idle_slope(Class::A), port.class_a_streams),
+            class(port.idle_slope(Class::B), port.class_b_streams),
             crate::text::percent(total, rate),
         ];
         Row { reference: false, cells }

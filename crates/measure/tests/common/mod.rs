@@ -5,6 +5,7 @@ pub(crate) mod synthetic;
 
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan, PortPlan};
+use onbeat_model::port::PortSettings;
 use onbeat_model::record::{EndLog, Ending, Network, Record, Role, RunLog};
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId,
@@ -23,6 +24,8 @@ pub(crate) fn system(nodes: &[&str], links: &[(&str, &str)], channels: Vec<Chann
         channels,
         programs: Vec::new(),
         noise: Vec::new(),
+        streams: Vec::new(),
+        faults: Vec::new(),
         chains: Vec::new(),
         run: RunSettings {
             duration: Span::from_s(1),
@@ -46,6 +49,7 @@ pub(crate) fn system(nodes: &[&str], links: &[(&str, &str)], channels: Vec<Chann
                 node: NodeId(at as u32),
                 link: LinkId(number),
                 peer: ports[1 - end],
+                settings: PortSettings::default(),
             });
         }
         system.links.push(Link {
@@ -99,6 +103,7 @@ pub(crate) fn plan(system: &System, bounds_us: &[Option<i64>]) -> Plan {
             BoundTerm { what: "stack at the talker".into(), span: Span::from_us(us / 4) },
             BoundTerm { what: "class A queues and links".into(), span: Span::from_us(us - us / 4) },
         ],
+        best: Span::ZERO,
     };
     let channels = system.channels.iter().zip(bounds_us).map(|(channel, us)| ChannelPlan {
         protected: us.is_some(),
@@ -113,6 +118,7 @@ pub(crate) fn plan(system: &System, bounds_us: &[Option<i64>]) -> Plan {
         noise: vec![Vec::new(); system.noise.len()],
         ports: vec![PortPlan::default(); system.ports.len()],
         chains: vec![None; system.chains.len()],
+        ..Plan::default()
     }
 }
 

@@ -7,8 +7,8 @@ use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Plan, PortPlan};
 use onbeat_model::record::{LoadSample, Record, RunLog};
 use onbeat_model::system::{
-    Chain, ChannelId, NodeId, Noise, NoiseId, PortId, Quantity, Reference, RunSettings, Scenario,
-    System, TimeMode,
+    Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, Quantity, Reference, RunSettings,
+    Scenario, System, TimeMode,
 };
 use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_model::units::{BitRate, Octets};
@@ -122,8 +122,9 @@ pub(crate) fn paper(system: &System) -> Runs {
             vec![vec![PortId(2), PortId(6), PortId(10)], vec![PortId(4), PortId(6), PortId(10)]];
         if protected {
             for port in [0, 6, 8] {
-                let class_a = BitRate::from_bps(5_632_000);
-                plan.ports[port] = PortPlan { class_a, class_a_streams: 1, ..PortPlan::default() };
+                let mut planned = PortPlan { class_a_streams: 1, ..PortPlan::default() };
+                planned.set_idle_slope(Class::A, BitRate::from_bps(5_632_000));
+                plan.ports[port] = planned;
             }
         }
         let real = name == "real-time";

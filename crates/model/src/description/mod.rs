@@ -91,6 +91,8 @@ fn check(
         channels: channels.list,
         programs,
         noise,
+        streams: Vec::new(),
+        faults: Vec::new(),
         chains,
         run,
         scenarios: scenarios.list,

@@ -128,7 +128,10 @@ fn bridge(entry: &Entry<raw::Bridge>, sink: &mut Sink) -> Node {
     let forwarding = ("forwarding_ns", &raw.forwarding_ns);
     let range = Span::ZERO..=limits::DELAY;
     let forwarding = fields.time(codes::OUT_OF_RANGE, forwarding, NS, range);
-    let kind = NodeKind::Bridge(Bridge { forwarding: forwarding.unwrap_or_default() });
+    let kind = NodeKind::Bridge(Bridge {
+        forwarding: forwarding.unwrap_or_default(),
+        ..Bridge::default()
+    });
     let clock = clock(&mut fields, &raw.clock);
     let origin = name.as_ref().map_or(entry.at, |n| n.at);
     let name = name.map_or_else(String::new, |n| n.value);

@@ -6,6 +6,7 @@ use super::nodes::Nodes;
 use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use crate::diagnostic::{Diagnostic, Origin};
+use crate::port::PortSettings;
 use crate::system::{Link, LinkId, NodeId, NodeKind, Port, PortId};
 use crate::time::Span;
 use crate::units::BitRate;
@@ -177,7 +178,13 @@ fn connect(drafts: Vec<Draft>, nodes: &mut Nodes) -> (Vec<Port>, Vec<Link>) {
             let at = end.node.index();
             let name = end.port.unwrap_or_else(|| unused(&named[at], &mut next[at]));
             nodes.list[at].ports.push(ids[side]);
-            ports.push(Port { name, node: end.node, link, peer: ids[1 - side] });
+            ports.push(Port {
+                name,
+                node: end.node,
+                link,
+                peer: ids[1 - side],
+                settings: PortSettings::default(),
+            });
         }
         let Draft { rate, propagation, origin, .. } = draft;
         links.push(Link { ports: ids, rate, propagation, origin });

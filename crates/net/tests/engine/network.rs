@@ -2,6 +2,7 @@
 
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
+use onbeat_model::port::PortSettings;
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Noise,
     NoiseId, Port, PortId, QueueLimits, RunSettings, System, TimeMode,
@@ -46,18 +47,14 @@ impl Network {
             channels: Vec::new(),
             programs: Vec::new(),
             noise: Vec::new(),
+            streams: Vec::new(),
+            faults: Vec::new(),
             chains: Vec::new(),
             run,
             scenarios: Vec::new(),
             references: Vec::new(),
         };
-        let plan = Plan {
-            protected: true,
-            channels: Vec::new(),
-            noise: Vec::new(),
-            ports: Vec::new(),
-            chains: Vec::new(),
-        };
+        let plan = Plan { protected: true, ..Plan::default() };
         Self { system, plan }
     }
 
@@ -77,7 +74,10 @@ impl Network {
         self.node(NodeKind::Host(Host::default()))
     }
     pub(crate) fn bridge(&mut self, forwarding_ns: i64) -> NodeId {
-        self.node(NodeKind::Bridge(Bridge { forwarding: Span::from_ns(forwarding_ns) }))
+        self.node(NodeKind::Bridge(Bridge {
+            forwarding: Span::from_ns(forwarding_ns),
+            ..Bridge::default()
+        }))
     }
     /// Gives all three delays of a host.
     pub(crate) fn delays(&mut self, host: NodeId, tx: Delay, rx: Delay, wakeup: Delay) {
@@ -96,7 +96,13 @@ impl Network {
         for (at, node) in [a, b].into_iter().enumerate() {
             let name = format!("p{}", self.system.nodes[node.index()].ports.len());
             self.system.nodes[node.index()].ports.push(ports[at]);
-            self.system.ports.push(Port { name, node, link, peer: ports[1 - at] });
+            self.system.ports.push(Port {
+                name,
+                node,
+                link,
+                peer: ports[1 - at],
+                settings: PortSettings::default(),
+            });
             self.plan.ports.push(PortPlan::default());
         }
         let rate = BitRate::from_mbps(mbps);
@@ -162,8 +168,8 @@ impl Network {
     /// Reserves bandwidth for both classes at every port.
     pub(crate) fn shape_all(&mut self, a_mbps: u64, b_mbps: u64) {
         for port in &mut self.plan.ports {
-            port.class_a = BitRate::from_mbps(a_mbps);
-            port.class_b = BitRate::from_mbps(b_mbps);
+            port.set_idle_slope(Class::A, BitRate::from_mbps(a_mbps));
+            port.set_idle_slope(Class::B, BitRate::from_mbps(b_mbps));
         }
     }
 

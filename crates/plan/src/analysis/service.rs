@@ -30,8 +30,8 @@ impl Service {
     ) -> Option<Self> {
         let lower = rate.time_for(frame::on_wire(frame::MAX_TAGGED));
         let capacity = i128::from(rate.as_bps());
-        let slope_a = i128::from(plan.class_a.as_bps());
-        let slope_b = i128::from(plan.class_b.as_bps());
+        let slope_a = i128::from(plan.idle_slope(Class::A).as_bps());
+        let slope_b = i128::from(plan.idle_slope(Class::B).as_bps());
         let left = capacity - rounded_up(slope_a, capacity);
         if left < rounded_up(slope_b, capacity) {
             return None;

@@ -37,8 +37,8 @@ fn a_fast_stream_reserves_whole_frames_in_each_measurement_interval() {
     assert_eq!(plan.channels[0].reserved_rate.as_bps(), 2 * 704 * 8_000);
     assert_eq!(plan.channels[1].reserved_rate.as_bps(), 3 * 704 * 4_000);
     assert_eq!(plan.channels[0].true_rate.as_bps(), 7_040_000);
-    assert_eq!(plan.ports[0].class_a.as_bps(), 11_264_000);
-    assert_eq!(plan.ports[0].class_b.as_bps(), 8_448_000);
+    assert_eq!(plan.ports[0].idle_slope(Class::A).as_bps(), 11_264_000);
+    assert_eq!(plan.ports[0].idle_slope(Class::B).as_bps(), 8_448_000);
 }
 
 #[test]
@@ -169,7 +169,11 @@ fn without_protection_nothing_is_reserved_and_nothing_is_bounded() {
         assert_eq!(plan.channels[0].reserved_rate.as_bps(), 0);
         assert_eq!(plan.channels[0].bound(), None);
         assert_eq!(plan.chains, [None]);
-        assert!(plan.ports.iter().all(|p| p.class_a.as_bps() == 0 && p.class_a_streams == 0));
+        assert!(
+            plan.ports
+                .iter()
+                .all(|p| p.idle_slope(Class::A).as_bps() == 0 && p.class_a_streams == 0)
+        );
     }
 }
 

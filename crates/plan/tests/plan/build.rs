@@ -1,6 +1,7 @@
 //! Systems for tests, built by name. Hosts come before bridges, as in a checked description.
 
 use onbeat_model::diagnostic::Origin;
+use onbeat_model::port::PortSettings;
 use onbeat_model::system::{
     Bridge, Chain, Channel, ChannelId, Class, Delay, Host, Link, LinkId, Node, NodeId, NodeKind,
     Noise, Port, PortId, Program, QueueLimits, RunSettings, System, TimeMode,
@@ -31,6 +32,8 @@ impl Net {
             channels: Vec::new(),
             programs: Vec::new(),
             noise: Vec::new(),
+            streams: Vec::new(),
+            faults: Vec::new(),
             chains: Vec::new(),
             run,
             scenarios: Vec::new(),
@@ -74,7 +77,13 @@ impl Net {
         for (end, name) in [a, b].into_iter().enumerate() {
             let node = self.id(name);
             let name = format!("p{}", self.0.node(node).ports.len() + 1);
-            self.0.ports.push(Port { name, node, link, peer: ports[1 - end] });
+            self.0.ports.push(Port {
+                name,
+                node,
+                link,
+                peer: ports[1 - end],
+                settings: PortSettings::default(),
+            });
             self.0.nodes[node.index()].ports.push(ports[end]);
         }
         let (rate, propagation) = (BitRate::from_bps(rate_bps), Span::ZERO);
@@ -158,7 +167,8 @@ pub(crate) fn two_hosts() -> Net {
         link.propagation = Span::from_ns(50);
     }
     for bridge in ["cat1", "cat2"] {
-        net.node(bridge).kind = NodeKind::Bridge(Bridge { forwarding: Span::from_us(2) });
+        net.node(bridge).kind =
+            NodeKind::Bridge(Bridge { forwarding: Span::from_us(2), ..Bridge::default() });
     }
     net.host("h1").stack_tx = Delay::Interval { min: Span::from_us(20), max: Span::from_us(60) };
     net.host("h2").stack_rx = Delay::Interval { min: Span::from_us(10), max: Span::from_us(40) };

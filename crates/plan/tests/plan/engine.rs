@@ -83,7 +83,8 @@ fn net(shape: &Shape) -> Net {
     let mut net = Net::new(&HOSTS, &BRIDGES);
     let mut links = shape.at.iter();
     for (i, bridge) in BRIDGES.iter().enumerate() {
-        net.node(bridge).kind = NodeKind::Bridge(Bridge { forwarding: Span::from_ns(777) });
+        net.node(bridge).kind =
+            NodeKind::Bridge(Bridge { forwarding: Span::from_ns(777), ..Bridge::default() });
         if i > 0 {
             let (at, rate) = links.next().expect("a link for each");
             net.link(bridge, BRIDGES[at.index(i)], *rate);

@@ -1,4 +1,5 @@
 use crate::build::Net;
+use onbeat_model::system::Class;
 use onbeat_plan::plan;
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -24,7 +25,7 @@ fn the_paths_of_a_multicast_channel_share_their_beginning_and_are_reserved_once(
     let tree = plan.channels[0].tree_ports();
     assert_eq!(tree.len(), 6);
     for port in tree {
-        assert_eq!(plan.ports[port.index()].class_a.as_bps(), 5_632_000);
+        assert_eq!(plan.ports[port.index()].idle_slope(Class::A).as_bps(), 5_632_000);
         assert_eq!(plan.ports[port.index()].class_a_streams, 1);
     }
     assert_eq!(net.labels(&plan.noise[0]), ["h4.p1", "b3.p1", "b1.p2", "b2.p2"]);

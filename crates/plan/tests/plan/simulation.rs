@@ -176,7 +176,7 @@ fn waits(streams: &[Stream], best_effort: &[(i64, i64)]) -> Vec<(i64, i64)> {
         frames.push(Frame { arrival: at, class: BEST_EFFORT, wire_ns, channel: 0 });
     }
     frames.sort_by_key(|f| f.arrival);
-    let slope = [plan.ports[0].class_a, plan.ports[0].class_b].map(|s| i128::from(s.as_bps()));
+    let slope = [Class::A, Class::B].map(|c| i128::from(plan.ports[0].idle_slope(c).as_bps()));
     let port = Port {
         frames,
         arrived: 0,

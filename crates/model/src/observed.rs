@@ -1,0 +1,180 @@
+//! What a simulation saw: one probe per listener of each stream, and per queue of each port.
+
+use crate::port::QUEUES;
+use crate::time::{NetTime, Span};
+
+/// Everything that the probes of one simulation, or of several put together, saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// How long it was simulated, over all repetitions.
+    pub duration: Span,
+    /// How many simulations are put together.
+    pub repetitions: u32,
+    /// Per channel, in the order of the system.
+    pub channels: Vec<FlowObserved>,
+    /// Per stream, in the order of the system.
+    pub streams: Vec<FlowObserved>,
+    /// Per port, in the order of the system.
+    pub ports: Vec<PortObserved>,
+    /// Events that the engine processed.
+    pub events: u64,
+}
+
+/// What became of one channel's or stream's frames.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowObserved {
+    /// Frames that its source released.
+    pub released: u64,
+    /// Frames that a filter or meter dropped on purpose (802.1Qci).
+    pub policed: u64,
+    /// Copies that were dropped because a queue or a buffer was full.
+    pub overflowed: u64,
+    /// Copies that a failed or erroneous link, or a failed node, swallowed.
+    pub faulted: u64,
+    /// Copies that were eliminated as duplicates (802.1CB): no loss.
+    pub duplicates: u64,
+    /// Per listener.
+    pub listeners: Vec<LatencyObserved>,
+}
+
+/// Release to receipt in true network time, at one listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LatencyObserved {
+    /// Frames received.
+    pub frames: u64,
+    /// The shortest, if any frame came.
+    pub min: Option<Span>,
+    /// The longest.
+    pub max: Option<Span>,
+    /// When the longest one's frame was released.
+    pub max_released: NetTime,
+    /// All latencies added up, for the mean.
+    pub sum_ns: i128,
+    /// Frames that came after a later one.
+    pub reordered: u64,
+}
+
+/// What one port sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortObserved {
+    /// How long the wire was occupied, gaps included.
+    pub busy: Span,
+    /// Per queue.
+    pub queues: [QueueObserved; QUEUES],
+}
+
+/// One queue of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueObserved {
+    /// Frames whose transmission was completed or has started.
+    pub sent: u64,
+    /// Octets of these frames, destination address to FCS.
+    pub sent_octets: u64,
+    /// Frames refused because the queue or the buffer was full.
+    pub dropped: u64,
+    /// The most frames that waited at once; what is being sent does not wait.
+    pub deepest_frames: u32,
+    /// The most octets of frames that waited at once.
+    pub deepest_octets: u32,
+    /// The longest from being queued to the start of transmission.
+    pub wait_max: Span,
+    /// Times that a frame was interrupted by an express one.
+    pub preempted: u64,
+}
+
+impl Observed {
+    /// Adds what another simulation of the same system and plan saw.
+    ///
+    /// # Panics
+    /// When the two are not of the same system.
+    pub fn merge(&mut self, other: &Self) {
+        if self.repetitions == 0 {
+            *self = other.clone();
+            return;
+        }
+        let shape = |o: &Self| (o.channels.len(), o.streams.len(), o.ports.len());
+        assert_eq!(shape(self), shape(other), "of another system");
+        self.duration += other.duration;
+        self.repetitions += other.repetitions;
+        self.events += other.events;
+        self.channels.iter_mut().zip(&other.channels).for_each(|(a, b)| a.merge(b));
+        self.streams.iter_mut().zip(&other.streams).for_each(|(a, b)| a.merge(b));
+        self.ports.iter_mut().zip(&other.ports).for_each(|(a, b)| a.merge(b));
+    }
+}
+
+impl FlowObserved {
+    fn merge(&mut self, other: &Self) {
+        self.released += other.released;
+        self.policed += other.policed;
+        self.overflowed += other.overflowed;
+        self.faulted += other.faulted;
+        self.duplicates += other.duplicates;
+        self.listeners.iter_mut().zip(&other.listeners).for_each(|(a, b)| a.merge(b));
+    }
+}
+
+impl LatencyObserved {
+    /// Counts a frame that was released at `released` and took `latency`.
+    pub fn count(&mut self, released: NetTime, latency: Span) {
+        self.frames += 1;
+        self.sum_ns += i128::from(latency.as_ns());
+        self.min = Some(self.min.map_or(latency, |min| min.min(latency)));
+        if self.max.is_none_or(|max| latency > max) {
+            self.max = Some(latency);
+            self.max_released = released;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.frames += other.frames;
+        self.sum_ns += other.sum_ns;
+        self.reordered += other.reordered;
+        self.min = [self.min, other.min].into_iter().flatten().min();
+        if other.max > self.max {
+            (self.max, self.max_released) = (other.max, other.max_released);
+        }
+    }
+}
+
+impl PortObserved {
+    fn merge(&mut self, other: &Self) {
+        self.busy += other.busy;
+        self.queues.iter_mut().zip(&other.queues).for_each(|(a, b)| a.merge(b));
+    }
+}
+
+impl QueueObserved {
+    fn merge(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.sent_octets += other.sent_octets;
+        self.dropped += other.dropped;
+        self.deepest_frames = self.deepest_frames.max(other.deepest_frames);
+        self.deepest_octets = self.deepest_octets.max(other.deepest_octets);
+        self.wait_max = self.wait_max.max(other.wait_max);
+        self.preempted += other.preempted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn putting_simulations_together_adds_counts_and_keeps_extremes() {
+        let seen = |latency: i64| {
+            let mut end = LatencyObserved::default();
+            end.count(NetTime::from_ns(latency * 10), Span::from_ns(latency));
+            let flow = FlowObserved { released: 1, listeners: vec![end], ..Default::default() };
+            Observed { repetitions: 1, streams: vec![flow], ..Default::default() }
+        };
+        let mut all = Observed::default();
+        for latency in [5, 9, 7] {
+            all.merge(&seen(latency));
+        }
+        let end = &all.streams[0].listeners[0];
+        assert_eq!((all.repetitions, all.streams[0].released, end.frames), (3, 3, 3));
+        assert_eq!((end.min, end.max), (Some(Span::from_ns(5)), Some(Span::from_ns(9))));
+        assert_eq!((end.max_released.as_ns(), end.sum_ns), (90, 21));
+    }
+}

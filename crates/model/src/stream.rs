@@ -1,0 +1,106 @@
+//! Modelled traffic: streams that no program writes, and what goes wrong on purpose.
+
+use crate::diagnostic::Origin;
+use crate::port::{Policing, TokenBucket};
+use crate::system::{LinkId, NodeId};
+use crate::time::{NetTime, Span};
+use crate::units::Octets;
+
+/// A stream of frames that the engine makes itself, with a bound where its source has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Unique among streams and channels.
+    pub name: String,
+    /// The host that sends.
+    pub talker: NodeId,
+    /// The hosts that receive, at least one, none twice, never the talker.
+    pub listeners: Vec<NodeId>,
+    /// The queue of every port on the way, 0 to 7.
+    pub traffic_class: u8,
+    /// VLAN identifier.
+    pub vlan: u16,
+    /// Priority code point in its frames.
+    pub pcp: u8,
+    /// The shortest and the longest frame: destination address to FCS, tagged.
+    pub frame: [Octets; 2],
+    /// When its frames are released, by the talker's clock.
+    pub source: Source,
+    /// The first release; added to every time of the source.
+    pub phase: Span,
+    /// Its bucket at every queue with asynchronous shaping on its way.
+    pub regulator: Option<TokenBucket>,
+    /// What its first bridge drops.
+    pub policing: Option<Policing>,
+    /// Ways that it must take: per way, the nodes between talker and listener. Empty: the
+    /// shortest. With two or more, each bridge where they part replicates its frames, and each
+    /// where they meet again eliminates the duplicates (802.1CB); such a stream has one listener.
+    pub ways: Vec<Vec<NodeId>>,
+    /// How many sequence numbers back a duplicate is recognised (frerSeqRcvyHistoryLength);
+    /// only with two or more ways.
+    pub history: u32,
+    /// Release to receipt, if the description sets a limit.
+    pub deadline: Option<Span>,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// When a stream's frames are released.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// One frame each interval, each up to `jitter` later than its instant (drawn uniformly).
+    Periodic {
+        /// From one instant to the next.
+        interval: Span,
+        /// The most by which a frame is later.
+        jitter: Span,
+    },
+    /// Frames at least `interval` apart, `mean` on average (drawn uniformly from `interval` to
+    /// `2 · mean − interval`).
+    Sporadic {
+        /// The least time between two.
+        interval: Span,
+        /// The mean time; at least the least.
+        mean: Span,
+    },
+    /// `frames` at once, then nothing until one `interval` has gone by.
+    Bursty {
+        /// From one burst to the next.
+        interval: Span,
+        /// In one burst, at least 1.
+        frames: u32,
+    },
+    /// Exactly these frames: time after the phase, length. Sorted by time.
+    Trace(Vec<(Span, Octets)>),
+}
+
+/// Something that goes wrong for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// From when on.
+    pub from: NetTime,
+    /// Until when, without it; the end of time if it never ends.
+    pub until: NetTime,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// Frames that are on the link when it fails, or start on it while it is down, are lost.
+    LinkDown(LinkId),
+    /// A host or bridge sends and forwards nothing; what it holds when it fails is lost.
+    NodeDown(NodeId),
+    /// Frames on the link, either way, are damaged and thus lost with this probability.
+    FrameErrors {
+        /// Which link.
+        link: LinkId,
+        /// The probability in parts per 10⁹.
+        per_billion: u32,
+    },
+    /// The stream, by its place in the system's list, ignores its source: it sends its longest
+    /// frame back to back at the rate of its talker's link.
+    Babble(u32),
+}
