@@ -4,7 +4,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use onbeat_measure::{HEADINGS, Results, RowKind, table};
 use onbeat_model::plan::Plan;
-use onbeat_model::system::{NodeKind, PortId, System};
+use onbeat_model::system::{Class, NodeKind, PortId, System};
 use std::fmt::Write;
 
 /// Where [`HEADINGS`] has the engine.
