@@ -1,5 +1,6 @@
 //! The engine itself: what each event does.
 
+use crate::buffer::Buffer;
 use crate::event::{Event, EventHeap, Kind, MAX_INDEX};
 use crate::lane::Lane;
 use crate::load::Load;
@@ -8,6 +9,8 @@ use crate::payload::{PayloadId, Payloads};
 use crate::port::{Choice, EgressPort, Frame, PortCounters};
 use crate::random::{Purpose, RandomDelay, Stream};
 use crate::route::{Routes, Then};
+use crate::shaper::NO_BUCKET;
+use onbeat_model::observed::PortObserved;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{ChannelId, Class, Delay, Node, NodeId, NodeKind, PortId, System};
@@ -56,6 +59,8 @@ pub struct Engine {
     processed: u64,
     routes: Routes,
     ports: Vec<EgressPort>,
+    /// One per node.
+    buffers: Vec<Buffer>,
     /// One per node.
     delays: Vec<HostDelays>,
     /// One per channel: its talker's host, and the frames in that host's stack.
@@ -118,6 +123,7 @@ impl Engine {
             events: EventHeap::default(),
             processed: 0,
             ports,
+            buffers: system.nodes.iter().map(Buffer::new).collect(),
             delays: (system.nodes.iter().enumerate())
                 .map(|(at, node)| HostDelays::new(node, at, &options))
                 .collect(),
@@ -158,6 +164,11 @@ impl Engine {
     /// What a port sent, refused and held.
     pub fn port_counters(&self, port: PortId) -> PortCounters {
         self.ports[port.index()].counters()
+    }
+
+    /// What a port sent, and what its queues refused and held.
+    pub fn port_observed(&self, port: PortId) -> PortObserved {
+        self.ports[port.index()].observed()
     }
 
     /// How many channel frames are anywhere between [`Engine::send`] and their last delivery or
@@ -255,6 +266,13 @@ impl Engine {
             }
             Kind::Noise => self.make_noise(index),
             Kind::Arrive => self.forward(index),
+            Kind::Finish => {
+                let port = &mut self.ports[index as usize];
+                if port.finish_at == self.now {
+                    let (frame, arrives) = port.finish(self.now);
+                    self.launch(index, frame, arrives);
+                }
+            }
             Kind::Select => {
                 let port = &mut self.ports[index as usize];
                 if port.select_at == self.now {
@@ -310,10 +328,12 @@ impl Engine {
     fn queue(&mut self, frame: Frame) {
         let hop = self.routes.hops[frame.hop as usize];
         let port = &mut self.ports[hop.port as usize];
-        if !port.offer(self.now, hop.queue, frame) {
+        let buffer = &mut self.buffers[port.node.index()];
+        if !port.offer(self.now, hop.queue, frame, NO_BUCKET, buffer) {
             self.payloads.release(frame.payload);
         } else if self.now < port.free_at {
-            self.select_at(hop.port, self.ports[hop.port as usize].free_at);
+            let at = port.choice_while_busy(self.now, hop.queue);
+            self.select_at(hop.port, at);
         } else if self.events.any_before_select(self.now) {
             // More may be queued at this instant: the choice waits for it.
             self.select_at(hop.port, self.now);
@@ -322,19 +342,27 @@ impl Engine {
         }
     }
 
-    /// Schedules the choice of a port.
+    /// Schedules the choice of a port; the end of time: until a frame is queued there is none.
     fn select_at(&mut self, port: u32, at: NetTime) {
         let scheduled = &mut self.ports[port as usize].select_at;
         if *scheduled != at {
             *scheduled = at;
-            self.events.push(at, Kind::Select, port);
+            if at != NetTime::MAX {
+                self.events.push(at, Kind::Select, port);
+            }
         }
     }
 
-    /// A free port with waiting frames chooses one to send.
+    /// A free port with waiting frames chooses one to send; one that is sending a preemptable frame
+    /// may interrupt it.
     fn select(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
-        match port.choose(self.now) {
+        if self.now < port.free_at {
+            let next = port.interrupt(self.now);
+            return self.select_at(index, next);
+        }
+        let buffer = &mut self.buffers[port.node.index()];
+        match port.choose(self.now, buffer) {
             Choice::Wait(until) => self.select_at(index, until),
             Choice::Send { frame, arrives } => {
                 if port.any_waiting() {
@@ -343,9 +371,32 @@ impl Engine {
                 } else {
                     port.select_at = NetTime::MAX;
                 }
+                let early = self.cuts_through(index, frame);
+                let arrives = early.unwrap_or(arrives);
                 self.launch(index, frame, arrives);
             }
+            Choice::Begin => {
+                self.events.push(port.finish_at, Kind::Finish, index);
+                let waiting = port.any_waiting();
+                let next = if waiting { port.interrupt(self.now) } else { NetTime::MAX };
+                self.select_at(index, next);
+            }
         }
+    }
+
+    /// When a cut-through bridge forwards an express frame that starts now; `None` if it stores it
+    /// before, as for any port that is faster than the one that sends.
+    fn cuts_through(&self, from: u32, frame: Frame) -> Option<NetTime> {
+        let sender = &self.ports[from as usize];
+        if !sender.feeds_cut_through {
+            return None;
+        }
+        let Then::Forward { first, count } = self.routes.hops[frame.hop as usize].then else {
+            return None;
+        };
+        let hops = &self.routes.hops[first as usize..][..count as usize];
+        let fits = hops.iter().all(|hop| self.ports[hop.port as usize].rate <= sender.rate);
+        fits.then(|| sender.cut_through(self.now))
     }
 
     /// The transmission of a frame has started; it arrives at `arrives`, at a bridge with the

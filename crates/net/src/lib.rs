@@ -41,13 +41,16 @@
 //! wakes and alarms in a run; a system within the description's own limits is far below. After
 //! queues have grown to what the traffic needs, nothing is allocated but the load samples.
 
+mod buffer;
 mod engine;
 mod event;
+mod gate;
 mod lane;
 mod load;
 mod noise;
 mod payload;
 mod port;
+mod preemption;
 mod random;
 mod route;
 mod shaper;
