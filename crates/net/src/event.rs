@@ -11,6 +11,8 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// A node fails; index: the node.
+    Fail,
     /// The last octet of a preemptable frame is out; index: the port.
     Finish,
     /// A frame leaves the stack of a listener's host; index: the channel end.
@@ -19,7 +21,9 @@ pub(crate) enum Kind {
     Wake,
     /// An alarm goes off; index: 0.
     Alarm,
-    /// A frame leaves the stack of a talker's host for the port; index: the channel.
+    /// A stream or modelled channel releases a frame; index: the source.
+    Source,
+    /// A frame leaves the stack of a talker's host for the port; index: the channel or stream.
     Stack,
     /// A noise source queues a frame; index: the source.
     Noise,
@@ -29,11 +33,13 @@ pub(crate) enum Kind {
     Select,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
+    Kind::Fail,
     Kind::Finish,
     Kind::Deliver,
     Kind::Wake,
     Kind::Alarm,
+    Kind::Source,
     Kind::Stack,
     Kind::Noise,
     Kind::Arrive,

@@ -44,18 +44,27 @@
 mod buffer;
 mod engine;
 mod event;
+mod fault;
+mod filter;
+mod frame;
 mod gate;
 mod lane;
+mod learning;
 mod load;
 mod noise;
 mod payload;
 mod port;
 mod preemption;
+mod probe;
 mod random;
+mod recovery;
 mod route;
 mod shaper;
+mod source;
+mod tap;
 
 pub use engine::{Engine, Options, Output};
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};
+pub use tap::{FlowRef, Transmission};

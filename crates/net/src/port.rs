@@ -2,9 +2,9 @@
 //! transmissions.
 
 use crate::buffer::Buffer;
+use crate::frame::Frame;
 use crate::gate::{Gate, Gates};
 use crate::lane::Lane;
-use crate::payload::PayloadId;
 use crate::preemption::{CUT_OVERHEAD, Fragment, Preemption, Rest};
 use crate::shaper::{Buckets, Joining, Shaper};
 use onbeat_model::observed::{PortObserved, QueueObserved};
@@ -17,17 +17,6 @@ use std::collections::VecDeque;
 
 /// What a cut-through bridge must have of a frame: addresses, tag and EtherType.
 const CUT_THROUGH: Octets = Octets::new(frame::HEADER.get() + frame::TAG.get());
-
-/// A frame in a queue or on a link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
-    /// Where it is on its way, and whose it is.
-    pub(crate) hop: u32,
-    /// Its octets, if somebody reads them.
-    pub(crate) payload: PayloadId,
-    /// Destination address to FCS.
-    pub(crate) octets: u16,
-}
 
 /// A frame that waits.
 #[derive(Clone, Copy, Debug)]
@@ -159,9 +148,24 @@ impl EgressPort {
         self.occupied != 0 || self.preemption.rest.is_some()
     }
 
+    /// Throws away what waits, in the order of the queues, and the rest of an interrupted frame, and
+    /// gives it to `lost`.
+    pub(crate) fn flush(&mut self, buffer: &mut Buffer, lost: &mut impl FnMut(Frame)) {
+        for queue in &mut self.queues {
+            for Waiting { frame, .. } in queue.frames.drain(..) {
+                buffer.release(frame.octets);
+                lost(frame);
+            }
+            queue.octets = 0;
+            queue.shaper.flushed();
+        }
+        self.preemption.rest.take().into_iter().for_each(|rest| lost(rest.frame));
+        self.occupied = 0;
+    }
+
     /// Queues a frame, or refuses it when the queue or the node's buffer is full; a refused frame
     /// takes nothing out of its bucket. `bucket` is what [`EgressPort::add_bucket`] gave, or
-    /// [`crate::shaper::NO_BUCKET`]; it only matters in a queue with asynchronous shaping.
+    /// `u32::MAX`; it only matters in a queue with asynchronous shaping.
     pub(crate) fn offer(
         &mut self,
         now: NetTime,
@@ -179,11 +183,7 @@ impl EgressPort {
             return false;
         }
         buffer.take(frame.octets);
-        let joining = Joining {
-            waiting: place.frames.len(),
-            wire_bits: wire_bits(frame),
-            bucket,
-        };
+        let joining = Joining { waiting: place.frames.len(), wire_bits: wire_bits(frame), bucket };
         let mut gate = Gate::of(&mut self.gates, queue.into());
         let at = place.shaper.queueing(now, &joining, &mut gate, &mut self.buckets);
         place.frames.insert(at, Waiting { since: now, frame });

@@ -1,7 +1,8 @@
 //! Frame preemption (802.1Qbu: 802.1Q-2022 6.7.2; 802.3br: 802.3-2018 clause 99): a preemptable
 //! frame may be cut in two for the sake of express ones.
 
-use crate::port::{Frame, time_for};
+use crate::frame::Frame;
+use crate::port::time_for;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 

@@ -8,7 +8,7 @@ mod credit;
 
 use crate::gate::Gate;
 use asynchronous::Asynchronous;
-pub(crate) use asynchronous::{Buckets, NO_BUCKET};
+pub(crate) use asynchronous::Buckets;
 use credit::CreditBased;
 use onbeat_model::port::Selection;
 use onbeat_model::time::NetTime;
@@ -31,7 +31,7 @@ pub(crate) struct Joining {
     pub(crate) waiting: usize,
     /// The frame's bits on the wire.
     pub(crate) wire_bits: u64,
-    /// The frame's bucket, or [`NO_BUCKET`].
+    /// The frame's bucket, or `u32::MAX`.
     pub(crate) bucket: u32,
 }
 
@@ -83,6 +83,13 @@ impl Shaper {
             Self::Priority => {}
             Self::CreditBased(credit) => credit.started(now, wire_bits, until),
             Self::Asynchronous(queue) => queue.started(),
+        }
+    }
+
+    /// What waited was thrown away.
+    pub(crate) fn flushed(&mut self) {
+        if let Self::Asynchronous(queue) = self {
+            *queue = Asynchronous::default();
         }
     }
 

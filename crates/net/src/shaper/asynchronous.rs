@@ -152,8 +152,11 @@ mod tests {
     fn a_slow_clock_makes_the_rate_slow() {
         // −100 ppm, 5 ns ahead: 1 ms of the clock takes 1,000,100.01 ns. The arrival at 0 reads 5;
         // 1,000,005 is read first at 1,000,101 (1,000,101 + 5 − 100.01, rounded down).
-        let clock =
-            ClockError { offset: onbeat_model::time::Span::from_ns(5), drift_ppb: -100_000 };
+        let clock = ClockError {
+            offset: onbeat_model::time::Span::from_ns(5),
+            drift_ppb: -100_000,
+            ..ClockError::default()
+        };
         let mut buckets = Buckets::new(clock);
         let one = buckets.add(bucket(8, 1_000), 0);
         assert_eq!(buckets.eligible_at(at(0), one, 8_000), at(0));
