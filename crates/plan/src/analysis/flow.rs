@@ -237,7 +237,7 @@ impl<'a> Analysis<'a> {
     /// Recomputes the waits at one queue; marks the ports that depend on what changes.
     fn serve(&mut self, place: Place, last: bool, next: &mut [bool]) {
         let service = self.service(place);
-        let arrivals = self.arrivals(place, 0, self.own_extra(place));
+        let arrivals = self.arrivals(place, 0, Octets::default());
         if let (Some(service), Selection::CreditBased { idle_slope }) =
             (&service, self.network.plan.ports[place.0].settings.selection[place.1])
             && let Some(credit) = service.credit(idle_slope.as_bps().into())

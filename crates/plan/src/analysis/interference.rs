@@ -51,12 +51,6 @@ impl Analysis<'_> {
         if interrupts { INTERRUPTION } else { Octets::default() }
     }
 
-    /// The same where it delays the queue itself: what it interrupts goes before it else.
-    pub(super) fn own_extra(&self, (port, queue): Place) -> Octets {
-        let higher = self.settings(port).preemptable >> queue >> 1;
-        if higher == 0 { Octets::default() } else { self.extra((port, queue)) }
-    }
-
     /// What comes to a queue and is eligible, in windows that are longer by `shift`. None: there
     /// is no limit.
     pub(super) fn arrivals(&self, place: Place, shift: i128, extra: Octets) -> Option<Curve> {
@@ -159,10 +153,12 @@ impl Analysis<'_> {
         if !express && (shaped || self.may_be_stuck(settings)) {
             return None;
         }
-        let mut first = (0xfeu16 << queue) as u8;
-        if !express {
-            first |= !settings.preemptable;
-        }
+        // Express frames go before all that may be interrupted, whatever their classes.
+        let higher = (0xfeu16 << queue) as u8;
+        let first = match express {
+            true => higher & !settings.preemptable,
+            false => higher | !settings.preemptable,
+        };
         let lower = !(first | 1 << queue);
         let low = self.longest_of(port, lower, express);
         let own = self.wire(port, self.network.longest[port][queue]);
@@ -200,7 +196,7 @@ impl Analysis<'_> {
         }
         blocking += credits;
         ahead = Curve::sum([&ahead, &Curve::affine(0, slopes)].into_iter());
-        let (capacity, own_slope) = self.capacity(place, low, own)?;
+        let (capacity, own_slope) = self.capacity(place, first, low, own)?;
         Some(Service { capacity, blocking, ahead, shaped: own_slope, gated })
     }
 
@@ -242,6 +238,7 @@ impl Analysis<'_> {
     fn capacity(
         &self,
         (port, queue): Place,
+        first: u8,
         low: i128,
         own: i128,
     ) -> Option<((i128, i128), Option<(i128, i128)>)> {
@@ -261,9 +258,8 @@ impl Analysis<'_> {
         let others = !(1u8 << queue);
         let longest_other = self.longest_of(port, others, false);
         let losses = |list: &GateControl| {
-            let higher = (0xfeu16 << queue) as u8;
             if list.length_aware {
-                let overhangs = gates::overhangs(list, queue, others & !higher);
+                let overhangs = gates::overhangs(list, queue, others & !first);
                 Losses { start: if overhangs { time(low) } else { 0 }, end: time(own) }
             } else {
                 Losses { start: time(longest_other), end: 0 }
