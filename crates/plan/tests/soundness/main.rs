@@ -1,0 +1,125 @@
+//! Ten thousand random networks in the engine: nothing takes longer, and no queue is fuller, than
+//! its bound says. The bounds are computed without the engine.
+
+mod random;
+
+use onbeat_model::observed::Observed;
+use onbeat_model::plan::Plan;
+use onbeat_model::system::{PortId, System};
+use onbeat_model::time::{NetTime, Span};
+use onbeat_net::{Engine, Options};
+use onbeat_plan::plan;
+use random::{Dice, Mix};
+
+const NETWORKS: u64 = 10_000;
+
+/// Streams release frames for as long, and no more events are worth waiting for.
+const EVENTS_MAX: u64 = 20_000;
+
+/// What was promised and what was seen of it.
+#[derive(Default)]
+struct Seen {
+    listeners: u64,
+    bounded: u64,
+    /// Latency of frames that met their bound to within so many per cent: at least 50, 90, 99.
+    near: [u64; 3],
+    /// The same of backlogs in octets.
+    full: [u64; 3],
+}
+
+fn simulate(system: &System, plan: &Plan, seed: u64) -> Observed {
+    let end = NetTime::from_ns(30_000_000);
+    let options = Options {
+        seed,
+        host_delays: true,
+        load_bin: Span::from_s(1),
+        noise_until: end,
+        traffic_until: end,
+        model_channels: true,
+    };
+    let mut engine = Engine::new(system, plan, options);
+    let mut at = NetTime::ZERO;
+    while at < end && engine.events() < EVENTS_MAX {
+        at += Span::from_us(500);
+        engine.advance(at);
+    }
+    engine.observed()
+}
+
+fn count(near: &mut [u64; 3], seen: i128, bound: i128) {
+    for (count, per_cent) in near.iter_mut().zip([50, 90, 99]) {
+        *count += u64::from(seen * 100 >= bound * per_cent);
+    }
+}
+
+fn check(seed: u64, mix: &Mix, all: &mut Seen) {
+    let system = random::system(seed, mix);
+    let plan = plan(&system, true).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
+    let seen = simulate(&system, &plan, seed);
+    for ((stream, planned), flow) in system.streams.iter().zip(&plan.streams).zip(&seen.streams) {
+        for (bound, latency) in planned.bounds.iter().zip(&flow.listeners) {
+            all.listeners += 1;
+            let Some(bound) = bound else { continue };
+            all.bounded += 1;
+            let (Some(min), Some(max)) = (latency.min, latency.max) else { continue };
+            let total = bound.total();
+            assert!(max <= total, "seed {seed}: {} took {max} of {total}", stream.name);
+            let best = bound.best;
+            assert!(min >= best, "seed {seed}: {} took {min}, best {best}", stream.name);
+            count(&mut all.near, max.as_ns().into(), total.as_ns().into());
+        }
+    }
+    for (port, (queues, bounds)) in seen.ports.iter().zip(&plan.backlogs).enumerate() {
+        for (queue, (seen, bound)) in queues.queues.iter().zip(bounds).enumerate() {
+            let Some(bound) = bound else { continue };
+            let place = || format!("seed {seed}: queue {queue} of {}", system.port_label(PortId(port as u32)));
+            let (frames, octets) = (u64::from(seen.deepest_frames), u64::from(seen.deepest_octets));
+            assert!(frames <= bound.frames, "{}: {frames} frames of {}", place(), bound.frames);
+            assert!(octets <= bound.octets, "{}: {octets} octets of {}", place(), bound.octets);
+            if octets > 0 {
+                count(&mut all.full, octets.into(), bound.octets.into());
+            }
+        }
+    }
+}
+
+/// Random shares of everything.
+fn mix(seed: u64) -> Mix {
+    let mut dice = Dice::new(!seed);
+    let mut share = |of: u64| dice.below(of + 1);
+    Mix {
+        credit: share(100),
+        asynchronous: share(80),
+        gates: share(60),
+        preemption: share(60),
+        clocks: share(60),
+        noise: share(80),
+        cut_through: share(50),
+        policing: share(20),
+        replication: share(30),
+    }
+}
+
+fn run(seeds: std::ops::Range<u64>) -> Seen {
+    let mut all = Seen::default();
+    for seed in seeds {
+        check(seed, &mix(seed), &mut all);
+    }
+    all
+}
+
+#[test]
+fn nothing_that_a_random_network_does_is_beyond_its_bound() {
+    let half = NETWORKS / 2;
+    let [a, b] = std::thread::scope(|scope| {
+        let halves = [0..half, half..NETWORKS].map(|seeds| scope.spawn(move || run(seeds)));
+        halves.map(|half| half.join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
+    });
+    let near: Vec<_> = a.near.iter().zip(&b.near).map(|(a, b)| a + b).collect();
+    let full: Vec<_> = a.full.iter().zip(&b.full).map(|(a, b)| a + b).collect();
+    let (listeners, bounded) = (a.listeners + b.listeners, a.bounded + b.bounded);
+    println!("{bounded} of {listeners} have a bound; 50, 90, 99 % of it: {near:?}; {full:?}");
+    // If few had a bound, or none came near it, this test would say little.
+    assert!(bounded * 100 > listeners * 70, "{bounded} of {listeners} have a bound");
+    assert!(near[1] > 1_000 && near[2] > 200, "{near:?}");
+}
