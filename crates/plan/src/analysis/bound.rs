@@ -99,9 +99,12 @@ fn at_listener(
 ) -> Option<Bound> {
     let network = analysis.network;
     let (system, flow) = (network.system, &network.flows[f]);
+    if flow.babbles {
+        return None;
+    }
     let mut terms = Terms(Vec::new());
     let way = slowest_way(analysis, f, flow.hop_at(last));
-    for (at, &h) in way.iter().enumerate() {
+    for &h in &way {
         let (port, state) = (flow.hops[h].port, analysis.states[f][h]);
         let node = system.node(system.port(port).node);
         match &node.kind {
@@ -114,8 +117,7 @@ fn at_listener(
         let held = state.late? - state.arrives?;
         terms.add(format!("regulator at {label}"), span(held));
         terms.add(format!("{queue} at {label}"), span(state.wait?));
-        let next = way.get(at + 1).map(|next| flow.hops[*next].port);
-        let travel = network.travel(port, flow.queue, flow.arrival.octets, next)[1];
+        let travel = network.travel(&flow.hops[h], flow.arrival.octets)[1];
         let peer = system.node(system.port(system.port(port).peer).node);
         let forwarding = match &peer.kind {
             NodeKind::Bridge(bridge) => bridge.forwarding,
@@ -126,8 +128,9 @@ fn at_listener(
     let to = system.node(listener);
     let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
     terms.add(format!("stack of {}", to.name), host.stack_rx.max());
-    let travel = network.travel(last, flow.queue, flow.arrival.octets, None)[0];
-    let first = span(analysis.states[f][flow.hop_at(last)].early);
+    let last = flow.hop_at(last);
+    let travel = network.travel(&flow.hops[last], flow.arrival.octets)[0];
+    let first = span(analysis.states[f][last].early);
     Some(Bound { terms: terms.0, best: first + travel + host.stack_rx.min() })
 }
 

@@ -105,6 +105,9 @@ impl<'a> Analysis<'a> {
                 let mut now = self.entering(f, h);
                 now.late = self.eligible(f, h, &now);
                 now.wait = before.wait;
+                if before.late.is_none() {
+                    continue;
+                }
                 let moves = [(before.arrives, now.arrives), (before.late, now.late)];
                 if (last && moves.iter().any(|(before, now)| before != now))
                     || moves.iter().any(|(_, now)| now.is_none_or(|delay| delay > DELAY_MAX))
@@ -128,6 +131,10 @@ impl<'a> Analysis<'a> {
         if flow.hops[h].from.is_empty() {
             let arrives = Some(ns(flow.stack[1]));
             return State { early: ns(flow.stack[0]), arrives, ..State::default() };
+        }
+        if flow.babbles && flow.meter.is_some() && flow.hops[h].from[0].hop == 0 {
+            // Whenever it was released: all that follows begins with the meter.
+            return State { arrives: Some(0), ..State::default() };
         }
         let before = |from: &From| {
             let state = &self.states[f][from.hop];
@@ -253,8 +260,9 @@ impl<'a> Analysis<'a> {
                 (wait <= DELAY_MAX).then_some(wait)
             });
             let state = &mut self.states[f][h];
-            if state.wait != wait {
-                state.wait = if last { None } else { wait };
+            // Delays only ever grow: what was without limit stays so.
+            if state.wait.is_some() && state.wait != wait {
+                state.wait = wait.filter(|_| !last);
                 next[place.0] = true;
             }
         }

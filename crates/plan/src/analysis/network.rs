@@ -51,6 +51,8 @@ impl Flow {
 #[derive(Clone, Debug)]
 pub(crate) struct Hop {
     pub(crate) port: PortId,
+    /// Whether the next bridge forwards its frames before it has all of them.
+    pub(crate) cut_through: bool,
     /// The hops before it; more than one where ways of a replicated stream meet.
     pub(crate) from: Vec<From>,
 }
@@ -109,7 +111,7 @@ impl<'a> Network<'a> {
             meter: None,
             babbles: false,
             stack: self.stack(channel.talker),
-            hops: self.hops(&ways, queue, arrival.octets),
+            hops: self.hops(&ways, queue, arrival.octets, false),
             arrival,
         };
         if planned.protected {
@@ -138,7 +140,7 @@ impl<'a> Network<'a> {
             meter,
             babbles,
             stack: self.stack(stream.talker),
-            hops: self.hops(&ways, queue, arrival.octets),
+            hops: self.hops(&ways, queue, arrival.octets, stream.policing.is_some()),
             arrival,
         };
         self.flows.push(flow);
@@ -151,7 +153,13 @@ impl<'a> Network<'a> {
         }
     }
 
-    fn hops(&self, ways: &[&[PortId]], queue: usize, octets: [Octets; 2]) -> Vec<Hop> {
+    fn hops(
+        &self,
+        ways: &[&[PortId]],
+        queue: usize,
+        octets: [Octets; 2],
+        metered: bool,
+    ) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
         // Ways that part and meet again: a hop comes after all that lead to it.
         let longest = ways.iter().map(|way| way.len()).max().unwrap_or(0);
@@ -164,47 +172,58 @@ impl<'a> Network<'a> {
                 let here = way.iter().filter(|port| depth(**port) == level);
                 for &port in here {
                     if hops.iter().all(|hop| hop.port != port) {
-                        hops.push(Hop { port, from: Vec::new() });
+                        hops.push(Hop { port, cut_through: false, from: Vec::new() });
                     }
                 }
             }
         }
-        for way in ways {
-            for pair in way.windows(2) {
-                let [before, at] = [pair[0], pair[1]].map(|port| {
-                    hops.iter().position(|hop| hop.port == port).expect("a port of a way")
-                });
-                let travel = self.travel(pair[0], queue, octets, Some(pair[1]));
-                if hops[at].from.iter().all(|from| from.hop != before) {
-                    hops[at].from.push(From { hop: before, travel });
-                }
+        let place = |hops: &[Hop], port: PortId| {
+            hops.iter().position(|hop| hop.port == port).expect("a port of a way")
+        };
+        for at in 0..hops.len() {
+            let port = hops[at].port;
+            let after = ways.iter().flat_map(|way| way.windows(2)).filter(|pair| pair[0] == port);
+            let whole = metered && at == 0;
+            hops[at].cut_through =
+                !whole && self.cuts_through(port, queue, after.map(|pair| pair[1]));
+        }
+        for pair in ways.iter().flat_map(|way| way.windows(2)) {
+            let (before, at) = (place(&hops, pair[0]), place(&hops, pair[1]));
+            let travel = self.travel(&hops[before], octets);
+            if hops[at].from.iter().all(|from| from.hop != before) {
+                hops[at].from.push(From { hop: before, travel });
             }
         }
         hops
     }
 
-    /// From the start of a transmission at `port` to being queued at `next`, or to the arrival at
-    /// the host at the other end.
-    pub(crate) fn travel(
+    /// Whether the bridge at the other end forwards what is in before it has all of it: none of
+    /// the ports to which it goes may be faster, and what may be interrupted is stored.
+    fn cuts_through(
         &self,
         port: PortId,
         queue: usize,
-        octets: [Octets; 2],
-        next: Option<PortId>,
-    ) -> [Span; 2] {
-        let link = self.system.link_of(port);
+        mut after: impl Iterator<Item = PortId>,
+    ) -> bool {
         let peer = self.system.node(self.system.port(self.system.port(port).peer).node);
-        let mut sent = octets.map(|octets| link.rate.time_for(frame::PREAMBLE + octets));
-        let mut forwarding = Span::ZERO;
-        if let NodeKind::Bridge(bridge) = &peer.kind {
-            forwarding = bridge.forwarding;
-            let whole = self.plan.ports[port.index()].settings.preemptable >> queue & 1 == 0;
-            let slower = next.is_some_and(|next| self.system.link_of(next).rate <= link.rate);
-            if bridge.cut_through && whole && slower {
-                sent = [link.rate.time_for(CUT_THROUGH); 2];
-            }
-        }
-        sent.map(|sent| sent + link.propagation + forwarding)
+        let bridge = matches!(&peer.kind, NodeKind::Bridge(bridge) if bridge.cut_through);
+        let whole = self.plan.ports[port.index()].settings.preemptable >> queue & 1 == 0;
+        let rate = |port| self.system.link_of(port).rate;
+        bridge && whole && after.all(|next| rate(next) <= rate(port))
+    }
+
+    /// From the start of a transmission at a hop to being queued at the next, or to the arrival at
+    /// the host at the other end.
+    pub(crate) fn travel(&self, hop: &Hop, octets: [Octets; 2]) -> [Span; 2] {
+        let link = self.system.link_of(hop.port);
+        let peer = self.system.node(self.system.port(self.system.port(hop.port).peer).node);
+        let (forwarding, cut) = match &peer.kind {
+            NodeKind::Bridge(bridge) => (bridge.forwarding, hop.cut_through),
+            NodeKind::Host(_) => (Span::ZERO, false),
+        };
+        let sent =
+            |octets| link.rate.time_for(if cut { CUT_THROUGH } else { frame::PREAMBLE + octets });
+        octets.map(|octets| sent(octets) + link.propagation + forwarding)
     }
 
     fn add_noise(&mut self) {

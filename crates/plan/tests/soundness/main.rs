@@ -25,6 +25,8 @@ struct Seen {
     near: [u64; 3],
     /// The same of backlogs in octets.
     full: [u64; 3],
+    /// What went beyond its bound.
+    broken: Vec<String>,
 }
 
 fn simulate(system: &System, plan: &Plan, seed: u64) -> Observed {
@@ -46,6 +48,31 @@ fn simulate(system: &System, plan: &Plan, seed: u64) -> Observed {
     engine.observed()
 }
 
+/// What a system has, to know where to look.
+fn features(system: &System) -> String {
+    use onbeat_model::port::Selection;
+    use onbeat_model::system::NodeKind;
+    let settings = || system.ports.iter().map(|port| &port.settings);
+    let selects = |what: fn(&Selection) -> bool| settings().any(|s| s.selection.iter().any(what));
+    let streams = || system.streams.iter();
+    let has = [
+        ("credit", selects(|s| matches!(s, Selection::CreditBased { .. }))),
+        ("asynchronous", selects(|s| *s == Selection::Asynchronous)),
+        ("gates", settings().any(|s| !s.gates.is_empty())),
+        ("preemption", settings().any(|s| s.preemptable != 0)),
+        ("clocks", system.nodes.iter().any(|n| n.clock != Default::default())),
+        ("noise", !system.noise.is_empty()),
+        (
+            "cut-through",
+            system.nodes.iter().any(|n| matches!(&n.kind, NodeKind::Bridge(b) if b.cut_through)),
+        ),
+        ("policing", streams().any(|s| s.policing.is_some())),
+        ("ways", streams().any(|s| !s.ways.is_empty())),
+        ("babble", !system.faults.is_empty()),
+    ];
+    has.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+}
+
 fn count(near: &mut [u64; 3], seen: i128, bound: i128) {
     for (count, per_cent) in near.iter_mut().zip([50, 90, 99]) {
         *count += u64::from(seen * 100 >= bound * per_cent);
@@ -54,8 +81,14 @@ fn count(near: &mut [u64; 3], seen: i128, bound: i128) {
 
 fn check(seed: u64, mix: &Mix, all: &mut Seen) {
     let system = random::system(seed, mix);
+    if let Ok(only) = std::env::var("ONBEAT_FEATURES")
+        && only != features(&system)
+    {
+        return;
+    }
     let plan = plan(&system, true).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
     let seen = simulate(&system, &plan, seed);
+    let what = |what: &str| format!("seed {seed} ({}): {what}", features(&system));
     for ((stream, planned), flow) in system.streams.iter().zip(&plan.streams).zip(&seen.streams) {
         for (bound, latency) in planned.bounds.iter().zip(&flow.listeners) {
             all.listeners += 1;
@@ -63,16 +96,22 @@ fn check(seed: u64, mix: &Mix, all: &mut Seen) {
             all.bounded += 1;
             let (Some(min), Some(max)) = (latency.min, latency.max) else { continue };
             let total = bound.total();
-            assert!(max <= total, "seed {seed}: {} took {max} of {total}", stream.name);
             let best = bound.best;
-            assert!(min >= best, "seed {seed}: {} took {min}, best {best}", stream.name);
+            if max > total {
+                all.broken.push(format!("{} took {max} of {total}", what(&stream.name)));
+            }
+            if min < best {
+                all.broken.push(format!("{} took {min}, best {best}", what(&stream.name)));
+            }
             count(&mut all.near, max.as_ns().into(), total.as_ns().into());
         }
     }
     for (port, (queues, bounds)) in seen.ports.iter().zip(&plan.backlogs).enumerate() {
         for (queue, (seen, bound)) in queues.queues.iter().zip(bounds).enumerate() {
             let Some(bound) = bound else { continue };
-            let place = || format!("seed {seed}: queue {queue} of {}", system.port_label(PortId(port as u32)));
+            let place = || {
+                format!("seed {seed}: queue {queue} of {}", system.port_label(PortId(port as u32)))
+            };
             let (frames, octets) = (u64::from(seen.deepest_frames), u64::from(seen.deepest_octets));
             assert!(frames <= bound.frames, "{}: {frames} frames of {}", place(), bound.frames);
             assert!(octets <= bound.octets, "{}: {octets} octets of {}", place(), bound.octets);
@@ -119,6 +158,8 @@ fn nothing_that_a_random_network_does_is_beyond_its_bound() {
     let full: Vec<_> = a.full.iter().zip(&b.full).map(|(a, b)| a + b).collect();
     let (listeners, bounded) = (a.listeners + b.listeners, a.bounded + b.bounded);
     println!("{bounded} of {listeners} have a bound; 50, 90, 99 % of it: {near:?}; {full:?}");
+    let broken = [a.broken, b.broken].concat();
+    assert!(broken.is_empty(), "{} beyond bounds:\n{}", broken.len(), broken.join("\n"));
     // If few had a bound, or none came near it, this test would say little.
     assert!(bounded * 100 > listeners * 70, "{bounded} of {listeners} have a bound");
     assert!(near[1] > 1_000 && near[2] > 200, "{near:?}");

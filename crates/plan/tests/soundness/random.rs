@@ -179,17 +179,23 @@ fn stream(dice: &mut Dice, mix: &Mix, system: &System) -> Stream {
         _ => {
             let mut at = 0;
             let frames = (0..dice.between(3, 30)).map(|_| {
-                at += dice.one(&[0, 0, dice.between(0, 2 * interval.as_ns())]);
+                let gap = dice.between(0, 2 * interval.as_ns());
+                at += dice.one(&[0, 0, gap]);
                 let octets = dice.between(shortest, longest) as u32;
                 (Span::from_ns(at), Octets::new(octets))
             });
             Source::Trace(frames.collect())
         }
     };
+    let replicated = dice.chance(mix.replication);
+    let ways = if replicated { both_ways(system, talker, listeners[0]) } else { Vec::new() };
+    if !ways.is_empty() {
+        listeners.truncate(1);
+    }
     Stream {
         name: format!("s{}", system.streams.len()),
         talker: NodeId(talker as u32),
-        ways: if dice.chance(mix.replication) { both_ways(system, talker, listeners[0]) } else { vec![] },
+        ways,
         listeners,
         traffic_class: dice.one(&[7, 7, 6, 6, 5, 5, 4, 3, 2]),
         vlan: 2,
