@@ -1,5 +1,6 @@
 //! The engine itself: what each event does.
 
+use crate::buffer::Buffer;
 use crate::event::{Event, EventHeap, Kind, MAX_INDEX};
 use crate::fault::Faults;
 use crate::filter::Filter;
@@ -16,7 +17,7 @@ use crate::recovery::Recovery;
 use crate::route::{self, Routes, Then};
 use crate::source::{FrameSource, Release};
 use crate::tap::{Tap, Transmission};
-use onbeat_model::observed::{Observed, PortObserved, QueueObserved};
+use onbeat_model::observed::{Observed, PortObserved};
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
 use onbeat_model::record::LoadSample;
@@ -72,6 +73,8 @@ pub struct Engine {
     processed: u64,
     routes: Routes,
     ports: Vec<EgressPort>,
+    /// One per node.
+    buffers: Vec<Buffer>,
     /// One per node.
     delays: Vec<HostDelays>,
     /// How many flows are channels; streams and noise follow them.
@@ -146,6 +149,7 @@ impl Engine {
             events: EventHeap::default(),
             processed: 0,
             ports,
+            buffers: system.nodes.iter().map(Buffer::new).collect(),
             delays: (system.nodes.iter().enumerate())
                 .map(|(at, node)| HostDelays::new(node, at, &options))
                 .collect(),
@@ -233,9 +237,14 @@ impl Engine {
             repetitions: 1,
             channels: flow(0..channels),
             streams: flow(channels..self.talkers.len()),
-            ports: self.ports.iter().map(port_observed).collect(),
+            ports: self.ports.iter().map(EgressPort::observed).collect(),
             events: self.processed,
         }
+    }
+
+    /// What a port sent, and what its queues refused and held.
+    pub fn port_observed(&self, port: PortId) -> PortObserved {
+        self.ports[port.index()].observed()
     }
 
     /// From now on keeps every transmission that starts at one of these ports.
@@ -375,6 +384,13 @@ impl Engine {
             Kind::Noise => self.make_noise(index),
             Kind::Fail => self.fail(index),
             Kind::Arrive => self.forward(index),
+            Kind::Finish => {
+                let port = &mut self.ports[index as usize];
+                if port.finish_at == self.now {
+                    let (frame, arrives) = port.finish(self.now);
+                    self.launch(index, frame, arrives);
+                }
+            }
             Kind::Select => {
                 let port = &mut self.ports[index as usize];
                 if port.select_at == self.now {
@@ -448,7 +464,7 @@ impl Engine {
         let mut lost = Vec::new();
         for port in faults.ports_of(NodeId(node)) {
             let port = &mut self.ports[port as usize];
-            port.flush(&mut |frame| lost.push(frame));
+            port.flush(&mut self.buffers[node as usize], &mut |frame| lost.push(frame));
             port.select_at = NetTime::MAX;
         }
         lost.into_iter().for_each(|frame| self.swallow(frame));
@@ -504,11 +520,13 @@ impl Engine {
             }
         }
         let port = &mut self.ports[hop.port as usize];
-        if !port.offer(self.now, hop.queue, frame, hop.bucket) {
+        let buffer = &mut self.buffers[port.node.index()];
+        if !port.offer(self.now, hop.queue, frame, hop.bucket, buffer) {
             self.probes.flows[hop.flow as usize].overflowed += 1;
             self.payloads.release(frame.payload);
         } else if self.now < port.free_at {
-            self.select_at(hop.port, self.ports[hop.port as usize].free_at);
+            let at = port.choice_while_busy(self.now, hop.queue);
+            self.select_at(hop.port, at);
         } else if self.events.any_before_select(self.now) {
             // More may be queued at this instant: the choice waits for it.
             self.select_at(hop.port, self.now);
@@ -517,19 +535,27 @@ impl Engine {
         }
     }
 
-    /// Schedules the choice of a port.
+    /// Schedules the choice of a port; the end of time: until a frame is queued there is none.
     fn select_at(&mut self, port: u32, at: NetTime) {
         let scheduled = &mut self.ports[port as usize].select_at;
         if *scheduled != at {
             *scheduled = at;
-            self.events.push(at, Kind::Select, port);
+            if at != NetTime::MAX {
+                self.events.push(at, Kind::Select, port);
+            }
         }
     }
 
-    /// A free port with waiting frames chooses one to send.
+    /// A free port with waiting frames chooses one to send; one that is sending a preemptable frame
+    /// may interrupt it.
     fn select(&mut self, index: u32) {
         let port = &mut self.ports[index as usize];
-        match port.choose(self.now) {
+        if self.now < port.free_at {
+            let next = port.interrupt(self.now);
+            return self.select_at(index, next);
+        }
+        let buffer = &mut self.buffers[port.node.index()];
+        match port.choose(self.now, buffer) {
             Choice::Wait(until) => self.select_at(index, until),
             Choice::Send { frame, arrives } => {
                 if port.any_waiting() {
@@ -538,9 +564,32 @@ impl Engine {
                 } else {
                     port.select_at = NetTime::MAX;
                 }
+                let early = self.cuts_through(index, frame);
+                let arrives = early.unwrap_or(arrives);
                 self.launch(index, frame, arrives);
             }
+            Choice::Begin => {
+                self.events.push(port.finish_at, Kind::Finish, index);
+                let waiting = port.any_waiting();
+                let next = if waiting { port.interrupt(self.now) } else { NetTime::MAX };
+                self.select_at(index, next);
+            }
         }
+    }
+
+    /// When a cut-through bridge forwards an express frame that starts now; `None` if it stores it
+    /// before, as for any port that is faster than the one that sends.
+    fn cuts_through(&self, from: u32, frame: Frame) -> Option<NetTime> {
+        let sender = &self.ports[from as usize];
+        if !sender.feeds_cut_through {
+            return None;
+        }
+        let Then::Forward { first, count } = self.routes.hops[frame.hop as usize].then else {
+            return None;
+        };
+        let hops = &self.routes.hops[first as usize..][..count as usize];
+        let fits = hops.iter().all(|hop| self.ports[hop.port as usize].rate <= sender.rate);
+        fits.then(|| sender.cut_through(self.now))
     }
 
     /// The transmission of a frame has started; it arrives at `arrives`, at a bridge with the
@@ -629,16 +678,4 @@ fn filters(system: &System) -> Vec<Option<Filter>> {
     };
     let of_channels = system.channels.iter().map(|_| None);
     of_channels.chain(system.streams.iter().map(of_stream)).collect()
-}
-
-fn port_observed(port: &EgressPort) -> PortObserved {
-    let counters = port.counters();
-    let queue = |at: usize| QueueObserved {
-        sent: counters.sent[at],
-        dropped: counters.dropped[at],
-        deepest_frames: counters.deepest_frames[at],
-        deepest_octets: counters.deepest_octets[at],
-        ..QueueObserved::default()
-    };
-    PortObserved { queues: std::array::from_fn(queue), ..PortObserved::default() }
 }

@@ -6,12 +6,15 @@ use std::collections::BinaryHeap;
 
 /// What happens. The order of the variants is the order of simultaneous events: first what
 /// programs see, then frames that enter queues, last the choice of what each port sends, so that
-/// every frame that is there at an instant takes part in the choice of that instant.
+/// every frame that is there at an instant takes part in the choice of that instant. The end of a
+/// preemptable frame comes before all: it may be any of these at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
     /// A node fails; index: the node.
     Fail,
+    /// The last octet of a preemptable frame is out; index: the port.
+    Finish,
     /// A frame leaves the stack of a listener's host; index: the channel end.
     Deliver,
     /// A program continues; index: its node.
@@ -30,8 +33,9 @@ pub(crate) enum Kind {
     Select,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Fail,
+    Kind::Finish,
     Kind::Deliver,
     Kind::Wake,
     Kind::Alarm,

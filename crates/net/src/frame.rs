@@ -17,7 +17,3 @@ pub(crate) struct Frame {
     /// Destination address to FCS.
     pub(crate) octets: u16,
 }
-
-/// What one queued frame takes of memory, in octets, without its payload.
-pub const QUEUED_FRAME_SIZE: usize = size_of::<Frame>();
-const _: () = assert!(QUEUED_FRAME_SIZE <= 24, "a deep queue should stay in the cache");

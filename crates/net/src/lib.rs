@@ -100,17 +100,20 @@
 //! entries for hosts newly heard.
 
 mod align;
+mod buffer;
 mod engine;
 mod event;
 mod fault;
 mod filter;
 mod frame;
+mod gate;
 mod lane;
 mod learning;
 mod load;
 mod noise;
 mod payload;
 mod port;
+mod preemption;
 mod probe;
 mod random;
 mod recovery;
@@ -121,9 +124,8 @@ mod source;
 mod tap;
 
 pub use engine::{Engine, Options, Output};
-pub use frame::QUEUED_FRAME_SIZE;
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
-pub use port::PortCounters;
+pub use port::{PortCounters, QUEUED_FRAME_SIZE};
 pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};
 pub use tap::{FlowRef, Transmission};

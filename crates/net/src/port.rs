@@ -1,15 +1,34 @@
 //! Egress ports: eight queues, their shapers, strict priority among them, and the timing of
 //! transmissions.
 
+use crate::buffer::Buffer;
 use crate::frame::Frame;
+use crate::gate::{Gate, Gates};
 use crate::lane::Lane;
-use crate::shaper::{CreditBased, Shaper};
+use crate::preemption::{CUT_OVERHEAD, Fragment, Preemption, Rest};
+use crate::shaper::{Buckets, Joining, Shaper};
+use onbeat_model::observed::{PortObserved, QueueObserved};
 use onbeat_model::plan::PortPlan;
-use onbeat_model::port::{QUEUES, Selection, TokenBucket};
-use onbeat_model::system::{NodeKind, PortId, QueueLimits, System};
+use onbeat_model::port::{QUEUES, TokenBucket};
+use onbeat_model::system::{NodeId, NodeKind, PortId, QueueLimits, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::collections::VecDeque;
+
+/// What a cut-through bridge must have of a frame: addresses, tag and EtherType.
+const CUT_THROUGH: Octets = Octets::new(frame::HEADER.get() + frame::TAG.get());
+
+/// A frame that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    since: NetTime,
+    frame: Frame,
+}
+
+/// What one queued frame takes of memory, in octets, without its payload; 8 more in a queue with
+/// asynchronous shaping.
+pub const QUEUED_FRAME_SIZE: usize = size_of::<Waiting>();
+const _: () = assert!(QUEUED_FRAME_SIZE <= 32, "a deep queue should stay in the cache");
 
 /// What one port counted, per queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,10 +48,14 @@ pub struct PortCounters {
 /// The sending half of a port.
 #[derive(Debug)]
 pub(crate) struct EgressPort {
-    rate: BitRate,
+    /// Where it is.
+    pub(crate) node: NodeId,
+    pub(crate) rate: BitRate,
     /// From the last octet out to the frame being queued by the bridge at the other end, or at the
     /// port of the host there.
     travel: Span,
+    /// Whether a bridge at the other end cuts through.
+    pub(crate) feeds_cut_through: bool,
     limits: QueueLimits,
     queues: [Queue; QUEUES],
     /// Bit q is set while frames wait in queue q.
@@ -42,19 +65,23 @@ pub(crate) struct EgressPort {
     /// When the choice of the next frame is scheduled; the end of time when it is not. An event
     /// for another time is out of date.
     pub(crate) select_at: NetTime,
+    /// When the last octet of a preemptable frame is out; the end of time when none is on the
+    /// wire. An event for another time is out of date.
+    pub(crate) finish_at: NetTime,
+    gates: Option<Box<Gates>>,
+    preemption: Preemption,
+    buckets: Buckets,
+    busy: Span,
     /// Frames on their way to the queues of the bridge at the other end.
     pub(crate) wire: Lane<Frame>,
 }
 
 #[derive(Debug)]
 struct Queue {
-    frames: VecDeque<Frame>,
+    frames: VecDeque<Waiting>,
     octets: u32,
     shaper: Shaper,
-    sent: u64,
-    dropped: u64,
-    deepest_frames: u32,
-    deepest_octets: u32,
+    seen: QueueObserved,
 }
 
 /// What a port does when it may send.
@@ -65,6 +92,9 @@ pub(crate) enum Choice {
         /// When the other end has it.
         arrives: NetTime,
     },
+    /// The transmission of a preemptable frame starts or goes on. It ends at
+    /// [`EgressPort::finish_at`] unless it is interrupted.
+    Begin,
     /// No waiting frame may be sent before this time.
     Wait(NetTime),
 }
@@ -72,28 +102,40 @@ pub(crate) enum Choice {
 impl EgressPort {
     pub(crate) fn new(system: &System, id: PortId, plan: &PortPlan) -> Self {
         let link = system.link_of(id);
+        let node = system.port(id).node;
         let peer = system.node(system.port(system.port(id).peer).node);
-        let forwarding = match &peer.kind {
-            NodeKind::Host(_) => Span::ZERO,
-            NodeKind::Bridge(bridge) => bridge.forwarding,
+        let (forwarding, feeds_cut_through) = match &peer.kind {
+            NodeKind::Host(_) => (Span::ZERO, false),
+            NodeKind::Bridge(bridge) => (bridge.forwarding, bridge.cut_through),
         };
         assert!(link.rate.as_bps() > 0, "{} has no rate", system.port_label(id));
-        let shaper = |queue: usize| match plan.settings.selection[queue] {
-            Selection::CreditBased { idle_slope } => {
-                Shaper::CreditBased(CreditBased::new(idle_slope))
-            }
-            Selection::StrictPriority | Selection::Asynchronous => Shaper::Priority,
-        };
+        let settings = &plan.settings;
+        let clock = system.node(node).clock;
         Self {
+            node,
             rate: link.rate,
             travel: link.propagation + forwarding,
-            limits: system.node(system.port(id).node).queue,
-            queues: std::array::from_fn(|queue| Queue::new(shaper(queue))),
+            feeds_cut_through,
+            limits: system.node(node).queue,
+            queues: settings.selection.map(|selection| Queue::new(Shaper::new(selection))),
             occupied: 0,
             free_at: NetTime::ZERO,
             select_at: NetTime::MAX,
+            finish_at: NetTime::MAX,
+            gates: Gates::new(&settings.gates, clock),
+            preemption: Preemption { queues: settings.preemptable, ..Preemption::default() },
+            buckets: Buckets::new(clock),
+            busy: Span::ZERO,
             wire: Lane::new(),
         }
+    }
+
+    /// Adds the bucket of a stream for the queues with asynchronous shaping; returns what
+    /// [`EgressPort::offer`] wants for it. Streams that come in by the same port for the same
+    /// queue share a group; groups are counted from 0.
+    #[allow(dead_code, reason = "no stream is routed yet")]
+    pub(crate) fn add_bucket(&mut self, bucket: TokenBucket, group: u32) -> u32 {
+        self.buckets.add(bucket, group)
     }
 
     /// Whether the queue has a credit-based shaper.
@@ -101,106 +143,237 @@ impl EgressPort {
         matches!(self.queues[queue].shaper, Shaper::CreditBased(_))
     }
 
-    /// Whether any frame waits.
+    /// Whether any frame waits, or the rest of an interrupted one.
     pub(crate) fn any_waiting(&self) -> bool {
-        self.occupied != 0
+        self.occupied != 0 || self.preemption.rest.is_some()
     }
 
-    /// Queues a frame, or refuses it when the queue is full.
-    pub(crate) fn offer(&mut self, now: NetTime, queue: u8, frame: Frame, _bucket: u32) -> bool {
+    /// Throws away what waits, in the order of the queues, and the rest of an interrupted frame, and
+    /// gives it to `lost`.
+    pub(crate) fn flush(&mut self, buffer: &mut Buffer, lost: &mut impl FnMut(Frame)) {
+        for queue in &mut self.queues {
+            for Waiting { frame, .. } in queue.frames.drain(..) {
+                buffer.release(frame.octets);
+                lost(frame);
+            }
+            queue.octets = 0;
+            queue.shaper.flushed();
+        }
+        self.preemption.rest.take().into_iter().for_each(|rest| lost(rest.frame));
+        self.occupied = 0;
+    }
+
+    /// Queues a frame, or refuses it when the queue or the node's buffer is full; a refused frame
+    /// takes nothing out of its bucket. `bucket` is what [`EgressPort::add_bucket`] gave, or
+    /// `u32::MAX`; it only matters in a queue with asynchronous shaping.
+    pub(crate) fn offer(
+        &mut self,
+        now: NetTime,
+        queue: u8,
+        frame: Frame,
+        bucket: u32,
+        buffer: &mut Buffer,
+    ) -> bool {
         let place = &mut self.queues[usize::from(queue)];
         let frames = place.frames.len() as u32 + 1;
         let octets = place.octets + u32::from(frame.octets);
-        if frames > self.limits.frames || octets > self.limits.octets.get() {
-            place.dropped += 1;
+        let full = frames > self.limits.frames || octets > self.limits.octets.get();
+        if full || !buffer.fits(frame.octets) {
+            place.seen.dropped += 1;
             return false;
         }
-        place.shaper.queueing(now, frames == 1);
-        place.frames.push_back(frame);
+        buffer.take(frame.octets);
+        let joining = Joining { waiting: place.frames.len(), wire_bits: wire_bits(frame), bucket };
+        let mut gate = Gate::of(&mut self.gates, queue.into());
+        let at = place.shaper.queueing(now, &joining, &mut gate, &mut self.buckets);
+        place.frames.insert(at, Waiting { since: now, frame });
         place.octets = octets;
-        place.deepest_frames = place.deepest_frames.max(frames);
-        place.deepest_octets = place.deepest_octets.max(octets);
+        place.seen.deepest_frames = place.seen.deepest_frames.max(frames);
+        place.seen.deepest_octets = place.seen.deepest_octets.max(octets);
         self.occupied |= 1 << queue;
         true
     }
 
-    /// Throws away what waits, in the order of the queues, and gives it to `lost`.
-    pub(crate) fn flush(&mut self, lost: &mut impl FnMut(Frame)) {
-        for queue in &mut self.queues {
-            queue.frames.drain(..).for_each(&mut *lost);
-            queue.octets = 0;
+    /// When a port that is sending must choose because of a frame that was just queued: at the end,
+    /// or now if it may interrupt what is being sent.
+    pub(crate) fn choice_while_busy(&self, now: NetTime, queue: u8) -> NetTime {
+        let express = self.preemption.queues >> queue & 1 == 0;
+        if express && self.preemption.sending.is_some() {
+            return now;
         }
-        self.occupied = 0;
+        self.free_at.min(self.select_at)
     }
 
-    /// Gives a stream a bucket at a queue with asynchronous shaping; its place among the port's.
-    pub(crate) fn add_bucket(&mut self, _bucket: TokenBucket, _group: u32) -> u32 {
-        u32::MAX
-    }
-
-    /// Starts the transmission of the head of the highest queue that may send.
+    /// Starts a transmission: the head of the highest express queue that may send, else the rest of
+    /// an interrupted frame, else the head of the highest preemptable queue.
     ///
     /// # Panics
     /// When the port is still sending, or nothing waits.
-    pub(crate) fn choose(&mut self, now: NetTime) -> Choice {
+    pub(crate) fn choose(&mut self, now: NetTime, buffer: &mut Buffer) -> Choice {
         assert!(self.free_at <= now && self.any_waiting());
-        let mut candidates = self.occupied;
+        let preemptable = self.preemption.queues;
+        let express = match self.first_ready(now, self.occupied & !preemptable) {
+            Ok(queue) => return self.send(now, queue, buffer),
+            Err(earliest) => earliest,
+        };
+        if let Some(rest) = self.preemption.rest {
+            let mut gate = Gate::of(&mut self.gates, rest.queue as usize);
+            let at = gate.start(now, || rest.lasts(self.rate));
+            if at > now {
+                return Choice::Wait(at.min(express));
+            }
+            self.preemption.rest = None;
+            self.begin(now, rest);
+            self.queues[rest.queue as usize].shaper.resumed(self.free_at);
+            return Choice::Begin;
+        }
+        match self.first_ready(now, self.occupied & preemptable) {
+            Ok(queue) => self.send(now, queue, buffer),
+            Err(earliest) => Choice::Wait(earliest.min(express)),
+        }
+    }
+
+    /// The highest of these queues whose head may be sent, or the earliest time for any.
+    fn first_ready(&mut self, now: NetTime, mut candidates: u8) -> Result<u32, NetTime> {
         let mut earliest = NetTime::MAX;
         while candidates != 0 {
             let queue = candidates.ilog2();
-            let eligible_at = self.queues[queue as usize].shaper.eligible_at(now);
-            if eligible_at <= now {
-                return self.send(now, queue);
+            let at = self.ready_at(now, queue);
+            if at <= now {
+                return Ok(queue);
             }
-            earliest = earliest.min(eligible_at);
+            earliest = earliest.min(at);
             candidates &= !(1 << queue);
         }
-        Choice::Wait(earliest)
+        Err(earliest)
     }
 
-    fn send(&mut self, now: NetTime, queue: u32) -> Choice {
+    /// When the head of a queue may be sent by its shaper and its gate.
+    fn ready_at(&mut self, now: NetTime, queue: u32) -> NetTime {
         let place = &mut self.queues[queue as usize];
-        let frame = place.frames.pop_front().expect("a frame in an occupied queue");
+        let mut gate = Gate::of(&mut self.gates, queue as usize);
+        let at = place.shaper.eligible_at(now, &mut gate);
+        gate.start(at, || time_for(self.rate, frame::on_wire(place.head_octets())))
+    }
+
+    fn send(&mut self, now: NetTime, queue: u32, buffer: &mut Buffer) -> Choice {
+        let place = &mut self.queues[queue as usize];
+        let Waiting { since, frame } = place.frames.pop_front().expect("an occupied queue");
+        buffer.release(frame.octets);
         let octets = Octets::new(frame.octets.into());
-        let wire = frame::on_wire(octets);
-        self.free_at = now + time_for(self.rate, wire);
         place.octets -= octets.get();
-        place.sent += 1;
-        place.shaper.started(now, u64::from(wire.get()) * 8, self.free_at);
+        place.seen.sent += 1;
+        place.seen.sent_octets += u64::from(octets.get());
+        place.seen.wait_max = place.seen.wait_max.max(now - since);
+        let free_at = now + time_for(self.rate, frame::on_wire(octets));
+        place.shaper.started(now, wire_bits(frame), free_at);
         if place.frames.is_empty() {
             self.occupied &= !(1 << queue);
         }
+        if self.preemption.queues >> queue & 1 == 1 {
+            self.begin(now, Rest { frame, queue, octets: octets.get() });
+            return Choice::Begin;
+        }
+        self.busy += free_at - now;
+        self.free_at = free_at;
         let last_octet = now + time_for(self.rate, frame::PREAMBLE + octets);
         Choice::Send { frame, arrives: last_octet + self.travel }
     }
 
+    /// A preemptable frame, or the rest of it, starts.
+    fn begin(&mut self, now: NetTime, rest: Rest) {
+        let fragment = Fragment::new(rest, now, self.rate);
+        self.free_at = now + rest.lasts(self.rate);
+        self.finish_at = fragment.ends;
+        self.busy += self.free_at - now;
+        self.preemption.sending = Some(fragment);
+    }
+
+    /// The last octet of the preemptable frame is out now. When the other end has it.
+    pub(crate) fn finish(&mut self, now: NetTime) -> (Frame, NetTime) {
+        self.finish_at = NetTime::MAX;
+        let fragment = self.preemption.sending.take().expect("a frame that ends");
+        (fragment.rest.frame, now + self.travel)
+    }
+
+    /// When a cut-through bridge at the other end forwards an express frame that starts now.
+    pub(crate) fn cut_through(&self, now: NetTime) -> NetTime {
+        now + time_for(self.rate, frame::PREAMBLE + CUT_THROUGH) + self.travel
+    }
+
+    /// Interrupts the preemptable frame on the wire if an express frame may be sent now. Returns
+    /// when to look again: when the port is free, or when an express frame may interrupt before.
+    pub(crate) fn interrupt(&mut self, now: NetTime) -> NetTime {
+        let Some(fragment) = self.preemption.sending else { return self.free_at };
+        let mut next = self.free_at;
+        let mut express = self.occupied & !self.preemption.queues;
+        while express != 0 {
+            let queue = express.ilog2();
+            express &= !(1 << queue);
+            let mut at = self.ready_at(now, queue);
+            if at <= now {
+                let Some((free_at, rest)) = fragment.cut(now, self.rate) else { break };
+                let octets = self.queues[queue as usize].head_octets();
+                let mut gate = Gate::of(&mut self.gates, queue as usize);
+                // A frame that would not fit after the cut does not cut.
+                at = gate.start(free_at, || time_for(self.rate, frame::on_wire(octets)));
+                if at == free_at {
+                    self.cut(rest, free_at);
+                    return free_at;
+                }
+            }
+            if fragment.cut(at, self.rate).is_some() {
+                next = next.min(at);
+            }
+        }
+        next
+    }
+
+    fn cut(&mut self, rest: Rest, free_at: NetTime) {
+        let place = &mut self.queues[rest.queue as usize];
+        place.shaper.interrupted(u64::from(CUT_OVERHEAD) * 8);
+        place.seen.preempted += 1;
+        self.busy = self.busy - (self.free_at - free_at);
+        self.free_at = free_at;
+        self.finish_at = NetTime::MAX;
+        self.preemption.sending = None;
+        self.preemption.rest = Some(rest);
+    }
+
     pub(crate) fn counters(&self) -> PortCounters {
         PortCounters {
-            sent: self.queues.each_ref().map(|q| q.sent),
-            dropped: self.queues.each_ref().map(|q| q.dropped),
+            sent: self.queues.each_ref().map(|q| q.seen.sent),
+            dropped: self.queues.each_ref().map(|q| q.seen.dropped),
             waiting: self.queues.each_ref().map(|q| q.frames.len() as u32),
-            deepest_frames: self.queues.each_ref().map(|q| q.deepest_frames),
-            deepest_octets: self.queues.each_ref().map(|q| q.deepest_octets),
+            deepest_frames: self.queues.each_ref().map(|q| q.seen.deepest_frames),
+            deepest_octets: self.queues.each_ref().map(|q| q.seen.deepest_octets),
         }
+    }
+
+    pub(crate) fn observed(&self) -> PortObserved {
+        PortObserved { busy: self.busy, queues: self.queues.each_ref().map(|q| q.seen) }
     }
 }
 
 impl Queue {
     fn new(shaper: Shaper) -> Self {
-        Self {
-            frames: VecDeque::new(),
-            octets: 0,
-            shaper,
-            sent: 0,
-            dropped: 0,
-            deepest_frames: 0,
-            deepest_octets: 0,
-        }
+        let seen = QueueObserved::default();
+        Self { frames: VecDeque::new(), octets: 0, shaper, seen }
+    }
+
+    /// Of the head, which there is.
+    fn head_octets(&self) -> Octets {
+        Octets::new(self.frames[0].frame.octets.into())
     }
 }
 
+/// What a frame occupies of the wire, gap included.
+fn wire_bits(frame: Frame) -> u64 {
+    u64::from(frame::on_wire(Octets::new(frame.octets.into())).get()) * 8
+}
+
 /// [`BitRate::time_for`] for what fits a frame, where 64 bits suffice and a division is quick.
-fn time_for(rate: BitRate, octets: Octets) -> Span {
+pub(crate) fn time_for(rate: BitRate, octets: Octets) -> Span {
     let bit_ns = u64::from(octets.get()) * 8_000_000_000;
     Span::from_ns(bit_ns.div_ceil(rate.as_bps()) as i64)
 }

@@ -1,11 +1,16 @@
-//! Transmission selection algorithms (802.1Q-2018 8.6.8): when a queue of a port may send.
+//! Transmission selection algorithms (802.1Q-2022 8.6.8): when a queue of a port may send.
 //!
-//! One module per algorithm, all behind [`Shaper`]. Strict priority among the queues that may send
-//! is the port's work.
+//! One module per algorithm, all behind [`Shaper`]. Strict priority among the queues that may send,
+//! gates and preemption are the port's work.
 
+mod asynchronous;
 mod credit;
 
-pub(crate) use credit::CreditBased;
+use crate::gate::Gate;
+use asynchronous::Asynchronous;
+pub(crate) use asynchronous::Buckets;
+use credit::CreditBased;
+use onbeat_model::port::Selection;
 use onbeat_model::time::NetTime;
 
 /// The algorithm of one queue.
@@ -15,23 +20,59 @@ pub(crate) enum Shaper {
     Priority,
     /// The credit-based shaper (8.6.8.2).
     CreditBased(CreditBased),
+    /// Asynchronous traffic shaping (8.6.8.5).
+    Asynchronous(Asynchronous),
+}
+
+/// The queue that a frame is about to join.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joining {
+    /// How many frames wait there.
+    pub(crate) waiting: usize,
+    /// The frame's bits on the wire.
+    pub(crate) wire_bits: u64,
+    /// The frame's bucket, or `u32::MAX`.
+    pub(crate) bucket: u32,
 }
 
 impl Shaper {
-    /// A frame is about to be queued at `now`; `empty`: no other is waiting.
-    pub(crate) fn queueing(&mut self, now: NetTime, empty: bool) {
+    pub(crate) fn new(selection: Selection) -> Self {
+        match selection {
+            Selection::StrictPriority => Self::Priority,
+            Selection::CreditBased { idle_slope } => {
+                Self::CreditBased(CreditBased::new(idle_slope))
+            }
+            Selection::Asynchronous => Self::Asynchronous(Asynchronous::default()),
+        }
+    }
+
+    /// A frame is about to be queued at `now`. Returns its place in the queue.
+    pub(crate) fn queueing(
+        &mut self,
+        now: NetTime,
+        joining: &Joining,
+        gate: &mut Gate,
+        buckets: &mut Buckets,
+    ) -> usize {
         match self {
-            Self::Priority => {}
-            Self::CreditBased(credit) => credit.settle(now, empty),
+            Self::Priority => joining.waiting,
+            Self::CreditBased(credit) => {
+                credit.settle(now, joining.waiting == 0, gate);
+                joining.waiting
+            }
+            Self::Asynchronous(queue) => {
+                queue.insert(buckets.eligible_at(now, joining.bucket, joining.wire_bits))
+            }
         }
     }
 
     /// The earliest time from `now` on at which the head of the queue, which is not empty, may be
-    /// sent, if nothing else happens.
-    pub(crate) fn eligible_at(&mut self, now: NetTime) -> NetTime {
+    /// sent, if nothing else happens; its gate is yet to be asked.
+    pub(crate) fn eligible_at(&mut self, now: NetTime, gate: &mut Gate) -> NetTime {
         match self {
             Self::Priority => now,
-            Self::CreditBased(credit) => credit.eligible_at(now),
+            Self::CreditBased(credit) => credit.eligible_at(now, gate),
+            Self::Asynchronous(queue) => queue.eligible_at().max(now),
         }
     }
 
@@ -41,6 +82,28 @@ impl Shaper {
         match self {
             Self::Priority => {}
             Self::CreditBased(credit) => credit.started(now, wire_bits, until),
+            Self::Asynchronous(queue) => queue.started(),
+        }
+    }
+
+    /// What waited was thrown away.
+    pub(crate) fn flushed(&mut self) {
+        if let Self::Asynchronous(queue) = self {
+            *queue = Asynchronous::default();
+        }
+    }
+
+    /// What it sends is cut, at the cost of so many bits.
+    pub(crate) fn interrupted(&mut self, overhead_bits: u64) {
+        if let Self::CreditBased(credit) = self {
+            credit.interrupted(overhead_bits);
+        }
+    }
+
+    /// The rest of what was cut goes on, until `until` if nothing interrupts it again.
+    pub(crate) fn resumed(&mut self, until: NetTime) {
+        if let Self::CreditBased(credit) = self {
+            credit.resumed(until);
         }
     }
 }

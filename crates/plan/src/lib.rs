@@ -12,7 +12,6 @@ pub use document::{
     TermDocument, document,
 };
 
-use analysis::flow::{self, Flow};
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::system::{Chain, ChannelId, Class, System};
@@ -82,18 +81,10 @@ pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
 
 /// Fills in the bounds of channels and chains; returns what stands in the way.
 fn bound(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
-    let flows: Vec<Flow> = match flow::analyse(system, plan) {
-        Ok(flows) => flows,
-        Err(errors) => return errors,
-    };
-    for flow in &flows {
-        let bounds = analysis::bound::of_channel(system, plan.channel(flow.channel), flow);
-        plan.channels[flow.channel.index()].bounds = bounds;
-    }
-    let mut errors = long_under_way(system, plan);
+    let mut errors = analysis::bound::fill_in(system, plan);
+    errors.extend(long_under_way(system, plan));
     plan.chains =
         system.chains.iter().map(|c| analysis::bound::of_chain(system, plan, c)).collect();
-    errors.extend(analysis::queue::overflows(system, &flows));
     errors
 }
 

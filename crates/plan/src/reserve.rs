@@ -4,7 +4,7 @@ use crate::analysis::arrival::Arrival;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
 use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
-use onbeat_model::units::{BitRate, frame};
+use onbeat_model::units::{BitRate, Octets, frame};
 use std::cmp::Reverse;
 
 const OVERLOADED: Code = Code("OB2001");
@@ -45,7 +45,7 @@ pub(crate) fn reserve(system: &System, channels: &mut [ChannelPlan]) -> Vec<Port
             continue;
         }
         let tree = planned.tree_ports();
-        let real = tree.iter().map(|port| Arrival::new(system, channel, *port).rate()).max();
+        let real = tree.iter().map(|port| real_rate(system, channel, *port)).max();
         planned.reserved_rate = real.unwrap_or_default().max(tspec_rate(channel));
         for port in tree {
             let port = &mut ports[port.index()];
@@ -59,6 +59,14 @@ pub(crate) fn reserve(system: &System, channels: &mut [ChannelPlan]) -> Vec<Port
         }
     }
     ports
+}
+
+/// What a talker may really send, as it occupies the wire of a port, rounded up.
+fn real_rate(system: &System, channel: &Channel, port: PortId) -> BitRate {
+    let arrival = Arrival::of_channel(system, channel);
+    let rate = system.link_of(port).rate;
+    let frame = Arrival::on_wire(rate, arrival.octets[1], Octets::default());
+    BitRate::from_bps(u64::try_from(arrival.rate(frame)).expect("a frame each nanosecond fits"))
 }
 
 fn sum(a: BitRate, b: BitRate) -> BitRate {

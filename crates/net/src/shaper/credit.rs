@@ -1,5 +1,6 @@
 //! The credit-based shaper (802.1Q-2018 8.6.8.2, Annex L), exact in integers.
 
+use crate::gate::Gate;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::BitRate;
 
@@ -13,11 +14,21 @@ const PER_BIT: i128 = 1_000_000_000;
 /// is the same at the end of the transmission and never looked at before. It stays exact when the
 /// transmission time was rounded up to a whole nanosecond: in the long run the queue gets its
 /// idleSlope to the bit.
+///
+/// Behind a gate, idleSlope accrues only while the gate is open, to the nanosecond; while it is
+/// closed, credit stands still, but for the positive credit of an empty queue, which is lost as
+/// ever. In a guard band, where the gate is open and the head does not fit, credit accrues: the
+/// queue waits as it waits for another. A frame that goes on beyond the closing of its gate pays
+/// for all its bits and gets nothing for that time.
+///
+/// A frame that is interrupted pays for the overhead of its fragments when it is cut, and gets
+/// idleSlope all the while: credit falls only while its own octets are on the wire.
 #[derive(Debug)]
 pub(crate) struct CreditBased {
     idle_slope: BitRate,
     /// In 10⁻⁹ bit, as of `as_of`.
     credit: i128,
+    /// Later than the last call if the credit was negative: then it is when that is over.
     as_of: NetTime,
     sending_until: NetTime,
 }
@@ -32,24 +43,43 @@ impl CreditBased {
     /// Brings the credit up to `now`. `empty`: no frame has been waiting since the last call. A
     /// queue that neither waits nor sends cannot hold positive credit. One that receives a frame
     /// at the very instant at which its transmission ends was not empty.
-    pub(crate) fn settle(&mut self, now: NetTime, empty: bool) {
-        let elapsed = i128::from((now - self.as_of).as_ns());
+    pub(crate) fn settle(&mut self, now: NetTime, empty: bool, gate: &mut Gate) {
+        if now < self.as_of {
+            return;
+        }
+        let idle = empty && now > self.sending_until;
+        // What an idle queue gets beyond zero is lost: no need to count it.
+        let enough = || if idle { self.recovery() } else { Span::MAX };
+        let elapsed = i128::from(gate.open_time(self.as_of, now, enough).as_ns());
         self.credit += i128::from(self.idle_slope.as_bps()) * elapsed;
-        if empty && now > self.sending_until {
+        if idle {
             self.credit = self.credit.min(0);
         }
         self.as_of = now;
     }
 
-    /// When the credit is next zero or more, while frames wait.
-    pub(crate) fn eligible_at(&mut self, now: NetTime) -> NetTime {
-        self.settle(now, false);
-        if self.credit >= 0 {
-            return now;
+    /// When the credit is next zero or more, while frames wait; the end of time if the gate never
+    /// opens for so long.
+    pub(crate) fn eligible_at(&mut self, now: NetTime, gate: &mut Gate) -> NetTime {
+        self.settle(now, false, gate);
+        if self.credit < 0 {
+            let wait = self.recovery();
+            let at = gate.after_open(self.as_of, wait);
+            if at == NetTime::MAX {
+                return at;
+            }
+            // Nothing but time changes a negative credit.
+            self.credit += i128::from(self.idle_slope.as_bps()) * i128::from(wait.as_ns());
+            self.as_of = at;
         }
+        self.as_of
+    }
+
+    /// For how long idleSlope must accrue until the credit is zero or more, rounded up.
+    fn recovery(&self) -> Span {
         let slope = u128::from(self.idle_slope.as_bps());
-        let wait = self.credit.unsigned_abs().div_ceil(slope);
-        now + Span::from_ns(i64::try_from(wait).expect("credit recovers within 292 years"))
+        let wait = self.credit.min(0).unsigned_abs().div_ceil(slope);
+        Span::from_ns(i64::try_from(wait).expect("credit recovers within 292 years"))
     }
 
     /// Takes the bits of a frame whose transmission starts at `now`.
@@ -58,11 +88,27 @@ impl CreditBased {
         self.credit -= i128::from(wire_bits) * PER_BIT;
         self.sending_until = until;
     }
+
+    /// Takes the bits of a cut, after which the frame goes on at an unknown time.
+    pub(crate) fn interrupted(&mut self, overhead_bits: u64) {
+        self.credit -= i128::from(overhead_bits) * PER_BIT;
+        self.sending_until = NetTime::MAX;
+    }
+
+    /// The rest of an interrupted frame goes on until `until`.
+    pub(crate) fn resumed(&mut self, until: NetTime) {
+        self.sending_until = until;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// No gate.
+    fn open() -> Gate<'static> {
+        Gate::always_open()
+    }
 
     fn at(ns: i64) -> NetTime {
         NetTime::from_ns(ns)
@@ -71,8 +117,8 @@ mod tests {
     /// 1 Gb/s port, idleSlope 250 Mb/s: 1000 wire octets = 8000 bits = 8000 ns.
     fn after_one_frame() -> CreditBased {
         let mut shaper = CreditBased::new(BitRate::from_mbps(250));
-        shaper.settle(at(0), true);
-        assert_eq!(shaper.eligible_at(at(0)), at(0));
+        shaper.settle(at(0), true, &mut open());
+        assert_eq!(shaper.eligible_at(at(0), &mut open()), at(0));
         shaper.started(at(0), 8_000, at(8_000));
         shaper
     }
@@ -81,34 +127,35 @@ mod tests {
     fn credit_falls_at_send_slope_and_recovers_at_idle_slope() {
         // Falls (250 − 1000) Mb/s × 8 µs = −6000 bit; recovers 6000 bit / 250 Mb/s = 24 µs.
         let mut shaper = after_one_frame();
-        shaper.settle(at(100), true);
-        assert_eq!(shaper.eligible_at(at(8_000)), at(32_000));
+        shaper.settle(at(100), true, &mut open());
+        shaper.settle(at(8_000), false, &mut open());
         assert_eq!(shaper.credit, -6_000 * PER_BIT);
+        assert_eq!(shaper.eligible_at(at(8_000), &mut open()), at(32_000));
         // Earlier calls do not change the answer.
-        assert_eq!(shaper.eligible_at(at(31_999)), at(32_000));
-        assert_eq!(shaper.eligible_at(at(32_000)), at(32_000));
+        assert_eq!(shaper.eligible_at(at(31_999), &mut open()), at(32_000));
+        assert_eq!(shaper.eligible_at(at(32_000), &mut open()), at(32_000));
     }
 
     #[test]
     fn an_empty_queue_recovers_to_zero_and_no_further() {
         let mut shaper = after_one_frame();
-        shaper.settle(at(1_000_000), true);
+        shaper.settle(at(1_000_000), true, &mut open());
         assert_eq!(shaper.credit, 0);
     }
 
     #[test]
     fn a_waiting_queue_gathers_positive_credit_which_empties_with_the_queue() {
         let mut shaper = CreditBased::new(BitRate::from_mbps(250));
-        shaper.settle(at(0), true);
+        shaper.settle(at(0), true, &mut open());
         // Waits 12 µs for another frame: +3000 bit. Its own 2000 bits take 2 µs at 1 Gb/s:
         // 3000 + 250 Mb/s × 2 µs − 2000 = +1500 bit at 14 µs.
-        assert_eq!(shaper.eligible_at(at(12_000)), at(12_000));
+        assert_eq!(shaper.eligible_at(at(12_000), &mut open()), at(12_000));
         assert_eq!(shaper.credit, 3_000 * PER_BIT);
         shaper.started(at(12_000), 2_000, at(14_000));
         // At the end of the transmission it is still there, 1 ns later it is gone.
-        shaper.settle(at(14_000), true);
+        shaper.settle(at(14_000), true, &mut open());
         assert_eq!(shaper.credit, 1_500 * PER_BIT);
-        shaper.settle(at(14_001), true);
+        shaper.settle(at(14_001), true, &mut open());
         assert_eq!(shaper.credit, 0);
     }
 
@@ -116,8 +163,8 @@ mod tests {
     fn waiting_times_round_up_so_that_credit_is_never_overdrawn() {
         // 3 Mb/s: 8000 bit − 3 Mb/s × 8 µs = 7976 bit short; 7976 / 3 Mb/s = 2 658 666.67 ns.
         let mut shaper = CreditBased::new(BitRate::from_mbps(3));
-        shaper.settle(at(0), true);
+        shaper.settle(at(0), true, &mut open());
         shaper.started(at(0), 8_000, at(8_000));
-        assert_eq!(shaper.eligible_at(at(8_000)), at(8_000 + 2_658_667));
+        assert_eq!(shaper.eligible_at(at(8_000), &mut open()), at(8_000 + 2_658_667));
     }
 }

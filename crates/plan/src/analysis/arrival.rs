@@ -1,63 +1,171 @@
-//! How much a stream sends at most.
+//! How much a source sends at most.
 
-use super::div_ceil;
-use onbeat_model::system::{Channel, PortId, System};
-use onbeat_model::time::Span;
-use onbeat_model::units::{BitRate, frame};
+use super::curve::Curve;
+use super::{BILLION, div_ceil};
+use onbeat_model::stream::{Source, Stream};
+use onbeat_model::system::{Channel, NodeId, System};
+use onbeat_model::time::{ClockError, Span};
+use onbeat_model::units::{BitRate, Octets, frame};
 
-const BILLION: i128 = 1_000_000_000;
+/// More than any link carries, in bit/s: what does not heed its limits is held by lines only.
+const UNLIMITED_BPS: i128 = 4_000_000_000_000;
 
-/// The arrival curve of one stream at one port: in any window of length T, the port gets at most
-/// `1 + ⌊((1 + drift)·(T + jitter) + early) / interval⌋` of its frames.
-#[derive(Clone, Copy, Debug)]
+/// The most frames of one source in any closed window of length T, when the delays behind it
+/// differ by up to J: `batch · (1 + ⌊((1 + drift)·(T + J) + early) / interval⌋)`.
+#[derive(Clone, Debug)]
 pub(crate) struct Arrival {
-    /// What one frame occupies of the port, in nanobits: the rate times the whole nanoseconds.
-    pub(crate) frame: i128,
+    /// The shortest and the longest frame, destination address to FCS.
+    pub(crate) octets: [Octets; 2],
+    kind: Kind,
     /// The talker's nanoseconds per 10⁹ true ones.
     clock: i128,
-    /// By how many of the talker's nanoseconds messages may come early; a channel's burst is here.
+    /// By how many of the talker's nanoseconds frames may come closer together.
     early: i128,
-    /// The talker's nanoseconds between two messages.
-    interval: i128,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Batches at intervals of the talker's clock.
+    Periodic { interval: i128, batch: i128 },
+    /// Per number of frames, the shortest closed window that holds as many.
+    Trace(Vec<i128>),
+    /// As much as the link carries.
+    Unlimited,
+}
+
+/// The rate of a clock that drifts, and by how many of its nanoseconds its readings at the two
+/// ends of a time may differ from that: its wander, and their being rounded down.
+pub(crate) fn clock_rate(clock: &ClockError) -> (i128, i128) {
+    let wanders = clock.wander != Span::ZERO;
+    let rounding = i128::from(clock.drift_ppb != 0 || wanders);
+    let rate = BILLION + i128::from(clock.drift_ppb);
+    (rate, 2 * i128::from(clock.wander.as_ns()) + rounding)
 }
 
 impl Arrival {
-    /// The curve of `channel` at `port`, but for the jitter that it meets on its way.
-    pub(crate) fn new(system: &System, channel: &Channel, port: PortId) -> Self {
-        let rate = system.link_of(port).rate;
-        let wire = frame::on_wire(frame::of_channel(channel.size));
-        let drift = system.node(channel.talker).clock.drift_ppb;
-        // A reading is rounded down to a nanosecond: a drifting clock may let a message go early
-        // by as much.
-        let rounding = i128::from(drift != 0);
-        Self {
-            frame: i128::from(rate.as_bps()) * i128::from(rate.time_for(wire).as_ns()),
-            clock: BILLION + i128::from(drift),
-            early: i128::from(channel.tolerance().as_ns()) + rounding,
-            interval: i128::from(channel.interval.as_ns()),
+    fn new(system: &System, talker: NodeId, octets: [Octets; 2], early: Span, kind: Kind) -> Self {
+        let (clock, rounding) = clock_rate(&system.node(talker).clock);
+        let early = i128::from(early.as_ns()) + rounding;
+        Self { octets, kind, clock, early }
+    }
+
+    /// What the channel library lets a talker send.
+    pub(crate) fn of_channel(system: &System, channel: &Channel) -> Self {
+        let octets = [frame::of_channel(channel.size); 2];
+        let kind = Kind::Periodic { interval: i128::from(channel.interval.as_ns()), batch: 1 };
+        Self::new(system, channel.talker, octets, channel.tolerance(), kind)
+    }
+
+    /// What a modelled stream's source sends.
+    pub(crate) fn of_stream(system: &System, stream: &Stream) -> Self {
+        let interval = |span: &Span| i128::from(span.as_ns());
+        let mut octets = stream.frame;
+        let (kind, early) = match &stream.source {
+            Source::Periodic { interval: i, jitter } => {
+                (Kind::Periodic { interval: interval(i), batch: 1 }, *jitter)
+            }
+            Source::Sporadic { interval: i, .. } => {
+                (Kind::Periodic { interval: interval(i), batch: 1 }, Span::ZERO)
+            }
+            Source::Bursty { interval: i, frames } => {
+                let batch = i128::from(*frames);
+                (Kind::Periodic { interval: interval(i), batch }, Span::ZERO)
+            }
+            Source::Trace(frames) => {
+                let all = || frames.iter().map(|f| f.1);
+                let zero = Octets::default();
+                octets = [all().min().unwrap_or(zero), all().max().unwrap_or(zero)];
+                let times: Vec<_> = frames.iter().map(|f| i128::from(f.0.as_ns())).collect();
+                (Kind::Trace(shortest_windows(&times)), Span::ZERO)
+            }
+        };
+        Self::new(system, stream.talker, octets, early, kind)
+    }
+
+    /// What a source that ignores its limits sends: all that its link carries.
+    pub(crate) fn unlimited(octets: [Octets; 2]) -> Self {
+        Self { octets, kind: Kind::Unlimited, clock: BILLION, early: 0 }
+    }
+
+    /// What one frame occupies of a wire, in nanobits: the rate times whole nanoseconds.
+    pub(crate) fn on_wire(rate: BitRate, octets: Octets, extra: Octets) -> i128 {
+        let wire = frame::on_wire(octets) + extra;
+        i128::from(rate.as_bps()) * i128::from(rate.time_for(wire).as_ns())
+    }
+
+    /// The most frames in any closed window, if there is a limit.
+    pub(crate) fn frames_within(&self, window: Span, jitter: Span) -> Option<u64> {
+        let span = i128::from(window.as_ns()) + i128::from(jitter.as_ns());
+        let local = self.clock * span + self.early * BILLION;
+        let frames = match &self.kind {
+            Kind::Periodic { interval, batch } => batch * (1 + local / (interval * BILLION)),
+            Kind::Trace(windows) => {
+                windows.partition_point(|window| window * BILLION <= local) as i128
+            }
+            Kind::Unlimited => return None,
+        };
+        Some(u64::try_from(frames).expect("no more frames than nanoseconds"))
+    }
+
+    /// The sustained rate of frames of `frame` nanobits in bit/s, rounded up.
+    pub(crate) fn rate(&self, frame: i128) -> i128 {
+        match &self.kind {
+            Kind::Periodic { interval, batch } => {
+                div_ceil(frame * batch * self.clock, BILLION * interval)
+            }
+            Kind::Trace(_) => 0,
+            Kind::Unlimited => UNLIMITED_BPS,
         }
     }
 
-    fn rate_bps(&self) -> i128 {
-        div_ceil(self.frame * self.clock, BILLION * self.interval)
+    /// The curve of frames of `frame` nanobits each after delays that differ by up to `jitter`.
+    ///
+    /// The stairs of whole frames are under two leaky buckets: one through their first two
+    /// corners, one through all the others in the long run.
+    pub(crate) fn curve(&self, frame: i128, jitter: i128) -> Curve {
+        match &self.kind {
+            Kind::Unlimited => Curve::affine(frame, UNLIMITED_BPS),
+            Kind::Periodic { interval, batch } => {
+                // In 10⁻⁹ of the talker's nanoseconds.
+                let (early, interval) =
+                    (self.clock * jitter + self.early * BILLION, interval * BILLION);
+                let at_once = 1 + early / interval;
+                let step = frame * batch;
+                let next = ((interval * at_once - early) / self.clock).max(1);
+                let rate = self.rate(frame);
+                let burst = step + div_ceil(step * early, interval);
+                Curve::affine(burst, rate).min_affine(step * at_once, div_ceil(step, next))
+            }
+            Kind::Trace(windows) => trace_curve(windows, frame, self.clock, self.early, jitter),
+        }
     }
+}
 
-    /// The sustained rate, rounded up.
-    pub(crate) fn rate(&self) -> BitRate {
-        BitRate::from_bps(u64::try_from(self.rate_bps()).expect("a frame each nanosecond fits"))
-    }
+/// Per number of frames from 1 on, the shortest closed window that holds as many.
+fn shortest_windows(times: &[i128]) -> Vec<i128> {
+    let shortest = |count: usize| times.windows(count).map(|w| w[count - 1] - w[0]).min();
+    (1..=times.len()).filter_map(shortest).collect()
+}
 
-    /// The most at once, in nanobits, after delays that differ by up to `jitter`.
-    pub(crate) fn burst(&self, jitter: Span) -> i128 {
-        let early = div_ceil(self.frame * self.early, self.interval);
-        self.frame + early + self.rate_bps() * i128::from(jitter.as_ns())
+/// Leaky buckets above the stairs: all at once, and one with the mean rate of each doubling of the
+/// number of frames.
+fn trace_curve(windows: &[i128], frame: i128, clock: i128, early: i128, jitter: i128) -> Curve {
+    let all = windows.len() as i128;
+    let mut curve = Curve::affine(frame * all, 0);
+    // True time in which as many frames fit, at least.
+    let window = |count: usize| {
+        let local = (windows[count - 1] - early).max(0) * BILLION;
+        (local / clock - jitter).max(0)
+    };
+    let mut count = 1;
+    while count < windows.len() {
+        let more = (2 * count).min(windows.len());
+        let time = (window(more) - window(count)).max(1);
+        let rate = div_ceil(frame * (more - count) as i128, time);
+        let above = |n: usize| frame * n as i128 - rate * window(n);
+        let burst = (1..=windows.len()).map(above).max().unwrap_or(0);
+        curve = curve.min_affine(burst, rate);
+        count = more;
     }
-
-    /// The most frames in any closed window of length `window`.
-    pub(crate) fn frames_within(&self, window: Span, jitter: Span) -> u64 {
-        let span = i128::from(window.as_ns()) + i128::from(jitter.as_ns());
-        let local = self.clock * span + self.early * BILLION;
-        let frames = 1 + local / (self.interval * BILLION);
-        u64::try_from(frames).expect("no more frames than nanoseconds")
-    }
+    curve
 }

@@ -1,52 +1,156 @@
 //! From waits to the bound of a channel, and from those to the bound of a chain.
 
-use super::div_ceil;
-use super::flow::Flow;
-use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan};
-use onbeat_model::system::{Chain, Channel, NodeId, NodeKind, PortId, System};
+use super::flow::Analysis;
+use super::network::{From, Network, Whose};
+use super::{BILLION, div_ceil, queue};
+use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::plan::{Bound, BoundTerm, Plan};
+use onbeat_model::system::{
+    Chain, Channel, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
+};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
-use onbeat_model::units::frame;
 
-const BILLION: i128 = 1_000_000_000;
+const UNBOUNDED: Code = Code("OB2004");
 
-/// One bound per listener of a protected channel.
-pub(crate) fn of_channel(system: &System, planned: &ChannelPlan, flow: &Flow) -> Vec<Bound> {
-    let channel = system.channel(flow.channel);
-    let listeners = channel.listeners.iter().zip(&planned.paths);
-    listeners.map(|(listener, path)| at_listener(system, channel, *listener, path, flow)).collect()
+/// What is promised of every channel and stream.
+pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    let network = Network::new(system, plan);
+    let analysis = Analysis::new(&network);
+    let mut channels: Vec<Vec<Bound>> = vec![Vec::new(); system.channels.len()];
+    let mut streams: Vec<Vec<Option<Bound>>> = vec![Vec::new(); system.streams.len()];
+    for (f, flow) in network.flows.iter().enumerate() {
+        match flow.whose {
+            Whose::Channel(id) if plan.channel(id).protected => {
+                match of_channel(&analysis, f, id) {
+                    Some(bounds) => channels[id.index()] = bounds,
+                    None => errors.push(unbounded(system, id)),
+                }
+            }
+            Whose::Channel(_) => {}
+            Whose::Stream(id) => streams[id.index()] = of_stream(&analysis, f, id),
+        }
+    }
+    let backlogs = queue::backlogs(&analysis);
+    if errors.is_empty() {
+        errors = queue::overflows(&analysis, &backlogs);
+    }
+    for (planned, bounds) in plan.channels.iter_mut().zip(channels) {
+        planned.bounds = bounds;
+    }
+    for (planned, bounds) in plan.streams.iter_mut().zip(streams) {
+        planned.bounds = bounds;
+    }
+    plan.backlogs = backlogs;
+    errors
 }
 
+fn unbounded(system: &System, id: ChannelId) -> Diagnostic {
+    let channel = system.channel(id);
+    let message = format!("no useful bound exists for protected channel `{}`", channel.name);
+    Diagnostic::error(UNBOUNDED, message, channel.origin, "may wait longer than an hour").help(
+        "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, or \
+         route so that streams do not wait for each other in a circle",
+    )
+}
+
+/// One bound per listener, by their clocks.
+fn of_channel(analysis: &Analysis<'_>, f: usize, id: ChannelId) -> Option<Vec<Bound>> {
+    let system = analysis.network.system;
+    let channel = system.channel(id);
+    let paths = &analysis.network.plan.channel(id).paths;
+    let bound = |(listener, path): (&NodeId, &Vec<PortId>)| {
+        let name = format!("class {:?} queue", channel.class);
+        let mut bound = at_listener(analysis, f, *listener, *path.last()?, &name)?;
+        let [from, to] = [channel.talker, *listener].map(|id| system.node(id));
+        let (latency, run) = (bound.total(), longest_run(system));
+        let late = clocks(&from.clock, &to.clock, latency, run);
+        let early = clocks(&to.clock, &from.clock, latency, run);
+        if late != Span::ZERO {
+            let what = format!("clocks of {} and {}", from.name, to.name);
+            bound.terms.push(BoundTerm { what, span: late });
+        }
+        bound.best = bound.best - early;
+        Some(bound)
+    };
+    channel.listeners.iter().zip(paths).map(bound).collect()
+}
+
+/// One bound per listener in true time, where there is one.
+fn of_stream(analysis: &Analysis<'_>, f: usize, id: StreamIndex) -> Vec<Option<Bound>> {
+    let network = analysis.network;
+    let name = format!("queue {}", network.flows[f].queue);
+    let listeners = &network.system.streams[id.index()].listeners;
+    let ways = &network.plan.stream(id).paths;
+    let bound = |(listener, ways): (&NodeId, &Vec<Vec<PortId>>)| {
+        let last = ways.first()?.last()?;
+        at_listener(analysis, f, *listener, *last, &name)
+    };
+    listeners.iter().zip(ways).map(bound).collect()
+}
+
+/// From release to receipt at the host behind the port `last`.
 fn at_listener(
-    system: &System,
-    channel: &Channel,
+    analysis: &Analysis<'_>,
+    f: usize,
     listener: NodeId,
-    path: &[PortId],
-    flow: &Flow,
-) -> Bound {
+    last: PortId,
+    queue: &str,
+) -> Option<Bound> {
+    let network = analysis.network;
+    let (system, flow) = (network.system, &network.flows[f]);
     let mut terms = Terms(Vec::new());
-    let sent = frame::PREAMBLE + frame::of_channel(channel.size);
-    for &port in path {
+    let way = slowest_way(analysis, f, flow.hop_at(last));
+    for (at, &h) in way.iter().enumerate() {
+        let (port, state) = (flow.hops[h].port, analysis.states[f][h]);
         let node = system.node(system.port(port).node);
         match &node.kind {
-            NodeKind::Host(host) => {
-                terms.add(format!("stack of {}", node.name), host.stack_tx.max())
-            }
+            NodeKind::Host(_) => terms.add(format!("stack of {}", node.name), flow.stack[1]),
             NodeKind::Bridge(bridge) => {
                 terms.add(format!("forwarding in {}", node.name), bridge.forwarding);
             }
         }
-        let (label, link) = (system.port_label(port), system.link_of(port));
-        terms.add(format!("class {:?} queue at {label}", channel.class), flow.hop(port).wait);
-        terms.add(format!("link from {label}"), link.rate.time_for(sent) + link.propagation);
+        let label = system.port_label(port);
+        let held = state.late? - state.arrives?;
+        terms.add(format!("regulator at {label}"), span(held));
+        terms.add(format!("{queue} at {label}"), span(state.wait?));
+        let next = way.get(at + 1).map(|next| flow.hops[*next].port);
+        let travel = network.travel(port, flow.queue, flow.arrival.octets, next)[1];
+        let peer = system.node(system.port(system.port(port).peer).node);
+        let forwarding = match &peer.kind {
+            NodeKind::Bridge(bridge) => bridge.forwarding,
+            NodeKind::Host(_) => Span::ZERO,
+        };
+        terms.add(format!("link from {label}"), travel - forwarding);
     }
     let to = system.node(listener);
     let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
     terms.add(format!("stack of {}", to.name), host.stack_rx.max());
-    let latency: Span = terms.0.iter().map(|t| t.span).sum();
-    let from = system.node(channel.talker);
-    let clocks = clocks(&from.clock, &to.clock, latency, longest_run(system));
-    terms.add(format!("clocks of {} and {}", from.name, to.name), clocks);
-    Bound { terms: terms.0, best: Span::ZERO }
+    let travel = network.travel(last, flow.queue, flow.arrival.octets, None)[0];
+    let first = span(analysis.states[f][flow.hop_at(last)].early);
+    Some(Bound { terms: terms.0, best: first + travel + host.stack_rx.min() })
+}
+
+/// The hops to `last`, over the slowest of ways that meet.
+fn slowest_way(analysis: &Analysis<'_>, f: usize, last: usize) -> Vec<usize> {
+    let hops = &analysis.network.flows[f].hops;
+    let mut way = vec![last];
+    let mut at = last;
+    let arrives = |from: &&From| {
+        let state = analysis.states[f][from.hop];
+        let sent = state.late.zip(state.wait).map(|(late, wait)| late + wait);
+        sent.map(|sent| sent + i128::from(from.travel[1].as_ns()))
+    };
+    while let Some(from) = hops[at].from.iter().max_by_key(arrives) {
+        at = from.hop;
+        way.push(at);
+    }
+    way.reverse();
+    way
+}
+
+fn span(ns: i128) -> Span {
+    Span::from_ns(i64::try_from(ns).expect("an hour at most"))
 }
 
 struct Terms(Vec<BoundTerm>);
@@ -64,7 +168,7 @@ impl Terms {
 pub(crate) fn clocks_apart(system: &System, one: &ClockError, other: &ClockError) -> Span {
     let end = NetTime::ZERO + longest_run(system);
     let apart = |at| (one.read(at) - LocalTime::ZERO) - (other.read(at) - LocalTime::ZERO);
-    apart(NetTime::ZERO).abs().max(apart(end).abs())
+    apart(NetTime::ZERO).abs().max(apart(end).abs()) + one.wander + other.wander
 }
 
 /// The longest that talkers may write.
@@ -88,8 +192,11 @@ fn clocks(talker: &ClockError, listener: &ClockError, latency: Span, duration: S
     // Between capture and receipt the talker's clock goes on.
     let on_the_way = i128::from(talker.drift_ppb).max(0) * latency;
     // A drifting clock's reading is rounded down, the talker's by less than a nanosecond.
-    let rounding = if talker.drift_ppb == 0 { 0 } else { BILLION };
-    let ns = div_ceil((most + on_the_way + rounding).max(0), BILLION);
+    let wanders = talker.wander != Span::ZERO;
+    let rounding = if talker.drift_ppb == 0 && !wanders { 0 } else { BILLION };
+    // Whatever the phases of both waves, and the talker's on the way.
+    let wander = i128::from((listener.wander + talker.wander * 3).as_ns()) * BILLION;
+    let ns = div_ceil((most + on_the_way + rounding + wander).max(0), BILLION);
     Span::from_ns(i64::try_from(ns).expect("a clock error of less than 292 years"))
 }
 

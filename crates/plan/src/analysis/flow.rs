@@ -1,176 +1,270 @@
-//! How long the frames of each stream wait at each port: total flow analysis.
+//! How long the frames of each flow wait at each port: total flow analysis with the shaping of
+//! lines and of credit.
 
-use super::arrival::Arrival;
-use super::div_ceil;
-use super::service::Service;
-use onbeat_model::diagnostic::{Code, Diagnostic};
-use onbeat_model::plan::Plan;
-use onbeat_model::system::{ChannelId, Class, NodeKind, PortId, System};
+use super::arrival::clock_rate;
+use super::network::{From, Network};
+use super::{BILLION, div_ceil};
+use onbeat_model::port::{Selection, TokenBucket};
+use onbeat_model::system::PortId;
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
+use std::collections::BTreeMap;
 
-const UNBOUNDED: Code = Code("OB2004");
+/// A delay beyond this is no bound that anybody could use.
+const DELAY_MAX: i128 = 3_600 * BILLION;
 
-/// A wait or jitter beyond this is no bound that anybody could use.
-const WAIT_MAX: Span = Span::from_s(3_600);
-
-/// How often waits are recomputed from each other. Where no two ports wait for each other, as in
+/// How often delays are recomputed from each other. Where no two ports wait for each other, as in
 /// any tree, as many rounds as the longest path has ports suffice, and one to see it.
-const ROUNDS_MAX: usize = 10_000;
+const ROUNDS_MAX: usize = 2_000;
 
-/// A protected stream on its way.
-#[derive(Clone, Debug)]
-pub(crate) struct Flow {
-    /// Whose.
-    pub(crate) channel: ChannelId,
-    /// In which class.
-    pub(crate) class: Class,
-    /// One per port of its tree, the talker's first.
-    pub(crate) hops: Vec<Hop>,
+/// The wire that a frame occupies at most while it cannot be interrupted: one of 123 octets, whose
+/// 64 last ones may not stand alone once the first 60 are sent (802.3-2022 99.4.7).
+pub(super) const UNINTERRUPTIBLE: Octets = Octets::new(143);
+
+/// What an interruption costs: a check sum, a gap and a preamble.
+pub(super) const INTERRUPTION: Octets = Octets::new(24);
+
+/// By how much rounding to whole nanoseconds may add to a delay where a regulator's and other
+/// clocks meet.
+const REGULATOR_ROUNDING: i128 = 4;
+
+/// What happens to a flow at one of its hops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// From release to being queued, at least, in nanoseconds.
+    pub(crate) early: i128,
+    /// The same at most; None: without limit.
+    pub(crate) arrives: Option<i128>,
+    /// From release to being queued and eligible (802.1Qcr), at most.
+    pub(crate) late: Option<i128>,
+    /// From being eligible to the start of transmission, at most.
+    pub(crate) wait: Option<i128>,
 }
 
-impl Flow {
-    /// What happens to it at `port`, which must be one of its tree.
-    pub(crate) fn hop(&self, port: PortId) -> &Hop {
-        self.hops.iter().find(|h| h.port == port).expect("a port of the tree")
+impl State {
+    /// By how much delays before this port differ.
+    fn jitter(&self) -> Option<i128> {
+        Some(self.late? - self.early)
     }
 }
 
-/// One stream at one port.
-#[derive(Clone, Debug)]
-pub(crate) struct Hop {
-    /// Where it leaves.
-    pub(crate) port: PortId,
-    /// Position in [`Flow::hops`] of the port before; none at the talker.
-    upstream: Option<usize>,
-    /// What it brings.
-    pub(crate) arrival: Arrival,
-    /// By how much the delays before this port differ.
-    pub(crate) jitter: Span,
-    /// From being queued to the start of its transmission, at most.
-    pub(crate) wait: Span,
+/// The queue of a port.
+pub(super) type Place = (usize, usize);
+
+/// Every flow's delays, hop by hop.
+pub(crate) struct Analysis<'a> {
+    pub(crate) network: &'a Network<'a>,
+    /// Per flow and hop.
+    pub(crate) states: Vec<Vec<State>>,
+    /// Who is in which queue: flow and hop.
+    pub(super) members: BTreeMap<Place, Vec<(usize, usize)>>,
+    /// The most credit of each credit-based shaper, in nanobits.
+    pub(super) credit: BTreeMap<Place, i128>,
 }
 
-/// Computes every wait and jitter of the protected streams of an admitted plan.
-///
-/// Waits make jitter, jitter makes bursts, and bursts make waits at the next port: all are
-/// recomputed until nothing changes. Where ports wait for each other in a circle, the result is
-/// still a bound (Thomas, Le Boudec and Mifdaoui 2019) if there is one.
-///
-/// # Errors
-/// OB2004 for each stream that waits beyond [`WAIT_MAX`] or whose wait still grows after
-/// [`ROUNDS_MAX`] rounds.
-pub(crate) fn analyse(system: &System, plan: &Plan) -> Result<Vec<Flow>, Vec<Diagnostic>> {
-    let mut flows = flows(system, plan);
-    let largest_a = largest_a(system, &flows);
-    for _ in 0..ROUNDS_MAX {
-        let bursts = bursts(&flows, system.ports.len());
-        let mut grown = false;
-        let mut useless = Vec::new();
-        for flow in &mut flows {
-            let class = flow.class;
-            for at in 0..flow.hops.len() {
-                let upstream = flow.hops[at].upstream.map(|up| &flow.hops[up]);
-                let jitter = upstream.map(|before| before.jitter + before.wait);
-                let hop = &mut flow.hops[at];
-                hop.jitter = jitter.unwrap_or(hop.jitter);
-                let port = hop.port.index();
-                let rate = system.link_of(hop.port).rate;
-                let service = Service::new(class, rate, &plan.ports[port], largest_a[port]);
-                let before = bursts[port][class_index(class)] - hop.arrival.frame;
-                let wait =
-                    service.and_then(|s| wait(&s, before)).filter(|_| hop.jitter <= WAIT_MAX);
-                let Some(wait) = wait else {
-                    useless.push(unbounded(system, flow.channel));
-                    break;
-                };
-                grown |= hop.wait != wait;
-                hop.wait = wait;
+impl<'a> Analysis<'a> {
+    /// Recomputes delays from each other until nothing changes. Whatever still grows then, and
+    /// all that depends on it, has no bound.
+    pub(crate) fn new(network: &'a Network<'a>) -> Self {
+        let mut members: BTreeMap<Place, Vec<_>> = BTreeMap::new();
+        for (f, flow) in network.flows.iter().enumerate() {
+            for (h, hop) in flow.hops.iter().enumerate() {
+                members.entry((hop.port.index(), flow.queue)).or_default().push((f, h));
             }
         }
-        if !useless.is_empty() {
-            return Err(useless);
-        }
-        if !grown {
-            return Ok(flows);
+        let zero = State { late: Some(0), arrives: Some(0), wait: Some(0), early: 0 };
+        let states = network.flows.iter().map(|flow| vec![zero; flow.hops.len()]).collect();
+        let mut analysis = Self { network, states, members, credit: BTreeMap::new() };
+        analysis.settle();
+        analysis
+    }
+
+    fn settle(&mut self) {
+        let places: Vec<Place> = self.members.keys().copied().collect();
+        let mut dirty = vec![true; self.network.system.ports.len()];
+        for round in 0.. {
+            let last = round >= ROUNDS_MAX;
+            let moved = self.advance(last, &mut dirty);
+            let mut next = vec![false; dirty.len()];
+            for &place in places.iter().filter(|place| dirty[place.0]) {
+                self.serve(place, last, &mut next);
+            }
+            if !moved && !next.contains(&true) {
+                break;
+            }
+            dirty = next;
         }
     }
-    Err(flows.iter().map(|flow| unbounded(system, flow.channel)).collect())
-}
 
-fn flows(system: &System, plan: &Plan) -> Vec<Flow> {
-    let mut flows = Vec::new();
-    for (id, channel) in (0..).map(ChannelId).zip(&system.channels) {
-        let planned = plan.channel(id);
-        if !planned.protected {
-            continue;
-        }
-        let NodeKind::Host(talker) = &system.node(channel.talker).kind else {
-            unreachable!("a talker is a host");
-        };
-        let mut hops: Vec<Hop> = Vec::new();
-        for path in &planned.paths {
-            let mut upstream = None;
-            for &port in path {
-                let known = hops.iter().position(|h| h.port == port);
-                let at = known.unwrap_or(hops.len());
-                if known.is_none() {
-                    hops.push(Hop {
-                        port,
-                        upstream,
-                        arrival: Arrival::new(system, channel, port),
-                        jitter: talker.stack_tx.max() - talker.stack_tx.min(),
-                        wait: Span::ZERO,
-                    });
+    /// Carries delays on to the next queues; marks the ports where something changes.
+    fn advance(&mut self, last: bool, dirty: &mut [bool]) -> bool {
+        let mut moved = false;
+        for f in 0..self.network.flows.len() {
+            for h in 0..self.network.flows[f].hops.len() {
+                let before = self.states[f][h];
+                let mut now = self.entering(f, h);
+                now.late = self.eligible(f, h, &now);
+                now.wait = before.wait;
+                let moves = [(before.arrives, now.arrives), (before.late, now.late)];
+                if (last && moves.iter().any(|(before, now)| before != now))
+                    || moves.iter().any(|(_, now)| now.is_none_or(|delay| delay > DELAY_MAX))
+                {
+                    (now.arrives, now.late, now.wait) = (None, None, None);
                 }
-                upstream = Some(at);
+                if now != before {
+                    self.states[f][h] = now;
+                    dirty[self.network.flows[f].hops[h].port.index()] = true;
+                    moved = true;
+                }
             }
         }
-        flows.push(Flow { channel: id, class: channel.class, hops });
+        moved
     }
-    flows
-}
 
-/// Per port: what the largest class A frame that leaves there occupies of the wire.
-fn largest_a(system: &System, flows: &[Flow]) -> Vec<Octets> {
-    let mut largest = vec![Octets::default(); system.ports.len()];
-    for flow in flows.iter().filter(|f| f.class == Class::A) {
-        let wire = frame::on_wire(frame::of_channel(system.channel(flow.channel).size));
-        for hop in &flow.hops {
-            let port = &mut largest[hop.port.index()];
-            *port = wire.max(*port);
+    /// From release to a queue: out of the stack, or over the hops before it.
+    fn entering(&self, f: usize, h: usize) -> State {
+        let flow = &self.network.flows[f];
+        let ns = |span: Span| i128::from(span.as_ns());
+        if flow.hops[h].from.is_empty() {
+            let arrives = Some(ns(flow.stack[1]));
+            return State { early: ns(flow.stack[0]), arrives, ..State::default() };
+        }
+        let before = |from: &From| {
+            let state = &self.states[f][from.hop];
+            let arrives = state.late.zip(state.wait).map(|(l, w)| l + w + ns(from.travel[1]));
+            (state.early + ns(from.travel[0]), arrives)
+        };
+        let all: Vec<_> = flow.hops[h].from.iter().map(before).collect();
+        let early = all.iter().map(|(early, _)| *early).min().expect("some way leads here");
+        let arrives = all.iter().map(|(_, arrives)| *arrives).reduce(|a, b| Some(a?.max(b?)));
+        State { early, arrives: arrives.flatten(), ..State::default() }
+    }
+
+    /// From release to being eligible: at once, except where an asynchronous shaper may hold it.
+    fn eligible(&self, f: usize, h: usize, now: &State) -> Option<i128> {
+        let flow = &self.network.flows[f];
+        let place = (flow.hops[h].port.index(), flow.queue);
+        if flow.regulator.is_none() || !self.is_asynchronous(place) {
+            return now.arrives;
+        }
+        let group = self.group(place, f, h);
+        let conforms = |&(g, k): &(usize, usize)| {
+            let state = if (g, k) == (f, h) { *now } else { self.entering(g, k) };
+            self.conforms(g, place.0, state.arrives.map(|arrives| arrives - state.early))
+        };
+        if group.iter().all(conforms) {
+            return now.arrives;
+        }
+        self.reshaped_for_free(f, h, &group)
+    }
+
+    pub(super) fn is_asynchronous(&self, (port, queue): Place) -> bool {
+        let settings = &self.network.plan.ports[port].settings;
+        settings.selection[queue] == Selection::Asynchronous
+    }
+
+    /// The flows with buckets that come to a queue from the same port, or from the same host.
+    fn group(&self, place: Place, f: usize, h: usize) -> Vec<(usize, usize)> {
+        let upstream = |(f, h): (usize, usize)| -> Vec<PortId> {
+            let flow = &self.network.flows[f];
+            flow.hops[h].from.iter().map(|from| flow.hops[from.hop].port).collect()
+        };
+        let mine = upstream((f, h));
+        let members = self.members[&place].iter().copied();
+        let regulated = |m: &(usize, usize)| self.network.flows[m.0].regulator.is_some();
+        members.filter(|m| regulated(m) && upstream(*m) == mine).collect()
+    }
+
+    /// Whether a flow with this jitter never makes its bucket at a port wait.
+    fn conforms(&self, f: usize, port: usize, jitter: Option<i128>) -> bool {
+        let flow = &self.network.flows[f];
+        let (Some(bucket), Some(jitter)) = (flow.regulator, jitter) else { return false };
+        let (burst, rate) = self.bucket_in_true_time(bucket, port, false);
+        let frame = i128::from(frame::on_wire(flow.arrival.octets[1]).get()) * 8 * BILLION;
+        let curve = flow.arrival.curve(frame, jitter);
+        curve.rate() <= rate && curve.corners().all(|t| curve.at(t) <= burst + rate * t)
+    }
+
+    /// A bucket's burst in nanobits and its rate in bit/s, when its clock is taken to be fast or
+    /// slow.
+    pub(super) fn bucket_in_true_time(
+        &self,
+        bucket: TokenBucket,
+        port: usize,
+        fast: bool,
+    ) -> (i128, i128) {
+        let system = self.network.system;
+        let (clock, apart) = clock_rate(&system.node(system.ports[port].node).clock);
+        let rate = i128::from(bucket.rate.as_bps());
+        let burst = i128::from(bucket.burst.get()) * 8 * BILLION;
+        match fast {
+            true => (burst + rate * (apart + REGULATOR_ROUNDING), div_ceil(rate * clock, BILLION)),
+            false => (burst - rate * apart, rate * clock / BILLION),
         }
     }
-    largest
-}
 
-/// Per port and class: all bursts together, in nanobits.
-fn bursts(flows: &[Flow], ports: usize) -> Vec<[i128; 2]> {
-    let mut bursts = vec![[0; 2]; ports];
-    for flow in flows {
-        for hop in &flow.hops {
-            bursts[hop.port.index()][class_index(flow.class)] += hop.arrival.burst(hop.jitter);
+    /// Reshaping is for free: behind a queue that serves in order, and into which all flows of the
+    /// group come in the shape to which it restores them, the regulator adds nothing to the
+    /// longest delay of that queue (Le Boudec 2018).
+    fn reshaped_for_free(&self, f: usize, h: usize, group: &[(usize, usize)]) -> Option<i128> {
+        let mut longest = 0;
+        let mut entered = None;
+        for &(g, k) in group {
+            let flow = &self.network.flows[g];
+            let [from] = &flow.hops[k].from[..] else { return None };
+            let (state, up) = (&self.states[g][from.hop], flow.hops[from.hop].port.index());
+            let here = flow.hops[k].port.index();
+            let regulated = self.is_asynchronous((up, flow.queue));
+            let same_clock = self.rate_of_clock(up) == self.rate_of_clock(here);
+            if !(regulated && same_clock) && !self.conforms(g, here, state.jitter()) {
+                return None;
+            }
+            longest = longest.max(state.wait? + i128::from(from.travel[1].as_ns()));
+            if (g, k) == (f, h) {
+                entered = state.late;
+            }
+        }
+        Some(entered? + longest + REGULATOR_ROUNDING)
+    }
+
+    /// What makes the regulators of two nodes differ.
+    fn rate_of_clock(&self, port: usize) -> (i32, Span) {
+        let system = self.network.system;
+        let clock = &system.node(system.ports[port].node).clock;
+        (clock.drift_ppb, clock.wander)
+    }
+
+    /// Recomputes the waits at one queue; marks the ports that depend on what changes.
+    fn serve(&mut self, place: Place, last: bool, next: &mut [bool]) {
+        let service = self.service(place);
+        let arrivals = self.arrivals(place, 0, Octets::default());
+        if let (Some(service), Selection::CreditBased { idle_slope }) =
+            (&service, self.network.plan.ports[place.0].settings.selection[place.1])
+            && let Some(credit) = service.credit(idle_slope.as_bps().into())
+            && self.credit.insert(place, credit) != Some(credit)
+        {
+            self.mark_downstream(place, next);
+        }
+        let mut known: BTreeMap<i128, Option<i128>> = BTreeMap::new();
+        for (f, h) in self.members[&place].clone() {
+            let own = self.frame_at(f, place.0, 0, Octets::default());
+            let wait = *known.entry(own).or_insert_with(|| {
+                let wait = service.as_ref()?.wait(arrivals.as_ref()?, own)?;
+                (wait <= DELAY_MAX).then_some(wait)
+            });
+            let state = &mut self.states[f][h];
+            if state.wait != wait {
+                state.wait = if last { None } else { wait };
+                next[place.0] = true;
+            }
         }
     }
-    bursts
-}
 
-fn class_index(class: Class) -> usize {
-    usize::from(class != Class::A)
-}
-
-/// The longest wait behind `before` nanobits, if it is a useful bound.
-fn wait(service: &Service, before: i128) -> Option<Span> {
-    let queued = i64::try_from(div_ceil(before, service.slope)).ok()?;
-    let wait = Span::from_ns(service.latency.as_ns().checked_add(queued)?);
-    (wait <= WAIT_MAX).then_some(wait)
-}
-
-fn unbounded(system: &System, id: ChannelId) -> Diagnostic {
-    let channel = system.channel(id);
-    let message = format!("no useful bound exists for protected channel `{}`", channel.name);
-    Diagnostic::error(UNBOUNDED, message, channel.origin, "may wait longer than an hour").help(
-        "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, or \
-         route so that streams do not wait for each other in a circle",
-    )
+    fn mark_downstream(&self, place: Place, next: &mut [bool]) {
+        for &(f, h) in &self.members[&place] {
+            let hops = &self.network.flows[f].hops;
+            let after = hops.iter().filter(|hop| hop.from.iter().any(|from| from.hop == h));
+            after.for_each(|hop| next[hop.port.index()] = true);
+        }
+    }
 }

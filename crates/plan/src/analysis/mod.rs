@@ -5,9 +5,16 @@
 
 pub(crate) mod arrival;
 pub(crate) mod bound;
+pub(crate) mod curve;
 pub(crate) mod flow;
+pub(crate) mod gates;
+mod interference;
+pub(crate) mod network;
 pub(crate) mod queue;
 pub(crate) mod service;
+
+/// Nanoseconds in a second, nanobits in a bit.
+pub(crate) const BILLION: i128 = 1_000_000_000;
 
 /// Quotient of a non-negative number and a positive one, rounded up.
 pub(crate) fn div_ceil(a: i128, b: i128) -> i128 {

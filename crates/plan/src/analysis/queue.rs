@@ -1,80 +1,139 @@
-//! Whether the queues hold what may pile up in them.
+//! What may pile up in the queues, and whether they hold it.
 
-use super::flow::{Flow, Hop};
+use super::flow::Analysis;
+use super::network::Whose;
 use onbeat_model::diagnostic::{Code, Diagnostic};
-use onbeat_model::system::{Class, PortId, System};
-use onbeat_model::units::{Octets, frame};
-use std::collections::BTreeMap;
+use onbeat_model::plan::Backlog;
+use onbeat_model::port::QUEUES;
+use onbeat_model::system::{NodeId, NodeKind, PortId, System};
+use onbeat_model::time::Span;
 
 const TOO_SMALL: Code = Code("OB2003");
 
-/// What may be in one queue at once.
-#[derive(Default)]
-struct Backlog {
-    frames: u64,
-    octets: u64,
-    flows: Vec<usize>,
+/// How many of the channels in a queue an error names.
+const NAMED_MAX: usize = 8;
+
+/// Per port and queue, the most that waits there at once.
+///
+/// A frame that waits came less than its longest stay ago: so no more of a flow are there than
+/// arrive in such a window.
+pub(crate) fn backlogs(analysis: &Analysis<'_>) -> Vec<[Option<Backlog>; QUEUES]> {
+    let network = analysis.network;
+    let empty = network
+        .unlimited
+        .iter()
+        .map(|ports| ports.map(|unlimited| (!unlimited).then(Backlog::default)));
+    let mut backlogs: Vec<[Option<Backlog>; QUEUES]> = empty.collect();
+    for (flow, states) in network.flows.iter().zip(&analysis.states) {
+        let octets = u64::from(flow.arrival.octets[1].get());
+        for (hop, state) in flow.hops.iter().zip(states) {
+            let backlog = &mut backlogs[hop.port.index()][flow.queue];
+            let frames = state.late.zip(state.wait).zip(state.arrives).and_then(|(w, arrives)| {
+                let ns = |ns: i128| Span::from_ns(i64::try_from(ns).expect("an hour at most"));
+                let stay = ns(w.0 + w.1 - arrives);
+                flow.arrival.frames_within(stay, ns(arrives - state.early))
+            });
+            *backlog = backlog.zip(frames).map(|(backlog, frames)| Backlog {
+                frames: backlog.frames.saturating_add(frames),
+                octets: backlog.octets.saturating_add(frames.saturating_mul(octets)),
+            });
+        }
+    }
+    backlogs
 }
 
-/// One error for each queue of a port that may have to drop frames with a reservation.
-///
-/// A frame that is there now came less than its longest stay ago: so no more of a stream are there
-/// than arrive in such a window. The one in transmission is counted.
-pub(crate) fn overflows(system: &System, flows: &[Flow]) -> Vec<Diagnostic> {
-    let mut queues: BTreeMap<(PortId, Class), Backlog> = BTreeMap::new();
-    for (index, flow) in flows.iter().enumerate() {
-        let octets = frame::of_channel(system.channel(flow.channel).size);
-        for hop in &flow.hops {
-            let queue = queues.entry((hop.port, flow.class)).or_default();
-            let frames = frames(system, hop, octets);
-            queue.frames += frames;
-            queue.octets += frames * u64::from(octets.get());
-            queue.flows.push(index);
-        }
-    }
+/// One error for each queue, and each shared buffer, that may have to drop frames with a
+/// reservation.
+pub(crate) fn overflows(
+    analysis: &Analysis<'_>,
+    backlogs: &[[Option<Backlog>; QUEUES]],
+) -> Vec<Diagnostic> {
+    let system = analysis.network.system;
     let mut errors = Vec::new();
-    for ((port, class), backlog) in queues {
-        let limit = system.node(system.port(port).node).queue;
-        let fits = backlog.frames <= u64::from(limit.frames)
-            && backlog.octets <= u64::from(limit.octets.get());
-        if !fits {
-            errors.push(overflow(system, flows, port, class, &backlog));
+    for (port, queues) in backlogs.iter().enumerate() {
+        for (queue, backlog) in queues.iter().enumerate() {
+            let channels = reserved_in(analysis, |p, q| (p, q) == (port, queue));
+            let limit = system.node(system.ports[port].node).queue;
+            let fits = |backlog: &Backlog| {
+                backlog.frames <= u64::from(limit.frames)
+                    && backlog.octets <= u64::from(limit.octets.get())
+            };
+            let Some(backlog) = backlog.as_ref().filter(|backlog| !fits(backlog)) else { continue };
+            if !channels.is_empty() {
+                errors.push(overflow(system, PortId(port as u32), &channels, backlog));
+            }
         }
     }
+    errors.extend(shared_buffers(analysis, backlogs));
     errors
 }
 
-fn frames(system: &System, hop: &Hop, octets: Octets) -> u64 {
-    let stay = hop.wait + system.link_of(hop.port).rate.time_for(frame::on_wire(octets));
-    hop.arrival.frames_within(stay, hop.jitter)
+/// The reserved channels that are somewhere where `at` says so, of port and queue.
+fn reserved_in(analysis: &Analysis<'_>, at: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let network = analysis.network;
+    let there = network.flows.iter().filter_map(|flow| match flow.whose {
+        Whose::Channel(id) if network.plan.channel(id).protected => {
+            let passes = flow.hops.iter().any(|hop| at(hop.port.index(), flow.queue));
+            passes.then_some(id.index())
+        }
+        _ => None,
+    });
+    there.collect()
 }
 
-fn overflow(
-    system: &System,
-    flows: &[Flow],
-    port: PortId,
-    class: Class,
-    backlog: &Backlog,
-) -> Diagnostic {
+fn overflow(system: &System, port: PortId, channels: &[usize], backlog: &Backlog) -> Diagnostic {
     let node = system.node(system.port(port).node);
     let message = format!(
-        "port {} may have to queue {} frames ({} octets) of class {class:?}, but a queue of `{}` \
+        "port {} may have to queue {} frames ({} octets) of class {:?}, but a queue of `{}` \
          holds {} frames and {} octets",
         system.port_label(port),
         backlog.frames,
         backlog.octets,
+        system.channels[channels[0]].class,
         node.name,
         node.queue.frames,
         node.queue.octets.get(),
     );
-    let mut error = Diagnostic::error(TOO_SMALL, message, node.origin, "its queues are too small")
+    let error = Diagnostic::error(TOO_SMALL, message, node.origin, "its queues are too small")
         .help(
             "raise the node's queue limits, or lower the jitter, the bursts or the number of the \
              streams",
         );
-    for &flow in backlog.flows.iter().take(8) {
-        let channel = system.channel(flows[flow].channel);
-        error = error.related(channel.origin, "queued there");
+    named(error, system, channels)
+}
+
+fn named(error: Diagnostic, system: &System, channels: &[usize]) -> Diagnostic {
+    channels.iter().take(NAMED_MAX).fold(error, |error, channel| {
+        error.related(system.channels[*channel].origin, "queued there")
+    })
+}
+
+/// Buffers that all queues of a bridge share must hold what all of them may, or a reserved frame
+/// may find no place.
+fn shared_buffers(
+    analysis: &Analysis<'_>,
+    backlogs: &[[Option<Backlog>; QUEUES]],
+) -> Vec<Diagnostic> {
+    let system = analysis.network.system;
+    let mut errors = Vec::new();
+    for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
+        let NodeKind::Bridge(bridge) = &node.kind else { continue };
+        let Some(buffer) = bridge.shared_buffer else { continue };
+        let channels = reserved_in(analysis, |port, _| system.ports[port].node == id);
+        let limit = u64::from(node.queue.octets.get());
+        let queues = node.ports.iter().flat_map(|port| &backlogs[port.index()]);
+        // A queue holds no more than its own limit, whatever comes.
+        let all: u64 = queues.map(|b| b.map_or(limit, |b| b.octets.min(limit))).sum();
+        if all > u64::from(buffer.get()) && !channels.is_empty() {
+            let message = format!(
+                "the queues of `{}` may hold {all} octets together, but its buffer holds {}",
+                node.name,
+                buffer.get()
+            );
+            let error = Diagnostic::error(TOO_SMALL, message, node.origin, "shares its buffer")
+                .help("raise `shared_buffer_octets`, or lower `queue_octets` of the bridge");
+            errors.push(named(error, system, &channels));
+        }
     }
-    error
+    errors
 }

@@ -1,59 +1,94 @@
-//! What a port with credit-based shapers (802.1Q-2018 8.6.8.2) gives a class at least.
+//! When a port has served so much of a queue: what each shaper leaves, and their combinations.
 
-use super::div_ceil;
-use onbeat_model::plan::PortPlan;
-use onbeat_model::system::Class;
-use onbeat_model::time::Span;
-use onbeat_model::units::{BitRate, Octets, frame};
+use super::curve::Curve;
+use super::{BILLION, div_ceil};
+use onbeat_model::units::{BitRate, frame};
 
-const BILLION: i128 = 1_000_000_000;
-
-/// A rate-latency service curve: at least `slope · (t − latency)⁺`.
-#[derive(Clone, Copy, Debug)]
+/// What a queue is served at least. From an instant s at which its backlog begins, for any time
+/// x it gets
+///
+/// - what `capacity` leaves when `blocking` and `ahead` are taken off, as far as nothing but other
+///   frames keeps it from the wire;
+/// - no more than `shaped` allows, where its own credit does (both in a row: 'docs/bounds.md').
+#[derive(Clone, Debug)]
 pub(crate) struct Service {
-    /// The longest time without service.
-    pub(crate) latency: Span,
-    /// The class's idleSlope in b/s.
-    pub(crate) slope: i128,
+    /// Bit/s of the wire and the nanoseconds without it, gates considered.
+    pub(crate) capacity: (i128, i128),
+    /// What may be in the way once, in nanobits.
+    pub(crate) blocking: i128,
+    /// What other queues send first.
+    pub(crate) ahead: Curve,
+    /// The queue's own rate of credit and the nanoseconds without it.
+    pub(crate) shaped: Option<(i128, i128)>,
+    /// Whether a frame may have to wait though all before it is sent: its gate is closed.
+    pub(crate) gated: bool,
 }
 
 impl Service {
-    /// The service of an SR class at a port of rate `rate` that reserves `plan`, where class A's
-    /// largest frame occupies `largest_a` of the wire. Any lower class is taken to send frames
-    /// of the greatest length. None when transmission times in whole nanoseconds leave no room
-    /// for what is reserved, at hundreds of gigabits per second.
-    pub(crate) fn new(
-        class: Class,
-        rate: BitRate,
-        plan: &PortPlan,
-        largest_a: Octets,
-    ) -> Option<Self> {
-        let lower = rate.time_for(frame::on_wire(frame::MAX_TAGGED));
-        let capacity = i128::from(rate.as_bps());
-        let slope_a = i128::from(plan.idle_slope(Class::A).as_bps());
-        let slope_b = i128::from(plan.idle_slope(Class::B).as_bps());
-        let left = capacity - rounded_up(slope_a, capacity);
-        if left < rounded_up(slope_b, capacity) {
+    /// The nanoseconds after which `amount` of the queue is sent, so that what is next may start.
+    /// None: perhaps never.
+    pub(crate) fn time_for(&self, amount: i128) -> Option<i128> {
+        // Behind gates what is next has started only when a part of it is sent.
+        let amount = amount.max(0) + i128::from(self.gated);
+        let unshaped = self.unshaped(amount)?;
+        let Some((slope, latency)) = self.shaped else { return Some(unshaped) };
+        let mut longest = unshaped.max(self.unshaped(0)? + div_ceil(amount, slope));
+        for x in self.ahead.corners() {
+            let sent = self.sent_unshaped(x);
+            if (0..=amount).contains(&sent) {
+                longest = longest.max(x + div_ceil(amount - sent, slope));
+            }
+        }
+        Some(latency + longest)
+    }
+
+    fn unshaped(&self, amount: i128) -> Option<i128> {
+        let (rate, latency) = self.capacity;
+        self.ahead.overtaken(rate, latency, amount + self.blocking)
+    }
+
+    fn sent_unshaped(&self, x: i128) -> i128 {
+        let (rate, latency) = self.capacity;
+        rate * (x - latency) - self.blocking - self.ahead.at(x)
+    }
+
+    /// What is left in the long run, in bit/s.
+    fn rate(&self) -> i128 {
+        let unshaped = self.capacity.0 - self.ahead.rate();
+        self.shaped.map_or(unshaped, |(slope, _)| slope.min(unshaped))
+    }
+
+    /// The most credit that the queue gathers, in nanobits; `slope` in bit/s is its idleSlope.
+    pub(crate) fn credit(&self, slope: i128) -> Option<i128> {
+        let first = self.unshaped(0)?;
+        let corners = self.ahead.corners().chain([first]);
+        corners.map(|x| slope * x - self.sent_unshaped(x).max(0)).max()
+    }
+
+    /// The longest wait of a frame of `own` nanobits or more, among arrivals of which it is one:
+    /// from being queued (and eligible) to the start of its transmission.
+    pub(crate) fn wait(&self, arrivals: &Curve, own: i128) -> Option<i128> {
+        if arrivals.rate() > self.rate() {
             return None;
         }
-        if class == Class::A {
-            return Some(Self { latency: lower, slope: slope_a });
+        let crossed =
+            self.ahead.corners().filter_map(|x| arrivals.last_within(self.sent_unshaped(x) + own));
+        let mut longest = 0;
+        for t in arrivals.corners().chain(crossed.flat_map(|t| [t, t + 1])) {
+            longest = longest.max(self.time_for(arrivals.at(t) - own)? - t);
         }
-        let largest_a = i128::from(largest_a.get()) * 8 * BILLION;
-        let burst_a =
-            rounded_up(largest_a, capacity) - rounded_up(slope_a, capacity) * largest_a / capacity;
-        let latency = div_ceil(capacity * i128::from(lower.as_ns()) + burst_a, left);
-        Some(Self { latency: Span::from_ns(i64::try_from(latency).ok()?), slope: slope_b })
+        Some(longest)
     }
 }
 
 /// An amount of traffic, at worst as much as it occupies of the wire when each frame's time is
 /// rounded up to a whole nanosecond: the shorter the frames, the more. Where every octet takes
 /// whole nanoseconds, nothing is.
-fn rounded_up(amount: i128, capacity: i128) -> i128 {
-    if 8 * BILLION % capacity == 0 {
+pub(crate) fn rounded_up(amount: i128, rate: BitRate) -> i128 {
+    let rate = i128::from(rate.as_bps());
+    if 8 * BILLION % rate == 0 {
         return amount;
     }
-    let shortest_bits = i128::from(frame::on_wire(frame::MIN_TAGGED).get()) * 8;
-    amount + div_ceil(amount * capacity, shortest_bits * BILLION)
+    let shortest_bits = i128::from(frame::on_wire(frame::MIN_UNTAGGED).get()) * 8;
+    amount + div_ceil(amount * rate, shortest_bits * BILLION)
 }

@@ -19,28 +19,23 @@ fn the_bound_of_the_papers_channel_is_the_sum_worked_out_by_hand() {
         .iter()
         .map(|t| (t.what.as_str(), t.span.as_ns()))
         .collect();
-    // A frame of 88 octets on the wire is 704 bits; 35 200 b/s; idleSlope 5 632 000 b/s.
-    // Messages come at most 125 µs early: 704 bit · 125 µs / 20 ms = 4.4 bit.
-    // The largest other frame: (8 + 1522 + 12) · 8 ns = 12 336 ns.
+    // Messages come every 20 ms, at most 125 µs early, and delays differ by far less: one message
+    // never waits for another. The largest other frame: (8 + 1522 + 12) · 8 ns = 12 336 ns.
     // The frame to its last octet: (8 + 68) · 8 ns = 608 ns, and 50 ns on the way.
     let expected = [
         ("stack of h1", 60_000),
-        // jitter 60 − 20 = 40 µs: 35 200 b/s · 40 µs = 1.408 bit
-        // ⌈(4.4 + 1.408) bit / 5.632 Mb/s⌉ = ⌈1031.25⌉ ns
-        ("class A queue at h1.p1", 12_336 + 1_032),
+        ("class A queue at h1.p1", 12_336),
         ("link from h1.p1", 608 + 50),
         ("forwarding in cat1", 2_000),
-        // jitter 40 000 + 13 368 = 53 368 ns: 1.878 5536 bit; ⌈6.278 5536 / 5.632 M⌉ = ⌈1114.80⌉
-        ("class A queue at cat1.p2", 12_336 + 1_115),
+        ("class A queue at cat1.p2", 12_336),
         ("link from cat1.p2", 658),
         ("forwarding in cat2", 2_000),
-        // jitter 53 368 + 13 451 = 66 819 ns: 2.352 0288 bit; ⌈6.752 0288 / 5.632 M⌉ = ⌈1198.87⌉
-        ("class A queue at cat2.p2", 12_336 + 1_199),
+        ("class A queue at cat2.p2", 12_336),
         ("link from cat2.p2", 658),
         ("stack of h2", 40_000),
     ];
     assert_eq!(terms, expected);
-    assert_eq!(plan.channels[0].bound(), Some(Span::from_ns(146_328)));
+    assert_eq!(plan.channels[0].bound(), Some(Span::from_ns(142_982)));
     assert!(warnings(&net.0, &plan).is_empty());
 }
 
@@ -58,11 +53,12 @@ fn a_burst_waits_for_itself_at_the_reserved_rate_at_every_port() {
         .filter(|t| t.what.starts_with("class A queue"))
         .map(|t| t.span.as_ns())
         .collect();
-    // Three messages more: 704 bit · (3 · 20 ms + 125 µs) / 20 ms = 2116.4 bit.
-    // h1:   1.408 bit of jitter as for one message: ⌈2117.808 bit / 5.632 Mb/s⌉
-    // cat1: J = 40 000 + 388 368 ns: 15.078 5536 bit; ⌈2131.478 5536 / 5.632⌉ = ⌈378 458.6⌉
-    // cat2: J = 428 368 + 390 795 ns: 28.834 5376 bit; ⌈2145.234 5376 / 5.632⌉ = ⌈380 901.0⌉
-    assert_eq!(queues, [12_336 + 376_032, 12_336 + 378_459, 12_336 + 380_902]);
+    // h1: four messages come at once, the last one waits for three: 3 · 704 bit / 5.632 Mb/s.
+    // Further on they come no faster than h1's shaper lets them: its credit is at most
+    // 5.632 Mb/s · 12 336 ns = 69.476 352 bit. In any window T come at most
+    // 69.476 352 + 704 + 5.632 Mb/s · (T + 704 ns) bit; the wait behind all but the own message
+    // is ⌈(69.476 352 + 5.632 Mb/s · 704 ns) / 5.632 Mb/s⌉ = 12 336 + 704 ns.
+    assert_eq!(queues, [12_336 + 375_000, 12_336 + 13_040, 12_336 + 13_040]);
 }
 
 /// A class A and a class B stream over one wire of 100 Mb/s.
@@ -96,9 +92,8 @@ fn streams_of_one_class_wait_for_each_other() {
     for name in ["a", "b", "c"] {
         net.channel(name, "h1", &["h2"]);
     }
-    // Three bursts of 704 + 4.4 bits, less the own frame, at 3 · 5.632 Mb/s:
-    // (3 · 708.4 − 704) / 16.896 M = ⌈84 114.58⌉ ns.
-    assert_eq!(bound_ns(&net, 1), 12_336 + 84_115 + 608);
+    // Two other messages at 3 · 5.632 Mb/s: 2 · 704 / 16.896 M = ⌈83 333.3⌉ ns.
+    assert_eq!(bound_ns(&net, 1), 12_336 + 83_334 + 608);
 }
 
 #[test]
@@ -108,7 +103,7 @@ fn clock_offsets_and_drift_count_until_the_longest_run_is_over() {
     net.node("h1").clock.offset = Span::from_ns(-500);
     net.node("h2").clock.offset = Span::from_ns(300);
     assert_eq!(bound_ns(&net, 0), idle + 800);
-    // 1 ppm for 10 s and the latency of 146 328 ns: ⌈10 000.146⌉ ns.
+    // 1 ppm for 10 s and the latency of 142 982 ns: ⌈10 000.143⌉ ns.
     net.node("h2").clock.drift_ppb = 1_000;
     assert_eq!(bound_ns(&net, 0), idle + 800 + 10_001);
     net.0.run.duration = Span::from_s(20);
@@ -130,7 +125,7 @@ fn two_clocks_that_drift_alike_cost_only_what_they_drift_during_the_latency() {
     for host in ["h1", "h2"] {
         net.node(host).clock.drift_ppb = 100_000;
     }
-    // 146 µs · 100 ppm = 14.6 ns and 1 ns of rounding; the talker's rate is 100 ppm higher too,
+    // 143 µs · 100 ppm = 14.3 ns and 1 ns of rounding; the talker's rate is 100 ppm higher too,
     // and its readings' rounding may let a message go 1 ns early.
     assert_eq!(bound_ns(&net, 0), idle + 16);
 }
@@ -197,14 +192,14 @@ fn a_slower_clock_holds_back_what_a_faster_one_triggers() {
 #[test]
 fn promises_below_the_worst_case_are_warned_of() {
     let mut net = two_hosts();
-    net.0.channels[0].fixed_delay = Span::from_ns(146_327);
-    net.chain(&[0], Span::from_ns(146_327));
+    net.0.channels[0].fixed_delay = Span::from_ns(142_981);
+    net.chain(&[0], Span::from_ns(142_981));
     let tight = plan(&net.0, true).unwrap();
     let found = warnings(&net.0, &tight);
     let codes: Vec<_> = found.iter().map(|w| (w.severity, w.code.0)).collect();
     assert_eq!(codes, [(Severity::Warning, "OB2005"), (Severity::Warning, "OB2006")]);
-    net.0.channels[0].fixed_delay = Span::from_ns(146_328);
-    net.0.chains[0].deadline = Span::from_ns(146_328);
+    net.0.channels[0].fixed_delay = Span::from_ns(142_982);
+    net.0.chains[0].deadline = Span::from_ns(142_982);
     assert!(warnings(&net.0, &plan(&net.0, true).unwrap()).is_empty());
 }
 

@@ -1,0 +1,277 @@
+//! Time-aware gates (802.1Qbv, 802.1Q-2022 8.6.8.4): when each queue of a port may start a frame.
+//!
+//! Gate control lists stand in the node's own time. Nothing happens at a gate's change: a port asks
+//! when a frame may start, and gets the answer from the list's windows by arithmetic and a binary
+//! search. The last window that was found is kept, so that most questions cost a comparison.
+
+use onbeat_model::port::{GateControl, QUEUES};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+
+/// The gates of one port.
+///
+/// The cycles of a list start at its base plus whole cycles, wherever its base is: at the epoch, a
+/// list whose base is past is in the cycle that this gives. Before the first base all gates are
+/// open. A list ends at the next one's base, in the middle of a cycle if need be.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    clock: ClockError,
+    /// In the order of their bases, never empty.
+    lists: Vec<List>,
+    /// Per queue: the last window that was looked up.
+    windows: [Window; QUEUES],
+}
+
+/// One gate control list; times within a cycle in ns from its start.
+#[derive(Debug)]
+struct List {
+    base: LocalTime,
+    /// The base of the next list.
+    until: LocalTime,
+    cycle: i64,
+    length_aware: bool,
+    /// Per queue: when its gate is open, sorted, neither overlapping nor touching.
+    open: [Vec<(i64, i64)>; QUEUES],
+}
+
+/// The rest of a time during which a gate is open without a break.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    /// What it was looked up for: it is the first window that ends after this.
+    from: NetTime,
+    /// When it opens, not before `from`; the end of time if it never does.
+    opens: NetTime,
+    /// When it closes; the end of time if it never does.
+    closes: NetTime,
+    /// Whether the list that closes it lets a frame start only if it ends before.
+    length_aware: bool,
+}
+
+/// The gate of one queue; always open at a port without gates.
+#[derive(Debug)]
+pub(crate) struct Gate<'a> {
+    gates: Option<&'a mut Gates>,
+    queue: usize,
+}
+
+impl<'a> Gate<'a> {
+    /// The gate of `queue`.
+    pub(crate) fn of(gates: &'a mut Option<Box<Gates>>, queue: usize) -> Self {
+        Self { gates: gates.as_deref_mut(), queue }
+    }
+
+    /// A gate that never closes.
+    #[cfg(test)]
+    pub(crate) fn always_open() -> Self {
+        Self { gates: None, queue: 0 }
+    }
+
+    /// The earliest time from `at` on at which a transmission that `lasts` so long, gap included,
+    /// may start; the end of time if there is none.
+    pub(crate) fn start(&mut self, at: NetTime, lasts: impl FnOnce() -> Span) -> NetTime {
+        match &mut self.gates {
+            Some(gates) if at != NetTime::MAX => gates.start(self.queue, at, lasts()),
+            _ => at,
+        }
+    }
+
+    /// For how long the gate is open between `from` and `to`; at least `enough` if it is longer
+    /// than that.
+    pub(crate) fn open_time(
+        &mut self,
+        from: NetTime,
+        to: NetTime,
+        enough: impl FnOnce() -> Span,
+    ) -> Span {
+        match &mut self.gates {
+            None => to - from,
+            Some(gates) => gates.open_time(self.queue, from, to, enough()),
+        }
+    }
+
+    /// When the gate will have been open for `span` since `from`; the end of time if never.
+    pub(crate) fn after_open(&mut self, from: NetTime, span: Span) -> NetTime {
+        match &mut self.gates {
+            None => from + span,
+            Some(gates) => gates.after_open(self.queue, from, span),
+        }
+    }
+}
+
+impl Gates {
+    /// The gates of a port of a node with this clock; `None` without any list.
+    pub(crate) fn new(controls: &[GateControl], clock: ClockError) -> Option<Box<Self>> {
+        let last = [NetTime::MAX];
+        let ends = controls.iter().map(|control| control.base).skip(1).chain(last);
+        let lists: Vec<_> = controls.iter().zip(ends).map(|(c, end)| List::new(c, end)).collect();
+        // Valid for no time: the first look-up replaces it.
+        let none = Window {
+            from: NetTime::MAX,
+            opens: NetTime::ZERO,
+            closes: NetTime::ZERO,
+            length_aware: false,
+        };
+        (!lists.is_empty()).then(|| Box::new(Self { clock, lists, windows: [none; QUEUES] }))
+    }
+
+    fn start(&mut self, queue: usize, mut at: NetTime, lasts: Span) -> NetTime {
+        let mut window = self.window(queue, at);
+        loop {
+            let start = at.max(window.opens);
+            if !window.length_aware || window.closes - start >= lasts {
+                return start;
+            }
+            at = match self.skip(queue, window.closes, lasts) {
+                Some(at) => at,
+                None => return NetTime::MAX,
+            };
+            window = self.find(queue, at);
+        }
+    }
+
+    /// Where to look for a window of this length after one that closes at `at`: there, unless the
+    /// list in force has none, then shortly before its end, or nowhere if it never ends.
+    fn skip(&self, queue: usize, at: NetTime, lasts: Span) -> Option<NetTime> {
+        let Some(list) = self.in_force(self.clock.read(at)) else { return Some(at) };
+        // What a window lasts in true time differs by the clock's rate (1000 ppm at most) and
+        // rounding.
+        let longest = list.longest(queue);
+        if longest.saturating_add(longest / 512 + 2) >= lasts.as_ns() {
+            return Some(at);
+        }
+        // A window at the end may go on in the next list.
+        (list.until != LocalTime::MAX)
+            .then(|| self.clock.when(list.until - Span::from_ns(2 * list.cycle)).max(at))
+    }
+
+    fn open_time(&mut self, queue: usize, from: NetTime, to: NetTime, enough: Span) -> Span {
+        let (mut at, mut open) = (from, Span::ZERO);
+        while at < to && open < enough {
+            let window = self.window(queue, at);
+            let end = window.closes.min(to);
+            open += (end - window.opens.max(at)).max(Span::ZERO);
+            at = end;
+        }
+        open
+    }
+
+    fn after_open(&mut self, queue: usize, from: NetTime, mut span: Span) -> NetTime {
+        let mut at = from;
+        loop {
+            let window = self.window(queue, at);
+            let start = at.max(window.opens);
+            if start == NetTime::MAX || window.closes - start >= span {
+                return if start == NetTime::MAX { start } else { start + span };
+            }
+            span = span - (window.closes - start);
+            at = window.closes;
+        }
+    }
+
+    /// The first window that ends after `at`.
+    fn window(&mut self, queue: usize, at: NetTime) -> Window {
+        let known = self.windows[queue];
+        if known.from <= at && at < known.closes {
+            return known;
+        }
+        self.windows[queue] = self.find(queue, at);
+        self.windows[queue]
+    }
+
+    fn find(&self, queue: usize, at: NetTime) -> Window {
+        let now = self.clock.read(at);
+        let mut local = now;
+        loop {
+            let mut window =
+                Window { from: at, opens: NetTime::MAX, closes: NetTime::MAX, length_aware: false };
+            let Some((opens, _)) = self.first(queue, local, true) else { return window };
+            window.opens = if opens == now { at } else { self.clock.when(opens) };
+            let Some((closes, list)) = self.first(queue, opens, false) else { return window };
+            window.closes = self.clock.when(closes);
+            window.length_aware = self.lists[list].length_aware;
+            // By a fast clock, a nanosecond may be none in true time.
+            if window.closes > window.opens {
+                return window;
+            }
+            local = closes;
+        }
+    }
+
+    /// The first instant from `from` on at which the gate is as asked for, and the list in force.
+    fn first(&self, queue: usize, from: LocalTime, open: bool) -> Option<(LocalTime, usize)> {
+        let lists = &self.lists;
+        let begun = lists.partition_point(|list| list.base <= from);
+        if begun == 0 && open {
+            return Some((from, 0));
+        }
+        (begun.saturating_sub(1)..lists.len()).find_map(|at| {
+            let list = &lists[at];
+            let found = list.first(queue, from.max(list.base), open)?;
+            (found < list.until).then_some((found, at))
+        })
+    }
+
+    fn in_force(&self, at: LocalTime) -> Option<&List> {
+        self.lists.iter().rfind(|list| list.base <= at)
+    }
+}
+
+impl List {
+    fn new(control: &GateControl, until: NetTime) -> Self {
+        let cycle = control.cycle.as_ns();
+        assert!(cycle > 0 && !control.entries.is_empty(), "a gate control list without a cycle");
+        let mut open: [Vec<(i64, i64)>; QUEUES] = Default::default();
+        let mut start = 0;
+        for (at, entry) in control.entries.iter().enumerate() {
+            // The last state is kept to the end of the cycle.
+            let is_last = at + 1 == control.entries.len();
+            let end = if is_last { cycle } else { cycle.min(start + entry.span.as_ns()) };
+            for (queue, windows) in open.iter_mut().enumerate() {
+                if start >= end || entry.open >> queue & 1 == 0 {
+                    continue;
+                }
+                match windows.last_mut() {
+                    Some(window) if window.1 == start => window.1 = end,
+                    _ => windows.push((start, end)),
+                }
+            }
+            start = end;
+        }
+        let base = LocalTime::from_ns(control.base.as_ns());
+        let until = LocalTime::from_ns(until.as_ns());
+        Self { base, until, cycle, length_aware: control.length_aware, open }
+    }
+
+    /// As [`Gates::first`], as if the list were in force for ever; `from` is not before its base.
+    fn first(&self, queue: usize, from: LocalTime, open: bool) -> Option<LocalTime> {
+        let windows = &self.open[queue];
+        let phase = (from - self.base).as_ns() % self.cycle;
+        let next = windows.partition_point(|window| window.1 <= phase);
+        let after = |ns: i64| Some(from + Span::from_ns(ns - phase));
+        let first = windows.first();
+        match (windows.get(next), open) {
+            (Some(window), true) => after(window.0.max(phase)),
+            (None, true) => after(self.cycle + first?.0),
+            (Some(window), false) if window.0 <= phase => match first {
+                // Open over the end of the cycle.
+                Some((0, end)) if window.1 == self.cycle => {
+                    (*end < self.cycle).then(|| after(self.cycle + end))?
+                }
+                _ => after(window.1),
+            },
+            (_, false) => Some(from),
+        }
+    }
+
+    /// The longest time that the gate is open without a break, in ns.
+    fn longest(&self, queue: usize) -> i64 {
+        let windows = &self.open[queue];
+        let longest = windows.iter().map(|window| window.1 - window.0).max().unwrap_or(0);
+        match (windows.first(), windows.last()) {
+            (Some((0, end)), Some(_)) if *end == self.cycle => i64::MAX,
+            (Some((0, end)), Some((start, last))) if *last == self.cycle => {
+                longest.max(end + self.cycle - start)
+            }
+            _ => longest,
+        }
+    }
+}

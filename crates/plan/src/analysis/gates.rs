@@ -1,0 +1,216 @@
+//! How much of the time a queue behind gates can be served (802.1Q-2022 8.6.8.4).
+
+use super::arrival::clock_rate;
+use super::{BILLION, div_ceil};
+use onbeat_model::port::{GateControl, PortSettings};
+use onbeat_model::time::ClockError;
+
+/// In any time of x nanoseconds a queue can be served in at least
+/// `open · (x − latency) / cycle` of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Availability {
+    /// Nanoseconds that can be used in each cycle.
+    pub(crate) open: i128,
+    /// Nanoseconds of a cycle.
+    pub(crate) cycle: i128,
+    /// The longest time for which no more is there than what the mean rate makes up for.
+    pub(crate) latency: i128,
+}
+
+/// What is lost of each window of a queue, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Losses {
+    /// At its start: a frame of another queue that began before may still be on the wire.
+    pub(crate) start: i128,
+    /// At its end: a frame that does not fit any more has to wait.
+    pub(crate) end: i128,
+}
+
+impl Availability {
+    const ALWAYS: Self = Self { open: 1, cycle: 1, latency: 0 };
+
+    /// The worst over all gate control lists of a port, and over the changes between them.
+    /// `losses` says what a queue's windows lose under one list. None: never.
+    pub(crate) fn new(
+        settings: &PortSettings,
+        queue: usize,
+        clock: &ClockError,
+        losses: impl Fn(&GateControl) -> Losses,
+    ) -> Option<Self> {
+        let mut lists = settings.gates.iter().map(|list| of_list(list, queue, losses(list)));
+        lists
+            .try_fold(Self::ALWAYS, |worst, list| {
+                let list = list?;
+                let slower = list.open * worst.cycle < worst.open * list.cycle;
+                let slowest = if slower { list } else { worst };
+                // A time that spans a change loses both latencies at most.
+                Some(Self { latency: worst.latency + list.latency, ..slowest })
+            })
+            .map(|local| local.in_true_time(clock))
+    }
+
+    /// Windows are kept by the node's clock: a slow one makes all of them longer, and its wander
+    /// and rounding each closed time.
+    fn in_true_time(self, clock: &ClockError) -> Self {
+        if self == Self::ALWAYS {
+            return self;
+        }
+        let (rate, apart) = clock_rate(clock);
+        Self { latency: div_ceil((self.latency + apart) * BILLION, rate), ..self }
+    }
+}
+
+/// Whether a queue's gate is open all the time under every list.
+pub(crate) fn always_open(settings: &PortSettings, queue: usize) -> bool {
+    settings.gates.iter().all(|list| matches!(windows(list, queue), Windows::Always))
+}
+
+/// When a gate is open.
+enum Windows {
+    Always,
+    /// In each cycle, `[from, to)`; the last may end in the next cycle.
+    At(Vec<(i128, i128)>),
+}
+
+/// The states of one cycle with their ends: the list cut to the cycle, or its last state kept.
+fn states(list: &GateControl) -> Vec<(u8, i128)> {
+    let cycle = i128::from(list.cycle.as_ns());
+    let mut states = Vec::with_capacity(list.entries.len());
+    let mut end = 0;
+    for (at, entry) in list.entries.iter().enumerate() {
+        end += i128::from(entry.span.as_ns());
+        let last = at + 1 == list.entries.len() || end >= cycle;
+        states.push((entry.open, if last { cycle } else { end }));
+        if last {
+            break;
+        }
+    }
+    states
+}
+
+fn windows(list: &GateControl, queue: usize) -> Windows {
+    let mut windows: Vec<(i128, i128)> = Vec::new();
+    let mut start = 0;
+    let cycle = i128::from(list.cycle.as_ns());
+    for (open, end) in states(list) {
+        if open >> queue & 1 == 1 {
+            match windows.last_mut() {
+                Some(last) if last.1 == start => last.1 = end,
+                _ => windows.push((start, end)),
+            }
+        }
+        start = end;
+    }
+    match windows[..] {
+        [(0, end)] if end == cycle => return Windows::Always,
+        [(0, end), .., (from, to)] if to == cycle => {
+            windows.remove(0);
+            let last = windows.len() - 1;
+            windows[last] = (from, cycle + end);
+        }
+        _ => {}
+    }
+    Windows::At(windows)
+}
+
+/// Whether a frame of one of `others` that started before a window of `queue` opens may still be
+/// on the wire then: always if frames may overrun, else if its own gate stays open meanwhile.
+pub(crate) fn overhangs(list: &GateControl, queue: usize, others: u8) -> bool {
+    if !list.length_aware {
+        return others != 0;
+    }
+    let states = states(list);
+    let before = states.iter().cycle().skip(states.len() - 1);
+    before.zip(&states).any(|(before, now)| {
+        let opens = now.0 >> queue & 1 == 1 && before.0 >> queue & 1 == 0;
+        opens && before.0 & now.0 & others != 0
+    })
+}
+
+fn of_list(list: &GateControl, queue: usize, losses: Losses) -> Option<Availability> {
+    let Windows::At(windows) = windows(list, queue) else { return Some(Availability::ALWAYS) };
+    let cycle = i128::from(list.cycle.as_ns());
+    let usable: Vec<(i128, i128)> = (windows.iter())
+        .map(|(from, to)| (from + losses.start, to - losses.end))
+        .filter(|(from, to)| from < to)
+        .collect();
+    let open: i128 = usable.iter().map(|(from, to)| to - from).sum();
+    if open == 0 {
+        return None;
+    }
+    // Worst from the end of a window to the start of another one, in the same cycle or the next.
+    let mut latency = 0;
+    for (at, (_, end)) in usable.iter().enumerate() {
+        let mut used = 0;
+        let ahead = (at + 1..).map(|k| {
+            let (from, to) = usable[k % usable.len()];
+            let later = cycle * (k / usable.len()) as i128;
+            (from + later, to + later)
+        });
+        for (from, to) in ahead.take(usable.len()) {
+            let without = (from - end) * open - used * cycle;
+            latency = latency.max(div_ceil(without.max(0), open));
+            used += to - from;
+        }
+    }
+    Some(Availability { open, cycle, latency })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::port::GateEntry;
+    use onbeat_model::time::{NetTime, Span};
+    use proptest::prelude::*;
+
+    fn list(cycle: i64, entries: &[(u8, i64)]) -> GateControl {
+        let entry = |&(open, ns): &(u8, i64)| GateEntry { open, span: Span::from_ns(ns) };
+        GateControl {
+            base: NetTime::ZERO,
+            cycle: Span::from_ns(cycle),
+            entries: entries.iter().map(entry).collect(),
+            length_aware: true,
+        }
+    }
+
+    #[test]
+    fn one_window_of_a_quarter_of_the_cycle_is_missed_for_three_quarters_and_what_is_lost_of_it() {
+        let list = list(1_000, &[(0b10, 250), (0b01, 750)]);
+        let of = |queue, losses| of_list(&list, queue, losses).unwrap();
+        let expected = Availability { open: 250, cycle: 1_000, latency: 750 };
+        assert_eq!(of(1, Losses::default()), expected);
+        let expected = Availability { open: 100, cycle: 1_000, latency: 900 };
+        assert_eq!(of(1, Losses { start: 50, end: 100 }), expected);
+        assert_eq!(of_list(&list, 1, Losses { start: 150, end: 100 }), None);
+        assert_eq!(of_list(&list, 5, Losses::default()), None);
+    }
+
+    #[test]
+    fn windows_of_two_states_and_over_the_end_of_the_cycle_are_one() {
+        let list = list(100, &[(0b01, 20), (0b11, 30), (0b10, 10), (0b01, 90)]);
+        let Windows::At(windows) = windows(&list, 0) else { panic!("not always open") };
+        assert_eq!(windows, [(60, 150)]);
+        assert!(overhangs(&list, 1, 0b01));
+        assert!(!overhangs(&list, 0, 0b10));
+    }
+
+    proptest! {
+        #[test]
+        fn no_time_has_less_than_the_availability_says(
+            entries in proptest::collection::vec((0u8..2, 1i64..30), 1..6),
+            cycle in 20i64..80,
+            from in 0i128..80,
+            span in 0i128..300,
+        ) {
+            let list = list(cycle, &entries);
+            let Some(available) = of_list(&list, 0, Losses::default()) else { return Ok(()) };
+            let states = states(&list);
+            let open = (from..from + span).filter(|t| {
+                let t = t % i128::from(cycle);
+                states.iter().find(|s| t < s.1).unwrap().0 == 1
+            });
+            let promised = available.open * (span - available.latency);
+            prop_assert!(open.count() as i128 * available.cycle >= promised);
+        }
+    }
+}
