@@ -34,7 +34,8 @@
 //! A stream's filter is at the first bridge, when its frame would be queued there, once for all
 //! copies that are then made of it. A frame passes if it is not longer than the filter's longest
 //! and the meter has tokens for all of its time on the wire. The meter is full at the epoch and
-//! fills by the bridge's clock, exact to 10⁻⁹ bit. A filter that blocks never opens again.
+//! fills by the bridge's clock, exact to 10⁻⁹ bit. A filter that blocks never opens again. A bridge
+//! that cuts through stores what it filters, and what it may flood.
 //!
 //! # Replication and elimination (802.1CB)
 //! A bridge queues a copy at every port at which a way of the stream goes on. Where ways come
@@ -58,7 +59,8 @@
 //! starts; a run without faults does nothing for them. A fault lasts from its first instant to its
 //! last, without that.
 //! - *Link down*: lost is what is on the link, from the start of the preamble to the arrival of
-//!   the last octet, at any instant of it. The ports at its ends go on sending.
+//!   the last octet, at any instant of it. The ports at its ends go on sending. A frame that is cut
+//!   through and damaged behind is lost as a whole.
 //! - *Node down*: lost is what its queues hold at the first instant, what it is sending, receiving
 //!   or forwarding at any instant, and what is in a host's stacks. A host's streams and noise
 //!   release nothing; what its programs send is lost.
@@ -76,8 +78,8 @@
 //!
 //! # Simultaneous events
 //! Events of one instant happen by kind, then by the index of what they concern, then in the order
-//! in which they were asked for: nodes that fail, deliveries (by channel and listener), wakes (by
-//! node), alarms, sources of channels and streams that release (by channel, then stream), frames
+//! in which they were asked for: nodes that fail, ends of preemptable frames (by port), deliveries
+//! (by channel and listener), wakes (by node), alarms, sources of channels and streams that release (by channel, then stream), frames
 //! leaving a talker's stack (by channel, then stream), noise (by source), frames queued by bridges
 //! (by the sending port), and last the ports' choices (by port): each port chooses among all
 //! frames that are there at that instant. A released frame with no stack to pass is queued with

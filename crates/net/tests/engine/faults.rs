@@ -123,3 +123,29 @@ fn a_babbling_stream_fills_its_link_and_then_goes_on_as_before() {
     assert_eq!(max, 2 * 914 + 1_000);
     assert_eq!(observed.ports[0].queues[4].deepest_frames, 1);
 }
+
+#[test]
+fn an_interrupted_frame_is_on_its_link_from_its_first_octet_to_its_last() {
+    // 1,000 octets take 8064 ns with their preamble. An express frame that comes at 2 µs cuts
+    // after 243 octets: with its check and gap the link is free at 8 · (8 + 243 + 4 + 12) =
+    // 2136 ns, the express frame takes 960 ns, and the rest 8 · (8 + 757) = 6120 ns more: the last
+    // octet is out at 9216 ns and there 50 ns later.
+    let run = |from: i64| {
+        let mut network = Network::new();
+        let (talker, listener) = (network.host(), network.host());
+        let port = network.link(talker, listener, 1_000, 50);
+        for (octets, at) in [(1_000, 0), (100, 2_000)] {
+            network.stream(talker, &[listener], [octets; 2], trace(octets, &[at]));
+        }
+        network.system.streams[1].traffic_class = 6;
+        network.plan.ports[port.index()].settings.preemptable = 1 << 4;
+        if from > 0 {
+            network.fault(FaultKind::LinkDown(LinkId(0)), from, from + 1);
+        }
+        let observed = network.observed(100_000);
+        let end = &observed.streams[0].listeners[0];
+        (end.max.map(|max| max.as_ns()), observed.streams[0].faulted)
+    };
+    assert_eq!(run(0), (Some(9_266), 0));
+    assert_eq!([run(1), run(9_265), run(9_266)], [(None, 1), (None, 1), (Some(9_266), 0)]);
+}
