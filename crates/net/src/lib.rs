@@ -79,11 +79,12 @@
 //! # Simultaneous events
 //! Events of one instant happen by kind, then by the index of what they concern, then in the order
 //! in which they were asked for: nodes that fail, ends of preemptable frames (by port), deliveries
-//! (by channel and listener), wakes (by node), alarms, sources of channels and streams that release (by channel, then stream), frames
-//! leaving a talker's stack (by channel, then stream), noise (by source), frames queued by bridges
-//! (by the sending port), and last the ports' choices (by port): each port chooses among all
-//! frames that are there at that instant. A released frame with no stack to pass is queued with
-//! its release. What a caller does between two calls of [`Engine::advance`] happens at
+//! (by channel and listener), wakes (by node), alarms, sources of channels and streams that
+//! release (by channel, then stream), frames leaving a talker's stack (by channel, then stream),
+//! noise (by source), frames queued by bridges (by the sending port), and last the ports' choices
+//! (by port): each port chooses among all frames that are there at that instant. A released frame
+//! with no stack to pass is queued with its release. What a caller does between two calls of
+//! [`Engine::advance`] happens at
 //! [`Engine::now`], before what is still to come at that instant.
 //!
 //! # What is no event of its own
