@@ -179,11 +179,7 @@ impl EgressPort {
             return false;
         }
         buffer.take(frame.octets);
-        let joining = Joining {
-            waiting: place.frames.len(),
-            wire_bits: wire_bits(frame),
-            bucket,
-        };
+        let joining = Joining { waiting: place.frames.len(), wire_bits: wire_bits(frame), bucket };
         let mut gate = Gate::of(&mut self.gates, queue.into());
         let at = place.shaper.queueing(now, &joining, &mut gate, &mut self.buckets);
         place.frames.insert(at, Waiting { since: now, frame });
@@ -379,16 +375,6 @@ pub(crate) fn time_for(rate: BitRate, octets: Octets) -> Span {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn transmission_times_are_those_of_the_model() {
-        for bps in [1, 3, 10_000_000, 100_000_000, 999_999_937, 1_000_000_000, 2_500_000_000] {
-            let rate = BitRate::from_bps(bps);
-            for octets in [1, 76, 88, 1_536, 1_542, u32::from(u16::MAX) + 20].map(Octets::new) {
-                assert_eq!(time_for(rate, octets), rate.time_for(octets), "{octets:?} at {rate}");
-            }
-        }
-    }
-}
+mod oracle;
+#[cfg(test)]
+mod tests;
