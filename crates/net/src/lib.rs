@@ -13,19 +13,19 @@
 //! host's port `stack_tx` after the program wrote it. Frames of one channel never overtake each
 //! other in a stack: one that draws a shorter delay leaves with the one before it.
 //!
-//! A *cut-through* bridge queues it its `forwarding` time after the addresses, tag and EtherType are
-//! in, at *s + t(8 + 18)* + propagation, if no port that it leaves by is faster than the one that
-//! sent it, and that one's queue is not preemptable. A multicast that must be stored for one of its
-//! ports is stored for all. A busy port queues it as any other frame.
+//! A *cut-through* bridge queues it its `forwarding` time after the addresses, tag and EtherType
+//! are in, at *s + t(8 + 18)* + propagation, if no port that it leaves by is faster than the one
+//! that sent it, and that one's queue is not preemptable. A multicast that must be stored for one
+//! of its ports is stored for all. A busy port queues it as any other frame.
 //!
 //! # Queues and selection (802.1Q-2022 8.6.6 to 8.6.8)
 //! Every port, of bridges and hosts alike, has eight queues. Protected channels use the queue of
 //! their class, all else the best-effort queue. A free port sends the head of the highest queue
 //! that may send: by its algorithm (strict priority, credit-based or asynchronous shaping), then by
-//! its gate. A queue refuses a frame (tail drop) that would take it over the node's limit of frames,
-//! or of octets (destination address to FCS), or the queues of all ports of a bridge together over
-//! its shared buffer. The frame in transmission has left its queue and does not count, nor does
-//! the rest of an interrupted one.
+//! its gate. A queue refuses a frame (tail drop) that would take it over the node's limit of
+//! frames, or of octets (destination address to FCS), or the queues of all ports of a bridge
+//! together over its shared buffer. The frame in transmission has left its queue and does not
+//! count, nor does the rest of an interrupted one.
 //!
 //! **Gates** (8.6.8.4) follow the node's own clock. The cycles of a list start at its base plus
 //! whole cycles; one whose base is past at the epoch is in the midst of a cycle there. Before the
@@ -35,8 +35,8 @@
 //! otherwise what has started goes on.
 //!
 //! **The credit-based shaper** (8.6.8.2) gets its idleSlope as given while its gate is open, in a
-//! guard band too. While the gate is closed credit stands still, but the positive credit of an empty
-//! queue is lost as ever. A frame that goes on beyond the closing pays for all its bits.
+//! guard band too. While the gate is closed credit stands still, but the positive credit of an
+//! empty queue is lost as ever. A frame that goes on beyond the closing pays for all its bits.
 //!
 //! **Asynchronous shaping** (8.6.8.5, 8.6.11): a frame gets its eligibility time when it is queued,
 //! not before its arrival, nor the last one of its group (the streams that come in by the same port
@@ -44,15 +44,15 @@
 //! octets on the wire. The queue is in the order of these times, then of arrival. A frame without
 //! a bucket is eligible at once. There is no maximum residence time.
 //!
-//! **Preemption** (802.1Q-2022 6.7.2, 802.3-2018 99): a free port looks first at the express queues,
-//! then at the rest of an interrupted frame, then at the preemptable queues, each group by priority.
-//! An express frame that may be sent while a preemptable one is on the wire cuts it at the end of
-//! the octet that is going out, or when the fragment has 60 octets after its preamble, if at least
-//! 64 are left; it starts after 4 octets of check and the gap, unless its gate would close too
-//! early, and then it does not cut. The rest has a preamble of its own: 24 octets more per cut. It
-//! goes on when no express frame may be sent and its gate is open (length-aware: for all of it); it
-//! needs no credit. A credit-based queue pays for what its fragments take of the wire and gains
-//! while it is interrupted.
+//! **Preemption** (802.1Q-2022 6.7.2, 802.3-2018 99): a free port looks first at the express
+//! queues, then at the rest of an interrupted frame, then at the preemptable queues, each group by
+//! priority. An express frame that may be sent while a preemptable one is on the wire cuts it at
+//! the end of the octet that is going out, or when the fragment has 60 octets after its preamble,
+//! if at least 64 are left; it starts after 4 octets of check and the gap, unless its gate would
+//! close too early, and then it does not cut. The rest has a preamble of its own: 24 octets more
+//! per cut. It goes on when no express frame may be sent and its gate is open (length-aware: for
+//! all of it); it needs no credit. A credit-based queue pays for what its fragments take of the
+//! wire and gains while it is interrupted.
 //!
 //! # Simultaneous events
 //! Events of one instant happen by kind, then by the index of what they concern, then in the order
