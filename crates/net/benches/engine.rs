@@ -37,6 +37,9 @@ fn run(engine: &mut Engine, channel: ChannelId, end: NetTime) -> u64 {
     delivered
 }
 
+/// What a scenario adds to every port of the one before.
+type Step = fn(&mut PortSettings);
+
 fn shape(settings: &mut PortSettings) {
     let idle_slope = BitRate::from_mbps(950);
     settings.selection[BEST_EFFORT_QUEUE] = Selection::CreditBased { idle_slope };
@@ -55,8 +58,7 @@ fn gate(settings: &mut PortSettings) {
 
 fn main() {
     let seconds = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(20);
-    let steps: [(&str, fn(&mut PortSettings)); 3] =
-        [("strict", |_| ()), ("CBS", shape), ("gates and CBS", gate)];
+    let steps: [(&str, Step); 3] = [("strict", |_| ()), ("CBS", shape), ("gates and CBS", gate)];
     let mut network = network::two_bridges(1_000, 14_771, 30_000, 0);
     let channel = network.channel(NodeId(0), &[NodeId(1)], Some(Class::A));
     network.shape_all(6, 0);

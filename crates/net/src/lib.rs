@@ -65,12 +65,12 @@
 //!
 //! # What is no event of its own
 //! A frame's arrival time is certain once its transmission starts, unless it is preemptable: only
-//! then its last octet is an event. So the arrival at a bridge and
-//! the forwarding are one event; the arrival at a listener's host and its stack are one event
-//! (`stack_rx` is drawn at the start of the last transmission; the host's one link keeps that
-//! order); the arrival of noise at its destination is counted, for the time of the arrival,
-//! without an event; a port that ends a transmission with nothing waiting has no event; and a gate
-//! that opens has one only for a frame that then may start.
+//! then its last octet is an event. So the arrival at a bridge and the forwarding are one event;
+//! the arrival at a listener's host and its stack are one event (`stack_rx` is drawn at the start
+//! of the last transmission, or at the end of a preemptable one; the host's one link keeps that
+//! order); the arrival of noise at its destination is counted, for the time of the arrival, without
+//! an event; a port that ends a transmission with nothing waiting has no event; and a gate that
+//! opens has one only for a frame that then may start.
 //!
 //! # Limits
 //! 2²⁴ ports, channels, channel ends and noise sources, 2²⁴ frames with octets under way, 2³⁶
