@@ -1,8 +1,8 @@
-//! The network engine: hosts, links, store-and-forward bridges, queues, shapers, streams, noise and
-//! faults on one event heap. Pure and seeded: the same system, plan, options and calls give the
-//! same outputs, to the nanosecond and the octet. [`Engine`] is all there is to call for programs
-//! on a network, [`simulate`] for modelled traffic alone; [`NoiseTimes`] is for noise on other
-//! networks than the engine's.
+//! The network engine: hosts, links, bridges, queues, gates, shapers, preemption, streams, noise
+//! and faults on one event heap. Pure and seeded: the same system, plan, options and calls give
+//! the same outputs, to the nanosecond and the octet. [`Engine`] is all there is to call for
+//! programs on a network, [`simulate`] for modelled traffic alone; [`NoiseTimes`] is for noise on
+//! other networks than the engine's.
 //!
 //! # Time on the wire
 //! A transmission that starts at *s* is eight octets of preamble, then the frame up to its FCS.
@@ -14,13 +14,46 @@
 //! host's port `stack_tx` after the program wrote it. Frames of one channel never overtake each
 //! other in a stack: one that draws a shorter delay leaves with the one before it.
 //!
-//! # Queues and selection (802.1Q-2018 8.6.6 to 8.6.8)
+//! A *cut-through* bridge queues it its `forwarding` time after the addresses, tag and EtherType
+//! are in, at *s + t(8 + 18)* + propagation, if no port that it leaves by is faster than the one
+//! that sent it, and that one's queue is not preemptable. A multicast that must be stored for one
+//! of its ports is stored for all. A busy port queues it as any other frame.
+//!
+//! # Queues and selection (802.1Q-2022 8.6.6 to 8.6.8)
 //! Every port, of bridges and hosts alike, has eight queues. Protected channels use the queue of
 //! their class, all else the best-effort queue. A free port sends the head of the highest queue
-//! that may send; the queues of classes A and B have a credit-based shaper where the plan reserves
-//! bandwidth for them. A queue refuses a frame (tail drop) that would take it over the node's
-//! limit of frames, or of octets (destination address to FCS). The frame in transmission has left
-//! its queue and does not count.
+//! that may send: by its algorithm (strict priority, credit-based or asynchronous shaping), then by
+//! its gate. A queue refuses a frame (tail drop) that would take it over the node's limit of
+//! frames, or of octets (destination address to FCS), or the queues of all ports of a bridge
+//! together over its shared buffer. The frame in transmission has left its queue and does not
+//! count, nor does the rest of an interrupted one.
+//!
+//! **Gates** (8.6.8.4) follow the node's own clock. The cycles of a list start at its base plus
+//! whole cycles; one whose base is past at the epoch is in the midst of a cycle there. Before the
+//! first base all gates are open. Each list is in force until the next one's base, which may cut a
+//! cycle. Entries that leave a gate open are one window, across the ends of cycles and lists. If
+//! the list that closes a gate is length-aware, a frame starts only if its gap ends by then;
+//! otherwise what has started goes on.
+//!
+//! **The credit-based shaper** (8.6.8.2) gets its idleSlope as given while its gate is open, in a
+//! guard band too. While the gate is closed credit stands still, but the positive credit of an
+//! empty queue is lost as ever. A frame that goes on beyond the closing pays for all its bits.
+//!
+//! **Asynchronous shaping** (8.6.8.5, 8.6.11): a frame gets its eligibility time when it is queued,
+//! not before its arrival, nor the last one of its group (the streams that come in by the same port
+//! for the same queue), nor before its stream's bucket, which runs by the node's clock, holds its
+//! octets on the wire. The queue is in the order of these times, then of arrival. A frame without
+//! a bucket is eligible at once. There is no maximum residence time.
+//!
+//! **Preemption** (802.1Q-2022 6.7.2, 802.3-2018 99): a free port looks first at the express
+//! queues, then at the rest of an interrupted frame, then at the preemptable queues, each group by
+//! priority. An express frame that may be sent while a preemptable one is on the wire cuts it at
+//! the end of the octet that is going out, or when the fragment has 60 octets after its preamble,
+//! if at least 64 are left; it starts after 4 octets of check and the gap, unless its gate would
+//! close too early, and then it does not cut. The rest has a preamble of its own: 24 octets more
+//! per cut. It goes on when no express frame may be sent and its gate is open (length-aware: for
+//! all of it); it needs no credit. A credit-based queue pays for what its fragments take of the
+//! wire and gains while it is interrupted.
 //!
 //! # Sources
 //! A stream releases a frame when its talker's clock reads the instant of its source, plus its
@@ -84,16 +117,17 @@
 //! noise (by source), frames queued by bridges (by the sending port), and last the ports' choices
 //! (by port): each port chooses among all frames that are there at that instant. A released frame
 //! with no stack to pass is queued with its release. What a caller does between two calls of
-//! [`Engine::advance`] happens at
-//! [`Engine::now`], before what is still to come at that instant.
+//! [`Engine::advance`] happens at [`Engine::now`], before what is still to come at that instant.
 //!
 //! # What is no event of its own
-//! A frame's arrival time is certain once its transmission starts. So the arrival at a bridge and
-//! the forwarding are one event; the arrival at a listener's host and its stack are one event
-//! (`stack_rx` is drawn at the start of the last transmission; the host's one link keeps that
+//! A frame's arrival time is certain once its transmission starts, unless it is preemptable: only
+//! then its last octet is an event. So the arrival at a bridge and the forwarding are one event;
+//! the arrival at a listener's host and its stack are one event (`stack_rx` is drawn at the start
+//! of the last transmission, or at the end of a preemptable one; the host's one link keeps that
 //! order); the arrival of noise at its destination, and of a frame that no program reads at its
-//! listener, is counted, for the time of the arrival, without an event; and a port that ends a
-//! transmission with nothing waiting has no event.
+//! listener, is counted, for the time of the arrival, without an event; a port that ends a
+//! transmission with nothing waiting has no event; and a gate that opens has one only for a frame
+//! that then may start.
 //!
 //! # Limits
 //! 2²⁴ ports, channels with streams, receiving ends, sources and noise sources, 2²⁴ frames with

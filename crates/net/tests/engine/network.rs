@@ -332,3 +332,25 @@ pub(crate) fn star(hosts: usize) -> (Network, Vec<NodeId>, NodeId) {
     }
     (network, hosts, bridge)
 }
+
+/// When a channel's talker sends a frame, in ns, and how many octets of it without the FCS.
+pub(crate) type Send = (i64, ChannelId, usize);
+
+/// Sends these frames, in the order of their times (those of one instant together), and collects
+/// what is delivered at any time.
+pub(crate) fn run(network: &Network, sends: &[Send]) -> Vec<Delivery> {
+    run_on(&mut network.engine(1, 0), sends)
+}
+
+/// [`run`] on an engine.
+pub(crate) fn run_on(engine: &mut Engine, sends: &[Send]) -> Vec<Delivery> {
+    let mut seen = Vec::new();
+    for (at, channel, octets) in sends {
+        if engine.now().as_ns() < *at {
+            seen.extend(deliveries(engine, *at));
+        }
+        engine.send(*channel, &vec![0; *octets]);
+    }
+    seen.extend(deliveries(engine, i64::MAX));
+    seen
+}

@@ -1,9 +1,9 @@
 //! What must hold in any network.
 
 use crate::network::{Network, NoiseSpec, deliveries, trace};
-use onbeat_model::port::{Policing, TokenBucket};
+use onbeat_model::port::{GateControl, GateEntry, Policing, TokenBucket};
 use onbeat_model::stream::{FaultKind, Source};
-use onbeat_model::system::{ChannelId, Class, Delay, LinkId, NodeId, NodeKind};
+use onbeat_model::system::{Bridge, ChannelId, Class, Delay, LinkId, NodeId, NodeKind};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 use onbeat_net::{Engine, Output};
@@ -13,17 +13,26 @@ use std::collections::HashMap;
 /// What a random network is made of; numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
 struct Recipe {
-    /// Per bridge: the bridge before it that it is plugged into, its rate, its limit of frames.
-    bridges: Vec<(usize, u64, u32)>,
+    /// Per bridge: the bridge before it that it is plugged into, its rate, its limit of frames,
+    /// whether it cuts through.
+    bridges: Vec<(usize, u64, u32, bool)>,
     /// Per host: its bridge, its rate, its spread of stack delays in µs.
     hosts: Vec<(usize, u64, i64)>,
     /// Per channel: talker, the hosts that listen (bits), class.
     channels: Vec<(usize, u8, Option<Class>)>,
+    /// Per port: the queues that are preemptable, and those that are open in the first half of each
+    /// cycle and closed in the second.
+    ports: Vec<(u8, u8)>,
     /// From, to.
     noise: Vec<(usize, usize)>,
     /// Per message: channel, octets, time in µs since the one before.
     messages: Vec<(usize, usize, i64)>,
     seed: u64,
+}
+
+/// None, all of them, or any.
+fn of_queues() -> impl Strategy<Value = u8> {
+    prop_oneof![Just(0), Just(u8::MAX), any::<u8>()]
 }
 
 fn recipe() -> impl Strategy<Value = Recipe> {
@@ -35,17 +44,19 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         Just(Some(Class::Scheduled))
     ];
     (
-        prop::collection::vec((0..9usize, rate.clone(), 1..20u32), 1..5),
+        prop::collection::vec((0..9usize, rate.clone(), 1..20u32, any::<bool>()), 1..5),
         prop::collection::vec((0..9usize, rate, 0..200i64), 2..7),
         prop::collection::vec((0..9usize, 1..128u8, class), 1..6),
+        prop::collection::vec((of_queues(), of_queues()), 1..9),
         prop::collection::vec((0..9usize, 0..9usize), 0..3),
         prop::collection::vec((0..9usize, 40..1_519usize, 0..400i64), 1..150),
         any::<u64>(),
     )
-        .prop_map(|(bridges, hosts, channels, noise, messages, seed)| Recipe {
+        .prop_map(|(bridges, hosts, channels, ports, noise, messages, seed)| Recipe {
             bridges,
             hosts,
             channels,
+            ports,
             noise,
             messages,
             seed,
@@ -57,9 +68,16 @@ fn build(recipe: &Recipe, unicast: bool) -> Network {
     let mut network = Network::new();
     let hosts: Vec<NodeId> = recipe.hosts.iter().map(|_| network.host()).collect();
     let mut bridges = Vec::new();
-    for (at, (before, mbps, limit)) in recipe.bridges.iter().enumerate() {
-        let bridge = network.bridge(700 * (at as i64 + 1));
+    for (at, (before, mbps, limit, cut_through)) in recipe.bridges.iter().enumerate() {
+        let bridge = network.bridge(0);
         network.limits(bridge, *limit, 20_000);
+        let kind = NodeKind::Bridge(Bridge {
+            forwarding: Span::from_ns(700 * (at as i64 + 1)),
+            cut_through: *cut_through,
+            learning: false,
+            shared_buffer: Some(Octets::new(30_000)),
+        });
+        network.system.nodes[bridge.index()].kind = kind;
         if at > 0 {
             network.link(bridges[before % at], bridge, *mbps, 33);
         }
@@ -82,6 +100,19 @@ fn build(recipe: &Recipe, unicast: bool) -> Network {
         network.channel(talker, &chosen, *class);
     }
     network.shape_all(3, 2);
+    for (port, (preemptable, open)) in
+        network.plan.ports.iter_mut().zip(recipe.ports.iter().cycle())
+    {
+        port.settings.preemptable = *preemptable;
+        // Each half is enough for a longest frame at 10 Mb/s.
+        let entries = [*open, !*open].map(|open| GateEntry { open, span: Span::from_us(1_500) });
+        port.settings.gates.push(GateControl {
+            base: NetTime::from_ns(-500_000),
+            cycle: Span::from_us(3_000),
+            entries: entries.to_vec(),
+            length_aware: open % 3 > 0,
+        });
+    }
     network
 }
 
@@ -109,11 +140,12 @@ fn idle_latency(network: &Network, channel: ChannelId, listener: usize, octets: 
     let hop = |port: &onbeat_model::system::PortId| {
         let link = network.system.link_of(*port);
         let peer = network.system.port(network.system.port(*port).peer).node;
-        let forwarding = match &network.system.node(peer).kind {
-            NodeKind::Bridge(bridge) => bridge.forwarding,
-            NodeKind::Host(_) => Span::ZERO,
+        let (forwarding, needed) = match &network.system.node(peer).kind {
+            NodeKind::Bridge(bridge) if bridge.cut_through => (bridge.forwarding, Octets::new(18)),
+            NodeKind::Bridge(bridge) => (bridge.forwarding, frame),
+            NodeKind::Host(_) => (Span::ZERO, frame),
         };
-        link.rate.time_for(frame::PREAMBLE + frame) + link.propagation + forwarding
+        link.rate.time_for(frame::PREAMBLE + needed) + link.propagation + forwarding
     };
     network.plan.channel(channel).paths[listener].iter().map(hop).sum::<Span>().as_ns()
 }
