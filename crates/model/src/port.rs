@@ -83,6 +83,7 @@ pub struct Policing {
     pub meter: Option<TokenBucket>,
     /// Longer frames (destination address to FCS) are dropped.
     pub max_frame: Option<Octets>,
-    /// Once a frame was dropped, all later ones are ("StreamBlockedDueToOversizeFrame", "MarkAllRed").
+    /// Once a frame was dropped, all later ones are ("StreamBlockedDueToOversizeFrame",
+    /// "MarkAllRed").
     pub block: bool,
 }

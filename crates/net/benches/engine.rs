@@ -1,14 +1,21 @@
 //! How fast the engine is under the load of the first example: two noise sources that together
 //! offer 1.66 times the rate of the link between two bridges, and one protected channel.
 //!
-//! `cargo bench -p onbeat-net --bench engine [-- SECONDS]` simulates that many seconds.
+//! - *strict*: the noise is best effort in a strict-priority queue;
+//! - *CBS*: its queue has a credit-based shaper at every port;
+//! - *gates and CBS*: and every port has length-aware gates, with a window for scheduled traffic.
+//!
+//! `cargo bench -p onbeat-net --bench engine [-- SECONDS]` simulates each for that many seconds.
 
 #[path = "../tests/engine/network.rs"]
 #[allow(dead_code, reason = "shared with the tests, which use all of it")]
 mod network;
 
-use onbeat_model::system::{ChannelId, Class, NodeId, PortId};
+use network::Network;
+use onbeat_model::port::{GateControl, GateEntry, PortSettings, Selection};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, ChannelId, Class, NodeId, PortId};
 use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::BitRate;
 use onbeat_net::{Engine, Output, QUEUED_FRAME_SIZE};
 use std::time::Instant;
 
@@ -30,14 +37,42 @@ fn run(engine: &mut Engine, channel: ChannelId, end: NetTime) -> u64 {
     delivered
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+/// What a scenario adds to every port of the one before.
+type Step = fn(&mut PortSettings);
+
+fn shape(settings: &mut PortSettings) {
+    let idle_slope = BitRate::from_mbps(950);
+    settings.selection[BEST_EFFORT_QUEUE] = Selection::CreditBased { idle_slope };
+}
+
+/// 10 of 250 µs for queue 5.
+fn gate(settings: &mut PortSettings) {
+    let entry = |open, us| GateEntry { open, span: Span::from_us(us) };
+    settings.gates.push(GateControl {
+        base: NetTime::ZERO,
+        cycle: Span::from_us(250),
+        entries: vec![entry(1 << 5, 10), entry(!(1 << 5), 240)],
+        length_aware: true,
+    });
+}
+
 fn main() {
     let seconds = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(20);
+    let steps: [(&str, Step); 3] = [("strict", |_| ()), ("CBS", shape), ("gates and CBS", gate)];
     let mut network = network::two_bridges(1_000, 14_771, 30_000, 0);
     let channel = network.channel(NodeId(0), &[NodeId(1)], Some(Class::A));
     network.shape_all(6, 0);
-    let mut engine = network.engine(1, i64::MAX);
+    for (name, step) in steps {
+        network.plan.ports.iter_mut().for_each(|port| step(&mut port.settings));
+        println!("{name}");
+        measure(&network, channel, seconds);
+    }
+    println!("memory               {QUEUED_FRAME_SIZE} octets per queued frame, without payload");
+}
 
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+fn measure(network: &Network, channel: ChannelId, seconds: i64) {
+    let mut engine = network.engine(1, i64::MAX);
     let start = Instant::now();
     let delivered = run(&mut engine, channel, NetTime::from_ns(seconds * 1_000_000_000));
     let elapsed = start.elapsed().as_secs_f64();
@@ -47,13 +82,12 @@ fn main() {
     let hops: u64 = counters.iter().flat_map(|c| c.sent).sum();
     let dropped: u64 = counters.iter().flat_map(|c| c.dropped).sum();
     assert_eq!(delivered, seconds as u64 * 50, "a protected message was lost");
-    println!("simulated            {seconds} s in {elapsed:.3} s");
-    println!("events               {} = {:.2e} /s", engine.events(), per(engine.events(), elapsed));
+    println!("  simulated          {seconds} s in {elapsed:.3} s");
+    println!("  events             {} = {:.2e} /s", engine.events(), per(engine.events(), elapsed));
     println!(
-        "frame-hops           {hops} = {:.2e} /s ({dropped} frames dropped)",
+        "  frame-hops         {hops} = {:.2e} /s ({dropped} frames dropped)",
         per(hops, elapsed)
     );
-    println!("memory               {QUEUED_FRAME_SIZE} octets per queued frame, without payload");
 }
 
 fn per(count: u64, seconds: f64) -> f64 {

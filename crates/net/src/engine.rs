@@ -24,6 +24,7 @@ use onbeat_model::record::LoadSample;
 use onbeat_model::system::{ChannelId, Class, Delay, Node, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::frame;
+use std::collections::HashMap;
 
 /// What a run chooses beside system and plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -387,8 +388,8 @@ impl Engine {
             Kind::Finish => {
                 let port = &mut self.ports[index as usize];
                 if port.finish_at == self.now {
-                    let (frame, arrives) = port.finish(self.now);
-                    self.launch(index, frame, arrives);
+                    let (frame, begun, arrives) = port.finish(self.now);
+                    self.launch(index, frame, begun, arrives);
                 }
             }
             Kind::Select => {
@@ -566,9 +567,12 @@ impl Engine {
                 }
                 let early = self.cuts_through(index, frame);
                 let arrives = early.unwrap_or(arrives);
-                self.launch(index, frame, arrives);
+                self.see(index, &frame);
+                self.launch(index, frame, self.now, arrives);
             }
-            Choice::Begin => {
+            Choice::Begin { first } => {
+                first.iter().for_each(|frame| self.see(index, frame));
+                let port = &mut self.ports[index as usize];
                 self.events.push(port.finish_at, Kind::Finish, index);
                 let waiting = port.any_waiting();
                 let next = if waiting { port.interrupt(self.now) } else { NetTime::MAX };
@@ -592,14 +596,19 @@ impl Engine {
         fits.then(|| sender.cut_through(self.now))
     }
 
-    /// The transmission of a frame has started; it arrives at `arrives`, at a bridge with the
-    /// forwarding time.
-    fn launch(&mut self, from: u32, frame: Frame, arrives: NetTime) {
+    /// The transmission of a frame starts.
+    fn see(&mut self, from: u32, frame: &Frame) {
+        let flow = self.routes.hops[frame.hop as usize].flow;
+        self.tap.see(self.now, from, flow, frame);
+    }
+
+    /// When the transmission of a frame ends is certain. It started at `begun` and arrives at
+    /// `arrives`, at a bridge with the forwarding time.
+    fn launch(&mut self, from: u32, frame: Frame, begun: NetTime, arrives: NetTime) {
         let hop = self.routes.hops[frame.hop as usize];
-        self.tap.see(self.now, from, hop.flow, &frame);
         match hop.then {
             Then::Forward { .. } | Then::Filter { .. } | Then::Flood { .. } => {
-                if self.loses(from, &frame, arrives) {
+                if self.loses(from, &frame, begun, arrives) {
                     return self.swallow(frame);
                 }
                 let (at, head) = self.ports[from as usize].wire.push(arrives, frame);
@@ -607,9 +616,9 @@ impl Engine {
                     self.events.push(at, Kind::Arrive, from);
                 }
             }
-            Then::Listener(end) => self.receive(from, end, frame, arrives),
+            Then::Listener(end) => self.receive(from, end, frame, begun, arrives),
             Then::Sink(source) => {
-                if self.loses(from, &frame, arrives) {
+                if self.loses(from, &frame, begun, arrives) {
                     return self.swallow(frame);
                 }
                 let bits = self.noise[source as usize].wire_bits;
@@ -620,11 +629,11 @@ impl Engine {
     }
 
     /// A frame will arrive at a listener's host and pass its stack.
-    fn receive(&mut self, from: u32, end: u32, frame: Frame, arrives: NetTime) {
+    fn receive(&mut self, from: u32, end: u32, frame: Frame, begun: NetTime, arrives: NetTime) {
         let host = self.routes.ends[end as usize].host;
         let delay = self.delays[host.index()].stack_rx.draw();
         let at = self.listeners[end as usize].leaves(arrives + delay);
-        if self.loses(from, &frame, at) {
+        if self.loses(from, &frame, begun, at) {
             return self.swallow(frame);
         }
         let stack = &mut self.listeners[end as usize];
@@ -636,11 +645,11 @@ impl Engine {
         }
     }
 
-    /// Whether a fault costs the frame whose transmission starts now and that will have passed
-    /// the node at the other end at `passed`.
-    fn loses(&mut self, from: u32, frame: &Frame, passed: NetTime) -> bool {
+    /// Whether a fault costs the frame whose transmission started at `begun` and that will have
+    /// passed the node at the other end at `passed`.
+    fn loses(&mut self, from: u32, frame: &Frame, begun: NetTime, passed: NetTime) -> bool {
         let Some(faults) = &mut self.faults else { return false };
-        faults.swallows(from, self.now, frame.octets, passed)
+        faults.swallows(from, [begun, self.now], frame.octets, passed)
     }
 }
 
@@ -654,13 +663,21 @@ fn ports(system: &System, plan: &Plan, routes: &mut Routes) -> Vec<EgressPort> {
         let needs_credit = [Class::A.queue(), Class::B.queue()].contains(&queue) && is_channel;
         assert!(!needs_credit || ports[hop.port as usize].is_shaped(queue));
     }
+    // Each port counts its groups from 0.
+    let mut groups: HashMap<u32, Vec<u32>> = HashMap::new();
     for (at, group) in &routes.regulated {
         let hop = &mut routes.hops[*at as usize];
         let settings = &plan.ports[hop.port as usize].settings;
         let stream = &system.streams[hop.flow as usize - system.channels.len()];
         let asynchronous = settings.selection[usize::from(hop.queue)] == Selection::Asynchronous;
         if let Some(bucket) = stream.regulator.filter(|_| asynchronous) {
-            hop.bucket = ports[hop.port as usize].add_bucket(bucket, *group);
+            let groups = groups.entry(hop.port).or_default();
+            let known = groups.iter().position(|known| known == group);
+            let place = known.unwrap_or_else(|| {
+                groups.push(*group);
+                groups.len() - 1
+            });
+            hop.bucket = ports[hop.port as usize].add_bucket(bucket, place as u32);
         }
     }
     ports

@@ -46,7 +46,7 @@ const KINDS: [Kind; 10] = [
     Kind::Select,
 ];
 
-/// The most nodes, ports, channels, channel ends or noise sources: 2²⁴.
+/// The most nodes, ports, channels with streams, receiving ends, sources or noise sources: 2²⁴.
 pub(crate) const MAX_INDEX: usize = 1 << INDEX_BITS;
 /// The most wakes and alarms of one run: 2³⁶, at 1 MHz enough for 19 hours.
 const MAX_SEQUENCE: u64 = 1 << SEQUENCE_BITS;

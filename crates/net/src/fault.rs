@@ -96,17 +96,20 @@ impl Faults {
         self.nodes[node.index()].iter().any(fails)
     }
 
-    /// Whether a frame whose transmission starts at `start` never gets to where it would have
-    /// passed the node at the other end at `passed`.
+    /// Whether a frame whose transmission started at `start`, as is known `now`, never gets to
+    /// where it would have passed the node at the other end at `passed`. One that was interrupted
+    /// is on the link from its first octet to its last.
     pub(crate) fn swallows(
         &mut self,
         port: u32,
-        start: NetTime,
+        [start, now]: [NetTime; 2],
         octets: u16,
         passed: NetTime,
     ) -> bool {
         let port = &mut self.ports[port as usize];
         let off = start + port.rate.time_for(frame::PREAMBLE + Octets::new(octets.into()));
+        // An interrupted frame is certain, and known, when its last octet is out.
+        let off = off.max(now);
         let there = off + port.propagation;
         let during = |end: NetTime| move |w: &Window| start < w[1] && end > w[0];
         let mut lost = port.link.iter().any(during(there));

@@ -43,6 +43,8 @@ pub(crate) struct Rest {
     pub(crate) queue: u32,
     /// With the FCS.
     pub(crate) octets: u32,
+    /// When its first fragment started.
+    pub(crate) begun: NetTime,
 }
 
 impl Rest {

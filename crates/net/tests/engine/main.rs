@@ -1,9 +1,17 @@
 //! The engine against hand calculation, and against what must hold in any network.
 
+mod cut_through;
 mod drops;
+mod faults;
+mod gates;
 mod latency;
+mod learning;
 mod network;
+mod preemption;
 mod programs;
 mod properties;
+mod replication;
 mod seeds;
 mod shaping;
+mod simulation;
+mod streams;

@@ -1,9 +1,11 @@
 //! What must hold in any network.
 
-use crate::network::{Network, NoiseSpec, deliveries};
-use onbeat_model::system::{ChannelId, Class, Delay, NodeId, NodeKind};
+use crate::network::{Network, NoiseSpec, deliveries, trace};
+use onbeat_model::port::{GateControl, GateEntry, Policing, TokenBucket};
+use onbeat_model::stream::{FaultKind, Source};
+use onbeat_model::system::{Bridge, ChannelId, Class, Delay, LinkId, NodeId, NodeKind};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_model::units::{Octets, frame};
+use onbeat_model::units::{BitRate, Octets, frame};
 use onbeat_net::{Engine, Output};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -11,17 +13,26 @@ use std::collections::HashMap;
 /// What a random network is made of; numbers are taken modulo what there is.
 #[derive(Clone, Debug)]
 struct Recipe {
-    /// Per bridge: the bridge before it that it is plugged into, its rate, its limit of frames.
-    bridges: Vec<(usize, u64, u32)>,
+    /// Per bridge: the bridge before it that it is plugged into, its rate, its limit of frames,
+    /// whether it cuts through.
+    bridges: Vec<(usize, u64, u32, bool)>,
     /// Per host: its bridge, its rate, its spread of stack delays in µs.
     hosts: Vec<(usize, u64, i64)>,
     /// Per channel: talker, the hosts that listen (bits), class.
     channels: Vec<(usize, u8, Option<Class>)>,
+    /// Per port: the queues that are preemptable, and those that are open in the first half of each
+    /// cycle and closed in the second.
+    ports: Vec<(u8, u8)>,
     /// From, to.
     noise: Vec<(usize, usize)>,
     /// Per message: channel, octets, time in µs since the one before.
     messages: Vec<(usize, usize, i64)>,
     seed: u64,
+}
+
+/// None, all of them, or any.
+fn of_queues() -> impl Strategy<Value = u8> {
+    prop_oneof![Just(0), Just(u8::MAX), any::<u8>()]
 }
 
 fn recipe() -> impl Strategy<Value = Recipe> {
@@ -33,17 +44,19 @@ fn recipe() -> impl Strategy<Value = Recipe> {
         Just(Some(Class::Scheduled))
     ];
     (
-        prop::collection::vec((0..9usize, rate.clone(), 1..20u32), 1..5),
+        prop::collection::vec((0..9usize, rate.clone(), 1..20u32, any::<bool>()), 1..5),
         prop::collection::vec((0..9usize, rate, 0..200i64), 2..7),
         prop::collection::vec((0..9usize, 1..128u8, class), 1..6),
+        prop::collection::vec((of_queues(), of_queues()), 1..9),
         prop::collection::vec((0..9usize, 0..9usize), 0..3),
         prop::collection::vec((0..9usize, 40..1_519usize, 0..400i64), 1..150),
         any::<u64>(),
     )
-        .prop_map(|(bridges, hosts, channels, noise, messages, seed)| Recipe {
+        .prop_map(|(bridges, hosts, channels, ports, noise, messages, seed)| Recipe {
             bridges,
             hosts,
             channels,
+            ports,
             noise,
             messages,
             seed,
@@ -55,9 +68,16 @@ fn build(recipe: &Recipe, unicast: bool) -> Network {
     let mut network = Network::new();
     let hosts: Vec<NodeId> = recipe.hosts.iter().map(|_| network.host()).collect();
     let mut bridges = Vec::new();
-    for (at, (before, mbps, limit)) in recipe.bridges.iter().enumerate() {
-        let bridge = network.bridge(700 * (at as i64 + 1));
+    for (at, (before, mbps, limit, cut_through)) in recipe.bridges.iter().enumerate() {
+        let bridge = network.bridge(0);
         network.limits(bridge, *limit, 20_000);
+        let kind = NodeKind::Bridge(Bridge {
+            forwarding: Span::from_ns(700 * (at as i64 + 1)),
+            cut_through: *cut_through,
+            learning: false,
+            shared_buffer: Some(Octets::new(30_000)),
+        });
+        network.system.nodes[bridge.index()].kind = kind;
         if at > 0 {
             network.link(bridges[before % at], bridge, *mbps, 33);
         }
@@ -80,6 +100,19 @@ fn build(recipe: &Recipe, unicast: bool) -> Network {
         network.channel(talker, &chosen, *class);
     }
     network.shape_all(3, 2);
+    for (port, (preemptable, open)) in
+        network.plan.ports.iter_mut().zip(recipe.ports.iter().cycle())
+    {
+        port.settings.preemptable = *preemptable;
+        // Each half is enough for a longest frame at 10 Mb/s.
+        let entries = [*open, !*open].map(|open| GateEntry { open, span: Span::from_us(1_500) });
+        port.settings.gates.push(GateControl {
+            base: NetTime::from_ns(-500_000),
+            cycle: Span::from_us(3_000),
+            entries: entries.to_vec(),
+            length_aware: open % 3 > 0,
+        });
+    }
     network
 }
 
@@ -107,11 +140,12 @@ fn idle_latency(network: &Network, channel: ChannelId, listener: usize, octets: 
     let hop = |port: &onbeat_model::system::PortId| {
         let link = network.system.link_of(*port);
         let peer = network.system.port(network.system.port(*port).peer).node;
-        let forwarding = match &network.system.node(peer).kind {
-            NodeKind::Bridge(bridge) => bridge.forwarding,
-            NodeKind::Host(_) => Span::ZERO,
+        let (forwarding, needed) = match &network.system.node(peer).kind {
+            NodeKind::Bridge(bridge) if bridge.cut_through => (bridge.forwarding, Octets::new(18)),
+            NodeKind::Bridge(bridge) => (bridge.forwarding, frame),
+            NodeKind::Host(_) => (Span::ZERO, frame),
         };
-        link.rate.time_for(frame::PREAMBLE + frame) + link.propagation + forwarding
+        link.rate.time_for(frame::PREAMBLE + needed) + link.propagation + forwarding
     };
     network.plan.channel(channel).paths[listener].iter().map(hop).sum::<Span>().as_ns()
 }
@@ -189,5 +223,52 @@ proptest! {
             }
         }
         prop_assert_eq!(engine.frames_under_way(), 0);
+    }
+}
+
+/// Turns the channels of a recipe into streams of all kinds, with policing and faults.
+fn add_streams(network: &mut Network, recipe: &Recipe) {
+    let channels = std::mem::take(&mut network.system.channels);
+    network.plan.channels.clear();
+    let us = Span::from_us;
+    for (at, channel) in channels.into_iter().enumerate() {
+        let spread = recipe.messages[at % recipe.messages.len()].2;
+        let source = match at % 4 {
+            0 => Source::Periodic { interval: us(150), jitter: us(spread) },
+            1 => Source::Sporadic { interval: us(20), mean: us(20 + spread) },
+            2 => Source::Bursty { interval: us(700), frames: 9 },
+            _ => trace(300, &[0, 0, 0, 5_000, 5_000, 90_000]),
+        };
+        let stream = network.stream(channel.talker, &channel.listeners, [68, 1_500], source);
+        let meter = TokenBucket { rate: BitRate::from_mbps(9), burst: Octets::new(6_000) };
+        let policing = Policing { meter: Some(meter), ..Policing::default() };
+        network.system.streams[stream.index()].policing = (at % 3 > 0).then_some(policing);
+        network.system.streams[stream.index()].traffic_class = (recipe.seed >> at) as u8 % 8;
+    }
+    let links = network.system.links.len() as u64;
+    let link = |shift: u32| LinkId((recipe.seed.rotate_left(shift) % links) as u32);
+    network.fault(FaultKind::LinkDown(link(5)), 200_000, 900_000);
+    network.fault(FaultKind::FrameErrors { link: link(9), per_billion: 50_000_000 }, 0, i64::MAX);
+    let node = NodeId((recipe.seed % network.system.nodes.len() as u64) as u32);
+    network.fault(FaultKind::NodeDown(node), 1_500_000, 1_700_000);
+    network.fault(FaultKind::Babble(0), 2_000_000, 2_200_000);
+}
+
+proptest! {
+    #[test]
+    fn what_streams_release_is_received_or_accounted_for(recipe in recipe()) {
+        let mut network = build(&recipe, true);
+        add_streams(&mut network, &recipe);
+        add_noise(&mut network, &recipe);
+        let observed = network.observed(3_000_000);
+        for stream in &observed.streams {
+            let lost = stream.policed + stream.overflowed + stream.faulted;
+            prop_assert_eq!(stream.released, stream.listeners[0].frames + lost);
+            prop_assert_eq!((stream.duplicates, stream.listeners[0].reordered), (0, 0));
+        }
+        let dropped = observed.ports.iter().flat_map(|port| port.queues).map(|q| q.dropped);
+        let overflowed = observed.streams.iter().map(|s| s.overflowed).sum::<u64>();
+        prop_assert!(dropped.sum::<u64>() >= overflowed);
+        prop_assert_eq!(network.observed(3_000_000), observed);
     }
 }
