@@ -1,6 +1,6 @@
-//! Where the nodes of a network stand in a picture: bridges one after another in a row, bridges that
-//! branch above what hangs below them, bridges with loops on a rectangle. Integers only, so that the
-//! same system makes the same picture on every machine.
+//! Where the nodes of a network stand in a picture: bridges one after another in a row, bridges
+//! that branch above what hangs below them, bridges with loops on a rectangle. Integers only, so
+//! that the same system makes the same picture on every machine.
 
 use crate::report::topology::{is_host, neighbours, row};
 use onbeat_model::system::{NodeId, System};
