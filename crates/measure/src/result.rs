@@ -30,16 +30,23 @@ impl Results {
 
     /// The results as indented JSON that ends with a line feed.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("results are plain JSON");
-        text.push('\n');
-        text
+        indented(self)
     }
 }
 
 /// The JSON Schema of [`Results`]. Ends with a line feed.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Results);
-    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
+    schema_of::<Results>()
+}
+
+/// The JSON Schema of a type. Ends with a line feed.
+pub(crate) fn schema_of<T: JsonSchema>() -> String {
+    indented(&schemars::schema_for!(T))
+}
+
+/// A value as indented JSON that ends with a line feed.
+pub(crate) fn indented(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("results are plain JSON");
     text.push('\n');
     text
 }
