@@ -1,0 +1,7 @@
+//! Bounds of FIFO networks: sums by hand, published figures of other programs, and simulations
+//! that try to break them.
+
+mod families;
+mod hand;
+mod peers;
+mod simulation;
