@@ -3,5 +3,6 @@
 
 mod families;
 mod hand;
+mod import;
 mod peers;
 mod simulation;
