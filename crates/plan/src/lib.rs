@@ -4,6 +4,8 @@
 
 mod analysis;
 mod document;
+pub mod fifo;
+pub mod import;
 mod reserve;
 mod route;
 
