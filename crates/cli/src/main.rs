@@ -1,6 +1,7 @@
 //! The command `onbeat`: one verb per stage, `run` walks them all.
 
 mod arguments;
+mod capture;
 mod chosen;
 mod exit;
 mod output;
