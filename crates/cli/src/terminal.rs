@@ -1,7 +1,7 @@
 //! What a person sees in the terminal.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use comfy_table::{Cell, CellAlignment};
+pub(crate) use onbeat_measure::grid::{grid, ruled};
 use onbeat_measure::{HEADINGS, Results, RowKind, table};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{Class, NodeKind, PortId, System};
@@ -19,27 +19,6 @@ pub(crate) fn print(text: impl std::fmt::Display) {
     {
         eprintln!("onbeat: standard output: {error}");
     }
-}
-
-pub(crate) fn grid(headings: &[&str]) -> Table {
-    let mut grid = Table::new();
-    grid.load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(headings);
-    for column in grid.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    grid
-}
-
-/// The table with a rule below its headings.
-pub(crate) fn ruled(grid: &Table) -> String {
-    let text = grid.to_string();
-    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-    let rule = "─".repeat(width);
-    lines.insert(1.min(lines.len()), &rule);
-    lines.join("\n")
 }
 
 /// One paragraph on a system that was found right.

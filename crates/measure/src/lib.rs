@@ -7,16 +7,19 @@
 //!         └─ analyse ─→ RunResult ─┬─ Results ─→ JSON, docs/results.md
 //!                                  ├─ table ─→ rows for a terminal
 //!                                  └─ report::html ─→ one file
+//! Observed ─→ simulation::Results ─→ JSON, table; simulation::html ─→ one file
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
 
 mod analysis;
 mod chains;
 mod csv;
+pub mod grid;
 mod join;
 pub mod records;
 pub mod report;
 mod result;
+pub mod simulation;
 mod statistics;
 mod table;
 mod text;

@@ -38,7 +38,12 @@ impl Results {
 
 /// The JSON Schema of [`Results`]. Ends with a line feed.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Results);
+    schema_of::<Results>()
+}
+
+/// The JSON Schema of a type. Ends with a line feed.
+pub(crate) fn schema_of<T: JsonSchema>() -> String {
+    let schema = schemars::schema_for!(T);
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
     text.push('\n');
     text

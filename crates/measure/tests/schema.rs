@@ -9,3 +9,13 @@ fn the_committed_schema_has_not_drifted() {
          schema/results.schema.json` makes it again"
     );
 }
+
+#[test]
+fn the_committed_schema_of_simulations_has_not_drifted() {
+    let committed = include_str!("../../../schema/simulation.schema.json");
+    assert!(
+        committed == onbeat_measure::simulation::schema(),
+        "schema/simulation.schema.json has drifted; `onbeat schema simulation > \
+         schema/simulation.schema.json` makes it again"
+    );
+}

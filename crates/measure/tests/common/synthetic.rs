@@ -17,10 +17,10 @@ use onbeat_model::units::{BitRate, Octets};
 pub(crate) type Runs = Vec<(Plan, RunLog, RunResult)>;
 
 /// A small generator (xorshift64*): the tests need repeatable numbers, not good ones.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, limit: i64) -> i64 {
+    pub(crate) fn below(&mut self, limit: i64) -> i64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;

@@ -1,0 +1,494 @@
+//! The JSON contract of a simulation, version 1. `docs/simulation-results.md` explains it,
+//! `schema/simulation.schema.json` is made from these types.
+
+use super::judge::{self, Excuses};
+use crate::result::Verdict;
+use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
+use onbeat_model::plan::{Backlog, Bound, Plan};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, Class, NodeId, PortId, System};
+use onbeat_model::time::Span;
+use onbeat_model::units::frame;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The name of the contract that these types are.
+pub const FORMAT: &str = "onbeat-simulation";
+/// The version of the contract that these types are.
+pub const VERSION: u32 = 1;
+
+/// What simulations of one system under one plan saw, beside what the plan promised. All times are
+/// whole nanoseconds. Under one version fields may be added; none is removed, renamed or given
+/// another meaning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Results {
+    /// Always `onbeat-simulation`.
+    pub format: String,
+    /// Which contract this is: 1.
+    pub version: u32,
+    /// The system's name.
+    pub system: String,
+    /// Whether the plan made reservations.
+    pub protected: bool,
+    /// What was asked for.
+    pub settings: SimulationSettings,
+    /// Everything together.
+    pub totals: Totals,
+    /// The channels, then the streams, each in the order of the description.
+    pub flows: Vec<FlowResult>,
+    /// Every port, two per link, in the order of the links.
+    pub ports: Vec<PortResult>,
+}
+
+/// How a system was simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SimulationSettings {
+    /// How long sources could release frames, in each repetition.
+    pub duration_ns: i64,
+    /// Where all randomness came from.
+    pub seed: u64,
+    /// How many simulations are put together.
+    pub repetitions: u32,
+    /// When sources released their first frames.
+    pub phases: Phases,
+}
+
+/// When sources release their first frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phases {
+    /// When the description says.
+    #[default]
+    Described,
+    /// At random, in each repetition anew.
+    Random,
+    /// All at once.
+    Aligned,
+}
+
+/// Sums over all flows and ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// How long was simulated, over all repetitions.
+    pub simulated_ns: i64,
+    /// Events that the engine processed.
+    pub events: u64,
+    /// Frames that sources released.
+    pub released: u64,
+    /// Frames that listeners received.
+    pub received: u64,
+    /// Frames that ports sent: one released frame counts at each port on its way, and so does best
+    /// effort.
+    pub sent: u64,
+    /// Flows and queues whose promise was kept.
+    pub kept: u64,
+    /// Flows and queues whose promise was broken.
+    pub broken: u64,
+}
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowKind {
+    /// A network channel.
+    Channel,
+    /// A modelled stream.
+    Stream,
+}
+
+impl FlowKind {
+    /// The kind as it is in the JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Channel => "channel",
+            Self::Stream => "stream",
+        }
+    }
+}
+
+/// What became of the frames of one channel or stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowResult {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: FlowKind,
+    /// A channel's class when it has a reservation; null for others and for streams.
+    #[schemars(with = "Option<String>")]
+    pub class: Option<Class>,
+    /// The queue of every port on its way, 0 to 7.
+    pub queue: u8,
+    /// The host that sends.
+    pub talker: String,
+    /// Frames that its source released.
+    pub released: u64,
+    /// Frames that a filter or meter dropped on purpose (802.1Qci).
+    pub policed: u64,
+    /// Copies that were dropped because a queue or a buffer was full.
+    pub overflowed: u64,
+    /// Copies that a described fault swallowed.
+    pub faulted: u64,
+    /// Copies that were eliminated as duplicates (802.1CB): no loss.
+    pub duplicates: u64,
+    /// The description's limit from release to receipt; null if it sets none.
+    pub deadline_ns: Option<i64>,
+    /// The worst verdict of its listeners.
+    pub verdict: Verdict,
+    /// Why, for a person.
+    pub verdict_reason: String,
+    /// In the order of the description.
+    pub listeners: Vec<ListenerResult>,
+}
+
+/// What one listener of a flow received.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ListenerResult {
+    /// The host.
+    pub host: String,
+    /// Frames received.
+    pub frames: u64,
+    /// Frames that came after a later one.
+    pub reordered: u64,
+    /// Release to receipt in true network time; null when nothing was received.
+    pub latency_ns: Option<Latency>,
+    /// The plan's worst case; null without one.
+    pub bound_ns: Option<i64>,
+    /// The plan's best case; null without a bound.
+    pub best_ns: Option<i64>,
+    /// By how much two latencies may differ: worst less best case; null without a bound.
+    pub jitter_bound_ns: Option<i64>,
+    /// The bound by the longest latency that was seen, in thousandths, rounded down: 1,000 or more
+    /// if the bound held. Null without a bound or without a frame.
+    pub bound_by_max_per_mille: Option<u64>,
+    /// The largest term of the bound; null without one.
+    pub dominating: Option<Term>,
+    /// Whether what was promised to this listener was kept.
+    pub verdict: Verdict,
+}
+
+/// Latencies of one listener's frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// The shortest.
+    pub min: i64,
+    /// The mean, to the nearest nanosecond.
+    pub mean: i64,
+    /// The longest.
+    pub max: i64,
+    /// When the frame with the longest was released, in network time of its repetition.
+    pub max_released: i64,
+}
+
+/// One term of a bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Term {
+    /// What delays the frame, for a person.
+    pub what: String,
+    /// By how much at most.
+    pub span_ns: i64,
+}
+
+/// What one port sent, to the other end of its link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PortResult {
+    /// As `node.port`.
+    pub port: String,
+    /// The node at the other end of its link.
+    pub to: String,
+    /// The rate of its link.
+    pub rate_bps: u64,
+    /// How long the wire was occupied, gaps included.
+    pub busy_ns: i64,
+    /// The share of the simulated time, in thousandths, rounded to the nearest.
+    pub busy_per_mille: u64,
+    /// The queues in which anything was, or that have a bound; the lowest first.
+    pub queues: Vec<QueueResult>,
+}
+
+/// What one queue of a port held and sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueResult {
+    /// Which, 0 to 7; 7 is the highest.
+    pub queue: u8,
+    /// Frames whose transmission was completed or has started.
+    pub sent: u64,
+    /// Octets of these frames, destination address to FCS.
+    pub sent_octets: u64,
+    /// Their share of the link, preamble and gap included, in thousandths, rounded to the nearest.
+    pub load_per_mille: u64,
+    /// Frames refused because the queue or the buffer was full.
+    pub dropped: u64,
+    /// The most frames that waited at once, without the one that is being sent.
+    pub deepest_frames: u32,
+    /// The most octets that waited at once.
+    pub deepest_octets: u32,
+    /// The plan's bound of `deepest_frames`; null without one.
+    pub bound_frames: Option<u64>,
+    /// The plan's bound of `deepest_octets`; null without one.
+    pub bound_octets: Option<u64>,
+    /// The longest from being queued to the start of transmission.
+    pub wait_max_ns: i64,
+    /// Times that a frame was interrupted by an express one.
+    pub preempted: u64,
+    /// Whether the bound was kept.
+    pub verdict: Verdict,
+}
+
+impl Results {
+    /// Sets what was observed beside what the plan promised.
+    ///
+    /// # Panics
+    /// When `plan` or `observed` are not of `system`.
+    pub fn new(
+        system: &System,
+        plan: &Plan,
+        observed: &Observed,
+        settings: SimulationSettings,
+    ) -> Self {
+        let shape = |channels, streams, ports| (channels, streams, ports);
+        let expected = shape(system.channels.len(), system.streams.len(), system.ports.len());
+        let (seen, planned) = (observed, plan);
+        let seen = shape(seen.channels.len(), seen.streams.len(), seen.ports.len());
+        let planned = shape(planned.channels.len(), planned.streams.len(), planned.ports.len());
+        assert!(seen == expected && planned == expected, "plan or probes are of another system");
+        let excuses = Excuses::of(system);
+        let flows: Vec<_> = (described(system, plan).iter())
+            .zip(observed.channels.iter().chain(&observed.streams))
+            .map(|(flow, seen)| flow_result(system, flow, seen, &excuses))
+            .collect();
+        let ports: Vec<_> = (0..)
+            .map(PortId)
+            .zip(&observed.ports)
+            .map(|(id, seen)| port_result(system, plan, id, seen, observed.duration, &excuses))
+            .collect();
+        let totals = totals(observed, &flows, &ports);
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            system: system.name.clone(),
+            protected: plan.protected,
+            settings,
+            totals,
+            flows,
+            ports,
+        }
+    }
+
+    /// The results as indented JSON that ends with a line feed.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("results are plain JSON");
+        text.push('\n');
+        text
+    }
+
+    /// Every promise that was broken, one line each for a person: bounds of latency and backlog
+    /// that were exceeded, deadlines that were missed, and losses of flows with a bound to full
+    /// queues. Empty when all were kept.
+    pub fn broken(&self) -> impl Iterator<Item = String> {
+        let flows = self.flows.iter().filter(|flow| flow.verdict == Verdict::Broken);
+        let flows = flows.map(|f| format!("{} {}: {}", f.kind.as_str(), f.name, f.verdict_reason));
+        let queues = self.ports.iter().flat_map(|port| {
+            let broken = port.queues.iter().filter(|queue| queue.verdict == Verdict::Broken);
+            broken.map(|queue| {
+                let limit = |bound: Option<u64>| bound.map_or("any".into(), |b| b.to_string());
+                format!(
+                    "port {}, queue {}: {} frames and {} octets waited, of at most {} and {}",
+                    port.port,
+                    queue.queue,
+                    queue.deepest_frames,
+                    queue.deepest_octets,
+                    limit(queue.bound_frames),
+                    limit(queue.bound_octets),
+                )
+            })
+        });
+        flows.chain(queues)
+    }
+}
+
+/// The JSON Schema of [`Results`]. Ends with a line feed.
+pub fn schema() -> String {
+    crate::result::schema_of::<Results>()
+}
+
+/// One channel or stream with what the plan says of it.
+pub(super) struct Described<'a> {
+    name: &'a str,
+    kind: FlowKind,
+    class: Option<Class>,
+    queue: u8,
+    pub(super) talker: NodeId,
+    pub(super) listeners: &'a [NodeId],
+    /// One per listener.
+    pub(super) bounds: Vec<Option<&'a Bound>>,
+    pub(super) deadline: Option<Span>,
+    /// Its place among the streams, if it is one.
+    pub(super) stream: Option<u32>,
+}
+
+/// All flows in the order of the results.
+pub(super) fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
+    let channels = system.channels.iter().zip(&plan.channels).map(|(channel, planned)| Described {
+        name: &channel.name,
+        kind: FlowKind::Channel,
+        class: planned.protected.then_some(channel.class),
+        queue: if planned.protected { channel.class.queue() } else { BEST_EFFORT_QUEUE } as u8,
+        talker: channel.talker,
+        listeners: &channel.listeners,
+        bounds: (0..channel.listeners.len()).map(|at| planned.bounds.get(at)).collect(),
+        deadline: None,
+        stream: None,
+    });
+    let streams = (0..).zip(system.streams.iter().zip(&plan.streams));
+    let streams = streams.map(|(number, (stream, planned))| Described {
+        name: &stream.name,
+        kind: FlowKind::Stream,
+        class: None,
+        queue: stream.traffic_class,
+        talker: stream.talker,
+        listeners: &stream.listeners,
+        bounds: (0..stream.listeners.len())
+            .map(|at| planned.bounds.get(at).and_then(Option::as_ref))
+            .collect(),
+        deadline: stream.deadline,
+        stream: Some(number),
+    });
+    channels.chain(streams).collect()
+}
+
+fn flow_result(
+    system: &System,
+    flow: &Described<'_>,
+    seen: &FlowObserved,
+    excuses: &Excuses<'_>,
+) -> FlowResult {
+    let verdicts = judge::listeners(flow, seen, excuses);
+    let judgement = judge::flow(system, flow, seen, &verdicts, excuses);
+    let listeners = (flow.listeners.iter().zip(&flow.bounds)).zip(&seen.listeners).zip(verdicts);
+    FlowResult {
+        name: flow.name.to_owned(),
+        kind: flow.kind,
+        class: flow.class,
+        queue: flow.queue,
+        talker: system.node(flow.talker).name.clone(),
+        released: seen.released,
+        policed: seen.policed,
+        overflowed: seen.overflowed,
+        faulted: seen.faulted,
+        duplicates: seen.duplicates,
+        deadline_ns: flow.deadline.map(Span::as_ns),
+        verdict: judgement.verdict,
+        verdict_reason: judgement.reason,
+        listeners: listeners
+            .map(|(((host, bound), seen), verdict)| {
+                listener_result(&system.node(*host).name, *bound, seen, verdict)
+            })
+            .collect(),
+    }
+}
+
+fn listener_result(
+    host: &str,
+    bound: Option<&Bound>,
+    seen: &LatencyObserved,
+    verdict: Verdict,
+) -> ListenerResult {
+    let latency = seen.min.zip(seen.max).map(|(min, max)| Latency {
+        min: min.as_ns(),
+        mean: mean(seen),
+        max: max.as_ns(),
+        max_released: seen.max_released.as_ns(),
+    });
+    let worst = bound.map(|b| b.total().as_ns());
+    let ratio = worst.zip(latency).filter(|(_, latency)| latency.max > 0);
+    ListenerResult {
+        host: host.to_owned(),
+        frames: seen.frames,
+        reordered: seen.reordered,
+        latency_ns: latency,
+        bound_ns: worst,
+        best_ns: bound.map(|b| b.best.as_ns()),
+        jitter_bound_ns: bound.map(|b| (b.total() - b.best).as_ns()),
+        bound_by_max_per_mille: ratio.map(|(bound, latency)| {
+            u64::try_from(i128::from(bound) * 1000 / i128::from(latency.max)).unwrap_or(0)
+        }),
+        dominating: bound.and_then(dominating),
+        verdict,
+    }
+}
+
+/// The largest term; of equal ones the first that a frame meets.
+fn dominating(bound: &Bound) -> Option<Term> {
+    let term = bound.terms.iter().rev().max_by_key(|term| term.span)?;
+    Some(Term { what: term.what.clone(), span_ns: term.span.as_ns() })
+}
+
+fn mean(seen: &LatencyObserved) -> i64 {
+    let count = i128::from(seen.frames.max(1));
+    i64::try_from((seen.sum_ns + count / 2).div_euclid(count)).unwrap_or(i64::MAX)
+}
+
+fn port_result(
+    system: &System,
+    plan: &Plan,
+    id: PortId,
+    seen: &PortObserved,
+    duration: Span,
+    excuses: &Excuses<'_>,
+) -> PortResult {
+    let port = system.port(id);
+    let rate = system.link_of(id).rate.as_bps();
+    let bounds = plan.backlogs.get(id.index()).copied().unwrap_or_default();
+    let excused = excuses.port(system, id);
+    let queues = (0..).zip(seen.queues.iter().zip(bounds)).map(|(queue, (seen, bound))| {
+        let on_wire = u128::from(seen.sent_octets)
+            + u128::from(seen.sent) * u128::from((frame::PREAMBLE + frame::GAP).get());
+        QueueResult {
+            queue,
+            sent: seen.sent,
+            sent_octets: seen.sent_octets,
+            load_per_mille: per_mille(on_wire * 8 * 1_000_000_000, rate, duration),
+            dropped: seen.dropped,
+            deepest_frames: seen.deepest_frames,
+            deepest_octets: seen.deepest_octets,
+            bound_frames: bound.map(|b: Backlog| b.frames),
+            bound_octets: bound.map(|b| b.octets),
+            wait_max_ns: seen.wait_max.as_ns(),
+            preempted: seen.preempted,
+            verdict: judge::queue(seen, bound, excused),
+        }
+    });
+    let used = |q: &QueueResult| {
+        q.sent > 0 || q.dropped > 0 || q.deepest_frames > 0 || q.bound_frames.is_some()
+    };
+    PortResult {
+        port: system.port_label(id),
+        to: system.node(system.port(port.peer).node).name.clone(),
+        rate_bps: rate,
+        busy_ns: seen.busy.as_ns(),
+        busy_per_mille: per_mille(seen.busy.as_ns().max(0) as u128, 1, duration),
+        queues: queues.filter(used).collect(),
+    }
+}
+
+/// What share `part` is of `rate` times `duration`.
+fn per_mille(part: u128, rate: u64, duration: Span) -> u64 {
+    let whole = u128::from(rate) * duration.as_ns().max(1) as u128;
+    u64::try_from((part * 1000 + whole / 2) / whole.max(1)).unwrap_or(u64::MAX)
+}
+
+fn totals(observed: &Observed, flows: &[FlowResult], ports: &[PortResult]) -> Totals {
+    let queues = || ports.iter().flat_map(|port| &port.queues);
+    let count = |verdict| {
+        let flows = flows.iter().filter(|flow| flow.verdict == verdict).count();
+        (flows + queues().filter(|queue| queue.verdict == verdict).count()) as u64
+    };
+    Totals {
+        simulated_ns: observed.duration.as_ns(),
+        events: observed.events,
+        released: flows.iter().map(|flow| flow.released).sum(),
+        received: flows.iter().flat_map(|flow| &flow.listeners).map(|l| l.frames).sum(),
+        sent: queues().map(|queue| queue.sent).sum(),
+        kept: count(Verdict::Kept),
+        broken: count(Verdict::Broken),
+    }
+}
