@@ -4,6 +4,7 @@
 
 mod analysis;
 mod document;
+pub mod fifo;
 mod reserve;
 mod route;
 
