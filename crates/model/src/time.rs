@@ -160,45 +160,118 @@ instant! {
     LocalTime
 }
 
-/// How one node's clock differs from true network time: `reading = t + offset + drift · t`.
+/// How one node's clock differs from true network time:
+/// `reading = t + offset + drift · t + wander(t)`. The wander is a triangular wave, 0 at the epoch
+/// and rising first, that goes up to its amplitude and down to minus that in each period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockError {
     /// The reading's error at the epoch; positive means the clock is ahead.
     pub offset: Span,
     /// The clock's rate error in parts per 10⁹; positive means it runs fast.
     pub drift_ppb: i32,
+    /// The amplitude of the wander, not negative; zero: none.
+    pub wander: Span,
+    /// The period of the wander, positive if there is any. Drift and the slope of the wander,
+    /// which is four times the amplitude in each period, are together less than
+    /// [`ClockError::MAX_DRIFT_PPB`]: no clock runs backwards.
+    pub wander_period: Span,
 }
 
 impl ClockError {
     /// The largest drift that a description may ask for: 1000 ppm, ten times 802.1AS's limit.
     pub const MAX_DRIFT_PPB: i32 = 1_000_000;
 
-    /// What the node's clock reads at the true instant `at`. The drift term rounds towards −∞.
+    /// The steepest slope of the wander in parts per 10⁹, rounded up.
+    pub fn wander_ppb(&self) -> i64 {
+        if self.wander == Span::ZERO {
+            return 0;
+        }
+        let rise = i128::from(self.wander.as_ns()) * 4 * i128::from(PER_ONE);
+        let period = i128::from(self.wander_period.as_ns());
+        i64::try_from((rise + period - 1) / period).unwrap_or(i64::MAX)
+    }
+
+    /// What the node's clock reads at the true instant `at`. Drift and wander together round
+    /// towards −∞.
     pub fn read(&self, at: NetTime) -> LocalTime {
         let drift = i128::from(at.as_ns()) * i128::from(self.drift_ppb);
-        let drift_ns = drift.div_euclid(1_000_000_000) as i64;
-        LocalTime::from_ns(at.as_ns() + self.offset.as_ns() + drift_ns)
+        let mut error = drift.div_euclid(PER_ONE.into()) as i64;
+        if self.wander != Span::ZERO {
+            let (wave, rest) = self.wave(at);
+            // One rounding for the sum: two would let the reading fall by a nanosecond.
+            let rest = rest * i128::from(PER_ONE);
+            let period = i128::from(self.wander_period.as_ns());
+            let both = drift.rem_euclid(PER_ONE.into()) * period + rest;
+            error += wave + i64::from(both >= i128::from(PER_ONE) * period);
+        }
+        LocalTime::from_ns(at.as_ns() + self.offset.as_ns() + error)
+    }
+
+    /// The wander at `at`, rounded towards −∞, and what that leaves, in parts of the period.
+    fn wave(&self, at: NetTime) -> (i64, i128) {
+        let period = self.wander_period.as_ns();
+        let amplitude = i128::from(self.wander.as_ns());
+        let since = i128::from(at.as_ns().rem_euclid(period));
+        let period = i128::from(period);
+        let times_period = match 4 * since {
+            rising if rising <= period => rising * amplitude,
+            falling if falling <= 3 * period => (2 * period - falling) * amplitude,
+            rising => (rising - 4 * period) * amplitude,
+        };
+        (times_period.div_euclid(period) as i64, times_period.rem_euclid(period))
     }
 
     /// The earliest true instant at which the node's clock reads `reading` or later.
     pub fn when(&self, reading: LocalTime) -> NetTime {
-        let since = i128::from(reading.as_ns() - self.offset.as_ns());
-        let rate = 1_000_000_000 + i128::from(self.drift_ppb);
-        let guess = (since * 1_000_000_000).div_euclid(rate) as i64;
-        let mut at = NetTime::from_ns(guess - 2);
-        // The rounding of `read` moves the answer by at most two nanoseconds either way.
-        while self.read(at) < reading {
-            at += Span::from_ns(1);
+        if *self == Self::default() {
+            return NetTime::from_ns(reading.as_ns());
         }
-        at
+        // Without the wander, the answer would be off by the amplitude at most, stretched by the
+        // drift; the rounding of `read` moves it by at most two nanoseconds either way.
+        let margin = 2 * self.wander.as_ns() + 3;
+        let guess = self.when_without_wander(reading);
+        let (mut before, mut after) = (guess - margin, guess + margin);
+        while after - before > 1 {
+            let middle = before + (after - before) / 2;
+            match self.read(NetTime::from_ns(middle)) >= reading {
+                true => after = middle,
+                false => before = middle,
+            }
+        }
+        NetTime::from_ns(after)
+    }
+
+    fn when_without_wander(&self, reading: LocalTime) -> i64 {
+        let since = i128::from(reading.as_ns() - self.offset.as_ns());
+        let rate = i128::from(PER_ONE) + i128::from(self.drift_ppb);
+        (since * i128::from(PER_ONE)).div_euclid(rate) as i64
     }
 
     /// The largest error of a reading at any instant from the epoch to `until`, rounded up.
     pub fn max_abs(&self, until: NetTime) -> Span {
-        let end = self.read(until) - LocalTime::from_ns(until.as_ns());
-        self.offset.abs().max(end.abs())
+        let error = |ns: i64| {
+            let at = NetTime::from_ns(ns.clamp(0, until.as_ns()));
+            (self.read(at) - LocalTime::from_ns(at.as_ns())).abs()
+        };
+        let ends = error(0).max(error(until.as_ns()));
+        if self.wander == Span::ZERO {
+            return ends;
+        }
+        // The error is a straight line from turn to turn of the wander, and from one high or low
+        // turn to the next it changes one way: the first and the last of each are the extremes.
+        let period = self.wander_period.as_ns();
+        let turn = |quarters: i128| {
+            let first = (i128::from(period) * quarters / 4) as i64;
+            let last = first + (until.as_ns() - first).max(0) / period * period;
+            let near = |at: i64| error(at).max(error(at + 1)).max(error(at - 1));
+            near(first).max(near(last)).max(near(last - period))
+        };
+        ends.max(turn(1)).max(turn(3))
     }
 }
+
+/// Parts per 10⁹.
+const PER_ONE: i64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -212,12 +285,77 @@ mod tests {
             drift_ppb in -ClockError::MAX_DRIFT_PPB..ClockError::MAX_DRIFT_PPB,
             target in -1_000_000_000i64..1_000_000_000_000_000,
         ) {
-            let clock = ClockError { offset: Span::from_ns(offset), drift_ppb };
+            let clock =
+                ClockError { offset: Span::from_ns(offset), drift_ppb, ..ClockError::default() };
             let target = LocalTime::from_ns(target);
             let at = clock.when(target);
             prop_assert!(clock.read(at) >= target);
             prop_assert!(clock.read(at - Span::from_ns(1)) < target);
         }
+
+        #[test]
+        fn a_wandering_clock_never_runs_backwards_and_when_is_the_earliest_instant(
+            clock in wandering(),
+            target in -1_000_000_000i64..1_000_000_000_000_000,
+            start in 0i64..1_000_000_000_000,
+        ) {
+            let target = LocalTime::from_ns(target);
+            let at = clock.when(target);
+            prop_assert!(clock.read(at) >= target);
+            prop_assert!(clock.read(at - Span::from_ns(1)) < target);
+            let readings = (start..start + 2_000).map(|ns| clock.read(NetTime::from_ns(ns)));
+            prop_assert!(readings.collect::<Vec<_>>().is_sorted());
+        }
+
+        #[test]
+        fn the_largest_error_is_reached_and_never_exceeded(
+            clock in wandering(),
+            until in 0i64..20_000,
+        ) {
+            let mut clock = clock;
+            clock.wander_period = Span::from_ns(clock.wander_period.as_ns() % 10_000 + 4_000);
+            clock.wander = Span::from_ns(clock.wander.as_ns() % 4);
+            clock.offset = Span::from_ns(clock.offset.as_ns() % 5);
+            let error = |ns| clock.read(NetTime::from_ns(ns)) - LocalTime::from_ns(ns);
+            let largest = (0..=until).map(|ns| error(ns).abs()).max();
+            prop_assert_eq!(largest, Some(clock.max_abs(NetTime::from_ns(until))));
+        }
+    }
+
+    /// Any clock that a description may have.
+    fn wandering() -> impl Strategy<Value = ClockError> {
+        (-1_000_000_000i64..1_000_000_000, -500_000..500_000, 1..1_000_000i64, 0..1_000_000_000i64)
+            .prop_map(|(offset, drift_ppb, wander, more)| ClockError {
+                offset: Span::from_ns(offset),
+                drift_ppb,
+                wander: Span::from_ns(wander),
+                // 4 · amplitude in a period is 500 ppm at most.
+                wander_period: Span::from_ns(wander * 8_000 + more),
+            })
+    }
+
+    #[test]
+    fn wander_rises_falls_and_comes_back_in_one_period() {
+        let (wander, wander_period) = (Span::from_ns(100), Span::from_ms(1));
+        let clock = ClockError { wander, wander_period, ..ClockError::default() };
+        // A quarter of the period up, half of it down, a quarter up: 1 ns in 2500.
+        for (at, error) in [
+            (0, 0),
+            (2_500, 1),
+            (4_999, 1),
+            (250_000, 100),
+            (252_500, 99),
+            (500_000, 0),
+            (500_001, -1),
+            (750_000, -100),
+            (1_000_000, 0),
+            (1_250_000, 100),
+        ] {
+            assert_eq!(clock.read(NetTime::from_ns(at)).as_ns(), at + error, "{at}");
+        }
+        assert_eq!(clock.wander_ppb(), 400_000);
+        assert_eq!(clock.max_abs(NetTime::from_ns(2_500)), Span::from_ns(1));
+        assert_eq!(clock.max_abs(NetTime::from_ns(9_000_000)), Span::from_ns(100));
     }
 
     #[test]

@@ -1,14 +1,24 @@
 //! The engine itself: what each event does.
 
 use crate::event::{Event, EventHeap, Kind, MAX_INDEX};
+use crate::fault::Faults;
+use crate::filter::Filter;
+use crate::frame::Frame;
 use crate::lane::Lane;
+use crate::learning::{ActiveTopology, Learning};
 use crate::load::Load;
 use crate::noise::NoiseSource;
 use crate::payload::{PayloadId, Payloads};
-use crate::port::{Choice, EgressPort, Frame, PortCounters};
+use crate::port::{Choice, EgressPort, PortCounters};
+use crate::probe::Probes;
 use crate::random::{Purpose, RandomDelay, Stream};
-use crate::route::{Routes, Then};
+use crate::recovery::Recovery;
+use crate::route::{self, Routes, Then};
+use crate::source::{FrameSource, Release};
+use crate::tap::{Tap, Transmission};
+use onbeat_model::observed::{Observed, PortObserved, QueueObserved};
 use onbeat_model::plan::Plan;
+use onbeat_model::port::Selection;
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{ChannelId, Class, Delay, Node, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::{NetTime, Span};
@@ -26,6 +36,12 @@ pub struct Options {
     pub load_bin: Span,
     /// Noise sources send nothing from here on.
     pub noise_until: NetTime,
+    /// Streams and modelled channels release nothing from here on.
+    pub traffic_until: NetTime,
+    /// Whether the engine itself plays the talker and the listeners of every channel: a message
+    /// each interval from the channel's phase on, by the talker's clock. Nothing is then sent by
+    /// [`Engine::send`], and nothing is [`Output::Delivered`].
+    pub model_channels: bool,
 }
 
 /// What the engine has for its caller.
@@ -58,11 +74,26 @@ pub struct Engine {
     ports: Vec<EgressPort>,
     /// One per node.
     delays: Vec<HostDelays>,
-    /// One per channel: its talker's host, and the frames in that host's stack.
-    talkers: Vec<(NodeId, Lane<Frame>)>,
-    /// One per channel end: the frames in its host's stack, and when each arrived.
-    listeners: Vec<Lane<(PayloadId, NetTime)>>,
+    /// How many flows are channels; streams and noise follow them.
+    channels: usize,
+    /// One per channel and stream: the frames in its talker's stack.
+    talkers: Vec<Lane<Frame>>,
+    /// One per receiving end: the frames in its host's stack that somebody reads, and when each
+    /// arrived.
+    listeners: Vec<Lane<(Frame, NetTime)>>,
+    /// The sources of streams and modelled channels, each with the frame that is due next.
+    sources: Vec<(FrameSource, Release)>,
     noise: Vec<NoiseSource>,
+    /// One per flow: the number of its next frame.
+    sequences: Vec<u32>,
+    /// One per flow that is policed anywhere, else none at all.
+    filters: Vec<Option<Filter>>,
+    /// One per place where ways meet.
+    recoveries: Vec<Recovery>,
+    faults: Option<Faults>,
+    learning: Option<Learning>,
+    probes: Probes,
+    tap: Tap,
     load: Load,
     payloads: Payloads,
     delivered: Vec<u8>,
@@ -96,23 +127,20 @@ impl HostDelays {
 }
 
 impl Engine {
-    /// The network at time zero, with noise about to start. Copies what it needs.
+    /// The network at time zero, with noise and streams about to start. Copies what it needs.
     ///
     /// # Panics
-    /// When the plan does not fit the system: paths that are no walks, no tree, or a class A or B
-    /// channel over a port where nothing is reserved for its class.
+    /// When the plan does not fit the system: paths that are no walks, leave their VLAN or are no
+    /// tree, or a class A or B channel over a port where nothing is reserved for its class.
     pub fn new(system: &System, plan: &Plan, options: Options) -> Self {
         assert!(system.ports.len().max(system.channels.len()) < MAX_INDEX);
         assert!(system.nodes.len().max(system.noise.len()) < MAX_INDEX);
+        assert!(system.channels.len() + system.streams.len() < MAX_INDEX);
         assert_eq!(plan.ports.len(), system.ports.len());
-        let routes = Routes::new(system, plan);
-        let port = |(at, planned)| EgressPort::new(system, PortId(at as u32), planned);
-        let ports: Vec<_> = plan.ports.iter().enumerate().map(port).collect();
-        for hop in &routes.hops {
-            let queue = usize::from(hop.queue);
-            let needs_credit = [Class::A.queue(), Class::B.queue()].contains(&queue);
-            assert!(!needs_credit || ports[hop.port as usize].is_shaped(queue));
-        }
+        let topology = ActiveTopology::of(system);
+        let mut routes = Routes::new(system, plan, topology.as_ref());
+        let ports = ports(system, plan, &mut routes);
+        let frames = system.channels.len() + system.streams.len();
         let mut engine = Self {
             now: NetTime::ZERO,
             events: EventHeap::default(),
@@ -121,23 +149,57 @@ impl Engine {
             delays: (system.nodes.iter().enumerate())
                 .map(|(at, node)| HostDelays::new(node, at, &options))
                 .collect(),
-            talkers: system.channels.iter().map(|c| (c.talker, Lane::new())).collect(),
+            channels: system.channels.len(),
+            talkers: (0..frames).map(|_| Lane::new()).collect(),
             listeners: routes.ends.iter().map(|_| Lane::new()).collect(),
+            sources: Vec::new(),
             noise: Vec::with_capacity(system.noise.len()),
+            sequences: vec![0; routes.flows.len()],
+            filters: filters(system),
+            recoveries: routes.histories.iter().map(|history| Recovery::new(*history)).collect(),
+            faults: Faults::of(system, options.seed),
+            learning: topology.map(|topology| Learning::new(system, &topology)),
+            probes: Probes::new(&routes),
+            tap: Tap::new(system.channels.len(), system.streams.len()),
             load: Load::new(&options, system.noise.len()),
             payloads: Payloads::default(),
             delivered: Vec::new(),
             routes,
         };
-        for (at, noise) in system.noise.iter().enumerate() {
-            let hop = engine.routes.noise[at];
-            let source = NoiseSource::new(noise, at, hop, options.seed, options.noise_until);
-            if let Some(first) = source.times.first() {
-                engine.events.push(first, Kind::Noise, at as u32);
-            }
-            engine.noise.push(source);
-        }
+        engine.begin(system, options);
         engine
+    }
+
+    /// Schedules the first event of each source, and every failure of a node.
+    fn begin(&mut self, system: &System, options: Options) {
+        let end = options.traffic_until;
+        let channels = system.channels.len();
+        if options.model_channels {
+            for (at, channel) in system.channels.iter().enumerate() {
+                self.add_source(FrameSource::of_channel(system, channel, at as u32, end));
+            }
+        }
+        for at in 0..system.streams.len() {
+            let flow = (channels + at) as u32;
+            self.add_source(FrameSource::of_stream(system, at, flow, options.seed, end));
+        }
+        for (at, noise) in system.noise.iter().enumerate() {
+            let source = NoiseSource::new(noise, at, options.seed, options.noise_until);
+            if let Some(first) = source.times.first() {
+                self.events.push(first, Kind::Noise, at as u32);
+            }
+            self.noise.push(source);
+        }
+        for (node, at) in self.faults.iter().flat_map(Faults::node_failures) {
+            self.events.push(at, Kind::Fail, node);
+        }
+    }
+
+    fn add_source(&mut self, mut source: FrameSource) {
+        if let Some(first) = source.next() {
+            self.events.push(first.at, Kind::Source, self.sources.len() as u32);
+            self.sources.push((source, first));
+        }
     }
 
     /// Up to when everything has happened, except what is still to come at this very instant.
@@ -158,6 +220,32 @@ impl Engine {
     /// What a port sent, refused and held.
     pub fn port_counters(&self, port: PortId) -> PortCounters {
         self.ports[port.index()].counters()
+    }
+
+    /// What became of the frames of every channel and stream, and what every port counted, up to
+    /// now. Frames that nobody reads count as received as soon as their last transmission starts,
+    /// at the time at which they will be.
+    pub fn observed(&self) -> Observed {
+        let channels = self.channels;
+        let flow = |range: std::ops::Range<usize>| self.probes.flows[range].to_vec();
+        Observed {
+            duration: self.now - NetTime::ZERO,
+            repetitions: 1,
+            channels: flow(0..channels),
+            streams: flow(channels..self.talkers.len()),
+            ports: self.ports.iter().map(port_observed).collect(),
+            events: self.processed,
+        }
+    }
+
+    /// From now on keeps every transmission that starts at one of these ports.
+    pub fn tap(&mut self, ports: &[PortId]) {
+        self.tap.add(self.ports.len(), ports);
+    }
+
+    /// The transmissions that started since the last call, in order of time, then port.
+    pub fn take_transmissions(&mut self) -> Vec<Transmission> {
+        self.tap.take()
     }
 
     /// How many channel frames are anywhere between [`Engine::send`] and their last delivery or
@@ -182,18 +270,48 @@ impl Engine {
     pub fn send(&mut self, channel: ChannelId, octets: &[u8]) -> NetTime {
         let size = (octets.len() as u32 + frame::FCS.get()).max(frame::MIN_TAGGED.get());
         assert!(size <= frame::MAX_TAGGED.get(), "a frame of {size} octets");
-        let frame = Frame {
-            hop: self.routes.channels[channel.index()],
-            payload: self.payloads.hold(octets),
-            octets: size as u16,
-        };
-        let (host, stack) = &mut self.talkers[channel.index()];
-        let delay = self.delays[host.index()].stack_tx.draw();
-        let (queued, head) = stack.push(self.now + delay, frame);
+        let payload = self.payloads.hold(octets);
+        let frame = self.release(channel.0, size as u16, payload);
+        let queued = self.stack_time(channel.0);
+        self.enter_stack(channel.0, frame, queued)
+    }
+
+    /// The next frame of a flow.
+    fn release(&mut self, flow: u32, octets: u16, payload: PayloadId) -> Frame {
+        let next = &mut self.sequences[flow as usize];
+        let sequence = *next;
+        *next = next.wrapping_add(1);
+        self.probes.flows[flow as usize].released += 1;
+        let hop = self.routes.flows[flow as usize].root;
+        Frame { released: self.now, hop, payload, sequence, octets }
+    }
+
+    /// When a frame that its talker releases now will leave the stack, unless another is before it.
+    fn stack_time(&mut self, flow: u32) -> NetTime {
+        let talker = self.routes.flows[flow as usize].talker;
+        self.now + self.delays[talker.index()].stack_tx.draw()
+    }
+
+    fn enter_stack(&mut self, flow: u32, frame: Frame, at: NetTime) -> NetTime {
+        let talker = self.routes.flows[flow as usize].talker;
+        let stack = &mut self.talkers[flow as usize];
+        let at = stack.leaves(at);
+        if self.faults.as_ref().is_some_and(|f| f.holder_fails(talker, self.now, at)) {
+            self.swallow(frame);
+            return at;
+        }
+        let (queued, head) = stack.push(at, frame);
         if head {
-            self.events.push(queued, Kind::Stack, channel.0);
+            self.events.push(queued, Kind::Stack, flow);
         }
         queued
+    }
+
+    /// A fault costs a frame.
+    fn swallow(&mut self, frame: Frame) {
+        let flow = self.routes.hops[frame.hop as usize].flow;
+        self.probes.flows[flow as usize].faulted += 1;
+        self.payloads.release(frame.payload);
     }
 
     /// A program on `node` sleeps until the true time `at`, or now if that is past. It continues,
@@ -247,13 +365,15 @@ impl Engine {
             Kind::Deliver => return Some(self.deliver(index)),
             Kind::Wake | Kind::Alarm => return Some(Output::Woke { token: event.token() }),
             Kind::Stack => {
-                let (frame, next) = self.talkers[index as usize].1.pop();
+                let (frame, next) = self.talkers[index as usize].pop();
                 if let Some(at) = next {
                     self.events.push(at, Kind::Stack, index);
                 }
                 self.queue(frame);
             }
+            Kind::Source => self.release_next(index),
             Kind::Noise => self.make_noise(index),
+            Kind::Fail => self.fail(index),
             Kind::Arrive => self.forward(index),
             Kind::Select => {
                 let port = &mut self.ports[index as usize];
@@ -267,27 +387,71 @@ impl Engine {
     }
 
     /// The head of a listener's stack reaches its program.
-    fn deliver(&mut self, end: u32) -> Output {
-        let ((payload, arrived), next) = self.listeners[end as usize].pop();
+    fn deliver(&mut self, index: u32) -> Output {
+        let ((frame, arrived), next) = self.listeners[index as usize].pop();
         if let Some(at) = next {
-            self.events.push(at, Kind::Deliver, end);
+            self.events.push(at, Kind::Deliver, index);
         }
+        self.probes.receive(&self.routes, index, &frame, self.now);
         self.delivered.clear();
-        self.delivered.extend_from_slice(self.payloads.get(payload));
-        self.payloads.release(payload);
-        let end = &self.routes.ends[end as usize];
-        Output::Delivered { channel: end.channel, listener: end.listener, arrived }
+        self.delivered.extend_from_slice(self.payloads.get(frame.payload));
+        self.payloads.release(frame.payload);
+        let end = &self.routes.ends[index as usize];
+        Output::Delivered { channel: ChannelId(end.flow), listener: end.listener, arrived }
     }
 
-    /// A noise source queues a frame.
+    /// The source of a stream or of a modelled channel releases the frame that is due, unless its
+    /// host is down.
+    fn release_next(&mut self, index: u32) {
+        let (source, due) = &mut self.sources[index as usize];
+        let (flow, octets) = (source.flow, due.octets);
+        if let Some(next) = source.next() {
+            *due = next;
+            self.events.push(next.at, Kind::Source, index);
+        }
+        let talker = self.routes.flows[flow as usize].talker;
+        if self.is_down(talker) {
+            return;
+        }
+        let frame = self.release(flow, octets, PayloadId::NONE);
+        let queued = self.stack_time(flow);
+        if queued == self.now && self.talkers[flow as usize].is_empty() {
+            self.queue(frame);
+        } else {
+            self.enter_stack(flow, frame, queued);
+        }
+    }
+
+    fn is_down(&self, node: NodeId) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.holder_fails(node, self.now, self.now))
+    }
+
+    /// A noise source queues a frame, unless its host is down.
     fn make_noise(&mut self, index: u32) {
+        let flow = self.talkers.len() as u32 + index;
         let source = &mut self.noise[index as usize];
-        let frame = Frame { hop: source.hop, payload: PayloadId::NONE, octets: source.octets };
-        self.load.offered(index, self.now, source.wire_bits);
+        let (octets, wire_bits) = (source.octets, source.wire_bits);
         if let Some(next) = source.times.next_after(self.now) {
             self.events.push(next, Kind::Noise, index);
         }
+        if self.is_down(self.routes.flows[flow as usize].talker) {
+            return;
+        }
+        self.load.offered(index, self.now, wire_bits);
+        let frame = self.release(flow, octets, PayloadId::NONE);
         self.queue(frame);
+    }
+
+    /// A node fails, with what waits in it.
+    fn fail(&mut self, node: u32) {
+        let Some(faults) = &self.faults else { return };
+        let mut lost = Vec::new();
+        for port in faults.ports_of(NodeId(node)) {
+            let port = &mut self.ports[port as usize];
+            port.flush(&mut |frame| lost.push(frame));
+            port.select_at = NetTime::MAX;
+        }
+        lost.into_iter().for_each(|frame| self.swallow(frame));
     }
 
     /// A bridge has received and looked up the frame that is first on the wire of `from`, and
@@ -297,20 +461,51 @@ impl Engine {
         if let Some(at) = next {
             self.events.push(at, Kind::Arrive, from);
         }
-        let Then::Forward { first, count } = self.routes.hops[frame.hop as usize].then else {
-            unreachable!("only frames for bridges are on a wire's lane");
+        let hop = self.routes.hops[frame.hop as usize];
+        let flow = self.routes.flows[hop.flow as usize];
+        if let Some(learning) = &mut self.learning {
+            learning.hear(self.now, from, flow.talker);
+        }
+        let (first, count) = match hop.then {
+            Then::Forward { first, count } => (first, count),
+            Then::Filter { first, count } => {
+                let filter = &mut self.filters[hop.flow as usize];
+                let passes = |filter: &mut Filter| filter.passes(self.now, frame.octets);
+                if !filter.as_mut().is_none_or(passes) {
+                    self.probes.flows[hop.flow as usize].policed += 1;
+                    return self.payloads.release(frame.payload);
+                }
+                (first, count)
+            }
+            Then::Flood { first, count, way } => {
+                let knows = |l: &Learning| l.knows(self.now, from, flow.destination);
+                let known = self.learning.as_ref().is_some_and(knows);
+                (first, if known { u32::from(way) } else { count })
+            }
+            Then::Listener(_) | Then::Sink(_) | Then::Nowhere => {
+                unreachable!("only frames for bridges are on a wire's lane")
+            }
         };
-        self.payloads.share(frame.payload, count - 1);
+        self.payloads.share(frame.payload, count);
         for hop in first..first + count {
             self.queue(Frame { hop, ..frame });
         }
+        self.payloads.release(frame.payload);
     }
 
     /// Queues a frame at the port of its hop, which sends it at once if it is free.
     fn queue(&mut self, frame: Frame) {
         let hop = self.routes.hops[frame.hop as usize];
+        if hop.recovery != route::NONE {
+            let recovery = &mut self.recoveries[hop.recovery as usize];
+            if !recovery.accepts(self.now, frame.sequence) {
+                self.probes.flows[hop.flow as usize].duplicates += 1;
+                return self.payloads.release(frame.payload);
+            }
+        }
         let port = &mut self.ports[hop.port as usize];
-        if !port.offer(self.now, hop.queue, frame) {
+        if !port.offer(self.now, hop.queue, frame, hop.bucket) {
+            self.probes.flows[hop.flow as usize].overflowed += 1;
             self.payloads.release(frame.payload);
         } else if self.now < port.free_at {
             self.select_at(hop.port, self.ports[hop.port as usize].free_at);
@@ -351,26 +546,99 @@ impl Engine {
     /// The transmission of a frame has started; it arrives at `arrives`, at a bridge with the
     /// forwarding time.
     fn launch(&mut self, from: u32, frame: Frame, arrives: NetTime) {
-        match self.routes.hops[frame.hop as usize].then {
-            Then::Forward { .. } => {
+        let hop = self.routes.hops[frame.hop as usize];
+        self.tap.see(self.now, from, hop.flow, &frame);
+        match hop.then {
+            Then::Forward { .. } | Then::Filter { .. } | Then::Flood { .. } => {
+                if self.loses(from, &frame, arrives) {
+                    return self.swallow(frame);
+                }
                 let (at, head) = self.ports[from as usize].wire.push(arrives, frame);
                 if head {
                     self.events.push(at, Kind::Arrive, from);
                 }
             }
-            Then::Listener(end) => {
-                let host = self.routes.ends[end as usize].host;
-                let delay = self.delays[host.index()].stack_rx.draw();
-                let stack = &mut self.listeners[end as usize];
-                let (at, head) = stack.push(arrives + delay, (frame.payload, arrives));
-                if head {
-                    self.events.push(at, Kind::Deliver, end);
-                }
-            }
+            Then::Listener(end) => self.receive(from, end, frame, arrives),
             Then::Sink(source) => {
+                if self.loses(from, &frame, arrives) {
+                    return self.swallow(frame);
+                }
                 let bits = self.noise[source as usize].wire_bits;
                 self.load.delivered(source, arrives, bits);
             }
+            Then::Nowhere => self.payloads.release(frame.payload),
         }
     }
+
+    /// A frame will arrive at a listener's host and pass its stack.
+    fn receive(&mut self, from: u32, end: u32, frame: Frame, arrives: NetTime) {
+        let host = self.routes.ends[end as usize].host;
+        let delay = self.delays[host.index()].stack_rx.draw();
+        let at = self.listeners[end as usize].leaves(arrives + delay);
+        if self.loses(from, &frame, at) {
+            return self.swallow(frame);
+        }
+        let stack = &mut self.listeners[end as usize];
+        if frame.payload == PayloadId::NONE {
+            stack.pass(at);
+            self.probes.receive(&self.routes, end, &frame, at);
+        } else if stack.push(at, (frame, arrives)).1 {
+            self.events.push(at, Kind::Deliver, end);
+        }
+    }
+
+    /// Whether a fault costs the frame whose transmission starts now and that will have passed
+    /// the node at the other end at `passed`.
+    fn loses(&mut self, from: u32, frame: &Frame, passed: NetTime) -> bool {
+        let Some(faults) = &mut self.faults else { return false };
+        faults.swallows(from, self.now, frame.octets, passed)
+    }
+}
+
+/// All ports, with the buckets of the streams that are shaped there one by one.
+fn ports(system: &System, plan: &Plan, routes: &mut Routes) -> Vec<EgressPort> {
+    let port = |(at, planned)| EgressPort::new(system, PortId(at as u32), planned);
+    let mut ports: Vec<_> = plan.ports.iter().enumerate().map(port).collect();
+    for hop in &routes.hops {
+        let queue = usize::from(hop.queue);
+        let is_channel = (hop.flow as usize) < system.channels.len();
+        let needs_credit = [Class::A.queue(), Class::B.queue()].contains(&queue) && is_channel;
+        assert!(!needs_credit || ports[hop.port as usize].is_shaped(queue));
+    }
+    for (at, group) in &routes.regulated {
+        let hop = &mut routes.hops[*at as usize];
+        let settings = &plan.ports[hop.port as usize].settings;
+        let stream = &system.streams[hop.flow as usize - system.channels.len()];
+        let asynchronous = settings.selection[usize::from(hop.queue)] == Selection::Asynchronous;
+        if let Some(bucket) = stream.regulator.filter(|_| asynchronous) {
+            hop.bucket = ports[hop.port as usize].add_bucket(bucket, *group);
+        }
+    }
+    ports
+}
+
+/// One filter per flow, if any stream has one; it counts by the clock of the stream's first bridge.
+fn filters(system: &System) -> Vec<Option<Filter>> {
+    if system.streams.iter().all(|stream| stream.policing.is_none()) {
+        return Vec::new();
+    }
+    let of_stream = |stream: &onbeat_model::stream::Stream| {
+        let port = system.node(stream.talker).ports[0];
+        let bridge = system.port(system.port(port).peer).node;
+        Some(Filter::new(stream.policing?, system.node(bridge).clock))
+    };
+    let of_channels = system.channels.iter().map(|_| None);
+    of_channels.chain(system.streams.iter().map(of_stream)).collect()
+}
+
+fn port_observed(port: &EgressPort) -> PortObserved {
+    let counters = port.counters();
+    let queue = |at: usize| QueueObserved {
+        sent: counters.sent[at],
+        dropped: counters.dropped[at],
+        deepest_frames: counters.deepest_frames[at],
+        deepest_octets: counters.deepest_octets[at],
+        ..QueueObserved::default()
+    };
+    PortObserved { queues: std::array::from_fn(queue), ..PortObserved::default() }
 }

@@ -10,13 +10,17 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// A node fails; index: the node.
+    Fail,
     /// A frame leaves the stack of a listener's host; index: the channel end.
     Deliver,
     /// A program continues; index: its node.
     Wake,
     /// An alarm goes off; index: 0.
     Alarm,
-    /// A frame leaves the stack of a talker's host for the port; index: the channel.
+    /// A stream or modelled channel releases a frame; index: the source.
+    Source,
+    /// A frame leaves the stack of a talker's host for the port; index: the channel or stream.
     Stack,
     /// A noise source queues a frame; index: the source.
     Noise,
@@ -26,8 +30,17 @@ pub(crate) enum Kind {
     Select,
 }
 
-const KINDS: [Kind; 7] =
-    [Kind::Deliver, Kind::Wake, Kind::Alarm, Kind::Stack, Kind::Noise, Kind::Arrive, Kind::Select];
+const KINDS: [Kind; 9] = [
+    Kind::Fail,
+    Kind::Deliver,
+    Kind::Wake,
+    Kind::Alarm,
+    Kind::Source,
+    Kind::Stack,
+    Kind::Noise,
+    Kind::Arrive,
+    Kind::Select,
+];
 
 /// The most nodes, ports, channels, channel ends or noise sources: 2²⁴.
 pub(crate) const MAX_INDEX: usize = 1 << INDEX_BITS;

@@ -20,9 +20,24 @@ impl<T> Lane<T> {
     /// it leaves, and whether it is the head, whose event the caller must now schedule.
     pub(crate) fn push(&mut self, at: NetTime, item: T) -> (NetTime, bool) {
         let head = self.items.is_empty();
-        self.last = self.last.max(at);
+        self.pass(at);
         self.items.push_back((self.last, item));
         (self.last, head)
+    }
+
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// When an item that would leave at `at` does leave.
+    pub(crate) fn leaves(&self, at: NetTime) -> NetTime {
+        self.last.max(at)
+    }
+
+    /// Something that needs no place in it leaves at `at`, and nothing after it leaves earlier.
+    pub(crate) fn pass(&mut self, at: NetTime) {
+        self.last = self.leaves(at);
     }
 
     /// Takes the head, whose event has come, and the time of the new head, whose event the caller

@@ -43,16 +43,26 @@
 
 mod engine;
 mod event;
+mod fault;
+mod filter;
+mod frame;
 mod lane;
+mod learning;
 mod load;
 mod noise;
 mod payload;
 mod port;
+mod probe;
 mod random;
+mod recovery;
 mod route;
 mod shaper;
+mod source;
+mod tap;
 
 pub use engine::{Engine, Options, Output};
+pub use frame::QUEUED_FRAME_SIZE;
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
-pub use port::{PortCounters, QUEUED_FRAME_SIZE};
+pub use port::PortCounters;
+pub use tap::{FlowRef, Transmission};

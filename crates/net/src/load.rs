@@ -84,7 +84,14 @@ mod tests {
     fn bits_count_in_the_bin_of_their_time_and_silent_bins_are_there_too() {
         let at = NetTime::from_ns;
         let load_bin = Span::from_ns(10);
-        let options = Options { seed: 1, host_delays: true, load_bin, noise_until: at(52) };
+        let options = Options {
+            seed: 1,
+            host_delays: true,
+            load_bin,
+            noise_until: at(52),
+            traffic_until: at(52),
+            model_channels: false,
+        };
         let mut load = Load::new(&options, 2);
         load.offered(1, at(9), 1);
         load.delivered(0, at(40), 2);

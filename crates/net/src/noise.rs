@@ -8,8 +8,6 @@ use onbeat_model::units::frame;
 /// One source of noise in the engine.
 #[derive(Debug)]
 pub(crate) struct NoiseSource {
-    /// The first hop of its frames.
-    pub(crate) hop: u32,
     /// The size of each frame.
     pub(crate) octets: u16,
     /// The bits of each frame on the wire.
@@ -19,11 +17,10 @@ pub(crate) struct NoiseSource {
 }
 
 impl NoiseSource {
-    pub(crate) fn new(noise: &Noise, index: usize, hop: u32, seed: u64, end: NetTime) -> Self {
+    pub(crate) fn new(noise: &Noise, index: usize, seed: u64, end: NetTime) -> Self {
         let octets = frame::of_udp(noise.payload);
         assert!(octets <= frame::MAX_TAGGED, "noise {} does not fit in a frame", noise.name);
         Self {
-            hop,
             octets: octets.get() as u16,
             wire_bits: u64::from(frame::on_wire(octets).get()) * 8,
             times: NoiseTimes::new(noise, index, seed, end),

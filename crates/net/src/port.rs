@@ -1,30 +1,15 @@
 //! Egress ports: eight queues, their shapers, strict priority among them, and the timing of
 //! transmissions.
 
+use crate::frame::Frame;
 use crate::lane::Lane;
-use crate::payload::PayloadId;
 use crate::shaper::{CreditBased, Shaper};
 use onbeat_model::plan::PortPlan;
-use onbeat_model::port::{QUEUES, Selection};
+use onbeat_model::port::{QUEUES, Selection, TokenBucket};
 use onbeat_model::system::{NodeKind, PortId, QueueLimits, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::collections::VecDeque;
-
-/// A frame in a queue or on a link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
-    /// Where it is on its way, and whose it is.
-    pub(crate) hop: u32,
-    /// Its octets, if somebody reads them.
-    pub(crate) payload: PayloadId,
-    /// Destination address to FCS.
-    pub(crate) octets: u16,
-}
-
-/// What one queued frame takes of memory, in octets, without its payload.
-pub const QUEUED_FRAME_SIZE: usize = size_of::<Frame>();
-const _: () = assert!(QUEUED_FRAME_SIZE == 12, "a deep queue should stay in the cache");
 
 /// What one port counted, per queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,7 +107,7 @@ impl EgressPort {
     }
 
     /// Queues a frame, or refuses it when the queue is full.
-    pub(crate) fn offer(&mut self, now: NetTime, queue: u8, frame: Frame) -> bool {
+    pub(crate) fn offer(&mut self, now: NetTime, queue: u8, frame: Frame, _bucket: u32) -> bool {
         let place = &mut self.queues[usize::from(queue)];
         let frames = place.frames.len() as u32 + 1;
         let octets = place.octets + u32::from(frame.octets);
@@ -137,6 +122,20 @@ impl EgressPort {
         place.deepest_octets = place.deepest_octets.max(octets);
         self.occupied |= 1 << queue;
         true
+    }
+
+    /// Throws away what waits, in the order of the queues, and gives it to `lost`.
+    pub(crate) fn flush(&mut self, lost: &mut impl FnMut(Frame)) {
+        for queue in &mut self.queues {
+            queue.frames.drain(..).for_each(&mut *lost);
+            queue.octets = 0;
+        }
+        self.occupied = 0;
+    }
+
+    /// Gives a stream a bucket at a queue with asynchronous shaping; its place among the port's.
+    pub(crate) fn add_bucket(&mut self, _bucket: TokenBucket, _group: u32) -> u32 {
+        u32::MAX
     }
 
     /// Starts the transmission of the head of the highest queue that may send.

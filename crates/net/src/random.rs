@@ -17,6 +17,12 @@ pub(crate) enum Purpose {
     StackRx = 3,
     /// A host's wake-up delay.
     Wakeup = 4,
+    /// The times and lengths of a stream's frames.
+    Source = 5,
+    /// Which frames a link damages, per sending port.
+    Errors = 6,
+    /// The phases of one repetition of a simulation.
+    Phase = 7,
 }
 
 /// One stream of random numbers, independent of all others of the same seed: a source that is

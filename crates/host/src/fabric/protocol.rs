@@ -13,7 +13,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -408,6 +408,7 @@ impl<'a> Reply<'a> {
                 };
                 to.u8(4).u8(kind).i64(at);
                 to.i64(start.clock.offset.as_ns()).i64(i64::from(start.clock.drift_ppb));
+                to.i64(start.clock.wander.as_ns()).i64(start.clock.wander_period.as_ns());
                 to.i64(start.write_until.as_ns()).i64(start.stop.as_ns())
             }
             Body::Frame { arrived, ready, octets } => {
@@ -445,9 +446,14 @@ impl<'a> Reply<'a> {
                 };
                 let offset = Span::from_ns(from.i64()?);
                 let drift_ppb = i32::try_from(from.i64()?).map_err(|_| Nonsense)?;
+                let wander = Span::from_ns(from.i64()?);
+                let wander_period = Span::from_ns(from.i64()?);
+                if wander < Span::ZERO || (wander > Span::ZERO && wander_period <= Span::ZERO) {
+                    return Err(Nonsense);
+                }
                 Body::Started(Start {
                     base,
-                    clock: ClockError { offset, drift_ppb },
+                    clock: ClockError { offset, drift_ppb, wander, wander_period },
                     write_until: NetTime::from_ns(from.i64()?),
                     stop: NetTime::from_ns(from.i64()?),
                 })
@@ -515,7 +521,12 @@ mod tests {
 
     #[test]
     fn every_reply_is_read_back_as_it_was_written() {
-        let clock = ClockError { offset: Span::from_ns(-3), drift_ppb: -40 };
+        let clock = ClockError {
+            offset: Span::from_ns(-3),
+            drift_ppb: -40,
+            wander: Span::from_ns(50),
+            wander_period: Span::from_s(1),
+        };
         let (write_until, stop) = (NetTime::from_ns(5), NetTime::from_ns(6));
         for body in [
             Body::Done,

@@ -182,6 +182,8 @@ impl<'a> Session<'a> {
                 load_bin: load_bin(system, options.settings.duration),
                 // On other networks the engine only keeps the time.
                 noise_until: if carrier.is_emulated() { write_until } else { NetTime::ZERO },
+                traffic_until: if carrier.is_emulated() { write_until } else { NetTime::ZERO },
+                model_channels: false,
             },
         );
         let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();

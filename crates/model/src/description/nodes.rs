@@ -197,7 +197,8 @@ fn clock<R>(fields: &mut Fields<'_, R>, raw: &Option<raw::Clock>) -> ClockError 
     let offset = fields.time(codes::OUT_OF_RANGE, offset, NS, -most..=most);
     let most = i64::from(ClockError::MAX_DRIFT_PPB);
     let drift = fields.int(codes::DRIFT, ("drift_ppb", &raw.drift_ppb), -most..=most);
-    ClockError { offset: offset.unwrap_or_default(), drift_ppb: drift.unwrap_or(0) as i32 }
+    let (offset, drift_ppb) = (offset.unwrap_or_default(), drift.unwrap_or(0) as i32);
+    ClockError { offset, drift_ppb, ..ClockError::default() }
 }
 
 fn delay<R>(fields: &mut Fields<'_, R>, raw: &Option<At<raw::Delay>>) -> Delay {

@@ -198,6 +198,8 @@ impl Network {
             host_delays: true,
             load_bin: Span::from_ms(1),
             noise_until: NetTime::from_ns(noise_until),
+            traffic_until: NetTime::from_ns(noise_until),
+            model_channels: false,
         };
         Engine::new(&self.system, &self.plan, options)
     }

@@ -113,6 +113,8 @@ fn wake_up_delays_are_drawn_unless_the_machine_has_its_own_and_alarms_have_none(
             host_delays,
             load_bin: Span::from_ms(1),
             noise_until: NetTime::ZERO,
+            traffic_until: NetTime::ZERO,
+            model_channels: false,
         };
         let mut engine = Engine::new(&network.system, &network.plan, options);
         for token in 0..50 {

@@ -123,6 +123,8 @@ fn run(net: &Net, shape: &Shape, plan: &onbeat_model::plan::Plan) -> Vec<Span> {
         host_delays: true,
         load_bin: Span::from_ms(100),
         noise_until: NetTime::from_ns(100_000_000),
+        traffic_until: NetTime::ZERO,
+        model_channels: false,
     };
     let mut engine = Engine::new(&net.0, plan, options);
     let mut due = vec![None; shape.streams.len()];

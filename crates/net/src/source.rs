@@ -1,0 +1,232 @@
+//! Modelled traffic: when each stream releases its next frame, and how long it is.
+
+use crate::random::{self, Purpose};
+use onbeat_model::stream::{FaultKind, Source, Stream};
+use onbeat_model::system::{Channel, System};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::units::{Octets, frame};
+
+/// One frame to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Release {
+    /// When, in true time.
+    pub(crate) at: NetTime,
+    /// Destination address to FCS.
+    pub(crate) octets: u16,
+}
+
+/// What releases the frames of a stream or of a modelled channel.
+#[derive(Debug)]
+pub(crate) struct FrameSource {
+    /// The flow that its frames are of.
+    pub(crate) flow: u32,
+    schedule: Schedule,
+    clock: ClockError,
+    lengths: [u16; 2],
+    random: random::Stream,
+    /// The next frame of the schedule.
+    own: Option<Release>,
+    /// When it babbles, in order of time, and when its next frame is then due.
+    babbles: Vec<[NetTime; 2]>,
+    babble_gap: Span,
+    /// No frame is released from here on.
+    end: NetTime,
+}
+
+/// The times of a source, by its talker's clock.
+#[derive(Debug)]
+struct Schedule {
+    source: Source,
+    /// The instant of the next frame, without its jitter.
+    next: LocalTime,
+    /// Frames since the first one, or since the beginning of the burst.
+    count: u32,
+    /// The reading at which the last frame was released.
+    last: LocalTime,
+}
+
+impl FrameSource {
+    /// The source of stream number `index`, whose frames are of `flow`, up to `end`, without it.
+    pub(crate) fn of_stream(
+        system: &System,
+        index: usize,
+        flow: u32,
+        seed: u64,
+        end: NetTime,
+    ) -> Self {
+        let stream: &Stream = &system.streams[index];
+        let talker = system.node(stream.talker);
+        let rate = system.link_of(talker.ports[0]).rate;
+        let mut babbles: Vec<_> = (system.faults.iter())
+            .filter(|fault| fault.kind == FaultKind::Babble(index as u32))
+            .map(|fault| [fault.from, fault.until])
+            .collect();
+        babbles.sort_unstable();
+        babbles.reverse();
+        let lengths = stream.frame.map(length);
+        let mut source = Self {
+            flow,
+            schedule: Schedule::new(stream.source.clone(), stream.phase),
+            clock: talker.clock,
+            lengths,
+            random: random::Stream::new(seed, Purpose::Source, index),
+            own: None,
+            babbles,
+            babble_gap: rate.time_for(frame::on_wire(stream.frame[1])),
+            end,
+        };
+        source.begin();
+        source
+    }
+
+    /// The source of a channel whose talker is modelled: one message each interval.
+    pub(crate) fn of_channel(system: &System, channel: &Channel, flow: u32, end: NetTime) -> Self {
+        let octets = length(frame::of_channel(channel.size));
+        let source = Source::Periodic { interval: channel.interval, jitter: Span::ZERO };
+        let mut source = Self {
+            flow,
+            schedule: Schedule::new(source, channel.phase),
+            clock: system.node(channel.talker).clock,
+            lengths: [octets; 2],
+            // Nothing of it is drawn.
+            random: random::Stream::new(0, Purpose::Source, 0),
+            own: None,
+            babbles: Vec::new(),
+            babble_gap: Span::ZERO,
+            end,
+        };
+        source.begin();
+        source
+    }
+
+    /// Passes over the instants that a clock that is ahead has passed before the epoch.
+    fn begin(&mut self) {
+        let start = self.clock.read(NetTime::ZERO);
+        self.schedule.pass(start);
+        loop {
+            self.own = self.draw();
+            match self.own {
+                Some(release) if self.clock.read(release.at) < start => {}
+                _ => break,
+            }
+        }
+    }
+
+    /// Draws the next frame of the schedule.
+    fn draw(&mut self) -> Option<Release> {
+        let (reading, given) = self.schedule.next(&mut self.random)?;
+        let [least, most] = self.lengths;
+        let octets = match given {
+            Some(octets) => octets,
+            None if least == most => least,
+            None => least + self.random.below(u64::from(most - least) + 1) as u16,
+        };
+        Some(Release { at: self.clock.when(reading), octets })
+    }
+
+    /// The next frame, if ever. To be asked once per frame.
+    pub(crate) fn next(&mut self) -> Option<Release> {
+        let release = match self.babbles.is_empty() {
+            true => self.own_next(),
+            false => self.next_or_babble(),
+        };
+        release.filter(|release| release.at < self.end)
+    }
+
+    fn own_next(&mut self) -> Option<Release> {
+        let release = self.own?;
+        self.own = self.draw();
+        Some(release)
+    }
+
+    /// The next frame when some babble is still to come or under way: a frame of its own that is
+    /// due before it, else one of the babble, in which its own frames are left out.
+    fn next_or_babble(&mut self) -> Option<Release> {
+        while let Some([from, until]) = self.babbles.last().copied() {
+            if self.own.is_some_and(|own| own.at < from) {
+                return self.own_next();
+            }
+            if from < until {
+                self.babbles.last_mut()?[0] = from + self.babble_gap;
+                while self.own.is_some_and(|own| own.at <= from) {
+                    self.own = self.draw();
+                }
+                return Some(Release { at: from, octets: self.lengths[1] });
+            }
+            while self.own.is_some_and(|own| own.at < until) {
+                self.own = self.draw();
+            }
+            self.babbles.pop();
+            if let Some(overlapping) = self.babbles.last_mut() {
+                overlapping[0] = overlapping[0].max(from);
+            }
+        }
+        self.own_next()
+    }
+}
+
+fn length(octets: Octets) -> u16 {
+    assert!(octets <= frame::MAX_TAGGED, "a frame of {} octets", octets.get());
+    octets.get() as u16
+}
+
+impl Schedule {
+    fn new(source: Source, phase: Span) -> Self {
+        match &source {
+            Source::Periodic { interval, .. } | Source::Bursty { interval, .. } => {
+                assert!(*interval > Span::ZERO, "a source without an interval");
+            }
+            Source::Sporadic { interval, mean } => {
+                assert!(*interval <= *mean && *mean > Span::ZERO, "a mean below the least");
+            }
+            Source::Trace(_) => {}
+        }
+        let next = LocalTime::ZERO + phase;
+        Self { source, next, count: 0, last: next }
+    }
+
+    /// Passes at once over the regular instants before `start`.
+    fn pass(&mut self, start: LocalTime) {
+        let (Source::Periodic { interval, .. } | Source::Bursty { interval, .. }) = &self.source
+        else {
+            return;
+        };
+        let passed = (start - self.next).as_ns().max(0);
+        self.next += *interval * ((passed + interval.as_ns() - 1) / interval.as_ns());
+    }
+
+    /// The reading at which the next frame is released, and its length if the source says so.
+    fn next(&mut self, random: &mut random::Stream) -> Option<(LocalTime, Option<u16>)> {
+        let mut below = |span: Span| Span::from_ns(random.below(span.as_ns() as u64 + 1) as i64);
+        let (at, octets) = match &self.source {
+            Source::Periodic { interval, jitter } => {
+                let late = if *jitter > Span::ZERO { below(*jitter) } else { Span::ZERO };
+                let at = self.next + late;
+                self.next += *interval;
+                (at, None)
+            }
+            Source::Sporadic { interval, mean } => {
+                let at = self.next;
+                self.next += *interval + below((*mean - *interval) * 2);
+                (at, None)
+            }
+            Source::Bursty { interval, frames } => {
+                let at = self.next;
+                self.count += 1;
+                if self.count == *frames {
+                    self.count = 0;
+                    self.next += *interval;
+                }
+                (at, None)
+            }
+            Source::Trace(frames) => {
+                let (after, octets) = *frames.get(self.count as usize)?;
+                self.count += 1;
+                (self.next + after, Some(length(octets)))
+            }
+        };
+        // Frames leave a talker in order, however late the one before was.
+        self.last = self.last.max(at);
+        Some((self.last, octets))
+    }
+}

@@ -1,0 +1,84 @@
+//! What a capture at some ports sees.
+
+use crate::frame::Frame;
+use onbeat_model::system::{ChannelId, NoiseId, PortId, StreamIndex};
+use onbeat_model::time::NetTime;
+
+/// One transmission at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// When its preamble starts.
+    pub at: NetTime,
+    /// The port that sends.
+    pub port: PortId,
+    /// Whose frame it is.
+    pub flow: FlowRef,
+    /// Its number among the frames of its flow, from 0, modulo 2³².
+    pub sequence: u32,
+    /// Destination address to FCS.
+    pub octets: u16,
+    /// When its program or source released it, in true time.
+    pub released: NetTime,
+}
+
+/// Whose frame a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowRef {
+    /// A channel's.
+    Channel(ChannelId),
+    /// A stream's.
+    Stream(StreamIndex),
+    /// A noise source's.
+    Noise(NoiseId),
+}
+
+/// Keeps the transmissions at chosen ports until they are taken.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    /// Per port; empty while there is no tap.
+    on: Vec<bool>,
+    /// How many flows are channels, and how many are channels or streams.
+    bounds: [u32; 2],
+    seen: Vec<Transmission>,
+}
+
+impl Tap {
+    pub(crate) fn new(channels: usize, streams: usize) -> Self {
+        let bounds = [channels as u32, (channels + streams) as u32];
+        Self { on: Vec::new(), bounds, seen: Vec::new() }
+    }
+
+    /// Taps these of `count` ports.
+    pub(crate) fn add(&mut self, count: usize, ports: &[PortId]) {
+        self.on.resize(count, false);
+        for port in ports {
+            self.on[port.index()] = true;
+        }
+    }
+
+    /// The transmission of a frame starts.
+    pub(crate) fn see(&mut self, now: NetTime, port: u32, flow: u32, frame: &Frame) {
+        if self.on.get(port as usize) != Some(&true) {
+            return;
+        }
+        let [streams, noise] = self.bounds;
+        let flow = match flow {
+            _ if flow < streams => FlowRef::Channel(ChannelId(flow)),
+            _ if flow < noise => FlowRef::Stream(StreamIndex(flow - streams)),
+            _ => FlowRef::Noise(NoiseId(flow - noise)),
+        };
+        let Frame { released, sequence, octets, .. } = *frame;
+        self.seen.push(Transmission {
+            at: now,
+            port: PortId(port),
+            flow,
+            sequence,
+            octets,
+            released,
+        });
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<Transmission> {
+        std::mem::take(&mut self.seen)
+    }
+}
