@@ -6,9 +6,9 @@
 
 use etherparse::PacketBuilder;
 use onbeat_host::netns::ipv4_of;
-use onbeat_model::system::{ChannelId, NodeId, NodeKind, NoiseId, PortId, StreamIndex, System};
-use onbeat_model::time::NetTime;
-use onbeat_model::units::{MacAddress, Octets, StreamId, frame};
+use onbeat_model::system::{ChannelId, NodeId, NodeKind, NoiseId, PortId, System};
+use onbeat_model::units::{MacAddress, StreamId, frame};
+use onbeat_net::{FlowRef, Transmission};
 use onbeat_runtime::wire;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
@@ -29,29 +29,6 @@ const TIME_TO_LIVE: u8 = 64;
 /// The first two octets of a stream's destination: a locally administered group address
 /// (IEEE 802 8.2). The stream's number, from 0, is the other four.
 const STREAM_GROUP: [u8; 2] = [3, 0];
-
-/// Whose frame it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
-    Channel(ChannelId),
-    Stream(StreamIndex),
-    Noise(NoiseId),
-}
-
-/// A frame that a port begins to send.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
-    /// When its first octet, after the preamble, leaves: true network time.
-    pub(crate) at: NetTime,
-    pub(crate) port: PortId,
-    pub(crate) flow: Flow,
-    /// Its number among those of its flow, from 0.
-    pub(crate) sequence: u64,
-    /// Destination address to FCS.
-    pub(crate) octets: Octets,
-    /// When its source released it: true network time.
-    pub(crate) released: NetTime,
-}
 
 /// A capture file under way.
 pub(crate) struct Capture<'a, W: Write> {
@@ -98,12 +75,12 @@ impl<'a, W: Write> Capture<'a, W> {
     }
 
     /// Writes a frame if its port is captured.
-    pub(crate) fn frame(&mut self, sent: &Sent) -> PcapResult<()> {
+    pub(crate) fn frame(&mut self, sent: &Transmission) -> PcapResult<()> {
         let Some(interface_id) = self.interfaces[sent.port.index()] else { return Ok(()) };
         let octets = match sent.flow {
-            Flow::Channel(id) => self.of_identity(sent, &of_channel(self.system, id)),
-            Flow::Stream(id) => self.of_identity(sent, &self.streams[id.index()].clone()),
-            Flow::Noise(id) => of_noise(self.system, id, sent.octets),
+            FlowRef::Channel(id) => self.of_identity(sent, &of_channel(self.system, id)),
+            FlowRef::Stream(id) => self.of_identity(sent, &self.streams[id.index()].clone()),
+            FlowRef::Noise(id) => of_noise(self.system, id, sent.octets),
         };
         let packet = EnhancedPacketBlock {
             interface_id,
@@ -117,7 +94,7 @@ impl<'a, W: Write> Capture<'a, W> {
 
     /// The frame of a channel or a stream. Its message holds its number, as that of a modelled
     /// talker in a run does.
-    fn of_identity(&mut self, sent: &Sent, identity: &Identity) -> Vec<u8> {
+    fn of_identity(&mut self, sent: &Transmission, identity: &Identity) -> Vec<u8> {
         let capture = self.system.node(identity.talker).clock.read(sent.released);
         let header = wire::Header {
             destination: identity.destination,
@@ -131,11 +108,11 @@ impl<'a, W: Write> Capture<'a, W> {
             acknowledged: 0,
         };
         let length = match sent.flow {
-            Flow::Channel(id) => self.system.channel(id).size.get() as usize,
+            FlowRef::Channel(id) => self.system.channel(id).size.get() as usize,
             _ => without_fcs(sent.octets).saturating_sub(wire::HEADERS),
         };
         self.value.clear();
-        self.value.extend_from_slice(&sent.sequence.to_le_bytes());
+        self.value.extend_from_slice(&u64::from(sent.sequence).to_le_bytes());
         self.value.resize(length, 0);
         let mut octets = vec![0; without_fcs(sent.octets).max(wire::MIN_FRAME)];
         let written = wire::emit(&header, &self.value, &mut octets);
@@ -149,8 +126,8 @@ impl<'a, W: Write> Capture<'a, W> {
     }
 }
 
-fn without_fcs(octets: Octets) -> usize {
-    (octets.get() - frame::FCS.get()) as usize
+fn without_fcs(octets: u16) -> usize {
+    usize::from(octets) - frame::FCS.get() as usize
 }
 
 fn mac_of(system: &System, host: NodeId) -> MacAddress {
@@ -207,7 +184,7 @@ fn streams(system: &System) -> Vec<Identity> {
 }
 
 /// A noise frame: UDP over IPv4, untagged, between the hosts' addresses.
-fn of_noise(system: &System, id: NoiseId, octets: Octets) -> Vec<u8> {
+fn of_noise(system: &System, id: NoiseId, octets: u16) -> Vec<u8> {
     let noise = &system.noise[id.index()];
     let [from, to] = [noise.from, noise.to].map(|host| mac_of(system, host).0);
     let [source, target] = [noise.from, noise.to].map(|host| ipv4_of(host).octets());

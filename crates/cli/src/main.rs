@@ -1,11 +1,13 @@
 //! The command `onbeat`: one verb per stage, `run` walks them all.
 
 mod arguments;
+mod bounds;
 mod capture;
 mod chosen;
 mod exit;
 mod output;
 mod run;
+mod simulate;
 mod source;
 mod stat;
 mod terminal;
@@ -23,6 +25,8 @@ fn main() -> std::process::ExitCode {
         Verb::Check(check) => self::check(check),
         Verb::Plan(plan) => self::plan(plan),
         Verb::Run(run) => run::run(run),
+        Verb::Simulate(simulate) => simulate::simulate(simulate),
+        Verb::Bounds(bounds) => bounds::bounds(bounds),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Manifest(manifest) => self::manifest(manifest),
@@ -30,6 +34,7 @@ fn main() -> std::process::ExitCode {
             let text = match kind {
                 SchemaKind::System => onbeat_model::description::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
+                SchemaKind::Simulation => onbeat_measure::simulation::schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)

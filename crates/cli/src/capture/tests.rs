@@ -2,7 +2,9 @@ use super::*;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::stream::{Source, Stream};
-use onbeat_model::time::Span;
+use onbeat_model::system::StreamIndex;
+use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::Octets;
 use onbeat_runtime::wire::{Frame, Header};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::process::Command;
@@ -72,14 +74,14 @@ fn system() -> System {
 }
 
 /// One frame of each kind at the port `s.p2`, one that is not captured, and the shortest noise.
-fn sent() -> [Sent; 5] {
-    let (channel, stream) = (Flow::Channel(ChannelId(0)), Flow::Stream(StreamIndex(0)));
-    let sent = |at, port, flow, sequence, octets| Sent {
+fn sent() -> [Transmission; 5] {
+    let (channel, stream) = (FlowRef::Channel(ChannelId(0)), FlowRef::Stream(StreamIndex(0)));
+    let sent = |at, port, flow, sequence, octets| Transmission {
         at: NetTime::from_ns(at),
         port: PortId(port),
         flow,
         sequence,
-        octets: Octets::new(octets),
+        octets,
         released: NetTime::from_ns(at - 1_000),
     };
     [
@@ -87,7 +89,7 @@ fn sent() -> [Sent; 5] {
         sent(1_234_567_891, 0, channel, 259, 68),
         sent(5_000_000_001, 2, stream, 0, 100),
         sent(5_000_009_002, 2, stream, 511, 1_522),
-        sent(6_000_000_003, 3, Flow::Noise(NoiseId(0)), 0, 64),
+        sent(6_000_000_003, 3, FlowRef::Noise(NoiseId(0)), 0, 64),
     ]
 }
 

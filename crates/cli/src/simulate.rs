@@ -1,0 +1,309 @@
+//! The verb `simulate`: modelled traffic in virtual time, beside what the plan promises.
+
+use crate::arguments::{Phases, SimulateArguments};
+use crate::capture::Capture;
+use crate::chosen::{self, WrongArgument};
+use crate::exit::Exit;
+use crate::output::{Kind, Output, OutputFile, SIMULATION, SIMULATION_REPORT};
+use crate::run;
+use crate::source::Source;
+use crate::terminal;
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use onbeat_host::process::Keeper;
+use onbeat_measure::simulation::{self, Results, SimulationSettings};
+use onbeat_model::observed::Observed;
+use onbeat_model::plan::Plan;
+use onbeat_model::system::{PortId, RunSettings, System};
+use onbeat_model::time::{NetTime, Span};
+use onbeat_net::{Engine, Options, Transmission};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+
+/// Nobody needs a bar for what is over sooner.
+const BAR_AFTER: Duration = Duration::from_secs(2);
+
+/// How often a simulation looks whether it is to end, in simulated time.
+const SLICE: Span = Span::from_us(100);
+
+/// Simulates a system and sets what was seen beside the plan's bounds.
+pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
+    let source = Source::load(&arguments.system, arguments.json)?;
+    let mut system = source.system.clone();
+    system.run = settings(&system, arguments)?;
+    let plan = source.plan(&system, system.run.protected)?;
+    if !system.programs.is_empty() {
+        eprintln!("onbeat: no program is started: channels are modelled, one message an interval");
+    }
+    let interrupted = run::interrupt()?;
+    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    // First, so that nobody waits for a simulation whose results have no place.
+    let capture = Captured::begin(&system, arguments, &mut keeper)?;
+    let target = arguments.out.clone();
+    let target = target.unwrap_or_else(|| source.directory.join("out-simulation"));
+    let mut output = Output::begin(&target, Kind::Simulation, &mut keeper)?;
+    let wanted = Wanted::new(&system, &plan, arguments, &interrupted);
+    let (observed, capture) = wanted.repeat(capture)?;
+    let results = Results::new(&system, &plan, &observed, wanted.settings(&observed));
+    output.write(SIMULATION, results.to_json())?;
+    if let Some(capture) = capture {
+        capture.finish(output.keeper())?;
+    }
+    output.finish()?;
+    let report = target.join(SIMULATION_REPORT);
+    if arguments.json {
+        terminal::print(results.to_json().trim_end());
+        eprintln!("onbeat: the report is {}", report.display());
+    } else {
+        terminal::print(results.table());
+        terminal::print(format_args!("The report: {}", report.display()));
+    }
+    Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
+}
+
+/// The run settings that the arguments ask for.
+fn settings(system: &System, arguments: &SimulateArguments) -> anyhow::Result<RunSettings> {
+    let mut settings = match &arguments.scenario {
+        None => system.run,
+        Some(name) => chosen::scenario(system, name)?.run,
+    };
+    settings.duration = arguments.duration.unwrap_or(settings.duration);
+    settings.seed = arguments.seed.unwrap_or(settings.seed);
+    settings.protected &= !arguments.unprotected;
+    Ok(settings)
+}
+
+/// The ports of those names; all when none is named.
+fn captured_ports(system: &System, names: &[String]) -> anyhow::Result<Vec<PortId>> {
+    let all = || (0..system.ports.len() as u32).map(PortId);
+    if names.is_empty() {
+        return Ok(all().collect());
+    }
+    let mut ports = Vec::new();
+    for name in names {
+        let Some(port) = all().find(|port| system.port_label(*port) == *name) else {
+            let near = all().map(|port| system.port_label(port));
+            let node = name.split('.').next().unwrap_or_default();
+            let near: Vec<_> = near.filter(|l| l.split('.').next() == Some(node)).collect();
+            let hint = match near.is_empty() {
+                true => "ports are named as in cat1.p2".to_owned(),
+                false => format!("there are: {}", near.join(", ")),
+            };
+            bail!(WrongArgument(format!("there is no port `{name}`; {hint}")));
+        };
+        if !ports.contains(&port) {
+            ports.push(port);
+        }
+    }
+    Ok(ports)
+}
+
+/// A capture under way.
+struct Captured<'a> {
+    ports: Vec<PortId>,
+    capture: Capture<'a, BufWriter<File>>,
+    output: OutputFile,
+}
+
+impl<'a> Captured<'a> {
+    fn begin(
+        system: &'a System,
+        arguments: &SimulateArguments,
+        keeper: &mut Keeper,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(file) = &arguments.capture else { return Ok(None) };
+        let ports = captured_ports(system, &arguments.capture_port)?;
+        let (output, into) = OutputFile::begin(file, keeper)?;
+        let capture = Capture::new(system, &ports, BufWriter::new(into))?;
+        Ok(Some(Self { ports, capture, output }))
+    }
+
+    fn write(&mut self, sent: &[Transmission]) -> anyhow::Result<()> {
+        for transmission in sent {
+            self.capture.frame(transmission).context("the capture")?;
+        }
+        Ok(())
+    }
+
+    fn finish(self, keeper: &mut Keeper) -> anyhow::Result<()> {
+        self.capture.finish().flush().context("the capture")?;
+        self.output.finish(keeper)
+    }
+}
+
+/// What is to be simulated.
+struct Wanted<'a> {
+    system: &'a System,
+    plan: &'a Plan,
+    repetitions: u32,
+    phases: Phases,
+    jobs: u32,
+    interrupted: &'a AtomicBool,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(
+        system: &'a System,
+        plan: &'a Plan,
+        arguments: &SimulateArguments,
+        interrupted: &'a AtomicBool,
+    ) -> Self {
+        let usual = if arguments.repetitions == 1 { Phases::Described } else { Phases::Random };
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let jobs = arguments.jobs.map_or_else(cores, u32::from);
+        Self {
+            system,
+            plan,
+            repetitions: arguments.repetitions,
+            phases: arguments.phases.unwrap_or(usual),
+            jobs: jobs.min(arguments.repetitions),
+            interrupted,
+        }
+    }
+
+    /// What was done, for the results.
+    fn settings(&self, observed: &Observed) -> SimulationSettings {
+        SimulationSettings {
+            duration_ns: self.system.run.duration.as_ns(),
+            seed: self.system.run.seed,
+            repetitions: observed.repetitions,
+            phases: match self.phases {
+                Phases::Described => simulation::Phases::Described,
+                Phases::Random => simulation::Phases::Random,
+                Phases::Aligned => simulation::Phases::Aligned,
+            },
+        }
+    }
+
+    /// Simulates as often as wanted, on several threads. What each repetition sees depends on its
+    /// number alone, and all are put together in the order of their numbers, so that the number of
+    /// threads changes nothing. The first one is captured.
+    fn repeat<'c>(
+        &self,
+        mut capture: Option<Captured<'c>>,
+    ) -> anyhow::Result<(Observed, Option<Captured<'c>>)> {
+        let bar = Bar::new(self.system.run.duration, self.repetitions);
+        let next = AtomicU32::new(0);
+        let first = Mutex::new(capture.as_mut());
+        let (done, results) = mpsc::channel();
+        let work = |done: mpsc::Sender<(u32, anyhow::Result<Observed>)>| {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= self.repetitions || self.interrupted.load(Ordering::Relaxed) {
+                    return;
+                }
+                // Whoever takes it first has repetition 0: later numbers find nothing.
+                let capture =
+                    if number == 0 { first.lock().ok().and_then(|mut f| f.take()) } else { None };
+                let seen = self.once(number, capture, &bar);
+                let failed = seen.is_err();
+                if done.send((number, seen)).is_err() || failed {
+                    return;
+                }
+            }
+        };
+        let observed = std::thread::scope(|scope| {
+            for _ in 0..self.jobs {
+                let done = done.clone();
+                scope.spawn(|| work(done));
+            }
+            drop(done);
+            in_order(results)
+        });
+        bar.0.finish_and_clear();
+        Ok((observed?, capture))
+    }
+
+    /// One repetition; up to now, when it is interrupted.
+    fn once(
+        &self,
+        number: u32,
+        mut capture: Option<&mut Captured<'_>>,
+        bar: &Bar,
+    ) -> anyhow::Result<Observed> {
+        let until = NetTime::ZERO + self.system.run.duration;
+        let options = Options {
+            seed: self.system.run.seed.wrapping_add(u64::from(number)),
+            host_delays: true,
+            load_bin: self.system.run.duration,
+            noise_until: until,
+            traffic_until: until,
+            model_channels: true,
+        };
+        let mut engine = Engine::new(self.system, self.plan, options);
+        if let Some(capture) = &capture {
+            engine.tap(&capture.ports);
+        }
+        // What is under way at the end still arrives.
+        while let Some(next) = engine.next_event() {
+            let (from, to) = (engine.now(), next + SLICE);
+            while engine.advance(to).is_some() {}
+            if let Some(capture) = &mut capture {
+                capture.write(&engine.take_transmissions())?;
+            }
+            bar.advance(from.min(until), to.min(until));
+            if self.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(engine.observed())
+    }
+}
+
+/// Puts repetitions together in the order of their numbers, whatever the order in which they come.
+fn in_order(results: mpsc::Receiver<(u32, anyhow::Result<Observed>)>) -> anyhow::Result<Observed> {
+    let mut all = Observed::default();
+    let mut waiting = BTreeMap::new();
+    let mut next = 0;
+    for (number, seen) in results {
+        waiting.insert(number, seen?);
+        while let Some(seen) = waiting.remove(&next) {
+            all.merge(&seen);
+            next += 1;
+        }
+    }
+    Ok(all)
+}
+
+/// The progress of all repetitions together, in microseconds of simulated time; drawn where
+/// somebody looks, and only when it takes long.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(duration: Span, repetitions: u32) -> Self {
+        let length = (duration.as_ns() / 1_000) as u64 * u64::from(repetitions);
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %  {eta} left");
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(match repetitions {
+            1 => format!("simulation, {duration}"),
+            _ => format!("{repetitions} simulations, {duration} each"),
+        });
+        Self(bar)
+    }
+
+    /// A repetition has come from one instant to another.
+    fn advance(&self, from: NetTime, to: NetTime) {
+        self.0.inc((to.as_ns() / 1_000 - from.as_ns() / 1_000).max(0) as u64);
+        if self.0.is_hidden() && self.0.elapsed() > BAR_AFTER {
+            self.0.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+/// The exit code, and on standard error what is behind a bad one.
+fn judge(results: &Results, interrupted: bool) -> Exit {
+    let mut exit = Exit::Fine;
+    for broken in results.broken() {
+        eprintln!("onbeat: {broken}");
+        exit = Exit::Broken;
+    }
+    if interrupted { Exit::Interrupted } else { exit }
+}
