@@ -1,14 +1,7 @@
-"use strict";
 // Draws the charts. What it did is left in data attributes, for the tests: on each chart how much
-// it drew, on the document how many charts there are and what went wrong.
+// it drew, on the document how many charts there are.
 (() => {
   const root = document.documentElement;
-  const errors = [];
-  const report = () => { root.dataset.errors = JSON.stringify(errors); };
-  addEventListener("error", (event) => { errors.push(event.message); report(); });
-  addEventListener("unhandledrejection", (event) => { errors.push(String(event.reason)); report(); });
-  report();
-
   const data = JSON.parse(document.getElementById("data").textContent);
   const charts = new Map();
 
@@ -268,14 +261,7 @@
     show();
   }
 
-  const setTheme = (theme) => { root.style.colorScheme = theme; drawAll(); };
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.style.colorScheme || (dark.matches ? "dark" : "light")) === "dark";
-  document.getElementById("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
-  dark.addEventListener("change", drawAll);
-  let screenTheme = "";
-  addEventListener("beforeprint", () => { screenTheme = root.style.colorScheme; setTheme("light"); });
-  addEventListener("afterprint", () => setTheme(screenTheme));
+  document.addEventListener("theme", drawAll);
   let width = innerWidth;
   addEventListener("resize", () => {
     if (innerWidth === width) return;
@@ -284,7 +270,5 @@
       plot.setSize({ width: element.clientWidth, height: plot.height });
     }
   });
-  const asked = location.hash.slice(1);
-  if (asked === "dark" || asked === "light") root.style.colorScheme = asked;
   drawAll();
 })();

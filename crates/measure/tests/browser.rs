@@ -1,9 +1,11 @@
-//! The report in a real browser: are the charts drawn, and is there no error?
+//! The report and the page on a simulation in a real browser: are the charts drawn, do the tables
+//! do what they should, and is there no error?
 
 mod common;
 
+use common::simulated::{Simulated, ring, single};
 use common::synthetic::{Runs, dense, hostile, paper, two_hosts};
-use onbeat_measure::report;
+use onbeat_measure::{report, simulation};
 use onbeat_model::system::System;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,4 +96,128 @@ fn hostile_names_stay_text_in_the_browser() {
     let Some(dom) = check("hostile", &system, &runs, "2") else { return };
     assert!(!dom.contains("<img"), "a name became an element");
     assert_eq!(dom.matches("<script").count(), 3, "a name became a script");
+}
+
+/// The page on a simulation after `steps`, a script that acts as a person would.
+fn simulated(name: &str, simulated: &Simulated, steps: &str) -> Option<String> {
+    let page = simulation::html(&simulated.system, &simulated.plan, &simulated.results());
+    let page = page.replace("</body>", &format!("<script>{HANDS}{steps}</script></body>"));
+    let dom = dom(name, &page)?;
+    assert_eq!(data(&dom, "<html", "errors"), "[]");
+    Some(dom)
+}
+
+/// What a person does and sees: `note` keeps what a test looks at.
+const HANDS: &str = r#"
+const seen = {};
+const note = (key, value) => { seen[key] = value; document.documentElement.dataset.seen = JSON.stringify(seen); };
+const table = (name) => document.getElementById(`${name}-table`);
+const choose = (name, field, value) => {
+  const input = document.getElementById(`${name}-filters`).elements[field];
+  input.value = value;
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+};
+const sort = (name, key) => table(name).querySelector(`[data-sort="${key}"]`).click();
+const turn = (name, way) => table(name).closest("section").querySelector(`[data-page="${way}"]`).click();
+const rows = (name) => [...table(name).tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+const column = (name, at) => rows(name).map((cells) => cells[at]);
+const shown = (name) => Number(table(name).dataset.shown);
+"#;
+
+/// What the script noted, by key.
+fn seen(dom: &str) -> serde_json::Value {
+    let text = data(dom, "<html", "seen").replace("&quot;", "\"").replace("&amp;", "&");
+    serde_json::from_str(&text).expect("it is our own")
+}
+
+/// 1,000 streams to three listeners each, among 240 nodes; one bound is broken.
+fn large() -> Simulated {
+    let mut large = ring(40, 5, 1000, 3);
+    large.observed.streams[417].listeners[2].max = Some(onbeat_model::time::Span::from_ms(9));
+    large
+}
+
+#[test]
+fn a_thousand_streams_can_be_sorted_searched_and_turned_over() {
+    let large = large();
+    let page = simulation::html(&large.system, &large.plan, &large.results());
+    assert!(page.len() < 5_000_000, "the page has {} octets", page.len());
+    let steps = r#"
+    note("first", rows("flow")[0]);
+    note("in page", rows("flow").length);
+    turn("flow", "last"); note("last page", rows("flow").length); note("page", table("flow").dataset.page);
+    sort("flow", "max"); note("fastest", column("flow", 5).map(Number));
+    sort("flow", "max"); note("slowest", column("flow", 5).map(Number));
+    choose("flow", "verdict", "broken"); note("broken", column("flow", 0));
+    choose("flow", "verdict", ""); choose("flow", "queue", "6"); note("queue 6", shown("flow"));
+    choose("flow", "queue", ""); choose("flow", "text", "s99 from nowhere"); note("none", shown("flow"));
+    choose("flow", "text", "S417"); note("found", column("flow", 0));
+    table("flow").querySelector(".expand").click();
+    note("terms", [...document.querySelectorAll(".detail .terms tr")].map((row) => row.cells[1].textContent));
+    choose("port", "text", "b7."); note("ports", column("port", 0)); sort("port", "busy");
+    note("ranges", document.querySelectorAll("svg.range .span").length);
+    "#;
+    let Some(dom) = simulated("thousand", &large, steps) else { return };
+    let seen = seen(&dom);
+    assert_eq!(data(&dom, "id=\"flow-table\"", "rows"), "3000");
+    assert_eq!(data(&dom, "id=\"port-table\"", "rows"), large.system.ports.len().to_string());
+    // The broken one comes first of all.
+    assert_eq!(seen["first"][0], "s417from h17");
+    assert_eq!((&seen["first"][5], &seen["first"][10]), (&"9000.00".into(), &"broken".into()));
+    assert_eq!(
+        (&seen["in page"], &seen["last page"], &seen["page"]),
+        (&50.into(), &50.into(), &"59".into())
+    );
+    let numbers = |key: &str| -> Vec<f64> { serde_json::from_value(seen[key].clone()).unwrap() };
+    assert!(numbers("fastest").is_sorted() && numbers("slowest").is_sorted_by(|a, b| a >= b));
+    assert_eq!(numbers("slowest")[0], 9000.0);
+    assert_eq!(seen["broken"], serde_json::json!(["s417from h17"]));
+    let of_queue_6 = large.system.streams.iter().filter(|s| s.traffic_class == 6);
+    assert_eq!(seen["queue 6"], of_queue_6.map(|s| s.listeners.len()).sum::<usize>());
+    assert_eq!(seen["none"], 0);
+    assert_eq!(seen["found"].as_array().map(Vec::len), Some(3));
+    // All terms of the bound, and their sum.
+    let terms: Vec<String> = serde_json::from_value(seen["terms"].clone()).unwrap();
+    let hundredths = |text: &String| text.parse::<f64>().unwrap() * 100.0;
+    let (total, terms) = terms.split_last().unwrap();
+    let sum: f64 = terms.iter().map(hundredths).sum();
+    assert!(terms.len() > 2 && (sum - hundredths(total)).abs() < terms.len() as f64, "{terms:?}");
+    let ports = large.system.nodes.iter().find(|n| n.name == "b7").unwrap().ports.len();
+    assert_eq!(seen["ports"].as_array().map(Vec::len), Some(ports));
+    assert_eq!(seen["ranges"], 3);
+    // Every node and every direction of every link is in the picture.
+    assert_eq!(dom.matches("class=\"node ").count(), large.system.nodes.len());
+    assert_eq!(dom.matches("stroke-width=").count(), large.system.ports.len());
+    assert_eq!(data(&dom, "<html", "errors"), "[]");
+}
+
+#[test]
+fn the_picture_zooms_by_buttons_and_keys_and_comes_back() {
+    let steps = r#"
+    const map = document.getElementById("map"), whole = map.getAttribute("viewBox");
+    const press = (key) => map.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    document.querySelector('[data-zoom="in"]').click(); note("near", map.viewBox.baseVal.width);
+    press("+"); note("nearer", map.viewBox.baseVal.width);
+    const before = map.viewBox.baseVal.x; press("ArrowRight"); note("moved", map.viewBox.baseVal.x > before);
+    press("0"); const [, , width] = map.getAttribute("viewBox").split(" ");
+    note("back", Number(width) === Number(whole.split(" ")[2]));
+    "#;
+    let Some(dom) = simulated("zoom", &ring(6, 2, 12, 2), steps) else { return };
+    let seen = seen(&dom);
+    assert!(seen["nearer"].as_f64() < seen["near"].as_f64(), "{seen}");
+    assert_eq!((&seen["moved"], &seen["back"]), (&true.into(), &true.into()));
+}
+
+#[test]
+fn hostile_names_of_streams_and_terms_stay_text_in_the_browser() {
+    let mut hostile = single(&[20_000, 60_000]);
+    hostile.system.streams[0].name = "<img src=x onerror=alert(1)></script>".into();
+    hostile.system.nodes[1].name = "{{ 7*7 }}<b>".into();
+    let bound = hostile.plan.streams[0].bounds[0].as_mut().expect("it has one");
+    bound.terms[1].what = "</script><i>term</i>".into();
+    let steps = r#"document.querySelector(".expand").click(); note("name", rows("flow")[0][0]);"#;
+    let Some(dom) = simulated("hostile-streams", &hostile, steps) else { return };
+    assert!(!dom.contains("<img") && !dom.contains("<i>term"), "a name became an element");
+    assert!(dom.contains("&lt;i&gt;term"), "the terms are not shown");
+    assert!(dom.contains("{{ 7*7 }}"), "a name was run as a template");
 }

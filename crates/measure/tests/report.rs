@@ -1,12 +1,14 @@
-//! The report as a file: well-formed, self-contained, and safe from the names it shows.
+//! The report, and the page on a simulation, as files: well-formed, self-contained, and safe from the names it shows.
 
 mod common;
 
+use common::simulated::{ring, single};
 use common::synthetic::{hostile, paper, two_hosts};
 use onbeat_measure::report::html;
+use onbeat_measure::simulation;
 
 /// Elements that have no end tag.
-const VOID: [&str; 3] = ["meta", "link", "br"];
+const VOID: [&str; 4] = ["meta", "link", "br", "input"];
 
 /// Checks that every element is closed where it should be, and returns the text of each start tag.
 fn start_tags(page: &str) -> Vec<&str> {
@@ -39,8 +41,15 @@ fn start_tags(page: &str) -> Vec<&str> {
 #[test]
 fn the_page_is_well_formed_and_names_no_address_outside_itself() {
     let system = two_hosts();
-    let page = html(&system, &paper(&system));
-    let tags = start_tags(&page);
+    let large = ring(10, 3, 100, 2);
+    let simulated = simulation::html(&large.system, &large.plan, &large.results());
+    for page in [html(&system, &paper(&system)), simulated] {
+        stands_alone(&page);
+    }
+}
+
+fn stands_alone(page: &str) {
+    let tags = start_tags(page);
     assert!(!page.contains("http://") && !page.contains("https://"), "an address");
     assert!(tags.iter().all(|t| !t.contains(" src=") && !t.contains("@import")), "a source");
     let ids: Vec<_> = tags.iter().filter_map(|t| t.split(" id=\"").nth(1)).collect();
@@ -91,4 +100,17 @@ fn the_same_runs_make_the_same_page() {
 #[test]
 fn no_runs_make_a_page_too() {
     start_tags(&html(&two_hosts(), &Vec::new()));
+}
+
+#[test]
+fn the_page_on_a_simulation_lists_what_was_broken() {
+    let of = |latencies: &[i64]| {
+        let simulated = single(latencies);
+        simulation::html(&simulated.system, &simulated.plan, &simulated.results())
+    };
+    assert!(!of(&[50_000]).contains("Broken promises"));
+    let page = of(&[50_001]);
+    assert!(page.contains("Broken promises") && page.contains("exceeds the bound of 50 µs"));
+    start_tags(&page);
+    assert!(page == of(&[50_001]), "the same simulation makes the same page");
 }

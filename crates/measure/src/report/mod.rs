@@ -4,19 +4,25 @@
 //! content security policy forbids everything else.
 
 mod figures;
-mod topology;
+pub(crate) mod topology;
 mod view;
 
 use crate::result::RunResult;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
+use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::System;
+use serde::Serialize;
 
-const TEMPLATE: &str = include_str!("../../assets/report.html");
+pub(crate) use view::{VerdictCount, counted, verdict_counts};
+
+/// What every page has around it.
+const PAGE: &str = include_str!("../../assets/page.html");
 const STYLE: &str = include_str!("../../assets/report.css");
+const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
+const TEMPLATE: &str = include_str!("../../assets/report.html");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const CHART_STYLE: &str = include_str!("../../assets/uPlot.min.css");
 const CHART_LIBRARY: &str = include_str!("../../assets/uPlot.iife.min.js");
@@ -32,24 +38,40 @@ const COLOURS: usize = 6;
 /// is from there.
 pub fn html(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> String {
     let (view, data) = view::view(system, runs);
+    let page = context! {
+        report => Serde(view),
+        chart_style => CHART_STYLE,
+        chart_library => without_banner(CHART_LIBRARY),
+        chart_licence => CHART_LICENCE,
+    };
+    render(TEMPLATE, page, &data, "", SCRIPT)
+}
+
+/// A template on what every page has, with what its script reads. Everything in `page` is escaped
+/// where the template does not say otherwise.
+pub(crate) fn render(
+    template: &str,
+    page: Value,
+    data: &impl Serialize,
+    style: &str,
+    script: &str,
+) -> String {
     let mut environment = Environment::new();
     // Names come from descriptions that anyone may have written.
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the usual delimiters differ from each other"));
-    environment.add_template("report", TEMPLATE).expect("the report's template is well-formed");
-    let template = environment.get_template("report").expect("it was added just now");
-    let page = context! {
-        report => Serde(view),
-        data => for_script(&serde_json::to_string(&data).expect("figures are plain JSON")),
-        style => STYLE,
-        script => SCRIPT,
-        chart_style => CHART_STYLE,
-        chart_library => without_banner(CHART_LIBRARY),
-        chart_licence => CHART_LICENCE,
+    environment.add_template("page", PAGE).expect("the page's template is well-formed");
+    environment.add_template("body", template).expect("the body's template is well-formed");
+    let template = environment.get_template("body").expect("it was added just now");
+    let around = context! {
+        data => for_script(&serde_json::to_string(data).expect("figures are plain JSON")),
+        style => [STYLE, style].concat(),
+        script => [PAGE_SCRIPT, script].concat(),
     };
-    template.render(page).expect("the report's template names what the view has")
+    let page = context! { ..page, ..around };
+    template.render(page).expect("the template names what the view has")
 }
 
 /// JSON that cannot end the script element it stands in.

@@ -51,7 +51,7 @@ struct PathLine {
 }
 
 #[derive(Debug, Serialize)]
-struct NodeBox {
+pub(crate) struct NodeBox {
     x: i32,
     y: i32,
     width: i32,
@@ -102,28 +102,34 @@ pub(super) fn picture(system: &System, plan: &Plan) -> Picture {
         links: (0..).zip(&system.links).map(link).collect(),
         paths: paths.collect(),
         nodes: (system.nodes.iter().zip(&places))
-            .map(|(node, place)| boxed(node, *place))
+            .map(|(node, place)| boxed(node, *place, BOX, LABEL_MAX))
             .collect(),
     }
 }
 
-fn boxed(node: &onbeat_model::system::Node, (x, y): (i32, i32)) -> NodeBox {
+/// A node about its centre; `longest` is how many characters of its name fit.
+pub(crate) fn boxed(
+    node: &onbeat_model::system::Node,
+    (x, y): (i32, i32),
+    (width, height): (i32, i32),
+    longest: usize,
+) -> NodeBox {
     NodeBox {
-        x: x - BOX.0 / 2,
-        y: y - BOX.1 / 2,
-        width: BOX.0,
-        height: BOX.1,
+        x: x - width / 2,
+        y: y - height / 2,
+        width,
+        height,
         bridge: matches!(node.kind, NodeKind::Bridge(_)),
         name: node.name.clone(),
-        label: shortened(&node.name),
+        label: shortened(&node.name, longest),
     }
 }
 
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= LABEL_MAX {
+fn shortened(name: &str, longest: usize) -> String {
+    if name.chars().count() <= longest {
         return name.to_owned();
     }
-    let start: String = name.chars().take(LABEL_MAX - 1).collect();
+    let start: String = name.chars().take(longest - 1).collect();
     format!("{start}…")
 }
 
@@ -151,7 +157,7 @@ fn places(system: &System) -> Vec<(i32, i32)> {
 
 /// What stands in the middle row, from left to right: bridges along their links, so that
 /// neighbours stand side by side where they can; without bridges, the hosts.
-fn row(system: &System) -> Vec<NodeId> {
+pub(crate) fn row(system: &System) -> Vec<NodeId> {
     let ids = (0..system.nodes.len() as u32).map(NodeId);
     let bridges: Vec<_> = ids.clone().filter(|n| !is_host(system, *n)).collect();
     if bridges.is_empty() {
@@ -170,11 +176,11 @@ fn row(system: &System) -> Vec<NodeId> {
     row
 }
 
-fn neighbours(system: &System, node: NodeId) -> impl Iterator<Item = NodeId> {
+pub(crate) fn neighbours(system: &System, node: NodeId) -> impl Iterator<Item = NodeId> {
     let ports = system.node(node).ports.iter();
     ports.map(|port| system.port(system.port(*port).peer).node)
 }
 
-fn is_host(system: &System, node: NodeId) -> bool {
+pub(crate) fn is_host(system: &System, node: NodeId) -> bool {
     matches!(system.node(node).kind, NodeKind::Host(_))
 }

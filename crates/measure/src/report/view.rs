@@ -39,8 +39,9 @@ struct Stage {
     text: String,
 }
 
+/// How often there is a verdict.
 #[derive(Debug, Serialize)]
-struct VerdictCount {
+pub(crate) struct VerdictCount {
     class: &'static str,
     name: &'static str,
     count: usize,
@@ -136,12 +137,17 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         views.push(run(system, plan, log, result, number, &mut data));
     }
     let results = || runs.iter().map(|(_, _, result)| result);
+    let verdicts: Vec<_> = results()
+        .flat_map(|r| {
+            r.channels.iter().map(|c| c.verdict).chain(r.chains.iter().map(|c| c.verdict))
+        })
+        .collect();
     let protected = runs.iter().map(|(plan, ..)| plan).find(|plan| plan.protected);
     let any_plan = protected.or(runs.first().map(|(plan, ..)| plan));
     let view = View {
         system: system.name.clone(),
         stages: stages(system, protected, runs),
-        verdicts: verdict_counts(runs),
+        verdicts: verdict_counts(&verdicts),
         runs: views,
         latencies: results().flat_map(|r| latency_rows(system, r)).collect(),
         wakeups: results().flat_map(|r| wakeup_rows(system, r)).collect(),
@@ -188,26 +194,25 @@ fn channels(system: &System) -> String {
     counted(system.channels.len(), "channel", "channels")
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
+/// A number of things.
+pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count as u64), if count == 1 { one } else { many })
 }
 
-fn verdict_counts(runs: &[(Plan, RunLog, RunResult)]) -> Vec<VerdictCount> {
-    let all = || {
-        let channels = runs.iter().flat_map(|(_, _, r)| r.channels.iter().map(|c| c.verdict));
-        channels.chain(runs.iter().flat_map(|(_, _, r)| r.chains.iter().map(|c| c.verdict)))
-    };
+/// The verdicts that there are, the worst first.
+pub(crate) fn verdict_counts(verdicts: &[Verdict]) -> Vec<VerdictCount> {
     [Verdict::Broken, Verdict::Kept, Verdict::NotJudged, Verdict::NoPromise]
         .into_iter()
         .map(|v| VerdictCount {
             class: class(v),
             name: v.as_str(),
-            count: all().filter(|other| *other == v).count(),
+            count: verdicts.iter().filter(|other| **other == v).count(),
         })
         .filter(|v| v.count > 0)
         .collect()
 }
 
+/// What style sheets call a verdict.
 const fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Kept => "kept",

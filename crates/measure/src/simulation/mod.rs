@@ -2,6 +2,9 @@
 //! self-contained HTML page.
 
 mod judge;
+mod layout;
+mod map;
+mod page;
 mod results;
 mod table;
 
@@ -9,3 +12,22 @@ pub use results::{
     FORMAT, FlowKind, FlowResult, Latency, ListenerResult, Phases, PortResult, QueueResult,
     Results, SimulationSettings, Term, Totals, VERSION, schema,
 };
+
+use minijinja::context;
+use minijinja::value::Serde;
+use onbeat_model::plan::Plan;
+use onbeat_model::system::System;
+
+const TEMPLATE: &str = include_str!("../../assets/simulation.html");
+const STYLE: &str = include_str!("../../assets/simulation.css");
+const SCRIPT: &str = include_str!("../../assets/simulation.js");
+
+/// The page on a simulation: bounds beside latencies, loads and backlogs, and the network with the
+/// load of its links. It asks nothing of the network, as the report does not.
+///
+/// # Panics
+/// When `plan` or `results` are not of `system`.
+pub fn html(system: &System, plan: &Plan, results: &Results) -> String {
+    let (view, data) = page::page(system, plan, results);
+    crate::report::render(TEMPLATE, context! { report => Serde(view) }, &data, STYLE, SCRIPT)
+}
