@@ -114,6 +114,31 @@ impl System {
     pub fn programs_on(&self, host: NodeId) -> impl Iterator<Item = &Program> {
         self.programs.iter().filter(move |p| p.host == host)
     }
+    /// A link that closes a loop between bridges, if there is one: such a network needs fixed
+    /// routes or a spanning tree, or a frame that is flooded goes round for ever.
+    pub fn closes_loop(&self) -> Option<LinkId> {
+        let mut parent: Vec<usize> = (0..self.nodes.len()).collect();
+        let closes = |link: &Link| {
+            let [a, b] = link.ports.map(|port| {
+                let mut at = self.port(port).node.index();
+                // Halving the path keeps it short.
+                while parent[at] != at {
+                    parent[at] = parent[parent[at]];
+                    at = parent[at];
+                }
+                at
+            });
+            parent[a] = b;
+            a == b
+        };
+        let at = self.links.iter().position(closes)?;
+        Some(LinkId(at as u32))
+    }
+    /// The stream of that name.
+    pub fn stream_named(&self, name: &str) -> Option<StreamIndex> {
+        let at = self.streams.iter().position(|s| s.name == name)?;
+        Some(StreamIndex(at as u32))
+    }
     /// A port's name with its node's: `cat1.p2`.
     pub fn port_label(&self, id: PortId) -> String {
         let port = self.port(id);
@@ -143,7 +168,7 @@ pub struct Node {
 pub enum NodeKind {
     /// An end station (IEEE 802.1Q 3.81).
     Host(Host),
-    /// A store-and-forward VLAN bridge.
+    /// A VLAN bridge.
     Bridge(Bridge),
 }
 

@@ -2,6 +2,9 @@
 
 use onbeat_model::description::{self, Loaded, codes};
 use onbeat_model::diagnostic::Diagnostic;
+use onbeat_model::stream::Source;
+use onbeat_model::time::Span;
+use onbeat_model::units::Octets;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,6 +23,10 @@ fn load(path: &Path) -> Loaded {
 
 fn load_text(text: &str) -> Loaded {
     description::load("system.toml", text, &mut |_| Err("there are no files".to_owned()))
+}
+
+fn every_key() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good/every-key.toml")
 }
 
 fn bad_descriptions() -> Vec<PathBuf> {
@@ -124,9 +131,77 @@ fn the_first_example_takes_its_channel_from_the_manifest() {
 
 #[test]
 fn every_key_reaches_the_system() {
-    let loaded = load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good/every-key.toml"));
+    let loaded = load(&every_key());
     assert_eq!(loaded.diagnostics, []);
     insta::assert_debug_snapshot!(loaded.system.expect("nothing is wrong"));
+}
+
+#[test]
+fn a_loop_of_bridges_is_right_and_the_link_that_closes_it_is_found() {
+    let system = load(&every_key()).system.expect("nothing is wrong");
+    let closing = system.closes_loop().expect("s, t and u form a ring");
+    let ends = system.links[closing.index()].ports.map(|port| system.port_label(port));
+    assert_eq!(ends, ["u.p2", "t.south"]);
+    for name in ["01-two-hosts", "03-robot-arm"] {
+        let tree = load(&root().join("examples").join(name).join("system.toml"));
+        assert_eq!(tree.system.expect("nothing is wrong").closes_loop(), None);
+    }
+}
+
+#[test]
+fn streams_alone_are_a_system() {
+    let text = fs::read_to_string(every_key()).expect("it is there");
+    let mut tables: Vec<&str> = text.split("\n\n").collect();
+    let gone = ["[[channel]]", "[[program]]", "[[noise]]", "[[chain]]", "[[reference]]"];
+    tables.retain(|table| !gone.iter().any(|name| table.starts_with(name)));
+    let loaded = load_text(&tables.join("\n\n"));
+    assert_eq!(loaded.diagnostics, []);
+    assert_eq!(loaded.system.map(|s| (s.channels.len(), s.streams.len())), Some((0, 4)));
+}
+
+/// A description with so many streams, each with the same trace file.
+fn traced(streams: usize) -> String {
+    let stream = |name: usize| {
+        format!(
+            "[[stream]]\nname = \"s{name}\"\ntalker = \"a\"\nlisteners = [\"b\"]\n\
+             traffic_class = 1\ntrace_file = \"x.csv\"\n"
+        )
+    };
+    let streams: String = (0..streams).map(stream).collect();
+    format!(
+        "format = 1\nname = \"x\"\n[run]\nduration_s = 1\n[[host]]\nname = \"a\"\n\
+         [[host]]\nname = \"b\"\n[[link]]\nends = [\"a\", \"b\"]\nrate_mbps = 1\n{streams}"
+    )
+}
+
+#[test]
+fn a_trace_file_is_read_beside_the_description() {
+    let mut read = |name: &str| match name {
+        "x.csv" => Ok("# t_ns,octets\n0,100\r\n 1000 , 200\n\n1000,68".to_owned()),
+        _ => Err("not asked for".to_owned()),
+    };
+    let loaded = description::load("system.toml", &traced(1), &mut read);
+    assert_eq!(loaded.diagnostics, []);
+    let stream = loaded.system.expect("nothing is wrong").streams.remove(0);
+    let at = |ns, octets| (Span::from_ns(ns), Octets::new(octets));
+    assert_eq!(stream.source, Source::Trace(vec![at(0, 100), at(1_000, 200), at(1_000, 68)]));
+    assert_eq!(stream.frame, [Octets::new(68), Octets::new(200)]);
+}
+
+#[test]
+fn traces_are_limited_all_together() {
+    let found = |streams: usize, file: &str| {
+        let mut read = |_: &str| Ok(file.to_owned());
+        let loaded = description::load("system.toml", &traced(streams), &mut read);
+        loaded.diagnostics.iter().map(|d| d.code).collect::<Vec<_>>()
+    };
+    assert_eq!(found(description::limits::TRACE_FILES, "0,68"), []);
+    assert_eq!(found(description::limits::TRACE_FILES + 1, "0,68"), [codes::TRACE]);
+    let half = "#\n".repeat(description::limits::TRACE_OCTETS / 4) + "0,68";
+    assert_eq!(found(1, &half), []);
+    assert_eq!(found(2, &half), [codes::TRACE]);
+    let wrong = "no pair\n".repeat(100);
+    assert_eq!(found(1, &wrong).len(), description::limits::TRACE_ERRORS);
 }
 
 #[test]
@@ -168,6 +243,18 @@ fn every_key_of_the_schema_is_documented() {
     }
 }
 
+#[test]
+fn the_examples_of_the_documentation_make_a_right_description() {
+    let document = fs::read_to_string(root().join("docs/description.md")).expect("it is there");
+    let (document, _) = document.split_once("\n## The manifest\n").expect("the manifest's section");
+    let blocks = document.split("```toml\n").skip(1);
+    let text: String = blocks.filter_map(|b| b.split("```").next()).collect();
+    let loaded = load_text(&text);
+    assert_eq!(loaded.diagnostics, []);
+    let system = loaded.system.expect("nothing is wrong");
+    assert_eq!((system.streams.len(), system.faults.len()), (3, 3));
+}
+
 fn example() -> String {
     fs::read_to_string(root().join("examples/03-robot-arm/system.toml")).expect("it is there")
 }
@@ -185,9 +272,11 @@ proptest! {
 
     #[test]
     fn a_damaged_description_is_read_without_a_panic(
-        cuts in prop::collection::vec((0usize..4_000, 0usize..40, "[\\PC]{0,6}"), 1..5),
+        cuts in prop::collection::vec((0usize..5_500, 0usize..40, "[\\PC]{0,6}"), 1..5),
+        new in any::<bool>(),
     ) {
-        let mut text: Vec<char> = example().chars().collect();
+        let text = if new { fs::read_to_string(every_key()).expect("it is there") } else { example() };
+        let mut text: Vec<char> = text.chars().collect();
         for (at, length, insert) in cuts {
             let start = at.min(text.len());
             let end = (start + length).min(text.len());
@@ -201,7 +290,7 @@ proptest! {
 
     #[test]
     fn any_number_in_the_place_of_another_is_read_without_a_panic(
-        line in 0usize..200,
+        line in 0usize..320,
         number in prop_oneof![any::<i64>(), Just(0), Just(i64::MAX), Just(i64::MIN), -3i64..3],
     ) {
         let change = |(i, text): (usize, &str)| match text.split_once(" = ") {
@@ -210,7 +299,8 @@ proptest! {
             }
             _ => format!("{text}\n"),
         };
-        let text: String = example().lines().enumerate().map(change).collect();
-        load_text(&text);
+        for text in [example(), fs::read_to_string(every_key()).expect("it is there")] {
+            load_text(&text.lines().enumerate().map(change).collect::<String>());
+        }
     }
 }

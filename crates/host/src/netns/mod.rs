@@ -13,8 +13,8 @@
 //! # What differs from the description
 //! The kernel sends as fast as it can: rates, propagation, forwarding times and queue limits are
 //! not applied, nor are reservations. Bridges filter no VLANs and flood every group address; they
-//! have learnt nothing yet when [`Network::build`] returns. A checked description has no loop
-//! between bridges (`OB1033`), so that flooding ends without a spanning tree protocol.
+//! have learnt nothing yet when [`Network::build`] returns. A system with a loop between bridges is
+//! refused: there is no spanning tree protocol that would end the flooding.
 
 mod netlink;
 pub mod noise;
@@ -46,6 +46,15 @@ const LOOK_AGAIN: Span = Span::from_ms(1);
 /// Why there is no network of namespaces.
 #[derive(Debug, thiserror::Error)]
 pub enum NetnsError {
+    /// The bridges form a loop.
+    #[error(
+        "the link {link} closes a loop of bridges: the kernel's bridges would send frames round for \
+         ever; use the emulated network, or remove one link of the loop"
+    )]
+    Loop {
+        /// Its ends, as `a.p1–b.p2`.
+        link: String,
+    },
     /// The system does not let this process make namespaces or interfaces.
     #[error(
         "network namespaces are not permitted here ({step} of {what}: {error}): run as root, or \
@@ -123,7 +132,14 @@ pub struct Network {
 impl Network {
     /// Lays out the network. When this returns, all links are up and all bridges forward. Takes
     /// some milliseconds per node; the calling thread stays in its own namespace.
+    ///
+    /// # Errors
+    /// When the system's bridges form a loop, before anything is made; when the kernel refuses.
     pub fn build(system: &System) -> Result<Self, NetnsError> {
+        if let Some(closing) = system.closes_loop() {
+            let [a, b] = system.links[closing.index()].ports.map(|port| system.port_label(port));
+            return Err(NetnsError::Loop { link: format!("{a}–{b}") });
+        }
         // A thread of its own: unsharing moves the thread that does it.
         on_a_thread(|| {
             let builder = Builder::new(system)?;

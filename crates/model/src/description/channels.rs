@@ -13,7 +13,7 @@ use crate::units::{MacAddress, Octets, StreamId, frame};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// 802.1Q's default for stream reservation (802.1Q Table 35-3, SR_PVID).
-const VLAN_DEFAULT: i64 = 2;
+pub(super) const VLAN_DEFAULT: i64 = 2;
 /// 802.1Q Table 8-1: bridges never forward 01:80:C2:00:00:00 to 0F.
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
@@ -241,7 +241,7 @@ fn channel(
     taken: &mut Taken,
 ) -> (Channel, bool) {
     let raw = &fields.entry.raw;
-    let (talker, listeners) = ends(fields, nodes);
+    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, nodes);
     let at_name = raw.name.as_ref().map_or(fields.entry.at, |n| n.at);
     if let Some(stream) = attributes.stream_id {
         let first = taken.streams.insert(stream.value, stream.at);
@@ -339,15 +339,16 @@ fn check_destination(
 }
 
 /// Talker and listeners, if all of them are known hosts.
-fn ends(
-    fields: &mut Fields<'_, raw::Channel>,
+pub(super) fn ends<R>(
+    fields: &mut Fields<'_, R>,
+    talker: &Option<At<String>>,
+    listeners: &Option<At<Vec<At<String>>>>,
     nodes: &Nodes,
 ) -> (Option<NodeId>, Option<Vec<NodeId>>) {
-    let raw = &fields.entry.raw;
-    let talker_name = fields.need("talker", &raw.talker);
+    let talker_name = fields.need("talker", talker);
     let what = fields.what.clone();
     let talker = talker_name.and_then(|name| nodes.host(&name, &what, fields.sink));
-    let Some(names) = fields.need("listeners", &raw.listeners) else { return (talker, None) };
+    let Some(names) = fields.need("listeners", listeners) else { return (talker, None) };
     if names.value.is_empty() || names.value.len() > limits::LIST {
         let text = format!("`listeners` names {} hosts", names.value.len());
         let help = format!("name 1 to {} hosts", limits::LIST);

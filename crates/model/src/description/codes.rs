@@ -58,6 +58,8 @@ codes! {
     NOT_A_HOST = "OB1022";
     /// A channel that does not exist.
     UNKNOWN_CHANNEL = "OB1023";
+    /// A stream that does not exist.
+    UNKNOWN_STREAM = "OB1025";
     /// A scenario that does not exist.
     UNKNOWN_SCENARIO = "OB1024";
     /// A host with no link or several.
@@ -66,10 +68,18 @@ codes! {
     PORT_TAKEN = "OB1031";
     /// A link from a node to itself.
     SELF_LINK = "OB1032";
-    /// A link that closes a loop.
-    LOOP = "OB1033";
     /// Two hosts that must talk and have no path.
     UNREACHABLE = "OB1034";
+    /// A port that does not exist.
+    UNKNOWN_PORT = "OB1035";
+    /// A port whose settings are given twice.
+    PORT_SET_TWICE = "OB1036";
+    /// A queue with two transmission selection algorithms.
+    TWO_SHAPERS = "OB1037";
+    /// Idle slopes beyond the rate of a port's link.
+    IDLE_SLOPES = "OB1038";
+    /// A gate control list that cannot be used.
+    GATES = "OB1039";
     /// An address that is not one, or that cannot be used here.
     BAD_ADDRESS = "OB1040";
     /// A destination that is neither a group address nor a host's.
@@ -96,6 +106,14 @@ codes! {
     NOISE_TO_SELF = "OB1052";
     /// A reference without a figure.
     NO_FIGURES = "OB1053";
+    /// Preemption without an express queue.
+    PREEMPTION = "OB1054";
+    /// A trace that cannot be read or used.
+    TRACE = "OB1055";
+    /// A way that a stream cannot take.
+    WAY = "OB1056";
+    /// A token bucket that never holds a whole frame.
+    BUCKET = "OB1057";
     /// The manifest cannot be read.
     MANIFEST_UNREADABLE = "OB1100";
     /// The manifest is not C.

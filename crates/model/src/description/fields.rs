@@ -1,9 +1,10 @@
 //! Reading the keys of one table, with the same words for the same mistakes everywhere.
 
 use super::parse::Entry;
-use super::{At, Sink, codes};
+use super::{At, Sink, codes, limits};
 use crate::diagnostic::{Code, Diagnostic, Origin};
 use crate::time::Span;
+use crate::units::BitRate;
 use std::ops::RangeInclusive;
 
 /// Nanoseconds of the units that keys end in.
@@ -123,4 +124,26 @@ impl<'a, R> Fields<'a, R> {
             _ => self.time(code, in_ms, MS, range),
         }
     }
+
+    /// A positive rate that is given in 10⁶ bits per second or in bits per second.
+    pub(super) fn bit_rate(&mut self, mbps: Key<'_>, bps: Key<'_>) -> Option<BitRate> {
+        const MEGA: i64 = 1_000_000;
+        let value = match self.either(mbps, bps)? {
+            0 => self.int(codes::RATE, mbps, 1..=limits::LINK_BPS / MEGA)? * MEGA,
+            _ => self.int(codes::RATE, bps, 1..=limits::LINK_BPS)?,
+        };
+        Some(BitRate::from_bps(value.unsigned_abs()))
+    }
+
+    /// A set of queues: bit q is set if q is in the list.
+    pub(super) fn queues(&mut self, key: &'static str, list: &[At<i64>]) -> u8 {
+        let queues =
+            list.iter().filter_map(|q| self.int(codes::OUT_OF_RANGE, (key, &Some(*q)), 0..=7));
+        queues.fold(0, |set, queue| set | 1 << queue)
+    }
+}
+
+/// Stands for a key of another type where only its presence and place matter.
+pub(super) fn presence<T>(value: &Option<At<T>>) -> Option<At<i64>> {
+    value.as_ref().map(|value| value.with(0))
 }

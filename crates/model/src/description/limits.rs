@@ -9,15 +9,30 @@ pub const FILE_OCTETS: usize = 16 << 20;
 pub const MANIFEST_OCTETS: usize = 1 << 20;
 /// Hosts and bridges.
 pub const NODES: usize = 10_000;
-/// Links. A tree has one less than nodes.
+/// Links. A tree has one less than nodes, a mesh has more.
 pub const LINKS: usize = 10_000;
 /// Channels.
 pub const CHANNELS: usize = 100_000;
-/// Programs, noise sources and chains, each.
+/// Streams.
+pub const STREAMS: usize = 100_000;
+/// Tables that say how ports send: one per end of a link.
+pub const PORTS: usize = 2 * LINKS;
+/// Entries of all gate control lists of one port together.
+pub const GATE_ENTRIES: usize = 1_024;
+/// Frames of all traces of one description together.
+pub const TRACE_FRAMES: usize = 4_000_000;
+/// Trace files that are read.
+pub const TRACE_FILES: usize = 1_000;
+/// Octets of all trace files together.
+pub const TRACE_OCTETS: usize = 64 << 20;
+/// Lines of one trace file that are wrong and told one by one.
+pub const TRACE_ERRORS: usize = 32;
+/// Programs, noise sources, chains and faults, each.
 pub const OTHERS: usize = 10_000;
 /// Scenarios and references, each.
 pub const SCENARIOS: usize = 1_000;
-/// Values of a histogram, listeners of a channel, channels of a chain, words of a command.
+/// Values of a histogram, listeners of a channel or stream, channels of a chain, words of a command,
+/// names of one `[[port]]`.
 pub const LIST: usize = 10_000;
 /// Octets of a channel's name: the C manifest's `name[32]` less its final zero.
 pub const CHANNEL_NAME_OCTETS: usize = 31;
@@ -42,7 +57,15 @@ pub const HANG_TIMEOUT: Span = Span::from_s(24 * 3_600);
 pub const LINK_BPS: i64 = 1_000_000_000_000;
 /// Frames in one queue.
 pub const QUEUE_FRAMES: i64 = 1_000_000;
-/// Octets in one queue: 1 GiB.
+/// Frames of one burst of a stream.
+pub const BURST_FRAMES: i64 = 10_000;
+/// Octets of a token bucket.
+pub const BUCKET_OCTETS: i64 = 1 << 30;
+/// Ways of one stream, and bridges on one way, each.
+pub const WAYS: usize = 64;
+/// Sequence numbers back to which duplicates are recognised: a sequence number has 16 bits.
+pub const HISTORY: i64 = 32_768;
+/// Octets in one queue, or in a bridge's buffer: 1 GiB.
 pub const QUEUE_OCTETS: i64 = 1 << 30;
 /// Weight of one value of a histogram.
 pub const WEIGHT: i64 = 1_000_000_000;

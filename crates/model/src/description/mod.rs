@@ -2,21 +2,27 @@
 //!
 //! [`load`] reports everything that is wrong at once. It works in three steps: the text to tables
 //! (`parse`, `raw`), the manifest's entries merged in (`channels`), the tables to a system
-//! (`nodes`, `topology`, `channels`, `rest`). A key that is wrong is reported once and then left
+//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `rest`). A key that is wrong is reported once and then left
 //! out; what follows only from that is not reported.
 
 mod at;
 mod channels;
 pub mod codes;
+mod faults;
 mod fields;
 pub mod limits;
 mod names;
 mod nodes;
 mod parse;
+mod ports;
 mod raw;
 mod rest;
 mod sink;
+mod source;
+mod streams;
 mod topology;
+mod trace;
+mod ways;
 
 pub use at::At;
 pub(crate) use at::origin;
@@ -36,7 +42,7 @@ pub struct Loaded {
     pub system: Option<System>,
     /// What is wrong, in the order of the files and lines.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files that were read: the description, then its manifest if it names one.
+    /// The files that were read: the description, then its manifest if it names one, then traces.
     pub sources: Vec<SourceFile>,
 }
 
@@ -76,8 +82,14 @@ fn check(
     let manifest = manifest.as_ref().map(|path| read_manifest(path, read, sources, sink));
     let name = rest::system_name(&tables.head, sink);
     let mut nodes = nodes::check(&tables, sink);
-    let (ports, links) = topology::check(&tables.links, &mut nodes, sink);
+    let (mut ports, links) = topology::check(&tables.links, &mut nodes, sink);
+    let port_names = ports::PortNames::new(&nodes, &ports);
+    ports::check(&tables.ports, &port_names, &nodes, &mut ports, &links, sink);
     let channels = channels::check(&tables.channels, manifest, &nodes, sink);
+    let network = streams::Network { nodes: &nodes, ports: &ports, channels: &channels };
+    let mut traces = trace::Traces::new(read, sources);
+    let streams = streams::check(&tables.streams, &network, &mut traces, sink);
+    let faults = faults::check(&tables.faults, &network, &port_names, &streams, sink);
     let programs = rest::programs(&tables.programs, &nodes, sink);
     let noise = rest::noise(&tables.noise, &nodes, sink);
     let chains = rest::chains(&tables.chains, &channels, sink);
@@ -91,8 +103,8 @@ fn check(
         channels: channels.list,
         programs,
         noise,
-        streams: Vec::new(),
-        faults: Vec::new(),
+        streams: streams.list,
+        faults,
         chains,
         run,
         scenarios: scenarios.list,

@@ -128,9 +128,14 @@ fn bridge(entry: &Entry<raw::Bridge>, sink: &mut Sink) -> Node {
     let forwarding = ("forwarding_ns", &raw.forwarding_ns);
     let range = Span::ZERO..=limits::DELAY;
     let forwarding = fields.time(codes::OUT_OF_RANGE, forwarding, NS, range);
+    let shared = ("shared_buffer_octets", &raw.shared_buffer_octets);
+    let range = QUEUE_OCTETS_LEAST..=limits::QUEUE_OCTETS;
+    let shared = fields.int(codes::OUT_OF_RANGE, shared, range);
     let kind = NodeKind::Bridge(Bridge {
         forwarding: forwarding.unwrap_or_default(),
-        ..Bridge::default()
+        cut_through: raw.cut_through.as_ref().is_some_and(|c| c.value),
+        learning: raw.learning.as_ref().is_some_and(|l| l.value),
+        shared_buffer: shared.map(|octets| Octets::new(octets as u32)),
     });
     let clock = clock(&mut fields, &raw.clock);
     let origin = name.as_ref().map_or(entry.at, |n| n.at);

@@ -42,6 +42,9 @@ pub(super) struct Tables {
     pub(super) hosts: Vec<Entry<raw::Host>>,
     pub(super) bridges: Vec<Entry<raw::Bridge>>,
     pub(super) links: Vec<Entry<raw::Link>>,
+    pub(super) ports: Vec<Entry<raw::Port>>,
+    pub(super) streams: Vec<Entry<raw::Stream>>,
+    pub(super) faults: Vec<Entry<raw::Fault>>,
     pub(super) channels: Vec<Entry<raw::Channel>>,
     pub(super) programs: Vec<Entry<raw::Program>>,
     pub(super) noise: Vec<Entry<raw::Noise>>,
@@ -77,6 +80,9 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     let hosts = many(&mut root, "host", limits::NODES, sink);
     let bridges = many(&mut root, "bridge", limits::NODES, sink);
     let links = many(&mut root, "link", limits::LINKS, sink);
+    let ports = many(&mut root, "port", limits::PORTS, sink);
+    let streams = many(&mut root, "stream", limits::STREAMS, sink);
+    let faults = many(&mut root, "fault", limits::OTHERS, sink);
     let channels = many(&mut root, "channel", limits::CHANNELS, sink);
     let programs = many(&mut root, "program", limits::OTHERS, sink);
     let noise = many(&mut root, "noise", limits::OTHERS, sink);
@@ -90,6 +96,9 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
         hosts,
         bridges,
         links,
+        ports,
+        streams,
+        faults,
         channels,
         programs,
         noise,

@@ -5,6 +5,7 @@ use super::at::At;
 use crate::system::{Quantity, TimeMode};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// One distributed real-time system, as Onbeat reads it from `system.toml`.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -34,6 +35,15 @@ pub(super) struct File {
     /// Links.
     #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     link: Option<Vec<Link>>,
+    /// How ports send.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    port: Option<Vec<Port>>,
+    /// Modelled traffic.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    stream: Option<Vec<Stream>>,
+    /// What goes wrong on purpose.
+    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
+    fault: Option<Vec<Fault>>,
     /// Network channels.
     #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     channel: Option<Vec<Channel>>,
@@ -136,7 +146,7 @@ pub(super) struct Host {
     pub(super) queue_octets: Option<At<i64>>,
 }
 
-/// A store-and-forward VLAN bridge.
+/// A VLAN bridge.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Bridge {
@@ -151,6 +161,14 @@ pub(super) struct Bridge {
     pub(super) queue_frames: Option<At<i64>>,
     /// Octets of frames that each queue of a port holds; 512 KiB by default.
     pub(super) queue_octets: Option<At<i64>>,
+    /// Octets of frames that the queues of all ports hold together; no such limit by default.
+    pub(super) shared_buffer_octets: Option<At<i64>>,
+    /// Whether a frame goes on as soon as its addresses, tag and EtherType are in; false by
+    /// default.
+    pub(super) cut_through: Option<At<bool>>,
+    /// Whether it learns where hosts are from best-effort frames, and floods those to hosts that
+    /// it does not know; false by default.
+    pub(super) learning: Option<At<bool>>,
 }
 
 /// A full-duplex point-to-point link.
@@ -166,6 +184,168 @@ pub(super) struct Link {
     pub(super) rate_bps: Option<At<i64>>,
     /// Propagation delay in nanoseconds; 0 by default.
     pub(super) propagation_ns: Option<At<i64>>,
+}
+
+/// How one or more ports send. A port without one has eight queues in strict priority.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Port {
+    /// `node.port`, or a host. Give this or `names`.
+    pub(super) name: Option<At<String>>,
+    /// Several ports that send alike.
+    pub(super) names: Option<At<Vec<At<String>>>>,
+    /// Per queue with a credit-based shaper, its idleSlope in 10⁶ bits per second. Give this or
+    /// `idle_slope_bps`.
+    pub(super) idle_slope_mbps: Option<At<Slopes>>,
+    /// The same in bits per second.
+    pub(super) idle_slope_bps: Option<At<Slopes>>,
+    /// Queues with asynchronous traffic shaping; none by default.
+    pub(super) asynchronous: Option<At<Vec<At<i64>>>>,
+    /// Gate control lists in the order of their base times; none by default.
+    pub(super) gates: Option<At<Vec<At<Gates>>>>,
+    /// Queues whose frames those of all others may interrupt; none by default.
+    pub(super) preemptable: Option<At<Vec<At<i64>>>>,
+    /// VLANs whose frames leave here; all by default.
+    pub(super) vlans: Option<At<Vec<At<i64>>>>,
+}
+
+/// Queues, 0 to 7, and their rates.
+pub(super) type Slopes = BTreeMap<String, At<i64>>;
+
+/// One gate control list.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Gates {
+    /// When its first cycle starts, by the node's clock; 0 by default.
+    pub(super) base_ns: Option<At<i64>>,
+    /// How long a cycle takes; all entries together by default.
+    pub(super) cycle_ns: Option<At<i64>>,
+    /// Whether a frame starts only if it ends before its gate closes; true by default.
+    pub(super) length_aware: Option<At<bool>>,
+    /// The states of the gates, in order.
+    #[schemars(required)]
+    pub(super) entries: Option<At<Vec<At<GateEntry>>>>,
+}
+
+/// One state of a port's gates.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GateEntry {
+    /// Queues that may send; all others may not.
+    #[schemars(required)]
+    pub(super) open: Option<At<Vec<At<i64>>>>,
+    /// For how long, in nanoseconds.
+    #[schemars(required)]
+    pub(super) for_ns: Option<At<i64>>,
+}
+
+/// A stream of frames that the engine makes itself.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Stream {
+    /// Unique among streams and channels: letters, digits, `-`, `_`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// The host that sends.
+    #[schemars(required)]
+    pub(super) talker: Option<At<String>>,
+    /// The hosts that receive.
+    #[schemars(required)]
+    pub(super) listeners: Option<At<Vec<At<String>>>>,
+    /// Its queue at every port, 0 to 7.
+    #[schemars(required)]
+    pub(super) traffic_class: Option<At<i64>>,
+    /// VLAN identifier; 2 by default.
+    pub(super) vlan: Option<At<i64>>,
+    /// Priority code point; the one that 802.1Q gives the traffic class by default.
+    pub(super) pcp: Option<At<i64>>,
+    /// Its longest frame, destination address to FCS, tagged: 68 to 1522. Not with a trace.
+    pub(super) frame_octets: Option<At<i64>>,
+    /// Its shortest frame; the longest by default.
+    pub(super) frame_octets_min: Option<At<i64>>,
+    /// From one frame or burst to the next, in nanoseconds. Give this, `rate_hz`, `trace` or
+    /// `trace_file`.
+    pub(super) interval_ns: Option<At<i64>>,
+    /// Frames or bursts per second.
+    pub(super) rate_hz: Option<At<i64>>,
+    /// By how much a frame may be later than its instant; 0 by default.
+    pub(super) jitter_ns: Option<At<i64>>,
+    /// Makes it sporadic: the mean time between two frames, of which the interval is the least.
+    pub(super) mean_interval_ns: Option<At<i64>>,
+    /// Makes it bursty: frames at once, each interval.
+    pub(super) burst_frames: Option<At<i64>>,
+    /// Exactly these frames: pairs of a time in nanoseconds and octets, by time.
+    pub(super) trace: Option<At<Trace>>,
+    /// A file, relative to this one, with such a pair in each line: `1500,68`.
+    pub(super) trace_file: Option<At<String>>,
+    /// When its source starts, by the talker's clock; 0 by default.
+    pub(super) phase_ns: Option<At<i64>>,
+    /// Its token bucket at queues with asynchronous shaping.
+    pub(super) regulator: Option<At<Bucket>>,
+    /// What its first bridge drops.
+    pub(super) policing: Option<At<Policing>>,
+    /// Ways that it must take, each the bridges between talker and listener; with two or more its
+    /// frames are replicated. The shortest way by default.
+    pub(super) ways: Option<At<Ways>>,
+    /// With two or more ways, how many sequence numbers back a duplicate is recognised; 64 by
+    /// default.
+    pub(super) history: Option<At<i64>>,
+    /// Release to receipt in microseconds; none by default.
+    pub(super) deadline_us: Option<At<i64>>,
+}
+
+/// Pairs of a time in nanoseconds and the octets of a frame.
+pub(super) type Trace = Vec<At<(i64, i64)>>;
+
+/// Per way its bridges.
+pub(super) type Ways = Vec<At<Vec<At<String>>>>;
+
+/// A token bucket. What it counts is the frame on the wire, with preamble and gap.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bucket {
+    /// By how much it fills, in 10⁶ bits per second. Give this or `rate_bps`.
+    pub(super) rate_mbps: Option<At<i64>>,
+    /// The same in bits per second.
+    pub(super) rate_bps: Option<At<i64>>,
+    /// What it holds.
+    #[schemars(required)]
+    pub(super) burst_octets: Option<At<i64>>,
+}
+
+/// What the first bridge on a stream's way drops.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Policing {
+    /// Frames beyond a token bucket: by how much that fills, in 10⁶ bits per second. Give this or
+    /// `rate_bps`.
+    pub(super) rate_mbps: Option<At<i64>>,
+    /// The same in bits per second.
+    pub(super) rate_bps: Option<At<i64>>,
+    /// What the bucket holds; frames count as on the wire, with preamble and gap.
+    pub(super) burst_octets: Option<At<i64>>,
+    /// Frames that are longer, destination address to FCS.
+    pub(super) frame_octets_max: Option<At<i64>>,
+    /// Whether, once it has dropped a frame, it drops all later ones; false by default.
+    pub(super) block: Option<At<bool>>,
+}
+
+/// Something that goes wrong for a while: exactly one of `link`, `node` and `babble`.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Fault {
+    /// The link of this port fails, or damages frames if `errors_ppb` is given.
+    pub(super) link: Option<At<String>>,
+    /// Of the frames on the link, either way, so many parts per 10⁹ are damaged and thus lost.
+    pub(super) errors_ppb: Option<At<i64>>,
+    /// This host or bridge fails.
+    pub(super) node: Option<At<String>>,
+    /// This stream sends its longest frame back to back.
+    pub(super) babble: Option<At<String>>,
+    /// From when on, in milliseconds; 0 by default.
+    pub(super) from_ms: Option<At<i64>>,
+    /// Until when, without it; for ever by default.
+    pub(super) until_ms: Option<At<i64>>,
 }
 
 /// A network channel. With a manifest, what the manifest says need not be repeated.

@@ -1,4 +1,4 @@
-//! Links: which ports they join, and that the network is a tree.
+//! Links: which ports they join, and which nodes hang together.
 
 use super::fields::{Fields, NS};
 use super::names::{Alphabet, check_name, shorten};
@@ -35,7 +35,7 @@ pub(super) fn check(
     let drafts: Vec<Draft> = entries.iter().filter_map(|e| draft(e, nodes, sink)).collect();
     nodes.links_complete = drafts.len() == entries.len();
     check_ports(&drafts, nodes, sink);
-    check_tree(&drafts, nodes, sink);
+    join(&drafts, nodes);
     connect(drafts, nodes)
 }
 
@@ -69,15 +69,7 @@ fn rate(fields: &mut Fields<'_, raw::Link>) -> BitRate {
     let raw = &fields.entry.raw;
     let (mbps, bps) = (("rate_mbps", &raw.rate_mbps), ("rate_bps", &raw.rate_bps));
     fields.need_one(mbps, bps);
-    let rate = match fields.either(mbps, bps) {
-        Some(0) => {
-            let most = limits::LINK_BPS / 1_000_000;
-            fields.int(codes::RATE, mbps, 1..=most).map(|mbps| mbps * 1_000_000)
-        }
-        Some(_) => fields.int(codes::RATE, bps, 1..=limits::LINK_BPS),
-        None => None,
-    };
-    BitRate::from_bps(rate.unwrap_or(1).unsigned_abs())
+    fields.bit_rate(mbps, bps).unwrap_or(BitRate::from_bps(1))
 }
 
 fn end(text: &At<String>, nodes: &Nodes, sink: &mut Sink) -> Option<End> {
@@ -131,22 +123,12 @@ fn check_ports(drafts: &[Draft], nodes: &Nodes, sink: &mut Sink) {
     }
 }
 
-/// There is no spanning tree protocol: bridges in a loop would send a frame round for ever.
-fn check_tree(drafts: &[Draft], nodes: &mut Nodes, sink: &mut Sink) {
+/// Which nodes are joined by links.
+fn join(drafts: &[Draft], nodes: &mut Nodes) {
     let mut parent: Vec<usize> = (0..nodes.list.len()).collect();
     for draft in drafts {
         let [a, b] = draft.ends.each_ref().map(|end| root(&mut parent, end.node.index()));
-        let is_bridge =
-            |end: &End| matches!(nodes.list[end.node.index()].kind, NodeKind::Bridge(_));
-        if a != b {
-            parent[a] = b;
-        } else if draft.ends.iter().all(is_bridge) {
-            let [a, b] = draft.ends.each_ref().map(|end| &nodes.list[end.node.index()].name);
-            let message = format!("the link {a}–{b} closes a loop");
-            let help = "bridges must form a tree: remove one link of the loop";
-            let error = Diagnostic::error(codes::LOOP, message, draft.origin, "this link");
-            sink.push(error.help(help));
-        }
+        parent[a] = b;
     }
     for i in 0..parent.len() {
         nodes.component[i] = root(&mut parent, i);
