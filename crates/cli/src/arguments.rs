@@ -320,8 +320,28 @@ pub(crate) enum Phases {
     Described,
     /// Each source at an instant of its first interval, drawn from the seed
     Random,
-    /// All at once
+    /// Such that one frame meets as many others as it can, another one in each repetition
     Aligned,
+}
+
+impl From<Phases> for onbeat_net::Phases {
+    fn from(phases: Phases) -> Self {
+        match phases {
+            Phases::Described => Self::Described,
+            Phases::Random => Self::Random,
+            Phases::Aligned => Self::Aligned,
+        }
+    }
+}
+
+impl From<Phases> for onbeat_measure::simulation::Phases {
+    fn from(phases: Phases) -> Self {
+        match phases {
+            Phases::Described => Self::Described,
+            Phases::Random => Self::Random,
+            Phases::Aligned => Self::Aligned,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

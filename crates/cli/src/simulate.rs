@@ -16,7 +16,8 @@ use onbeat_model::observed::Observed;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{PortId, RunSettings, System};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_net::{Engine, Options, Transmission};
+use onbeat_net::{Simulation, Transmission, simulate_one};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -27,9 +28,6 @@ use std::time::Duration;
 
 /// Nobody needs a bar for what is over sooner.
 const BAR_AFTER: Duration = Duration::from_secs(2);
-
-/// How often a simulation looks whether it is to end, in simulated time.
-const SLICE: Span = Span::from_us(100);
 
 /// Simulates a system and sets what was seen beside the plan's bounds.
 pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
@@ -51,6 +49,8 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let (observed, capture) = wanted.repeat(capture)?;
     let results = Results::new(&system, &plan, &observed, wanted.settings(&observed));
     output.write(SIMULATION, results.to_json())?;
+    let report = simulation::html(&system, &plan, &results);
+    output.write(SIMULATION_REPORT, report)?;
     if let Some(capture) = capture {
         capture.finish(output.keeper())?;
     }
@@ -123,13 +123,6 @@ impl<'a> Captured<'a> {
         Ok(Some(Self { ports, capture, output }))
     }
 
-    fn write(&mut self, sent: &[Transmission]) -> anyhow::Result<()> {
-        for transmission in sent {
-            self.capture.frame(transmission).context("the capture")?;
-        }
-        Ok(())
-    }
-
     fn finish(self, keeper: &mut Keeper) -> anyhow::Result<()> {
         self.capture.finish().flush().context("the capture")?;
         self.output.finish(keeper)
@@ -172,11 +165,7 @@ impl<'a> Wanted<'a> {
             duration_ns: self.system.run.duration.as_ns(),
             seed: self.system.run.seed,
             repetitions: observed.repetitions,
-            phases: match self.phases {
-                Phases::Described => simulation::Phases::Described,
-                Phases::Random => simulation::Phases::Random,
-                Phases::Aligned => simulation::Phases::Aligned,
-            },
+            phases: self.phases.into(),
         }
     }
 
@@ -226,32 +215,35 @@ impl<'a> Wanted<'a> {
         mut capture: Option<&mut Captured<'_>>,
         bar: &Bar,
     ) -> anyhow::Result<Observed> {
-        let until = NetTime::ZERO + self.system.run.duration;
-        let options = Options {
-            seed: self.system.run.seed.wrapping_add(u64::from(number)),
-            host_delays: true,
-            load_bin: self.system.run.duration,
-            noise_until: until,
-            traffic_until: until,
-            model_channels: true,
+        let settings = Simulation {
+            duration: self.system.run.duration,
+            seed: self.system.run.seed,
+            repetitions: self.repetitions,
+            phases: self.phases.into(),
         };
-        let mut engine = Engine::new(self.system, self.plan, options);
-        if let Some(capture) = &capture {
-            engine.tap(&capture.ports);
-        }
-        // What is under way at the end still arrives.
-        while let Some(next) = engine.next_event() {
-            let (from, to) = (engine.now(), next + SLICE);
-            while engine.advance(to).is_some() {}
-            if let Some(capture) = &mut capture {
-                capture.write(&engine.take_transmissions())?;
+        let ports = capture.as_ref().map_or(Vec::new(), |capture| capture.ports.clone());
+        let failed = Cell::new(None);
+        let mut sink = |sent: &Transmission| {
+            if let Some(Err(error)) = capture.as_mut().map(|capture| capture.capture.frame(sent)) {
+                failed.set(Some(error));
             }
-            bar.advance(from.min(until), to.min(until));
-            if self.interrupted.load(Ordering::Relaxed) {
-                break;
-            }
+        };
+        let captured = onbeat_net::Capture { ports: &ports, sink: &mut sink };
+        let mut before = NetTime::ZERO;
+        let mut progress = |now| {
+            bar.advance(before, now);
+            before = now;
+            let error = failed.take();
+            let go_on = error.is_none() && !self.interrupted.load(Ordering::Relaxed);
+            failed.set(error);
+            go_on
+        };
+        let (system, plan) = (self.system, self.plan);
+        let seen = simulate_one(system, plan, &settings, number, Some(captured), &mut progress);
+        match failed.take() {
+            Some(error) => Err(error).context("the capture"),
+            None => Ok(seen),
         }
-        Ok(engine.observed())
     }
 }
 
