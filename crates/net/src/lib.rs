@@ -41,6 +41,7 @@
 //! wakes and alarms in a run; a system within the description's own limits is far below. After
 //! queues have grown to what the traffic needs, nothing is allocated but the load samples.
 
+mod align;
 mod engine;
 mod event;
 mod fault;
@@ -57,6 +58,7 @@ mod random;
 mod recovery;
 mod route;
 mod shaper;
+mod simulate;
 mod source;
 mod tap;
 
@@ -65,4 +67,5 @@ pub use frame::QUEUED_FRAME_SIZE;
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
 pub use port::PortCounters;
+pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};
 pub use tap::{FlowRef, Transmission};

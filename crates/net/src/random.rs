@@ -21,8 +21,8 @@ pub(crate) enum Purpose {
     Source = 5,
     /// Which frames a link damages, per sending port.
     Errors = 6,
-    /// The phases of one repetition of a simulation.
-    Phase = 7,
+    /// The seed and the phases of one repetition of a simulation.
+    Repetition = 7,
 }
 
 /// One stream of random numbers, independent of all others of the same seed: a source that is

@@ -147,8 +147,9 @@ impl FrameSource {
                 return self.own_next();
             }
             if from < until {
-                self.babbles.last_mut()?[0] = from + self.babble_gap;
-                while self.own.is_some_and(|own| own.at <= from) {
+                let next = from + self.babble_gap;
+                self.babbles.last_mut()?[0] = next;
+                while self.own.is_some_and(|own| own.at < next.min(until)) {
                     self.own = self.draw();
                 }
                 return Some(Release { at: from, octets: self.lengths[1] });

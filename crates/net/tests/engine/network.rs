@@ -1,15 +1,17 @@
 //! A small network with a hand-made plan: routes over its tree, slopes as asked for.
 
 use onbeat_model::diagnostic::Origin;
-use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
+use onbeat_model::observed::Observed;
+use onbeat_model::plan::{ChannelPlan, Plan, PortPlan, StreamPlan};
 use onbeat_model::port::PortSettings;
+use onbeat_model::stream::{Fault, FaultKind, Source, Stream};
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Noise,
-    NoiseId, Port, PortId, QueueLimits, RunSettings, System, TimeMode,
+    NoiseId, Port, PortId, QueueLimits, RunSettings, StreamIndex, System, TimeMode,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
-use onbeat_net::{Engine, Options, Output};
+use onbeat_net::{Engine, Options, Output, Phases, Simulation, simulate};
 
 /// A system and its plan, grown call by call.
 #[derive(Clone)]
@@ -191,6 +193,54 @@ impl Network {
         id
     }
 
+    /// Adds a stream of class 4 in VLAN 2, with the ways over the tree.
+    pub(crate) fn stream(
+        &mut self,
+        talker: NodeId,
+        listeners: &[NodeId],
+        frame: [u32; 2],
+        source: Source,
+    ) -> StreamIndex {
+        let id = StreamIndex(self.system.streams.len() as u32);
+        let paths = listeners.iter().map(|to| vec![self.path(talker, *to)]).collect();
+        self.plan.streams.push(StreamPlan { paths, bounds: vec![None; listeners.len()] });
+        self.system.streams.push(Stream {
+            name: format!("s{}", id.0),
+            talker,
+            listeners: listeners.to_vec(),
+            traffic_class: 4,
+            vlan: 2,
+            pcp: 4,
+            frame: frame.map(Octets::new),
+            source,
+            phase: Span::ZERO,
+            regulator: None,
+            policing: None,
+            ways: Vec::new(),
+            history: 0,
+            deadline: None,
+            origin: Origin::default(),
+        });
+        id
+    }
+
+    /// Adds a fault from one time to another, in ns.
+    pub(crate) fn fault(&mut self, kind: FaultKind, from: i64, until: i64) {
+        let (from, until) = (NetTime::from_ns(from), NetTime::from_ns(until));
+        self.system.faults.push(Fault { kind, from, until, origin: Origin::default() });
+    }
+
+    /// What the probes saw of `ns` of traffic, with all that was under way.
+    pub(crate) fn observed(&self, ns: i64) -> Observed {
+        let simulation = Simulation {
+            duration: Span::from_ns(ns),
+            seed: 1,
+            repetitions: 1,
+            phases: Phases::Described,
+        };
+        simulate(&self.system, &self.plan, &simulation, &mut |_, _| true)
+    }
+
     /// An engine with everything drawn from `seed`, and noise until `noise_until` ns.
     pub(crate) fn engine(&self, seed: u64, noise_until: i64) -> Engine {
         let options = Options {
@@ -260,4 +310,25 @@ pub(crate) fn deliveries(engine: &mut Engine, limit: i64) -> Vec<Delivery> {
 /// The arrival times of one channel's frames.
 pub(crate) fn arrivals(seen: &[Delivery], channel: ChannelId) -> Vec<i64> {
     seen.iter().filter(|d| d.channel == channel).map(|d| d.arrived).collect()
+}
+
+/// A periodic source without jitter, in ns.
+pub(crate) fn every(interval: i64) -> Source {
+    Source::Periodic { interval: Span::from_ns(interval), jitter: Span::ZERO }
+}
+
+/// Frames of so many octets at these times.
+pub(crate) fn trace(octets: u32, times: &[i64]) -> Source {
+    Source::Trace(times.iter().map(|at| (Span::from_ns(*at), Octets::new(octets))).collect())
+}
+
+/// Hosts around one bridge with 1 µs, all links of 1 Gb/s and 50 ns; the bridge is the last node.
+pub(crate) fn star(hosts: usize) -> (Network, Vec<NodeId>, NodeId) {
+    let mut network = Network::new();
+    let hosts: Vec<NodeId> = (0..hosts).map(|_| network.host()).collect();
+    let bridge = network.bridge(1_000);
+    for host in &hosts {
+        network.link(*host, bridge, 1_000, 50);
+    }
+    (network, hosts, bridge)
 }

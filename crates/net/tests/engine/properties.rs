@@ -1,9 +1,11 @@
 //! What must hold in any network.
 
-use crate::network::{Network, NoiseSpec, deliveries};
-use onbeat_model::system::{ChannelId, Class, Delay, NodeId, NodeKind};
+use crate::network::{Network, NoiseSpec, deliveries, trace};
+use onbeat_model::port::{Policing, TokenBucket};
+use onbeat_model::stream::{FaultKind, Source};
+use onbeat_model::system::{ChannelId, Class, Delay, LinkId, NodeId, NodeKind};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_model::units::{Octets, frame};
+use onbeat_model::units::{BitRate, Octets, frame};
 use onbeat_net::{Engine, Output};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -189,5 +191,52 @@ proptest! {
             }
         }
         prop_assert_eq!(engine.frames_under_way(), 0);
+    }
+}
+
+/// Turns the channels of a recipe into streams of all kinds, with policing and faults.
+fn add_streams(network: &mut Network, recipe: &Recipe) {
+    let channels = std::mem::take(&mut network.system.channels);
+    network.plan.channels.clear();
+    let us = Span::from_us;
+    for (at, channel) in channels.into_iter().enumerate() {
+        let spread = recipe.messages[at % recipe.messages.len()].2;
+        let source = match at % 4 {
+            0 => Source::Periodic { interval: us(150), jitter: us(spread) },
+            1 => Source::Sporadic { interval: us(20), mean: us(20 + spread) },
+            2 => Source::Bursty { interval: us(700), frames: 9 },
+            _ => trace(300, &[0, 0, 0, 5_000, 5_000, 90_000]),
+        };
+        let stream = network.stream(channel.talker, &channel.listeners, [68, 1_500], source);
+        let meter = TokenBucket { rate: BitRate::from_mbps(9), burst: Octets::new(6_000) };
+        let policing = Policing { meter: Some(meter), ..Policing::default() };
+        network.system.streams[stream.index()].policing = (at % 3 > 0).then_some(policing);
+        network.system.streams[stream.index()].traffic_class = (recipe.seed >> at) as u8 % 8;
+    }
+    let links = network.system.links.len() as u64;
+    let link = |shift: u32| LinkId((recipe.seed.rotate_left(shift) % links) as u32);
+    network.fault(FaultKind::LinkDown(link(5)), 200_000, 900_000);
+    network.fault(FaultKind::FrameErrors { link: link(9), per_billion: 50_000_000 }, 0, i64::MAX);
+    let node = NodeId((recipe.seed % network.system.nodes.len() as u64) as u32);
+    network.fault(FaultKind::NodeDown(node), 1_500_000, 1_700_000);
+    network.fault(FaultKind::Babble(0), 2_000_000, 2_200_000);
+}
+
+proptest! {
+    #[test]
+    fn what_streams_release_is_received_or_accounted_for(recipe in recipe()) {
+        let mut network = build(&recipe, true);
+        add_streams(&mut network, &recipe);
+        add_noise(&mut network, &recipe);
+        let observed = network.observed(3_000_000);
+        for stream in &observed.streams {
+            let lost = stream.policed + stream.overflowed + stream.faulted;
+            prop_assert_eq!(stream.released, stream.listeners[0].frames + lost);
+            prop_assert_eq!((stream.duplicates, stream.listeners[0].reordered), (0, 0));
+        }
+        let dropped = observed.ports.iter().flat_map(|port| port.queues).map(|q| q.dropped);
+        let overflowed = observed.streams.iter().map(|s| s.overflowed).sum::<u64>();
+        prop_assert!(dropped.sum::<u64>() >= overflowed);
+        prop_assert_eq!(network.observed(3_000_000), observed);
     }
 }

@@ -1,0 +1,174 @@
+//! Simulations: a system with modelled traffic only, again and again, and what its probes saw.
+
+use crate::align;
+use crate::engine::{Engine, Options};
+use crate::random::{Purpose, Stream};
+use crate::tap::Transmission;
+use onbeat_model::observed::Observed;
+use onbeat_model::plan::Plan;
+use onbeat_model::stream::Source;
+use onbeat_model::system::{PortId, System};
+use onbeat_model::time::{NetTime, Span};
+use std::borrow::Cow;
+
+/// What has not arrived so long after the end of the traffic never will, as far as a simulation is
+/// concerned: a gate that never opens would hold it for ever.
+pub const DRAIN_LIMIT: Span = Span::from_s(60);
+
+/// What is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Simulation {
+    /// How long there is traffic, in each repetition. Frames under way at the end still arrive,
+    /// unless they take more than [`DRAIN_LIMIT`].
+    pub duration: Span,
+    /// Where all randomness comes from. Repetition 0 uses it as it is.
+    pub seed: u64,
+    /// How often.
+    pub repetitions: u32,
+    /// When the sources begin.
+    pub phases: Phases,
+}
+
+/// When the sources of streams and modelled channels begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phases {
+    /// As described.
+    Described,
+    /// Each at any time within its interval, drawn anew for each repetition; a trace within its
+    /// mean interval. Noise begins as described.
+    Random,
+    /// A search for the worst case. Each repetition picks one listener of a channel or stream,
+    /// those that meet the most other flows on their way first, and over again when all had their
+    /// turn. One frame is followed along its way through an idle network. Where another flow of
+    /// the same or a higher queue first meets it, that flow begins such that its frames arrive
+    /// there just before the followed one: flows that come in by one link back to back, so that
+    /// the last is just in time; and before the first of them the longest frame of a lower queue.
+    /// The delay so far counts: later ports are met at the time at which the followed frame then
+    /// gets there. Frames have their greatest length and sporadic sources their least interval;
+    /// the first frame of a source with jitter is as late as it may be and all others are on time.
+    /// What never meets the followed frame begins at random; from the second turn on, the order
+    /// in which flows meet it is drawn, too. This finds near-worst latencies where queues are
+    /// first in, first out, or shaped by credit. It is no proof: gates and regulators are not
+    /// looked at, and stack delays count with their least value.
+    Aligned,
+}
+
+/// What is to be captured in a simulation.
+pub struct Capture<'a> {
+    /// At which ports.
+    pub ports: &'a [PortId],
+    /// Gets every transmission that starts there, in order.
+    pub sink: &'a mut dyn FnMut(&Transmission),
+}
+
+/// Simulates all repetitions, one after the other, and puts together what they saw. `progress` is
+/// told the repetition, from 0, and its time, and says whether to go on; what was seen until then
+/// is returned all the same.
+///
+/// # Panics
+/// As [`Engine::new`].
+pub fn simulate(
+    system: &System,
+    plan: &Plan,
+    simulation: &Simulation,
+    progress: &mut dyn FnMut(u32, NetTime) -> bool,
+) -> Observed {
+    let mut all = Observed::default();
+    let mut go_on = true;
+    for repetition in 0..simulation.repetitions {
+        if !go_on {
+            break;
+        }
+        let mut watch = |now| {
+            go_on = progress(repetition, now);
+            go_on
+        };
+        all.merge(&simulate_one(system, plan, simulation, repetition, None, &mut watch));
+    }
+    all
+}
+
+/// Simulates one repetition; what it sees depends on its number alone, not on others before it.
+/// `progress` is told the time about a hundred times and says whether to go on.
+///
+/// # Panics
+/// As [`Engine::new`].
+pub fn simulate_one(
+    system: &System,
+    plan: &Plan,
+    simulation: &Simulation,
+    repetition: u32,
+    mut capture: Option<Capture<'_>>,
+    progress: &mut dyn FnMut(NetTime) -> bool,
+) -> Observed {
+    let mut random = Stream::new(simulation.seed, Purpose::Repetition, repetition as usize);
+    let drawn = random.below(u64::MAX);
+    let system = with_phases(system, plan, simulation, repetition, &mut random);
+    let end = NetTime::ZERO + simulation.duration;
+    let options = Options {
+        seed: if repetition == 0 { simulation.seed } else { drawn },
+        host_delays: true,
+        // Nobody looks at the load over time.
+        load_bin: simulation.duration.max(Span::from_ns(1)),
+        noise_until: end,
+        traffic_until: end,
+        model_channels: true,
+    };
+    let mut engine = Engine::new(&system, plan, options);
+    if let Some(capture) = &capture {
+        engine.tap(capture.ports);
+    }
+    let step = Span::from_ns(simulation.duration.as_ns() / 100).max(Span::from_us(1));
+    let mut go_on = true;
+    while go_on && engine.next_event().is_some_and(|next| next <= end + DRAIN_LIMIT) {
+        let next = engine.next_event().unwrap_or(end);
+        let output = engine.advance(next.max(engine.now() + step));
+        debug_assert!(output.is_none(), "nobody is told anything in a simulation");
+        if let Some(capture) = &mut capture {
+            engine.take_transmissions().iter().for_each(&mut *capture.sink);
+        }
+        go_on = progress(engine.now().min(end));
+    }
+    let mut observed = engine.observed();
+    let covered = if go_on { simulation.duration } else { observed.duration };
+    observed.duration = covered.min(simulation.duration);
+    observed
+}
+
+/// The system with the phases of one repetition.
+fn with_phases<'a>(
+    system: &'a System,
+    plan: &Plan,
+    simulation: &Simulation,
+    repetition: u32,
+    random: &mut Stream,
+) -> Cow<'a, System> {
+    if simulation.phases == Phases::Described {
+        return Cow::Borrowed(system);
+    }
+    let mut system = system.clone();
+    let mut within =
+        |interval: Span| Span::from_ns(random.below(interval.as_ns().max(1) as u64) as i64);
+    for channel in &mut system.channels {
+        channel.phase = within(channel.interval);
+    }
+    for stream in &mut system.streams {
+        stream.phase = within(mean_interval(&stream.source));
+    }
+    if simulation.phases == Phases::Aligned {
+        align::align(&mut system, plan, repetition as usize, simulation.duration, random);
+    }
+    Cow::Owned(system)
+}
+
+/// The time between two frames or bursts of a source.
+fn mean_interval(source: &Source) -> Span {
+    match source {
+        Source::Periodic { interval, .. } | Source::Bursty { interval, .. } => *interval,
+        Source::Sporadic { mean, .. } => *mean,
+        Source::Trace(frames) => {
+            let whole = frames.last().map_or(Span::ZERO, |last| last.0);
+            Span::from_ns(whole.as_ns() / frames.len().max(1) as i64)
+        }
+    }
+}
