@@ -1,7 +1,9 @@
 //! What `onbeat plan --json` prints: the plan with names instead of ids.
 
-use onbeat_model::plan::Plan;
+use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan};
+use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::system::{Class, PortId, System};
+use onbeat_model::time::Span;
 use serde::Serialize;
 
 /// A plan for other tools. Times are in nanoseconds, rates in bits per second. A field may be
@@ -18,6 +20,8 @@ pub struct PlanDocument {
     pub protected: bool,
     /// In the order of the description.
     pub channels: Vec<ChannelDocument>,
+    /// In the order of the description.
+    pub streams: Vec<StreamDocument>,
     /// Every port, two per link.
     pub ports: Vec<PortDocument>,
     /// In the order of the description.
@@ -39,6 +43,8 @@ pub struct ChannelDocument {
     pub true_rate_bps: u64,
     /// At least one frame per class measurement interval; zero without a reservation.
     pub reserved_rate_bps: u64,
+    /// How many messages may come at once after a pause.
+    pub burst_messages: u32,
     /// Capture to wake-up.
     pub fixed_delay_ns: i64,
     /// The worst over all listeners; null without a reservation.
@@ -56,6 +62,8 @@ pub struct ListenerDocument {
     pub path: Vec<String>,
     /// Capture to receipt at most; null without a reservation.
     pub bound_ns: Option<i64>,
+    /// Capture to receipt at least; null without a reservation. Jitter is at most the difference.
+    pub best_ns: Option<i64>,
     /// What the bound is the sum of, in the order in which a message meets it.
     pub terms: Vec<TermDocument>,
 }
@@ -69,7 +77,41 @@ pub struct TermDocument {
     pub span_ns: i64,
 }
 
-/// What one port reserves for what it sends.
+/// One modelled stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamDocument {
+    /// Its name.
+    pub name: String,
+    /// Its queue at every port.
+    pub traffic_class: u8,
+    /// VLAN identifier.
+    pub vlan: u16,
+    /// Priority code point.
+    pub pcp: u8,
+    /// Release to receipt; null without a deadline.
+    pub deadline_ns: Option<i64>,
+    /// The worst over all listeners; null if one of them has no bound.
+    pub bound_ns: Option<i64>,
+    /// In the order of the description.
+    pub listeners: Vec<StreamListenerDocument>,
+}
+
+/// One listener of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StreamListenerDocument {
+    /// The host.
+    pub host: String,
+    /// Per way the egress ports, as `node.port`; several if the stream is replicated.
+    pub paths: Vec<Vec<String>>,
+    /// Release to receipt at most; null without a bound.
+    pub bound_ns: Option<i64>,
+    /// Release to receipt at least; null without a bound.
+    pub best_ns: Option<i64>,
+    /// What the bound is the sum of, in the order in which a frame meets it.
+    pub terms: Vec<TermDocument>,
+}
+
+/// How one port sends, and what it reserves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortDocument {
     /// As `node.port`.
@@ -84,6 +126,51 @@ pub struct PortDocument {
     pub class_a_streams: u32,
     /// Streams of class B that leave here.
     pub class_b_streams: u32,
+    /// Its eight queues, 0 first.
+    pub queues: Vec<QueueDocument>,
+    /// Its gate control lists in the order of their base times; empty: all gates are open.
+    pub gates: Vec<GateControlDocument>,
+    /// The VLANs whose frames leave here; null: all.
+    pub vlans: Option<Vec<u16>>,
+}
+
+/// One queue of a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueDocument {
+    /// Its number; 7 is sent first.
+    pub queue: usize,
+    /// `strict-priority`, `credit-based` or `asynchronous`.
+    pub selection: &'static str,
+    /// idleSlope; null without a credit-based shaper.
+    pub idle_slope_bps: Option<u64>,
+    /// Whether frames of other queues may interrupt its frames.
+    pub preemptable: bool,
+    /// Frames that wait here at once at most; null if that is not bounded.
+    pub backlog_frames: Option<u64>,
+    /// Octets of these frames; null if that is not bounded.
+    pub backlog_octets: Option<u64>,
+}
+
+/// One gate control list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GateControlDocument {
+    /// When its first cycle starts, by the node's clock.
+    pub base_ns: i64,
+    /// How long a cycle takes.
+    pub cycle_ns: i64,
+    /// Whether a frame starts only if it ends before its gate closes.
+    pub length_aware: bool,
+    /// In order.
+    pub entries: Vec<GateDocument>,
+}
+
+/// One state of a port's gates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GateDocument {
+    /// The queues that may start a frame.
+    pub open: Vec<usize>,
+    /// For how long.
+    pub for_ns: i64,
 }
 
 /// The path of one noise source.
@@ -123,6 +210,7 @@ pub fn document(system: &System, plan: &Plan) -> PlanDocument {
         system: system.name.clone(),
         protected: plan.protected,
         channels: channels(system, plan),
+        streams: streams(system, plan),
         ports: ports(system, plan),
         noise: noise.collect(),
         chains: chains.collect(),
@@ -138,14 +226,12 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
     both.map(|(channel, planned)| {
         let listeners = channel.listeners.iter().enumerate().map(|(at, listener)| {
             let bound = planned.bounds.get(at);
-            let terms = bound.iter().flat_map(|b| &b.terms);
             ListenerDocument {
                 host: system.node(*listener).name.clone(),
                 path: labels(system, &planned.paths[at]),
                 bound_ns: bound.map(|b| b.total().as_ns()),
-                terms: terms
-                    .map(|t| TermDocument { what: t.what.clone(), span_ns: t.span.as_ns() })
-                    .collect(),
+                best_ns: bound.map(|b| b.best.as_ns()),
+                terms: terms(bound),
             }
         });
         ChannelDocument {
@@ -154,8 +240,43 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
             protected: planned.protected,
             true_rate_bps: planned.true_rate.as_bps(),
             reserved_rate_bps: planned.reserved_rate.as_bps(),
+            burst_messages: channel.burst,
             fixed_delay_ns: channel.fixed_delay.as_ns(),
             bound_ns: planned.bound().map(|b| b.as_ns()),
+            listeners: listeners.collect(),
+        }
+    })
+    .collect()
+}
+
+fn terms(bound: Option<&Bound>) -> Vec<TermDocument> {
+    let terms = bound.into_iter().flat_map(|b| &b.terms);
+    terms.map(|t| TermDocument { what: t.what.clone(), span_ns: t.span.as_ns() }).collect()
+}
+
+fn streams(system: &System, plan: &Plan) -> Vec<StreamDocument> {
+    let both = system.streams.iter().zip(&plan.streams);
+    both.map(|(stream, planned)| {
+        let bounds = |at: usize| planned.bounds.get(at).and_then(Option::as_ref);
+        let listeners = stream.listeners.iter().enumerate().map(|(at, listener)| {
+            let bound = bounds(at);
+            StreamListenerDocument {
+                host: system.node(*listener).name.clone(),
+                paths: planned.paths[at].iter().map(|path| labels(system, path)).collect(),
+                bound_ns: bound.map(|b| b.total().as_ns()),
+                best_ns: bound.map(|b| b.best.as_ns()),
+                terms: terms(bound),
+            }
+        });
+        let totals = (0..stream.listeners.len()).map(|at| bounds(at).map(Bound::total));
+        let worst: Option<Vec<Span>> = totals.collect();
+        StreamDocument {
+            name: stream.name.clone(),
+            traffic_class: stream.traffic_class,
+            vlan: stream.vlan,
+            pcp: stream.pcp,
+            deadline_ns: stream.deadline.map(Span::as_ns),
+            bound_ns: worst.and_then(|all| all.into_iter().max()).map(Span::as_ns),
             listeners: listeners.collect(),
         }
     })
@@ -171,6 +292,42 @@ fn ports(system: &System, plan: &Plan) -> Vec<PortDocument> {
         class_b_idle_slope_bps: planned.idle_slope(Class::B).as_bps(),
         class_a_streams: planned.class_a_streams,
         class_b_streams: planned.class_b_streams,
+        queues: queues(planned, plan.backlogs.get(id.index())),
+        gates: planned.settings.gates.iter().map(gates).collect(),
+        vlans: planned.settings.vlans.clone(),
     })
     .collect()
+}
+
+fn queues(planned: &PortPlan, backlogs: Option<&[Option<Backlog>; QUEUES]>) -> Vec<QueueDocument> {
+    let queue = |queue: usize| {
+        let (selection, idle_slope) = match planned.settings.selection[queue] {
+            Selection::StrictPriority => ("strict-priority", None),
+            Selection::CreditBased { idle_slope } => ("credit-based", Some(idle_slope)),
+            Selection::Asynchronous => ("asynchronous", None),
+        };
+        let backlog = backlogs.and_then(|all| all[queue]);
+        QueueDocument {
+            queue,
+            selection,
+            idle_slope_bps: idle_slope.map(|slope| slope.as_bps()),
+            preemptable: planned.settings.preemptable & 1 << queue != 0,
+            backlog_frames: backlog.map(|b| b.frames),
+            backlog_octets: backlog.map(|b| b.octets),
+        }
+    };
+    (0..QUEUES).map(queue).collect()
+}
+
+fn gates(list: &GateControl) -> GateControlDocument {
+    let entries = list.entries.iter().map(|entry| GateDocument {
+        open: (0..QUEUES).filter(|queue| entry.open & 1 << queue != 0).collect(),
+        for_ns: entry.span.as_ns(),
+    });
+    GateControlDocument {
+        base_ns: list.base.as_ns(),
+        cycle_ns: list.cycle.as_ns(),
+        length_aware: list.length_aware,
+        entries: entries.collect(),
+    }
 }

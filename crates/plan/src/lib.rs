@@ -9,14 +9,15 @@ mod reserve;
 mod route;
 
 pub use document::{
-    ChainDocument, ChannelDocument, ListenerDocument, NoiseDocument, PlanDocument, PortDocument,
-    TermDocument, document,
+    ChainDocument, ChannelDocument, GateControlDocument, GateDocument, ListenerDocument,
+    NoiseDocument, PlanDocument, PortDocument, QueueDocument, StreamDocument,
+    StreamListenerDocument, TermDocument, document,
 };
 
 use analysis::flow::{self, Flow};
 use onbeat_model::diagnostic::{Code, Diagnostic};
-use onbeat_model::plan::{ChannelPlan, Plan};
-use onbeat_model::system::{Chain, ChannelId, Class, System};
+use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
+use onbeat_model::system::{Chain, Channel, ChannelId, Class, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use route::Routes;
@@ -27,6 +28,7 @@ const DEADLINE: Code = Code("OB2006");
 const CLOCKS: Code = Code("OB2007");
 const UNTRIGGERED: Code = Code("OB2008");
 const LONG_UNDER_WAY: Code = Code("OB2009");
+const STREAM_DEADLINE: Code = Code("OB2013");
 
 /// A frame carries 32 bits of its capture time (IEEE 1722-2016 4.4.4.8): a listener rebuilds the
 /// rest for what comes from up to 1 s in its future and up to 3.29 s in its past.
@@ -41,40 +43,47 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// scenarios: who runs longer sets [`System::run`] first.
 ///
 /// # Errors
-/// Everything that stands in the way, at once: overloaded ports (OB2001), scheduled channels
-/// (OB2002) and, where what is admitted can be analysed, queues that are too small (OB2003) and
-/// streams without a useful bound (OB2004); and clocks too far apart for capture times to be
-/// rebuilt (OB2007), or messages too long under way for it (OB2009).
+/// Everything that stands in the way, at once: channels and streams without a way in their VLAN
+/// (OB2010), scheduled channels (OB2002), overloaded ports (OB2001), streams in reserved queues
+/// (OB2011), ports set to less than a reservation needs (OB2012) and, where what is admitted can be
+/// analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004); and
+/// clocks too far apart for capture times to be rebuilt (OB2007), or messages too long under way
+/// for it (OB2009).
 ///
 /// # Panics
-/// When a route does not exist, which the description's check excludes.
+/// When a noise source has no route, which the description's check excludes.
 pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
-    let mut errors = Vec::new();
     let mut routes = Routes::new(system);
-    let mut channels = Vec::with_capacity(system.channels.len());
-    for channel in &system.channels {
-        let paths: Vec<_> =
-            channel.listeners.iter().map(|to| routes.path(channel.talker, *to)).collect();
-        let mut wanted = protected && channel.reserve;
-        if wanted && channel.class == Class::Scheduled {
-            errors.push(no_gates(&channel.name, channel.origin));
-            wanted = false;
-        }
-        channels.push(ChannelPlan {
-            protected: wanted,
+    let paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
+    let streams = system.streams.iter();
+    let streams =
+        streams.map(|s| StreamPlan { paths: routes.of_stream(s), bounds: Vec::new() }).collect();
+    let noise = system.noise.iter().map(|n| routes.of_noise(n)).collect();
+    let mut errors = routes.errors;
+    let routed = errors.is_empty();
+    let scheduled = |c: &&Channel| protected && c.reserve && c.class == Class::Scheduled;
+    let refused = system.channels.iter().filter(scheduled);
+    errors.extend(refused.map(|channel| no_gates(&channel.name, channel.origin)));
+    errors.extend(clocks_too_far_apart(system));
+    if !routed {
+        return Err(errors);
+    }
+    let both = system.channels.iter().zip(paths);
+    let mut channels: Vec<ChannelPlan> = both
+        .map(|(channel, paths)| ChannelPlan {
+            protected: protected && channel.reserve && !scheduled(&channel),
             paths,
             true_rate: reserve::true_rate(channel),
             reserved_rate: BitRate::default(),
             bounds: Vec::new(),
-        });
-    }
-    errors.extend(clocks_too_far_apart(system));
-    let noise = system.noise.iter().map(|n| routes.path(n.from, n.to)).collect();
-    let ports = reserve::reserve(system, &mut channels);
-    let mut plan = Plan { protected, channels, noise, ports, ..Plan::default() };
-    let overloads = reserve::overloads(system, &plan);
-    let admitted = overloads.is_empty();
-    errors.extend(overloads);
+        })
+        .collect();
+    let (ports, refused) = reserve::reserve(system, &mut channels);
+    let mut plan = Plan { protected, channels, noise, streams, ports, ..Plan::default() };
+    let refused = refused.into_iter().chain(reserve::overloads(system, &plan));
+    let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
+    let admitted = refused.is_empty();
+    errors.extend(refused);
     if admitted {
         errors.extend(bound(system, &mut plan));
     }
@@ -146,8 +155,9 @@ fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic 
         .help("use class A, or set `reserve = false` to send it as best effort")
 }
 
-/// What the user should know of a plan that can be carried out: fixed delays (OB2005) and chain
-/// deadlines (OB2006) below the worst case, chains without one (OB2008).
+/// What the user should know of a plan that can be carried out: fixed delays (OB2005), chain
+/// deadlines (OB2006) and stream deadlines (OB2013) below the worst case, chains without one
+/// (OB2008).
 pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let late = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
         let bounds = channel.listeners.iter().zip(&plan.channel(id).bounds);
@@ -186,5 +196,28 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 .help("a bound needs programs that write one message for each that they read"),
         )
     });
-    late.chain(missed).chain(untriggered).collect()
+    late.chain(missed).chain(untriggered).chain(late_streams(system, plan)).collect()
+}
+
+/// Streams whose bound at a listener is above their deadline.
+fn late_streams(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let mut late = Vec::new();
+    for (stream, planned) in system.streams.iter().zip(&plan.streams) {
+        let Some(deadline) = stream.deadline else { continue };
+        for (listener, bound) in stream.listeners.iter().zip(&planned.bounds) {
+            let Some(total) = bound.as_ref().map(Bound::total).filter(|t| *t > deadline) else {
+                continue;
+            };
+            let message = format!(
+                "a frame of `{}` may take {total} to `{}`, longer than its deadline of {deadline}",
+                stream.name,
+                system.node(*listener).name,
+            );
+            let warning = Diagnostic::error(STREAM_DEADLINE, message, stream.origin, "may be late")
+                .warning()
+                .help("raise the deadline, or lower the delays that `onbeat plan` lists for it");
+            late.push(warning);
+        }
+    }
+    late
 }

@@ -3,11 +3,14 @@
 use crate::analysis::arrival::Arrival;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
+use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
 use onbeat_model::units::{BitRate, frame};
 use std::cmp::Reverse;
 
 const OVERLOADED: Code = Code("OB2001");
+const INTRUDER: Code = Code("OB2011");
+const TOO_LITTLE: Code = Code("OB2012");
 
 /// How many streams of an overloaded port an error names.
 const NAMED_MAX: usize = 8;
@@ -32,15 +35,30 @@ fn tspec_rate(channel: &Channel) -> BitRate {
     BitRate::from_bps(frames * octets * 8 * (1_000_000_000 / interval_ns))
 }
 
-/// Reserves for each protected channel at every port of its tree; fills in `reserved_rate`.
+/// What the channels of one class need at one port, and the first of them.
+#[derive(Clone, Copy, Default)]
+struct Need {
+    slope: BitRate,
+    first: Option<ChannelId>,
+}
+
+/// Reserves for each protected channel at every port of its tree; fills in `reserved_rate`. A port
+/// whose description gives the class's queue an idleSlope keeps it.
 ///
 /// A talker whose clock runs fast may exceed the TSpec's rate when its interval is the class
 /// measurement interval: it gets what it can really send, or its queue would grow for ever.
-pub(crate) fn reserve(system: &System, channels: &mut [ChannelPlan]) -> Vec<PortPlan> {
+///
+/// With the ports' settings comes OB2012 for each that leaves too little.
+pub(crate) fn reserve(
+    system: &System,
+    channels: &mut [ChannelPlan],
+) -> (Vec<PortPlan>, Vec<Diagnostic>) {
     let unreserved =
         |port: &Port| PortPlan { settings: port.settings.clone(), ..PortPlan::default() };
     let mut ports: Vec<PortPlan> = system.ports.iter().map(unreserved).collect();
-    for (channel, planned) in system.channels.iter().zip(channels) {
+    let mut needs = vec![[Need::default(); 2]; ports.len()];
+    let both = system.channels.iter().zip(channels);
+    for (id, (channel, planned)) in (0..).map(ChannelId).zip(both) {
         if !planned.protected {
             continue;
         }
@@ -48,38 +66,126 @@ pub(crate) fn reserve(system: &System, channels: &mut [ChannelPlan]) -> Vec<Port
         let real = tree.iter().map(|port| Arrival::new(system, channel, *port).rate()).max();
         planned.reserved_rate = real.unwrap_or_default().max(tspec_rate(channel));
         for port in tree {
-            let port = &mut ports[port.index()];
-            let slope = sum(port.idle_slope(channel.class), planned.reserved_rate);
-            port.set_idle_slope(channel.class, slope);
-            *match channel.class {
-                Class::A => &mut port.class_a_streams,
-                Class::B => &mut port.class_b_streams,
+            let at = port.index();
+            let (need, streams) = match channel.class {
+                Class::A => (&mut needs[at][0], &mut ports[at].class_a_streams),
+                Class::B => (&mut needs[at][1], &mut ports[at].class_b_streams),
                 Class::Scheduled => unreachable!("a scheduled channel is never protected here"),
-            } += 1;
+            };
+            need.slope = sum(need.slope, planned.reserved_rate);
+            need.first.get_or_insert(id);
+            *streams += 1;
         }
     }
-    ports
+    let mut errors = Vec::new();
+    for (id, needs) in (0..).map(PortId).zip(needs) {
+        for (class, need) in [Class::A, Class::B].into_iter().zip(needs) {
+            let Some(first) = need.first else { continue };
+            match ports[id.index()].settings.selection[class.queue()] {
+                Selection::StrictPriority => {
+                    ports[id.index()].set_idle_slope(class, need.slope);
+                }
+                Selection::CreditBased { idle_slope } if idle_slope >= need.slope => {}
+                _ => errors.push(too_little(system, id, class, need.slope, first)),
+            }
+        }
+    }
+    (ports, errors)
+}
+
+fn too_little(
+    system: &System,
+    port: PortId,
+    class: Class,
+    need: BitRate,
+    first: ChannelId,
+) -> Diagnostic {
+    let queue = class.queue();
+    let has = match system.port(port).settings.selection[queue] {
+        Selection::CreditBased { idle_slope } => format!("has an idleSlope of {idle_slope}"),
+        _ => "has asynchronous shaping".to_owned(),
+    };
+    let message = format!(
+        "queue {queue} of port {} {has}, and the channels of class {class:?} need {need} there",
+        system.port_label(port),
+    );
+    let origin = system.channel(first).origin;
+    Diagnostic::error(TOO_LITTLE, message, origin, "the first channel that needs it")
+        .related(system.link_of(port).origin, "the port's link")
+        .help("raise the idleSlope in the port's [[port]], or leave it out: the plan then sets it")
 }
 
 fn sum(a: BitRate, b: BitRate) -> BitRate {
     BitRate::from_bps(a.as_bps().saturating_add(b.as_bps()))
 }
 
-/// One error for each port where both classes together reserve more than 75 % of the port's rate
-/// (802.1Q-2018 34.3.1's recommended delta bandwidths).
-pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+/// Whether the description itself shapes a queue of the port by credit.
+fn is_set(system: &System, port: PortId, queue: usize) -> bool {
+    let selection = &system.port(port).settings.selection;
+    matches!(selection[queue], Selection::CreditBased { .. })
+}
+
+/// One error for each stream that shares a queue with channels for which nothing but their own
+/// reservation is there.
+pub(crate) fn intruders(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
-    for (id, port) in (0..).map(PortId).zip(&plan.ports) {
-        let reserved = sum(port.idle_slope(Class::A), port.idle_slope(Class::B));
-        let rate = system.link_of(id).rate;
-        if u128::from(reserved.as_bps()) * 4 > u128::from(rate.as_bps()) * 3 {
-            errors.push(overload(system, plan, id, reserved));
+    for (stream, planned) in system.streams.iter().zip(&plan.streams) {
+        let queue = usize::from(stream.traffic_class);
+        let reserved = |port: &PortPlan| {
+            (queue == Class::A.queue() && port.class_a_streams > 0)
+                || (queue == Class::B.queue() && port.class_b_streams > 0)
+        };
+        let mut ports = planned.paths.iter().flatten().flatten();
+        let shared = ports
+            .find(|port| reserved(&plan.ports[port.index()]) && !is_set(system, **port, queue));
+        if let Some(port) = shared {
+            let message = format!(
+                "stream `{}`: queue {queue} of port {} is reserved for channels",
+                stream.name,
+                system.port_label(*port),
+            );
+            let error = Diagnostic::error(INTRUDER, message, stream.origin, "is in this queue")
+                .related(system.link_of(*port).origin, "the port's link")
+                .help(
+                    "give the stream another `traffic_class`, or the port an idleSlope that is \
+                     enough for both in a [[port]]",
+                );
+            errors.push(error);
         }
     }
     errors
 }
 
-fn overload(system: &System, plan: &Plan, port: PortId, reserved: BitRate) -> Diagnostic {
+/// One error for each port where both classes together reserve more than 75 % of the port's rate
+/// (802.1Q-2018 34.3.1's recommended delta bandwidths). Where the description sets an idleSlope
+/// itself, all queues together may have the whole rate.
+pub(crate) fn overloads(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    for (id, port) in (0..).map(PortId).zip(&plan.ports) {
+        if port.class_a_streams + port.class_b_streams == 0 {
+            continue;
+        }
+        let slopes = port.settings.selection.iter().map(|selection| match selection {
+            Selection::CreditBased { idle_slope } => *idle_slope,
+            _ => BitRate::default(),
+        });
+        let reserved = slopes.fold(BitRate::default(), sum);
+        let percent = if (0..QUEUES).any(|q| is_set(system, id, q)) { 100 } else { 75 };
+        let rate = u128::from(system.link_of(id).rate.as_bps());
+        if u128::from(reserved.as_bps()) * 100 > rate * percent {
+            errors.push(overload(system, plan, id, reserved, percent));
+        }
+    }
+    errors
+}
+
+fn overload(
+    system: &System,
+    plan: &Plan,
+    port: PortId,
+    reserved: BitRate,
+    percent: u128,
+) -> Diagnostic {
     let mut streams: Vec<_> = (0..system.channels.len() as u32)
         .map(ChannelId)
         .filter(|id| plan.channel(*id).protected)
@@ -95,9 +201,9 @@ fn overload(system: &System, plan: &Plan, port: PortId, reserved: BitRate) -> Di
         list.push(format!("{} more", streams.len() - NAMED_MAX));
     }
     let rate = system.link_of(port).rate;
-    let limit = BitRate::from_bps((u128::from(rate.as_bps()) * 3 / 4) as u64);
+    let limit = BitRate::from_bps((u128::from(rate.as_bps()) * percent / 100) as u64);
     let message = format!(
-        "port {} would reserve {reserved} of its {rate}, more than the limit of {limit} (75 %): {}",
+        "port {} would reserve {reserved} of its {rate}, more than the limit of {limit} ({percent} %): {}",
         system.port_label(port),
         list.join(", "),
     );

@@ -1,50 +1,157 @@
 //! Which way frames go.
 
-use onbeat_model::system::{NodeId, PortId, System};
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::stream::Stream;
+use onbeat_model::system::{Channel, NodeId, Noise, PortId, System};
 use std::collections::{BTreeMap, VecDeque};
+
+const NO_WAY: Code = Code("OB2010");
 
 /// Shortest routes by number of links, by breadth-first search from each source. Where several
 /// are equally short, the one wins whose nodes the search met first, looking at each node's ports
-/// in their order; so all routes from one source form one tree, as multicast needs.
+/// in their order; so all routes from one source in one VLAN form one tree, as multicast needs.
+/// A loop of bridges changes nothing: the routes are fixed, and no frame is flooded.
 pub(crate) struct Routes<'a> {
     system: &'a System,
-    trees: BTreeMap<NodeId, Tree>,
+    /// Whether any port leaves a VLAN out; else all VLANs have the same tree.
+    filtered: bool,
+    trees: BTreeMap<(NodeId, Option<u16>), Tree>,
+    /// OB2010 for each way that was asked for and lies in no VLAN; it is missing in the answer.
+    pub(crate) errors: Vec<Diagnostic>,
 }
 
 /// Per node: the egress port, on the node before it, through which frames come.
 type Tree = Vec<Option<PortId>>;
 
+/// The egress ports on the way, the source's first.
+type Path = Vec<PortId>;
+
+/// Who sends to whom, for the words of an error.
+struct Wanted<'a> {
+    what: &'a str,
+    name: &'a str,
+    vlan: u16,
+    origin: Origin,
+}
+
 impl<'a> Routes<'a> {
     /// No routes yet; they are found when asked for.
     pub(crate) fn new(system: &'a System) -> Self {
-        Self { system, trees: BTreeMap::new() }
+        let filtered = system.ports.iter().any(|port| port.settings.vlans.is_some());
+        Self { system, filtered, trees: BTreeMap::new(), errors: Vec::new() }
     }
 
-    /// The egress ports on the way, the source's first.
+    /// One path per listener.
+    pub(crate) fn of_channel(&mut self, channel: &Channel) -> Vec<Path> {
+        let Channel { name, vlan, origin, .. } = channel;
+        let wanted = Wanted { what: "channel", name, vlan: *vlan, origin: *origin };
+        let listeners = channel.listeners.iter();
+        listeners.filter_map(|to| self.shortest(channel.talker, *to, &wanted)).collect()
+    }
+
+    /// Per listener its ways: those that the stream asks for, else the shortest.
+    pub(crate) fn of_stream(&mut self, stream: &Stream) -> Vec<Vec<Path>> {
+        let Stream { name, vlan, origin, talker, .. } = stream;
+        let wanted = Wanted { what: "stream", name, vlan: *vlan, origin: *origin };
+        let paths = |to: &NodeId| {
+            if stream.ways.is_empty() {
+                return self.shortest(*talker, *to, &wanted).into_iter().collect();
+            }
+            let ways = stream.ways.iter();
+            ways.filter_map(|way| self.along(*talker, way, *to, &wanted)).collect()
+        };
+        stream.listeners.iter().map(paths).collect()
+    }
+
+    /// The path of a noise source, whose frames have no tag and leave every port.
     ///
     /// # Panics
-    /// When the two nodes are not connected.
-    pub(crate) fn path(&mut self, from: NodeId, to: NodeId) -> Vec<PortId> {
-        let tree = self.trees.entry(from).or_insert_with(|| tree_from(self.system, from));
+    /// When the two hosts are not connected, which the description's check excludes.
+    pub(crate) fn of_noise(&mut self, noise: &Noise) -> Path {
+        self.path(noise.from, noise.to, None).expect("a checked system is connected")
+    }
+
+    fn shortest(&mut self, from: NodeId, to: NodeId, wanted: &Wanted<'_>) -> Option<Path> {
+        let path = self.path(from, to, self.filtered.then_some(wanted.vlan));
+        self.report(from, to, wanted, path)
+    }
+
+    fn path(&mut self, from: NodeId, to: NodeId, vlan: Option<u16>) -> Option<Path> {
+        let system = self.system;
+        let tree = self.trees.entry((from, vlan)).or_insert_with(|| tree(system, from, vlan));
         let mut path = Vec::new();
         let mut at = to;
         while at != from {
-            let port = tree[at.index()].expect("a checked system is connected");
+            let port = tree[at.index()]?;
             path.push(port);
-            at = self.system.port(port).node;
+            at = system.port(port).node;
         }
         path.reverse();
+        Some(path)
+    }
+
+    /// The ports along given bridges: between two nodes, the first that joins them.
+    fn along(
+        &mut self,
+        from: NodeId,
+        bridges: &[NodeId],
+        to: NodeId,
+        wanted: &Wanted<'_>,
+    ) -> Option<Path> {
+        let system = self.system;
+        let nodes: Vec<NodeId> = [&from].into_iter().chain(bridges).chain([&to]).copied().collect();
+        let port = |pair: &[NodeId]| {
+            let joins = |port: &PortId| next(system, *port) == pair[1];
+            let mut ports = system.node(pair[0]).ports.iter().copied();
+            ports.find(|port| joins(port) && sends(system, *port, Some(wanted.vlan)))
+        };
+        let path = nodes.windows(2).map(port).collect();
+        self.report(from, to, wanted, path)
+    }
+
+    /// Says so if there is no path.
+    fn report(
+        &mut self,
+        from: NodeId,
+        to: NodeId,
+        wanted: &Wanted<'_>,
+        path: Option<Path>,
+    ) -> Option<Path> {
+        if path.is_none() {
+            let Wanted { what, name, vlan, origin } = wanted;
+            let message = format!(
+                "{what} `{name}`: no way from `{}` to `{}` lies within VLAN {vlan}",
+                self.system.node(from).name,
+                self.system.node(to).name,
+            );
+            let help =
+                "add the VLAN to the `vlans` of the ports on the way, or choose another `vlan`";
+            let none = Diagnostic::error(NO_WAY, message, *origin, "is in this VLAN").help(help);
+            self.errors.push(none);
+        }
         path
     }
 }
 
-fn tree_from(system: &System, from: NodeId) -> Tree {
+/// The node at the other end of a port's link.
+fn next(system: &System, port: PortId) -> NodeId {
+    system.port(system.port(port).peer).node
+}
+
+/// Whether frames of the VLAN leave the port (802.1Q-2022 8.8.2).
+fn sends(system: &System, port: PortId, vlan: Option<u16>) -> bool {
+    let members = &system.port(port).settings.vlans;
+    let (Some(members), Some(vlan)) = (members, vlan) else { return true };
+    members.contains(&vlan)
+}
+
+fn tree(system: &System, from: NodeId, vlan: Option<u16>) -> Tree {
     let mut tree = vec![None; system.nodes.len()];
     let mut ahead = VecDeque::from([from]);
     while let Some(at) = ahead.pop_front() {
         for &port in &system.node(at).ports {
-            let next = system.port(system.port(port).peer).node;
-            if next != from && tree[next.index()].is_none() {
+            let next = next(system, port);
+            if next != from && tree[next.index()].is_none() && sends(system, port, vlan) {
                 tree[next.index()] = Some(port);
                 ahead.push_back(next);
             }

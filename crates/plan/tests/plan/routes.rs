@@ -1,6 +1,12 @@
 use crate::build::Net;
-use onbeat_model::system::Class;
-use onbeat_plan::plan;
+use onbeat_model::diagnostic::Origin;
+use onbeat_model::plan::{Bound, BoundTerm};
+use onbeat_model::port::{PortSettings, Selection};
+use onbeat_model::stream::{Source, Stream};
+use onbeat_model::system::{Class, PortId};
+use onbeat_model::time::Span;
+use onbeat_model::units::{BitRate, Octets};
+use onbeat_plan::{plan, warnings};
 
 const GIGABIT: u64 = 1_000_000_000;
 
@@ -54,4 +60,172 @@ fn the_shortest_way_wins_and_among_equals_the_one_over_the_port_that_comes_first
     let paths = &plan.channels[0].paths;
     assert_eq!(net.labels(&paths[0]), ["h1.p1", "b1.p2", "b3.p2", "b4.p3"]);
     assert_eq!(net.labels(&paths[1]), ["h1.p1", "b1.p3", "b2.p3"]);
+}
+
+/// Three bridges in a ring, with a host at each: h1 at b1, h2 at b2, h3 at b3.
+fn ring() -> Net {
+    let mut net = Net::new(&["h1", "h2", "h3"], &["b1", "b2", "b3"]);
+    for (a, b) in
+        [("h1", "b1"), ("h2", "b2"), ("h3", "b3"), ("b1", "b2"), ("b2", "b3"), ("b3", "b1")]
+    {
+        net.link(a, b, GIGABIT);
+    }
+    net
+}
+
+fn stream<'a>(net: &'a mut Net, name: &str, from: &str, to: &[&str]) -> &'a mut Stream {
+    let stream = Stream {
+        name: name.to_owned(),
+        talker: net.id(from),
+        listeners: to.iter().map(|name| net.id(name)).collect(),
+        traffic_class: 7,
+        vlan: 2,
+        pcp: 7,
+        frame: [Octets::new(68); 2],
+        source: Source::Periodic { interval: Span::from_ms(1), jitter: Span::ZERO },
+        phase: Span::ZERO,
+        regulator: None,
+        policing: None,
+        ways: Vec::new(),
+        history: 0,
+        deadline: None,
+        origin: Origin::default(),
+    };
+    net.0.streams.push(stream);
+    net.0.streams.last_mut().expect("just added")
+}
+
+fn settings<'a>(net: &'a mut Net, label: &str) -> &'a mut PortSettings {
+    let at = (0..net.0.ports.len() as u32).map(PortId).find(|id| net.0.port_label(*id) == label);
+    &mut net.0.ports[at.expect("a port of the test").index()].settings
+}
+
+fn codes(net: &Net) -> Vec<&'static str> {
+    plan(&net.0, true).err().unwrap_or_default().iter().map(|e| e.code.0).collect()
+}
+
+#[test]
+fn streams_go_the_shortest_way_round_a_ring_and_those_to_several_form_a_tree() {
+    let mut net = ring();
+    stream(&mut net, "s", "h1", &["h2", "h3"]);
+    let plan = plan(&net.0, false).unwrap();
+    let paths = &plan.streams[0].paths;
+    assert_eq!(paths.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(net.labels(&paths[0][0]), ["h1.p1", "b1.p2", "b2.p1"]);
+    assert_eq!(net.labels(&paths[1][0]), ["h1.p1", "b1.p3", "b3.p1"]);
+    assert!(plan.backlogs.iter().flatten().all(Option::is_none));
+}
+
+#[test]
+fn a_stream_takes_the_ways_that_it_asks_for() {
+    let mut net = ring();
+    let ways = [vec!["b1", "b2"], vec!["b1", "b3", "b2"]];
+    let ways = ways.map(|way| way.into_iter().map(|b| net.id(b)).collect());
+    stream(&mut net, "s", "h1", &["h2"]).ways = ways.to_vec();
+    let plan = plan(&net.0, true).unwrap();
+    let paths = &plan.streams[0].paths[0];
+    assert_eq!(net.labels(&paths[0]), ["h1.p1", "b1.p2", "b2.p1"]);
+    assert_eq!(net.labels(&paths[1]), ["h1.p1", "b1.p3", "b3.p2", "b2.p1"]);
+}
+
+#[test]
+fn frames_only_leave_ports_that_send_their_vlan() {
+    let mut net = ring();
+    net.channel("c", "h1", &["h2"]);
+    net.noise("h1", "h2");
+    stream(&mut net, "s", "h1", &["h2"]).vlan = 3;
+    net.0.streams[0].traffic_class = 5;
+    settings(&mut net, "b1.p2").vlans = Some(vec![3]);
+    let made = plan(&net.0, true).unwrap();
+    let round = ["h1.p1", "b1.p3", "b3.p2", "b2.p1"];
+    assert_eq!(net.labels(&made.channels[0].paths[0]), round, "VLAN 2 does not leave b1.p2");
+    let direct = ["h1.p1", "b1.p2", "b2.p1"];
+    assert_eq!(net.labels(&made.streams[0].paths[0][0]), direct);
+    assert_eq!(net.labels(&made.noise[0]), direct, "noise has no tag");
+
+    settings(&mut net, "b1.p3").vlans = Some(vec![3, 4]);
+    let errors = plan(&net.0, true).unwrap_err();
+    let [error] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!(error.code.0, "OB2010");
+    assert_eq!(error.message, "channel `c`: no way from `h1` to `h2` lies within VLAN 2");
+}
+
+#[test]
+fn a_way_that_leaves_the_vlan_is_refused() {
+    let mut net = ring();
+    let way = vec![net.id("b1"), net.id("b2")];
+    stream(&mut net, "s", "h1", &["h2"]).ways = vec![way];
+    settings(&mut net, "h1.p1").vlans = Some(vec![2]);
+    assert_eq!(codes(&net), [""; 0]);
+    settings(&mut net, "b1.p2").vlans = Some(vec![]);
+    assert_eq!(codes(&net), ["OB2010"], "though there is another way");
+}
+
+#[test]
+fn a_stream_shares_a_reserved_queue_only_where_the_description_sets_the_idle_slope() {
+    let mut net = ring();
+    net.channel("c", "h1", &["h2"]);
+    stream(&mut net, "s", "h3", &["h2"]);
+    // The channel goes over b1, the stream does not: they share b2's port to h2 only.
+    assert_eq!(codes(&net), ["OB2011"]);
+    assert!(plan(&net.0, false).is_ok(), "nothing is reserved");
+    settings(&mut net, "b2.p1").selection[7] =
+        Selection::CreditBased { idle_slope: BitRate::from_mbps(20) };
+    let made = plan(&net.0, true).unwrap();
+    let slope = |label: &str| {
+        let port = (0..).map(PortId).find(|id| net.0.port_label(*id) == label).unwrap();
+        made.ports[port.index()].idle_slope(Class::A).as_bps()
+    };
+    assert_eq!(slope("b2.p1"), 20_000_000, "the description's");
+    assert_eq!(slope("b1.p2"), 5_632_000, "what SRP reserves");
+    net.0.streams[0].traffic_class = 5;
+    settings(&mut net, "b2.p1").selection[7] = Selection::StrictPriority;
+    assert_eq!(codes(&net), [""; 0], "queue 5 is nobody's");
+}
+
+#[test]
+fn an_idle_slope_below_the_reservation_and_another_shaper_are_refused() {
+    // 88 octets of wire each 125 µs are 5.632 Mb/s.
+    for (selection, fits) in [
+        (Selection::CreditBased { idle_slope: BitRate::from_bps(5_632_000) }, true),
+        (Selection::CreditBased { idle_slope: BitRate::from_bps(5_631_999) }, false),
+        (Selection::Asynchronous, false),
+    ] {
+        let mut net = ring();
+        net.channel("c", "h1", &["h2"]);
+        settings(&mut net, "b1.p2").selection[7] = selection;
+        assert_eq!(codes(&net), if fits { vec![] } else { vec!["OB2012"] }, "{selection:?}");
+    }
+}
+
+#[test]
+fn the_description_may_give_reservations_more_than_three_quarters_of_a_link() {
+    let mut net = ring();
+    net.channel("c", "h1", &["h2"]);
+    let slope = |mbps| Selection::CreditBased { idle_slope: BitRate::from_mbps(mbps) };
+    settings(&mut net, "b1.p2").selection[7] = slope(900);
+    assert_eq!(codes(&net), [""; 0]);
+    settings(&mut net, "b1.p2").selection[5] = slope(101);
+    assert_eq!(codes(&net), ["OB2001"], "but all queues together no more than the link has");
+}
+
+#[test]
+fn a_stream_that_may_miss_its_deadline_is_told() {
+    let mut net = ring();
+    stream(&mut net, "s", "h1", &["h2", "h3"]).deadline = Some(Span::from_us(10));
+    let mut made = plan(&net.0, true).unwrap();
+    let bound = |ns| {
+        let term = BoundTerm { what: "all".to_owned(), span: Span::from_ns(ns) };
+        Some(Bound { terms: vec![term], best: Span::ZERO })
+    };
+    for (bounds, told) in [
+        (vec![], 0),
+        (vec![None, bound(10_000)], 0),
+        (vec![bound(10_001), None], 1),
+        (vec![bound(10_001), bound(20_000)], 2),
+    ] {
+        made.streams[0].bounds = bounds;
+        let found: Vec<_> = warnings(&net.0, &made).iter().map(|w| w.code.0).collect();
+        assert_eq!(found, vec!["OB2013"; told]);
+    }
 }
