@@ -20,6 +20,10 @@ fn main() {
         let network = network(shape, size, load);
         let total = network.total_flow().expect("valid");
         let worst = total.map(|b| b.hops.iter().map(|h| h.last().unwrap().total.as_ns()).max());
-        println!("{shape:?} {size} {load} {worst:?}");
+        let start = std::time::Instant::now();
+        let best = network.bounds().expect("valid");
+        let took = start.elapsed();
+        let best = best.map(|b| b.hops.iter().map(|h| h.last().unwrap().total.as_ns()).max());
+        println!("{shape:?} {size} {load} {worst:?} {best:?} {took:?}");
     }
 }

@@ -4,8 +4,14 @@
 //! curve that cross them. It knows no ports, classes or frames. `docs/network-calculus.md` derives
 //! what is computed. Everything is an integer, rounded to the side that makes a bound larger.
 
+mod certify;
 mod curve;
+mod linear;
+mod program;
+mod separate;
+mod simplex;
 mod total;
+mod tree;
 
 pub use curve::{Bucket, Curve};
 
@@ -149,6 +155,8 @@ pub struct HopBound {
 pub enum Method {
     /// Total flow analysis with line shaping: the sum of the worst delays of each server.
     TotalFlow,
+    /// A linear program over the dates at which the servers on the way begin to be busy.
+    Linear,
 }
 
 impl Network {
@@ -205,5 +213,15 @@ impl Network {
     pub fn total_flow(&self) -> Result<Option<Bounds>, Invalid> {
         self.check()?;
         Ok(total::analyse(self, &[]))
+    }
+
+    /// The best bounds of all methods: never above those of [`Network::total_flow`], and there
+    /// for many networks where that finds none.
+    ///
+    /// # Errors
+    /// What [`Network::check`] says.
+    pub fn bounds(&self) -> Result<Option<Bounds>, Invalid> {
+        self.check()?;
+        Ok(linear::analyse(self, total::analyse(self, &[])))
     }
 }

@@ -65,14 +65,6 @@ pub(crate) fn order(network: &Network) -> (Vec<usize>, usize) {
     (order, sorted)
 }
 
-/// What is known of a flow at a hop so far.
-#[derive(Clone, PartialEq)]
-struct State {
-    /// By how much the delays before this server differ, since the source or the last regulator.
-    jitter: Span,
-    bound: HopBound,
-}
-
 /// All bounds, or none. `limits` hold besides what is computed here.
 pub(crate) fn analyse(network: &Network, limits: &[Limit]) -> Option<Bounds> {
     let members = members(network);
@@ -81,13 +73,10 @@ pub(crate) fn analyse(network: &Network, limits: &[Limit]) -> Option<Bounds> {
     for limit in limits {
         limited.entry((limit.flow, limit.hop)).or_default().push(limit.bucket);
     }
-    let mut states: Vec<Vec<State>> = network
-        .flows
-        .iter()
-        .map(|f| f.hops.iter().map(|_| State::start(&f.arrival)).collect())
-        .collect();
+    let mut states: Vec<Vec<HopBound>> =
+        network.flows.iter().map(|f| f.hops.iter().map(|_| start(&f.arrival)).collect()).collect();
     let mut backlog = vec![0; network.servers.len()];
-    let mut visit = |server: usize, strict: Span, states: &mut Vec<Vec<State>>| {
+    let mut visit = |server: usize, strict: Span, states: &mut Vec<Vec<HopBound>>| {
         let here = &members[server];
         if here.is_empty() {
             return Some(false);
@@ -103,7 +92,7 @@ pub(crate) fn analyse(network: &Network, limits: &[Limit]) -> Option<Bounds> {
         let mut grown = false;
         for (flow, hop) in here {
             let (wait, delay) = delays(of, excess, network.flows[*flow].smallest)?;
-            let bound = &mut states[*flow][*hop].bound;
+            let bound = &mut states[*flow][*hop];
             grown |= bound.delay < delay + strict;
             (bound.wait, bound.delay) = (wait + strict, delay + strict);
             if bound.delay > DELAY_MAX {
@@ -130,25 +119,16 @@ pub(crate) fn analyse(network: &Network, limits: &[Limit]) -> Option<Bounds> {
             return None;
         }
     }
-    let all: Vec<Vec<HopBound>> =
-        states.into_iter().map(|f| f.into_iter().map(|s| s.bound).collect()).collect();
-    let mut bounds = Bounds { hops: all, backlog };
+    let mut bounds = Bounds { hops: states, backlog };
     totals(network, &mut bounds)?;
     Some(bounds)
 }
 
-impl State {
-    fn start(arrival: &Curve) -> Self {
-        let none = Span::ZERO;
-        let bound = HopBound {
-            arrival: arrival.clone(),
-            wait: none,
-            delay: none,
-            total: none,
-            method: Method::TotalFlow,
-        };
-        Self { jitter: none, bound }
-    }
+/// What is known of a hop before anything was computed.
+fn start(arrival: &Curve) -> HopBound {
+    let none = Span::ZERO;
+    let method = Method::TotalFlow;
+    HopBound { arrival: arrival.clone(), wait: none, delay: none, total: none, method }
 }
 
 /// Computes what enters a server with one flow from what is known upstream.
@@ -156,32 +136,28 @@ fn enter(
     network: &Network,
     (flow, hop): At,
     limited: &BTreeMap<At, Vec<Bucket>>,
-    states: &mut [Vec<State>],
+    states: &mut [Vec<HopBound>],
 ) -> Option<()> {
     let of = &network.flows[flow];
     let at = &of.hops[hop];
-    let mut jitter = at.latest - at.earliest;
-    if let Some(up) = at.upstream {
-        let before = &states[flow][up];
-        let server = &network.servers[of.hops[up].server];
-        jitter = jitter + before.jitter + before.bound.delay - least(server, of.smallest);
-    }
-    let shape = regulated(of, at);
-    if at.reshaped.is_some() {
-        jitter = Span::ZERO;
-    }
-    let mut arrival = shape.delayed(jitter)?;
+    let mut arrival = match (&at.reshaped, at.upstream) {
+        (Some(curve), _) => curve.clone(),
+        (None, None) => of.arrival.delayed(at.latest - at.earliest)?,
+        (None, Some(up)) => {
+            let before = &states[flow][up];
+            let jitter = before.delay - least(&network.servers[of.hops[up].server], of.smallest);
+            before.arrival.delayed(jitter + at.latest - at.earliest)?
+        }
+    };
     for bucket in limited.get(&(flow, hop)).into_iter().flatten() {
         arrival = arrival.and(*bucket);
     }
-    let state = &mut states[flow][hop];
-    state.jitter = jitter;
-    state.bound.arrival = arrival;
+    states[flow][hop].arrival = arrival;
     Some(())
 }
 
 /// The curve to which the source or the last regulator before `hop` holds a flow.
-fn regulated<'a>(flow: &'a Flow, mut hop: &'a Hop) -> &'a Curve {
+pub(crate) fn regulated<'a>(flow: &'a Flow, mut hop: &'a Hop) -> &'a Curve {
     loop {
         match (&hop.reshaped, hop.upstream) {
             (Some(curve), _) => return curve,
@@ -255,12 +231,12 @@ pub(crate) fn groups(network: &Network, here: &[At]) -> BTreeMap<Option<usize>, 
 }
 
 /// All that comes to a server.
-fn arrivals(network: &Network, here: &[At], states: &[Vec<State>]) -> Curve {
+fn arrivals(network: &Network, here: &[At], states: &[Vec<HopBound>]) -> Curve {
     let groups = groups(network, here);
     let sums: Vec<Curve> = groups
         .iter()
         .map(|(from, group)| {
-            let sum = Curve::sum(group.iter().map(|(f, h)| &states[*f][*h].bound.arrival));
+            let sum = Curve::sum(group.iter().map(|(f, h)| &states[*f][*h].arrival));
             match from.and_then(|from| line(network, from, group)) {
                 Some(line) => sum.and(line),
                 None => sum,

@@ -1,0 +1,124 @@
+//! From multipliers in floating point to a bound that holds in integers.
+//!
+//! For multipliers *λ ≥ 0* of the rows with *Σ λ·a ≥ c* in every column, *c·y ≤ Σ λ·b* for
+//! whatever *y ≥ 0* satisfies the rows: weak duality, whoever chose them. They are rounded to
+//! multiples of a power of two; all columns are then checked and the sum is made in integers.
+
+use super::Network;
+
+/// What a variable or a row counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// Nanobits.
+    Amount,
+}
+
+/// A row in integers: at most `limit`, and the burst of a piece if there is one.
+#[derive(Clone, Debug)]
+pub(crate) struct Exact {
+    pub(crate) terms: Vec<(usize, i128)>,
+    pub(crate) limit: i128,
+    pub(crate) burst: Option<usize>,
+    pub(crate) unit: Unit,
+}
+
+/// What is to be as large as possible, and its unit.
+pub(crate) struct Objective {
+    pub(crate) terms: Vec<(usize, i128)>,
+    pub(crate) unit: Unit,
+}
+
+impl Objective {
+    /// In floating point, with `margin` more in every column: room for rounding the multipliers.
+    pub(crate) fn floats(&self, variables: usize, margin: f64) -> Vec<f64> {
+        let mut floats = vec![margin; variables];
+        for (variable, a) in &self.terms {
+            floats[*variable] += *a as f64;
+        }
+        floats
+    }
+}
+
+/// A certified bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Solution {
+    /// In the objective's unit, rounded up.
+    pub(crate) bound: i128,
+    /// How it grows with the burst of each piece, about: for finding a fixed point, not for
+    /// showing that it is one.
+    pub(crate) slopes: Vec<(usize, f64)>,
+}
+
+/// The units in which a program is solved: all numbers near one.
+pub(crate) struct Scale {
+    time: f64,
+    rate: f64,
+}
+
+impl Scale {
+    /// That of the servers of a tree.
+    pub(crate) fn new(network: &Network, tree: &[usize]) -> Self {
+        let rates = tree.iter().map(|s| network.servers[*s].rate.as_bps());
+        let rate = rates.max().expect("a server") as f64;
+        let burst = network.flows.iter().map(|f| f.arrival.burst()).max().expect("a flow") as f64;
+        Self { time: burst / rate, rate }
+    }
+
+    fn of(&self, unit: Unit) -> f64 {
+        if unit == Unit::Time { self.time } else { self.time * self.rate }
+    }
+
+    pub(crate) fn limit(&self, row: &Exact, bursts: &[i128]) -> f64 {
+        (row.limit + row.burst.map_or(0, |piece| bursts[piece])) as f64 / self.of(row.unit)
+    }
+
+    pub(crate) fn terms(&self, row: &Exact, units: &[Unit]) -> Vec<(usize, f64)> {
+        let scaled =
+            |(v, a): &(usize, i128)| (*v, *a as f64 * self.of(units[*v]) / self.of(row.unit));
+        // A variable may come twice.
+        let mut terms: Vec<(usize, f64)> = row.terms.iter().map(scaled).collect();
+        terms.sort_by_key(|(variable, _)| *variable);
+        terms.dedup_by(|next, before| {
+            let same = next.0 == before.0;
+            before.1 += if same { next.1 } else { 0.0 };
+            same
+        });
+        terms
+    }
+}
+
+/// Makes the bound from the multipliers, or says that they do not give one.
+pub(crate) fn certify(
+    rows: &[Exact],
+    variables: usize,
+    objective: &Objective,
+    multipliers: &[(usize, f64)],
+    scale: &Scale,
+    bursts: &[i128],
+) -> Option<Solution> {
+    // Large enough for all the digits, small enough for the sums.
+    let places = if objective.unit == Unit::Time { 80 } else { 50 };
+    let one = 1_i128 << places;
+    let mut columns = vec![0_i128; variables];
+    for (variable, a) in &objective.terms {
+        columns[*variable] -= a * one;
+    }
+    let mut total = 0_i128;
+    let mut slopes = Vec::new();
+    for (at, multiplier) in multipliers {
+        let row = &rows[*at];
+        let real = multiplier * scale.of(objective.unit) / scale.of(row.unit);
+        let fixed = (real * one as f64).round() as i128;
+        for (variable, a) in &row.terms {
+            let column = &mut columns[*variable];
+            *column = column.checked_add(a.checked_mul(fixed)?)?;
+        }
+        let limit = row.limit + row.burst.map_or(0, |piece| bursts[piece]);
+        total = total.checked_add(limit.checked_mul(fixed)?)?;
+        slopes.extend(row.burst.map(|piece| (piece, real)));
+    }
+    let covered = columns.iter().all(|column| *column >= 0);
+    covered.then(|| Solution { bound: super::curve::ceil(total, one), slopes })
+}

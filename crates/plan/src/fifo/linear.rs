@@ -1,0 +1,388 @@
+//! The tighter method: linear programs over trees, and a fixed point over the bursts where the
+//! network was cut into them.
+
+use super::certify::Solution;
+use super::curve::Bucket;
+use super::program::{Entry, Known, Program, constant};
+use super::total::{self, Limit, least, regulated};
+use super::tree::{Forest, fluid};
+use super::{AMOUNT_MAX, Bounds, Method, Network, separate};
+use onbeat_model::time::Span;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A program of more variables takes too long: its tree is left to the other methods.
+const VARIABLES_MAX: usize = 1_500;
+
+/// How many steps towards a fixed point are tried.
+const STEPS_MAX: usize = 40;
+
+/// The best bounds, given those of total flow analysis if it has any.
+pub(crate) fn analyse(network: &Network, total: Option<Bounds>) -> Option<Bounds> {
+    let mut analysis = Analysis::new(network, total.as_ref());
+    if !analysis.find_bursts() {
+        return total;
+    }
+    let mut bounds = total::analyse(network, &analysis.limits()).or_else(|| total.clone())?;
+    analysis.improve(&mut bounds);
+    Some(bounds)
+}
+
+struct Analysis<'a> {
+    network: &'a Network,
+    forest: Forest,
+    /// What total flow analysis found.
+    total: Option<&'a Bounds>,
+    entries: Vec<Entry>,
+    /// The pieces whose burst is unknown: behind an edge that was cut.
+    cut: Vec<usize>,
+    /// By piece, the burst at its sustained rate where it enters its tree.
+    bursts: Vec<i128>,
+}
+
+impl<'a> Analysis<'a> {
+    fn new(network: &'a Network, total: Option<&'a Bounds>) -> Self {
+        let forest = Forest::new(network);
+        let mut analysis = Self {
+            network,
+            total,
+            entries: Vec::new(),
+            cut: Vec::new(),
+            bursts: Vec::new(),
+            forest,
+        };
+        for index in 0..analysis.forest.pieces.len() {
+            analysis.enter(index);
+        }
+        analysis
+    }
+
+    fn enter(&mut self, index: usize) {
+        let piece = &self.forest.pieces[index];
+        let flow = &self.network.flows[piece.flow];
+        let hop = &flow.hops[piece.hops[0]];
+        let shape = regulated(flow, hop);
+        let jitter = if hop.reshaped.is_some() { Span::ZERO } else { hop.latest - hop.earliest };
+        let cut = piece.from.is_some() && hop.reshaped.is_none();
+        let known = match self.total {
+            Some(bounds) => Some(bounds.hops[piece.flow][piece.hops[0]].arrival.clone()),
+            None if cut => None,
+            None => shape.delayed(jitter),
+        };
+        let start = known.as_ref().map_or(shape.sustained(), super::Curve::sustained);
+        self.bursts.push(start.burst);
+        let unknown = cut.then(|| shape.sustained().bps());
+        if cut {
+            self.cut.push(index);
+        }
+        self.entries.push(Entry { known, unknown });
+    }
+
+    /// The server from which a cut piece comes, and the piece there.
+    fn source(&self, cut: usize) -> (usize, usize) {
+        let (piece, hop) = self.forest.pieces[cut].from.expect("a cut piece");
+        (piece, self.network.flows[self.forest.pieces[cut].flow].hops[hop].server)
+    }
+
+    fn program(&self, root: usize, known: &Known<'_>) -> Option<Program> {
+        let wanted: Vec<usize> = if fluid(self.network, &self.forest.tree(root)) {
+            let from = self.cut.iter().map(|cut| self.source(*cut));
+            from.filter(|(_, server)| *server == root).map(|(piece, _)| piece).collect()
+        } else {
+            Vec::new()
+        };
+        let (network, forest) = (self.network, &self.forest);
+        let program = Program::new(network, forest, root, &self.entries, &wanted, known);
+        (program.size() <= VARIABLES_MAX).then_some(program)
+    }
+
+    /// The longest delay of each server, for all that it serves.
+    fn delays(&self, bounds: Option<&Bounds>) -> Vec<Option<Span>> {
+        let mut delays = vec![None; self.network.servers.len()];
+        for (flow, hops) in self.network.flows.iter().zip(bounds.iter().flat_map(|b| &b.hops)) {
+            for (hop, bound) in flow.hops.iter().zip(hops) {
+                let delay = &mut delays[hop.server];
+                *delay = (*delay).max(Some(bound.delay));
+            }
+        }
+        delays
+    }
+
+    /// Finds the bursts of the cut pieces; whether there are any.
+    fn find_bursts(&mut self) -> bool {
+        let delays = self.delays(self.total);
+        let paths = BTreeMap::new();
+        let known = Known { delays: &delays, paths: &paths };
+        let roots: BTreeSet<usize> = self.cut.iter().map(|cut| self.source(*cut).1).collect();
+        let mut programs = BTreeMap::new();
+        for root in roots {
+            let Some(program) = self.program(root, &known) else { return self.total.is_some() };
+            programs.insert(root, program);
+        }
+        let (order, circular) = self.cut_order();
+        if circular {
+            self.fixed_point(&mut programs)
+        } else {
+            self.in_order(&order, &mut programs)
+        }
+    }
+
+    /// The cut pieces, each after those that its burst depends on; and whether that is impossible.
+    fn cut_order(&self) -> (Vec<usize>, bool) {
+        let mut order: Vec<usize> = Vec::new();
+        let mut left = self.cut.clone();
+        let depends = |cut: usize| -> Vec<usize> {
+            let tree: BTreeSet<usize> = self.forest.tree(self.source(cut).1).into_iter().collect();
+            let inside = |c: &usize| tree.contains(&self.forest.pieces[*c].servers[0]);
+            self.cut.iter().copied().filter(inside).collect()
+        };
+        let needs: BTreeMap<usize, Vec<usize>> =
+            left.iter().map(|cut| (*cut, depends(*cut))).collect();
+        while !left.is_empty() {
+            let done = order.len();
+            left.retain(|cut| {
+                let ready = needs[cut].iter().all(|need| order.contains(need));
+                if ready {
+                    order.push(*cut);
+                }
+                !ready
+            });
+            if order.len() == done {
+                return (order, true);
+            }
+        }
+        (order, false)
+    }
+
+    /// The burst of a cut piece if those of all others are as they are, and how it depends on
+    /// them. `direct` leaves out what only holds where nothing goes round in a circle.
+    fn burst(
+        &self,
+        cut: usize,
+        bursts: &[i128],
+        direct: bool,
+        programs: &mut BTreeMap<usize, Program>,
+    ) -> Option<Solution> {
+        let (piece, root) = self.source(cut);
+        let of = &self.forest.pieces[piece];
+        let hop = &self.network.flows[of.flow].hops[self.forest.pieces[cut].hops[0]];
+        let rate = self.entries[cut].unknown.expect("a cut piece");
+        let spread = rate * i128::from((hop.latest - hop.earliest).as_ns());
+        let program = programs.get_mut(&root)?;
+        program.set_bursts(bursts);
+        if fluid(self.network, &self.forest.tree(root)) {
+            let mut solution = program.burst_solution(piece, bursts)?;
+            solution.bound += spread;
+            return Some(solution);
+        }
+        let mut solution = program.delay_solution(of.servers[0], bursts)?;
+        let at = of.servers.iter().position(|s| *s == root).expect("on its way");
+        let flow = &self.network.flows[of.flow];
+        let spent =
+            of.servers[..=at].iter().map(|s| least(&self.network.servers[*s], flow.smallest));
+        let least = if direct { spent.fold(Span::ZERO, |sum, s| sum + s) } else { Span::ZERO };
+        let jitter = solution.bound - i128::from(least.as_ns());
+        solution.bound = bursts[piece] + rate * jitter + spread;
+        solution.slopes.iter_mut().for_each(|(_, slope)| *slope *= rate as f64);
+        if self.entries[piece].unknown.is_some() {
+            solution.slopes.push((piece, 1.0));
+        }
+        Some(solution)
+    }
+
+    /// Without circles: each from those before it.
+    fn in_order(&mut self, order: &[usize], programs: &mut BTreeMap<usize, Program>) -> bool {
+        for cut in order {
+            let bursts = self.bursts.clone();
+            if let Some(solution) = self.burst(*cut, &bursts, true, programs) {
+                let better = solution.bound.min(self.bursts[*cut]);
+                self.bursts[*cut] = if self.total.is_some() { better } else { solution.bound };
+            } else if self.total.is_none() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// With circles: bursts of which each is more than what follows from all of them. The
+    /// programs' maxima are concave in the bursts, so any such bursts are bounds.
+    fn fixed_point(&mut self, programs: &mut BTreeMap<usize, Program>) -> bool {
+        let start = self.bursts.clone();
+        for times in [1_i128, 8, 64, 512, 4_096, 32_768] {
+            let mut bursts = start.clone();
+            if self.total.is_none() {
+                self.cut.iter().for_each(|cut| bursts[*cut] *= times);
+            }
+            if let Some(found) = self.descend(bursts, programs) {
+                self.bursts = found;
+                return true;
+            }
+            if self.total.is_some() {
+                break;
+            }
+        }
+        self.bursts = start;
+        self.total.is_some()
+    }
+
+    /// Newton's method: where all programs' tangents meet, again and again.
+    fn descend(
+        &self,
+        mut bursts: Vec<i128>,
+        programs: &mut BTreeMap<usize, Program>,
+    ) -> Option<Vec<i128>> {
+        for _ in 0..STEPS_MAX {
+            let tangents: Vec<Solution> = self
+                .cut
+                .iter()
+                .map(|cut| self.burst(*cut, &bursts, false, programs))
+                .collect::<Option<_>>()?;
+            let met = self.meet(&tangents, &bursts)?;
+            let near = |cut: &usize, met: f64| {
+                let now = bursts[*cut] as f64;
+                (met - now).abs() <= 1e-8 * now
+            };
+            let settled = self.cut.iter().zip(&met).all(|(cut, met)| near(cut, *met));
+            for (cut, met) in self.cut.iter().zip(&met) {
+                bursts[*cut] = *met as i128;
+            }
+            if settled {
+                return self.settle(&bursts, programs);
+            }
+        }
+        None
+    }
+
+    /// Bursts a little above these that are bounds for certain.
+    fn settle(
+        &self,
+        bursts: &[i128],
+        programs: &mut BTreeMap<usize, Program>,
+    ) -> Option<Vec<i128>> {
+        [10_000_000_i128, 100_000, 1_000].into_iter().find_map(|part| {
+            let mut above = bursts.to_vec();
+            self.cut.iter().for_each(|cut| above[*cut] += above[*cut] / part + 1);
+            let holds = |cut: &usize| {
+                let solution = self.burst(*cut, &above, false, programs);
+                solution.is_some_and(|s| s.bound < above[*cut] && above[*cut] <= AMOUNT_MAX)
+            };
+            self.cut
+                .iter()
+                .all({
+                    let mut holds = holds;
+                    move |cut| holds(cut)
+                })
+                .then_some(above.clone())
+        })
+    }
+
+    /// Solves the linear system of the tangents; none if it has no positive solution.
+    fn meet(&self, tangents: &[Solution], bursts: &[i128]) -> Option<Vec<f64>> {
+        let count = self.cut.len();
+        let column: BTreeMap<usize, usize> =
+            self.cut.iter().enumerate().map(|(at, cut)| (*cut, at)).collect();
+        let mut system = vec![vec![0.0; count + 1]; count];
+        for (at, tangent) in tangents.iter().enumerate() {
+            system[at][at] += 1.0;
+            let mut rest = tangent.bound as f64;
+            for (piece, slope) in &tangent.slopes {
+                system[at][column[piece]] -= slope;
+                rest -= slope * bursts[*piece] as f64;
+            }
+            system[at][count] = rest;
+        }
+        let met = eliminate(system)?;
+        let limit = AMOUNT_MAX as f64;
+        met.iter().all(|burst| (1.0..limit).contains(burst)).then_some(met)
+    }
+
+    /// What the flows bring to the hops behind cut edges.
+    fn limits(&self) -> Vec<Limit> {
+        let limit = |cut: &usize| {
+            let piece = &self.forest.pieces[*cut];
+            let flow = &self.network.flows[piece.flow];
+            let rate = regulated(flow, &flow.hops[piece.hops[0]]).sustained().rate;
+            let bucket = Bucket { burst: self.bursts[*cut], rate };
+            Limit { flow: piece.flow, hop: piece.hops[0], bucket }
+        };
+        self.cut.iter().map(limit).collect()
+    }
+
+    /// Replaces what the programs can better.
+    fn improve(&self, bounds: &mut Bounds) {
+        let delays = self.delays(Some(bounds));
+        let trees: Vec<usize> = self.forest.order.clone();
+        let mut paths = BTreeMap::new();
+        if fluid(self.network, &trees) {
+            paths = separate::paths(self.network, &self.forest, bounds);
+        }
+        let mut ends: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for piece in &self.forest.pieces {
+            let last = *piece.servers.last().expect("a server");
+            ends.entry(last).or_default().insert(piece.servers[0]);
+        }
+        for cut in &self.cut {
+            let (piece, root) = self.source(*cut);
+            ends.entry(root).or_default().insert(self.forest.pieces[piece].servers[0]);
+        }
+        for root in &trees {
+            let Some(starts) = ends.get(root) else { continue };
+            let known = Known { delays: &delays, paths: &paths };
+            let Some(mut program) = self.program(*root, &known) else { continue };
+            for start in starts {
+                if let Some(delay) = program.delay(*start, &self.bursts) {
+                    let best = paths.entry((*start, *root)).or_insert(delay);
+                    *best = delay.min(*best);
+                }
+            }
+        }
+        self.apply(&paths, bounds);
+    }
+
+    fn apply(&self, paths: &BTreeMap<(usize, usize), Span>, bounds: &mut Bounds) {
+        for (index, flow) in self.network.flows.iter().enumerate() {
+            for at in 0..flow.hops.len() {
+                let hop = &flow.hops[at];
+                let (before, method) = hop.upstream.map_or((Span::ZERO, Method::TotalFlow), |up| {
+                    (bounds.hops[index][up].total, bounds.hops[index][up].method)
+                });
+                let sum = before + hop.latest + bounds.hops[index][at].delay;
+                let of = &mut bounds.hops[index][at];
+                (of.total, of.method) = (sum, method);
+                let piece = self.forest.piece_of[index][at];
+                let servers = &self.forest.pieces[piece].servers;
+                let Some(path) = paths.get(&(servers[0], hop.server)) else { continue };
+                let first = self.forest.pieces[piece].hops[0];
+                let before = flow.hops[first].upstream;
+                let before = before.map_or(Span::ZERO, |up| bounds.hops[index][up].total);
+                let to = servers.iter().position(|s| *s == hop.server).expect("on its way");
+                let between = constant(self.network, &self.forest, piece, to);
+                let whole = before + flow.hops[first].latest + between + *path;
+                let of = &mut bounds.hops[index][at];
+                if whole < of.total {
+                    (of.total, of.method) = (whole, Method::Linear);
+                }
+            }
+        }
+    }
+}
+
+/// Solves a square system with its right-hand side in the last column.
+fn eliminate(mut system: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let count = system.len();
+    for column in 0..count {
+        let pivot = (column..count)
+            .max_by(|a, b| system[*a][column].abs().total_cmp(&system[*b][column].abs()))?;
+        system.swap(column, pivot);
+        let by = system[column][column];
+        if by.abs() < 1e-12 {
+            return None;
+        }
+        system[column].iter_mut().for_each(|cell| *cell /= by);
+        let from = system[column].clone();
+        for (_, row) in system.iter_mut().enumerate().filter(|(at, _)| *at != column) {
+            let factor = row[column];
+            row.iter_mut().zip(&from).for_each(|(cell, from)| *cell -= factor * from);
+        }
+    }
+    Some(system.into_iter().map(|row| row[count]).collect())
+}

@@ -1,0 +1,390 @@
+//! The linear program of a tree: dates, and how much of each flow comes between them.
+//!
+//! `docs/network-calculus.md` derives it (after Bouillard, *Trade-off between accuracy and
+//! tractability of Network Calculus in FIFO networks*, Performance Evaluation 2022). A server of
+//! depth *d*, the root's being 0, has the dates *t₀ ≥ t₁ ≥ … ≥ t_{d+1}*. All but the last are when
+//! that came which leaves at the same-numbered date of the server behind; the last is from when
+//! on it served all the time until what leaves at the one before. Variables, none negative:
+//!
+//! - how long what leaves at the latest date was in each server;
+//! - the gaps between two dates next to each other, in each server;
+//! - how much of each flow came in each of those, from the gap of the last server that it crosses to
+//!   that of the first: the others bind nothing;
+//! - for a flow of which the burst behind the root is asked, how much more it may have sent.
+
+use super::Network;
+use super::certify::{self, Exact, Objective, Solution, Unit};
+use super::curve::{Bucket, Curve};
+use super::simplex::{Row, Simplex};
+use super::total::{At, groups, line, span, whole};
+use super::tree::{Forest, between, fluid};
+use onbeat_model::time::Span;
+use std::collections::BTreeMap;
+
+/// What is known of a piece where it enters its tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// What it brings for certain.
+    pub(crate) known: Option<Curve>,
+    /// The rate of the bucket whose burst is a variable of the fixed point, if there is one.
+    pub(crate) unknown: Option<i128>,
+}
+
+/// What else is known of a tree.
+pub(crate) struct Known<'a> {
+    /// The longest delay of each server, for all that it serves.
+    pub(crate) delays: &'a [Option<Span>],
+    /// The longest time from entering the first server to leaving the second, without the
+    /// constant delays between them.
+    pub(crate) paths: &'a BTreeMap<(usize, usize), Span>,
+}
+
+/// A server of the tree.
+struct Node {
+    server: usize,
+    depth: usize,
+    /// Position of the one behind.
+    behind: Option<usize>,
+    /// The first variable of its gaps.
+    gaps: usize,
+}
+
+/// A piece in the tree.
+struct Member {
+    piece: usize,
+    /// Positions of its servers.
+    nodes: Vec<usize>,
+    /// The gap of the first of its amounts, and their first variable.
+    first: usize,
+    amounts: usize,
+    more: Option<usize>,
+}
+
+/// The program of the tree that ends in one root, for any objective.
+pub(crate) struct Program {
+    nodes: Vec<Node>,
+    members: Vec<Member>,
+    rows: Vec<Exact>,
+    early: Vec<bool>,
+    variables: usize,
+    units: Vec<Unit>,
+    simplex: Option<Simplex>,
+    scale: certify::Scale,
+}
+
+impl Program {
+    /// The program of the tree of `root`. `wanted` are the pieces through it whose burst behind it
+    /// will be asked for.
+    pub(crate) fn new(
+        network: &Network,
+        forest: &Forest,
+        root: usize,
+        entries: &[Entry],
+        wanted: &[usize],
+        known: &Known<'_>,
+    ) -> Self {
+        let tree = forest.tree(root);
+        let mut program = Self {
+            nodes: Vec::with_capacity(tree.len()),
+            members: Vec::new(),
+            rows: Vec::new(),
+            early: Vec::new(),
+            variables: 0,
+            units: Vec::new(),
+            simplex: None,
+            scale: certify::Scale::new(network, &tree),
+        };
+        program.add_nodes(forest, &tree);
+        program.add_members(forest, wanted);
+        program.add_order();
+        program.add_service(network, fluid(network, &tree));
+        for member in 0..program.members.len() {
+            program.add_arrivals(member, entries);
+        }
+        program.add_lines(network, forest);
+        program.add_delays(known);
+        program
+    }
+
+    /// How many variables it has: the size that tells how long it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.variables
+    }
+
+    fn variable(&mut self, unit: Unit) -> usize {
+        self.units.push(unit);
+        self.variables += 1;
+        self.variables - 1
+    }
+
+    fn add_nodes(&mut self, forest: &Forest, tree: &[usize]) {
+        let position: BTreeMap<usize, usize> =
+            tree.iter().rev().enumerate().map(|(at, server)| (*server, at)).collect();
+        // The root first: each after the one behind it. Its wait is the variable of its position.
+        for server in tree.iter().rev() {
+            let behind = if self.nodes.is_empty() {
+                None
+            } else {
+                forest.parent[*server].map(|parent| position[&parent])
+            };
+            let depth = behind.map_or(0, |at| self.nodes[at].depth + 1);
+            self.variable(Unit::Time);
+            self.nodes.push(Node { server: *server, depth, behind, gaps: 0 });
+        }
+        for at in 0..self.nodes.len() {
+            self.nodes[at].gaps = self.variables;
+            for _ in 0..=self.nodes[at].depth {
+                self.variable(Unit::Time);
+            }
+        }
+    }
+
+    fn add_members(&mut self, forest: &Forest, wanted: &[usize]) {
+        let position: BTreeMap<usize, usize> =
+            self.nodes.iter().enumerate().map(|(at, node)| (node.server, at)).collect();
+        for (index, piece) in forest.pieces.iter().enumerate() {
+            let nodes: Vec<usize> =
+                piece.servers.iter().map_while(|s| position.get(s).copied()).collect();
+            let (Some(start), Some(end)) = (nodes.first(), nodes.last()) else { continue };
+            let (first, last) = (self.nodes[*end].depth, self.nodes[*start].depth);
+            let amounts = self.variables;
+            for _ in first..=last {
+                self.variable(Unit::Amount);
+            }
+            let more = wanted.contains(&index).then(|| self.variable(Unit::Amount));
+            self.members.push(Member { piece: index, nodes, first, amounts, more });
+        }
+    }
+
+    fn row(&mut self, terms: Vec<(usize, i128)>, limit: i128, unit: Unit, early: bool) {
+        self.rows.push(Exact { terms, limit, burst: None, unit });
+        self.early.push(early);
+    }
+
+    /// How long what leaves at date `date` of the server behind was in `node`.
+    fn stay(&self, node: usize, date: usize) -> Vec<(usize, i128)> {
+        let mut terms = vec![(node, 1)];
+        if let Some(behind) = self.nodes[node].behind {
+            for gap in 0..date {
+                terms.push((self.nodes[node].gaps + gap, 1));
+                terms.push((self.nodes[behind].gaps + gap, -1));
+            }
+        }
+        terms
+    }
+
+    /// No date is before that of the server in front.
+    fn add_order(&mut self) {
+        for node in 0..self.nodes.len() {
+            for date in 1..=self.nodes[node].depth {
+                let terms = self.stay(node, date).into_iter().map(|(v, a)| (v, -a)).collect();
+                self.row(terms, 0, Unit::Time, true);
+            }
+        }
+    }
+
+    /// What a server has served from its last date on.
+    fn add_service(&mut self, network: &Network, fluid: bool) {
+        for node in 0..self.nodes.len() {
+            let Node { server, depth, gaps, .. } = self.nodes[node];
+            let of = &network.servers[server];
+            let rate = i128::from(of.rate.as_bps());
+            let mut terms = self.stay(node, depth);
+            terms.push((gaps + depth, 1));
+            terms.iter_mut().for_each(|(_, a)| *a *= rate);
+            let mut largest = 0;
+            for member in self.members.iter().filter(|m| m.nodes.contains(&node)) {
+                terms.push((member.amounts + depth - member.first, -1));
+            }
+            if !fluid && depth > 0 {
+                for flow in &network.flows {
+                    if flow.hops.iter().any(|hop| hop.server == server) {
+                        largest = flow.largest.max(largest);
+                    }
+                }
+            }
+            let limit = rate * i128::from(of.latency.as_ns()) + whole(of, largest);
+            self.row(terms, limit, Unit::Amount, true);
+        }
+    }
+
+    /// What `member` sent from date `to` until date `from` of one of its servers.
+    fn amount(&self, member: &Member, from: usize, to: usize) -> Vec<(usize, i128)> {
+        let last = self.nodes[member.nodes[0]].depth;
+        let gaps = from.max(member.first)..to.min(last + 1);
+        gaps.map(|gap| (member.amounts + gap - member.first, 1)).collect()
+    }
+
+    fn within(&self, node: usize, from: usize, to: usize, rate: i128) -> Vec<(usize, i128)> {
+        (from..to).map(|gap| (self.nodes[node].gaps + gap, -rate)).collect()
+    }
+
+    /// No more comes than the arrival curve allows.
+    fn add_arrivals(&mut self, member: usize, entries: &[Entry]) {
+        let of = &self.members[member];
+        let (piece, start, more) = (of.piece, of.nodes[0], of.more);
+        let first = of.first;
+        let end = self.nodes[start].depth + 1;
+        let entry = &entries[piece];
+        let known = entry.known.iter().flat_map(|c| c.buckets().iter().map(|b| (b.bps(), b.burst)));
+        let limits: Vec<(i128, i128, Option<usize>)> = known
+            .map(|(rate, burst)| (rate, burst, None))
+            .chain(entry.unknown.map(|rate| (rate, 0, Some(piece))))
+            .collect();
+        let whole_way: Vec<usize> = self.members[member].nodes.clone();
+        for (rate, limit, burst) in limits {
+            for from in first..end {
+                for to in from + 1..=end {
+                    let mut terms = self.amount(&self.members[member], from, to);
+                    terms.extend(self.within(start, from, to, rate));
+                    self.rows.push(Exact { terms, limit, burst, unit: Unit::Amount });
+                    self.early.push(to == end || to == from + 1);
+                }
+            }
+            let Some(more) = more else { continue };
+            for to in 0..=end {
+                let mut terms = self.amount(&self.members[member], 0, to);
+                terms.push((more, 1));
+                terms.extend(self.within(start, 0, to, rate));
+                terms.extend(whole_way.iter().map(|node| (*node, -rate)));
+                self.rows.push(Exact { terms, limit, burst, unit: Unit::Amount });
+                self.early.push(true);
+            }
+        }
+    }
+
+    /// No more comes over a line than it carries.
+    fn add_lines(&mut self, network: &Network, forest: &Forest) {
+        for node in 0..self.nodes.len() {
+            let here: Vec<At> = self
+                .members
+                .iter()
+                .filter_map(|member| {
+                    let piece = &forest.pieces[member.piece];
+                    let at = member.nodes.iter().position(|n| *n == node)?;
+                    Some((piece.flow, piece.hops[at]))
+                })
+                .collect();
+            for (from, group) in groups(network, &here) {
+                let Some(limit) = from.and_then(|from| line(network, from, &group)) else {
+                    continue;
+                };
+                let members: Vec<usize> = (0..self.members.len())
+                    .filter(|m| {
+                        let piece = &forest.pieces[self.members[*m].piece];
+                        let inside = self.members[*m].nodes.contains(&node);
+                        inside
+                            && group.iter().any(|(f, h)| piece.flow == *f && piece.hops.contains(h))
+                    })
+                    .collect();
+                self.add_line(node, &members, limit);
+            }
+        }
+    }
+
+    fn add_line(&mut self, node: usize, members: &[usize], limit: Bucket) {
+        let end = self.nodes[node].depth + 1;
+        for from in 0..end {
+            for to in from + 1..=end {
+                let mut terms = Vec::new();
+                for member in members {
+                    terms.extend(self.amount(&self.members[*member], from, to));
+                }
+                if terms.is_empty() {
+                    continue;
+                }
+                terms.extend(self.within(node, from, to, limit.bps()));
+                self.row(terms, limit.burst, Unit::Amount, false);
+            }
+        }
+    }
+
+    /// Delays that other methods have found.
+    fn add_delays(&mut self, known: &Known<'_>) {
+        for node in 0..self.nodes.len() {
+            let Node { server, depth, .. } = self.nodes[node];
+            if let Some(delay) = known.delays[server] {
+                for date in 0..=depth {
+                    let terms = self.stay(node, date);
+                    self.row(terms, delay.as_ns().into(), Unit::Time, date == depth);
+                }
+            }
+            let mut end = node;
+            let mut way = vec![node];
+            while let Some(behind) = self.nodes[end].behind {
+                end = behind;
+                way.push(end);
+                let Some(delay) = known.paths.get(&(server, self.nodes[end].server)) else {
+                    continue;
+                };
+                for date in 0..=self.nodes[end].depth {
+                    let terms = way.iter().flat_map(|n| self.stay(*n, date)).collect();
+                    self.row(terms, delay.as_ns().into(), Unit::Time, false);
+                }
+            }
+        }
+    }
+
+    /// Sets the bursts of the pieces whose burst is a variable of the fixed point.
+    pub(crate) fn set_bursts(&mut self, bursts: &[i128]) {
+        let Some(simplex) = &mut self.simplex else { return };
+        for (at, row) in self.rows.iter().enumerate().filter(|(_, row)| row.burst.is_some()) {
+            simplex.set_limit(at, self.scale.limit(row, bursts));
+        }
+    }
+
+    /// Solves it for an objective and makes the certificate.
+    fn solve(&mut self, objective: &Objective, bursts: &[i128]) -> Option<Solution> {
+        let (rows, early, scale) = (&self.rows, &self.early, &self.scale);
+        let simplex = self.simplex.get_or_insert_with(|| {
+            let floats = rows.iter().zip(early).map(|(row, early)| Row {
+                terms: scale.terms(row, &self.units),
+                limit: scale.limit(row, bursts),
+                early: *early,
+            });
+            Simplex::new(self.variables, floats.collect())
+        });
+        for margin in [1e-9, 1e-7] {
+            let floats = objective.floats(self.variables, margin);
+            let Ok(multipliers) = simplex.solve(&floats) else {
+                self.simplex = None;
+                return None;
+            };
+            let solution =
+                certify::certify(rows, self.variables, objective, &multipliers, scale, bursts);
+            if solution.is_some() {
+                return solution;
+            }
+        }
+        None
+    }
+
+    /// The longest time from entering `server` to leaving the root, without the constant delays
+    /// between servers.
+    pub(crate) fn delay(&mut self, server: usize, bursts: &[i128]) -> Option<Span> {
+        span(self.delay_solution(server, bursts)?.bound)
+    }
+
+    /// [`Program::delay`] with what it depends on.
+    pub(crate) fn delay_solution(&mut self, server: usize, bursts: &[i128]) -> Option<Solution> {
+        let mut node = self.nodes.iter().position(|n| n.server == server)?;
+        let mut terms = vec![(node, 1)];
+        while let Some(behind) = self.nodes[node].behind {
+            node = behind;
+            terms.push((node, 1));
+        }
+        self.solve(&Objective { terms, unit: Unit::Time }, bursts)
+    }
+
+    /// The burst of a wanted piece behind the root, where all outputs are bits.
+    pub(crate) fn burst_solution(&mut self, piece: usize, bursts: &[i128]) -> Option<Solution> {
+        let more = self.members.iter().find(|m| m.piece == piece)?.more?;
+        self.solve(&Objective { terms: vec![(more, 1)], unit: Unit::Amount }, bursts)
+    }
+}
+
+/// The constant delays between the servers of a piece up to position `to`.
+pub(crate) fn constant(network: &Network, forest: &Forest, piece: usize, to: usize) -> Span {
+    let of = &forest.pieces[piece];
+    (1..=to).map(|at| between(network, of, at)).fold(Span::ZERO, |sum, s| sum + s)
+}

@@ -1,0 +1,48 @@
+//! Separate flow analysis: what a FIFO server leaves to one flow, along its way in a tree.
+
+use super::curve::ceil;
+use super::total::span;
+use super::tree::Forest;
+use super::{Bounds, Network};
+use onbeat_model::time::Span;
+use std::collections::BTreeMap;
+
+/// The longest time from entering one server to leaving another, without the constant delays
+/// between, as far as this method tells. `bounds` has what each flow brings to each server.
+///
+/// A FIFO server of rate *R* and latency *T* whose other flows together are below *b + ρt* serves a
+/// flow at *R − ρ* after *T + b/R* (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1
+/// with θ chosen so): along the way the latencies add up and the smallest rate counts.
+pub(crate) fn paths(
+    network: &Network,
+    forest: &Forest,
+    bounds: &Bounds,
+) -> BTreeMap<(usize, usize), Span> {
+    let mut sums = vec![(0_i128, 0_i128); network.servers.len()];
+    for (flow, hops) in network.flows.iter().zip(&bounds.hops) {
+        for (hop, bound) in flow.hops.iter().zip(hops) {
+            let bucket = bound.arrival.sustained();
+            sums[hop.server].0 += bucket.burst;
+            sums[hop.server].1 += bucket.bps();
+        }
+    }
+    let mut paths = BTreeMap::new();
+    for piece in &forest.pieces {
+        let arrival = |at: usize| bounds.hops[piece.flow][piece.hops[at]].arrival.sustained();
+        let (mut latency, mut slowest) = (0_i128, i128::MAX);
+        for (at, server) in piece.servers.iter().enumerate() {
+            let of = &network.servers[*server];
+            let rate = i128::from(of.rate.as_bps());
+            let own = arrival(at);
+            latency += i128::from(of.latency.as_ns()) + ceil(sums[*server].0 - own.burst, rate);
+            slowest = slowest.min(rate - sums[*server].1 + own.bps());
+            if slowest <= 0 {
+                break;
+            }
+            let Some(delay) = span(latency + ceil(arrival(0).burst, slowest)) else { break };
+            let best = paths.entry((piece.servers[0], *server)).or_insert(delay);
+            *best = delay.min(*best);
+        }
+    }
+    paths
+}

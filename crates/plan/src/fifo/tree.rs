@@ -1,0 +1,108 @@
+//! The network cut into trees, and the flows cut into the pieces that stay in one.
+
+use super::total::{At, groups, members, order};
+use super::{Network, Output};
+use onbeat_model::time::Span;
+use std::collections::BTreeSet;
+
+/// What part of a flow's way stays in one tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) flow: usize,
+    /// The hops, each upstream of the next.
+    pub(crate) hops: Vec<usize>,
+    /// The hops' servers.
+    pub(crate) servers: Vec<usize>,
+    /// The piece and hop from which it goes on, over an edge that was cut; none at the source.
+    pub(crate) from: Option<(usize, usize)>,
+}
+
+/// Servers of which each feeds one other at most.
+pub(crate) struct Forest {
+    /// Which one, by server.
+    pub(crate) parent: Vec<Option<usize>>,
+    /// Which piece each hop is in, by flow and hop.
+    pub(crate) piece_of: Vec<Vec<usize>>,
+    pub(crate) pieces: Vec<Piece>,
+    /// The servers, each after those that feed it in its tree.
+    pub(crate) order: Vec<usize>,
+}
+
+impl Forest {
+    /// Keeps for each server the edge to the next of its successors in the order of the flows'
+    /// ways, of the edges that all their flows pass unchanged and in the same time.
+    pub(crate) fn new(network: &Network) -> Self {
+        let (order, _) = order(network);
+        let mut position = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(at, server)| position[*server] = at);
+        let mut parent: Vec<Option<usize>> = vec![None; order.len()];
+        for (server, here) in members(network).iter().enumerate() {
+            for (from, group) in groups(network, here) {
+                let Some(from) = from else { continue };
+                let nearer = parent[from].is_none_or(|p| position[server] < position[p]);
+                if position[from] < position[server] && nearer && steady(network, server, &group) {
+                    parent[from] = Some(server);
+                }
+            }
+        }
+        let mut forest = Self { parent, piece_of: Vec::new(), pieces: Vec::new(), order };
+        for flow in 0..network.flows.len() {
+            forest.cut(network, flow);
+        }
+        forest
+    }
+
+    fn cut(&mut self, network: &Network, flow: usize) {
+        let mut piece_of: Vec<usize> = Vec::new();
+        let hops = &network.flows[flow].hops;
+        for (at, hop) in hops.iter().enumerate() {
+            let up = hop.upstream.map(|up| (piece_of[up], up));
+            let kept = up.filter(|(_, up)| {
+                self.parent[hops[*up].server] == Some(hop.server) && hop.reshaped.is_none()
+            });
+            if let Some((piece, _)) = kept {
+                self.pieces[piece].hops.push(at);
+                self.pieces[piece].servers.push(hop.server);
+                piece_of.push(piece);
+            } else {
+                piece_of.push(self.pieces.len());
+                let (hops, servers) = (vec![at], vec![hop.server]);
+                self.pieces.push(Piece { flow, hops, servers, from: up });
+            }
+        }
+        self.piece_of.push(piece_of);
+    }
+
+    /// The servers that lead to `root`, which comes last.
+    pub(crate) fn tree(&self, root: usize) -> Vec<usize> {
+        let mut inside = BTreeSet::from([root]);
+        let mut tree = vec![root];
+        for server in self.order.iter().rev() {
+            if self.parent[*server].is_some_and(|p| inside.contains(&p)) {
+                inside.insert(*server);
+                tree.push(*server);
+            }
+        }
+        tree.reverse();
+        tree
+    }
+}
+
+/// Whether all flows of a group take the same constant time to `server`.
+fn steady(network: &Network, server: usize, group: &[At]) -> bool {
+    let hop = |(f, h): &At| &network.flows[*f].hops[*h];
+    let first = hop(&group[0]);
+    debug_assert_eq!(first.server, server);
+    let same = |at: &At| hop(at).earliest == first.earliest && hop(at).latest == first.earliest;
+    group.iter().all(same)
+}
+
+/// The constant time between leaving a piece's server and entering the next one of the piece.
+pub(crate) fn between(network: &Network, piece: &Piece, at: usize) -> Span {
+    network.flows[piece.flow].hops[piece.hops[at]].latest
+}
+
+/// Whether all servers of a tree deliver bit by bit.
+pub(crate) fn fluid(network: &Network, tree: &[usize]) -> bool {
+    tree.iter().all(|server| network.servers[*server].output == Output::Bits)
+}
