@@ -183,7 +183,9 @@ impl<'a> Wanted<'a> {
         let work = |done: mpsc::Sender<(u32, anyhow::Result<Observed>)>| {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= self.repetitions || self.interrupted.load(Ordering::Relaxed) {
+                // The first one begins all the same: what it saw is then little, but not nothing.
+                let interrupted = number > 0 && self.interrupted.load(Ordering::Relaxed);
+                if interrupted || number >= self.repetitions {
                     return;
                 }
                 // Whoever takes it first has repetition 0: later numbers find nothing.
