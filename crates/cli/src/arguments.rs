@@ -14,10 +14,10 @@ Exit codes:
   0    everything is fine
   1    the description, or the plan that follows from it, has errors
   2    the arguments are wrong
-  3    a run broke a promise
+  3    a run or a simulation broke a promise
   4    a run ended before its time: a program died, hung or talked nonsense
   5    the machine did not do what was asked (a file, a socket)
-  130  a run was interrupted";
+  130  a run or a simulation was interrupted";
 
 /// The most repetitions of one simulation.
 const REPETITIONS_MAX: i64 = 1_000_000;
@@ -67,9 +67,7 @@ simulation.html; exits with 3 if a bound was exceeded (docs/simulate.md).")]
     /// Bounds the latency of every channel and stream, and what may wait in every queue
     #[command(after_help = "Examples:
   onbeat bounds examples/01-two-hosts
-  onbeat bounds network.json --method tight --json
-
-A file that ends in .json is a FIFO network in the form of Saihu and panco (docs/simulate.md).")]
+  onbeat bounds examples/01-two-hosts --json")]
     Bounds(BoundsArguments),
     /// Makes the report of the last run anew
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
@@ -214,9 +212,8 @@ pub(crate) struct SimulateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct BoundsArguments {
-    /// The description, the directory of a system.toml, or a FIFO network as JSON
-    #[arg(value_name = "SYSTEM|NETWORK.json")]
-    pub(crate) subject: PathBuf,
+    /// The description, or the directory of a system.toml
+    pub(crate) system: PathBuf,
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Bounds a description or a network.
 pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.subject, arguments.json)?;
+    let source = Source::load(&arguments.system, arguments.json)?;
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, cpu) = timed(|| source.plan(&source.system, protected));
     let plan = plan?;
@@ -105,6 +105,7 @@ fn table(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> String {
     text + &format!("\n\n{count} of {} bounded in {cpu} of processor time.", ends.len())
 }
 
+/// A cell with a number.
 fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }

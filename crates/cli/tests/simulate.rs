@@ -98,7 +98,7 @@ fn repetitions_have_randomness_of_their_own() {
     let max = |repetitions| {
         let arguments = ["simulate", ".", "--phases", "random", "--repetitions", repetitions];
         let json = results(&arguments, system.path(), 0);
-        json["flows"].as_array().expect("flows").iter().map(|f| longest(f)).collect::<Vec<_>>()
+        json["flows"].as_array().expect("flows").iter().map(longest).collect::<Vec<_>>()
     };
     let (one, many) = (max("1"), max("20"));
     assert!(one.iter().zip(&many).all(|(one, many)| one <= many));
@@ -281,6 +281,24 @@ fn channels_of_a_system_with_programs_are_modelled_and_a_line_says_so() {
     assert_eq!(number(&json["flows"][0], "released"), 500);
     let file = std::fs::read(Path::new(system.path()).join("out-simulation/simulation.json"));
     assert_eq!(file.expect("written"), output.stdout);
+}
+
+#[test]
+fn help_has_examples_that_the_command_takes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut examples = 0;
+    for verb in ["simulate", "bounds"] {
+        let output = run(&[verb, "--help"], directory.path(), 0);
+        let help = String::from_utf8(output.stdout).expect("UTF-8");
+        for example in help.lines().filter_map(|line| line.strip_prefix("  onbeat ")) {
+            let words: Vec<_> = example.split(' ').collect();
+            let output = onbeat().args(&words).current_dir(directory.path()).output();
+            // There is no such file here (5), but the words are right (not 2).
+            assert_eq!(output.expect("onbeat runs").status.code(), Some(5), "{example}");
+            examples += 1;
+        }
+    }
+    assert!(examples >= 5, "{examples}");
 }
 
 #[test]

@@ -103,8 +103,11 @@ fn captured() -> Vec<u8> {
     capture.finish()
 }
 
-/// Interface, time and octets of every packet, and what each interface is called.
-fn read(file: &[u8]) -> (Vec<(u32, Duration, Vec<u8>)>, Vec<String>) {
+/// Interface, time and octets.
+type Packet = (u32, Duration, Vec<u8>);
+
+/// Every packet, and what each interface is called.
+fn read(file: &[u8]) -> (Vec<Packet>, Vec<String>) {
     let mut reader = PcapNgReader::new(file).expect("a section header");
     let (mut packets, mut interfaces) = (Vec::new(), Vec::new());
     while let Some(block) = reader.next_block() {
