@@ -3,7 +3,7 @@
 // the document how long the script took.
 (() => {
   const began = performance.now();
-  const PER_PAGE = 50;
+  const PER_PAGE = 25;
   const { texts, verdicts, flows, ends, ports } = JSON.parse(document.getElementById("data").textContent);
   const SVG = document.getElementById("map").namespaceURI;
 
@@ -34,13 +34,13 @@
 
   // --- a table with filters, sorting, pages and rows that open ----------------------------------------
 
-  const makeTable = ({ id, filters, rows, keys, sort, matches, draw, open }) => {
+  const makeTable = ({ id, filters, rows, keys, sort, down = false, matches, draw, open }) => {
     const table = document.getElementById(id);
     const form = document.getElementById(filters);
     const body = table.tBodies[0];
     const pager = table.closest("section").querySelector(".pager");
     const columns = table.tHead.rows[0].cells.length;
-    const state = { sort, down: false, page: 0, shown: rows };
+    const state = { sort, down, page: 0, shown: rows };
 
     const compare = (a, b) => {
       const key = keys[state.sort];
@@ -269,13 +269,11 @@
   };
   fill("port-filters", "verdict", verdicts.filter((_, at) => portRows.some((row) => row.verdict === at)));
   makeTable({
-    id: "port-table", filters: "port-filters", rows: portRows, sort: "used", draw: drawPort, open: openPort,
+    id: "port-table", filters: "port-filters", rows: portRows, sort: "busy", down: true, draw: drawPort, open: openPort,
     keys: {
       name: (row) => row.name, to: (row) => row.to, rate: (row) => row.rate, busy: (row) => row.busy, dropped: (row) => row.dropped,
       deepest: (row) => row.deepest?.octets, limit: (row) => row.deepest?.limits?.[1],
       verdict: (row) => row.verdict * 1e9 - (row.deepest?.used ?? 0),
-      // At first the busiest.
-      used: (row) => -row.busy,
     },
     matches: (row, wanted) => !wanted.verdict || verdicts[row.verdict] === wanted.verdict,
   });

@@ -30,9 +30,7 @@ impl Results {
 
     /// The results as indented JSON that ends with a line feed.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("results are plain JSON");
-        text.push('\n');
-        text
+        indented(self)
     }
 }
 
@@ -43,8 +41,12 @@ pub fn schema() -> String {
 
 /// The JSON Schema of a type. Ends with a line feed.
 pub(crate) fn schema_of<T: JsonSchema>() -> String {
-    let schema = schemars::schema_for!(T);
-    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
+    indented(&schemars::schema_for!(T))
+}
+
+/// A value as indented JSON that ends with a line feed.
+pub(crate) fn indented(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("results are plain JSON");
     text.push('\n');
     text
 }

@@ -1,4 +1,5 @@
-//! The report, and the page on a simulation, as files: well-formed, self-contained, and safe from the names it shows.
+//! The report, and the page on a simulation, as files: well-formed, self-contained, and safe from
+//! the names they show.
 
 mod common;
 

@@ -2,20 +2,18 @@
 
 use super::layout::places;
 use super::results::Results;
-use crate::report::topology::{NodeBox, boxed};
+use crate::report::topology::{NodeBox, boxed, is_host};
 use crate::text::per_mille;
-use onbeat_model::system::{PortId, System};
+use onbeat_model::system::{Link, Node as Described, NodeKind, PortId, System};
 use serde::Serialize;
 
-const BOX: (i32, i32) = (84, 26);
+const BOX: (i32, i32) = (84, 36);
 /// The most characters of a name that fit into a box.
 const LABEL_MAX: usize = 11;
 /// From the middle of a link to the line of one direction.
 const LANE: i32 = 5;
 /// How far a line leaves the straight one.
 const BEND: i32 = 50;
-/// Up to so many links the picture has their loads as numbers.
-const NUMBERS_MAX: usize = 60;
 /// Loads in thousandths from which on the next colour is used.
 const STEPS: [u64; 5] = [1, 100, 300, 600, 800];
 
@@ -26,7 +24,15 @@ pub(super) struct Map {
     height: i32,
     /// Two per link.
     directions: Vec<Direction>,
-    nodes: Vec<NodeBox>,
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Serialize)]
+struct Node {
+    #[serde(flatten)]
+    shape: NodeBox,
+    /// Of a host: what it sends and receives, in per cent of its link.
+    loads: Option<String>,
 }
 
 /// What goes one way over a link; the line keeps to the right.
@@ -40,14 +46,25 @@ struct Direction {
     /// In tenths of a unit.
     thickness: u64,
     title: String,
-    /// The load as a number and its place, if there is room.
+    /// Between bridges: the load as a number and its place, if there is room.
     label: Option<(String, i32, i32)>,
 }
 
 /// Draws the system with the loads of `results`.
 pub(super) fn map(system: &System, results: &Results) -> Map {
     let (places, (width, height)) = places(system);
-    let numbered = system.links.len() <= NUMBERS_MAX;
+    let trunk = |link: &Link| link.ports.iter().all(|p| !is_host(system, system.port(*p).node));
+    // Between many more links than bridges there is no room for numbers.
+    let bridges = system.nodes.iter().filter(|n| matches!(n.kind, NodeKind::Bridge(_))).count();
+    let roomy = system.links.iter().filter(|link| trunk(link)).count() <= bridges + 2;
+    let busy = |port: PortId| results.ports[port.index()].busy_per_mille;
+    let loads = |node: &Described| match node.kind {
+        NodeKind::Bridge(_) => None,
+        NodeKind::Host(_) => node.ports.first().map(|port| {
+            let [out, into] = [*port, system.port(*port).peer].map(|p| (busy(p) + 5) / 10);
+            format!("↑ {out} % ↓ {into} %")
+        }),
+    };
     let nodes = system.nodes.iter().zip(&places);
     Map {
         width,
@@ -63,13 +80,19 @@ pub(super) fn map(system: &System, results: &Results) -> Map {
                 direction.step = STEPS.iter().filter(|step| port.busy_per_mille >= **step).count();
                 direction.thickness = 15 + port.busy_per_mille.min(1000) * 5 / 100;
                 direction.title = format!("{} → {}: {load}", port.port, port.to);
-                let at = direction.label_at();
-                direction.label =
-                    (numbered && port.busy_per_mille > 0).then_some((load, at.0, at.1));
+                if roomy && trunk(system.link_of(id)) && port.busy_per_mille > 0 {
+                    let at = direction.label_at();
+                    direction.label = Some((load, at.0, at.1));
+                }
                 direction
             })
             .collect(),
-        nodes: nodes.map(|(node, place)| boxed(node, *place, BOX, LABEL_MAX)).collect(),
+        nodes: nodes
+            .map(|(node, place)| Node {
+                shape: boxed(node, *place, BOX, LABEL_MAX),
+                loads: loads(node),
+            })
+            .collect(),
     }
 }
 
@@ -101,13 +124,14 @@ fn direction(from: (i32, i32), to: (i32, i32), places: &[(i32, i32)], height: i3
 }
 
 impl Direction {
-    /// Nearer to where the frames come from, so that the numbers of both directions stand apart.
+    /// Beside the line, nearer to where the frames come from, so that the numbers of both
+    /// directions stand apart.
     fn label_at(&self) -> (i32, i32) {
         // The weights of a quadratic curve's three points at 0.38 of the way.
         let on = |a: i32, b: i32, c: i32| (a * 384 + b * 471 + c * 145) / 1000;
         let (x, y) = (on(self.from.0, self.by.0, self.to.0), on(self.from.1, self.by.1, self.to.1));
         let (dx, dy) = (self.to.0 - self.from.0, self.to.1 - self.from.1);
         let length = (dx.unsigned_abs().pow(2) + dy.unsigned_abs().pow(2)).isqrt().max(1) as i32;
-        (x - dy * 20 / length, y + dx * 12 / length + 4)
+        (x - dy * 24 / length, y + dx * 12 / length + 4)
     }
 }

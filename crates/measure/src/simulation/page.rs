@@ -36,7 +36,7 @@ pub(super) struct View {
 struct Bar {
     label: String,
     count: usize,
-    /// Of the highest bar, in per cent.
+    /// Of the highest bar, in per cent: so many units of the style sheet.
     height: usize,
     over: bool,
 }
@@ -137,8 +137,8 @@ fn bars<'a>(ends: impl Iterator<Item = &'a ListenerResult>) -> Vec<Bar> {
     let most = counts.iter().max().copied().unwrap_or(0).max(1);
     let bar = |(part, count): (usize, usize)| Bar {
         label: match part {
-            PARTS => "> 100 %".to_owned(),
-            _ => format!("{} to {} %", part * 100 / PARTS, (part + 1) * 100 / PARTS),
+            PARTS => "over".to_owned(),
+            _ => format!("≤ {} %", (part + 1) * 100 / PARTS),
         },
         count,
         height: (count * 100).div_ceil(most),

@@ -275,9 +275,7 @@ impl Results {
 
     /// The results as indented JSON that ends with a line feed.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("results are plain JSON");
-        text.push('\n');
-        text
+        crate::result::indented(self)
     }
 
     /// Every promise that was broken, one line each for a person: bounds of latency and backlog

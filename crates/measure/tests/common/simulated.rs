@@ -205,3 +205,15 @@ fn around(
     count(observed, system, &ports, stream.traffic_class.into(), 1000, 200);
     (planned, flow)
 }
+
+/// A system of this topology in which nothing was sent.
+pub(crate) fn silent(nodes: &[String], links: &[(String, String)]) -> Simulated {
+    let nodes: Vec<_> = nodes.iter().map(String::as_str).collect();
+    let links: Vec<_> = links.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let system = system(&nodes, &links, Vec::new());
+    let plan = plan(&system, &[]);
+    let ports = vec![PortObserved::default(); system.ports.len()];
+    let observed =
+        Observed { duration: Span::from_s(1), repetitions: 1, ports, ..Observed::default() };
+    Simulated { system, plan, observed }
+}
