@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment};
 pub(crate) use onbeat_measure::grid::{grid, ruled};
 use onbeat_measure::{HEADINGS, Results, RowKind, table};
-use onbeat_model::plan::Plan;
+use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{Class, NodeKind, PortId, System};
 use std::fmt::Write;
 
@@ -29,6 +29,7 @@ pub(crate) fn summary(system: &System) -> String {
         (system.nodes.len() - hosts, "bridge"),
         (system.links.len(), "link"),
         (system.channels.len(), "channel"),
+        (system.streams.len(), "stream"),
         (system.programs.len(), "program"),
         (system.noise.len(), "noise source"),
         (system.scenarios.len(), "scenario"),
@@ -39,27 +40,16 @@ pub(crate) fn summary(system: &System) -> String {
 
 /// Routes, bounds and reservations.
 pub(crate) fn plan(system: &System, plan: &Plan) -> String {
-    let mut channels = grid(&["channel", "listener", "route", "true rate", "reserved", "bound"]);
-    let mut terms = String::new();
-    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
-        for (at, (listener, path)) in channel.listeners.iter().zip(&planned.paths).enumerate() {
-            let to = &system.node(*listener).name;
-            let bound = planned.bounds.get(at);
-            channels.add_row([
-                channel.name.clone(),
-                to.clone(),
-                path.iter().map(|p| system.port_label(*p)).collect::<Vec<_>>().join(" → "),
-                planned.true_rate.to_string(),
-                planned.reserved_rate.to_string(),
-                bound.map_or("no promise".to_owned(), |b| b.total().to_string()),
-            ]);
-            if let Some(bound) = bound {
-                let _ = writeln!(terms, "\n{} at {to}: {} at most", channel.name, bound.total());
-                for term in &bound.terms {
-                    let _ = writeln!(terms, "  {:>12}  {}", term.span.to_string(), term.what);
-                }
-            }
-        }
+    let mut parts = Vec::new();
+    if !system.channels.is_empty() || system.streams.is_empty() {
+        parts.push(channels(system, plan));
+    }
+    if !system.streams.is_empty() {
+        parts.push(streams(system, plan));
+    }
+    for (chain, bound) in system.chains.iter().zip(&plan.chains) {
+        let bound = bound.map_or("no bound".to_owned(), |b| format!("{b} at most"));
+        parts.push(format!("chain {}: {bound}, deadline {}", chain.name, chain.deadline));
     }
     let mut ports = grid(&["port", "rate", "class A", "class B", "streams A, B"]);
     for (at, port) in plan.ports.iter().enumerate() {
@@ -74,17 +64,69 @@ pub(crate) fn plan(system: &System, plan: &Plan) -> String {
             ]);
         }
     }
-    let mut text = ruled(&channels);
-    text.push('\n');
-    text.push_str(&terms);
-    for (chain, bound) in system.chains.iter().zip(&plan.chains) {
-        let bound = bound.map_or("no bound".to_owned(), |b| format!("{b} at most"));
-        let _ = writeln!(text, "\nchain {}: {bound}, deadline {}", chain.name, chain.deadline);
-    }
     if ports.row_count() > 0 {
-        let _ = write!(text, "\nidleSlope per port\n{}", ruled(&ports));
+        parts.push(format!("idleSlope per port\n{}", ruled(&ports)));
     }
-    text.trim_end().to_owned()
+    parts.join("\n\n")
+}
+
+fn channels(system: &System, plan: &Plan) -> String {
+    let mut grid = grid(&["channel", "listener", "route", "true rate", "reserved", "bound"]);
+    let mut terms = String::new();
+    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+        for (at, (listener, path)) in channel.listeners.iter().zip(&planned.paths).enumerate() {
+            let to = &system.node(*listener).name;
+            let bound = planned.bounds.get(at);
+            grid.add_row([
+                channel.name.clone(),
+                to.clone(),
+                route(system, path),
+                planned.true_rate.to_string(),
+                planned.reserved_rate.to_string(),
+                bound.map_or("no promise".to_owned(), |b| b.total().to_string()),
+            ]);
+            terms.extend(bound.map(|bound| sum(&channel.name, to, bound)));
+        }
+    }
+    format!("{}\n{terms}", ruled(&grid)).trim_end().to_owned()
+}
+
+/// A stream that is replicated has a line for each of its ways.
+fn streams(system: &System, plan: &Plan) -> String {
+    let mut grid = grid(&["stream", "listener", "class", "route", "deadline", "bound"]);
+    let mut terms = String::new();
+    for (stream, planned) in system.streams.iter().zip(&plan.streams) {
+        for (at, (listener, paths)) in stream.listeners.iter().zip(&planned.paths).enumerate() {
+            let to = &system.node(*listener).name;
+            let bound = planned.bounds.get(at).and_then(Option::as_ref);
+            let mut first = [
+                stream.name.clone(),
+                to.clone(),
+                stream.traffic_class.to_string(),
+                stream.deadline.map_or("none".to_owned(), |d| d.to_string()),
+                bound.map_or("no bound".to_owned(), |b| b.total().to_string()),
+            ];
+            for path in paths {
+                let [stream, to, class, deadline, bound] = std::mem::take(&mut first);
+                grid.add_row([stream, to, class, route(system, path), deadline, bound]);
+            }
+            terms.extend(bound.map(|bound| sum(&stream.name, to, bound)));
+        }
+    }
+    format!("{}\n{terms}", ruled(&grid)).trim_end().to_owned()
+}
+
+fn route(system: &System, path: &[PortId]) -> String {
+    path.iter().map(|p| system.port_label(*p)).collect::<Vec<_>>().join(" → ")
+}
+
+/// A bound as the sum of its terms.
+fn sum(name: &str, to: &str, bound: &Bound) -> String {
+    let mut text = format!("\n{name} at {to}: {} at most\n", bound.total());
+    for term in &bound.terms {
+        let _ = writeln!(text, "  {:>12}  {}", term.span.to_string(), term.what);
+    }
+    text
 }
 
 /// What the runs measured, beside what was promised and what others published. The sources of the

@@ -37,6 +37,16 @@ fn node(system: &System, name: &str) -> NodeId {
     NodeId(system.nodes.iter().position(|n| n.name == name).expect("a node") as u32)
 }
 
+#[test]
+fn bridges_in_a_loop_are_refused_before_anything_is_made() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/04-tsn-ring/system.toml");
+    let text = std::fs::read_to_string(path).expect("the example");
+    let ring = description::load("system.toml", &text, &mut |_| Err(String::new()));
+    let error = Network::build(&ring.system.expect("a valid example")).expect_err("a loop");
+    assert!(matches!(error, NetnsError::Loop { .. }), "{error}");
+    assert!(error.to_string().contains("west.north–north.west"), "{error}");
+}
+
 /// The network, or none where the machine does not permit it.
 fn build(system: &System) -> Option<Network> {
     match Network::build(system) {

@@ -109,7 +109,7 @@ fn the_last_line_need_not_end() {
 
 #[test]
 fn the_examples_have_nothing_wrong() {
-    for name in ["01-two-hosts", "03-robot-arm"] {
+    for name in ["01-two-hosts", "03-robot-arm", "04-tsn-ring"] {
         let loaded = load(&root().join("examples").join(name).join("system.toml"));
         assert_eq!(loaded.diagnostics, [], "{name}");
         assert!(loaded.system.is_some(), "{name}");
@@ -259,6 +259,10 @@ fn example() -> String {
     fs::read_to_string(root().join("examples/03-robot-arm/system.toml")).expect("it is there")
 }
 
+fn all_keys() -> String {
+    fs::read_to_string(every_key()).expect("it is there")
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in ".{0,400}") {
@@ -275,8 +279,7 @@ proptest! {
         cuts in prop::collection::vec((0usize..5_500, 0usize..40, "[\\PC]{0,6}"), 1..5),
         new in any::<bool>(),
     ) {
-        let text = if new { fs::read_to_string(every_key()).expect("it is there") } else { example() };
-        let mut text: Vec<char> = text.chars().collect();
+        let mut text: Vec<char> = if new { all_keys() } else { example() }.chars().collect();
         for (at, length, insert) in cuts {
             let start = at.min(text.len());
             let end = (start + length).min(text.len());
@@ -299,7 +302,7 @@ proptest! {
             }
             _ => format!("{text}\n"),
         };
-        for text in [example(), fs::read_to_string(every_key()).expect("it is there")] {
+        for text in [example(), all_keys()] {
             load_text(&text.lines().enumerate().map(change).collect::<String>());
         }
     }

@@ -203,7 +203,8 @@ fn overload(
     let rate = system.link_of(port).rate;
     let limit = BitRate::from_bps((u128::from(rate.as_bps()) * percent / 100) as u64);
     let message = format!(
-        "port {} would reserve {reserved} of its {rate}, more than the limit of {limit} ({percent} %): {}",
+        "port {} would reserve {reserved} of its {rate}, more than the limit of {limit} \
+         ({percent} %): {}",
         system.port_label(port),
         list.join(", "),
     );

@@ -48,7 +48,7 @@ const LOOK_AGAIN: Span = Span::from_ms(1);
 pub enum NetnsError {
     /// The bridges form a loop.
     #[error(
-        "the link {link} closes a loop of bridges: the kernel's bridges would send frames round for \
+        "the link {link} closes a loop of bridges: those of the kernel would send frames round for \
          ever; use the emulated network, or remove one link of the loop"
     )]
     Loop {

@@ -31,8 +31,8 @@ pub const TRACE_ERRORS: usize = 32;
 pub const OTHERS: usize = 10_000;
 /// Scenarios and references, each.
 pub const SCENARIOS: usize = 1_000;
-/// Values of a histogram, listeners of a channel or stream, channels of a chain, words of a command,
-/// names of one `[[port]]`.
+/// Values of a histogram, listeners of a channel or stream, channels of a chain, words of a
+/// command, names of one `[[port]]`.
 pub const LIST: usize = 10_000;
 /// Octets of a channel's name: the C manifest's `name[32]` less its final zero.
 pub const CHANNEL_NAME_OCTETS: usize = 31;

@@ -2,8 +2,8 @@
 //!
 //! [`load`] reports everything that is wrong at once. It works in three steps: the text to tables
 //! (`parse`, `raw`), the manifest's entries merged in (`channels`), the tables to a system
-//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `rest`). A key that is wrong is reported once and then left
-//! out; what follows only from that is not reported.
+//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `rest`). A key that is wrong is
+//! reported once and then left out; what follows only from that is not reported.
 
 mod at;
 mod channels;

@@ -1,6 +1,6 @@
 //! Hosts and bridges.
 
-use super::fields::{Fields, NS};
+use super::fields::{Fields, MS, NS};
 use super::names::{Alphabet, Names, check_name};
 use super::parse::{Entry, Tables};
 use super::{At, Sink, codes, limits, raw};
@@ -202,8 +202,45 @@ fn clock<R>(fields: &mut Fields<'_, R>, raw: &Option<raw::Clock>) -> ClockError 
     let offset = fields.time(codes::OUT_OF_RANGE, offset, NS, -most..=most);
     let most = i64::from(ClockError::MAX_DRIFT_PPB);
     let drift = fields.int(codes::DRIFT, ("drift_ppb", &raw.drift_ppb), -most..=most);
-    let (offset, drift_ppb) = (offset.unwrap_or_default(), drift.unwrap_or(0) as i32);
-    ClockError { offset, drift_ppb, ..ClockError::default() }
+    let (wander, wander_period) = wander(fields, raw);
+    let clock = ClockError {
+        offset: offset.unwrap_or_default(),
+        drift_ppb: drift.unwrap_or(0) as i32,
+        wander,
+        wander_period,
+    };
+    if let Some(written) = raw.wander_ns
+        && clock.wander > Span::ZERO
+        && i64::from(clock.drift_ppb).abs().saturating_add(clock.wander_ppb()) >= most
+    {
+        let text = format!(
+            "it wanders by up to {} ppb and drifts by {} ppb beside",
+            clock.wander_ppb(),
+            clock.drift_ppb
+        );
+        let help = format!("both are less than {most} ppb: four times `wander_ns` per period");
+        fields.error(codes::DRIFT, &text, written.at, "too much", &help);
+    }
+    clock
+}
+
+/// Amplitude and period of a clock's wander: both are given, or none.
+fn wander<R>(fields: &mut Fields<'_, R>, raw: &raw::Clock) -> (Span, Span) {
+    let keys = (("wander_ns", &raw.wander_ns), ("wander_period_ms", &raw.wander_period_ms));
+    let code = codes::OUT_OF_RANGE;
+    let wander = fields.time(code, keys.0, NS, Span::ZERO..=limits::CLOCK_OFFSET);
+    let period = fields.time(code, keys.1, MS, Span::from_ms(1)..=limits::DURATION);
+    let alone = match (raw.wander_ns, raw.wander_period_ms) {
+        (Some(alone), None) => Some((alone, keys.1.0)),
+        (None, Some(alone)) => Some((alone, keys.0.0)),
+        _ => None,
+    };
+    if let Some((alone, other)) = alone {
+        let help = "write both, as in { wander_ns = 200, wander_period_ms = 60000 }";
+        let text = format!("`{other}` is missing");
+        fields.error(codes::MISSING_KEY, &text, alone.at, "is not enough", help);
+    }
+    wander.zip(period).unwrap_or_default()
 }
 
 fn delay<R>(fields: &mut Fields<'_, R>, raw: &Option<At<raw::Delay>>) -> Delay {

@@ -109,6 +109,11 @@ pub(super) struct Clock {
     pub(super) offset_ns: Option<At<i64>>,
     /// Rate error in parts per 10⁹; positive is fast; 0 by default.
     pub(super) drift_ppb: Option<At<i64>>,
+    /// How far its error swings either way, in nanoseconds; 0 by default. Needs
+    /// `wander_period_ms`.
+    pub(super) wander_ns: Option<At<i64>>,
+    /// How long one swing takes, there and back, in milliseconds.
+    pub(super) wander_period_ms: Option<At<i64>>,
 }
 
 /// A delay: `min` and `max` for a uniform one, or a `histogram`.

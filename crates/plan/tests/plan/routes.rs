@@ -1,4 +1,5 @@
 use crate::build::Net;
+use onbeat_model::description;
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Bound, BoundTerm};
 use onbeat_model::port::{PortSettings, Selection};
@@ -6,7 +7,8 @@ use onbeat_model::stream::{Source, Stream};
 use onbeat_model::system::{Class, PortId};
 use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets};
-use onbeat_plan::{plan, warnings};
+use onbeat_plan::{document, plan, warnings};
+use proptest::prelude::*;
 
 const GIGABIT: u64 = 1_000_000_000;
 
@@ -228,4 +230,54 @@ fn a_stream_that_may_miss_its_deadline_is_told() {
         let found: Vec<_> = warnings(&net.0, &made).iter().map(|w| w.code.0).collect();
         assert_eq!(found, vec!["OB2013"; told]);
     }
+}
+
+fn ring_example() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/04-tsn-ring/system.toml");
+    std::fs::read_to_string(path).expect("the example")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Beside the example's streams there is a channel, so that reservations are made as well.
+    #[test]
+    fn what_is_right_with_other_numbers_is_planned_without_a_panic(
+        changes in prop::collection::vec((0usize..350, prop_oneof![
+            0i64..9, 64i64..2_000, Just(1_000_000_000), any::<i64>(),
+        ]), 1..4),
+    ) {
+        let change = |(i, text): (usize, &str)| match text.split_once(" = ") {
+            Some((key, value)) if value.starts_with(|c: char| c.is_ascii_digit()) => {
+                let new = changes.iter().find(|(line, _)| *line == i).map(|(_, number)| number);
+                format!("{key} = {}\n", new.map_or(value.to_owned(), i64::to_string))
+            }
+            _ => format!("{text}\n"),
+        };
+        let channel = "[[channel]]\nname = \"c\"\ndestination = \"01:00:5e:00:00:01\"\n\
+            stream_id = 1\nclass = \"A\"\nsize_octets = 8\nrate_hz = 50\n\
+            talker = \"scanner\"\nlisteners = [\"logger\"]\n";
+        let text = format!("{}{channel}", ring_example());
+        let text: String = text.lines().enumerate().map(change).collect();
+        let loaded = description::load("system.toml", &text, &mut |_| Err(String::new()));
+        if let Some(system) = loaded.system
+            && let Ok(made) = plan(&system, true)
+        {
+            let document = document(&system, &made);
+            prop_assert_eq!(document.streams.len(), system.streams.len());
+        }
+    }
+}
+
+#[test]
+fn the_example_of_a_ring_is_planned_with_both_ways_of_its_replicated_stream() {
+    let loaded = description::load("system.toml", &ring_example(), &mut |_| Err(String::new()));
+    let system = loaded.system.expect("nothing is wrong");
+    assert!(system.closes_loop().is_some());
+    let net = Net(system);
+    let made = plan(&net.0, true).unwrap();
+    let [short, long] = &made.streams[0].paths[0][..] else { panic!("two ways") };
+    assert_eq!(net.labels(short), ["plc.p1", "north.east", "east.drive"]);
+    let round = ["plc.p1", "north.west", "west.south", "south.east", "east.drive"];
+    assert_eq!(net.labels(long), round);
 }
