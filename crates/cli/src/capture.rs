@@ -26,9 +26,10 @@ const NANOSECONDS: u8 = 9;
 const DISCARD: u16 = 9;
 /// Hops that the IPv4 header of noise allows.
 const TIME_TO_LIVE: u8 = 64;
-/// The first two octets of a stream's destination: a locally administered group address
-/// (IEEE 802 8.2). The stream's number, from 0, is the other four.
-const STREAM_GROUP: [u8; 2] = [3, 0];
+/// The first two octets of a stream's destination: a group address for whoever administers the
+/// network (IEEE 802c-2017, AAI), of which none has a meaning elsewhere. The stream's number, from
+/// 0, is the other four.
+const STREAM_GROUP: [u8; 2] = [0x53, 0];
 
 /// A capture file under way.
 pub(crate) struct Capture<'a, W: Write> {

@@ -136,6 +136,7 @@ fn a_capture_has_every_frame_that_the_ports_sent_in_order_and_with_its_octets() 
                 *seen.get_mut(&(packet.interface_id as usize)).expect("a known port") += 1;
                 if let Ok(frame) = Frame::parse(&packet.data)
                     && frame.header.vlan == 7
+                    && packet.data[0] == 0x53
                     && packet.data[5] == 2
                     && names[packet.interface_id as usize].contains("\"s3.")
                 {

@@ -32,7 +32,7 @@ ends = ["s", "b"]
 rate_mbps = 1000
 [[channel]]
 name = "c"
-destination = "03:00:00:00:00:00"
+destination = "53:00:00:00:00:00"
 stream_id = 144115188075921408
 class = "A"
 size_octets = 8
@@ -154,7 +154,7 @@ fn frames_of_channels_are_those_of_the_wire_format() {
     let (packets, _) = read(&captured());
     let (header, message) = header(&packets[0].2);
     let expected = Header {
-        destination: MacAddress([3, 0, 0, 0, 0, 0]),
+        destination: MacAddress([0x53, 0, 0, 0, 0, 0]),
         source: MacAddress([2, 0, 0, 0, 0, 1]),
         vlan: 2,
         pcp: 3,
@@ -172,7 +172,7 @@ fn streams_get_free_addresses_and_numbers_and_fill_their_frames() {
     let (packets, _) = read(&captured());
     let (first, message) = header(&packets[1].2);
     let expected = Header {
-        destination: MacAddress([3, 0, 0, 0, 0, 1]),
+        destination: MacAddress([0x53, 0, 0, 0, 0, 1]),
         source: MacAddress([2, 0, 0, 0, 0, 1]),
         vlan: 17,
         pcp: 6,
@@ -248,7 +248,7 @@ fn wireshark_reads_every_field() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let (a, b) = ("02:00:00:00:00:01", "02:00:00:00:00:02");
-    let (channel, stream) = ("03:00:00:00:00:00", "03:00:00:00:00:01");
+    let (channel, stream) = ("53:00:00:00:00:00", "53:00:00:00:00:01");
     let (first, second) = ("0x0200000000010000", "0x0200000000010001");
     // 5,000,008,002 + 7 modulo 2³² is the last frame's time stamp; checksum status 1 is good.
     let expected = [
