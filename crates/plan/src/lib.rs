@@ -5,6 +5,7 @@
 mod analysis;
 mod document;
 pub mod fifo;
+pub mod import;
 mod reserve;
 mod route;
 

@@ -333,30 +333,28 @@ impl Program {
         }
     }
 
-    /// Solves it for an objective and makes the certificate.
+    /// Solves it for an objective and makes the certificate. What a solver in floating point
+    /// cannot go on with, it may still solve from the start, or with more room for rounding.
     fn solve(&mut self, objective: &Objective, bursts: &[i128]) -> Option<Solution> {
-        let (rows, early, scale) = (&self.rows, &self.early, &self.scale);
-        let simplex = self.simplex.get_or_insert_with(|| {
-            let floats = rows.iter().zip(early).map(|(row, early)| Row {
-                terms: scale.terms(row, &self.units),
-                limit: scale.limit(row, bursts),
-                early: *early,
-            });
-            Simplex::new(self.variables, floats.collect())
-        });
-        for margin in [1e-9, 1e-7] {
+        [1e-9, 1e-9, 1e-7].into_iter().find_map(|margin| {
+            let mut simplex = self.simplex.take().unwrap_or_else(|| self.simplex(bursts));
             let floats = objective.floats(self.variables, margin);
-            let Ok(multipliers) = simplex.solve(&floats) else {
-                self.simplex = None;
-                return None;
-            };
+            let multipliers = simplex.solve(&floats).ok()?;
+            let (rows, count) = (&self.rows, self.variables);
             let solution =
-                certify::certify(rows, self.variables, objective, &multipliers, scale, bursts);
-            if solution.is_some() {
-                return solution;
-            }
-        }
-        None
+                certify::certify(rows, count, objective, &multipliers, &self.scale, bursts)?;
+            self.simplex = Some(simplex);
+            Some(solution)
+        })
+    }
+
+    fn simplex(&self, bursts: &[i128]) -> Simplex {
+        let floats = self.rows.iter().zip(&self.early).map(|(row, early)| Row {
+            terms: self.scale.terms(row, &self.units),
+            limit: self.scale.limit(row, bursts),
+            early: *early,
+        });
+        Simplex::new(self.variables, floats.collect())
     }
 
     /// The longest time from entering `server` to leaving the root, without the constant delays

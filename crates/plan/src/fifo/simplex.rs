@@ -271,13 +271,14 @@ impl Simplex {
     /// Forgets rows that are far from binding, if there are many.
     fn drop_idle(&mut self) {
         let (width, count) = (self.width(), self.place.len());
+        let last = count + self.rows.len() - 1;
         if self.basics.len() < 3 * width {
             return;
         }
         let mut kept = 0;
         for line in 0..self.basics.len() {
             let variable = self.basics[line];
-            if variable >= count && self.values[line] > ZERO {
+            if (count..last).contains(&variable) && self.values[line] > ZERO {
                 self.taken[variable - count] = false;
                 continue;
             }

@@ -3,7 +3,7 @@
 
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
-use onbeat_plan::fifo::{Curve, Flow, Hop, Network, Output, Server};
+use onbeat_plan::fifo::{Bounds, Curve, Flow, Hop, Network, Output, Server};
 
 /// 1 kB in nanobits.
 pub(crate) const BURST: i128 = 8_000 * 1_000_000_000;
@@ -73,4 +73,10 @@ pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> Network {
         servers[size - 1].line = Some(BitRate::from_bps(2 * RATE));
     }
     Network { servers, flows: paths.iter().map(|p| flow(p, BURST, rate)).collect() }
+}
+
+/// The longest time of any flow to the end of its way.
+pub(crate) fn worst(bounds: &Bounds) -> Span {
+    let ends = bounds.hops.iter().map(|hops| hops.last().expect("a hop").total);
+    ends.max().expect("a flow")
 }

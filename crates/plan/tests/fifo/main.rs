@@ -1,0 +1,8 @@
+//! Bounds of FIFO networks: sums by hand, published figures of other programs, and simulations
+//! that try to break them.
+
+mod families;
+mod hand;
+mod import;
+mod peers;
+mod simulation;

@@ -1,0 +1,75 @@
+//! Beside panco and its exponential program, which is exact for trees of fluid servers.
+
+use crate::families::{Shape, network, worst};
+
+/// Worst flow, in tenths of a microsecond: what panco's total flow analysis with shaping finds
+/// (none: infinite), and its polynomial program. Panco through Saihu, November 2026.
+const PUBLISHED: [(Shape, usize, u64, Option<i64>, i64); 9] = [
+    (Shape::Tandem, 4, 60, Some(5_228), 4_360),
+    (Shape::Tandem, 8, 60, Some(13_647), 10_268),
+    (Shape::Tandem, 8, 90, Some(37_202), 15_650),
+    (Shape::Tandem, 12, 60, Some(24_727), 16_633),
+    (Shape::Mesh, 7, 90, Some(10_552), 9_713),
+    (Shape::Mesh, 9, 60, Some(24_445), 23_266),
+    (Shape::Ring, 4, 90, Some(156_707), 14_350),
+    (Shape::Ring, 8, 90, None, 56_240),
+    (Shape::Ring, 10, 60, Some(28_390), 18_530),
+];
+
+#[test]
+fn total_flow_analysis_agrees_with_the_published_figures() {
+    for (shape, size, load, total, _) in PUBLISHED {
+        let bounds = network(shape, size, load).total_flow().unwrap();
+        let found = bounds.map(|bounds| (worst(&bounds).as_ns() + 50) / 100);
+        assert_eq!(found, total, "{shape:?} of {size} at {load} %");
+    }
+}
+
+#[test]
+fn no_worst_flow_is_above_the_published_polynomial_program() {
+    for (shape, size, load, total, polynomial) in PUBLISHED {
+        let bounds = network(shape, size, load).bounds().unwrap().expect("a bound");
+        let found = worst(&bounds).as_ns();
+        // To a thousandth, and the figures are rounded to a tenth of a microsecond.
+        assert!(found <= polynomial * 1_001 / 10 + 100, "{shape:?} of {size} at {load} %: {found}");
+        assert!(total.is_none_or(|total| found <= total * 100 + 100));
+    }
+}
+
+#[test]
+fn the_worst_of_a_tandem_of_four_is_the_exact_one() {
+    // The exponential program: 427.2 µs.
+    let bounds = network(Shape::Tandem, 4, 60).bounds().unwrap().expect("a bound");
+    assert!((427_150..=427_250).contains(&worst(&bounds).as_ns()));
+}
+
+#[test]
+fn every_flow_is_at_most_as_late_as_total_flow_analysis_says() {
+    for (shape, sizes) in
+        [(Shape::Tandem, vec![2, 3, 5, 7]), (Shape::Ring, vec![4, 5, 6]), (Shape::Mesh, vec![5, 7])]
+    {
+        for size in sizes {
+            for load in [30, 60, 90] {
+                let network = network(shape, size, load);
+                let bounds = network.bounds().unwrap().expect("a bound");
+                let Some(total) = network.total_flow().unwrap() else { continue };
+                for (flow, (best, total)) in bounds.hops.iter().zip(&total.hops).enumerate() {
+                    for (best, total) in best.iter().zip(total) {
+                        let at = format!("{shape:?} of {size} at {load} %, flow {flow}");
+                        assert!(best.total <= total.total, "{at}");
+                        assert!(best.delay <= total.delay, "{at}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rings_at_ninety_percent_have_bounds_where_total_flow_analysis_has_none() {
+    for size in [5, 6, 7] {
+        let network = network(Shape::Ring, size, 90);
+        assert!(network.bounds().unwrap().is_some(), "ring of {size}");
+    }
+    assert_eq!(network(Shape::Ring, 7, 90).total_flow().unwrap(), None);
+}
