@@ -67,7 +67,9 @@ simulation.html; exits with 3 if a bound was exceeded (docs/simulate.md).")]
     /// Bounds the latency of every channel and stream, and what may wait in every queue
     #[command(after_help = "Examples:
   onbeat bounds examples/01-two-hosts
-  onbeat bounds examples/01-two-hosts --json")]
+  onbeat bounds network.json --method tight --json
+
+A file that ends in .json is a FIFO network in the form of Saihu and panco (docs/simulate.md).")]
     Bounds(BoundsArguments),
     /// Makes the report of the last run anew
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
@@ -212,11 +214,15 @@ pub(crate) struct SimulateArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct BoundsArguments {
-    /// The description, or the directory of a system.toml
-    pub(crate) system: PathBuf,
+    /// The description, the directory of a system.toml, or a FIFO network as JSON
+    #[arg(value_name = "SYSTEM|NETWORK.json")]
+    pub(crate) subject: PathBuf,
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    /// Bound a network with this method only [default: both]
+    #[arg(long)]
+    pub(crate) method: Option<Method>,
     /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -308,6 +314,15 @@ impl From<Transport> for TransportKind {
             Transport::Udp6 => Self::Udp6,
         }
     }
+}
+
+/// How a FIFO network is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Method {
+    /// Total flow analysis with line shaping
+    TotalFlow,
+    /// The best of all methods, with linear programs
+    Tight,
 }
 
 /// When sources release their first frames.

@@ -2,6 +2,7 @@
 
 use crate::arguments::BoundsArguments;
 use crate::exit::Exit;
+use crate::network;
 use crate::source::Source;
 use crate::terminal;
 use comfy_table::{Cell, CellAlignment};
@@ -14,7 +15,10 @@ use serde_json::{Value, json};
 
 /// Bounds a description or a network.
 pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json)?;
+    if arguments.subject.extension().is_some_and(|extension| extension == "json") {
+        return network::bounds(arguments);
+    }
+    let source = Source::load(&arguments.subject, arguments.json)?;
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, cpu) = timed(|| source.plan(&source.system, protected));
     let plan = plan?;
@@ -28,7 +32,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
 }
 
 /// Does something, and says how much of the processor's time it took.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Span) {
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Span) {
     let now = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);
         Span::from_s(time.tv_sec) + Span::from_ns(time.tv_nsec)
@@ -106,7 +110,7 @@ fn table(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> String {
 }
 
 /// A cell with a number.
-fn right(text: String) -> Cell {
+pub(crate) fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 

@@ -5,6 +5,7 @@ mod bounds;
 mod capture;
 mod chosen;
 mod exit;
+mod network;
 mod output;
 mod run;
 mod simulate;

@@ -322,3 +322,66 @@ fn bounds_are_those_of_the_plan_with_best_case_and_jitter() {
     let unprotected = results(&["bounds", ".", "--unprotected"], system.path(), 0);
     assert!(unprotected["flows"][0]["bound_ns"].is_null());
 }
+
+/// Two servers of 100 Mb/s and 10 µs behind each other, and two flows over both.
+fn tandem(rates: [&str; 2]) -> TestSystem {
+    let flow = |name: &str, rate: &str| {
+        format!(
+            r#"{{"name": "{name}", "path": ["s0", "s1"],
+                 "arrival_curve": {{"bursts": ["1kB"], "rates": ["{rate}"]}}}}"#
+        )
+    };
+    let server = |name: &str| {
+        format!(
+            r#"{{"name": "{name}", "capacity": "100Mbps",
+                 "service_curve": {{"latencies": ["10us"], "rates": ["100Mbps"]}}}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"network": {{"name": "tandem", "packetizer": false}},
+             "flows": [{}, {}], "servers": [{}, {}]}}"#,
+        flow("f0", rates[0]),
+        flow("f1", rates[1]),
+        server("s0"),
+        server("s1"),
+    );
+    let system = TestSystem::new("");
+    std::fs::write(system.path().join("network.json"), text).expect("written");
+    system
+}
+
+#[test]
+fn a_network_in_json_is_bounded_by_each_method() {
+    let system = tandem(["10Mbps", "20Mbps"]);
+    let json = results(&["bounds", "network.json"], system.path(), 0);
+    assert_eq!(json["network"], "tandem");
+    // s0: 10 µs and 16,000 bits at 100 Mb/s; s1: its latency alone, since the line brings no more
+    // than it serves.
+    for flow in json["flows"].as_array().expect("flows") {
+        assert_eq!(number(flow, "bound_ns.total-flow"), 10_000 + 160_000 + 10_000);
+        assert!(number(flow, "bound_ns.tight") <= 180_000);
+    }
+    // The bursts and 10 µs of 30 Mb/s: 16,300 bits; 10 µs of the line: 1,000 bits.
+    let backlogs = json["servers"].as_array().expect("servers").iter();
+    let backlogs: Vec<_> = backlogs.map(|s| number(s, "backlog_octets.total-flow")).collect();
+    assert_eq!(backlogs, [2_038, 125]);
+    assert!(number(&json, "cpu_ns.total-flow") >= 0 && number(&json, "cpu_ns.tight") >= 0);
+    let one = ["bounds", "network.json", "--method", "total-flow"];
+    let output = String::from_utf8(run(&one, system.path(), 0).stdout).expect("UTF-8");
+    assert!(output.contains("total-flow: 180 µs at most") && !output.contains("tight"), "{output}");
+}
+
+#[test]
+fn a_network_without_bounds_says_so_and_one_that_is_wrong_is_refused() {
+    let overloaded = tandem(["60Mbps", "50Mbps"]);
+    let output = run(&["bounds", "network.json"], overloaded.path(), 0);
+    let said = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(said.contains("total-flow: no bound"), "{said}");
+    let json = results(&["bounds", "network.json"], overloaded.path(), 0);
+    assert!(json["flows"][0]["bound_ns"]["tight"].is_null());
+    let wrong = tandem(["10Mbps", "fast"]);
+    let output = run(&["bounds", "network.json"], wrong.path(), 1);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("network.json: f1: rates"), "{said}");
+    run(&["bounds", "nowhere.json"], wrong.path(), 5);
+}
