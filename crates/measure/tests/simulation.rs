@@ -43,6 +43,16 @@ fn figures_of_one_stream_stand_beside_its_bound() {
 }
 
 #[test]
+fn of_equal_terms_the_first_that_a_frame_meets_dominates() {
+    let mut simulated = single(&[20_000]);
+    let terms = [("small", 1_000), ("first", 20_000), ("second", 20_000)];
+    simulated.plan.streams[0].bounds = vec![Some(bound(&terms, 17_000))];
+    let flow = simulated.results().flows.remove(0);
+    let dominating = flow.listeners[0].dominating.as_ref().map(|term| term.what.as_str());
+    assert_eq!(dominating, Some("first"));
+}
+
+#[test]
 fn load_is_the_share_of_the_wire_with_preamble_and_gap() {
     // 1,000 frames of 1,020 octets on the wire in 1 s: 8.16 Mb/s, 8 per mille of 1 Gb/s.
     let results = single(&[20_000; 1000]).results();

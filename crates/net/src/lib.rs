@@ -1,7 +1,8 @@
-//! The network engine: hosts, links, store-and-forward bridges, queues, shapers and noise on one
-//! event heap. Pure and seeded: the same system, plan, options and calls give the same outputs,
-//! to the nanosecond and the octet. [`Engine`] is all there is to call;
-//! [`NoiseTimes`] is for noise on other networks than the engine's.
+//! The network engine: hosts, links, store-and-forward bridges, queues, shapers, streams, noise and
+//! faults on one event heap. Pure and seeded: the same system, plan, options and calls give the
+//! same outputs, to the nanosecond and the octet. [`Engine`] is all there is to call for programs
+//! on a network, [`simulate`] for modelled traffic alone; [`NoiseTimes`] is for noise on other
+//! networks than the engine's.
 //!
 //! # Time on the wire
 //! A transmission that starts at *s* is eight octets of preamble, then the frame up to its FCS.
@@ -21,25 +22,82 @@
 //! limit of frames, or of octets (destination address to FCS). The frame in transmission has left
 //! its queue and does not count.
 //!
+//! # Sources
+//! A stream releases a frame when its talker's clock reads the instant of its source, plus its
+//! phase; instants that a clock that is ahead has passed at the epoch are left out. What is drawn
+//! (jitter, gaps, lengths) comes from a random stream of its own per source. Frames of one source
+//! keep their order: one with less jitter than the one before it is released with that one, which
+//! is still within its own jitter. A modelled channel ([`Options::model_channels`]) is a periodic
+//! stream of its longest message. Released frames pass `stack_tx` like those of programs.
+//!
+//! # Filtering and policing (802.1Qci; 802.1Q-2022 8.6.5.2)
+//! A stream's filter is at the first bridge, when its frame would be queued there, once for all
+//! copies that are then made of it. A frame passes if it is not longer than the filter's longest
+//! and the meter has tokens for all of its time on the wire. The meter is full at the epoch and
+//! fills by the bridge's clock, exact to 10⁻⁹ bit. A filter that blocks never opens again.
+//!
+//! # Replication and elimination (802.1CB)
+//! A bridge queues a copy at every port at which a way of the stream goes on. Where ways come
+//! together at one egress port, the first copy of each number passes, by the vector recovery
+//! algorithm (802.1CB-2017 7.4.3.4); the others, and what is further from the newest number than
+//! the history, count as duplicates. Without an accepted frame for 1 s it takes any number. There
+//! is no recovery of single ways, and no latent error detection.
+//!
+//! # Learning (802.1Q-2022 8.7) and VLANs
+//! If any bridge learns, best-effort unicast (noise, and channels without reservation to one
+//! host's address) follows a spanning tree of the bridges instead of the plan's path: the root is
+//! the bridge with the lowest index, the others join by the fewest links. A bridge that learns
+//! floods such a frame to all other ports of the tree until it has heard the destination on the
+//! tree; what it has heard it forgets after 300 s. A flood leaves only at members of the frame's
+//! VLAN, 1 for noise. Bridges that do not learn know all hosts. All else follows the plan, whose
+//! paths must be within their VLAN. Copies at hosts for which they are not count nowhere. The tree
+//! does not change when a link fails.
+//!
+//! # Faults
+//! All faults are known beforehand, so the fate of a frame is certain when its transmission
+//! starts; a run without faults does nothing for them. A fault lasts from its first instant to its
+//! last, without that.
+//! - *Link down*: lost is what is on the link, from the start of the preamble to the arrival of
+//!   the last octet, at any instant of it. The ports at its ends go on sending.
+//! - *Node down*: lost is what its queues hold at the first instant, what it is sending, receiving
+//!   or forwarding at any instant, and what is in a host's stacks. A host's streams and noise
+//!   release nothing; what its programs send is lost.
+//! - *Frame errors*: drawn for each frame whose transmission starts meanwhile, from a random stream
+//!   of its own per direction.
+//! - *Babble*: the stream releases its longest frame at the first instant and again whenever one
+//!   has left its talker's wire. Frames of its source that are due meanwhile are left out.
+//!
+//! # Probes
+//! [`Engine::observed`] has what became of the frames of every channel and stream. Latencies are
+//! from release (or [`Engine::send`]) to receipt, after `stack_rx`, in true time. A frame that
+//! reaches a full queue, a filter or a fault counts there, once per copy; so, with one listener,
+//! frames released are those received, policed, overflowed, faulted and under way. With ways,
+//! each replication adds a copy, and eliminated ones count as duplicates.
+//!
 //! # Simultaneous events
 //! Events of one instant happen by kind, then by the index of what they concern, then in the order
-//! in which they were asked for: deliveries (by channel and listener), wakes (by node), alarms,
-//! frames leaving a talker's stack (by channel), noise (by source), frames queued by bridges (by
-//! the sending port), and last the ports' choices (by port): each port chooses among all frames
-//! that are there at that instant. What a caller does between two calls of [`Engine::advance`]
-//! happens at [`Engine::now`], before what is still to come at that instant.
+//! in which they were asked for: nodes that fail, deliveries (by channel and listener), wakes (by
+//! node), alarms, sources of channels and streams that release (by channel, then stream), frames
+//! leaving a talker's stack (by channel, then stream), noise (by source), frames queued by bridges
+//! (by the sending port), and last the ports' choices (by port): each port chooses among all
+//! frames that are there at that instant. A released frame with no stack to pass is queued with
+//! its release. What a caller does between two calls of [`Engine::advance`] happens at
+//! [`Engine::now`], before what is still to come at that instant.
 //!
 //! # What is no event of its own
 //! A frame's arrival time is certain once its transmission starts. So the arrival at a bridge and
 //! the forwarding are one event; the arrival at a listener's host and its stack are one event
 //! (`stack_rx` is drawn at the start of the last transmission; the host's one link keeps that
-//! order); the arrival of noise at its destination is counted, for the time of the arrival,
-//! without an event; and a port that ends a transmission with nothing waiting has no event.
+//! order); the arrival of noise at its destination, and of a frame that no program reads at its
+//! listener, is counted, for the time of the arrival, without an event; and a port that ends a
+//! transmission with nothing waiting has no event.
 //!
 //! # Limits
-//! 2²⁴ ports, channels, channel ends and noise sources, 2²⁴ frames with octets under way, 2³⁶
-//! wakes and alarms in a run; a system within the description's own limits is far below. After
-//! queues have grown to what the traffic needs, nothing is allocated but the load samples.
+//! 2²⁴ ports, channels with streams, receiving ends, sources and noise sources, 2²⁴ frames with
+//! octets under way, 2³⁶ wakes and alarms in a run, histories of 2¹⁶ − 1 frames; a system within
+//! the description's own limits is far below. Sequence numbers count modulo 2³². After queues have
+//! grown to what the traffic needs, nothing is allocated but load samples, what a tap keeps, and
+//! entries for hosts newly heard.
 
 mod align;
 mod engine;
