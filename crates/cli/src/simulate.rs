@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Mutex, Once, mpsc};
 use std::time::Duration;
 
 /// Nobody needs a bar for what is over sooner.
@@ -206,7 +206,7 @@ impl<'a> Wanted<'a> {
             drop(done);
             in_order(results)
         });
-        bar.0.finish_and_clear();
+        bar.bar.finish_and_clear();
         Ok((observed?, capture))
     }
 
@@ -266,7 +266,10 @@ fn in_order(results: mpsc::Receiver<(u32, anyhow::Result<Observed>)>) -> anyhow:
 
 /// The progress of all repetitions together, in microseconds of simulated time; drawn where
 /// somebody looks, and only when it takes long.
-struct Bar(ProgressBar);
+struct Bar {
+    bar: ProgressBar,
+    shown: Once,
+}
 
 impl Bar {
     fn new(duration: Span, repetitions: u32) -> Self {
@@ -280,14 +283,14 @@ impl Bar {
             1 => format!("simulation, {duration}"),
             _ => format!("{repetitions} simulations, {duration} each"),
         });
-        Self(bar)
+        Self { bar, shown: Once::new() }
     }
 
     /// A repetition has come from one instant to another.
     fn advance(&self, from: NetTime, to: NetTime) {
-        self.0.inc((to.as_ns() / 1_000 - from.as_ns() / 1_000).max(0) as u64);
-        if self.0.is_hidden() && self.0.elapsed() > BAR_AFTER {
-            self.0.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.inc((to.as_ns() / 1_000 - from.as_ns() / 1_000).max(0) as u64);
+        if self.bar.elapsed() > BAR_AFTER {
+            self.shown.call_once(|| self.bar.set_draw_target(ProgressDrawTarget::stderr()));
         }
     }
 }
@@ -300,4 +303,31 @@ fn judge(results: &Results, interrupted: bool) -> Exit {
         exit = Exit::Broken;
     }
     if interrupted { Exit::Interrupted } else { exit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::observed::{FlowObserved, LatencyObserved};
+
+    #[test]
+    fn repetitions_are_put_together_by_number_whatever_comes_first() {
+        // The same longest latency in each, released at other times: the first one's is kept.
+        let seen = |number: u32| {
+            let mut end = LatencyObserved::default();
+            end.count(NetTime::from_ns(i64::from(number)), Span::from_ns(7));
+            let flow = FlowObserved { released: 1, listeners: vec![end], ..Default::default() };
+            Observed { repetitions: 1, streams: vec![flow], ..Observed::default() }
+        };
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+            let (done, results) = mpsc::channel();
+            for number in order {
+                done.send((number, Ok(seen(number)))).expect("received below");
+            }
+            drop(done);
+            let all = in_order(results).expect("no failures");
+            assert_eq!((all.repetitions, all.streams[0].released), (4, 4));
+            assert_eq!(all.streams[0].listeners[0].max_released, NetTime::ZERO, "{order:?}");
+        }
+    }
 }

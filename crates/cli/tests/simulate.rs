@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestSystem, number, onbeat, results, run, two_hosts};
+use common::{TestSystem, number, onbeat, results, root, run, two_hosts};
 use onbeat_runtime::wire::Frame;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use rustix::process::{Pid, Signal, kill_process};
@@ -321,6 +321,24 @@ fn bounds_are_those_of_the_plan_with_best_case_and_jitter() {
     assert!(table.contains("largest term") && table.contains("1 of 1 bounded"), "{table}");
     let unprotected = results(&["bounds", ".", "--unprotected"], system.path(), 0);
     assert!(unprotected["flows"][0]["bound_ns"].is_null());
+}
+
+/// The example has every tool of the network at once, and faults.
+#[test]
+fn the_ring_example_keeps_its_promises_in_all_phases() {
+    let system = root().join("examples/04-tsn-ring");
+    let directory = tempfile::tempdir().expect("a directory");
+    let system = system.to_str().expect("UTF-8");
+    for phases in ["described", "random", "aligned"] {
+        let arguments = ["simulate", system, "--out", "out", "--phases", phases];
+        let more = ["--repetitions", "6", "--duration", "200ms", "--capture", "c.pcapng"];
+        let json = results(&[&arguments[..], &more].concat(), directory.path(), 0);
+        assert_eq!(json["settings"]["phases"], phases);
+        for flow in json["flows"].as_array().expect("flows") {
+            assert!(number(flow, "released") > 0, "{phases}: {flow}");
+            assert_ne!(flow["verdict"], "broken", "{phases}: {flow}");
+        }
+    }
 }
 
 /// Two servers of 100 Mb/s and 10 µs behind each other, and two flows over both.
