@@ -1,6 +1,6 @@
 //! When a stream releases frames, and how long they are.
 
-use super::fields::{Fields, NS, presence};
+use super::fields::{Fields, Key, NS, presence};
 use super::trace::{Frames, Traces};
 use super::{At, codes, limits, raw};
 use crate::manifest::Rate;
@@ -38,11 +38,11 @@ pub(super) fn check(
     };
     match (*first, &raw.trace, &raw.trace_file) {
         ("trace", Some(list), _) => {
-            only_a_trace(fields);
+            only_a_trace(fields, ("trace", &trace));
             traces.written(fields, list).and_then(of_trace)
         }
         ("trace_file", _, Some(path)) => {
-            only_a_trace(fields);
+            only_a_trace(fields, ("trace_file", &file));
             traces.file(fields, path).and_then(of_trace)
         }
         _ => {
@@ -54,9 +54,8 @@ pub(super) fn check(
 }
 
 /// A trace says all: other keys of a source would contradict it.
-fn only_a_trace(fields: &mut Fields<'_, raw::Stream>) {
+fn only_a_trace(fields: &mut Fields<'_, raw::Stream>, trace: Key<'_>) {
     let raw = &fields.entry.raw;
-    let trace = presence(&raw.trace).or(presence(&raw.trace_file));
     for other in [
         ("frame_octets", &raw.frame_octets),
         ("frame_octets_min", &raw.frame_octets_min),
@@ -64,7 +63,7 @@ fn only_a_trace(fields: &mut Fields<'_, raw::Stream>) {
         ("mean_interval_ns", &raw.mean_interval_ns),
         ("burst_frames", &raw.burst_frames),
     ] {
-        fields.either(("trace", &trace), other);
+        fields.either(trace, other);
     }
 }
 
