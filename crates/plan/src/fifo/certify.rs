@@ -15,13 +15,19 @@ pub(crate) enum Unit {
     Amount,
 }
 
-/// A row in integers: at most `limit`, and the burst of a piece if there is one.
+/// A row in integers: at most `limit` and the bursts of some pieces.
 #[derive(Clone, Debug)]
 pub(crate) struct Exact {
     pub(crate) terms: Vec<(usize, i128)>,
     pub(crate) limit: i128,
-    pub(crate) burst: Option<usize>,
+    pub(crate) bursts: Vec<usize>,
     pub(crate) unit: Unit,
+}
+
+impl Exact {
+    fn limit(&self, bursts: &[i128]) -> i128 {
+        self.limit + self.bursts.iter().map(|piece| bursts[*piece]).sum::<i128>()
+    }
 }
 
 /// What is to be as large as possible, and its unit.
@@ -71,7 +77,7 @@ impl Scale {
     }
 
     pub(crate) fn limit(&self, row: &Exact, bursts: &[i128]) -> f64 {
-        (row.limit + row.burst.map_or(0, |piece| bursts[piece])) as f64 / self.of(row.unit)
+        row.limit(bursts) as f64 / self.of(row.unit)
     }
 
     pub(crate) fn terms(&self, row: &Exact, units: &[Unit]) -> Vec<(usize, f64)> {
@@ -115,9 +121,8 @@ pub(crate) fn certify(
             let column = &mut columns[*variable];
             *column = column.checked_add(a.checked_mul(fixed)?)?;
         }
-        let limit = row.limit + row.burst.map_or(0, |piece| bursts[piece]);
-        total = total.checked_add(limit.checked_mul(fixed)?)?;
-        slopes.extend(row.burst.map(|piece| (piece, real)));
+        total = total.checked_add(row.limit(bursts).checked_mul(fixed)?)?;
+        slopes.extend(row.bursts.iter().map(|piece| (*piece, real)));
     }
     let covered = columns.iter().all(|column| *column >= 0);
     covered.then(|| Solution { bound: super::curve::ceil(total, one), slopes })

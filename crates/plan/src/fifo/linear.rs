@@ -8,10 +8,12 @@ use super::total::{self, Limit, least, regulated};
 use super::tree::{Forest, fluid};
 use super::{AMOUNT_MAX, Bounds, Method, Network, separate};
 use onbeat_model::time::Span;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A program of more variables takes too long: its tree is left to the other methods.
-const VARIABLES_MAX: usize = 1_500;
+/// How much work goes into programs, in cubes of their variables: some seconds. What is not solved
+/// then is left to the other methods.
+const WORK_MAX: u64 = 4_000_000_000;
 
 /// How many steps towards a fixed point are tried.
 const STEPS_MAX: usize = 40;
@@ -37,6 +39,7 @@ struct Analysis<'a> {
     cut: Vec<usize>,
     /// By piece, the burst at its sustained rate where it enters its tree.
     bursts: Vec<i128>,
+    work_left: Cell<u64>,
 }
 
 impl<'a> Analysis<'a> {
@@ -48,6 +51,7 @@ impl<'a> Analysis<'a> {
             entries: Vec::new(),
             cut: Vec::new(),
             bursts: Vec::new(),
+            work_left: Cell::new(WORK_MAX),
             forest,
         };
         for index in 0..analysis.forest.pieces.len() {
@@ -91,8 +95,12 @@ impl<'a> Analysis<'a> {
             Vec::new()
         };
         let (network, forest) = (self.network, &self.forest);
-        let program = Program::new(network, forest, root, &self.entries, &wanted, known);
-        (program.size() <= VARIABLES_MAX).then_some(program)
+        let room = |size: usize| {
+            let work = (size as u64).saturating_pow(3);
+            let left = self.work_left.get().checked_sub(work);
+            left.inspect(|left| self.work_left.set(*left)).is_some()
+        };
+        Program::new(network, forest, root, &self.entries, &wanted, known, room)
     }
 
     /// The longest delay of each server, for all that it serves.

@@ -16,10 +16,13 @@ use super::Network;
 use super::certify::{self, Exact, Objective, Solution, Unit};
 use super::curve::{Bucket, Curve};
 use super::simplex::{Row, Simplex};
-use super::total::{At, groups, line, span, whole};
+use super::total::{At, groups, line, over, span, whole};
 use super::tree::{Forest, between, fluid};
 use onbeat_model::time::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// Above so many variables, pieces of the same way count as one whatever their curves.
+const COARSE: usize = 400;
 
 /// What is known of a piece where it enters its tree.
 #[derive(Clone, Debug)]
@@ -49,9 +52,9 @@ struct Node {
     gaps: usize,
 }
 
-/// A piece in the tree.
+/// A piece in the tree, or several with the same way that count as one.
 struct Member {
-    piece: usize,
+    pieces: Vec<usize>,
     /// Positions of its servers.
     nodes: Vec<usize>,
     /// The gap of the first of its amounts, and their first variable.
@@ -66,15 +69,14 @@ pub(crate) struct Program {
     members: Vec<Member>,
     rows: Vec<Exact>,
     early: Vec<bool>,
-    variables: usize,
     units: Vec<Unit>,
     simplex: Option<Simplex>,
     scale: certify::Scale,
 }
 
 impl Program {
-    /// The program of the tree of `root`. `wanted` are the pieces through it whose burst behind it
-    /// will be asked for.
+    /// The program of the tree of `root`; none if it is larger than `room` allows. `wanted` are
+    /// the pieces through it whose burst behind it will be asked for.
     pub(crate) fn new(
         network: &Network,
         forest: &Forest,
@@ -82,20 +84,28 @@ impl Program {
         entries: &[Entry],
         wanted: &[usize],
         known: &Known<'_>,
-    ) -> Self {
+        room: impl Fn(usize) -> bool,
+    ) -> Option<Self> {
         let tree = forest.tree(root);
-        let mut program = Self {
-            nodes: Vec::with_capacity(tree.len()),
-            members: Vec::new(),
-            rows: Vec::new(),
-            early: Vec::new(),
-            variables: 0,
-            units: Vec::new(),
-            simplex: None,
-            scale: certify::Scale::new(network, &tree),
+        let sized = |coarse| {
+            let mut program = Self {
+                nodes: Vec::with_capacity(tree.len()),
+                members: Vec::new(),
+                rows: Vec::new(),
+                early: Vec::new(),
+                units: Vec::new(),
+                simplex: None,
+                scale: certify::Scale::new(network, &tree),
+            };
+            program.add_nodes(forest, &tree);
+            program.add_members(network, forest, entries, wanted, coarse);
+            program
         };
-        program.add_nodes(forest, &tree);
-        program.add_members(forest, wanted);
+        let exact = sized(false);
+        let mut program = if exact.size() > COARSE { sized(true) } else { exact };
+        if !room(program.size()) {
+            return None;
+        }
         program.add_order();
         program.add_service(network, fluid(network, &tree));
         for member in 0..program.members.len() {
@@ -103,18 +113,17 @@ impl Program {
         }
         program.add_lines(network, forest);
         program.add_delays(known);
-        program
+        Some(program)
     }
 
     /// How many variables it has: the size that tells how long it takes.
     pub(crate) fn size(&self) -> usize {
-        self.variables
+        self.units.len()
     }
 
     fn variable(&mut self, unit: Unit) -> usize {
         self.units.push(unit);
-        self.variables += 1;
-        self.variables - 1
+        self.units.len() - 1
     }
 
     fn add_nodes(&mut self, forest: &Forest, tree: &[usize]) {
@@ -132,32 +141,54 @@ impl Program {
             self.nodes.push(Node { server: *server, depth, behind, gaps: 0 });
         }
         for at in 0..self.nodes.len() {
-            self.nodes[at].gaps = self.variables;
+            self.nodes[at].gaps = self.size();
             for _ in 0..=self.nodes[at].depth {
                 self.variable(Unit::Time);
             }
         }
     }
 
-    fn add_members(&mut self, forest: &Forest, wanted: &[usize]) {
+    /// Pieces that come over the same line, go the same way and have the same curve count as one:
+    /// that loses nothing. In a `coarse` program their curves need not be the same.
+    fn add_members(
+        &mut self,
+        network: &Network,
+        forest: &Forest,
+        entries: &[Entry],
+        wanted: &[usize],
+        coarse: bool,
+    ) {
         let position: BTreeMap<usize, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.server, at)).collect();
+        let mut same = HashMap::new();
         for (index, piece) in forest.pieces.iter().enumerate() {
             let nodes: Vec<usize> =
                 piece.servers.iter().map_while(|s| position.get(s).copied()).collect();
             let (Some(start), Some(end)) = (nodes.first(), nodes.last()) else { continue };
+            let hops = &network.flows[piece.flow].hops;
+            let line = over(hops, &hops[piece.hops[0]]).map(|up| up.server);
+            let entry = &entries[index];
+            let alone = wanted.contains(&index) || entry.unknown.is_some() && !coarse;
+            let curve = entry.known.as_ref().filter(|_| !coarse);
+            let key = (nodes.clone(), line, alone.then_some(index), curve);
+            if let Some(member) = same.get(&key) {
+                let member: &mut Member = &mut self.members[*member];
+                member.pieces.push(index);
+                continue;
+            }
+            same.insert(key, self.members.len());
             let (first, last) = (self.nodes[*end].depth, self.nodes[*start].depth);
-            let amounts = self.variables;
+            let amounts = self.size();
             for _ in first..=last {
                 self.variable(Unit::Amount);
             }
             let more = wanted.contains(&index).then(|| self.variable(Unit::Amount));
-            self.members.push(Member { piece: index, nodes, first, amounts, more });
+            self.members.push(Member { pieces: vec![index], nodes, first, amounts, more });
         }
     }
 
     fn row(&mut self, terms: Vec<(usize, i128)>, limit: i128, unit: Unit, early: bool) {
-        self.rows.push(Exact { terms, limit, burst: None, unit });
+        self.rows.push(Exact { terms, limit, bursts: Vec::new(), unit });
         self.early.push(early);
     }
 
@@ -222,22 +253,17 @@ impl Program {
     /// No more comes than the arrival curve allows.
     fn add_arrivals(&mut self, member: usize, entries: &[Entry]) {
         let of = &self.members[member];
-        let (piece, start, more) = (of.piece, of.nodes[0], of.more);
-        let first = of.first;
+        let (start, more, first) = (of.nodes[0], of.more, of.first);
         let end = self.nodes[start].depth + 1;
-        let entry = &entries[piece];
-        let known = entry.known.iter().flat_map(|c| c.buckets().iter().map(|b| (b.bps(), b.burst)));
-        let limits: Vec<(i128, i128, Option<usize>)> = known
-            .map(|(rate, burst)| (rate, burst, None))
-            .chain(entry.unknown.map(|rate| (rate, 0, Some(piece))))
-            .collect();
-        let whole_way: Vec<usize> = self.members[member].nodes.clone();
-        for (rate, limit, burst) in limits {
+        let limits = limits(&of.pieces, entries);
+        let whole_way: Vec<usize> = of.nodes.clone();
+        for (rate, limit, bursts) in limits {
             for from in first..end {
                 for to in from + 1..=end {
                     let mut terms = self.amount(&self.members[member], from, to);
                     terms.extend(self.within(start, from, to, rate));
-                    self.rows.push(Exact { terms, limit, burst, unit: Unit::Amount });
+                    let bursts = bursts.clone();
+                    self.rows.push(Exact { terms, limit, bursts, unit: Unit::Amount });
                     self.early.push(to == end || to == from + 1);
                 }
             }
@@ -247,7 +273,8 @@ impl Program {
                 terms.push((more, 1));
                 terms.extend(self.within(start, 0, to, rate));
                 terms.extend(whole_way.iter().map(|node| (*node, -rate)));
-                self.rows.push(Exact { terms, limit, burst, unit: Unit::Amount });
+                let bursts = bursts.clone();
+                self.rows.push(Exact { terms, limit, bursts, unit: Unit::Amount });
                 self.early.push(true);
             }
         }
@@ -260,10 +287,15 @@ impl Program {
                 .members
                 .iter()
                 .filter_map(|member| {
-                    let piece = &forest.pieces[member.piece];
                     let at = member.nodes.iter().position(|n| *n == node)?;
-                    Some((piece.flow, piece.hops[at]))
+                    Some(
+                        member
+                            .pieces
+                            .iter()
+                            .map(move |p| (forest.pieces[*p].flow, forest.pieces[*p].hops[at])),
+                    )
                 })
+                .flatten()
                 .collect();
             for (from, group) in groups(network, &here) {
                 let Some(limit) = from.and_then(|from| line(network, from, &group)) else {
@@ -271,7 +303,7 @@ impl Program {
                 };
                 let members: Vec<usize> = (0..self.members.len())
                     .filter(|m| {
-                        let piece = &forest.pieces[self.members[*m].piece];
+                        let piece = &forest.pieces[self.members[*m].pieces[0]];
                         let inside = self.members[*m].nodes.contains(&node);
                         inside
                             && group.iter().any(|(f, h)| piece.flow == *f && piece.hops.contains(h))
@@ -328,7 +360,7 @@ impl Program {
     /// Sets the bursts of the pieces whose burst is a variable of the fixed point.
     pub(crate) fn set_bursts(&mut self, bursts: &[i128]) {
         let Some(simplex) = &mut self.simplex else { return };
-        for (at, row) in self.rows.iter().enumerate().filter(|(_, row)| row.burst.is_some()) {
+        for (at, row) in self.rows.iter().enumerate().filter(|(_, row)| !row.bursts.is_empty()) {
             simplex.set_limit(at, self.scale.limit(row, bursts));
         }
     }
@@ -338,9 +370,9 @@ impl Program {
     fn solve(&mut self, objective: &Objective, bursts: &[i128]) -> Option<Solution> {
         [1e-9, 1e-9, 1e-7].into_iter().find_map(|margin| {
             let mut simplex = self.simplex.take().unwrap_or_else(|| self.simplex(bursts));
-            let floats = objective.floats(self.variables, margin);
+            let floats = objective.floats(self.size(), margin);
             let multipliers = simplex.solve(&floats).ok()?;
-            let (rows, count) = (&self.rows, self.variables);
+            let (rows, count) = (&self.rows, self.size());
             let solution =
                 certify::certify(rows, count, objective, &multipliers, &self.scale, bursts)?;
             self.simplex = Some(simplex);
@@ -354,7 +386,7 @@ impl Program {
             limit: self.scale.limit(row, bursts),
             early: *early,
         });
-        Simplex::new(self.variables, floats.collect())
+        Simplex::new(self.size(), floats.collect())
     }
 
     /// The longest time from entering `server` to leaving the root, without the constant delays
@@ -376,7 +408,7 @@ impl Program {
 
     /// The burst of a wanted piece behind the root, where all outputs are bits.
     pub(crate) fn burst_solution(&mut self, piece: usize, bursts: &[i128]) -> Option<Solution> {
-        let more = self.members.iter().find(|m| m.piece == piece)?.more?;
+        let more = self.members.iter().find(|m| m.pieces == [piece])?.more?;
         self.solve(&Objective { terms: vec![(more, 1)], unit: Unit::Amount }, bursts)
     }
 }
@@ -385,4 +417,27 @@ impl Program {
 pub(crate) fn constant(network: &Network, forest: &Forest, piece: usize, to: usize) -> Span {
     let of = &forest.pieces[piece];
     (1..=to).map(|at| between(network, of, at)).fold(Span::ZERO, |sum, s| sum + s)
+}
+
+/// The buckets of some pieces together: rate, burst, and the pieces whose unknown bursts are more.
+fn limits(pieces: &[usize], entries: &[Entry]) -> Vec<(i128, i128, Vec<usize>)> {
+    let known: Option<Vec<&Curve>> = pieces.iter().map(|p| entries[*p].known.as_ref()).collect();
+    let sum = known.map(Curve::sum);
+    let buckets = sum.iter().flat_map(|curve| curve.buckets());
+    let mut limits: Vec<_> = buckets.map(|b| (b.bps(), b.burst, Vec::new())).collect();
+    let (mut rate, mut burst, mut unknown) = (0, 0, Vec::new());
+    for piece in pieces {
+        let entry = &entries[*piece];
+        if let Some(bps) = entry.unknown {
+            rate += bps;
+            unknown.push(*piece);
+        } else if let Some(bucket) = entry.known.as_ref().map(Curve::sustained) {
+            rate += bucket.bps();
+            burst += bucket.burst;
+        }
+    }
+    if !unknown.is_empty() {
+        limits.push((rate, burst, unknown));
+    }
+    limits
 }

@@ -272,7 +272,7 @@ impl Simplex {
     fn drop_idle(&mut self) {
         let (width, count) = (self.width(), self.place.len());
         let last = count + self.rows.len() - 1;
-        if self.basics.len() < 3 * width {
+        if self.basics.len() < 2 * width {
             return;
         }
         let mut kept = 0;

@@ -219,3 +219,17 @@ fn what_cannot_be_a_network_is_refused() {
     let twice = Invalid::Twice { flow: 0, server: 0 };
     assert_eq!(refused(|n| n.flows[0] = flow(&[0, 0], BURST, SLOW)), twice);
 }
+
+#[test]
+fn many_flows_alike_are_as_one_that_is_as_large() {
+    let path = [0, 1, 2];
+    let split = |parts: i128| {
+        let part = flow(&path, 10 * BURST / parts, SLOW / u64::try_from(parts).unwrap());
+        let mut flows = vec![part; usize::try_from(parts).unwrap()];
+        flows.push(flow(&[1], BURST, SLOW));
+        Network { servers: vec![server(RATE); 3], flows }
+    };
+    let one = best(&split(1)).hops[0][2].total.as_ns();
+    let many = best(&split(100)).hops[0][2].total.as_ns();
+    assert!((one - 1..=one + 1).contains(&many), "{one} {many}");
+}

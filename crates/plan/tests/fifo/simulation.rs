@@ -184,7 +184,7 @@ fn attack(output: Output, seeds: std::ops::Range<u64>) -> (u32, u32) {
         let mut network = random_network(&mut random, output);
         // A fluid is cells so small that what is not fluid about them is put into the latency.
         let slack = if output == Output::Bits { 40 * 20 } else { 0 };
-        network.servers.iter_mut().for_each(|s| s.latency = s.latency + Span::from_ns(slack));
+        network.servers.iter_mut().for_each(|s| s.latency += Span::from_ns(slack));
         let Some(bounds) = network.bounds().expect("valid") else { continue };
         let total = network.total_flow().expect("valid");
         bounded += 1;
