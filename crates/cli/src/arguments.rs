@@ -14,10 +14,13 @@ Exit codes:
   0    everything is fine
   1    the description, or the plan that follows from it, has errors
   2    the arguments are wrong
-  3    a run broke a promise
+  3    a run or a simulation broke a promise
   4    a run ended before its time: a program died, hung or talked nonsense
   5    the machine did not do what was asked (a file, a socket)
-  130  a run was interrupted";
+  130  a run or a simulation was interrupted";
+
+/// The most repetitions of one simulation.
+const REPETITIONS_MAX: i64 = 1_000_000;
 
 /// Distributed real-time systems on Linux and Ethernet: described once, analysed, planned, run and
 /// measured against what was promised.
@@ -51,6 +54,23 @@ The last two are typed on two machines within one minute; their clocks must be s
 
 Writes report.html, results.json and, per run, records.onb and messages.csv.")]
     Run(RunArguments),
+    /// Simulates a system in virtual time with modelled traffic only
+    #[command(after_help = "Examples:
+  onbeat simulate examples/01-two-hosts --duration 1s
+  onbeat simulate examples/01-two-hosts --repetitions 100 --phases random --seed 8
+  onbeat simulate examples/01-two-hosts --duration 10ms --capture two-hosts.pcapng
+  onbeat simulate examples/01-two-hosts --capture x.pcapng --capture-port cat1.p4 --json
+
+No program is started: channels are modelled, one message each interval. Writes simulation.json and
+simulation.html; exits with 3 if a bound was exceeded (docs/simulate.md).")]
+    Simulate(SimulateArguments),
+    /// Bounds the latency of every channel and stream, and what may wait in every queue
+    #[command(after_help = "Examples:
+  onbeat bounds examples/01-two-hosts
+  onbeat bounds network.json --method tight --json
+
+A file that ends in .json is a FIFO network in the form of Saihu and panco (docs/simulate.md).")]
+    Bounds(BoundsArguments),
     /// Makes the report of the last run anew
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
     Report(ReportArguments),
@@ -153,6 +173,62 @@ pub(crate) struct RunArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SimulateArguments {
+    /// The description, or the directory of a system.toml
+    pub(crate) system: PathBuf,
+    /// Use one of the description's scenarios instead of its [run] settings
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scenario: Option<String>,
+    /// How long sources release frames, as in 20s, 500ms or 5min; a bare number is seconds
+    #[arg(long, value_parser = duration)]
+    pub(crate) duration: Option<Span>,
+    /// Where all randomness comes from
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// How many times, each with randomness of its own
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
+    pub(crate) repetitions: u32,
+    /// When sources release their first frames [default: described; random with --repetitions]
+    #[arg(long)]
+    pub(crate) phases: Option<Phases>,
+    /// Make no reservations
+    #[arg(long)]
+    pub(crate) unprotected: bool,
+    /// Repetitions that are under way at once; changes no result [default: the cores there are]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    pub(crate) jobs: Option<u16>,
+    /// Write what ports send as pcapng for Wireshark, of the first repetition
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture: Option<PathBuf>,
+    /// A port to capture, as in cat1.p2; may be repeated [default: all]
+    #[arg(long, value_name = "NODE.PORT", requires = "capture")]
+    pub(crate) capture_port: Vec<String>,
+    /// Where to write [default: `out-simulation` beside the description]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON for machines (docs/simulation-results.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BoundsArguments {
+    /// The description, the directory of a system.toml, or a FIFO network as JSON
+    #[arg(value_name = "SYSTEM|NETWORK.json")]
+    pub(crate) subject: PathBuf,
+    /// Make no reservations
+    #[arg(long)]
+    pub(crate) unprotected: bool,
+    /// Bound a network with this method only [default: both]
+    #[arg(long)]
+    pub(crate) method: Option<Method>,
+    /// Print JSON for machines (docs/cli.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
     /// The description, or the directory of a system.toml
     pub(crate) system: PathBuf,
@@ -240,12 +316,54 @@ impl From<Transport> for TransportKind {
     }
 }
 
+/// How a FIFO network is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Method {
+    /// Total flow analysis with line shaping
+    TotalFlow,
+    /// The best of all methods, with linear programs
+    Tight,
+}
+
+/// When sources release their first frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Phases {
+    /// As the description says
+    Described,
+    /// Each source at an instant of its first interval, drawn from the seed
+    Random,
+    /// Such that one frame meets as many others as it can, another one in each repetition
+    Aligned,
+}
+
+impl From<Phases> for onbeat_net::Phases {
+    fn from(phases: Phases) -> Self {
+        match phases {
+            Phases::Described => Self::Described,
+            Phases::Random => Self::Random,
+            Phases::Aligned => Self::Aligned,
+        }
+    }
+}
+
+impl From<Phases> for onbeat_measure::simulation::Phases {
+    fn from(phases: Phases) -> Self {
+        match phases {
+            Phases::Described => Self::Described,
+            Phases::Random => Self::Random,
+            Phases::Aligned => Self::Aligned,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SchemaKind {
     /// system.toml
     System,
     /// results.json, what `--json` prints
     Results,
+    /// simulation.json, what `simulate --json` prints
+    Simulation,
 }
 
 fn duration(text: &str) -> Result<Span, String> {

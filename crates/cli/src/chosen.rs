@@ -4,7 +4,7 @@ use crate::arguments::{Network, RunArguments, Time};
 use anyhow::bail;
 use onbeat_host::fabric::{self, NetworkKind, StartAt};
 use onbeat_host::link::LinkOptions;
-use onbeat_model::system::{NodeId, NodeKind, RunSettings, System, TransportKind};
+use onbeat_model::system::{NodeId, NodeKind, RunSettings, Scenario, System, TransportKind};
 use onbeat_model::time::Span;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -53,6 +53,16 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
         ));
     }
     Ok(NetworkKind::Interface { host, name: interface.clone(), transport, options, epoch_ns })
+}
+
+/// The scenario of that name.
+pub(crate) fn scenario<'a>(system: &'a System, name: &str) -> anyhow::Result<&'a Scenario> {
+    let Some(found) = system.scenarios.iter().find(|s| s.name == name) else {
+        let known: Vec<_> = system.scenarios.iter().map(|s| s.name.as_str()).collect();
+        let known = known.join(", ");
+        bail!(WrongArgument(format!("there is no scenario `{name}`; there are: {known}")));
+    };
+    Ok(found)
 }
 
 fn host_named(system: &System, name: &str) -> anyhow::Result<NodeId> {

@@ -11,13 +11,13 @@ pub(crate) enum Exit {
     Description = 1,
     /// The arguments are wrong; clap exits with the same.
     Usage = 2,
-    /// A run broke a promise.
+    /// A run or a simulation broke a promise.
     Broken = 3,
     /// A run ended before its time.
     Early = 4,
     /// The machine did not do what was asked: a file, a socket.
     Machine = 5,
-    /// A run was interrupted.
+    /// A run or a simulation was interrupted.
     Interrupted = 130,
 }
 

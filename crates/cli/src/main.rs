@@ -1,10 +1,14 @@
 //! The command `onbeat`: one verb per stage, `run` walks them all.
 
 mod arguments;
+mod bounds;
+mod capture;
 mod chosen;
 mod exit;
+mod network;
 mod output;
 mod run;
+mod simulate;
 mod source;
 mod stat;
 mod terminal;
@@ -22,6 +26,8 @@ fn main() -> std::process::ExitCode {
         Verb::Check(check) => self::check(check),
         Verb::Plan(plan) => self::plan(plan),
         Verb::Run(run) => run::run(run),
+        Verb::Simulate(simulate) => simulate::simulate(simulate),
+        Verb::Bounds(bounds) => bounds::bounds(bounds),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Manifest(manifest) => self::manifest(manifest),
@@ -29,6 +35,7 @@ fn main() -> std::process::ExitCode {
             let text = match kind {
                 SchemaKind::System => onbeat_model::description::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
+                SchemaKind::Simulation => onbeat_measure::simulation::schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)

@@ -1,8 +1,9 @@
-//! Writing what a run leaves, all or nothing.
+//! Writing what a run or a simulation leaves, all or nothing.
 
 use anyhow::{Context, bail};
 use onbeat_host::process::{Keeper, Kept};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The results of all runs of an output, as JSON.
@@ -13,6 +14,27 @@ pub(crate) const REPORT: &str = "report.html";
 pub(crate) const RECORDS: &str = "records.onb";
 /// The messages of one run, in its own directory.
 pub(crate) const MESSAGES: &str = "messages.csv";
+/// What a simulation saw, as JSON.
+pub(crate) const SIMULATION: &str = "simulation.json";
+/// The report of a simulation.
+pub(crate) const SIMULATION_REPORT: &str = "simulation.html";
+
+/// What an output directory is of; it only ever replaces its like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Run,
+    Simulation,
+}
+
+impl Kind {
+    /// The kind for a person.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "a run",
+            Self::Simulation => "a simulation",
+        }
+    }
+}
 
 /// A directory that appears under its name only when it is complete. Until then, and if the process
 /// is killed, it exists under another name that the keeper removes.
@@ -25,21 +47,17 @@ pub(crate) struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// Begins a directory that will be called `target`.
-    pub(crate) fn begin(target: &Path, keeper: &'a mut Keeper) -> anyhow::Result<Self> {
+    pub(crate) fn begin(target: &Path, kind: Kind, keeper: &'a mut Keeper) -> anyhow::Result<Self> {
         let target = &target.canonicalize().unwrap_or(target.to_owned());
-        if target.exists() && !is_output(target)? {
+        if target.exists() && !is_output(target, kind)? {
             bail!(
-                "{} holds something else than the output of a run: it is not replaced; choose \
+                "{} holds something else than the output of {}: it is not replaced; choose \
                  another place with --out",
-                target.display()
+                target.display(),
+                kind.as_str(),
             );
         }
-        let mut name = target.file_name().context("the output directory has no name")?.to_owned();
-        name.push(format!(".partial-{}", std::process::id()));
-        let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new(".")).canonicalize();
-        let parent = parent.with_context(|| target.display().to_string())?;
-        let partial = parent.join(name);
+        let partial = partial(target)?;
         keeper.guard(Kept::Path(&partial))?;
         std::fs::create_dir(&partial).with_context(|| partial.display().to_string())?;
         Ok(Self { target: target.to_owned(), partial, keeper, done: false })
@@ -74,8 +92,55 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Whether a directory is empty or holds what a run writes, and nothing else.
-fn is_output(directory: &Path) -> anyhow::Result<bool> {
+/// The name that something has until it is complete and gets the name `target`.
+fn partial(target: &Path) -> anyhow::Result<PathBuf> {
+    let mut name = target.file_name().context("the output has no name")?.to_owned();
+    name.push(format!(".partial-{}", std::process::id()));
+    let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new(".")).canonicalize();
+    Ok(parent.with_context(|| target.display().to_string())?.join(name))
+}
+
+/// A file that appears under its name only when it is complete, as an [`Output`] does.
+pub(crate) struct OutputFile {
+    target: PathBuf,
+    partial: PathBuf,
+    done: bool,
+}
+
+impl OutputFile {
+    /// Begins a file that will be called `target`, and opens it.
+    pub(crate) fn begin(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(Self, File)> {
+        if target.exists() && !target.is_file() {
+            bail!("{} is not a file: it is not replaced", target.display());
+        }
+        let partial = partial(target)?;
+        keeper.guard(Kept::Path(&partial))?;
+        let file = File::create(&partial).with_context(|| partial.display().to_string())?;
+        Ok((Self { target: target.to_owned(), partial, done: false }, file))
+    }
+
+    /// Gives it its name; a file that was there before goes away.
+    pub(crate) fn finish(mut self, keeper: &mut Keeper) -> anyhow::Result<()> {
+        let failed = || format!("{} cannot be replaced", self.target.display());
+        std::fs::rename(&self.partial, &self.target).with_context(failed)?;
+        keeper.release(Kept::Path(&self.partial))?;
+        self.done = true;
+        Ok(())
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if !self.done {
+            // The keeper tries again if this fails.
+            let _ = std::fs::remove_file(&self.partial);
+        }
+    }
+}
+
+/// Whether a directory is empty or holds what its kind of output does, and nothing else.
+fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
     let entries = directory.read_dir().with_context(|| directory.display().to_string())?;
     let names = |directory: &Path| -> Vec<String> {
         let entries = directory.read_dir().into_iter().flatten().flatten();
@@ -84,15 +149,25 @@ fn is_output(directory: &Path) -> anyhow::Result<bool> {
     if entries.count() == 0 {
         return Ok(true);
     }
-    let text = std::fs::read_to_string(directory.join(RESULTS)).unwrap_or_default();
-    let ours = |name: &String| {
+    let text = |name| std::fs::read_to_string(directory.join(name)).unwrap_or_default();
+    let of_run = |name: &String| {
         let run = directory.join(name);
         let files = [RECORDS, MESSAGES];
         let is_run = run.is_dir() && names(&run).iter().all(|n| files.contains(&n.as_str()));
         [RESULTS, REPORT].contains(&name.as_str()) || is_run
     };
-    let results = serde_json::from_str::<onbeat_measure::Results>(&text);
-    Ok(results.is_ok() && names(directory).iter().all(ours))
+    let of_simulation = |name: &String| [SIMULATION, SIMULATION_REPORT].contains(&name.as_str());
+    Ok(match kind {
+        Kind::Run => {
+            let results = serde_json::from_str::<onbeat_measure::Results>(&text(RESULTS));
+            results.is_ok() && names(directory).iter().all(of_run)
+        }
+        Kind::Simulation => {
+            let results =
+                serde_json::from_str::<onbeat_measure::simulation::Results>(&text(SIMULATION));
+            results.is_ok() && names(directory).iter().all(of_simulation)
+        }
+    })
 }
 
 impl Drop for Output<'_> {

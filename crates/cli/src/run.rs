@@ -3,7 +3,7 @@
 use crate::arguments::{ReportArguments, RunArguments};
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
-use crate::output::{MESSAGES, Output, RECORDS, REPORT, RESULTS};
+use crate::output::{Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
 use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
@@ -37,18 +37,12 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?;
     let wanted = wanted(&source, arguments)?;
     let watch = watch(&wanted, arguments)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second one ends this process at once; the keeper clears up.
-        let again = i32::from(Exit::Interrupted as u8);
-        flag::register_conditional_shutdown(signal, again, Arc::clone(&interrupted))?;
-        flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = interrupt()?;
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     adopt_orphans();
     let target = out(&source, arguments.out.as_deref());
     // First, so that nobody waits for a run whose results have no place.
-    let mut output = Output::begin(&target, &mut keeper)?;
+    let mut output = Output::begin(&target, Kind::Run, &mut keeper)?;
     let mut runs = Vec::new();
     for wanted in wanted {
         let log = execute(&source, &wanted, &watch, output.keeper(), &interrupted);
@@ -61,6 +55,18 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let results = write(&source.system, &runs, output)?;
     show(&source.system, &results, &target, arguments.json);
     Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
+}
+
+/// A flag that the first signal to end sets.
+pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // The second one ends this process at once; the keeper clears up.
+        let again = i32::from(Exit::Interrupted as u8);
+        flag::register_conditional_shutdown(signal, again, Arc::clone(&interrupted))?;
+        flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    Ok(interrupted)
 }
 
 /// Makes the report of the last run anew.
@@ -84,7 +90,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
         runs.push(measured(plan, &system, log)?);
     }
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let results = write(&source.system, &runs, Output::begin(&target, &mut keeper)?)?;
+    let results = write(&source.system, &runs, Output::begin(&target, Kind::Run, &mut keeper)?)?;
     show(&source.system, &results, &target, arguments.json);
     Ok(judge(&results, false))
 }
@@ -98,12 +104,7 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
         }
         None => vec![(String::new(), system.run)],
         Some(name) => {
-            let found = system.scenarios.iter().find(|s| s.name == *name);
-            let known: Vec<_> = system.scenarios.iter().map(|s| s.name.as_str()).collect();
-            let Some(found) = found else {
-                let known = known.join(", ");
-                bail!(WrongArgument(format!("there is no scenario `{name}`; there are: {known}")));
-            };
+            let found = chosen::scenario(system, name)?;
             vec![(found.name.clone(), found.run)]
         }
     };

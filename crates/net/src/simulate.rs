@@ -15,6 +15,10 @@ use std::borrow::Cow;
 /// concerned: a gate that never opens would hold it for ever.
 pub const DRAIN_LIMIT: Span = Span::from_s(60);
 
+/// The most simulated time between two calls of a progress function: neither an interrupt nor the
+/// memory of a capture waits for a hundredth of a month.
+const LOOK_MAX: Span = Span::from_ms(1);
+
 /// What is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simulation {
@@ -89,7 +93,8 @@ pub fn simulate(
 }
 
 /// Simulates one repetition; what it sees depends on its number alone, not on others before it.
-/// `progress` is told the time about a hundred times and says whether to go on.
+/// `progress` is told the time at least a hundred times, and each millisecond in which anything
+/// happens, and says whether to go on.
 ///
 /// # Panics
 /// As [`Engine::new`].
@@ -118,7 +123,7 @@ pub fn simulate_one(
     if let Some(capture) = &capture {
         engine.tap(capture.ports);
     }
-    let step = Span::from_ns(simulation.duration.as_ns() / 100).max(Span::from_us(1));
+    let step = Span::from_ns(simulation.duration.as_ns() / 100).clamp(Span::from_us(1), LOOK_MAX);
     let mut go_on = true;
     while go_on && engine.next_event().is_some_and(|next| next <= end + DRAIN_LIMIT) {
         let next = engine.next_event().unwrap_or(end);

@@ -1,0 +1,125 @@
+//! The verb `bounds` for a FIFO network in the form of Saihu and panco.
+
+use crate::arguments::{BoundsArguments, Method};
+use crate::bounds::{right, timed};
+use crate::exit::Exit;
+use crate::terminal;
+use anyhow::Context;
+use comfy_table::Cell;
+use onbeat_measure::grid::{grid, ruled};
+use onbeat_model::time::Span;
+use onbeat_plan::fifo::Bounds;
+use onbeat_plan::import::{Imported, import};
+use serde_json::{Map, Value, json};
+
+/// Nanobits of an octet.
+const OCTET: i128 = 8_000_000_000;
+
+/// What one method found, and how much of the processor's time it took.
+struct Found {
+    method: Method,
+    /// None: it finds no bound for this network.
+    bounds: Option<Bounds>,
+    cpu: Span,
+}
+
+/// Bounds every flow with each method.
+pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
+    let path = &arguments.subject;
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let named = match import(&text) {
+        Ok(named) => named,
+        Err(error) => {
+            eprintln!("onbeat: {}: {error}", path.display());
+            return Ok(Exit::Description);
+        }
+    };
+    let methods = [Method::TotalFlow, Method::Tight].into_iter();
+    let methods = methods.filter(|m| arguments.method.is_none_or(|only| only == *m));
+    let mut found = Vec::new();
+    for method in methods {
+        let (bounds, cpu) = timed(|| match method {
+            Method::TotalFlow => named.network.total_flow(),
+            Method::Tight => named.network.bounds(),
+        });
+        match bounds {
+            Ok(bounds) => found.push(Found { method, bounds, cpu }),
+            Err(error) => {
+                eprintln!("onbeat: {}: {error}", path.display());
+                return Ok(Exit::Description);
+            }
+        }
+    }
+    if arguments.json {
+        terminal::print(format_args!("{:#}", to_json(&named, &found)));
+    } else {
+        terminal::print(table(&named, &found));
+    }
+    Ok(Exit::Fine)
+}
+
+impl Method {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::TotalFlow => "total-flow",
+            Self::Tight => "tight",
+        }
+    }
+}
+
+impl Found {
+    /// From a flow's source to leaving its last server; to the worst of them where it has several.
+    fn flow(&self, flow: usize) -> Option<Span> {
+        self.bounds.as_ref()?.hops[flow].iter().map(|hop| hop.total).max()
+    }
+
+    /// What may wait in a server at once, in octets, rounded up.
+    fn backlog(&self, server: usize) -> Option<i128> {
+        let nanobits = self.bounds.as_ref()?.backlog[server];
+        Some((nanobits + OCTET - 1) / OCTET)
+    }
+}
+
+fn table(named: &Imported, found: &[Found]) -> String {
+    let columns: Vec<_> = found.iter().map(|f| f.method.as_str()).collect();
+    let shown = |value: Option<String>| right(value.unwrap_or_else(|| "no bound".to_owned()));
+    let mut flows = grid(&[&["flow"], &columns[..]].concat());
+    for (at, name) in named.flows.iter().enumerate() {
+        let bounds = found.iter().map(|f| shown(f.flow(at).map(|span| span.to_string())));
+        flows.add_row([Cell::new(name)].into_iter().chain(bounds));
+    }
+    let mut servers = grid(&[&["server, octets"], &columns[..]].concat());
+    for (at, name) in named.servers.iter().enumerate() {
+        let backlogs = found.iter().map(|f| shown(f.backlog(at).map(|octets| octets.to_string())));
+        servers.add_row([Cell::new(name)].into_iter().chain(backlogs));
+    }
+    let mut text = format!("{}\n\nWhat may wait at once\n{}\n", ruled(&flows), ruled(&servers));
+    for found in found {
+        let worst = (0..named.flows.len()).filter_map(|flow| found.flow(flow)).max();
+        let worst = worst.map_or("no bound".to_owned(), |worst| format!("{worst} at most"));
+        let method = found.method.as_str();
+        text += &format!("\n{method}: {worst}, {} of processor time", found.cpu);
+    }
+    text
+}
+
+fn to_json(named: &Imported, found: &[Found]) -> Value {
+    let per_method = |of: &dyn Fn(&Found) -> Value| {
+        found.iter().map(|f| (f.method.as_str().to_owned(), of(f))).collect::<Map<_, _>>()
+    };
+    let flows = named.flows.iter().enumerate().map(|(at, name)| {
+        json!({ "name": name, "bound_ns": per_method(&|f| json!(f.flow(at).map(Span::as_ns))) })
+    });
+    let servers = named.servers.iter().enumerate().map(|(at, name)| {
+        let octets = |f: &Found| json!(f.backlog(at).and_then(|o| i64::try_from(o).ok()));
+        json!({ "name": name, "backlog_octets": per_method(&octets) })
+    });
+    json!({
+        "format": "onbeat-network-bounds",
+        "version": 1,
+        "network": named.name,
+        "cpu_ns": per_method(&|f| json!(f.cpu.as_ns())),
+        "flows": flows.collect::<Vec<_>>(),
+        "servers": servers.collect::<Vec<_>>(),
+    })
+}
