@@ -197,7 +197,16 @@ impl Analysis<'_> {
         blocking += credits;
         ahead = Curve::sum([&ahead, &Curve::affine(0, slopes)].into_iter());
         let (capacity, own_slope) = self.capacity(place, first, low, own)?;
-        Some(Service { capacity, blocking, ahead, shaped: own_slope, gated })
+        let interrupted = !express;
+        Some(Service {
+            capacity,
+            blocking,
+            ahead,
+            shaped: own_slope,
+            gated,
+            interrupted,
+            wire: rate,
+        })
     }
 
     /// Whether an interrupted frame may have to wait for a gate while others of the preemptable

@@ -22,6 +22,10 @@ pub(crate) struct Service {
     pub(crate) shaped: Option<(i128, i128)>,
     /// Whether a frame may have to wait though all before it is sent: its gate is closed.
     pub(crate) gated: bool,
+    /// Whether its transmissions may be interrupted.
+    pub(crate) interrupted: bool,
+    /// Bit/s of the wire.
+    pub(crate) wire: i128,
 }
 
 impl Service {
@@ -66,8 +70,18 @@ impl Service {
     }
 
     /// The longest wait of a frame of `own` nanobits or more, among arrivals of which it is one:
-    /// from being queued (and eligible) to the start of its transmission.
+    /// from being queued (and eligible) to the start of its transmission. Where transmissions may
+    /// be interrupted, the interruptions of its own count as well: it is over by so much, and by
+    /// the time that it takes of the wire.
     pub(crate) fn wait(&self, arrivals: &Curve, own: i128) -> Option<i128> {
+        let before = if self.interrupted { 0 } else { own };
+        let longest = self.longest(arrivals, before)?;
+        Some(if self.interrupted { longest - own / self.wire } else { longest })
+    }
+
+    /// The longest from the arrival of a frame until all that came up to then is sent, but for
+    /// `own` nanobits of it.
+    fn longest(&self, arrivals: &Curve, own: i128) -> Option<i128> {
         if arrivals.rate() > self.rate() {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Ten thousand random networks in the engine: nothing takes longer, and no queue is fuller, than
 //! its bound says. The bounds are computed without the engine.
 
+mod debug;
 mod random;
 
 use onbeat_model::observed::Observed;
