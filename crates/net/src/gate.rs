@@ -7,6 +7,9 @@
 use onbeat_model::port::{GateControl, QUEUES};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 
+/// How many windows that are too short a look-up goes over.
+const MAX_WINDOWS: u32 = 64;
+
 /// The gates of one port.
 ///
 /// The cycles of a list start at its base plus whole cycles, wherever its base is: at the epoch, a
@@ -66,7 +69,8 @@ impl<'a> Gate<'a> {
     }
 
     /// The earliest time from `at` on at which a transmission that `lasts` so long, gap included,
-    /// may start; the end of time if there is none.
+    /// may start; the end of time if there is none. If it hangs on how the clock rounds whether any
+    /// window is long enough, the answer may be an earlier time at which to ask again.
     pub(crate) fn start(&mut self, at: NetTime, lasts: impl FnOnce() -> Span) -> NetTime {
         match &mut self.gates {
             Some(gates) if at != NetTime::MAX => gates.start(self.queue, at, lasts()),
@@ -115,7 +119,7 @@ impl Gates {
 
     fn start(&mut self, queue: usize, mut at: NetTime, lasts: Span) -> NetTime {
         let mut window = self.window(queue, at);
-        loop {
+        for _ in 0..MAX_WINDOWS {
             let start = at.max(window.opens);
             if !window.length_aware || window.closes - start >= lasts {
                 return start;
@@ -126,16 +130,18 @@ impl Gates {
             };
             window = self.find(queue, at);
         }
+        at
     }
 
     /// Where to look for a window of this length after one that closes at `at`: there, unless the
     /// list in force has none, then shortly before its end, or nowhere if it never ends.
     fn skip(&self, queue: usize, at: NetTime, lasts: Span) -> Option<NetTime> {
         let Some(list) = self.in_force(self.clock.read(at)) else { return Some(at) };
+        let longest = list.longest(queue);
         // What a window lasts in true time differs by the clock's rate (1000 ppm at most) and
         // rounding.
-        let longest = list.longest(queue);
-        if longest.saturating_add(longest / 512 + 2) >= lasts.as_ns() {
+        let more = if self.clock.drift_ppb == 0 { 0 } else { longest / 512 + 2 };
+        if longest.saturating_add(more) >= lasts.as_ns() {
             return Some(at);
         }
         // A window at the end may go on in the next list.

@@ -170,6 +170,24 @@ fn a_gate_that_never_opens_holds_its_frames_without_an_event() {
 }
 
 #[test]
+fn a_frame_that_is_too_long_for_every_window_waits_and_others_go_on() {
+    // 12,335 ns for 12,336; and 12,336 by a clock that is 100 ppm fast, 12,334.8 in true time.
+    for (window, drift_ppb) in [(12_335, 0), (12_336, 100_000)] {
+        let gates = list(0, 100_000, &[(BEST_EFFORT, window), (!BEST_EFFORT, 1)]);
+        let (mut network, [best_effort, scheduled, _]) = pair(&[gates]);
+        network.system.nodes[0].clock.drift_ppb = drift_ppb;
+        let mut engine = network.engine(1, 0);
+        engine.send(best_effort, &[0; 1_518]);
+        engine.send(scheduled, &[0; 64]);
+        let seen = deliveries(&mut engine, 1_000_000_000);
+        assert_eq!((arrivals(&seen, scheduled).len(), engine.frames_under_way()), (1, 1));
+        // One look in 64 cycles at most.
+        assert!(engine.events() < 10_000 / 64 + 10, "{} events", engine.events());
+        assert_eq!(engine.next_event().is_none(), drift_ppb == 0);
+    }
+}
+
+#[test]
 fn an_idle_port_has_no_events_for_its_gates() {
     let (network, [best_effort, _, _]) = pair(&[usual(0)]);
     let mut engine = network.engine(1, 0);

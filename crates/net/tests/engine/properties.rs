@@ -224,6 +224,29 @@ proptest! {
         }
         prop_assert_eq!(engine.frames_under_way(), 0);
     }
+
+    #[test]
+    fn the_size_of_the_steps_changes_nothing(recipe in recipe(), step in 1..50_000i64) {
+        let mut network = build(&recipe, false);
+        add_noise(&mut network, &recipe);
+        let outcome = |step: i64| {
+            let mut engine = network.engine(recipe.seed, 5_000_000);
+            let (mut seen, mut now) = (Vec::new(), 0);
+            for (number, (channel, octets, pause)) in recipe.messages.iter().enumerate() {
+                let next = now + pause * 1_000;
+                while now < next {
+                    now = next.min(now + step);
+                    seen.extend(deliveries(&mut engine, now));
+                }
+                let channel = ChannelId((channel % recipe.channels.len()) as u32);
+                engine.send(channel, &message(number, *octets));
+            }
+            seen.extend(deliveries(&mut engine, i64::MAX));
+            let ports = (0..network.system.ports.len() as u32).map(onbeat_model::system::PortId);
+            (seen, ports.map(|port| engine.port_observed(port)).collect::<Vec<_>>())
+        };
+        prop_assert_eq!(outcome(step), outcome(i64::MAX / 2));
+    }
 }
 
 /// Turns the channels of a recipe into streams of all kinds, with policing and faults.
