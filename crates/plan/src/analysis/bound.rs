@@ -175,7 +175,7 @@ pub(crate) fn clocks_apart(system: &System, one: &ClockError, other: &ClockError
 }
 
 /// The longest that talkers may write.
-fn longest_run(system: &System) -> Span {
+pub(super) fn longest_run(system: &System) -> Span {
     let scenarios = system.scenarios.iter().map(|s| s.run.duration);
     scenarios.fold(system.run.duration, Span::max)
 }

@@ -39,6 +39,8 @@ pub(crate) struct State {
     pub(crate) late: Option<i128>,
     /// From being eligible to the start of transmission, at most.
     pub(crate) wait: Option<i128>,
+    /// From release to the start of transmission, at least.
+    pub(crate) starts: i128,
 }
 
 impl State {
@@ -72,7 +74,7 @@ impl<'a> Analysis<'a> {
                 members.entry((hop.port.index(), flow.queue)).or_default().push((f, h));
             }
         }
-        let zero = State { late: Some(0), arrives: Some(0), wait: Some(0), early: 0 };
+        let zero = State { late: Some(0), arrives: Some(0), wait: Some(0), ..State::default() };
         let states = network.flows.iter().map(|flow| vec![zero; flow.hops.len()]).collect();
         let mut analysis = Self { network, states, members, credit: BTreeMap::new() };
         analysis.settle();
@@ -104,7 +106,7 @@ impl<'a> Analysis<'a> {
                 let before = self.states[f][h];
                 let mut now = self.entering(f, h);
                 now.late = self.eligible(f, h, &now);
-                now.wait = before.wait;
+                (now.wait, now.starts) = (before.wait, before.starts);
                 if before.late.is_none() {
                     continue;
                 }
@@ -139,12 +141,14 @@ impl<'a> Analysis<'a> {
         let before = |from: &From| {
             let state = &self.states[f][from.hop];
             let arrives = state.late.zip(state.wait).map(|(l, w)| l + w + ns(from.travel[1]));
-            (state.early + ns(from.travel[0]), arrives)
+            (state.early.max(state.starts) + ns(from.travel[0]), arrives)
         };
         let all: Vec<_> = flow.hops[h].from.iter().map(before).collect();
         let early = all.iter().map(|(early, _)| *early).min().expect("some way leads here");
         let arrives = all.iter().map(|(_, arrives)| *arrives).reduce(|a, b| Some(a?.max(b?)));
-        State { early, arrives: arrives.flatten(), ..State::default() }
+        // Until nothing changes any more, the latest may not yet be as late as the earliest.
+        let arrives = arrives.flatten().map(|arrives| arrives.max(early));
+        State { early, arrives, ..State::default() }
     }
 
     /// From release to being eligible: at once, except where an asynchronous shaper may hold it.
@@ -252,14 +256,23 @@ impl<'a> Analysis<'a> {
         {
             self.mark_downstream(place, next);
         }
+        let scheduled = self.scheduled(place);
         let mut known: BTreeMap<i128, Option<i128>> = BTreeMap::new();
-        for (f, h) in self.members[&place].clone() {
+        for (at, (f, h)) in self.members[&place].clone().into_iter().enumerate() {
             let own = self.frame_at(f, place.0, 0, Octets::default());
             let wait = *known.entry(own).or_insert_with(|| {
                 let wait = service.as_ref()?.wait(arrivals.as_ref()?, own)?;
                 (wait <= DELAY_MAX).then_some(wait)
             });
+            let start = scheduled.as_ref().map(|starts| starts[at]);
             let state = &mut self.states[f][h];
+            let exact = start.zip(state.late).map(|(start, late)| start.late - late);
+            let wait = [wait, exact].into_iter().flatten().min();
+            let starts = start.map_or(0, |start| start.early);
+            if state.starts != starts {
+                state.starts = starts;
+                next[place.0] = true;
+            }
             // Delays only ever grow: what was without limit stays so.
             if state.wait.is_some() && state.wait != wait {
                 state.wait = wait.filter(|_| !last);

@@ -113,6 +113,29 @@ fn windows(list: &GateControl, queue: usize) -> Windows {
     Windows::At(windows)
 }
 
+/// When a queue's gate is open, with cycles that begin at `phase`, if the clock may be wrong by
+/// `error`; windows that are then never sure to be open are left out.
+pub(super) fn open_between(
+    list: &GateControl,
+    queue: usize,
+    phase: i128,
+    error: i128,
+) -> super::windows::Windows {
+    let cycle = i128::from(list.cycle.as_ns());
+    let windows = match windows(list, queue) {
+        Windows::At(windows) => windows,
+        // No start ever waits for a gate that never closes: one window, as long as may be.
+        Windows::Always => vec![(0, cycle)],
+    };
+    let at = |(open, close): &(i128, i128)| (open + phase, close + phase);
+    let sure = windows.iter().map(at).map(|(open, close)| (open + error, close - error));
+    let perhaps = windows.iter().map(at).map(|(open, close)| (open - error, close + error));
+    super::windows::Windows {
+        sure: sure.filter(|(open, close)| open < close).collect(),
+        perhaps: perhaps.collect(),
+    }
+}
+
 /// Whether a frame of one of `others` that started before a window of `queue` opens may still be
 /// on the wire then: always if frames may overrun, else if its own gate stays open meanwhile.
 pub(crate) fn overhangs(list: &GateControl, queue: usize, others: u8) -> bool {

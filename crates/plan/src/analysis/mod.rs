@@ -12,6 +12,7 @@ mod interference;
 pub(crate) mod network;
 pub(crate) mod queue;
 pub(crate) mod service;
+mod windows;
 
 /// Nanoseconds in a second, nanobits in a bit.
 pub(crate) const BILLION: i128 = 1_000_000_000;

@@ -137,6 +137,7 @@ fn mix(seed: u64) -> Mix {
         cut_through: share(50),
         policing: share(20),
         replication: share(30),
+        scheduled: share(100),
     }
 }
 

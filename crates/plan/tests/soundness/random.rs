@@ -25,6 +25,8 @@ pub(crate) struct Mix {
     pub(crate) cut_through: u64,
     pub(crate) policing: u64,
     pub(crate) replication: u64,
+    /// Of systems with gates: class 7 is scheduled in windows of its own.
+    pub(crate) scheduled: u64,
 }
 
 pub(crate) struct Dice(Xoshiro256PlusPlus);
@@ -323,6 +325,9 @@ pub(crate) fn system(seed: u64, mix: &Mix) -> System {
     for stream in &mut system.streams {
         shape(&mut dice, mix, stream);
     }
+    if dice.chance(mix.gates) && dice.chance(mix.scheduled) {
+        schedule(&mut dice, &mut system);
+    }
     babble(&mut dice, &mut system);
     if dice.chance(mix.noise) {
         for _ in 0..2 {
@@ -384,6 +389,31 @@ fn gates(dice: &mut Dice, rate: u64) -> Vec<GateControl> {
         lists.push(list(dice, later));
     }
     lists
+}
+
+/// Windows of their own for class 7, the same at every port, and periods that fit.
+fn schedule(dice: &mut Dice, system: &mut System) {
+    let longest = system.streams.iter().filter(|s| s.traffic_class == 7).map(|s| s.frame[1]).max();
+    let slowest = system.links.iter().map(|link| link.rate.as_bps()).min();
+    let (Some(longest), Some(slowest)) = (longest, slowest) else { return };
+    let frame_ns = (u64::from(longest.get() + 20) * 8_000_000_000 / slowest) as i64 + 1_000;
+    let own = Span::from_ns(frame_ns * dice.between(1, 4));
+    let rest = Span::from_ns(dice.between(frame_ns, 10 * frame_ns));
+    let entries = vec![GateEntry { open: 0x80, span: own }, GateEntry { open: 0x7f, span: rest }];
+    let base = NetTime::from_ns(dice.one(&[0, 0, -1_000_000, -777]));
+    let cycle = own + rest;
+    for port in &mut system.ports {
+        port.settings.preemptable &= 0x7f;
+        port.settings.selection[7] = Selection::StrictPriority;
+        let gates = GateControl { base, cycle, entries: entries.clone(), length_aware: true };
+        port.settings.gates = vec![gates];
+    }
+    for stream in system.streams.iter_mut().filter(|s| s.traffic_class == 7) {
+        let interval = cycle * dice.between(2, 4);
+        let jitter = Span::from_ns(dice.one(&[0, 0, frame_ns / 3]));
+        stream.source = Source::Periodic { interval, jitter };
+        stream.phase = Span::from_ns(dice.between(0, interval.as_ns()));
+    }
 }
 
 /// A bucket for asynchronous shaping that the source keeps or, now and then, does not; a meter.
