@@ -17,6 +17,9 @@ struct Group {
     curves: Vec<Curve>,
     longest: i128,
     swells: Swells,
+    /// Whether any of them is cut through, and whether any is stored.
+    cut: bool,
+    stored: bool,
 }
 
 /// By how much amounts are larger here than their octets, in 10⁻⁹.
@@ -65,6 +68,9 @@ impl Analysis<'_> {
                 _ => None,
             };
             let group = groups.entry(upstream).or_default();
+            let cut = matches!(&flow.hops[h].from[..], [from] if flow.hops[from.hop].cut_through);
+            group.cut |= cut;
+            group.stored |= !cut;
             group.longest = group.longest.max(self.frame_at(f, place.0, 1, extra));
             group.swells = group.swells.max(self.swells(f, place.0, extra));
             group.curves.push(self.curve_of(f, h, shift, extra)?);
@@ -127,10 +133,12 @@ impl Analysis<'_> {
     /// What comes over one line comes no faster than it carries, nor than the credit of the shaper
     /// at its other end allows.
     fn line(&self, place: Place, up: usize, shift: i128, group: &Group) -> Curve {
-        let Group { curves, longest, swells } = group;
+        let Group { curves, longest, swells, .. } = group;
         let line = i128::from(self.link_rate(up).as_bps());
         let rate = swells.of(line);
-        let shaped = Curve::sum(curves.iter()).min_affine(longest + rate * shift, rate);
+        // One that is cut through comes closer to a stored one before it than the line lets it.
+        let burst = if group.cut && group.stored { 2 * longest } else { *longest };
+        let shaped = Curve::sum(curves.iter()).min_affine(burst + rate * shift, rate);
         let selection = self.settings(up).selection[place.1];
         let (Selection::CreditBased { idle_slope }, Some(credit)) =
             (selection, self.credit.get(&(up, place.1)))

