@@ -233,3 +233,33 @@ fn many_flows_alike_are_as_one_that_is_as_large() {
     let many = best(&split(100)).hops[0][2].total.as_ns();
     assert!((one - 1..=one + 1).contains(&many), "{one} {many}");
 }
+
+/// Two flows through one server, each to another one: the second edge is cut.
+fn fork() -> Network {
+    let flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[0, 2], BURST, SLOW)];
+    Network { servers: vec![server(RATE); 3], flows }
+}
+
+#[test]
+fn behind_a_cut_a_flow_brings_what_may_have_waited_of_it() {
+    let bounds = best(&unshaped(fork()));
+    // While the server sleeps for 10 µs and then serves the other's burst for 80 µs, 900 bit more
+    // come: 8900 bit, where b + r·d would be 9700.
+    let burst = bounds.hops[1][1].arrival.burst();
+    assert!((8_900 * BIT..8_901 * BIT).contains(&burst), "{burst}");
+    assert!((269_000..=269_001).contains(&bounds.hops[1][1].total.as_ns()));
+}
+
+#[test]
+fn behind_a_cut_packets_are_late_by_as_much_as_their_delays_differ() {
+    let mut network = fork();
+    network.flows.iter_mut().for_each(|f| (f.smallest, f.largest) = (BURST, BURST));
+    network.servers.iter_mut().for_each(|server| server.output = Output::Packets);
+    network.servers[2].rate = BitRate::from_bps(RATE / 2);
+    let bounds = best(&network);
+    // 170 µs at most, 80 µs at least: 900 bit more. 8000 bit + 100 Mb/s·t meets 8900 bit + 10 Mb/s·t
+    // after 10 µs; then 8500 bit are left of 50 Mb/s: 10 + 10 µs, and 80 µs for the packet.
+    assert_eq!(bounds.hops[1][1].arrival.burst(), 8_900 * BIT);
+    assert_eq!(bounds.hops[1][1].wait, Span::from_us(20));
+    assert_eq!(bounds.hops[1][1].total, Span::from_us(170 + 100));
+}
