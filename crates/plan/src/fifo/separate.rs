@@ -81,8 +81,8 @@ mod tests {
         let network = Network { servers: vec![server; 2], flows };
         let bounds = network.total_flow().unwrap().expect("a bound");
         let paths = paths(&network, &Forest::new(&network), &bounds);
-        // The second flow: 10 + 80 µs, then 4000 bit at 90 Mb/s. The first: 10 + 40 µs, then 8000 bit
-        // at 80 Mb/s, which is longer.
+        // The second flow: 10 + 80 µs, then 4000 bit at 90 Mb/s. The first: 10 + 40 µs, then
+        // 8000 bit at 80 Mb/s, which is longer.
         assert_eq!(paths[&(0, 0)], Span::from_ns(90_000 + 44_445));
         // The first again: 10 + 20 µs more, then 8000 bit at 50 Mb/s.
         assert_eq!(paths[&(0, 1)], Span::from_us(50 + 30 + 160));
