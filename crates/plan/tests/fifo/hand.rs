@@ -261,9 +261,20 @@ fn behind_a_cut_packets_are_late_by_as_much_as_their_delays_differ() {
     network.servers.iter_mut().for_each(|server| server.output = Output::Packets);
     network.servers[2].rate = BitRate::from_bps(RATE / 2);
     let bounds = best(&network);
-    // 170 µs at most, 80 µs at least: 900 bit more. 8000 bit + 100 Mb/s·t meets 8900 bit +
-    // 10 Mb/s·t after 10 µs; then 8500 bit are left of 50 Mb/s: 10 + 10 µs, and 80 µs for the packet.
+    // 170 µs at most, 80 µs at least: 900 bit more. 8000 bit and 100 Mb/s meet 8900 bit and 10 Mb/s
+    // after 10 µs; then 8500 bit are left of 50 Mb/s: 10 + 10 µs, and 80 µs for the packet.
     assert_eq!(bounds.hops[1][1].arrival.burst(), 8_900 * BIT);
     assert_eq!(bounds.hops[1][1].wait, Span::from_us(20));
     assert_eq!(bounds.hops[1][1].total, Span::from_us(170 + 100));
+}
+
+#[test]
+fn a_way_that_was_cut_counts_the_longest_delays_before_and_between() {
+    let mut network = unshaped(fork());
+    for flow in &mut network.flows {
+        (flow.hops[0].earliest, flow.hops[0].latest) = (Span::from_us(2), Span::from_us(6));
+        (flow.hops[1].earliest, flow.hops[1].latest) = (Span::from_us(5), Span::from_us(5));
+    }
+    // 4 µs make 40 bit more of each: 6 + 10 + 160.8 + 5 + 10 µs.
+    assert!((191_800..=191_801).contains(&best(&network).hops[1][1].total.as_ns()));
 }
