@@ -84,7 +84,7 @@ fn line(shape: Shape, size: usize, load: u64) {
 
 fn main() {
     println!(
-        "| network | load | total flow, µs | ms | best, µs | ms | best/total | panco total flow, µs \
+        "| network | load | total flow, µs | ms | best, µs | ms | best/total | panco total, µs \
          | panco polynomial, µs | best/polynomial | times as fast |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");

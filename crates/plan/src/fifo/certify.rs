@@ -127,3 +127,63 @@ pub(crate) fn certify(
     let covered = columns.iter().all(|column| *column >= 0);
     covered.then(|| Solution { bound: super::curve::ceil(total, one), slopes })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SCALE: Scale = Scale { time: 1.0, rate: 1.0 };
+
+    fn row(terms: &[(usize, i128)], limit: i128) -> Exact {
+        Exact { terms: terms.to_vec(), limit, bursts: Vec::new(), unit: Unit::Time }
+    }
+
+    fn bound(rows: &[Exact], objective: &[(usize, i128)], multipliers: &[f64]) -> Option<i128> {
+        let objective = Objective { terms: objective.to_vec(), unit: Unit::Time };
+        let multipliers: Vec<(usize, f64)> = multipliers.iter().copied().enumerate().collect();
+        certify(rows, 2, &objective, &multipliers, &SCALE, &[]).map(|s| s.bound)
+    }
+
+    #[test]
+    fn multipliers_that_cover_every_column_make_a_bound_and_others_none() {
+        // x + y ≤ 10, y ≤ 4: 2x + 3y ≤ 2·10 + 1·4.
+        let rows = [row(&[(0, 1), (1, 1)], 10), row(&[(1, 1)], 4)];
+        let objective = [(0, 2), (1, 3)];
+        assert_eq!(bound(&rows, &objective, &[2.0, 1.0]), Some(24));
+        assert_eq!(bound(&rows, &objective, &[2.0, 1.5]), Some(26));
+        assert_eq!(bound(&rows, &objective, &[2.0, 1.01]), Some(25));
+        assert_eq!(bound(&rows, &objective, &[2.0, 1.0 - 1e-9]), None);
+        assert_eq!(bound(&rows, &objective, &[2.0 - 1e-9, 1.1]), None);
+        assert_eq!(bound(&rows, &objective, &[2.0, f64::MAX]), None);
+    }
+
+    #[test]
+    fn bursts_count_as_part_of_the_limit() {
+        let mut limited = row(&[(0, 1)], 10);
+        limited.bursts = vec![1];
+        let objective = Objective { terms: vec![(0, 3)], unit: Unit::Time };
+        let found = certify(&[limited], 1, &objective, &[(0, 3.0)], &SCALE, &[100, 7]).unwrap();
+        assert_eq!(found.bound, 51);
+        assert_eq!(found.slopes, [(1, 3.0)]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_feasible_point_is_above_a_bound_whatever_the_multipliers(
+            coefficients in prop::collection::vec((-3_i128..6, -3_i128..6), 3),
+            point in (0_i128..50, 0_i128..50),
+            objective in (-3_i128..6, -3_i128..6),
+            multipliers in prop::collection::vec(0.0..4.0_f64, 3),
+        ) {
+            let rows: Vec<Exact> = coefficients
+                .iter()
+                .map(|(a, b)| row(&[(0, *a), (1, *b)], a * point.0 + b * point.1))
+                .collect();
+            let value = objective.0 * point.0 + objective.1 * point.1;
+            if let Some(found) = bound(&rows, &[(0, objective.0), (1, objective.1)], &multipliers) {
+                prop_assert!(value <= found, "{value} > {found}");
+            }
+        }
+    }
+}

@@ -4,12 +4,12 @@
 use super::certify::Solution;
 use super::curve::Bucket;
 use super::program::{Entry, Known, Program, constant};
-use super::total::{self, Limit, least, regulated};
-use super::tree::{Forest, fluid};
+use super::total::{self, Limit, least, members, regulated};
+use super::tree::{Forest, Piece, fluid};
 use super::{AMOUNT_MAX, Bounds, Method, Network, separate};
 use onbeat_model::time::Span;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How much work goes into programs, in cubes of their variables: some seconds. What is not solved
 /// then is left to the other methods.
@@ -95,12 +95,13 @@ impl<'a> Analysis<'a> {
             Vec::new()
         };
         let (network, forest) = (self.network, &self.forest);
-        let room = |size: usize| {
-            let work = (size as u64).saturating_pow(3);
-            let left = self.work_left.get().checked_sub(work);
-            left.inspect(|left| self.work_left.set(*left)).is_some()
-        };
-        Program::new(network, forest, root, &self.entries, &wanted, known, room)
+        Program::new(network, forest, root, &self.entries, &wanted, known, |size| self.room(size))
+    }
+
+    /// Whether there is time left for a program of `size`, which it then takes.
+    fn room(&self, size: usize) -> bool {
+        let left = self.work_left.get().checked_sub((size as u64).saturating_pow(3));
+        left.inspect(|left| self.work_left.set(*left)).is_some()
     }
 
     /// The longest delay of each server, for all that it serves.
@@ -344,6 +345,77 @@ impl<'a> Analysis<'a> {
             }
         }
         self.apply(&paths, bounds);
+        self.uncut(&paths, bounds);
+    }
+
+    /// Bounds once more each way that was cut, now that it is known what all others bring to it.
+    fn uncut(&self, paths: &BTreeMap<(usize, usize), Span>, bounds: &mut Bounds) {
+        let members = members(self.network);
+        let delays = self.delays(Some(bounds));
+        let mut found: HashMap<Vec<usize>, Option<Span>> = HashMap::new();
+        for (index, flow) in self.network.flows.iter().enumerate() {
+            for last in 0..flow.hops.len() {
+                let Some((hops, constant)) = self.cut_way(index, last) else { continue };
+                let way: Vec<usize> = hops.iter().map(|hop| flow.hops[*hop].server).collect();
+                let delay = *found.entry(way).or_insert_with_key(|way| {
+                    let forest = Forest::along(self.network, &members, way)?;
+                    self.along(&forest, way, &delays, paths, bounds)
+                });
+                let Some(delay) = delay else { continue };
+                let of = &mut bounds.hops[index][last];
+                if constant + delay < of.total {
+                    (of.total, of.method) = (constant + delay, Method::Linear);
+                }
+            }
+        }
+    }
+
+    /// The hops up to the last one of a flow's way, and the constant delays before and between
+    /// them, if it was cut on the way.
+    fn cut_way(&self, index: usize, last: usize) -> Option<(Vec<usize>, Span)> {
+        let flow = &self.network.flows[index];
+        if flow.hops.iter().any(|hop| hop.upstream == Some(last)) {
+            return None;
+        }
+        let mut hops = vec![last];
+        let mut constant = flow.hops[last].latest;
+        while let Some(up) = flow.hops[hops[hops.len() - 1]].upstream {
+            hops.push(up);
+            constant += flow.hops[up].latest;
+        }
+        hops.reverse();
+        let pieces = &self.forest.piece_of[index];
+        (pieces[hops[0]] != pieces[last]).then_some((hops, constant))
+    }
+
+    fn along(
+        &self,
+        forest: &Forest,
+        way: &[usize],
+        delays: &[Option<Span>],
+        paths: &BTreeMap<(usize, usize), Span>,
+        bounds: &Bounds,
+    ) -> Option<Span> {
+        let entry = |piece: &Piece| {
+            let known = Some(bounds.hops[piece.flow][piece.hops[0]].arrival.clone());
+            Entry { known, unknown: None }
+        };
+        let entries: Vec<Entry> = forest.pieces.iter().map(entry).collect();
+        // What is known of a part of the way is known of this way if it is the same there.
+        let mut same = BTreeMap::new();
+        for (at, start) in way.iter().enumerate() {
+            for (step, end) in way[at..].iter().enumerate() {
+                if step > 0 && self.forest.parent[way[at + step - 1]] != Some(*end) {
+                    break;
+                }
+                same.extend(paths.get(&(*start, *end)).map(|delay| ((*start, *end), *delay)));
+            }
+        }
+        let known = Known { delays, paths: &same };
+        let root = *way.last()?;
+        let room = |size| self.room(size);
+        let program = Program::new(self.network, forest, root, &entries, &[], &known, room);
+        program?.delay(way[0], &[])
     }
 
     fn apply(&self, paths: &BTreeMap<(usize, usize), Span>, bounds: &mut Bounds) {

@@ -8,8 +8,8 @@
 //!
 //! - how long what leaves at the latest date was in each server;
 //! - the gaps between two dates next to each other, in each server;
-//! - how much of each flow came in each of those, from the gap of the last server that it crosses to
-//!   that of the first: the others bind nothing;
+//! - how much of each flow came in each of those, from the gap of the last server that it crosses
+//!   to that of the first: the others bind nothing;
 //! - for a flow of which the burst behind the root is asked, how much more it may have sent.
 
 use super::Network;
@@ -425,19 +425,14 @@ fn limits(pieces: &[usize], entries: &[Entry]) -> Vec<(i128, i128, Vec<usize>)> 
     let sum = known.map(Curve::sum);
     let buckets = sum.iter().flat_map(|curve| curve.buckets());
     let mut limits: Vec<_> = buckets.map(|b| (b.bps(), b.burst, Vec::new())).collect();
-    let (mut rate, mut burst, mut unknown) = (0, 0, Vec::new());
-    for piece in pieces {
-        let entry = &entries[*piece];
-        if let Some(bps) = entry.unknown {
-            rate += bps;
-            unknown.push(*piece);
-        } else if let Some(bucket) = entry.known.as_ref().map(Curve::sustained) {
-            rate += bucket.bps();
-            burst += bucket.burst;
-        }
-    }
+    // Pieces that come over the same cut edge all have one.
+    let rates = pieces.iter().filter_map(|p| entries[*p].unknown);
+    let rate = rates.sum();
+    let unknown = pieces.iter().copied().filter(|p| entries[*p].unknown.is_some());
+    let unknown: Vec<usize> = unknown.collect();
     if !unknown.is_empty() {
-        limits.push((rate, burst, unknown));
+        debug_assert_eq!(unknown.len(), pieces.len());
+        limits.push((rate, 0, unknown));
     }
     limits
 }

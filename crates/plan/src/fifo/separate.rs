@@ -46,3 +46,45 @@ pub(crate) fn paths(
     }
     paths
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fifo::{Curve, Flow, Hop, Output, Server};
+    use onbeat_model::units::BitRate;
+
+    #[test]
+    fn the_others_bursts_delay_a_flow_and_their_rates_slow_it_down() {
+        let flow = |path: &[usize], bits: i128, mbps: u64| Flow {
+            arrival: Curve::bucket(bits * 1_000_000_000, BitRate::from_mbps(mbps)),
+            smallest: 0,
+            largest: 0,
+            hops: path
+                .iter()
+                .enumerate()
+                .map(|(at, server)| Hop {
+                    server: *server,
+                    upstream: at.checked_sub(1),
+                    earliest: Span::ZERO,
+                    latest: Span::ZERO,
+                    reshaped: None,
+                })
+                .collect(),
+        };
+        let server = Server {
+            rate: BitRate::from_mbps(100),
+            latency: Span::from_us(10),
+            line: None,
+            output: Output::Bits,
+        };
+        let flows = vec![flow(&[0, 1], 8_000, 10), flow(&[0], 4_000, 20), flow(&[1], 2_000, 50)];
+        let network = Network { servers: vec![server; 2], flows };
+        let bounds = network.total_flow().unwrap().expect("a bound");
+        let paths = paths(&network, &Forest::new(&network), &bounds);
+        // The second flow: 10 + 80 µs, then 4000 bit at 90 Mb/s. The first: 10 + 40 µs, then
+        // 8000 bit at 80 Mb/s, which is longer.
+        assert_eq!(paths[&(0, 0)], Span::from_ns(90_000 + 44_445));
+        // The first again: 10 + 20 µs more, then 8000 bit at 50 Mb/s.
+        assert_eq!(paths[&(0, 1)], Span::from_us(50 + 30 + 160));
+    }
+}

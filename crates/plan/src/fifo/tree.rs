@@ -1,9 +1,9 @@
 //! The network cut into trees, and the flows cut into the pieces that stay in one.
 
-use super::total::{At, groups, members, order};
+use super::total::{At, groups, members, order, over};
 use super::{Network, Output};
 use onbeat_model::time::Span;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What part of a flow's way stays in one tree.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Piece {
 pub(crate) struct Forest {
     /// Which one, by server.
     pub(crate) parent: Vec<Option<usize>>,
-    /// Which piece each hop is in, by flow and hop.
+    /// Which piece each hop is in, by flow and hop; not known along one way.
     pub(crate) piece_of: Vec<Vec<usize>>,
     pub(crate) pieces: Vec<Piece>,
     /// The servers, each after those that feed it in its tree.
@@ -50,6 +50,38 @@ impl Forest {
             forest.cut(network, flow);
         }
         forest
+    }
+
+    /// Only the servers of one way, whose flows come from elsewhere or along it; none if an edge of
+    /// it cannot be kept. `members` are the flows at each server.
+    pub(crate) fn along(network: &Network, members: &[Vec<At>], way: &[usize]) -> Option<Self> {
+        let mut parent = vec![None; network.servers.len()];
+        for edge in way.windows(2) {
+            let group = groups(network, &members[edge[1]]).remove(&Some(edge[0]))?;
+            if !steady(network, edge[1], &group) {
+                return None;
+            }
+            parent[edge[0]] = Some(edge[1]);
+        }
+        let order = way.to_vec();
+        let mut forest = Self { parent, piece_of: Vec::new(), pieces: Vec::new(), order };
+        let mut piece_of: BTreeMap<At, usize> = BTreeMap::new();
+        for (flow, at) in way.iter().flat_map(|server| &members[*server]) {
+            let hops = &network.flows[*flow].hops;
+            let before = over(hops, &hops[*at]).zip(hops[*at].upstream);
+            let kept = before.filter(|(up, _)| forest.parent[up.server] == Some(hops[*at].server));
+            let piece = if let Some((_, up)) = kept {
+                piece_of[&(*flow, up)]
+            } else {
+                let (hops, servers, from) = (Vec::new(), Vec::new(), None);
+                forest.pieces.push(Piece { flow: *flow, hops, servers, from });
+                forest.pieces.len() - 1
+            };
+            forest.pieces[piece].hops.push(*at);
+            forest.pieces[piece].servers.push(hops[*at].server);
+            piece_of.insert((*flow, *at), piece);
+        }
+        Some(forest)
     }
 
     fn cut(&mut self, network: &Network, flow: usize) {

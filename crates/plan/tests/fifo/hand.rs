@@ -175,7 +175,9 @@ fn delays_between_servers_count_and_their_differences_make_bursts() {
     // 90.4 + 2 µs: 924 bit more. 5 + 10 + 89.64 µs.
     assert_eq!(bounds.hops[0][1].arrival.burst(), 8_964 * BIT);
     assert_eq!(bounds.hops[0][1].total, Span::from_ns(96_400 + 104_640));
-    assert!(best(&network).hops[0][1].total <= bounds.hops[0][1].total);
+    // What may have waited is what came in 10 µs, 8040 + 100 bit, and 2 µs more make 20 bit:
+    // 96.4 + 5 + 10 + 81.6 µs.
+    assert!((193_000..=193_001).contains(&best(&network).hops[0][1].total.as_ns()));
     // The same delay for all: the burst is held up once. 2 + 10 + 80 + 5 + 10 µs.
     let hops = &mut network.flows[0].hops;
     (hops[0].latest, hops[1].earliest) = (Span::from_us(2), Span::from_us(5));
@@ -232,4 +234,47 @@ fn many_flows_alike_are_as_one_that_is_as_large() {
     let one = best(&split(1)).hops[0][2].total.as_ns();
     let many = best(&split(100)).hops[0][2].total.as_ns();
     assert!((one - 1..=one + 1).contains(&many), "{one} {many}");
+}
+
+/// Two flows through one server, each to another one: the second edge is cut.
+fn fork() -> Network {
+    let flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[0, 2], BURST, SLOW)];
+    Network { servers: vec![server(RATE); 3], flows }
+}
+
+#[test]
+fn behind_a_cut_a_flow_brings_what_may_have_waited_of_it() {
+    let bounds = best(&unshaped(fork()));
+    // While the server sleeps for 10 µs and then serves the other's burst for 80 µs, 900 bit more
+    // come: 8900 bit, where b + r·d would be 9700.
+    let burst = bounds.hops[1][1].arrival.burst();
+    assert!((8_900 * BIT..8_901 * BIT).contains(&burst), "{burst}");
+    assert!((99_000..=99_001).contains(&bounds.hops[1][1].delay.as_ns()));
+    // Its whole way once more, uncut: 2·10 µs + 16,000 bit.
+    assert!((180_000..=180_001).contains(&bounds.hops[1][1].total.as_ns()));
+}
+
+#[test]
+fn behind_a_cut_packets_are_late_by_as_much_as_their_delays_differ() {
+    let mut network = fork();
+    network.flows.iter_mut().for_each(|f| (f.smallest, f.largest) = (BURST, BURST));
+    network.servers.iter_mut().for_each(|server| server.output = Output::Packets);
+    network.servers[2].rate = BitRate::from_bps(RATE / 2);
+    let bounds = best(&network);
+    // 170 µs at most, 80 µs at least: 900 bit more. 8000 bit and 100 Mb/s meet 8900 bit and 10 Mb/s
+    // after 10 µs; then 8500 bit are left of 50 Mb/s: 10 + 10 µs, and 80 µs for the packet.
+    assert_eq!(bounds.hops[1][1].arrival.burst(), 8_900 * BIT);
+    assert_eq!(bounds.hops[1][1].wait, Span::from_us(20));
+    assert_eq!(bounds.hops[1][1].total, Span::from_us(170 + 100));
+}
+
+#[test]
+fn a_way_that_was_cut_counts_the_longest_delays_before_and_between() {
+    let mut network = unshaped(fork());
+    for flow in &mut network.flows {
+        (flow.hops[0].earliest, flow.hops[0].latest) = (Span::from_us(2), Span::from_us(6));
+        (flow.hops[1].earliest, flow.hops[1].latest) = (Span::from_us(5), Span::from_us(5));
+    }
+    // 4 µs make 40 bit more of each: 6 + 10 + 160.8 + 5 + 10 µs.
+    assert!((191_800..=191_801).contains(&best(&network).hops[1][1].total.as_ns()));
 }

@@ -19,7 +19,8 @@ fn mixed() -> Value {
     json!({
         "network": {
             "name": "demo", "multiplexing": "FIFO", "packetizer": false, "time_unit": "us",
-            "data_unit": "B", "rate_unit": "Mbps", "analysis_option": ["IS"], "min_packet_length": 4,
+            "data_unit": "B", "rate_unit": "Mbps", "analysis_option": ["IS"],
+            "min_packet_length": 4,
         },
         "flows": [
             {

@@ -188,6 +188,7 @@ fn attack(output: Output, seeds: std::ops::Range<u64>) -> (u32, u32) {
         let Some(bounds) = network.bounds().expect("valid") else { continue };
         let total = network.total_flow().expect("valid");
         bounded += 1;
+        total.iter().for_each(|total| assert_below(&bounds, total, 0, seed));
         let mut closest = 0.0_f64;
         for _ in 0..4 {
             let sent: Vec<Vec<i64>> =
@@ -201,6 +202,39 @@ fn attack(output: Output, seeds: std::ops::Range<u64>) -> (u32, u32) {
         met += u32::from(closest > 0.99);
     }
     (bounded, met)
+}
+
+/// No bound of `less` is above that of `more`, but for `millionths` of it.
+fn assert_below(less: &Bounds, more: &Bounds, millionths: i64, seed: u64) {
+    let more = more.hops.iter().flatten();
+    for (less, more) in less.hops.iter().flatten().zip(more) {
+        let above =
+            |bound: Span| bound.as_ns() + bound.as_ns() * millionths / 1_000_000 + millionths;
+        assert!(less.delay.as_ns() <= above(more.delay), "seed {seed}: {less:?}\n{more:?}");
+        assert!(less.total.as_ns() <= above(more.total), "seed {seed}: {less:?}\n{more:?}");
+    }
+}
+
+#[test]
+fn a_greater_burst_or_rate_makes_no_bound_smaller() {
+    for seed in 0..120_u64 {
+        let mut random = Random((seed + 1).wrapping_mul(0xD134_2543_DE82_EF95));
+        let output = random.one_of(&[Output::Bits, Output::Packets, Output::Fragments]);
+        let less = random_network(&mut random, output);
+        let mut more = less.clone();
+        let flow = &mut more.flows[random.below(less.flows.len() as u64) as usize];
+        let bucket = flow.arrival.sustained();
+        let rate = bucket.rate.as_bps() * (100 + random.below(5)) / 100;
+        flow.arrival = Curve::bucket(bucket.burst * 11 / 10, BitRate::from_bps(rate));
+        let total = |network: &Network| network.total_flow().expect("valid");
+        if let Some(more) = total(&more) {
+            assert_below(&total(&less).expect("a bound"), &more, 0, seed);
+        }
+        // The programs' bounds are those of multipliers near the best ones.
+        if let Some(more) = more.bounds().expect("valid") {
+            assert_below(&less.bounds().expect("valid").expect("a bound"), &more, 5, seed);
+        }
+    }
 }
 
 #[test]
