@@ -125,18 +125,45 @@ impl Arrival {
     pub(crate) fn curve(&self, frame: i128, jitter: i128) -> Curve {
         match &self.kind {
             Kind::Unlimited => Curve::affine(frame, UNLIMITED_BPS),
-            Kind::Periodic { interval, batch } => {
-                // In 10⁻⁹ of the talker's nanoseconds.
-                let (early, interval) =
-                    (self.clock * jitter + self.early * BILLION, interval * BILLION);
-                let at_once = 1 + early / interval;
-                let step = frame * batch;
-                let next = ((interval * at_once - early) / self.clock).max(1);
-                let rate = self.rate(frame);
-                let burst = step + div_ceil(step * early, interval);
-                Curve::affine(burst, rate).min_affine(step * at_once, div_ceil(step, next))
+            Kind::Periodic { .. } => {
+                let [(burst, rate), (at_once, then)] = self.stairs(frame, jitter);
+                Curve::affine(burst, rate).min_affine(at_once, then)
             }
             Kind::Trace(windows) => trace_curve(windows, frame, self.clock, self.early, jitter),
+        }
+    }
+}
+
+impl Arrival {
+    /// The long run's leaky bucket of a periodic source, and the one through its first corners.
+    fn stairs(&self, frame: i128, jitter: i128) -> [(i128, i128); 2] {
+        let Kind::Periodic { interval, batch } = &self.kind else {
+            unreachable!("only periodic sources have regular stairs");
+        };
+        // In 10⁻⁹ of the talker's nanoseconds.
+        let (early, interval) = (self.clock * jitter + self.early * BILLION, interval * BILLION);
+        let at_once = 1 + early / interval;
+        let step = frame * batch;
+        let next = ((interval * at_once - early) / self.clock).max(1);
+        let burst = step + div_ceil(step * early, interval);
+        [(burst, self.rate(frame)), (step * at_once, div_ceil(step, next))]
+    }
+
+    /// The leaky bucket of the long run, whose burst is linear in the jitter.
+    pub(crate) fn bucket(&self, frame: i128, jitter: i128) -> (i128, i128) {
+        match &self.kind {
+            Kind::Periodic { .. } => self.stairs(frame, jitter)[0],
+            Kind::Trace(windows) => (frame * windows.len() as i128, 0),
+            Kind::Unlimited => (frame, UNLIMITED_BPS),
+        }
+    }
+
+    /// Leaky buckets, each of which is above what the source releases.
+    pub(crate) fn buckets(&self, frame: i128) -> Vec<(i128, i128)> {
+        match &self.kind {
+            Kind::Periodic { .. } => self.stairs(frame, 0).to_vec(),
+            Kind::Trace(windows) => vec![(frame * windows.len() as i128, 0)],
+            Kind::Unlimited => vec![(frame, UNLIMITED_BPS)],
         }
     }
 }

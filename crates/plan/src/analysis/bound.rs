@@ -2,6 +2,7 @@
 
 use super::flow::Analysis;
 use super::network::{From, Network, Whose};
+use super::ways::{Ways, gap};
 use super::{BILLION, div_ceil, queue};
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{Bound, BoundTerm, Plan};
@@ -17,21 +18,22 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     let network = Network::new(system, plan);
     let analysis = Analysis::new(&network);
+    let ways = Ways::new(&analysis);
     let mut channels: Vec<Vec<Bound>> = vec![Vec::new(); system.channels.len()];
     let mut streams: Vec<Vec<Option<Bound>>> = vec![Vec::new(); system.streams.len()];
     for (f, flow) in network.flows.iter().enumerate() {
         match flow.whose {
             Whose::Channel(id) if plan.channel(id).protected => {
-                match of_channel(&analysis, f, id) {
+                match of_channel(&analysis, &ways, f, id) {
                     Some(bounds) => channels[id.index()] = bounds,
                     None => errors.push(unbounded(system, id)),
                 }
             }
             Whose::Channel(_) => {}
-            Whose::Stream(id) => streams[id.index()] = of_stream(&analysis, f, id),
+            Whose::Stream(id) => streams[id.index()] = of_stream(&analysis, &ways, f, id),
         }
     }
-    let backlogs = queue::backlogs(&analysis);
+    let backlogs = queue::backlogs(&analysis, &ways);
     if errors.is_empty() {
         errors = queue::overflows(&analysis, &backlogs);
     }
@@ -55,13 +57,13 @@ fn unbounded(system: &System, id: ChannelId) -> Diagnostic {
 }
 
 /// One bound per listener, by their clocks.
-fn of_channel(analysis: &Analysis<'_>, f: usize, id: ChannelId) -> Option<Vec<Bound>> {
+fn of_channel(analysis: &Analysis<'_>, ways: &Ways, f: usize, id: ChannelId) -> Option<Vec<Bound>> {
     let system = analysis.network.system;
     let channel = system.channel(id);
     let paths = &analysis.network.plan.channel(id).paths;
     let bound = |(listener, path): (&NodeId, &Vec<PortId>)| {
         let name = format!("class {:?} queue", channel.class);
-        let mut bound = at_listener(analysis, f, *listener, *path.last()?, &name)?;
+        let mut bound = at_listener(analysis, ways, f, *listener, *path.last()?, &name)?;
         let [from, to] = [channel.talker, *listener].map(|id| system.node(id));
         let (latency, run) = (bound.total(), longest_run(system));
         let late = clocks(&from.clock, &to.clock, latency, run);
@@ -77,21 +79,28 @@ fn of_channel(analysis: &Analysis<'_>, f: usize, id: ChannelId) -> Option<Vec<Bo
 }
 
 /// One bound per listener in true time, where there is one.
-fn of_stream(analysis: &Analysis<'_>, f: usize, id: StreamIndex) -> Vec<Option<Bound>> {
+fn of_stream(
+    analysis: &Analysis<'_>,
+    ways: &Ways,
+    f: usize,
+    id: StreamIndex,
+) -> Vec<Option<Bound>> {
     let network = analysis.network;
     let name = format!("queue {}", network.flows[f].queue);
     let listeners = &network.system.streams[id.index()].listeners;
-    let ways = &network.plan.stream(id).paths;
-    let bound = |(listener, ways): (&NodeId, &Vec<Vec<PortId>>)| {
-        let last = ways.first()?.last()?;
-        at_listener(analysis, f, *listener, *last, &name)
+    let paths = &network.plan.stream(id).paths;
+    let bound = |(listener, paths): (&NodeId, &Vec<Vec<PortId>>)| {
+        let last = paths.first()?.last()?;
+        at_listener(analysis, ways, f, *listener, *last, &name)
     };
-    listeners.iter().zip(ways).map(bound).collect()
+    listeners.iter().zip(paths).map(bound).collect()
 }
 
-/// From release to receipt at the host behind the port `last`.
+/// From release to receipt at the host behind the port `last`: the sum over its queues, or what is
+/// known of the whole way if that is less.
 fn at_listener(
     analysis: &Analysis<'_>,
+    ways: &Ways,
     f: usize,
     listener: NodeId,
     last: PortId,
@@ -102,36 +111,65 @@ fn at_listener(
     if flow.babbles {
         return None;
     }
+    let last = flow.hop_at(last);
+    let way = slowest_way(analysis, f, last);
+    let waits = way.iter().map(|h| {
+        let state = analysis.states[f][*h];
+        Some((span(state.late? - state.arrives?), span(state.wait?)))
+    });
+    let waits: Option<Vec<_>> = waits.collect();
+    let fixed = fixed_delays(analysis, f, &way);
+    let link = system.link_of(flow.hops[last].port);
+    // Of the last link, `leaves` has all but the propagation, and the gap that follows.
+    let together = ways.leaves(f, last).map(|leaves| {
+        let all: Span = fixed.iter().map(|delays| delays.iter().map(|d| d.1).sum::<Span>()).sum();
+        leaves + link.propagation - gap(link.rate, flow.arrival.octets) - all
+    });
+    let apart = waits.as_ref().map(|waits| waits.iter().map(|(held, wait)| *held + *wait).sum());
+    let joined = together.filter(|together| apart.is_none_or(|apart| *together < apart));
     let mut terms = Terms(Vec::new());
-    let way = slowest_way(analysis, f, flow.hop_at(last));
-    for &h in &way {
-        let (port, state) = (flow.hops[h].port, analysis.states[f][h]);
-        let node = system.node(system.port(port).node);
-        match &node.kind {
-            NodeKind::Host(_) => terms.add(format!("stack of {}", node.name), flow.stack[1]),
-            NodeKind::Bridge(bridge) => {
-                terms.add(format!("forwarding in {}", node.name), bridge.forwarding);
+    for (at, (h, [stack, link])) in way.iter().zip(fixed).enumerate() {
+        let label = system.port_label(flow.hops[*h].port);
+        terms.add(stack.0, stack.1);
+        match joined {
+            None => {
+                let (held, wait) = waits.as_ref()?[at];
+                terms.add(format!("regulator at {label}"), held);
+                terms.add(format!("{queue} at {label}"), wait);
             }
+            Some(joined) if at == 0 => terms.add(format!("{queue} on the whole way"), joined),
+            Some(_) => {}
         }
-        let label = system.port_label(port);
-        let held = state.late? - state.arrives?;
-        terms.add(format!("regulator at {label}"), span(held));
-        terms.add(format!("{queue} at {label}"), span(state.wait?));
-        let travel = network.travel(&flow.hops[h], flow.arrival.octets)[1];
+        terms.add(link.0, link.1);
+    }
+    let to = system.node(listener);
+    let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
+    terms.add(format!("stack of {}", to.name), host.stack_rx.max());
+    let travel = network.travel(&flow.hops[last], flow.arrival.octets)[0];
+    let first = span(analysis.states[f][last].early);
+    Some(Bound { terms: terms.0, best: first + travel + host.stack_rx.min() })
+}
+
+/// Per hop of a way, what takes its time whatever else there is: stack or forwarding, and the link.
+fn fixed_delays(analysis: &Analysis<'_>, f: usize, way: &[usize]) -> Vec<[(String, Span); 2]> {
+    let network = analysis.network;
+    let (system, flow) = (network.system, &network.flows[f]);
+    let delays = way.iter().map(|h| {
+        let port = flow.hops[*h].port;
+        let node = system.node(system.port(port).node);
+        let before = match &node.kind {
+            NodeKind::Host(_) => (format!("stack of {}", node.name), flow.stack[1]),
+            NodeKind::Bridge(bridge) => (format!("forwarding in {}", node.name), bridge.forwarding),
+        };
+        let travel = network.travel(&flow.hops[*h], flow.arrival.octets)[1];
         let peer = system.node(system.port(system.port(port).peer).node);
         let forwarding = match &peer.kind {
             NodeKind::Bridge(bridge) => bridge.forwarding,
             NodeKind::Host(_) => Span::ZERO,
         };
-        terms.add(format!("link from {label}"), travel - forwarding);
-    }
-    let to = system.node(listener);
-    let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
-    terms.add(format!("stack of {}", to.name), host.stack_rx.max());
-    let last = flow.hop_at(last);
-    let travel = network.travel(&flow.hops[last], flow.arrival.octets)[0];
-    let first = span(analysis.states[f][last].early);
-    Some(Bound { terms: terms.0, best: first + travel + host.stack_rx.min() })
+        [before, (format!("link from {}", system.port_label(port)), travel - forwarding)]
+    });
+    delays.collect()
 }
 
 /// The hops to `last`, over the slowest of ways that meet.

@@ -4,11 +4,11 @@
 use super::arrival::clock_rate;
 use super::network::{From, Network};
 use super::{BILLION, div_ceil};
-use onbeat_model::port::{Selection, TokenBucket};
+use onbeat_model::port::{QUEUES, Selection, TokenBucket};
 use onbeat_model::system::PortId;
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A delay beyond this is no bound that anybody could use.
 const DELAY_MAX: i128 = 3_600 * BILLION;
@@ -62,6 +62,8 @@ pub(crate) struct Analysis<'a> {
     pub(super) members: BTreeMap<Place, Vec<(usize, usize)>>,
     /// The most credit of each credit-based shaper, in nanobits.
     pub(super) credit: BTreeMap<Place, i128>,
+    /// The queues whose delays depend on themselves, and all that depend on these.
+    pub(super) circular: BTreeSet<Place>,
 }
 
 impl<'a> Analysis<'a> {
@@ -76,7 +78,9 @@ impl<'a> Analysis<'a> {
         }
         let zero = State { late: Some(0), arrives: Some(0), wait: Some(0), ..State::default() };
         let states = network.flows.iter().map(|flow| vec![zero; flow.hops.len()]).collect();
-        let mut analysis = Self { network, states, members, credit: BTreeMap::new() };
+        let circular = circular(network, members.keys().copied());
+        let credit = BTreeMap::new();
+        let mut analysis = Self { network, states, members, credit, circular };
         analysis.settle();
         analysis
     }
@@ -256,13 +260,15 @@ impl<'a> Analysis<'a> {
         {
             self.mark_downstream(place, next);
         }
-        let scheduled = self.scheduled(place);
+        // What settles in a circle is a bound if it is more than what follows from it.
+        let circular = self.circular.contains(&place);
+        let scheduled = if circular { None } else { self.scheduled(place) };
         let mut known: BTreeMap<i128, Option<i128>> = BTreeMap::new();
         for (at, (f, h)) in self.members[&place].clone().into_iter().enumerate() {
             let own = self.frame_at(f, place.0, 0, Octets::default());
             let wait = *known.entry(own).or_insert_with(|| {
                 let wait = service.as_ref()?.wait(arrivals.as_ref()?, own)?;
-                (wait <= DELAY_MAX).then_some(wait)
+                (wait <= DELAY_MAX).then_some(wait + i128::from(circular))
             });
             let start = scheduled.as_ref().map(|starts| starts[at]);
             let state = &mut self.states[f][h];
@@ -286,6 +292,35 @@ impl<'a> Analysis<'a> {
             let hops = &self.network.flows[f].hops;
             let after = hops.iter().filter(|hop| hop.from.iter().any(|from| from.hop == h));
             after.for_each(|hop| next[hop.port.index()] = true);
+        }
+    }
+}
+
+/// The queues that are left when those are taken away, again and again, that depend on no other
+/// one: a queue depends on those that feed it and on the others of its port.
+fn circular(network: &Network<'_>, places: impl Iterator<Item = Place>) -> BTreeSet<Place> {
+    let mut left: BTreeSet<Place> = places.collect();
+    let mut edges: BTreeSet<(Place, Place)> = BTreeSet::new();
+    for flow in &network.flows {
+        for hop in &flow.hops {
+            let at = |hop: usize| (flow.hops[hop].port.index(), flow.queue);
+            let here = (hop.port.index(), flow.queue);
+            edges.extend(hop.from.iter().map(|from| (at(from.hop), here)));
+        }
+    }
+    for &(port, queue) in &left {
+        let first = network.goes_first(port, queue);
+        let others = (0..QUEUES).filter(|other| first >> other & 1 == 1);
+        let there = others.map(|other| (port, other)).filter(|other| left.contains(other));
+        edges.extend(there.map(|other| (other, (port, queue))));
+    }
+    loop {
+        edges.retain(|(from, _)| left.contains(from));
+        let fed: BTreeSet<Place> = edges.iter().map(|(_, to)| *to).collect();
+        let before = left.len();
+        left.retain(|place| fed.contains(place));
+        if left.len() == before {
+            return left;
         }
     }
 }

@@ -102,7 +102,13 @@ impl Analysis<'_> {
         }
         let late = state.late?;
         let jitter = late - state.early + shift;
-        let mut curve = flow.arrival.curve(frame, jitter);
+        let mut curve = if self.circular.contains(&(port, flow.queue)) {
+            // Only what is concave in the jitter may grow from itself ('docs/bounds.md').
+            let (burst, rate) = flow.arrival.bucket(frame, jitter);
+            Curve::affine(burst, rate)
+        } else {
+            flow.arrival.curve(frame, jitter)
+        };
         let swells = self.swells(f, port, extra);
         if let Some(meter) = flow.meter.filter(|_| h > 0) {
             // It stands where the first bridge receives, so its clock is that of its next ports.
@@ -152,7 +158,7 @@ impl Analysis<'_> {
     }
 
     /// What a queue is served. None: there is no limit to how long it may wait.
-    pub(super) fn service(&self, place: Place) -> Option<Service> {
+    pub(crate) fn service(&self, place: Place) -> Option<Service> {
         let (port, queue) = place;
         let settings = self.settings(port);
         let express = settings.preemptable >> queue & 1 == 0;
@@ -161,12 +167,7 @@ impl Analysis<'_> {
         if !express && (shaped || self.may_be_stuck(settings)) {
             return None;
         }
-        // Express frames go before all that may be interrupted, whatever their classes.
-        let higher = (0xfeu16 << queue) as u8;
-        let first = match express {
-            true => higher & !settings.preemptable,
-            false => higher | !settings.preemptable,
-        };
+        let first = self.network.goes_first(port, queue);
         let lower = !(first | 1 << queue);
         let low = self.longest_of(port, lower, express);
         let own = self.wire(port, self.network.longest[port][queue]);
@@ -180,7 +181,8 @@ impl Analysis<'_> {
                     let rate = i128::from(self.link_rate(port).as_bps());
                     if frame > 0 {
                         slopes += slope;
-                        credits += div_ceil(frame * (rate - slope).max(0), rate);
+                        let real = i128::from(idle_slope.as_bps());
+                        credits += div_ceil(frame * (rate - real).max(0), rate);
                     }
                 }
                 _ => {

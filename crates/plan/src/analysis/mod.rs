@@ -12,6 +12,7 @@ mod interference;
 pub(crate) mod network;
 pub(crate) mod queue;
 pub(crate) mod service;
+pub(crate) mod ways;
 mod windows;
 
 /// Nanoseconds in a second, nanobits in a bit.

@@ -226,6 +226,17 @@ impl<'a> Network<'a> {
         octets.map(|octets| sent(octets) + link.propagation + forwarding)
     }
 
+    /// The queues of a port whose frames go before those of one queue: the higher ones; but express
+    /// frames go before all that may be interrupted, whatever their classes.
+    pub(crate) fn goes_first(&self, port: usize, queue: usize) -> u8 {
+        let preemptable = self.plan.ports[port].settings.preemptable;
+        let higher = (0xfeu16 << queue) as u8;
+        match preemptable >> queue & 1 {
+            0 => higher & !preemptable,
+            _ => higher | !preemptable,
+        }
+    }
+
     fn add_noise(&mut self) {
         let learns = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.learning);
         let floods = self.system.nodes.iter().any(|node| learns(&node.kind));

@@ -2,6 +2,7 @@
 
 use super::flow::Analysis;
 use super::network::Whose;
+use super::ways::Ways;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::Backlog;
 use onbeat_model::port::QUEUES;
@@ -17,7 +18,7 @@ const NAMED_MAX: usize = 8;
 ///
 /// A frame that waits came less than its longest stay ago: so no more of a flow are there than
 /// arrive in such a window.
-pub(crate) fn backlogs(analysis: &Analysis<'_>) -> Vec<[Option<Backlog>; QUEUES]> {
+pub(crate) fn backlogs(analysis: &Analysis<'_>, ways: &Ways) -> Vec<[Option<Backlog>; QUEUES]> {
     let network = analysis.network;
     let empty = network
         .unlimited
@@ -37,6 +38,16 @@ pub(crate) fn backlogs(analysis: &Analysis<'_>) -> Vec<[Option<Backlog>; QUEUES]
                 frames: backlog.frames.saturating_add(frames),
                 octets: backlog.octets.saturating_add(frames.saturating_mul(octets)),
             });
+        }
+    }
+    for (port, queues) in backlogs.iter_mut().enumerate() {
+        for (queue, backlog) in queues.iter_mut().enumerate() {
+            let known = ways.backlog(port, queue).filter(|_| !network.unlimited[port][queue]);
+            let least = |a: Backlog, b: Backlog| Backlog {
+                frames: a.frames.min(b.frames),
+                octets: a.octets.min(b.octets),
+            };
+            *backlog = [*backlog, known].into_iter().flatten().reduce(least);
         }
     }
     backlogs

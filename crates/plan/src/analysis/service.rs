@@ -62,6 +62,20 @@ impl Service {
         self.shaped.map_or(unshaped, |(slope, _)| slope.min(unshaped))
     }
 
+    /// A rate and a latency that are never above it.
+    pub(crate) fn rate_latency(&self) -> Option<(i128, i128)> {
+        let (rate, latency) = self.capacity;
+        let (burst, ahead) = self.ahead.bucket();
+        let left = Some(rate - ahead).filter(|left| *left > 0)?;
+        // Behind gates what is next has started only when a part of it is sent.
+        let closed = i128::from(self.gated);
+        let without = div_ceil(rate * latency + self.blocking + burst, left) + closed;
+        Some(match self.shaped {
+            Some((slope, later)) => (slope.min(left), without + later),
+            None => (left, without),
+        })
+    }
+
     /// The most credit that the queue gathers, in nanobits; `slope` in bit/s is its idleSlope.
     pub(crate) fn credit(&self, slope: i128) -> Option<i128> {
         let first = self.unshaped(0)?;

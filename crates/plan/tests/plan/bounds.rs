@@ -293,10 +293,10 @@ fn at_rates_where_an_octet_takes_no_whole_nanoseconds_the_bound_covers_the_round
     let plan = plan(&net.0, true).unwrap();
     assert_eq!(plan.channels[0].reserved_rate.as_bps(), 10_640_000);
     assert_eq!(bound_ns(&net, 0), 1_234 + 15_625 + 124);
-    // B: frames of 88 octets would take 71 ns, not 70.4: 704 bits count as 714, and so class A's
-    // 10.64 Mb/s as 10.791137 and its 1328 bits as 1346.864, less what its credit regains.
-    // (12 340 + 1346.864 − 1.433) / (10 000 − 10.791137) = 1370.0 ns
-    assert_eq!(bound_ns(&net, 1), 1_371 + 31_250 + 204);
+    // B: frames of 88 octets would take 71 ns, not 70.4: class A's 10.64 Mb/s count as 10.791137.
+    // Its frame occupies 1330 bits, less what its credit regains meanwhile.
+    // (12 340 + 1330 − 1.415) / (10 000 − 10.791137) = 1368.3 ns
+    assert_eq!(bound_ns(&net, 1), 1_369 + 31_250 + 204);
 }
 
 #[test]

@@ -115,7 +115,6 @@ fn streams_go_the_shortest_way_round_a_ring_and_those_to_several_form_a_tree() {
     assert_eq!(paths.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
     assert_eq!(net.labels(&paths[0][0]), ["h1.p1", "b1.p2", "b2.p1"]);
     assert_eq!(net.labels(&paths[1][0]), ["h1.p1", "b1.p3", "b3.p1"]);
-    assert!(plan.backlogs.iter().flatten().all(Option::is_none));
 }
 
 #[test]
