@@ -134,6 +134,9 @@ pub struct StreamPlan {
     pub paths: Vec<Vec<Vec<PortId>>>,
     /// Per listener, if it has a bound; empty before the analysis.
     pub bounds: Vec<Option<Bound>>,
+    /// Whether the bounds hold for its phase, and those of the streams that it shares a gate with,
+    /// as described only: it was followed through its windows.
+    pub scheduled: bool,
 }
 
 /// The most that may wait in one queue of a port at once.

@@ -5,7 +5,7 @@
 
 use crate::diagnostic::Origin;
 use crate::port::PortSettings;
-use crate::stream::{Fault, Stream};
+use crate::stream::{Fault, FaultKind, Stream};
 use crate::time::{ClockError, NetTime, Span};
 use crate::units::{BitRate, MacAddress, Octets, StreamId};
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,10 @@ impl System {
     /// The channel that `id` points to.
     pub fn channel(&self, id: ChannelId) -> &Channel {
         &self.channels[id.index()]
+    }
+    /// Whether some fault lets a stream babble.
+    pub fn babbles(&self, stream: StreamIndex) -> bool {
+        self.faults.iter().any(|fault| fault.kind == FaultKind::Babble(stream.0))
     }
     /// The channel of that name.
     pub fn channel_named(&self, name: &str) -> Option<ChannelId> {

@@ -39,7 +39,8 @@ pub enum Phases {
     /// As described.
     Described,
     /// Each at any time within its interval, drawn anew for each repetition; a trace within its
-    /// mean interval. Noise begins as described.
+    /// mean interval. Noise begins as described, and so do streams whose bounds hold for their
+    /// phases only ([`StreamPlan::scheduled`](onbeat_model::plan::StreamPlan::scheduled)).
     Random,
     /// A search for the worst case. Each repetition picks one listener of a channel or stream,
     /// those that meet the most other flows on their way first, and over again when all had their
@@ -152,6 +153,7 @@ fn with_phases<'a>(
         return Cow::Borrowed(system);
     }
     let mut system = system.clone();
+    let phases: Vec<Span> = system.streams.iter().map(|stream| stream.phase).collect();
     let mut within =
         |interval: Span| Span::from_ns(random.below(interval.as_ns().max(1) as u64) as i64);
     for channel in &mut system.channels {
@@ -162,6 +164,10 @@ fn with_phases<'a>(
     }
     if simulation.phases == Phases::Aligned {
         align::align(&mut system, plan, repetition as usize, simulation.duration, random);
+    }
+    // The bound of what is scheduled, and that of its gate's other users, is one for its phase.
+    for (at, _) in plan.streams.iter().enumerate().filter(|(_, planned)| planned.scheduled) {
+        system.streams[at].phase = phases[at];
     }
     Cow::Owned(system)
 }

@@ -56,8 +56,9 @@ pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
     let mut routes = Routes::new(system);
     let paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
     let streams = system.streams.iter();
-    let streams =
-        streams.map(|s| StreamPlan { paths: routes.of_stream(s), bounds: Vec::new() }).collect();
+    let streams = streams
+        .map(|s| StreamPlan { paths: routes.of_stream(s), ..StreamPlan::default() })
+        .collect();
     let noise = system.noise.iter().map(|n| routes.of_noise(n)).collect();
     let mut errors = routes.errors;
     let routed = errors.is_empty();

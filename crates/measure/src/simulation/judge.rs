@@ -1,66 +1,21 @@
 //! Whether a simulation kept what the plan promised.
 //!
 //! A bound holds whatever is lost on the way: failed links and nodes and damaged frames take
-//! frames away and delay none. It does not hold for a stream that babbles, since it is computed
-//! from the stream's description. It does not hold for others either, unless a meter drops what
-//! the babbler sends too much before it meets them. What exceeds a bound then is no fault of the
-//! plan: it is not judged.
+//! frames away and delay none. It holds for all others when a stream babbles: the plan counts that.
+//! For the babbler itself it is computed from what it should do: what exceeds it then is no fault
+//! of the plan, and is not judged.
 
 use super::results::Described;
 use crate::result::Verdict;
 use crate::verdict::Judgement;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, QueueObserved};
 use onbeat_model::plan::{Backlog, Bound};
-use onbeat_model::stream::{FaultKind, Stream};
-use onbeat_model::system::{NodeId, PortId, System};
+use onbeat_model::system::{StreamIndex, System};
 use onbeat_model::time::Span;
 
-/// What a described fault does to promises.
-pub(super) struct Excuses<'a> {
-    /// A stream whose babble reaches the frames of others.
-    loose: Option<&'a Stream>,
-    /// Streams that babble, by their place in the system's list.
-    babblers: Vec<u32>,
-    /// The hosts of those whose babble ends at a meter.
-    talkers: Vec<NodeId>,
-}
-
-impl<'a> Excuses<'a> {
-    pub(super) fn of(system: &'a System) -> Self {
-        let mut excuses = Self { loose: None, babblers: Vec::new(), talkers: Vec::new() };
-        for fault in &system.faults {
-            let FaultKind::Babble(number) = fault.kind else { continue };
-            let stream = &system.streams[number as usize];
-            excuses.babblers.push(number);
-            if is_contained(system, stream) {
-                excuses.talkers.push(stream.talker);
-            } else {
-                excuses.loose = Some(stream);
-            }
-        }
-        excuses
-    }
-
-    /// Why a flow is not held to its bound.
-    fn flow(&self, flow: &Described<'_>) -> Option<String> {
-        if flow.stream.is_some_and(|number| self.babblers.contains(&number)) {
-            return Some("it babbles, as the description says".into());
-        }
-        let loose = self.loose?;
-        Some(format!("stream {} babbles, and no meter keeps it from others", loose.name))
-    }
-
-    /// Whether the queues of a port are not held to their bounds.
-    pub(super) fn port(&self, system: &System, port: PortId) -> bool {
-        self.loose.is_some() || self.talkers.contains(&system.port(port).node)
-    }
-}
-
-/// Whether a stream is metered before its frames meet those of any other flow.
-fn is_contained(system: &System, stream: &Stream) -> bool {
-    let metered = stream.policing.is_some_and(|policing| policing.meter.is_some());
-    let streams = system.streams.iter().filter(|other| other.talker == stream.talker).count();
-    metered && streams == 1 && system.channels.iter().all(|c| c.talker != stream.talker)
+/// Whether a flow is not held to its bound: it babbles.
+fn is_excused(system: &System, flow: &Described<'_>) -> bool {
+    flow.stream.is_some_and(|number| system.babbles(StreamIndex(number)))
 }
 
 /// Why a listener's latencies are not as promised.
@@ -80,11 +35,11 @@ fn excess(bound: Option<&Bound>, deadline: Option<Span>, seen: &LatencyObserved)
 
 /// The verdict on each listener.
 pub(super) fn listeners(
+    system: &System,
     flow: &Described<'_>,
     seen: &FlowObserved,
-    excuses: &Excuses<'_>,
 ) -> Vec<Verdict> {
-    let excused = excuses.flow(flow).is_some();
+    let excused = is_excused(system, flow);
     let verdict = |(bound, seen_here): (&Option<&Bound>, &LatencyObserved)| {
         let overflowed = bound.is_some() && seen.overflowed > 0;
         match excess(*bound, flow.deadline, seen_here) {
@@ -107,7 +62,6 @@ pub(super) fn flow(
     flow: &Described<'_>,
     seen: &FlowObserved,
     verdicts: &[Verdict],
-    excuses: &Excuses<'_>,
 ) -> Judgement {
     let order = [Verdict::Broken, Verdict::NotJudged, Verdict::Kept];
     let worst = order.into_iter().find(|v| verdicts.contains(v)).unwrap_or(Verdict::NoPromise);
@@ -121,13 +75,12 @@ pub(super) fn flow(
         Verdict::NoPromise => "it has neither bound nor deadline: nothing was promised".to_owned(),
         Verdict::Kept => kept(system, flow, seen),
         Verdict::Broken => exceeded().unwrap_or_else(overflowed),
-        Verdict::NotJudged => match excuses.flow(flow) {
-            Some(excuse) if seen.overflowed > 0 || exceeded().is_some() => {
-                format!("{}, but {excuse}", exceeded().unwrap_or_else(overflowed))
-            }
-            _ if seen.released == 0 => "nothing was sent".to_owned(),
-            _ => "a listener received nothing".to_owned(),
-        },
+        Verdict::NotJudged if seen.overflowed > 0 || exceeded().is_some() => {
+            let what = exceeded().unwrap_or_else(overflowed);
+            format!("{what}, but it babbles, as the description says")
+        }
+        Verdict::NotJudged if seen.released == 0 => "nothing was sent".to_owned(),
+        Verdict::NotJudged => "a listener received nothing".to_owned(),
     };
     let losses = [(seen.policed, "policed"), (seen.faulted, "lost to described faults")];
     for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
@@ -150,13 +103,9 @@ fn kept(system: &System, flow: &Described<'_>, seen: &FlowObserved) -> String {
 }
 
 /// The verdict on one queue.
-pub(super) fn queue(seen: &QueueObserved, bound: Option<Backlog>, excused: bool) -> Verdict {
+pub(super) fn queue(seen: &QueueObserved, bound: Option<Backlog>) -> Verdict {
     let Some(bound) = bound else { return Verdict::NoPromise };
     let over = u64::from(seen.deepest_frames) > bound.frames
         || u64::from(seen.deepest_octets) > bound.octets;
-    match (over, excused) {
-        (false, _) => Verdict::Kept,
-        (true, true) => Verdict::NotJudged,
-        (true, false) => Verdict::Broken,
-    }
+    if over { Verdict::Broken } else { Verdict::Kept }
 }

@@ -1,7 +1,7 @@
 //! The JSON contract of a simulation, version 1. `docs/simulation-results.md` explains it,
 //! `schema/simulation.schema.json` is made from these types.
 
-use super::judge::{self, Excuses};
+use super::judge;
 use crate::result::Verdict;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
 use onbeat_model::plan::{Backlog, Bound, Plan};
@@ -250,15 +250,14 @@ impl Results {
         let seen = shape(seen.channels.len(), seen.streams.len(), seen.ports.len());
         let planned = shape(planned.channels.len(), planned.streams.len(), planned.ports.len());
         assert!(seen == expected && planned == expected, "plan or probes are of another system");
-        let excuses = Excuses::of(system);
         let flows: Vec<_> = (described(system, plan).iter())
             .zip(observed.channels.iter().chain(&observed.streams))
-            .map(|(flow, seen)| flow_result(system, flow, seen, &excuses))
+            .map(|(flow, seen)| flow_result(system, flow, seen))
             .collect();
         let ports: Vec<_> = (0..)
             .map(PortId)
             .zip(&observed.ports)
-            .map(|(id, seen)| port_result(system, plan, id, seen, observed.duration, &excuses))
+            .map(|(id, seen)| port_result(system, plan, id, seen, observed.duration))
             .collect();
         let totals = totals(observed, &flows, &ports);
         Self {
@@ -353,14 +352,9 @@ pub(super) fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described
     channels.chain(streams).collect()
 }
 
-fn flow_result(
-    system: &System,
-    flow: &Described<'_>,
-    seen: &FlowObserved,
-    excuses: &Excuses<'_>,
-) -> FlowResult {
-    let verdicts = judge::listeners(flow, seen, excuses);
-    let judgement = judge::flow(system, flow, seen, &verdicts, excuses);
+fn flow_result(system: &System, flow: &Described<'_>, seen: &FlowObserved) -> FlowResult {
+    let verdicts = judge::listeners(system, flow, seen);
+    let judgement = judge::flow(system, flow, seen, &verdicts);
     let listeners = (flow.listeners.iter().zip(&flow.bounds)).zip(&seen.listeners).zip(verdicts);
     FlowResult {
         name: flow.name.to_owned(),
@@ -431,12 +425,10 @@ fn port_result(
     id: PortId,
     seen: &PortObserved,
     duration: Span,
-    excuses: &Excuses<'_>,
 ) -> PortResult {
     let port = system.port(id);
     let rate = system.link_of(id).rate.as_bps();
     let bounds = plan.backlogs.get(id.index()).copied().unwrap_or_default();
-    let excused = excuses.port(system, id);
     let queues = (0..).zip(seen.queues.iter().zip(bounds)).map(|(queue, (seen, bound))| {
         let on_wire = u128::from(seen.sent_octets)
             + u128::from(seen.sent) * u128::from((frame::PREAMBLE + frame::GAP).get());
@@ -452,7 +444,7 @@ fn port_result(
             bound_octets: bound.map(|b| b.octets),
             wait_max_ns: seen.wait_max.as_ns(),
             preempted: seen.preempted,
-            verdict: judge::queue(seen, bound, excused),
+            verdict: judge::queue(seen, bound),
         }
     });
     let used = |q: &QueueResult| {

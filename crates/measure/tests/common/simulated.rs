@@ -78,6 +78,7 @@ pub(crate) fn single(latencies_ns: &[i64]) -> Simulated {
     plan.streams = vec![StreamPlan {
         paths: vec![vec![vec![PortId(0), PortId(2)]]],
         bounds: vec![Some(bound(&terms, 17_000))],
+        ..StreamPlan::default()
     }];
     plan.backlogs = vec![[None; 8]; system.ports.len()];
     plan.backlogs[2][6] = Some(Backlog { frames: 2, octets: 2000 });

@@ -203,7 +203,11 @@ impl Network {
     ) -> StreamIndex {
         let id = StreamIndex(self.system.streams.len() as u32);
         let paths = listeners.iter().map(|to| vec![self.path(talker, *to)]).collect();
-        self.plan.streams.push(StreamPlan { paths, bounds: vec![None; listeners.len()] });
+        self.plan.streams.push(StreamPlan {
+            paths,
+            bounds: vec![None; listeners.len()],
+            ..Default::default()
+        });
         self.system.streams.push(Stream {
             name: format!("s{}", id.0),
             talker,

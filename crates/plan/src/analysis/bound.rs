@@ -16,7 +16,7 @@ const UNBOUNDED: Code = Code("OB2004");
 /// What is promised of every channel and stream.
 pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
-    let network = Network::new(system, plan);
+    let network = Network::new(system, plan, true);
     let analysis = Analysis::new(&network);
     let ways = Ways::new(&analysis);
     let mut channels: Vec<Vec<Bound>> = vec![Vec::new(); system.channels.len()];
@@ -33,6 +33,8 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
             Whose::Stream(id) => streams[id.index()] = of_stream(&analysis, &ways, f, id),
         }
     }
+    of_babblers(system, plan, &mut streams);
+    let scheduled = analysis.scheduled.iter().map(|f| network.flows[*f].whose).collect::<Vec<_>>();
     let backlogs = queue::backlogs(&analysis, &ways);
     if errors.is_empty() {
         errors = queue::overflows(&analysis, &backlogs);
@@ -40,11 +42,29 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
     for (planned, bounds) in plan.channels.iter_mut().zip(channels) {
         planned.bounds = bounds;
     }
-    for (planned, bounds) in plan.streams.iter_mut().zip(streams) {
+    for (id, (planned, bounds)) in (0..).map(StreamIndex).zip(plan.streams.iter_mut().zip(streams))
+    {
         planned.bounds = bounds;
+        planned.scheduled = scheduled.contains(&Whose::Stream(id));
     }
     plan.backlogs = backlogs;
     errors
+}
+
+/// What is promised of streams that babble: by what they should send.
+fn of_babblers(system: &System, plan: &Plan, streams: &mut [Vec<Option<Bound>>]) {
+    let babblers = (0..system.streams.len() as u32).map(StreamIndex);
+    let babblers: Vec<_> = babblers.filter(|id| system.babbles(*id)).collect();
+    if babblers.is_empty() {
+        return;
+    }
+    let network = Network::new(system, plan, false);
+    let analysis = Analysis::new(&network);
+    let ways = Ways::new(&analysis);
+    for id in babblers {
+        let f = system.channels.len() + id.index();
+        streams[id.index()] = of_stream(&analysis, &ways, f, id);
+    }
 }
 
 fn unbounded(system: &System, id: ChannelId) -> Diagnostic {

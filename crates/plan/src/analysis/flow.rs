@@ -64,6 +64,8 @@ pub(crate) struct Analysis<'a> {
     pub(super) credit: BTreeMap<Place, i128>,
     /// The queues whose delays depend on themselves, and all that depend on these.
     pub(super) circular: BTreeSet<Place>,
+    /// The flows whose bounds hold for their phases only.
+    pub(crate) scheduled: BTreeSet<usize>,
 }
 
 impl<'a> Analysis<'a> {
@@ -80,7 +82,8 @@ impl<'a> Analysis<'a> {
         let states = network.flows.iter().map(|flow| vec![zero; flow.hops.len()]).collect();
         let circular = circular(network, members.keys().copied());
         let credit = BTreeMap::new();
-        let mut analysis = Self { network, states, members, credit, circular };
+        let mut analysis =
+            Self { network, states, members, credit, circular, scheduled: BTreeSet::new() };
         analysis.settle();
         analysis
     }
@@ -262,7 +265,7 @@ impl<'a> Analysis<'a> {
         }
         // What settles in a circle is a bound if it is more than what follows from it.
         let circular = self.circular.contains(&place);
-        let scheduled = if circular { None } else { self.scheduled(place) };
+        let scheduled = if circular { None } else { self.followed(place) };
         let mut known: BTreeMap<i128, Option<i128>> = BTreeMap::new();
         for (at, (f, h)) in self.members[&place].clone().into_iter().enumerate() {
             let own = self.frame_at(f, place.0, 0, Octets::default());
@@ -271,6 +274,7 @@ impl<'a> Analysis<'a> {
                 (wait <= DELAY_MAX).then_some(wait + i128::from(circular))
             });
             let start = scheduled.as_ref().map(|starts| starts[at]);
+            self.scheduled.extend(start.map(|_| f));
             let state = &mut self.states[f][h];
             let exact = start.zip(state.late).map(|(start, late)| start.late - late);
             let wait = [wait, exact].into_iter().flatten().min();

@@ -3,7 +3,6 @@
 use super::arrival::Arrival;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::{Policing, QUEUES, TokenBucket};
-use onbeat_model::stream::FaultKind;
 use onbeat_model::system::{
     BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
 };
@@ -79,7 +78,8 @@ pub(crate) struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    pub(crate) fn new(system: &'a System, plan: &'a Plan) -> Self {
+    /// `babbling`: streams that a fault lets babble do so.
+    pub(crate) fn new(system: &'a System, plan: &'a Plan, babbling: bool) -> Self {
         let ports = system.ports.len();
         let mut network = Self {
             system,
@@ -92,7 +92,7 @@ impl<'a> Network<'a> {
             network.add_channel(id);
         }
         for id in (0..system.streams.len() as u32).map(StreamIndex) {
-            network.add_stream(id);
+            network.add_stream(id, babbling);
         }
         network.add_noise();
         network.mark_lengths();
@@ -123,10 +123,10 @@ impl<'a> Network<'a> {
         self.flows.push(flow);
     }
 
-    fn add_stream(&mut self, id: StreamIndex) {
+    fn add_stream(&mut self, id: StreamIndex, babbling: bool) {
         let stream = &self.system.streams[id.index()];
         let queue = usize::from(stream.traffic_class);
-        let babbles = self.system.faults.iter().any(|fault| fault.kind == FaultKind::Babble(id.0));
+        let babbles = babbling && self.system.babbles(id);
         let arrival = match babbles {
             true => Arrival::unlimited(stream.frame),
             false => Arrival::of_stream(self.system, stream),

@@ -52,7 +52,7 @@ fn error(system: &System, node: NodeId) -> i128 {
 impl Analysis<'_> {
     /// When the frames of each flow in a queue start, if all of them are scheduled and have windows
     /// of their own; in the order of the queue's members.
-    pub(super) fn scheduled(&self, place: Place) -> Option<Vec<Start>> {
+    pub(super) fn followed(&self, place: Place) -> Option<Vec<Start>> {
         let (port, queue) = place;
         let settings = &self.network.plan.ports[port].settings;
         let [list] = &settings.gates[..] else { return None };
