@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,17 @@ uint64_t Number(int argc, char** argv, const char* name) {
         }
     }
     NS_FATAL_ERROR("which " << name << '?');
+}
+
+// The most memory that the process ever had, in KiB; 0 where nobody says.
+uint64_t PeakKib() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.rfind("VmHWM:", 0) == 0) {
+            return std::stoull(line.substr(6));
+        }
+    }
+    return 0;
 }
 
 struct Client {
@@ -139,8 +151,8 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%lu of %lu frames arrived\n", received, expected);
         return 1;
     }
-    std::printf("{\"frames\": %lu, \"hops\": %lu, \"events\": %lu, \"seconds\": %.6f}\n", received,
-                received * kLinks, events, seconds.count());
+    std::printf("{\"frames\": %lu, \"hops\": %lu, \"events\": %lu, \"seconds\": %.6f, \"peak_kib\": %lu}\n",
+                received, received * kLinks, events, seconds.count(), PeakKib());
     Simulator::Destroy();
     return 0;
 }

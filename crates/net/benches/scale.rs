@@ -147,6 +147,13 @@ fn main() {
     report(&scale, &engine, set_up, seconds);
 }
 
+/// The most memory that the process ever had, in KiB; 0 where nobody says.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|peak| peak.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
 /// Checks that every frame arrived, and prints what was measured.
 fn report(scale: &Scale, engine: &Engine, set_up: f64, seconds: f64) {
     let observed = engine.observed();
@@ -159,13 +166,15 @@ fn report(scale: &Scale, engine: &Engine, set_up: f64, seconds: f64) {
     println!(
         "{{\"hosts\": {}, \"streams\": {}, \"load\": {}, \"mbps\": {}, \"simulated_us\": {}, \
          \"frames\": {received}, \"hops\": {hops}, \"events\": {}, \"set_up_s\": {set_up:.6}, \
-         \"seconds\": {seconds:.6}, \"longest_ns\": {}}}",
+         \"seconds\": {seconds:.6}, \"interval_ns\": {}, \"longest_ns\": {}, \"peak_kib\": {}}}",
         scale.hosts,
         scale.streams,
         scale.load,
         scale.mbps,
         scale.us,
         observed.events,
+        scale.interval(),
         longest.map_or(0, Span::as_ns),
+        peak_kib(),
     );
 }
