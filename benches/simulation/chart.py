@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 
 Figures = dict[str, float]
+# Title, key, divisor, colour.
+Line = tuple[str, str, float, str]
 
-WIDTH, PANEL, HEIGHT, LEFT, TOP, GAP = 860, 230, 150, 60, 40, 50
-# What a row of panels shows: title, key, divisor, colour.
-ROWS = [
-    [("million events/s", "events_per_s", 1e6, "#1f6fb2"),
-     ("million frame-hops/s", "hops_per_s", 1e6, "#c8641b")],
+WIDTH, PANEL, HEIGHT, LEFT, TOP, GAP = 860, 230, 150, 60, 40, 70
+# What a row of panels shows.
+ROWS: list[list[Line]] = [
+    [
+        ("million events/s", "events_per_s", 1e6, "#1f6fb2"),
+        ("million frame-hops/s", "hops_per_s", 1e6, "#c8641b"),
+    ],
     [("peak memory of the process, MiB", "peak_kib", 1024, "#1f6fb2")],
 ]
 
@@ -31,7 +35,8 @@ def chart(sweeps: dict[str, list[Figures]]) -> str:
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
     ]
     for number, lines in enumerate(ROWS):
-        values = [row[key] / by for _, key, by, _ in lines for rows in sweeps.values() for row in rows]
+        all_rows = [row for rows in sweeps.values() for row in rows]
+        values = [row[key] / by for _, key, by, _ in lines for row in all_rows]
         top = nice(max(values) / 4) * 4
         y0 = TOP + number * (HEIGHT + GAP)
         legend = LEFT
@@ -44,7 +49,9 @@ def chart(sweeps: dict[str, list[Figures]]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def panel(name: str, rows: list[Figures], lines: list, top: float, x0: float, y0: float) -> list[str]:
+def panel(
+    name: str, rows: list[Figures], lines: list[Line], top: float, x0: float, y0: float
+) -> list[str]:
     """One grid with its lines; the sizes are the marks of the lower axis."""
     scale = float if name == "load" else math.log10
     first, last = scale(rows[0][name]), scale(rows[-1][name])
@@ -61,7 +68,7 @@ def panel(name: str, rows: list[Figures], lines: list, top: float, x0: float, y0
     for x, row in zip(places, rows, strict=True):
         parts.append(
             f'<text x="{x:.1f}" y="{y0 + HEIGHT + 16}" text-anchor="middle" fill="#666">'
-            f"{row[name]}</text>"
+            f"{row[name]:,}</text>"
         )
     unit = "load of the links to the core, %" if name == "load" else name
     middle = x0 + PANEL / 2

@@ -132,7 +132,8 @@ int main(int argc, char** argv) {
     for (uint64_t s = 0; s < streams; s++) {
         const uint64_t from = s % talking * perLeaf + s / talking % perLeaf;
         const Address to = device[from + talking * perLeaf]->GetAddress();
-        const Time phase = NanoSeconds(s * 618'034 % 1'000'000 * interval.GetNanoSeconds() / 1'000'000);
+        const uint64_t part = s * 618'034 % 1'000'000;
+        const Time phase = NanoSeconds(part * interval.GetNanoSeconds() / 1'000'000);
         Add({host.Get(from), device[from], to, begin + phase, end, interval, 0, octets});
         expected += (end - begin - phase).GetNanoSeconds() / interval.GetNanoSeconds();
     }
@@ -151,8 +152,9 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%lu of %lu frames arrived\n", received, expected);
         return 1;
     }
-    std::printf("{\"frames\": %lu, \"hops\": %lu, \"events\": %lu, \"seconds\": %.6f, \"peak_kib\": %lu}\n",
-                received, received * kLinks, events, seconds.count(), PeakKib());
+    std::printf("{\"frames\": %lu, \"hops\": %lu, \"events\": %lu, ", received, received * kLinks,
+                events);
+    std::printf("\"seconds\": %.6f, \"peak_kib\": %lu}\n", seconds.count(), PeakKib());
     Simulator::Destroy();
     return 0;
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 from pathlib import Path
 from statistics import median
@@ -71,11 +72,19 @@ def build_ns3() -> Path:
 
 
 def measure(binary: Path, settings: Figures) -> Figures:
-    """One run, with its rates."""
+    """One run, with its rates and its CPU time, which other programs' load hardly changes."""
     words = [f"{name}={value}" for name, value in settings.items()]
+    before = cpu_s()
     figures = json.loads(command([binary, *words]))
+    figures["cpu_s"] = cpu_s() - before
     rates = {f"{key}_per_s": figures[key] / figures["seconds"] for key in ("events", "hops")}
     return figures | rates
+
+
+def cpu_s() -> float:
+    """What all programs that have ended took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def lasting(settings: Figures, frames: int, leaves: int) -> Figures:
@@ -131,7 +140,8 @@ def beside_table(trees: list[tuple[Figures, dict[str, list[Figures]]]]) -> str:
     rows = []
     for tree, results in trees:
         for name, runs in results.items():
-            rates = [millions(median(run[f"{k}_per_s"] for run in runs)) for k in ("hops", "events")]
+            keys = ("hops_per_s", "events_per_s")
+            rates = [millions(median(run[key] for run in runs)) for key in keys]
             pairs = zip(runs, results.get("ns-3", []), strict=False)
             ratios = [one["hops_per_s"] / other["hops_per_s"] for one, other in pairs]
             told = [f"{median(ratios):.1f}", f"{min(ratios):.1f} to {max(ratios):.1f}"]
@@ -141,12 +151,13 @@ def beside_table(trees: list[tuple[Figures, dict[str, list[Figures]]]]) -> str:
 
 
 def sweep_table(name: str, rows: list[Figures]) -> str:
-    head = [name, "simulated ms", "s", "M events/s", "M hops/s", "MiB", "longest us"]
+    head = [name, "simulated ms", "s", "CPU s", "M events/s", "M hops/s", "MiB", "longest us"]
     cells = [
         [
             f"{row[name]:,}",
             f"{row['simulated_us'] / 1000:.1f}",
             f"{row['seconds']:.2f}",
+            f"{row['cpu_s']:.2f}",
             millions(row["events_per_s"]),
             millions(row["hops_per_s"]),
             f"{row['peak_kib'] / 1024:.1f}",

@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Two hosts and a bridge between them that holds any number of frames, with its port to the second.
+/// Two hosts and a bridge between them that holds any number of frames; its port to the second.
 fn line() -> (Network, [NodeId; 2], PortId) {
     let mut network = Network::new();
     let hosts = [(); 2].map(|()| network.host());
@@ -62,6 +62,9 @@ fn line() -> (Network, [NodeId; 2], PortId) {
     let port = network.link(bridge, hosts[1], 10_000, 50);
     (network, hosts, port)
 }
+
+/// What has frames wait somewhere in the line.
+type Keep = fn(&mut Network, [NodeId; 2], PortId);
 
 /// A gate at `port` that opens only after a second.
 fn close(network: &mut Network, port: PortId) {
@@ -117,7 +120,7 @@ fn per_message(network: &mut Network, hosts: [NodeId; 2]) -> i64 {
 /// Where frames wait: in a host's stack, on a wire, in a queue, in one with a bucket per stream.
 #[test]
 fn a_frame_under_way_takes_at_most_200_octets_wherever_it_is() {
-    let places: [(&str, fn(&mut Network, [NodeId; 2], PortId)); 4] = [
+    let places: [(&str, Keep); 4] = [
         ("stack", |network, hosts, _| network.delays(hosts[0], late(), Delay::Zero, Delay::Zero)),
         ("wire", |network, _, _| network.system.links[0].propagation = SECOND),
         ("queue", |network, _, port| close(network, port)),
@@ -137,7 +140,7 @@ fn a_frame_under_way_takes_at_most_200_octets_wherever_it_is() {
 /// 60 of them are the message itself.
 #[test]
 fn a_short_message_under_way_takes_at_most_200_octets_with_its_own() {
-    let places: [(&str, fn(&mut Network, [NodeId; 2], PortId)); 3] = [
+    let places: [(&str, Keep); 3] = [
         ("talker's stack", |network, hosts, _| {
             network.delays(hosts[0], late(), Delay::Zero, Delay::Zero);
         }),
