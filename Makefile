@@ -1,8 +1,8 @@
 # make          builds Onbeat, the compatibility library and the examples' programs
 # make demo     runs the two-hosts experiment: table, HTML report
 # make test     passes everything; sets up what it needs
-# make bench    the engine's throughput; latency beside other ways to send, and wake-up errors, over
-#               veth (as root, some minutes; `make bench BENCH=` for the long runs)
+# make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
+#               wake-up errors, over veth (as root, some minutes; `make bench BENCH=` for the long runs)
 # make install  puts what make built below PREFIX=/usr/local; make uninstall removes it
 CARGO ?= cargo
 BENCH ?= --quick
@@ -27,6 +27,7 @@ test: build
 bench:
 	@scripts/needs rust cc python
 	$(CARGO) bench --locked -p onbeat-net
+	python3 benches/simulation/run.py $(BENCH)
 	python3 benches/latency/run.py $(BENCH)
 	python3 benches/rendezvous/run.py $(BENCH)
 

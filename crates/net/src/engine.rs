@@ -373,7 +373,9 @@ impl Engine {
         let index = event.index();
         match event.kind() {
             Kind::Deliver => return Some(self.deliver(index)),
-            Kind::Wake | Kind::Alarm => return Some(Output::Woke { token: event.token() }),
+            Kind::Wake | Kind::Alarm => {
+                return Some(Output::Woke { token: self.events.take_token(event) });
+            }
             Kind::Stack => {
                 let (frame, next) = self.talkers[index as usize].pop();
                 if let Some(at) = next {

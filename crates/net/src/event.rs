@@ -2,7 +2,7 @@
 
 use onbeat_model::time::NetTime;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// What happens. The order of the variants is the order of simultaneous events: first what
 /// programs see, then frames that enter queues, last the choice of what each port sends, so that
@@ -53,35 +53,34 @@ const MAX_SEQUENCE: u64 = 1 << SEQUENCE_BITS;
 const INDEX_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 36;
 
-/// A pending event. Ordered by time, then by (kind, index, sequence); the sequence number counts
-/// wakes and alarms only, since of each other kind and index no more than one is ever due at one
-/// instant (or equal ones, of which the first does the work).
+/// A pending event. Ordered by time, then by (kind, index, sequence), all in one number; the
+/// sequence number counts wakes and alarms only, since of each other kind and index no more than
+/// one is ever due at one instant (or equal ones, of which the first does the work).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Event {
-    at: NetTime,
-    key: u64,
-    token: u64,
-}
+pub(crate) struct Event(u128);
 
 impl Event {
-    fn new(at: NetTime, kind: Kind, index: u32, sequence: u64, token: u64) -> Self {
+    fn new(at: NetTime, kind: Kind, index: u32, sequence: u64) -> Self {
+        debug_assert!(at >= NetTime::ZERO, "time begins at the epoch");
         let key = u64::from(kind as u8) << (INDEX_BITS + SEQUENCE_BITS)
             | u64::from(index) << SEQUENCE_BITS
             | sequence;
-        Self { at, key, token }
+        Self((at.as_ns() as u128) << 64 | u128::from(key))
     }
-    pub(crate) fn at(&self) -> NetTime {
-        self.at
+    pub(crate) fn at(self) -> NetTime {
+        NetTime::from_ns((self.0 >> 64) as i64)
     }
-    pub(crate) fn kind(&self) -> Kind {
-        KINDS[(self.key >> (INDEX_BITS + SEQUENCE_BITS)) as usize]
+    pub(crate) fn kind(self) -> Kind {
+        KINDS[(self.0 as u64 >> (INDEX_BITS + SEQUENCE_BITS)) as usize]
     }
-    pub(crate) fn index(&self) -> u32 {
-        (self.key >> SEQUENCE_BITS) as u32 & (MAX_INDEX as u32 - 1)
+    pub(crate) fn index(self) -> u32 {
+        (self.0 as u64 >> SEQUENCE_BITS) as u32 & (MAX_INDEX as u32 - 1)
     }
-    /// What the caller of a wake or alarm gets back.
-    pub(crate) fn token(&self) -> u64 {
-        self.token
+    fn sequence(self) -> u64 {
+        self.0 as u64 & (MAX_SEQUENCE - 1)
+    }
+    fn is_timer(self) -> bool {
+        matches!(self.kind(), Kind::Wake | Kind::Alarm)
     }
 }
 
@@ -90,23 +89,26 @@ impl Event {
 pub(crate) struct EventHeap {
     heap: BinaryHeap<Reverse<Event>>,
     sequence: u64,
+    /// What the callers of pending wakes and alarms get back, by sequence number.
+    tokens: BTreeMap<u64, u64>,
 }
 
 impl EventHeap {
     /// The time of the earliest event.
     pub(crate) fn next(&self) -> Option<NetTime> {
-        self.heap.peek().map(|e| e.0.at)
+        self.heap.peek().map(|e| e.0.at())
     }
 
     /// Adds an event of the network.
     pub(crate) fn push(&mut self, at: NetTime, kind: Kind, index: u32) {
-        self.heap.push(Reverse(Event::new(at, kind, index, 0, 0)));
+        self.heap.push(Reverse(Event::new(at, kind, index, 0)));
     }
 
     /// Adds a wake or an alarm.
     pub(crate) fn push_timer(&mut self, at: NetTime, kind: Kind, index: u32, token: u64) {
         assert!(self.sequence < MAX_SEQUENCE, "too many wakes and alarms in one run");
-        self.heap.push(Reverse(Event::new(at, kind, index, self.sequence, token)));
+        self.heap.push(Reverse(Event::new(at, kind, index, self.sequence)));
+        self.tokens.insert(self.sequence, token);
         self.sequence += 1;
     }
 
@@ -118,15 +120,25 @@ impl EventHeap {
         self.heap.pop().map(|e| e.0)
     }
 
+    /// What the caller of a wake or alarm that was taken gets back.
+    pub(crate) fn take_token(&mut self, timer: Event) -> u64 {
+        self.tokens.remove(&timer.sequence()).expect("a timer whose time has come")
+    }
+
     /// Whether some event comes before every choice of a port at `now`.
     pub(crate) fn any_before_select(&self, now: NetTime) -> bool {
-        self.heap.peek().is_some_and(|e| e.0 < Event::new(now, Kind::Select, 0, 0, 0))
+        self.heap.peek().is_some_and(|e| e.0 < Event::new(now, Kind::Select, 0, 0))
     }
 
     /// Removes the wakes and alarms with this token at once, so that forgotten ones take no memory.
     /// Takes time in proportion to the number of pending events: a few per port and program.
     pub(crate) fn cancel(&mut self, token: u64) {
-        self.heap.retain(|e| e.0.token != token || !matches!(e.0.kind(), Kind::Wake | Kind::Alarm));
+        let pending = self.tokens.len();
+        self.tokens.retain(|_, held| *held != token);
+        if self.tokens.len() < pending {
+            let tokens = &self.tokens;
+            self.heap.retain(|e| !e.0.is_timer() || tokens.contains_key(&e.0.sequence()));
+        }
     }
 }
 
@@ -152,7 +164,8 @@ mod tests {
         events.push(NetTime::from_ns(4), Kind::Select, 3);
         let mut seen = Vec::new();
         while let Some(event) = events.pop_until(at) {
-            seen.push((event.at().as_ns(), event.kind(), event.index(), event.token()));
+            let token = if event.is_timer() { events.take_token(event) } else { 0 };
+            seen.push((event.at().as_ns(), event.kind(), event.index(), token));
         }
         let mut expected = vec![(4, Kind::Select, 3, 0)];
         for kind in KINDS {
@@ -177,9 +190,10 @@ mod tests {
         events.push(NetTime::from_ns(4), Kind::Select, 0);
         events.cancel(7);
         events.cancel(0);
-        let left: Vec<_> = std::iter::from_fn(|| events.pop_until(NetTime::MAX))
-            .map(|e| (e.at().as_ns(), e.token()))
-            .collect();
-        assert_eq!(left, [(2, 8), (4, 0)]);
+        let timer = events.pop_until(NetTime::MAX).unwrap();
+        assert_eq!((timer.at().as_ns(), events.take_token(timer)), (2, 8));
+        let other = events.pop_until(NetTime::MAX).unwrap();
+        assert_eq!((other.at().as_ns(), other.kind()), (4, Kind::Select));
+        assert_eq!(events.pop_until(NetTime::MAX), None);
     }
 }

@@ -23,8 +23,21 @@ pub(crate) struct Payloads {
 
 #[derive(Debug, Default)]
 struct Slot {
-    octets: Vec<u8>,
+    /// As long as the longest frame that was here.
+    octets: Box<[u8]>,
+    /// How many of them are the frame's.
+    length: u16,
     copies: u32,
+}
+
+impl Slot {
+    fn fill(&mut self, octets: &[u8]) {
+        match self.octets.get_mut(..octets.len()) {
+            Some(room) => room.copy_from_slice(octets),
+            None => self.octets = octets.into(),
+        }
+        self.length = u16::try_from(octets.len()).expect("the length of a frame");
+    }
 }
 
 impl Payloads {
@@ -36,8 +49,7 @@ impl Payloads {
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[at as usize];
-        slot.octets.clear();
-        slot.octets.extend_from_slice(octets);
+        slot.fill(octets);
         slot.copies = 1;
         PayloadId(at)
     }
@@ -51,7 +63,8 @@ impl Payloads {
 
     /// The octets of a frame.
     pub(crate) fn get(&self, id: PayloadId) -> &[u8] {
-        &self.slots[id.0 as usize].octets
+        let slot = &self.slots[id.0 as usize];
+        &slot.octets[..usize::from(slot.length)]
     }
 
     /// Gives up one copy; the last one frees the octets.
@@ -87,5 +100,8 @@ mod tests {
         assert_eq!(payloads.live(), 0);
         let second = payloads.hold(b"2nd");
         assert_eq!((second, payloads.get(second)), (first, &b"2nd"[..]));
+        payloads.release(second);
+        let third = payloads.hold(b"longer");
+        assert_eq!((third, payloads.get(third)), (first, &b"longer"[..]));
     }
 }
