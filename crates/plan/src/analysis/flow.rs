@@ -234,7 +234,8 @@ impl<'a> Analysis<'a> {
             let here = flow.hops[k].port.index();
             let regulated = self.is_asynchronous((up, flow.queue));
             let same_clock = self.rate_of_clock(up) == self.rate_of_clock(here);
-            if !(regulated && same_clock) && !self.conforms(g, here, state.jitter()) {
+            let shaped = regulated && same_clock || self.conforms(g, here, state.jitter());
+            if !shaped {
                 return None;
             }
             longest = longest.max(state.wait? + i128::from(from.travel[1].as_ns()));

@@ -180,12 +180,11 @@ impl<'a> Network<'a> {
         let place = |hops: &[Hop], port: PortId| {
             hops.iter().position(|hop| hop.port == port).expect("a port of a way")
         };
-        for at in 0..hops.len() {
-            let port = hops[at].port;
+        for (at, hop) in hops.iter_mut().enumerate() {
+            let port = hop.port;
             let after = ways.iter().flat_map(|way| way.windows(2)).filter(|pair| pair[0] == port);
             let whole = metered && at == 0;
-            hops[at].cut_through =
-                !whole && self.cuts_through(port, queue, after.map(|pair| pair[1]));
+            hop.cut_through = !whole && self.cuts_through(port, queue, after.map(|pair| pair[1]));
         }
         for pair in ways.iter().flat_map(|way| way.windows(2)) {
             let (before, at) = (place(&hops, pair[0]), place(&hops, pair[1]));
