@@ -101,7 +101,7 @@ fn about(system: &System, results: &Results) -> Vec<(&'static str, String)> {
     let phases = match phases {
         Phases::Described => "as described",
         Phases::Random => "at random",
-        Phases::Aligned => "all at once",
+        Phases::Aligned => "to meet one frame",
     };
     let lost: u64 = results.flows.iter().map(FlowResult::lost).sum();
     let copies = totals.received.saturating_add(lost);

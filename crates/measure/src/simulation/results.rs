@@ -61,7 +61,7 @@ pub enum Phases {
     Described,
     /// At random, in each repetition anew.
     Random,
-    /// All at once.
+    /// So that they meet one frame of one flow, another one in each repetition.
     Aligned,
 }
 
