@@ -92,6 +92,8 @@ pub struct StreamDocument {
     pub deadline_ns: Option<i64>,
     /// The worst over all listeners; null if one of them has no bound.
     pub bound_ns: Option<i64>,
+    /// Whether the bounds hold for the described phases only.
+    pub scheduled: bool,
     /// In the order of the description.
     pub listeners: Vec<StreamListenerDocument>,
 }
@@ -277,6 +279,7 @@ fn streams(system: &System, plan: &Plan) -> Vec<StreamDocument> {
             pcp: stream.pcp,
             deadline_ns: stream.deadline.map(Span::as_ns),
             bound_ns: worst.and_then(|all| all.into_iter().max()).map(Span::as_ns),
+            scheduled: planned.scheduled,
             listeners: listeners.collect(),
         }
     })

@@ -29,6 +29,7 @@ const CLOCKS: Code = Code("OB2007");
 const UNTRIGGERED: Code = Code("OB2008");
 const LONG_UNDER_WAY: Code = Code("OB2009");
 const STREAM_DEADLINE: Code = Code("OB2013");
+const STREAM_LOST: Code = Code("OB2014");
 
 /// A frame carries 32 bits of its capture time (IEEE 1722-2016 4.4.4.8): a listener rebuilds the
 /// rest for what comes from up to 1 s in its future and up to 3.29 s in its past.
@@ -150,7 +151,7 @@ fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic 
 
 /// What the user should know of a plan that can be carried out: fixed delays (OB2005), chain
 /// deadlines (OB2006) and stream deadlines (OB2013) below the worst case, chains without one
-/// (OB2008).
+/// (OB2008), and queues that may have to drop frames of a stream that has a bound (OB2014).
 pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let late = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
         let bounds = channel.listeners.iter().zip(&plan.channel(id).bounds);
@@ -189,7 +190,11 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 .help("a bound needs programs that write one message for each that they read"),
         )
     });
-    late.chain(missed).chain(untriggered).chain(late_streams(system, plan)).collect()
+    late.chain(missed)
+        .chain(untriggered)
+        .chain(late_streams(system, plan))
+        .chain(lossy(system, plan))
+        .collect()
 }
 
 /// Streams whose bound at a listener is above their deadline.
@@ -213,4 +218,35 @@ fn late_streams(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         }
     }
     late
+}
+
+/// Streams with bounds whose frames may find a full queue.
+fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let mut lossy = Vec::new();
+    for (stream, planned) in system.streams.iter().zip(&plan.streams) {
+        let queue = usize::from(stream.traffic_class);
+        let ports = planned.paths.iter().flatten().flatten();
+        let full = ports.copied().find_map(|port| {
+            let backlog = plan.backlogs[port.index()][queue]?;
+            let limit = system.node(system.port(port).node).queue;
+            let (frames, octets) = (u64::from(limit.frames), u64::from(limit.octets.get()));
+            (backlog.frames > frames || backlog.octets > octets).then_some((port, backlog))
+        });
+        if let Some((port, backlog)) = full.filter(|_| planned.bounds.iter().any(Option::is_some)) {
+            let message = format!(
+                "frames of `{}` may be lost: queue {queue} of {} may have to hold {} frames ({} octets)",
+                stream.name,
+                system.port_label(port),
+                backlog.frames,
+                backlog.octets,
+            );
+            let node = system.node(system.port(port).node);
+            let warning = Diagnostic::error(STREAM_LOST, message, stream.origin, "may lose frames")
+                .warning()
+                .related(node.origin, "its queues hold less")
+                .help("raise `queue_frames` or `queue_octets` of the node, or send smaller bursts");
+            lossy.push(warning);
+        }
+    }
+    lossy
 }

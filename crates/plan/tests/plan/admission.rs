@@ -217,3 +217,36 @@ fn clocks_that_come_more_than_a_second_apart_in_the_longest_run_are_refused() {
         }
     }
 }
+
+#[test]
+fn a_bounded_stream_whose_queue_may_overflow_is_warned_of() {
+    let mut net = two_hosts();
+    net.0.streams.push(onbeat_model::stream::Stream {
+        name: "burst".to_owned(),
+        talker: net.id("h1"),
+        listeners: vec![net.id("h2")],
+        traffic_class: 4,
+        vlan: 2,
+        pcp: 4,
+        frame: [Octets::new(100); 2],
+        source: onbeat_model::stream::Source::Bursty { interval: Span::from_ms(10), frames: 5 },
+        phase: Span::ZERO,
+        regulator: None,
+        policing: None,
+        ways: Vec::new(),
+        history: 64,
+        deadline: None,
+        origin: Default::default(),
+    });
+    let codes = |net: &Net| -> Vec<_> {
+        onbeat_plan::warnings(&net.0, &plan(&net.0, true).unwrap())
+            .iter()
+            .map(|w| w.code.0)
+            .collect()
+    };
+    // Five frames come at once: four wait behind the first, five behind a frame before them.
+    net.node("h1").queue = QueueLimits { frames: 5, octets: Octets::new(1_000_000) };
+    assert!(codes(&net).is_empty());
+    net.node("h1").queue.frames = 4;
+    assert_eq!(codes(&net), ["OB2014"]);
+}
