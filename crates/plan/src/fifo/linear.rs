@@ -11,9 +11,9 @@ use onbeat_model::time::Span;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How much work goes into programs, in cubes of their variables: some seconds. What is not solved
+/// How much work goes into programs, in cubes of their variables: a second or so. What is not solved
 /// then is left to the other methods.
-const WORK_MAX: u64 = 4_000_000_000;
+const WORK_MAX: u64 = 250_000_000;
 
 /// How many steps towards a fixed point are tried.
 const STEPS_MAX: usize = 40;
