@@ -1,0 +1,90 @@
+//! Ways through bridges: cut-through, multicast, replication.
+
+use crate::build::Net;
+use crate::check::{Case, FAST, Shape, sent, tandem, wire};
+use onbeat_model::diagnostic::Origin;
+use onbeat_model::stream::{Fault, FaultKind};
+use onbeat_model::system::{Delay, LinkId};
+use onbeat_model::time::{NetTime, Span};
+
+/// From the start of a frame until a bridge may cut it through.
+const HEAD: i64 = 26 * 80;
+
+#[test]
+fn cut_through_bridges_wait_for_26_octets_only() {
+    let mut net = tandem(&["h1", "h2"], &["h3", "h4"]);
+    for bridge in ["b", "c"] {
+        net.bridge(bridge).cut_through = true;
+        net.bridge(bridge).forwarding = Span::from_ns(700);
+    }
+    net.stream("h1", &["h3"], 5, 1_000).at(1);
+    net.stream("h2", &["h4"], 2, 500);
+    let case = Case::new(net);
+    let terms = [HEAD, 700, wire(500), HEAD, 700, sent(1_000)];
+    let sum: i64 = terms.iter().sum();
+    case.has(0, &terms, sum - 1);
+}
+
+#[test]
+fn the_shortest_way_through_cut_through_bridges_is_a_frame_and_two_heads() {
+    let mut net = tandem(&["h1"], &["h3"]);
+    for bridge in ["b", "c"] {
+        net.bridge(bridge).cut_through = true;
+    }
+    for link in &mut net.0.links {
+        link.propagation = Span::from_ns(333);
+    }
+    net.host("h3").stack_rx = Delay::Interval { min: Span::from_us(5), max: Span::from_us(5) };
+    net.stream("h1", &["h3"], 5, 1_000).every(1_000_000);
+    let whole = 2 * HEAD + sent(1_000) + 3 * 333 + 5_000;
+    let terms = [HEAD + 333, HEAD + 333, sent(1_000) + 333, 5_000];
+    Case::new(net).has(0, &terms, whole).best(0, whole);
+}
+
+#[test]
+fn a_multicast_waits_on_each_branch_for_what_is_there() {
+    let mut net = tandem(&["h1", "h2"], &["h3", "h4"]);
+    net.stream("h1", &["h2", "h4"], 5, 1_000).at(1);
+    net.stream("h1", &["h3"], 2, 500);
+    let there = wire(500) + sent(1_000);
+    net.stream("h2", &["h3"], 2, 800).at(there - sent(800) - 1);
+    let case = Case::new(net);
+    let link = sent(1_000);
+    case.has_at(0, 0, &[wire(500), link, link], wire(500) + 2 * link - 1);
+    let terms = [wire(500), link, wire(800), link, link];
+    case.has_at(0, 1, &terms, wire(500) + wire(800) + 3 * link - 2);
+}
+
+/// Two ways of a replicated stream, one of them through a slow bridge.
+fn replicated(fails: bool) -> Case {
+    let mut net = Net::new(&["h1", "h2", "h3"], &["b", "c", "d", "e"]);
+    for (a, b) in [("h1", "b"), ("b", "c"), ("c", "e"), ("b", "d"), ("d", "e"), ("e", "h2")] {
+        net.link(a, b, FAST);
+    }
+    net.link("h3", "d", FAST);
+    net.bridge("d").forwarding = Span::from_ns(9_000);
+    let ways = [["b", "c", "e"], ["b", "d", "e"]].map(|way| way.map(|n| net.id(n)).to_vec());
+    net.stream("h1", &["h2"], 5, 1_000).ways = ways.to_vec();
+    if fails {
+        // In the way at d, a nanosecond before.
+        net.stream("h3", &["h2"], 2, 500).at(2 * sent(1_000) - sent(500) - 1);
+        net.0.faults.push(Fault {
+            kind: FaultKind::LinkDown(LinkId(1)),
+            from: NetTime::ZERO,
+            until: NetTime::from_ns(1_000_000_000),
+            origin: Origin::default(),
+        });
+    }
+    Case::new(net)
+}
+
+#[test]
+fn a_replicated_stream_is_bounded_over_its_slower_way_and_below_over_the_faster() {
+    let link = sent(1_000);
+    // With both ways the faster copy counts, and the slower one is eliminated.
+    replicated(false).has(0, &[link, link, 9_000, link, link], 4 * link).best(0, 4 * link);
+    // When the fast way fails, the slow one counts, and what is in its way. The bound does not know
+    // that what it met at d is no longer there at e.
+    let terms = [link, link, 9_000, wire(500), link, wire(500), link];
+    replicated(true).has(0, &terms, 4 * link + 9_000 + wire(500) - 1).near(0, 901);
+}
