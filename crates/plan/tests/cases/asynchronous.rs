@@ -1,8 +1,10 @@
 //! Asynchronous shaping.
 
 use crate::build::Net;
-use crate::check::{Case, Shape, pair, sent, tandem, wire};
+use crate::check::{Case, FAST, GIGABIT, Shape, pair, sent, tandem, wire};
 use onbeat_model::port::Selection;
+use onbeat_model::stream::Source;
+use onbeat_model::time::Span;
 
 #[test]
 fn a_talker_that_keeps_to_its_bucket_is_not_held() {
@@ -33,8 +35,8 @@ fn restored(meet: i64) -> Case {
         net.settings(node, peer).selection[5] = Selection::Asynchronous;
     }
     let stream = net.stream("h2", &["h3"], 5, 500).frames(2).bucket(40_000_000, 500).at(200_000);
-    if let onbeat_model::stream::Source::Trace(frames) = &mut stream.source {
-        frames[1].0 = onbeat_model::time::Span::from_us(100);
+    if let Source::Trace(frames) = &mut stream.source {
+        frames[1].0 = Span::from_us(100);
     }
     net.stream("h4", &["h3"], 5, 1_000).bucket(40_000_000, 1_000);
     // At b: a lower one 1 ns before the first.
@@ -66,4 +68,68 @@ fn reshaping_is_for_free() {
     let terms = [sent(500), wire(1_500), sent(500), 4, wait + 2, sent(500)];
     let sum: i64 = terms.iter().sum();
     case.has(0, &terms, sum - 4 - 2 - 1 - 2);
+}
+
+#[test]
+fn regulators_of_clocks_that_run_apart_hold_more_and_more() {
+    // c is slower than b: what b lets through is too much for the bucket at c in the long run.
+    let apart = |drift| {
+        let mut net = jittered();
+        net.node("c").clock.drift_ppb = drift;
+        net.settings("c", "h3").selection[5] = Selection::Asynchronous;
+        Case::new(net).plan.streams[0].bounds[0].is_some()
+    };
+    assert!(apart(0));
+    assert!(!apart(-1));
+}
+
+#[test]
+fn a_bucket_that_a_clock_reads_late_needs_a_nanosecond_more() {
+    let drifting = |burst| {
+        let mut net = pair();
+        net.settings("h1", "h2").selection[5] = Selection::Asynchronous;
+        net.node("h1").clock.drift_ppb = 1_000;
+        net.stream("h1", &["h2"], 5, 1_000).bucket(8_000_000_000, burst);
+        Case::new(net).plan.streams[0].bounds[0].is_some()
+    };
+    // 8 Gb/s in 1 ns, by which readings are rounded down: one octet.
+    assert!(!drifting(1_000));
+    assert!(drifting(1_001));
+}
+
+/// Two frames of stream 0, 100 µs apart, which a lower one at h1 may bring together, are reshaped
+/// at b; stream 1 meets them at c.
+fn jittered() -> Net {
+    let mut net = Net::new(&["h1", "h2", "h3", "h4"], &["b", "c"]);
+    for (a, b, rate) in [
+        ("h1", "b", FAST),
+        ("h2", "b", FAST),
+        ("b", "c", GIGABIT),
+        ("c", "h3", FAST),
+        ("c", "h4", FAST),
+    ] {
+        net.link(a, b, rate);
+    }
+    net.settings("b", "c").selection[5] = Selection::Asynchronous;
+    let stream = net.stream("h1", &["h3"], 5, 500).frames(2).bucket(40_000_000, 500);
+    if let Source::Trace(frames) = &mut stream.source {
+        frames[1].0 = Span::from_us(100);
+    }
+    net.stream("h1", &["h4"], 0, 1_500);
+    net.stream("h4", &["h3"], 5, 1_000);
+    net.stream("h2", &["h4"], 0, 1_500);
+    net
+}
+
+#[test]
+fn behind_a_regulator_only_delays_since_then_bring_frames_together() {
+    let mut net = jittered();
+    net.0.streams[0].at(200_000);
+    net.0.streams[2].at(200_000 + sent(500) + 488 * 8 - sent(1_000));
+    // b lets 4000 bits and 40 Mb/s · t pass, and its lower frame delays by 12 µs, and 1 ns for the
+    // 0.16 bits of 4 ns of rounding: 4480.2 bits, not 8000. From b they come no faster than 4000
+    // bits and 1 Gb/s, which is less for 480.2 / 960 = 500.2 ns: 45 002 − 500. In the engine one
+    // frame is in the way.
+    let longest = wire(500) + 2 * sent(1_000);
+    Case::new(net).has(2, &[sent(1_000), 44_502, sent(1_000)], longest).near(2, 977);
 }

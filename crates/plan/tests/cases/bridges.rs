@@ -1,11 +1,13 @@
 //! Ways through bridges: cut-through, multicast, replication.
 
 use crate::build::Net;
-use crate::check::{Case, FAST, Shape, sent, tandem, wire};
+use crate::check::{Case, FAST, GIGABIT, Shape, sent, star, tandem, wire};
 use onbeat_model::diagnostic::Origin;
+use onbeat_model::port::Policing;
 use onbeat_model::stream::{Fault, FaultKind};
 use onbeat_model::system::{Delay, LinkId};
 use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::Octets;
 
 /// From the start of a frame until a bridge may cut it through.
 const HEAD: i64 = 26 * 80;
@@ -87,4 +89,32 @@ fn a_replicated_stream_is_bounded_over_its_slower_way_and_below_over_the_faster(
     // that what it met at d is no longer there at e.
     let terms = [link, link, 9_000, wire(500), link, wire(500), link];
     replicated(true).has(0, &terms, 4 * link + 9_000 + wire(500) - 1).near(0, 901);
+}
+
+#[test]
+fn a_bridge_does_not_cut_through_to_a_faster_port() {
+    let mut net = Net::new(&["h1", "h2"], &["b"]);
+    net.link("h1", "b", FAST);
+    net.link("b", "h2", GIGABIT);
+    net.bridge("b").cut_through = true;
+    net.stream("h1", &["h2"], 5, 1_000);
+    let whole = sent(1_000) + 988 * 8;
+    Case::new(net).has(0, &[sent(1_000), 988 * 8], whole).best(0, whole);
+}
+
+#[test]
+fn one_that_is_cut_through_comes_close_to_a_stored_one_before_it() {
+    let mut net = star(&["h1", "h2", "h3"]);
+    net.bridge("b").cut_through = true;
+    // What is policed is stored.
+    let policing = Policing { max_frame: Some(Octets::new(1_500)), ..Policing::default() };
+    net.stream("h1", &["h3"], 5, 1_000).policing = Some(policing);
+    net.stream("h1", &["h3"], 5, 1_000).frames(2);
+    net.stream("h2", &["h3"], 5, 500).at(wire(1_000));
+    // h1's first one is stored, the second and third are cut through: the second is at b only 38
+    // octets after the first, but the bound takes it to come with it. So 24 000 and 4000 bits, less
+    // the own 8000, when 80 µs of the first two are gone.
+    let terms = [2 * wire(1_000), HEAD, 200_000 - 80_000, sent(1_000)];
+    let sum: i64 = terms.iter().sum();
+    Case::new(net).has(1, &terms, sum - wire(38)).near(1, 991);
 }

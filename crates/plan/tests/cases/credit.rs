@@ -2,6 +2,8 @@
 
 use crate::build::Net;
 use crate::check::{Case, Shape, pair, sent, star, tandem, wire};
+use onbeat_model::stream::Source;
+use onbeat_model::time::Span;
 
 #[test]
 fn class_a_waits_for_its_burst_at_its_rate_and_for_a_lower_frame_last_of_all() {
@@ -151,4 +153,49 @@ fn what_is_above_the_shaper_delays_it_before_its_credit_does() {
     let case = Case::new(net);
     let wait = 160_000 + wire(1_500) + wire(700);
     case.has(0, &[wait, sent(1_000)], wait + sent(1_000) - 1);
+}
+
+#[test]
+fn what_jitter_brings_together_above_the_shaper_costs_it_most_at_a_corner() {
+    let mut net = pair();
+    net.credit("h1", "h2", 5, 75);
+    net.stream("h1", &["h2"], 5, 125).frames(16);
+    let stream = net.stream("h1", &["h2"], 6, 250);
+    stream.source = Source::Periodic { interval: Span::from_us(200), jitter: Span::from_us(140) };
+    // What is above may have waited for a frame of 10 µs: 2000 + 40 Mb/s · t, and from 50 µs on
+    // 3500 + 10 Mb/s · t. So the shaper is served from 2000 / 60 = 33.3 µs on, at 60 Mb/s until
+    // 50 µs: 1000 bits, though credit would allow 75 Mb/s. The other 14 000 bits of the first 15
+    // frames take 186.7 µs of credit.
+    Case::new(net).within(0, &[50_000 + 186_667, sent(125)], 800);
+}
+
+#[test]
+fn a_frame_of_class_b_lets_class_a_gather_credit_too() {
+    let mut net = pair();
+    net.credit("h1", "h2", 7, 50);
+    net.credit("h1", "h2", 6, 25);
+    net.stream("h1", &["h2"], 6, 1_000).frames(2);
+    net.stream("h1", &["h2"], 7, 500).at(319_999);
+    // 80 µs · 50 Mb/s = 4000 bits, sent at (100 − 50) Mb/s, and half of a frame of 4000 bits: 6000
+    // bits at 50 Mb/s take 120 µs. The first frame of 8000 bits takes 320 µs of credit. In the
+    // engine class A's frame of 40 µs comes when that is over: what it gathered was lost. 84 %.
+    let longest = 319_999 + wire(500) + sent(1_000);
+    Case::new(net).has(0, &[120_000 + 320_000, sent(1_000)], longest).near(0, 845);
+}
+
+#[test]
+fn where_an_octet_takes_no_whole_nanoseconds_class_a_takes_more_than_it_pays_for() {
+    let mut net = Net::new(&["h1", "h2"], &[]);
+    net.link("h1", "h2", 2_500_000_000);
+    net.credit("h1", "h2", 7, 1_000);
+    net.credit("h1", "h2", 6, 500);
+    net.stream("h1", &["h2"], 6, 88).at(1);
+    net.stream("h1", &["h2"], 7, 88).at(1).frames(2);
+    net.stream("h1", &["h2"], 0, 88);
+    // The shortest frame, 84 octets (672 bits), takes 268.8 ns: up to 2.5 Gb/s / 672 bits · 1 ns =
+    // 0.372 % more, 1003.720239 Mb/s. 88 octets take 282 ns, 705 bits: 705 + 705 · 0.598512 bits at
+    // 1496.279761 Mb/s are 753.16 ns. In the engine the first frame of class A costs all of its
+    // 281 ns of credit and more, and class B is next: 3/4 of it.
+    let longest = 282 + 282 - 1 + 244;
+    Case::new(net).has(0, &[754, 244], longest);
 }

@@ -17,3 +17,4 @@ mod preemption;
 mod priority;
 mod several_inputs;
 mod sources;
+mod windows;

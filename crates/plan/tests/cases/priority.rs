@@ -4,6 +4,7 @@ use crate::build::Net;
 use crate::check::{Case, FAST, GIGABIT, Shape, pair, sent, star, tandem, wire};
 use onbeat_model::system::Delay;
 use onbeat_model::time::Span;
+use onbeat_model::units::Octets;
 
 #[test]
 fn a_frame_waits_for_one_of_a_lower_queue_all_higher_ones_and_its_own_queue() {
@@ -124,4 +125,28 @@ fn where_an_octet_takes_no_whole_nanoseconds_each_frame_is_rounded_up() {
     // to be faster by 705 / 704, as much as 282 ns are more than 704 bits: 4 · 705 bits come in
     // 1126.4 ns, and (2 · 5 − 1) · 282 − 1126.4 = 1411.6.
     case.has(1, &[4 * 282, 244, 1_412, 244], 4 * 282 + 244 + 5 * 282 + 244);
+}
+
+#[test]
+fn noise_and_frames_of_any_length_block_with_their_longest() {
+    let mut net = pair();
+    net.noise("h1", "h2");
+    net.stream("h1", &["h2"], 5, 1_000).at(1);
+    // 1470 octets of UDP are 1536 of the wire.
+    Case::new(net).has(0, &[wire(1_536), sent(1_000)], wire(1_536) + sent(1_000) - 1);
+    let mut net = pair();
+    net.stream("h1", &["h2"], 5, 1_000);
+    net.stream("h1", &["h2"], 0, 1_500).every(1_000_000).frame[0] = Octets::new(100);
+    Case::new(net).within(0, &[wire(1_500), sent(1_000)], 350);
+}
+
+#[test]
+fn a_queue_holds_what_may_come_while_its_last_frame_waits() {
+    let mut net = pair();
+    // 200 µs of jitter and 40 µs of waiting make 240: a closed window with the frame 240 µs later.
+    net.host("h1").stack_tx = Delay::Interval { min: Span::ZERO, max: Span::from_us(200) };
+    net.stream("h1", &["h2"], 5, 100).every(240_000);
+    net.stream("h1", &["h2"], 2, 500);
+    let case = Case::new(net);
+    case.backlog(("h1", "h2", 5), [2, 160], [1, 80]);
 }
