@@ -42,7 +42,7 @@ pub const WEAKENINGS: &[Weakening] = &[
     of(
         "arrival.rs",
         "let rounding = i128::from(clock.drift_ppb != 0 || wanders);",
-        "let rounding = i128::from(wanders && false);",
+        "let rounding = 0 * i128::from(wanders);",
     ),
     of(
         "arrival.rs",
@@ -370,7 +370,7 @@ pub const WEAKENINGS: &[Weakening] = &[
         "div_ceil(apart, BILLION + slow) + i128::from(fast != 0)",
         "div_ceil(apart * 99, (BILLION + slow) * 100) + i128::from(fast != 0)",
     ),
-    of("bound.rs", "work + (work * before).max(more)", "work + (work * before / 2).max(more)"),
+    of("bound.rs", "work + (work * before).max(more)", "work + (work * (before - 1)).max(more)"),
     of("bound.rs", "* BILLION / (BILLION + drift)", "* BILLION / (BILLION + drift * 0)"),
     of(
         "bound.rs",

@@ -4,7 +4,7 @@ use crate::build::Net;
 use crate::check::{Case, FAST, GIGABIT, Shape, sent, star, tandem, wire};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::Policing;
-use onbeat_model::stream::{Fault, FaultKind};
+use onbeat_model::stream::{Fault, FaultKind, Source};
 use onbeat_model::system::{Delay, LinkId};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::Octets;
@@ -117,4 +117,30 @@ fn one_that_is_cut_through_comes_close_to_a_stored_one_before_it() {
     let terms = [2 * wire(1_000), HEAD, 200_000 - 80_000, sent(1_000)];
     let sum: i64 = terms.iter().sum();
     Case::new(net).has(1, &terms, sum - wire(38)).near(1, 991);
+}
+
+#[test]
+fn copies_over_a_slower_way_come_with_later_ones_over_the_faster() {
+    let mut net = Net::new(&["h1", "h2", "h4"], &["b", "c", "d", "e"]);
+    for (a, b) in [("h1", "b"), ("b", "c"), ("c", "e"), ("b", "d"), ("d", "e"), ("e", "h2")] {
+        net.link(a, b, FAST);
+    }
+    net.link("h4", "e", FAST);
+    net.bridge("d").forwarding = Span::from_us(20);
+    let ways = [["b", "c", "e"], ["b", "d", "e"]].map(|way| way.map(|n| net.id(n)).to_vec());
+    let stream = net.stream("h1", &["h2"], 5, 100);
+    let frame = stream.frame[0];
+    stream.ways = ways.to_vec();
+    stream.source = Source::Trace(vec![(Span::ZERO, frame), (Span::from_us(20), frame)]);
+    // The first one is lost on the fast way.
+    net.0.faults.push(Fault {
+        kind: FaultKind::LinkDown(LinkId(1)),
+        from: NetTime::ZERO,
+        until: NetTime::from_ns(15_000),
+        origin: Origin::default(),
+    });
+    let both = 20_000 + 3 * sent(100);
+    net.stream("h4", &["h2"], 2, 300).at(both - sent(300));
+    let longest = 2 * wire(100) + 2 * sent(300);
+    Case::new(net).has(1, &[sent(300), 2 * wire(100), sent(300)], longest);
 }

@@ -199,3 +199,21 @@ fn where_an_octet_takes_no_whole_nanoseconds_class_a_takes_more_than_it_pays_for
     let longest = 282 + 282 - 1 + 244;
     Case::new(net).has(0, &[754, 244], longest);
 }
+
+#[test]
+fn what_is_above_class_a_lets_it_gather_credit_too() {
+    let mut net = pair();
+    net.credit("h1", "h2", 6, 50);
+    net.stream("h1", &["h2"], 5, 100).at(1);
+    for octets in [500, 499, 500, 500, 500] {
+        net.stream("h1", &["h2"], 6, octets).at(1);
+    }
+    net.stream("h1", &["h2"], 7, 1_500).at(1);
+    net.stream("h1", &["h2"], 0, 500);
+    // Class A gathers 50 Mb/s for 40 + 120 µs, 8000 bits, and sends for 160 µs and a frame of 40
+    // more; an octet less, as above. The bound counts 8000 bits for 4000 of the lower frame, as
+    // for some frame of 500 octets and what is above it class A has so much credit:
+    // (8000 + 2000 + 12 000) / 50 Mb/s.
+    let longest = wire(500) + wire(1_500) + wire(2_499) + sent(100) - 1;
+    Case::new(net).has(0, &[440_000, sent(100)], longest).near(0, 820);
+}

@@ -100,13 +100,13 @@ fn behind_gates_credit_grows_only_while_they_are_open() {
 fn a_slow_clock_makes_closed_times_longer() {
     let mut net = pair();
     net.gates("h1", "h2", &EXCLUSIVE, true);
-    net.node("h1").clock.drift_ppb = -100_000;
-    net.stream("h1", &["h2"], 7, 500).at(60_005);
+    net.node("h1").clock.drift_ppb = -1_000_000;
+    net.stream("h1", &["h2"], 7, 500).at(60_041);
     let case = Case::new(net);
-    // The clock reads 60 005 at 60 012; the gate closes at ⌈100 010.001⌉: no 40 µs are left, and it
-    // opens at ⌈1 000 100.01⌉. Bound: 40 µs are ⌈39 996⌉ + 1 of the clock; 939 997 + 1 of the
-    // clock are ⌈940 092.009⌉ ns.
-    case.has(0, &[940_093 + 1, sent(500)], 1_000_101 - 60_012 + sent(500));
+    // The clock reads 60 041 at 60 102; the gate closes at ⌈100 100.1⌉: no 40 µs are left, and it
+    // opens at ⌈1 001 001.001⌉. Bound: 40 µs are 39 960 + 1 of the clock, and 1 000 000 − 60 039 + 1
+    // of the clock are ⌈940 902.9⌉ ns.
+    case.has(0, &[940_903 + 1, sent(500)], 1_001_002 - 60_102 + sent(500));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::build::Net;
 use crate::check::{Case, FAST, GIGABIT, Shape, pair, sent, star, tandem, wire};
+use onbeat_model::stream::Source;
 use onbeat_model::system::Delay;
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
@@ -149,4 +150,31 @@ fn a_queue_holds_what_may_come_while_its_last_frame_waits() {
     net.stream("h1", &["h2"], 2, 500);
     let case = Case::new(net);
     case.backlog(("h1", "h2", 5), [2, 160], [1, 80]);
+}
+
+#[test]
+fn a_queue_holds_both_frames_of_a_trace_that_come_as_far_apart_as_one_waits() {
+    let mut net = pair();
+    let stream = net.stream("h1", &["h2"], 5, 100).at(1);
+    let frame = stream.frame[0];
+    stream.source = Source::Trace(vec![(Span::ZERO, frame), (Span::from_ns(40_000), frame)]);
+    net.stream("h1", &["h2"], 2, 500);
+    // In the engine the second one comes a nanosecond after the start of the first.
+    Case::new(net).backlog(("h1", "h2", 5), [2, 160], [1, 80]);
+}
+
+#[test]
+fn rounding_of_many_short_frames_adds_up() {
+    let mut net = Net::new(&["h1", "h2", "h3"], &["b"]);
+    for host in ["h1", "h2", "h3"] {
+        net.link(host, "b", 10 * GIGABIT);
+    }
+    for host in ["h1", "h2"] {
+        net.stream(host, &["h3"], 5, 88).frames(500);
+    }
+    // 88 octets take ⌈70.4⌉ = 71 ns, 76 take 61. Lines are taken to be faster by 710 / 704, at
+    // 10.08522728 Gb/s: 499 frames of 710 bits come in 35 129.6 ns, and twice 500 less the own one
+    // take 70 929. In the engine they come in 499 · 71.
+    let longest = 499 * 71 + 61 + 500 * 71 + 61;
+    Case::new(net).has(1, &[499 * 71, 61, 35_799, 61], longest).near(1, 995);
 }

@@ -5,6 +5,7 @@ use crate::check::{Case, FAST, GIGABIT, Shape, bucket, pair, sent, wire};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::Policing;
 use onbeat_model::stream::{Fault, FaultKind, Source};
+use onbeat_model::system::Delay;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::Octets;
 
@@ -111,4 +112,20 @@ fn of_a_source_that_babbles_passes_what_its_meter_lets_pass() {
     case.has(1, &[sent(1_000), 152_581, sent(1_000)], longest).near(1, 998);
     // What it released itself is bounded from its meter on only: not at all.
     assert_eq!(case.plan.streams[0].bounds, [None]);
+}
+
+#[test]
+fn jitter_and_wander_bring_the_frames_of_a_trace_closer() {
+    let mut net = pair();
+    let node = net.node("h1");
+    (node.clock.wander, node.clock.wander_period) = (Span::from_us(10), Span::from_s(1));
+    net.host("h1").stack_tx = Delay::Interval { min: Span::ZERO, max: Span::from_us(30) };
+    net.host("h2").stack_rx = Delay::Interval { min: Span::from_us(1), max: Span::from_us(7) };
+    net.stream("h1", &["h2"], 5, 1_000);
+    let stream = net.stream("h1", &["h2"], 6, 250);
+    let frame = stream.frame[0];
+    stream.source = Source::Trace(vec![(Span::ZERO, frame), (Span::from_us(100), frame)]);
+    // 100 − 20.001 − 30 µs may be between them: 2000 bits and 2000 / 49.999 µs = 40.0008 Mb/s.
+    // 2000 / 59.9992 = 33 333.8 ns.
+    Case::new(net).within(0, &[30_000, 33_334, sent(1_000), 7_000], 600);
 }

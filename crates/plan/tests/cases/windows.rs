@@ -54,3 +54,18 @@ fn a_scheduled_frame_is_late_by_the_errors_of_both_clocks() {
     let longest = wait + 2 * sent(500);
     Case::new(net).has(0, &[sent(500), wait + 4, sent(500)], longest);
 }
+
+#[test]
+fn a_scheduled_frame_is_not_earlier_than_its_window_perhaps_is() {
+    let mut net = star(&["h1", "h2"]);
+    net.gates("h1", "b", &EXCLUSIVE, true);
+    net.node("h1").clock.offset = Span::from_us(2);
+    net.stream("h1", &["h2"], 7, 500).every(1_000_000).at(900_000);
+    let case = Case::new(net);
+    // Released at 898 µs, and the window opens at 998 by the same clock. The bound does not know
+    // that it is the same: 4 µs more or less, and 2 ns of rounding for each.
+    let links = 2 * sent(500);
+    case.has(0, &[104_004, sent(500), sent(500)], 100_000 + links);
+    let best = case.plan.streams[0].bounds[0].as_ref().unwrap().best;
+    assert_eq!(best.as_ns(), 100_000 - 4_004 + links);
+}
