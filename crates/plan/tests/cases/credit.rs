@@ -134,13 +134,13 @@ fn credit_that_a_shaper_gathered_comes_at_once_to_the_next_port() {
     net.stream("h1", &["h3"], 7, 200).frames(6).at(1);
     net.stream("h1", &["h2"], 0, 1_500);
     let case = Case::new(net);
-    // h1: 120 µs and 5 · 1600 bits at 25 Mb/s; meanwhile 3000 bits of credit. b: 8000 bits beside
-    // the own frame, no faster than 3000 + 1600 + 25 Mb/s · (16 µs + t) nor than the line: from
-    // t = 45.33 µs on 4533 bits, which take 181.33 µs. The engine's three first frames come back to
-    // back, and the sixth leaves b 5 · 64 µs after the first, whatever it waited for at h1.
-    let terms = [wire(1_500) + 320_000, sent(200), 136_000, sent(200)];
+    // The burst is paid for once: 120 µs, 6 · 1600 bits at 25 Mb/s, once more 1600 bits until a
+    // frame is whole at b, and 1 ns of rounding; without the last gap (960 ns) and both links. In
+    // the engine the three first frames come back to back, and the sixth leaves b 5 · 64 µs after
+    // the first, whatever it waited for at h1.
+    let whole = wire(1_500) + 384_000 + 64_000 + 1 - 960;
     let longest = wire(1_500) + 320_000 + 2 * sent(200) - 1;
-    case.has(0, &terms, longest).near(0, 775);
+    case.has(0, &[whole - 2 * sent(200), sent(200), sent(200)], longest).near(0, 829);
 }
 
 #[test]

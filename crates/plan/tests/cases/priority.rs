@@ -165,13 +165,19 @@ fn a_queue_holds_both_frames_of_a_trace_that_come_as_far_apart_as_one_waits() {
 
 #[test]
 fn rounding_of_many_short_frames_adds_up() {
-    let mut net = Net::new(&["h1", "h2", "h3"], &["b"]);
+    let mut net = Net::new(&["h1", "h2", "h3", "h4", "h5"], &["b", "c"]);
     for host in ["h1", "h2", "h3"] {
         net.link(host, "b", 10 * GIGABIT);
     }
+    // Elsewhere a frame of the same queue is cut through: so ports are looked at one by one.
+    for host in ["h4", "h5"] {
+        net.link(host, "c", GIGABIT);
+    }
+    net.bridge("c").cut_through = true;
     for host in ["h1", "h2"] {
         net.stream(host, &["h3"], 5, 88).frames(500);
     }
+    net.stream("h4", &["h5"], 5, 100);
     // 88 octets take ⌈70.4⌉ = 71 ns, 76 take 61. Lines are taken to be faster by 710 / 704, at
     // 10.08522728 Gb/s: 499 frames of 710 bits come in 35 129.6 ns, and twice 500 less the own one
     // take 70 929. In the engine they come in 499 · 71.
