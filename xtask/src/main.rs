@@ -1,5 +1,5 @@
-//! `cargo run -p xtask -- tidy`: the house rules, as checks. `cargo run -p xtask -- weaken`: whether
-//! tests notice bounds that are too small.
+//! `cargo run -p xtask -- tidy`: the house rules, as checks. `cargo run -p xtask -- weaken`:
+//! whether tests notice bounds that are too small.
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;

@@ -5,8 +5,8 @@ use std::fmt;
 /// Where the files are.
 pub(crate) const ANALYSIS: &str = "crates/plan/src/analysis";
 
-/// One formula that is made a little too small, as a rule by 1 %; where a whole nanosecond, octet or
-/// case is at stake, by that.
+/// One formula that is made a little too small, as a rule by 1 %; where a whole nanosecond, octet
+/// or case is at stake, by that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weakening {
     /// The file, in the directory of the analysis.

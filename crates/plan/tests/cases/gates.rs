@@ -104,7 +104,7 @@ fn a_slow_clock_makes_closed_times_longer() {
     net.stream("h1", &["h2"], 7, 500).at(60_041);
     let case = Case::new(net);
     // The clock reads 60 041 at 60 102; the gate closes at ⌈100 100.1⌉: no 40 µs are left, and it
-    // opens at ⌈1 001 001.001⌉. Bound: 40 µs are 39 960 + 1 of the clock, and 1 000 000 − 60 039 + 1
+    // opens at ⌈1 001 001.001⌉. Bound: 40 µs are 39 960 + 1 of the clock, and 10⁶ − 60 039 + 1
     // of the clock are ⌈940 902.9⌉ ns.
     case.has(0, &[940_903 + 1, sent(500)], 1_001_002 - 60_102 + sent(500));
 }
