@@ -10,6 +10,7 @@ mod bridges;
 #[path = "../plan/build.rs"]
 #[expect(dead_code, reason = "the plan's tests need more of it")]
 mod build;
+mod channels;
 mod check;
 mod credit;
 mod gates;
