@@ -218,3 +218,24 @@ fn what_is_above_class_a_lets_it_gather_credit_too() {
     let longest = wire(500) + wire(1_500) + wire(2_499) + sent(100) - 1;
     Case::new(net).has(0, &[440_000, sent(100)], longest).near(0, 820);
 }
+
+#[test]
+fn port_by_port_gathered_credit_is_a_burst_at_the_next_port() {
+    let mut net = Net::new(&["h1", "h2", "h3", "h4", "h5"], &["b", "c"]);
+    for (host, bridge) in [("h1", "b"), ("h2", "b"), ("h3", "b"), ("h4", "c"), ("h5", "c")] {
+        net.link(host, bridge, 100_000_000);
+    }
+    net.credit("h1", "b", 7, 25);
+    net.credit("b", "h3", 7, 25);
+    net.stream("h1", &["h3"], 7, 200).frames(6).at(1);
+    net.stream("h1", &["h2"], 0, 1_500);
+    // Elsewhere a frame of the same queue is cut through: so ports are looked at one by one.
+    net.stream("h4", &["h5"], 7, 100);
+    net.bridge("c").cut_through = true;
+    // h1: 120 µs and 5 · 1600 bits at 25 Mb/s; meanwhile 3000 bits of credit. b: no more than
+    // 3000 + 1600 + 25 Mb/s · (16 µs + t), nor than the line: from t = 45.33 µs on 4533 bits
+    // beside the own frame, which take 181.33 µs.
+    let terms = [wire(1_500) + 320_000, sent(200), 136_000, sent(200)];
+    let longest = wire(1_500) + 320_000 + 2 * sent(200) - 1;
+    Case::new(net).has(0, &terms, longest).near(0, 775);
+}
