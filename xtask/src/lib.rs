@@ -4,6 +4,10 @@
 mod crates;
 mod documents;
 mod sources;
+pub mod weaken;
+mod weakenings;
+
+pub use weakenings::{WEAKENINGS, Weakening};
 
 use anyhow::{Context, Result};
 use std::fmt;

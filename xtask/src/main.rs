@@ -1,14 +1,27 @@
-//! `cargo run -p xtask -- tidy`: the house rules, as checks.
+//! `cargo run -p xtask -- tidy`: the house rules, as checks. `cargo run -p xtask -- weaken`:
+//! whether tests notice bounds that are too small.
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
-use xtask::{RULES, Tree, repository_root};
+use xtask::{RULES, Tree, repository_root, weaken};
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    if arguments != ["tidy"] {
-        bail!("usage: cargo run -p xtask -- tidy");
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["tidy"] => tidy(),
+        ["weaken"] => weakened(""),
+        ["weaken", word] => weakened(word),
+        _ => bail!("usage: cargo run -p xtask -- tidy, or weaken [WORD]"),
     }
+}
+
+fn weakened(word: &str) -> Result<ExitCode> {
+    let survivors = weaken::weaken(&repository_root(), word)?;
+    Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn tidy() -> Result<ExitCode> {
     let tree = Tree::read(&repository_root())?;
     let mut found = 0;
     for rule in RULES {

@@ -1,0 +1,129 @@
+//! `cargo run -p xtask -- weaken [WORD]`: whether the tests of the bounds notice when a bound is a
+//! little too small. Each formula of the analysis is weakened on its own, in a copy of the
+//! repository, and the tests must fail. With a word, only weakenings whose file or expression
+//! contains it.
+
+use crate::weakenings::{ANALYSIS, WEAKENINGS, Weakening};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The tests of `onbeat-plan` that may notice, fastest first.
+const TESTS: [&str; 3] = ["cases", "plan", "soundness"];
+
+/// What of the repository the tests need not have.
+const LEFT_OUT: [&str; 4] = ["target", ".git", "out", "node_modules"];
+
+/// Applies every weakening by itself and runs the tests; prints which of them notices. Returns how
+/// many weakenings none noticed.
+///
+/// # Errors
+/// When the repository cannot be copied, an expression is not in its file exactly once, a weakened
+/// analysis does not compile, or tests fail without any change.
+pub fn weaken(root: &Path, word: &str) -> Result<usize> {
+    let chosen = |w: &&Weakening| w.file.contains(word) || w.expression.contains(word);
+    let chosen: Vec<_> = WEAKENINGS.iter().filter(chosen).collect();
+    let copy = Copied::new(root)?;
+    copy.build().context("without any change")?;
+    for test in TESTS {
+        ensure!(copy.passes(test)?, "`{test}` fails without any change");
+    }
+    let mut survivors = 0;
+    for weakening in &chosen {
+        let whole = source(&copy.0, weakening)?;
+        let path = copy.0.join(ANALYSIS).join(weakening.file);
+        std::fs::write(&path, whole.replacen(weakening.expression, weakening.weaker, 1))?;
+        copy.build().with_context(|| weakening.to_string())?;
+        let mut noticed = None;
+        for test in TESTS {
+            if !copy.passes(test)? {
+                noticed = Some(test);
+                break;
+            }
+        }
+        println!("{}: {weakening}", noticed.unwrap_or("SURVIVED"));
+        survivors += usize::from(noticed.is_none());
+        std::fs::write(&path, whole)?;
+    }
+    println!("weaken: {} weakenings, {survivors} survived", chosen.len());
+    Ok(survivors)
+}
+
+/// The text of a weakening's file, in which its expression is exactly once.
+///
+/// # Errors
+/// When it is not.
+pub fn source(root: &Path, weakening: &Weakening) -> Result<String> {
+    let path = root.join(ANALYSIS).join(weakening.file);
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let times = text.matches(weakening.expression).count();
+    ensure!(times == 1, "{weakening}: the expression is there {times} times, not once");
+    Ok(text)
+}
+
+/// A copy of the repository that goes away by itself.
+struct Copied(PathBuf);
+
+impl Copied {
+    fn new(root: &Path) -> Result<Self> {
+        let to = std::env::temp_dir().join(format!("onbeat-weaken-{}", std::process::id()));
+        let copied = Self(to);
+        copy(root, &copied.0)?;
+        Ok(copied)
+    }
+
+    fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var("CARGO").unwrap_or("cargo".into()));
+        command.current_dir(&self.0).args(["test", "--quiet", "-p", "onbeat-plan"]);
+        command.args(arguments).env("INSTA_UPDATE", "no").stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        // Not the repository's own: cargo could not tell the copy's crates from its.
+        let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+        let target = target.unwrap_or_else(|| crate::repository_root().join("target"));
+        command.env("CARGO_TARGET_DIR", target.join("weaken"));
+        // Little is run, much is compiled.
+        command.args(["--config", "profile.dev.package.onbeat-plan.opt-level=1"]);
+        command
+    }
+
+    fn build(&self) -> Result<()> {
+        let tests = TESTS.iter().flat_map(|test| ["--test", test]);
+        let arguments: Vec<_> = ["--no-run"].into_iter().chain(tests).collect();
+        if !self.cargo(&arguments).status()?.success() {
+            bail!("the tests do not compile");
+        }
+        Ok(())
+    }
+
+    fn passes(&self, test: &str) -> Result<bool> {
+        Ok(self.cargo(&["--test", test]).status()?.success())
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        // What is left behind is in the directory for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to).with_context(|| to.display().to_string())?;
+    for entry in from.read_dir().with_context(|| from.display().to_string())? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if LEFT_OUT.iter().any(|left_out| name == *left_out) {
+            continue;
+        }
+        let to = to.join(&name);
+        match entry.file_type()? {
+            kind if kind.is_dir() => copy(&entry.path(), &to)?,
+            kind if kind.is_file() => {
+                std::fs::copy(entry.path(), to)?;
+            }
+            // Neither sockets nor links are sources.
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,457 @@
+//! The formulas of the analysis, and how each is weakened.
+
+use std::fmt;
+
+/// Where the files are.
+pub(crate) const ANALYSIS: &str = "crates/plan/src/analysis";
+
+/// One formula that is made a little too small, as a rule by 1 %; where a whole nanosecond, octet
+/// or case is at stake, by that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weakening {
+    /// The file, in the directory of the analysis.
+    pub file: &'static str,
+    /// The expression, as it is written there exactly once.
+    pub expression: &'static str,
+    /// What stands in its place.
+    pub weaker: &'static str,
+}
+impl fmt::Display for Weakening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} → {}", self.file, self.expression.trim(), self.weaker.trim())
+    }
+}
+
+/// A weakening.
+const fn of(file: &'static str, expression: &'static str, weaker: &'static str) -> Weakening {
+    Weakening { file, expression, weaker }
+}
+
+/// All of them.
+pub const WEAKENINGS: &[Weakening] = &[
+    of(
+        "arrival.rs",
+        "let rate = BILLION + i128::from(clock.drift_ppb);",
+        "let rate = BILLION + i128::from(clock.drift_ppb) * 99 / 100;",
+    ),
+    of(
+        "arrival.rs",
+        "2 * i128::from(clock.wander.as_ns()) + rounding",
+        "198 * i128::from(clock.wander.as_ns()) / 100 + rounding",
+    ),
+    of(
+        "arrival.rs",
+        "let rounding = i128::from(clock.drift_ppb != 0 || wanders);",
+        "let rounding = 0 * i128::from(wanders);",
+    ),
+    of(
+        "arrival.rs",
+        "i128::from(early.as_ns()) + rounding",
+        "i128::from(early.as_ns()) * 99 / 100 + rounding",
+    ),
+    of(
+        "arrival.rs",
+        "i128::from(rate.as_bps()) * i128::from(rate.time_for(wire).as_ns())",
+        "i128::from(rate.as_bps()) * 0 + i128::from(wire.get()) * 8 * BILLION",
+    ),
+    of(
+        "arrival.rs",
+        "batch * (1 + local / (interval * BILLION))",
+        "batch * (1 + local * 99 / (100 * interval * BILLION))",
+    ),
+    of("arrival.rs", "window * BILLION <= local", "window * BILLION < local"),
+    of(
+        "arrival.rs",
+        "div_ceil(frame * batch * self.clock, BILLION * interval)",
+        "div_ceil(frame * batch * self.clock * 99, BILLION * interval * 100)",
+    ),
+    of(
+        "arrival.rs",
+        "let at_once = 1 + early / interval;",
+        "let at_once = 1 + early * 99 / (interval * 100);",
+    ),
+    of(
+        "arrival.rs",
+        "((interval * at_once - early) / self.clock).max(1)",
+        "((interval * at_once - early) * 101 / (self.clock * 100)).max(1)",
+    ),
+    of(
+        "arrival.rs",
+        "step + div_ceil(step * early, interval)",
+        "step + div_ceil(step * early * 99, interval * 100)",
+    ),
+    of("arrival.rs", "Curve::affine(frame * all, 0)", "Curve::affine(frame * all * 99 / 100, 0)"),
+    of(
+        "arrival.rs",
+        "(windows[count - 1] - early).max(0)",
+        "(windows[count - 1] - early * 99 / 100).max(0)",
+    ),
+    of(
+        "arrival.rs",
+        "(local / clock - jitter).max(0)",
+        "(local / clock - jitter * 99 / 100).max(0)",
+    ),
+    of(
+        "arrival.rs",
+        ".map(above).max().unwrap_or(0);",
+        ".map(above).max().unwrap_or(0) * 99 / 100;",
+    ),
+    of(
+        "arrival.rs",
+        "(step * at_once, div_ceil(step, next))]",
+        "(step * at_once * 99 / 100, div_ceil(step, next))]",
+    ),
+    of(
+        "arrival.rs",
+        "vec![(frame * windows.len() as i128, 0)]",
+        "vec![(frame * windows.len() as i128 * 99 / 100, 0)]",
+    ),
+    of("bound.rs", "host.stack_rx.max());", "host.stack_rx.min());"),
+    of(
+        "bound.rs",
+        "best: first + travel + host.stack_rx.min()",
+        "best: first + travel * 2 + host.stack_rx.min()",
+    ),
+    of("bound.rs", "offset * BILLION + drift * at", "offset * BILLION + drift * at * 99 / 100"),
+    of(
+        "bound.rs",
+        "i128::from(talker.drift_ppb).max(0) * latency",
+        "i128::from(talker.drift_ppb).max(0) * latency * 0",
+    ),
+    of(
+        "bound.rs",
+        "(listener.wander + talker.wander * 3)",
+        "(listener.wander + talker.wander * 2)",
+    ),
+    of(
+        "bound.rs",
+        "div_ceil(apart, BILLION + slow) + i128::from(fast != 0)",
+        "div_ceil(apart * 99, (BILLION + slow) * 100) + i128::from(fast != 0)",
+    ),
+    of(
+        "bound.rs",
+        "work + (work * before).max(more)",
+        "work + (work * (before - 1).max(0)).max(more)",
+    ),
+    of("bound.rs", "* BILLION / (BILLION + drift)", "* BILLION / (BILLION + drift * 0)"),
+    of(
+        "bound.rs",
+        "div_ceil(i128::from(work.as_ns()) * drift, BILLION)",
+        "div_ceil(i128::from(work.as_ns()) * drift * 0, BILLION)",
+    ),
+    of(
+        "bound.rs",
+        "span(state.late? - state.arrives?)",
+        "span((state.late? - state.arrives?) * 99 / 100)",
+    ),
+    of("bound.rs", "span(state.wait?)))", "span(state.wait? * 99 / 100)))"),
+    of(
+        "bound.rs",
+        "leaves + link.propagation - gap(link.rate",
+        "leaves + link.propagation * 0 - gap(link.rate",
+    ),
+    of(
+        "curve.rs",
+        "        piece.burst + piece.rate * t\n",
+        "        piece.burst * 99 / 100 + piece.rate * t\n",
+    ),
+    of("curve.rs", "(last.burst, last.rate)\n    }", "(last.burst * 99 / 100, last.rate)\n    }"),
+    of(
+        "curve.rs",
+        "let cross = piece.from + div_ceil(above.abs(), slope.abs());",
+        "let cross = piece.from + div_ceil(above.abs() * 99, slope.abs() * 100);",
+    ),
+    of(
+        "curve.rs",
+        "amount + piece.burst + rate * latency",
+        "amount + piece.burst + rate * latency * 99 / 100",
+    ),
+    of("curve.rs", "(div_ceil(needed.max(0), left))", "(needed.max(0) / left)"),
+    of(
+        "curve.rs",
+        "self.0.iter().map(|piece| piece.from).chain(ends)",
+        "self.0.iter().map(|piece| piece.from).chain(ends.take(0))",
+    ),
+    of("flow.rs", "Octets = Octets::new(143)", "Octets = Octets::new(142)"),
+    of("flow.rs", "Octets = Octets::new(24)", "Octets = Octets::new(23)"),
+    of("flow.rs", "REGULATOR_ROUNDING: i128 = 4;", "REGULATOR_ROUNDING: i128 = 3;"),
+    of(
+        "flow.rs",
+        "let arrives = Some(ns(flow.stack[1]));",
+        "let arrives = Some(ns(flow.stack[1]) * 99 / 100);",
+    ),
+    of("flow.rs", "l + w + ns(from.travel[1])", "l + w + ns(from.travel[1]) * 99 / 100"),
+    of("flow.rs", "reduce(|a, b| Some(a?.max(b?)))", "reduce(|a, b| Some(a?.min(b?)))"),
+    of(
+        "flow.rs",
+        "state.early.max(state.starts) + ns(from.travel[0])",
+        "state.early.max(state.starts) + ns(from.travel[0]) * 101 / 100",
+    ),
+    of("flow.rs", "curve.at(t) <= burst + rate * t", "curve.at(t) <= burst * 101 / 100 + rate * t"),
+    of("flow.rs", "div_ceil(rate * clock, BILLION)", "div_ceil(rate * clock * 99, BILLION * 100)"),
+    of(
+        "flow.rs",
+        "(burst - rate * apart, rate * clock / BILLION)",
+        "(burst, rate * clock / BILLION)",
+    ),
+    of(
+        "flow.rs",
+        "longest.max(state.wait? + i128::from(from.travel[1].as_ns()))",
+        "longest.max(state.wait? * 99 / 100 + i128::from(from.travel[1].as_ns()))",
+    ),
+    of("flow.rs", "!(regulated && same_clock) && !", "!regulated && same_clock && !"),
+    of("flow.rs", "wait + i128::from(circular)", "wait + 0 * i128::from(circular)"),
+    of(
+        "gates.rs",
+        "latency: worst.latency + list.latency",
+        "latency: worst.latency.max(list.latency)",
+    ),
+    of(
+        "gates.rs",
+        "list.open * worst.cycle < worst.open * list.cycle",
+        "list.open * worst.cycle > worst.open * list.cycle",
+    ),
+    of(
+        "gates.rs",
+        "div_ceil((self.latency + apart) * BILLION, rate)",
+        "div_ceil((self.latency + apart * 0) * BILLION, rate)",
+    ),
+    of(
+        "gates.rs",
+        "(from + losses.start, to - losses.end)",
+        "(from + losses.start * 99 / 100, to - losses.end)",
+    ),
+    of(
+        "gates.rs",
+        ".filter(|(from, to)| from < to)",
+        ".map(|(from, to)| (from, to + losses.end / 100)).filter(|(from, to)| from < to)",
+    ),
+    of(
+        "gates.rs",
+        "(from - end) * open - used * cycle",
+        "(from - end) * open * 99 / 100 - used * cycle",
+    ),
+    of(
+        "gates.rs",
+        "opens && before.0 & now.0 & others != 0",
+        "opens && before.0 & now.0 & others & 0 != 0",
+    ),
+    of(
+        "gates.rs",
+        "(open + error, close - error)",
+        "(open + error * 99 / 100, close - error * 99 / 100)",
+    ),
+    of(
+        "gates.rs",
+        "(open - error, close + error)",
+        "(open - error * 99 / 100, close + error * 99 / 100)",
+    ),
+    of(
+        "interference.rs",
+        "amount + div_ceil(amount * self.0, BILLION)",
+        "amount + div_ceil(amount * self.0 * 99, 100 * BILLION)",
+    ),
+    of(
+        "interference.rs",
+        "let jitter = late - state.early + shift;",
+        "let jitter = (late - state.early) * 99 / 100 + shift;",
+    ),
+    of(
+        "interference.rs",
+        "swells.of(burst + rate * jitter), swells.of(rate)",
+        "swells.of(burst * 99 / 100 + rate * jitter), swells.of(rate)",
+    ),
+    of(
+        "interference.rs",
+        "swells.of(burst + rate * later), swells.of(rate)",
+        "swells.of(burst * 99 / 100 + rate * later), swells.of(rate)",
+    ),
+    of(
+        "interference.rs",
+        "let later = since.max(0) + shift;",
+        "let later = since.max(0) * 99 / 100 + shift;",
+    ),
+    of(
+        "interference.rs",
+        "min_affine(burst + rate * shift, rate)",
+        "min_affine((burst + rate * shift) * 99 / 100, rate)",
+    ),
+    of("interference.rs", "{ 2 * longest } else", "{ 198 * longest / 100 } else"),
+    of(
+        "interference.rs",
+        "swells.of(*credit) + longest",
+        "swells.of(*credit * 99 / 100) + longest",
+    ),
+    of(
+        "interference.rs",
+        "let closer = div_ceil(*longest, line);",
+        "let closer = 0 * div_ceil(*longest, line);",
+    ),
+    of(
+        "interference.rs",
+        "(low.max(own) + burst) * slopes",
+        "(low.max(own) * 99 / 100 + burst) * slopes",
+    ),
+    of("interference.rs", "let mut blocking = low;", "let mut blocking = low * 99 / 100;"),
+    of(
+        "interference.rs",
+        "self.arrivals(there, shift, self.extra(there))",
+        "self.arrivals(there, shift * 99 / 100, self.extra(there))",
+    ),
+    of("interference.rs", "&Curve::affine(0, slopes)", "&Curve::affine(0, slopes * 99 / 100)"),
+    of(
+        "interference.rs",
+        "if cut { frame.min(whole) } else { frame }",
+        "if cut { frame.min(whole) * 99 / 100 } else { frame }",
+    ),
+    of(
+        "interference.rs",
+        "div_ceil(div_ceil(amount, rate) * clock_rate, BILLION) + apart",
+        "div_ceil(div_ceil(amount, rate) * clock_rate * 99, BILLION * 100) + apart",
+    ),
+    of(
+        "interference.rs",
+        "(rate * part.open / part.cycle, part.latency)",
+        "(rate * part.open * 101 / (part.cycle * 100), part.latency)",
+    ),
+    of(
+        "interference.rs",
+        "div_ceil(frame * (rate - real).max(0), rate)",
+        "div_ceil(frame * 99 / 100 * (rate - real).max(0), rate)",
+    ),
+    of(
+        "network.rs",
+        "CUT_THROUGH: Octets = Octets::new(26)",
+        "CUT_THROUGH: Octets = Octets::new(25)",
+    ),
+    of(
+        "network.rs",
+        "[host.stack_tx.min(), host.stack_tx.max()]",
+        "[host.stack_tx.min(), host.stack_tx.min()]",
+    ),
+    of("network.rs", "rate(next) <= rate(port)", "rate(next) < rate(port)"),
+    of(
+        "network.rs",
+        "sent(octets) + link.propagation + forwarding",
+        "sent(octets) + link.propagation * 0 + forwarding",
+    ),
+    of(
+        "network.rs",
+        "[BEST_EFFORT_QUEUE] = frame::MAX_TAGGED;",
+        "[BEST_EFFORT_QUEUE] = Octets::new(1_507);",
+    ),
+    of(
+        "network.rs",
+        "*longest = octets.max(*longest);",
+        "*longest = Octets::new(octets.get() * 99 / 100).max(*longest);",
+    ),
+    of(
+        "network.rs",
+        "*longest = flow.arrival.octets[1].max(*longest);",
+        "*longest = flow.arrival.octets[0].max(*longest);",
+    ),
+    of(
+        "queue.rs",
+        "let stay = ns(w.0 + w.1 - arrives);",
+        "let stay = ns((w.0 + w.1 - arrives) * 99 / 100);",
+    ),
+    of(
+        "queue.rs",
+        "frames_within(stay, ns(arrives - state.early))",
+        "frames_within(stay, ns((arrives - state.early) * 99 / 100))",
+    ),
+    of(
+        "queue.rs",
+        "u64::from(flow.arrival.octets[1].get())",
+        "u64::from(flow.arrival.octets[1].get()) * 99 / 100",
+    ),
+    of(
+        "service.rs",
+        "amount.max(0) + i128::from(self.gated)",
+        "amount.max(0) + i128::from(self.gated) * 0",
+    ),
+    of(
+        "service.rs",
+        "self.unshaped(0)? + div_ceil(amount, slope)",
+        "self.unshaped(0)? + div_ceil(amount * 99, slope * 100)",
+    ),
+    of(
+        "service.rs",
+        "x + div_ceil(amount - sent, slope)",
+        "x + div_ceil((amount - sent) * 99, slope * 100)",
+    ),
+    of("service.rs", "Some(latency + longest)", "Some(latency * 99 / 100 + longest)"),
+    of(
+        "service.rs",
+        "self.ahead.overtaken(rate, latency, amount + self.blocking)",
+        "self.ahead.overtaken(rate, latency, amount + self.blocking * 99 / 100)",
+    ),
+    of(
+        "service.rs",
+        "rate * (x - latency) - self.blocking - self.ahead.at(x)",
+        "rate * (x - latency) - self.blocking - self.ahead.at(x) * 99 / 100",
+    ),
+    of(
+        "service.rs",
+        "slope * x - self.sent_unshaped(x).max(0)",
+        "(slope * x - self.sent_unshaped(x).max(0)) * 99 / 100",
+    ),
+    of("service.rs", "longest - own / self.wire", "longest - own * 101 / (self.wire * 100)"),
+    of(
+        "service.rs",
+        "self.time_for(arrivals.at(t) - own)? - t",
+        "self.time_for(arrivals.at(t) - own * 101 / 100)? - t",
+    ),
+    of(
+        "service.rs",
+        "amount + div_ceil(amount * rate, shortest_bits * BILLION)",
+        "amount + 0 * div_ceil(amount * rate, shortest_bits * BILLION)",
+    ),
+    of(
+        "service.rs",
+        "div_ceil(rate * latency + self.blocking + burst, left)",
+        "div_ceil((rate * latency + self.blocking + burst) * 99, left * 100)",
+    ),
+    of(
+        "ways.rs",
+        "let (rate, latency) = service.rate_latency()?;",
+        "let (rate, latency) = service.rate_latency().map(|(r, l)| (r * 101 / 100, l))?;",
+    ),
+    of(
+        "ways.rs",
+        "latency: Span::from_ns(i64::try_from(latency).ok()?),",
+        "latency: Span::from_ns(i64::try_from(latency * 99 / 100).ok()?),",
+    ),
+    of("ways.rs", "(at(0).min()?, at(1).max()?)", "(at(0).min()?, at(1).max()? * 99 / 100)"),
+    of(
+        "ways.rs",
+        "let octets = (bits / (8 * BILLION)) as u64;",
+        "let octets = (bits * 99 / (800 * BILLION)) as u64;",
+    ),
+    of(
+        "windows.rs",
+        "[released - error, released + jitter + error]",
+        "[released - error, released + jitter * 99 / 100 + error]",
+    ),
+    of(
+        "windows.rs",
+        "[may[0] + state.early, may[1] + late]",
+        "[may[0] + state.early, may[1] + late * 99 / 100]",
+    ),
+    of("windows.rs", "frames[k].takes).sum();", "frames[k].takes * 99 / 100).sum();"),
+    of(
+        "windows.rs",
+        "[early - due.may[1], late - due.may[0]]",
+        "[early - due.may[1], (late - due.may[0]) * 99 / 100]",
+    ),
+    of(
+        "windows.rs",
+        "if error == 0 { 0 } else { error + ROUNDING }",
+        "if error == 0 { 0 } else { error * 99 / 100 }",
+    ),
+    of(
+        "windows.rs",
+        "ahead -= (close - begin - longest + 1).clamp(0, ahead);",
+        "ahead -= (close - begin - longest * 99 / 100).clamp(0, ahead);",
+    ),
+];
