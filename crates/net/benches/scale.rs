@@ -173,7 +173,8 @@ fn report(scale: &Scale, engine: &Engine, set_up: f64, wall: f64, cpu: f64) {
     println!(
         "{{\"hosts\": {}, \"streams\": {}, \"load\": {}, \"mbps\": {}, \"simulated_us\": {}, \
          \"frames\": {received}, \"hops\": {hops}, \"events\": {}, \"set_up_s\": {set_up:.6}, \
-         \"seconds\": {wall:.6}, \"cpu_s\": {cpu:.6}, \"interval_ns\": {}, \"longest_ns\": {}, \"peak_kib\": {}}}",
+         \"seconds\": {wall:.6}, \"cpu_s\": {cpu:.6}, \
+         \"interval_ns\": {}, \"longest_ns\": {}, \"peak_kib\": {}}}",
         scale.hosts,
         scale.streams,
         scale.load,
