@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -143,9 +144,11 @@ int main(int argc, char** argv) {
     const uint64_t before = Simulator::GetEventCount();
     received = 0;
     const auto start = std::chrono::steady_clock::now();
+    const std::clock_t cpuStart = std::clock();
     Simulator::Stop(end + MilliSeconds(10) - Simulator::Now());
     Simulator::Run();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const double cpu = double(std::clock() - cpuStart) / CLOCKS_PER_SEC;
     const uint64_t events = Simulator::GetEventCount() - before;
     // One more or less per stream, by where the end falls.
     if (received + streams < expected || received > expected + streams) {
@@ -154,7 +157,8 @@ int main(int argc, char** argv) {
     }
     std::printf("{\"frames\": %lu, \"hops\": %lu, \"events\": %lu, ", received, received * kLinks,
                 events);
-    std::printf("\"seconds\": %.6f, \"peak_kib\": %lu}\n", seconds.count(), PeakKib());
+    std::printf("\"seconds\": %.6f, \"cpu_s\": %.6f, \"peak_kib\": %lu}\n", seconds.count(), cpu,
+                PeakKib());
     Simulator::Destroy();
     return 0;
 }

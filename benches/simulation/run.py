@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import sys
 from pathlib import Path
 from statistics import median
@@ -72,19 +71,11 @@ def build_ns3() -> Path:
 
 
 def measure(binary: Path, settings: Figures) -> Figures:
-    """One run, with its rates and its CPU time, which other programs' load hardly changes."""
+    """One run, with its rates on a core of its own: by CPU time, of which others take nothing."""
     words = [f"{name}={value}" for name, value in settings.items()]
-    before = cpu_s()
     figures = json.loads(command([binary, *words]))
-    figures["cpu_s"] = cpu_s() - before
-    rates = {f"{key}_per_s": figures[key] / figures["seconds"] for key in ("events", "hops")}
+    rates = {f"{key}_per_s": figures[key] / figures["cpu_s"] for key in ("events", "hops")}
     return figures | rates
-
-
-def cpu_s() -> float:
-    """What all programs that have ended took."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def lasting(settings: Figures, frames: int, leaves: int) -> Figures:
@@ -124,7 +115,7 @@ def sweep(scale: Path, name: str, rounds: int, frames: int) -> list[Figures]:
         settings = lasting(settings, frames, min(leaves, settings["streams"]))
         say(f"{value} {name}")
         runs = [measure(scale, settings) for _ in range(rounds)]
-        rows.append(min(runs, key=lambda run: run["seconds"]))
+        rows.append(min(runs, key=lambda run: run["cpu_s"]))
     return rows
 
 
@@ -208,7 +199,7 @@ def main() -> int:
     sweeps = {name: sweep(scale, name, chosen.rounds, chosen.frames) for name in SWEEPS}
     whole = measure(scale, WHOLE) if chosen.whole else None
     say("")
-    print("frame-hops a second; ns-3 has neither gates nor shapers: one queue a device\n")
+    print("by CPU time of one core; ns-3 has neither gates nor shapers: one queue a device\n")
     print(beside_table(trees), "\n")
     for name, rows in sweeps.items():
         print(sweep_table(name, rows), "\n")
