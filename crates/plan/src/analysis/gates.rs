@@ -24,6 +24,8 @@ pub(crate) struct Losses {
     pub(crate) start: i128,
     /// At its end: a frame that does not fit any more has to wait.
     pub(crate) end: i128,
+    /// Where another list takes over: it may cut a window, and find any frame on the wire.
+    pub(crate) change: i128,
 }
 
 impl Availability {
@@ -37,14 +39,16 @@ impl Availability {
         clock: &ClockError,
         losses: impl Fn(&GateControl) -> Losses,
     ) -> Option<Self> {
-        let mut lists = settings.gates.iter().map(|list| of_list(list, queue, losses(list)));
+        let mut lists = settings.gates.iter().enumerate();
         lists
-            .try_fold(Self::ALWAYS, |worst, list| {
-                let list = list?;
+            .try_fold(Self::ALWAYS, |worst, (at, list)| {
+                let losses = losses(list);
+                let change = if at > 0 { losses.change } else { 0 };
+                let list = of_list(list, queue, losses)?;
                 let slower = list.open * worst.cycle < worst.open * list.cycle;
                 let slowest = if slower { list } else { worst };
-                // A time that spans a change loses both latencies at most.
-                Some(Self { latency: worst.latency + list.latency, ..slowest })
+                // A time that spans a change loses both latencies at most, and what it costs.
+                Some(Self { latency: worst.latency + list.latency + change, ..slowest })
             })
             .map(|local| local.in_true_time(clock))
     }
