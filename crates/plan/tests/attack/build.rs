@@ -150,6 +150,9 @@ impl Net {
         }
         let both = plan.streams.iter().zip(&seen.streams);
         both.map(|(planned, flow)| {
+            if let (Some(bound), Some(min)) = (&planned.bounds[0], flow.listeners[0].min) {
+                assert!(min >= bound.best, "took {min}, best {}", bound.best);
+            }
             let max = flow.listeners[0].max.map_or(0, |max| max.as_ns());
             (max, planned.bounds[0].as_ref().map(|bound| bound.total().as_ns()))
         })

@@ -5,7 +5,7 @@ mod build;
 use build::{Net, list};
 use onbeat_model::stream::Source;
 use onbeat_model::system::{Channel, Class, NodeKind};
-use onbeat_model::time::Span;
+use onbeat_model::time::{ClockError, Span};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 
 const GBPS: u64 = 1_000_000_000;
@@ -122,4 +122,40 @@ fn what_learning_bridges_flood_is_in_the_way_everywhere() {
     let interval = Span::from_ns(151_717);
     net.stream((c, d), 7, Octets::new(100), Source::Periodic { interval, jitter: Span::ZERO });
     net.keeps();
+}
+
+/// Cycles of 1 ms that begin at 100 µs of true time, as the bridge's clock is behind. Until then
+/// all gates are open.
+fn late_clock(own: &[(u8, i64)]) -> Net {
+    let mut net = Net::new();
+    let (a, b, far, c) = (net.host(), net.bridge(), net.bridge(), net.host());
+    let other = net.host();
+    net.link(a, b, GBPS);
+    net.link(other, b, 10 * GBPS);
+    let out = net.link(b, far, GBPS);
+    net.link(far, c, GBPS);
+    net.0.nodes[b.index()].clock =
+        ClockError { offset: Span::from_us(-100), ..ClockError::default() };
+    net.settings(out).gates = vec![list(0, 1_000_000, true, own)];
+    let interval = Span::from_ms(1);
+    let periodic = Source::Periodic { interval, jitter: Span::ZERO };
+    let own = net.stream((a, c), 5, Octets::new(100), periodic);
+    net.0.streams[own].phase = Span::from_us(2);
+    let aside = net.host();
+    net.link(far, aside, GBPS);
+    net.trace((other, aside), 7, 1_480, &[0; 7]);
+    net
+}
+
+#[test]
+fn others_may_keep_a_scheduled_frame_until_the_first_cycle_begins() {
+    let net = late_clock(&[(0x20, 200_000), (0xdf, 500_000), (0x20, 300_000)]);
+    let (max, bound) = net.run()[0];
+    assert!(bound.is_none_or(|bound| max <= bound), "took {max} of {bound:?}");
+}
+
+#[test]
+fn a_scheduled_frame_may_go_at_once_before_the_first_cycle_begins() {
+    let net = late_clock(&[(0xdf, 300_000), (0x20, 400_000), (0xdf, 300_000)]);
+    net.run();
 }
