@@ -207,8 +207,8 @@ mod tests {
         let expected = Availability { open: 250, cycle: 1_000, latency: 750 };
         assert_eq!(of(1, Losses::default()), expected);
         let expected = Availability { open: 100, cycle: 1_000, latency: 900 };
-        assert_eq!(of(1, Losses { start: 50, end: 100 }), expected);
-        assert_eq!(of_list(&list, 1, Losses { start: 150, end: 100 }), None);
+        assert_eq!(of(1, Losses { start: 50, end: 100, change: 0 }), expected);
+        assert_eq!(of_list(&list, 1, Losses { start: 150, end: 100, change: 0 }), None);
         assert_eq!(of_list(&list, 5, Losses::default()), None);
     }
 
