@@ -247,10 +247,10 @@ impl<'a> Analysis<'a> {
     }
 
     /// What makes the regulators of two nodes differ.
-    fn rate_of_clock(&self, port: usize) -> (i32, Span) {
+    fn rate_of_clock(&self, port: usize) -> (i32, Span, Span) {
         let system = self.network.system;
         let clock = &system.node(system.ports[port].node).clock;
-        (clock.drift_ppb, clock.wander)
+        (clock.drift_ppb, clock.wander, clock.wander_period)
     }
 
     /// Recomputes the waits at one queue; marks the ports that depend on what changes.

@@ -24,6 +24,8 @@ pub(crate) struct Losses {
     pub(crate) start: i128,
     /// At its end: a frame that does not fit any more has to wait.
     pub(crate) end: i128,
+    /// Where another list takes over: it may cut a window, and find any frame on the wire.
+    pub(crate) change: i128,
 }
 
 impl Availability {
@@ -37,14 +39,16 @@ impl Availability {
         clock: &ClockError,
         losses: impl Fn(&GateControl) -> Losses,
     ) -> Option<Self> {
-        let mut lists = settings.gates.iter().map(|list| of_list(list, queue, losses(list)));
+        let mut lists = settings.gates.iter().enumerate();
         lists
-            .try_fold(Self::ALWAYS, |worst, list| {
-                let list = list?;
+            .try_fold(Self::ALWAYS, |worst, (at, list)| {
+                let losses = losses(list);
+                let change = if at > 0 { losses.change } else { 0 };
+                let list = of_list(list, queue, losses)?;
                 let slower = list.open * worst.cycle < worst.open * list.cycle;
                 let slowest = if slower { list } else { worst };
-                // A time that spans a change loses both latencies at most.
-                Some(Self { latency: worst.latency + list.latency, ..slowest })
+                // A time that spans a change loses both latencies at most, and what it costs.
+                Some(Self { latency: worst.latency + list.latency + change, ..slowest })
             })
             .map(|local| local.in_true_time(clock))
     }
@@ -203,8 +207,8 @@ mod tests {
         let expected = Availability { open: 250, cycle: 1_000, latency: 750 };
         assert_eq!(of(1, Losses::default()), expected);
         let expected = Availability { open: 100, cycle: 1_000, latency: 900 };
-        assert_eq!(of(1, Losses { start: 50, end: 100 }), expected);
-        assert_eq!(of_list(&list, 1, Losses { start: 150, end: 100 }), None);
+        assert_eq!(of(1, Losses { start: 50, end: 100, change: 0 }), expected);
+        assert_eq!(of_list(&list, 1, Losses { start: 150, end: 100, change: 0 }), None);
         assert_eq!(of_list(&list, 5, Losses::default()), None);
     }
 

@@ -4,7 +4,7 @@ use super::arrival::{Arrival, clock_rate};
 use super::curve::Curve;
 use super::flow::{Analysis, INTERRUPTION, Place, UNINTERRUPTIBLE};
 use super::gates::{self, Availability, Losses};
-use super::service::{Service, rounded_up};
+use super::service::{Service, is_whole, rounded_up};
 use super::{BILLION, div_ceil};
 use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
 use onbeat_model::system::PortId;
@@ -44,7 +44,11 @@ impl Analysis<'_> {
     /// What a flow's shortest (0) or longest (1) frame occupies of a port's wire.
     pub(super) fn frame_at(&self, f: usize, port: usize, which: usize, extra: Octets) -> i128 {
         let octets = self.network.flows[f].arrival.octets[which];
-        Arrival::on_wire(self.link_rate(port), octets, extra)
+        let rate = self.link_rate(port);
+        // The frame and both fragments of the other take whole nanoseconds each.
+        let rounded = extra != Octets::default() && !is_whole(rate);
+        let rounding = if rounded { 2 * i128::from(rate.as_bps()) } else { 0 };
+        Arrival::on_wire(rate, octets, extra) + rounding
     }
 
     /// What each frame of a queue may cost its port beside itself: the interruption of another.
@@ -142,6 +146,8 @@ impl Analysis<'_> {
         let Group { curves, longest, swells, .. } = group;
         let line = i128::from(self.link_rate(up).as_bps());
         let rate = swells.of(line);
+        // Last octets may be a rounded nanosecond closer together than starts.
+        let shift = shift + i128::from(!is_whole(self.link_rate(up)));
         // One that is cut through comes closer to a stored one before it than the line lets it.
         let burst = if group.cut && group.stored { 2 * longest } else { *longest };
         let shaped = Curve::sum(curves.iter()).min_affine(burst + rate * shift, rate);
@@ -277,11 +283,12 @@ impl Analysis<'_> {
         let others = !(1u8 << queue);
         let longest_other = self.longest_of(port, others, false);
         let losses = |list: &GateControl| {
+            let change = time(longest_other) + time(own);
             if list.length_aware {
                 let overhangs = gates::overhangs(list, queue, others & !first);
-                Losses { start: if overhangs { time(low) } else { 0 }, end: time(own) }
+                Losses { start: if overhangs { time(low) } else { 0 }, end: time(own), change }
             } else {
-                Losses { start: time(longest_other), end: 0 }
+                Losses { start: time(longest_other), end: 0, change }
             }
         };
         let usable = Availability::new(settings, queue, clock, losses)?;

@@ -95,6 +95,7 @@ impl<'a> Network<'a> {
             network.add_stream(id, babbling);
         }
         network.add_noise();
+        network.add_flooded();
         network.mark_lengths();
         network
     }
@@ -247,6 +248,24 @@ impl<'a> Network<'a> {
                 *longest = octets.max(*longest);
                 self.unlimited[port.index()][BEST_EFFORT_QUEUE] = true;
             }
+        }
+    }
+
+    /// Bridges that learn send what goes to one host without a reservation along a spanning tree,
+    /// or everywhere, whatever its planned path is.
+    fn add_flooded(&mut self) {
+        let learns = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.learning);
+        if !self.system.nodes.iter().any(|node| learns(&node.kind)) {
+            return;
+        }
+        let both = self.system.channels.iter().zip(&self.plan.channels);
+        let loose = both.filter(|(c, planned)| !planned.protected && !c.destination.is_multicast());
+        let Some(octets) = loose.map(|(channel, _)| frame::of_channel(channel.size)).max() else {
+            return;
+        };
+        for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {
+            longest[BEST_EFFORT_QUEUE] = octets.max(longest[BEST_EFFORT_QUEUE]);
+            unlimited[BEST_EFFORT_QUEUE] = true;
         }
     }
 

@@ -113,10 +113,15 @@ impl Service {
 /// rounded up to a whole nanosecond: the shorter the frames, the more. Where every octet takes
 /// whole nanoseconds, nothing is.
 pub(crate) fn rounded_up(amount: i128, rate: BitRate) -> i128 {
-    let rate = i128::from(rate.as_bps());
-    if 8 * BILLION % rate == 0 {
+    if is_whole(rate) {
         return amount;
     }
+    let rate = i128::from(rate.as_bps());
     let shortest_bits = i128::from(frame::on_wire(frame::MIN_UNTAGGED).get()) * 8;
     amount + div_ceil(amount * rate, shortest_bits * BILLION)
+}
+
+/// Whether every octet takes whole nanoseconds.
+pub(crate) fn is_whole(rate: BitRate) -> bool {
+    8 * BILLION % i128::from(rate.as_bps()) == 0
 }

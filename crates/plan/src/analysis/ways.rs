@@ -6,6 +6,7 @@
 use super::BILLION;
 use super::flow::Analysis;
 use super::network::Flow;
+use super::service::is_whole;
 use crate::fifo;
 use onbeat_model::plan::Backlog;
 use onbeat_model::port::{QUEUES, Selection};
@@ -85,7 +86,17 @@ fn is_plain(analysis: &Analysis<'_>, flow: &Flow) -> bool {
 /// The queue of a port as a server: a rate and a latency below what it is served.
 fn server(analysis: &Analysis<'_>, place: (usize, usize)) -> Option<fifo::Server> {
     let service = analysis.service(place)?;
-    let (rate, latency) = service.rate_latency()?;
+    let (mut rate, mut latency) = service.rate_latency()?;
+    let line = analysis.link_rate(place.0);
+    if !is_whole(line) {
+        // What a port is served counts whole nanoseconds, the shorter its frames the more of them
+        // are rounding; flows are in bits. The last frame's rounding is an addition.
+        let there = analysis.members.get(&place).into_iter().flatten();
+        let flows = there.map(|(f, _)| &analysis.network.flows[*f]);
+        let shortest = bits(flows.map(|flow| flow.arrival.octets[0]).min()?);
+        rate = rate * shortest / (shortest + i128::from(line.as_bps()));
+        latency += 1;
+    }
     let preemptable = analysis.network.plan.ports[place.0].settings.preemptable;
     let output = match preemptable >> place.1 & 1 {
         0 => fifo::Output::Packets,
@@ -94,7 +105,7 @@ fn server(analysis: &Analysis<'_>, place: (usize, usize)) -> Option<fifo::Server
     Some(fifo::Server {
         rate: BitRate::from_bps(u64::try_from(rate).ok()?),
         latency: Span::from_ns(i64::try_from(latency).ok()?),
-        line: Some(analysis.link_rate(place.0)),
+        line: Some(line),
         output,
     })
 }
@@ -108,19 +119,19 @@ pub(super) fn gap(rate: BitRate, octets: [Octets; 2]) -> Span {
     if short == long && octets[0] == octets[1] { short } else { short.min(long) - Span::from_ns(1) }
 }
 
-/// A flow in numbers: its frames are as large as they are anywhere on its way.
+/// What a frame occupies of a wire, in nanobits, without any rounding.
+fn bits(octets: Octets) -> i128 {
+    i128::from(frame::on_wire(octets).get()) * 8 * BILLION
+}
+
+/// A flow in numbers: bits, which are the same on every line. Where times are rounded, last octets
+/// may come a nanosecond closer together than their line lets them: that counts as part of the
+/// longest frame.
 fn flow(analysis: &Analysis<'_>, flow: &Flow, ports: &[usize]) -> Option<fifo::Flow> {
-    let at = |which: usize| {
-        flow.hops.iter().map(move |hop| {
-            let octets = flow.arrival.octets[which];
-            super::arrival::Arrival::on_wire(
-                analysis.link_rate(hop.port.index()),
-                octets,
-                Octets::default(),
-            )
-        })
-    };
-    let (smallest, largest) = (at(0).min()?, at(1).max()?);
+    let [smallest, longest] = flow.arrival.octets.map(bits);
+    let rates = flow.hops.iter().map(|hop| analysis.link_rate(hop.port.index()));
+    let rounded = rates.filter(|rate| !is_whole(*rate)).max();
+    let largest = longest + rounded.map_or(0, |rate| i128::from(rate.as_bps()));
     let buckets = flow.arrival.buckets(largest).into_iter().map(|(burst, rate)| {
         let rate = BitRate::from_bps(u64::try_from(rate).ok()?);
         Some(fifo::Bucket { burst, rate })

@@ -9,7 +9,7 @@ use super::network::Whose;
 use onbeat_model::port::{GateControl, Selection};
 use onbeat_model::stream::Source;
 use onbeat_model::system::{NodeId, System};
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_model::units::Octets;
 
 /// The most frames that are followed at one queue.
@@ -60,7 +60,7 @@ impl Analysis<'_> {
         let error = error(self.network.system, node);
         let begins = i128::from(list.base.as_ns());
         let clock = &self.network.system.node(node).clock;
-        let at_once = i128::from(clock.read(NetTime::ZERO).as_ns()) >= begins;
+        let first = i128::from(clock.when(LocalTime::from_ns(list.base.as_ns())).as_ns());
         let alone = settings.selection[queue] == Selection::StrictPriority
             && settings.preemptable >> queue & 1 == 0
             && list.length_aware
@@ -73,15 +73,15 @@ impl Analysis<'_> {
         let windows = gates::open_between(list, queue, begins.rem_euclid(cycle), error);
         let pattern = self.pattern(place, cycle)?;
         let mut frames = self.frames_due(place, pattern * PATTERNS)?;
-        if !at_once {
+        if first > 0 {
             // Until the first cycle begins, others may start what is still on the wire then.
             let longest = self.network.longest[port].iter().max()?;
             let takes = self.time_on_wire(port, *longest);
             let flow = usize::MAX;
-            frames.push(Due { flow, released: 0, may: [0; 2], arrives: [-1, error], takes });
+            frames.push(Due { flow, released: 0, may: [0; 2], arrives: [-1, first], takes });
         }
         frames.sort_by_key(|due| due.arrives[0]);
-        let starts = follow(&frames, &windows, cycle)?;
+        let starts = follow(&frames, &windows, first, cycle)?;
         self.settled(place, &frames, &starts, pattern)
     }
 
@@ -196,8 +196,9 @@ impl Analysis<'_> {
 }
 
 /// The earliest and latest start of each frame, in order of their earliest arrival. A frame may
-/// have before it all that may have come before it and may not yet be gone. None: one never fits.
-fn follow(frames: &[Due], windows: &Windows, cycle: i128) -> Option<Vec<[i128; 2]>> {
+/// have before it all that may have come before it and may not yet be gone. Until the `first` cycle
+/// begins it may go at once, but others may keep it from the wire. None: one never fits.
+fn follow(frames: &[Due], windows: &Windows, first: i128, cycle: i128) -> Option<Vec<[i128; 2]>> {
     let longest = frames.iter().map(|due| due.takes).max()?;
     let mut starts: Vec<[i128; 2]> = Vec::with_capacity(frames.len());
     // What is gone for certain before the earliest arrival of this and all later frames.
@@ -210,8 +211,9 @@ fn follow(frames: &[Due], windows: &Windows, cycle: i128) -> Option<Vec<[i128; 2
         let over = |k: usize| k < at && starts[k][1] + frames[k].takes <= early;
         let ahead = (gone..frames.len()).take_while(|k| frames[*k].arrives[0] <= late);
         let ahead = ahead.filter(|k| *k != at && !over(*k)).map(|k| frames[k].takes).sum();
-        let last = windows.serve(late, ahead, due.takes, longest, cycle)?;
-        starts.push([windows.first(early, cycle), last]);
+        let last = windows.serve(late.max(first), ahead, due.takes, longest, cycle)?;
+        let soonest = if early <= first { early } else { windows.first(early, cycle) };
+        starts.push([soonest, last]);
     }
     Some(starts)
 }
