@@ -7,7 +7,6 @@ use onbeat_measure::Verdict;
 use onbeat_measure::simulation::{self, FlowKind, Latency, Phases, Results, Term};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::observed::FlowObserved;
-use onbeat_model::plan::Backlog;
 use onbeat_model::port::{Policing, TokenBucket};
 use onbeat_model::stream::{Fault, FaultKind};
 use onbeat_model::system::LinkId;
@@ -99,7 +98,7 @@ fn a_backlog_above_its_bound_is_broken_in_frames_and_in_octets() {
 #[test]
 fn a_queue_that_nothing_may_be_in_is_listed_only_if_something_was() {
     let mut simulated = single(&[20_000]);
-    simulated.plan.backlogs[2][5] = Some(Backlog::default());
+    simulated.plan.backlogs[2][5] = Some(onbeat_model::plan::Backlog::default());
     let results = simulated.results();
     assert_eq!(results.ports[2].queues.len(), 1);
     assert_eq!(results.totals.kept, 2);
