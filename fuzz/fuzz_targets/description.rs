@@ -1,5 +1,5 @@
-//! No text makes the description's reader panic, nor the file, manifest or trace, that it names: what
-//! follows the first octet 0 is that file.
+//! No text makes the description's reader panic, nor the file, manifest or trace, that it names:
+//! what follows the first octet 0 is that file.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! What the description's reader accepts is planned and simulated without a panic. (That no bound is
-//! exceeded is for the tests of `plan`, whose random systems reach further than random text.)
+//! What the description's reader accepts is planned and simulated without a panic. (That no bound
+//! is exceeded is for the tests of `plan`, whose random systems reach further than random text.)
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,10 +1,12 @@
 //! The verb `bounds`: the worst case of every channel and stream, and of every queue.
 
 use crate::arguments::BoundsArguments;
+use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::network;
 use crate::source::Source;
 use crate::terminal;
+use anyhow::bail;
 use comfy_table::{Cell, CellAlignment};
 use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::plan::{Bound, Plan};
@@ -17,6 +19,11 @@ use serde_json::{Value, json};
 pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
     if arguments.subject.extension().is_some_and(|extension| extension == "json") {
         return network::bounds(arguments);
+    }
+    if arguments.method.is_some() {
+        bail!(WrongArgument(
+            "--method is for networks: a description is bounded in one way".into()
+        ));
     }
     let source = Source::load(&arguments.subject, arguments.json)?;
     let protected = source.system.run.protected && !arguments.unprotected;
@@ -70,13 +77,15 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
     channels.chain(streams).collect()
 }
 
-/// The queues of all ports that have a bound: port, queue, frames, octets.
+/// The queues of all ports that have a bound and in which anything may wait: port, queue, frames,
+/// octets.
 fn queues<'a>(
     system: &'a System,
     plan: &'a Plan,
 ) -> impl Iterator<Item = (String, usize, u64, u64)> + 'a {
     (0..).map(PortId).zip(&plan.backlogs).flat_map(move |(id, port)| {
         let bounded = port.iter().enumerate().filter_map(|(queue, b)| b.map(|b| (queue, b)));
+        let bounded = bounded.filter(|(_, b)| b.frames > 0);
         bounded.map(move |(queue, b)| (system.port_label(id), queue, b.frames, b.octets))
     })
 }

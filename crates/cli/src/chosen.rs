@@ -1,6 +1,7 @@
 //! The network that a run is to have.
 
 use crate::arguments::{Network, RunArguments, Time};
+use crate::terminal;
 use anyhow::bail;
 use onbeat_host::fabric::{self, NetworkKind, StartAt};
 use onbeat_host::link::LinkOptions;
@@ -59,8 +60,11 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
 pub(crate) fn scenario<'a>(system: &'a System, name: &str) -> anyhow::Result<&'a Scenario> {
     let Some(found) = system.scenarios.iter().find(|s| s.name == name) else {
         let known: Vec<_> = system.scenarios.iter().map(|s| s.name.as_str()).collect();
-        let known = known.join(", ");
-        bail!(WrongArgument(format!("there is no scenario `{name}`; there are: {known}")));
+        let known = match known.is_empty() {
+            true => "the description has none".to_owned(),
+            false => format!("there are: {}", known.join(", ")),
+        };
+        bail!(WrongArgument(format!("there is no scenario `{name}`; {known}")));
     };
     Ok(found)
 }
@@ -100,5 +104,5 @@ pub(crate) fn announce(network: &NetworkKind) {
     let utc = u64::try_from(fabric::utc_of(*epoch_ns)).unwrap_or(0);
     let utc = humantime::format_rfc3339(UNIX_EPOCH + Duration::from_nanos(utc));
     let left = fabric::until(*epoch_ns).as_ns() / 1_000_000_000;
-    eprintln!("onbeat: the run starts at {utc} (UTC), in {left} s");
+    terminal::say(format_args!("onbeat: the run starts at {utc} (UTC), in {left} s"));
 }

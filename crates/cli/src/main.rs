@@ -45,14 +45,17 @@ fn main() -> std::process::ExitCode {
             Ok(Exit::Fine)
         }
     };
-    exit.unwrap_or_else(|error| {
+    let exit = exit.unwrap_or_else(|error| {
         if error.is::<source::Wrong>() {
             return Exit::Description; // what is wrong has been shown
         }
-        eprintln!("onbeat: {error:#}");
+        terminal::say(format_args!("onbeat: {error:#}"));
         if error.is::<chosen::WrongArgument>() { Exit::Usage } else { Exit::Machine }
-    })
-    .into()
+    });
+    match exit {
+        Exit::Fine if !terminal::is_printed() => Exit::Machine.into(),
+        exit => exit.into(),
+    }
 }
 
 fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {

@@ -2,9 +2,10 @@
 
 use crate::arguments::{BoundsArguments, Method};
 use crate::bounds::{right, timed};
+use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::terminal;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use comfy_table::Cell;
 use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::time::Span;
@@ -25,12 +26,15 @@ struct Found {
 
 /// Bounds every flow with each method.
 pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
+    if arguments.unprotected {
+        bail!(WrongArgument("--unprotected is for descriptions: networks reserve nothing".into()));
+    }
     let path = &arguments.subject;
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let named = match import(&text) {
         Ok(named) => named,
         Err(error) => {
-            eprintln!("onbeat: {}: {error}", path.display());
+            terminal::say(format_args!("onbeat: {}: {error}", path.display()));
             return Ok(Exit::Description);
         }
     };
@@ -45,7 +49,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
         match bounds {
             Ok(bounds) => found.push(Found { method, bounds, cpu }),
             Err(error) => {
-                eprintln!("onbeat: {}: {error}", path.display());
+                terminal::say(format_args!("onbeat: {}: {error}", path.display()));
                 return Ok(Exit::Description);
             }
         }

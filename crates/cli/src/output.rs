@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use onbeat_host::process::{Keeper, Kept};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The results of all runs of an output, as JSON.
@@ -18,6 +19,9 @@ pub(crate) const MESSAGES: &str = "messages.csv";
 pub(crate) const SIMULATION: &str = "simulation.json";
 /// The report of a simulation.
 pub(crate) const SIMULATION_REPORT: &str = "simulation.html";
+
+/// The type of the block that a pcapng file begins with.
+const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 /// What an output directory is of; it only ever replaces its like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +118,9 @@ impl OutputFile {
         if target.exists() && !target.is_file() {
             bail!("{} is not a file: it is not replaced", target.display());
         }
+        if target.exists() && !is_capture(target)? {
+            bail!("{} holds something else than a capture: it is not replaced", target.display());
+        }
         let partial = partial(target)?;
         keeper.guard(Kept::Path(&partial))?;
         let file = File::create(&partial).with_context(|| partial.display().to_string())?;
@@ -137,6 +144,14 @@ impl Drop for OutputFile {
             let _ = std::fs::remove_file(&self.partial);
         }
     }
+}
+
+/// Whether a file is empty or begins as pcapng does.
+fn is_capture(file: &Path) -> anyhow::Result<bool> {
+    let mut start = Vec::new();
+    let opened = File::open(file).with_context(|| file.display().to_string())?;
+    opened.take(PCAPNG.len() as u64).read_to_end(&mut start)?;
+    Ok(start.is_empty() || start == PCAPNG)
 }
 
 /// Whether a directory is empty or holds what its kind of output does, and nothing else.

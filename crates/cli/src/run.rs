@@ -137,10 +137,26 @@ fn watch(wanted: &[Wanted], arguments: &RunArguments) -> anyhow::Result<Watch> {
             Trace::open(trace, break_at)?;
         }
         if wanted.iter().any(|wanted| wanted.system.run.time == TimeMode::Virtual) {
-            eprintln!("onbeat: --trace and --break-us have no effect in virtual time");
+            terminal::say(format_args!(
+                "onbeat: --trace and --break-us have no effect in virtual time"
+            ));
         }
     }
     Ok(Watch { trace, break_at, log: None })
+}
+
+/// Says what becomes of streams and faults: no table of a run shows them.
+fn modelled(wanted: &Wanted) {
+    let Wanted { system, network, .. } = wanted;
+    if system.streams.is_empty() && system.faults.is_empty() {
+        return;
+    }
+    terminal::say(match network {
+        NetworkKind::Emulated => {
+            "onbeat: streams and faults take part; `onbeat simulate` shows what streams meet"
+        }
+        _ => "onbeat: streams and faults of the description are left out of real networks",
+    });
 }
 
 /// Runs the fabric once.
@@ -153,6 +169,7 @@ fn execute(
 ) -> anyhow::Result<RunLog> {
     let settings = wanted.system.run;
     chosen::announce(&wanted.network);
+    modelled(wanted);
     let bar = progress_bar(&wanted.scenario, settings);
     let mut progress = |now: NetTime| bar.set_position((now.as_ns() / 1_000_000).max(0) as u64);
     let options = RunOptions {
@@ -171,7 +188,7 @@ fn execute(
     match outcome {
         Ok(Outcome { log, notes }) => {
             for note in notes {
-                eprintln!("onbeat: {note}");
+                terminal::say(format_args!("onbeat: {note}"));
             }
             Ok(log)
         }
@@ -235,7 +252,7 @@ fn show(system: &System, results: &Results, target: &Path, json: bool) {
     let report = target.join(REPORT);
     if json {
         terminal::print(results.to_json().trim_end());
-        eprintln!("onbeat: the report is {}", report.display());
+        terminal::say(format_args!("onbeat: the report is {}", report.display()));
     } else {
         terminal::print(terminal::results(system, results));
         terminal::print(format_args!("The report: {}", report.display()));
@@ -248,18 +265,24 @@ fn judge(results: &Results, interrupted: bool) -> Exit {
     for run in &results.runs {
         for channel in run.channels.iter().filter(|c| c.verdict == Verdict::Broken) {
             let why = &channel.verdict_reason;
-            eprintln!("onbeat: the promise of channel `{}` is broken: {why}", channel.name);
+            terminal::say(format_args!(
+                "onbeat: the promise of channel `{}` is broken: {why}",
+                channel.name
+            ));
             exit = Exit::Broken;
         }
         for chain in run.chains.iter().filter(|c| c.verdict == Verdict::Broken) {
             let why = &chain.verdict_reason;
-            eprintln!("onbeat: the deadline of chain `{}` is missed: {why}", chain.name);
+            terminal::say(format_args!(
+                "onbeat: the deadline of chain `{}` is missed: {why}",
+                chain.name
+            ));
             exit = Exit::Broken;
         }
     }
     for run in &results.runs {
         if let Ended::Early { reason, .. } = &run.ended {
-            eprintln!("onbeat: the run ended before its time: {reason}");
+            terminal::say(format_args!("onbeat: the run ended before its time: {reason}"));
             exit = Exit::Early;
         }
     }

@@ -36,7 +36,9 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     system.run = settings(&system, arguments)?;
     let plan = source.plan(&system, system.run.protected)?;
     if !system.programs.is_empty() {
-        eprintln!("onbeat: no program is started: channels are modelled, one message an interval");
+        terminal::say(format_args!(
+            "onbeat: no program is started: channels are modelled, one message an interval"
+        ));
     }
     let interrupted = run::interrupt()?;
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
@@ -58,7 +60,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let report = target.join(SIMULATION_REPORT);
     if arguments.json {
         terminal::print(results.to_json().trim_end());
-        eprintln!("onbeat: the report is {}", report.display());
+        terminal::say(format_args!("onbeat: the report is {}", report.display()));
     } else {
         terminal::print(results.table());
         terminal::print(format_args!("The report: {}", report.display()));
@@ -299,7 +301,7 @@ impl Bar {
 fn judge(results: &Results, interrupted: bool) -> Exit {
     let mut exit = Exit::Fine;
     for broken in results.broken() {
-        eprintln!("onbeat: {broken}");
+        terminal::say(format_args!("onbeat: {broken}"));
         exit = Exit::Broken;
     }
     if interrupted { Exit::Interrupted } else { exit }

@@ -171,12 +171,12 @@ fn show(files: &[SourceFile], diagnostics: &[Diagnostic]) {
     let styled = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
     for diagnostic in diagnostics {
-        eprintln!("{}\n", renderer.render(&report(files, diagnostic)));
+        terminal::say(format_args!("{}\n", renderer.render(&report(files, diagnostic))));
     }
     let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     if errors > 0 {
         let plural = if errors == 1 { "error" } else { "errors" };
-        eprintln!("onbeat: {errors} {plural}; docs/errors.md explains each code");
+        terminal::say(format_args!("onbeat: {errors} {plural}; docs/errors.md explains each code"));
     }
 }
 

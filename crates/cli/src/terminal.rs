@@ -6,9 +6,18 @@ use onbeat_measure::{HEADINGS, Results, RowKind, table};
 use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{Class, NodeKind, PortId, System};
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where [`HEADINGS`] has the engine.
 const TIME: usize = 1;
+
+/// Whether something did not get to standard output.
+static UNPRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether all that was to be printed was.
+pub(crate) fn is_printed() -> bool {
+    !UNPRINTED.load(Ordering::Relaxed)
+}
 
 /// Prints on standard output. A reader that has gone away, as `head` does, is no error.
 pub(crate) fn print(text: impl std::fmt::Display) {
@@ -17,8 +26,15 @@ pub(crate) fn print(text: impl std::fmt::Display) {
     if let Err(error) = writeln!(output, "{text}")
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
-        eprintln!("onbeat: standard output: {error}");
+        say(format_args!("onbeat: standard output: {error}"));
+        UNPRINTED.store(true, Ordering::Relaxed);
     }
+}
+
+/// Prints a line on standard error. There is nobody to tell if that fails.
+pub(crate) fn say(text: impl std::fmt::Display) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// One paragraph on a system that was found right.

@@ -242,7 +242,7 @@ fn wrong_arguments_are_refused_before_anything_is_written() {
         (&["--capture", "c", "--capture-port", "s1.p9"][..], "there are: s1.p1, s1.p2, s1.p3"),
         (&["--capture", "c", "--capture-port", "x"], "ports are named as in"),
         (&["--capture-port", "s1.p1"], "--capture"),
-        (&["--scenario", "none"], "there is no scenario `none`"),
+        (&["--scenario", "none"], "there is no scenario `none`; the description has none"),
         (&["--repetitions", "0"], "--repetitions"),
         (&["--phases", "shifted"], "described, random, aligned"),
     ] {
@@ -252,6 +252,42 @@ fn wrong_arguments_are_refused_before_anything_is_written() {
     }
     let mut names = system.path().read_dir().expect("the directory").flatten();
     assert!(names.all(|entry| entry.file_name() == "system.toml"));
+}
+
+#[test]
+fn a_run_says_what_becomes_of_streams_and_faults() {
+    let system = ring();
+    let output = run(&["run", ".", "--duration", "20ms"], system.path(), 0);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("streams and faults take part"), "{said}");
+    // They do: the stream of the same bridge is in the channel's way.
+    let json = results(&["run", ".", "--duration", "20ms"], system.path(), 0);
+    let with = number(&json["runs"][0]["channels"][0]["listeners"][0], "latency_ns.max");
+    let text = std::fs::read_to_string(system.path().join("system.toml")).expect("written");
+    let idle = text.replace("interval_ns = 1000000", "interval_ns = 1000000\nphase_ns = 900000000");
+    let idle = TestSystem::new(&idle);
+    let json = results(&["run", ".", "--duration", "20ms"], idle.path(), 0);
+    let without = number(&json["runs"][0]["channels"][0]["listeners"][0], "latency_ns.max");
+    assert!(with > without, "{with} {without}");
+}
+
+#[test]
+fn a_reader_of_diagnostics_that_has_gone_away_is_no_error_of_its_own() {
+    let system = TestSystem::new(&"wrong = 1\n".repeat(50));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let status = onbeat().args(["check", "."]).current_dir(system.path()).stderr(writer).status();
+    assert_eq!(status.expect("onbeat runs").code(), Some(1));
+}
+
+#[test]
+fn what_cannot_be_printed_is_not_fine() {
+    let system = TestSystem::new(&two_hosts(""));
+    let full = || std::fs::File::create("/dev/full").expect("every Linux has it");
+    let verb = |verb| onbeat().args([verb, "."]).current_dir(system.path()).stdout(full()).status();
+    assert_eq!(verb("bounds").expect("onbeat runs").code(), Some(5));
+    assert_eq!(verb("simulate").expect("onbeat runs").code(), Some(5));
+    assert!(system.path().join("out-simulation/simulation.json").is_file());
 }
 
 #[test]
@@ -268,6 +304,11 @@ fn a_directory_of_something_else_is_not_replaced() {
     // Neither does a capture replace a directory.
     let output = run(&["simulate", ".", "--capture", "out-simulation"], system.path(), 5);
     assert!(String::from_utf8_lossy(&output.stderr).contains("is not a file"));
+    // Nor anything that is no capture, such as the description.
+    let before = std::fs::read(system.path().join("system.toml")).expect("there");
+    let output = run(&["simulate", ".", "--capture", "system.toml"], system.path(), 5);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("something else than a capture"));
+    assert_eq!(std::fs::read(system.path().join("system.toml")).expect("there"), before);
 }
 
 #[test]
@@ -319,6 +360,12 @@ fn bounds_are_those_of_the_plan_with_best_case_and_jitter() {
     let table = run(&["bounds", "."], system.path(), 0).stdout;
     let table = String::from_utf8(table).expect("UTF-8");
     assert!(table.contains("largest term") && table.contains("1 of 1 bounded"), "{table}");
+    // One queue at each of the two ports on the way; in no other can anything be.
+    let queues: Vec<_> = bounds["queues"].as_array().expect("queues").iter().collect();
+    assert_eq!(queues.len(), 2, "{queues:?}");
+    assert!(queues.iter().all(|queue| number(queue, "frames") > 0), "{queues:?}");
+    let other = run(&["bounds", ".", "--method", "tight"], system.path(), 2);
+    assert!(String::from_utf8_lossy(&other.stderr).contains("--method is for networks"));
     let unprotected = results(&["bounds", ".", "--unprotected"], system.path(), 0);
     assert!(unprotected["flows"][0]["bound_ns"].is_null());
 }
@@ -387,6 +434,8 @@ fn a_network_in_json_is_bounded_by_each_method() {
     let one = ["bounds", "network.json", "--method", "total-flow"];
     let output = String::from_utf8(run(&one, system.path(), 0).stdout).expect("UTF-8");
     assert!(output.contains("total-flow: 180 µs at most") && !output.contains("tight"), "{output}");
+    let other = run(&["bounds", "network.json", "--unprotected"], system.path(), 2);
+    assert!(String::from_utf8_lossy(&other.stderr).contains("--unprotected is for descriptions"));
 }
 
 #[test]

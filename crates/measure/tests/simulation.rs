@@ -94,6 +94,29 @@ fn a_backlog_above_its_bound_is_broken_in_frames_and_in_octets() {
 }
 
 #[test]
+fn a_queue_that_nothing_may_be_in_is_listed_only_if_something_was() {
+    let mut simulated = single(&[20_000]);
+    simulated.plan.backlogs[2][5] = Some(onbeat_model::plan::Backlog::default());
+    let results = simulated.results();
+    assert_eq!(results.ports[2].queues.len(), 1);
+    assert_eq!(results.totals.kept, 2);
+    let queue = &mut simulated.observed.ports[2].queues[5];
+    (queue.deepest_frames, queue.deepest_octets) = (1, 64);
+    assert_eq!(broken(&simulated).len(), 1);
+}
+
+#[test]
+fn a_port_that_holds_frames_and_sends_none_is_in_the_table() {
+    let mut simulated = single(&[20_000]);
+    assert!(!simulated.results().table().contains("b1.p1"));
+    let port = &mut simulated.observed.ports[1];
+    (port.queues[3].deepest_frames, port.queues[3].deepest_octets) = (7, 700);
+    let table = simulated.results().table();
+    let row = table.lines().find(|line| line.contains("b1.p1")).expect("the port");
+    assert!(row.contains("0 %") && row.contains("700"), "{row}");
+}
+
+#[test]
 fn a_deadline_is_a_promise_even_without_a_bound() {
     let mut simulated = single(&[20_000, 30_001]);
     simulated.plan.streams[0].bounds = vec![None];

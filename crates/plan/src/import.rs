@@ -23,6 +23,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 
+/// The most digits of a number.
+const DIGITS_MAX: usize = 60;
+
+/// The most characters of a number: its digits, signs, point and exponent.
+const NUMBER_MAX: usize = DIGITS_MAX + 10;
+
 /// A network that was read, and the names of what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
@@ -217,6 +223,9 @@ impl FlowItem {
             let bps = u64::try_from(bps).unwrap_or(u64::MAX);
             Bucket { burst: burst.max(largest).max(1), rate: BitRate::from_bps(bps) }
         };
+        if self.path.is_empty() {
+            return Err(field(&self.name, "path", "it is empty"));
+        }
         let mut hops = Vec::with_capacity(self.path.len());
         for (at, name) in self.path.iter().enumerate() {
             let server = positions.get(name.as_str()).copied();
@@ -315,10 +324,13 @@ impl Reader<'_> {
         };
         let (number, unit) = split(text.trim());
         let preset = || of(self.units).or_else(|| of(self.general)).unwrap_or(plain.to_owned());
-        let unit = if unit.is_empty() { preset() } else { unit.to_owned() };
+        let (unit, said) = match unit {
+            "" => (preset(), format!("{value} in {}", preset())),
+            unit => (unit.to_owned(), value.to_string()),
+        };
         let read = Decimal::read(number).zip(scale(kind, &unit));
         read.and_then(|(number, scale)| number.times(scale, round))
-            .ok_or_else(|| field(self.item, name, format!("{value} is not {what}")))
+            .ok_or_else(|| field(self.item, name, format!("{said} is not {what}")))
     }
 }
 
@@ -329,7 +341,7 @@ fn field(item: &str, field: &'static str, problem: impl Into<String>) -> ImportE
 /// A number and what follows it.
 fn split(text: &str) -> (&str, &str) {
     // An exponent is a letter too: the longest prefix that is a number counts.
-    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+    let ends = text.char_indices().take(NUMBER_MAX).map(|(at, c)| at + c.len_utf8());
     let end = ends.filter(|end| Decimal::read(&text[..*end]).is_some()).max().unwrap_or(0);
     (&text[..end], text[end..].trim_start())
 }
@@ -356,7 +368,7 @@ impl Decimal {
         let mantissa = mantissa.strip_prefix('+').unwrap_or(mantissa);
         let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = format!("{whole}{part}");
-        if !digits.bytes().all(|b| b.is_ascii_digit()) || digits.len() > 60 {
+        if !digits.bytes().all(|b| b.is_ascii_digit()) || digits.len() > DIGITS_MAX {
             return None;
         }
         let part = i32::try_from(part.len()).ok()?;

@@ -200,7 +200,7 @@ pub struct PortResult {
     pub busy_ns: i64,
     /// The share of the simulated time, in thousandths, rounded to the nearest.
     pub busy_per_mille: u64,
-    /// The queues in which anything was, or that have a bound; the lowest first.
+    /// The queues in which anything was, or by their bound may be; the lowest first.
     pub queues: Vec<QueueResult>,
 }
 
@@ -448,7 +448,8 @@ fn port_result(
         }
     });
     let used = |q: &QueueResult| {
-        q.sent > 0 || q.dropped > 0 || q.deepest_frames > 0 || q.bound_frames.is_some()
+        let may_wait = q.bound_frames.is_some_and(|frames| frames > 0);
+        q.sent > 0 || q.dropped > 0 || q.deepest_frames > 0 || may_wait
     };
     PortResult {
         port: system.port_label(id),

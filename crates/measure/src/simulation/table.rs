@@ -58,7 +58,11 @@ impl Results {
     }
 
     fn port_table(&self) -> String {
-        let mut ports: Vec<_> = self.ports.iter().filter(|port| port.busy_ns > 0).collect();
+        // Where frames wait before a gate that never opens, nothing is sent.
+        let used = |port: &&PortResult| {
+            port.queues.iter().any(|queue| queue.sent > 0 || queue.deepest_frames > 0)
+        };
+        let mut ports: Vec<_> = self.ports.iter().filter(used).collect();
         ports.sort_by_key(|port| (!is_broken(port), std::cmp::Reverse(port.busy_per_mille)));
         let all = ports.len();
         ports.truncate(PORTS_MAX);

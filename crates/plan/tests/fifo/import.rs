@@ -147,6 +147,11 @@ fn errors_name_the_item() {
         refused(&["flows", "0", "path", "1"], json!("s0-o0")),
         "f0: flow 0 crosses server 0 twice"
     );
+    assert_eq!(refused(&["flows", "0", "path"], json!([])), "f0: path: it is empty");
+    assert_eq!(
+        refused(&["network", "time_unit"], json!("parsec")),
+        "s0-o0: latencies: 10 in parsec is not a time"
+    );
     assert_eq!(
         refused(&["flows", "1", "arrival_curve", "bursts", "0"], json!("10 bananas")),
         r#"f1: bursts: "10 bananas" is not an amount of data"#
@@ -159,6 +164,9 @@ fn errors_name_the_item() {
         refused(&["servers", "1", "name"], json!("s0-o0")),
         "s0-o0: name: two servers have it"
     );
+    let long = "1".repeat(1_000_000);
+    let refusal = refused(&["flows", "1", "arrival_curve", "bursts", "0"], json!(long));
+    assert!(refusal.ends_with("is not an amount of data") && refusal.len() > 1_000_000);
     let syntax = import("{\n  \"flows\": 3}").unwrap_err().to_string();
     assert!(syntax.contains("line 2 column"), "{syntax}");
 }
