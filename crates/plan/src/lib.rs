@@ -234,7 +234,8 @@ fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         });
         if let Some((port, backlog)) = full.filter(|_| planned.bounds.iter().any(Option::is_some)) {
             let message = format!(
-                "frames of `{}` may be lost: queue {queue} of {} may have to hold {} frames ({} octets)",
+                "frames of `{}` may be lost: queue {queue} of {} may have to hold {} frames \
+                 ({} octets)",
                 stream.name,
                 system.port_label(port),
                 backlog.frames,

@@ -166,7 +166,8 @@ fn at_listener(
     let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
     terms.add(format!("stack of {}", to.name), host.stack_rx.max());
     let travel = network.travel(&flow.hops[last], flow.arrival.octets)[0];
-    let first = span(analysis.states[f][last].early);
+    let state = analysis.states[f][last];
+    let first = span(state.early.max(state.starts));
     Some(Bound { terms: terms.0, best: first + travel + host.stack_rx.min() })
 }
 

@@ -80,7 +80,9 @@ impl Service {
     pub(crate) fn credit(&self, slope: i128) -> Option<i128> {
         let first = self.unshaped(0)?;
         let corners = self.ahead.corners().chain([first]);
-        corners.map(|x| slope * x - self.sent_unshaped(x).max(0)).max()
+        let most = corners.map(|x| slope * x - self.sent_unshaped(x).max(0)).max();
+        // What has recovered to nought may wait for the next whole nanosecond.
+        most.map(|credit| credit + slope)
     }
 
     /// The longest wait of a frame of `own` nanobits or more, among arrivals of which it is one:

@@ -11,8 +11,8 @@ use onbeat_model::time::Span;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How much work goes into programs, in cubes of their variables: a second or so. What is not solved
-/// then is left to the other methods.
+/// How much work goes into programs, in cubes of their variables: a second or so. What is not
+/// solved then is left to the other methods.
 const WORK_MAX: u64 = 250_000_000;
 
 /// How many steps towards a fixed point are tried.

@@ -55,10 +55,10 @@ fn a_burst_waits_for_itself_at_the_reserved_rate_at_every_port() {
         .collect();
     // h1: four messages come at once, the last one waits for three: 3 · 704 bit / 5.632 Mb/s.
     // Further on they come no faster than h1's shaper lets them: its credit is at most
-    // 5.632 Mb/s · 12 336 ns = 69.476 352 bit. In any window T come at most
-    // 69.476 352 + 704 + 5.632 Mb/s · (T + 704 ns) bit; the wait behind all but the own message
-    // is ⌈(69.476 352 + 5.632 Mb/s · 704 ns) / 5.632 Mb/s⌉ = 12 336 + 704 ns.
-    assert_eq!(queues, [12_336 + 375_000, 12_336 + 13_040, 12_336 + 13_040]);
+    // 5.632 Mb/s · (12 336 + 1) ns, the 1 for recovering between two nanoseconds. In any window T
+    // come at most that and 704 + 5.632 Mb/s · (T + 704 ns) bit; the wait behind all but the own
+    // message is 12 337 + 704 ns.
+    assert_eq!(queues, [12_336 + 375_000, 12_336 + 13_041, 12_336 + 13_041]);
 }
 
 /// A class A and a class B stream over one wire of 100 Mb/s.
