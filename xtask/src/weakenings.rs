@@ -199,7 +199,7 @@ pub const WEAKENINGS: &[Weakening] = &[
         "longest.max(state.wait? + i128::from(from.travel[1].as_ns()))",
         "longest.max(state.wait? * 99 / 100 + i128::from(from.travel[1].as_ns()))",
     ),
-    of("flow.rs", "!(regulated && same_clock) && !", "!regulated && same_clock && !"),
+    of("flow.rs", "regulated && same_clock ||", "regulated ||"),
     of("flow.rs", "wait + i128::from(circular)", "wait + 0 * i128::from(circular)"),
     of(
         "gates.rs",
@@ -414,15 +414,24 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of(
         "ways.rs",
-        "let (rate, latency) = service.rate_latency()?;",
-        "let (rate, latency) = service.rate_latency().map(|(r, l)| (r * 101 / 100, l))?;",
+        "let (mut rate, mut latency) = service.rate_latency()?;",
+        "let (mut rate, mut latency) = service.rate_latency().map(|(r, l)| (r * 101 / 100, l))?;",
     ),
     of(
         "ways.rs",
         "latency: Span::from_ns(i64::try_from(latency).ok()?),",
         "latency: Span::from_ns(i64::try_from(latency * 99 / 100).ok()?),",
     ),
-    of("ways.rs", "(at(0).min()?, at(1).max()?)", "(at(0).min()?, at(1).max()? * 99 / 100)"),
+    of("ways.rs", "let largest = longest + ", "let largest = longest * 99 / 100 + "),
+    of("ways.rs", "if !is_whole(line) {", "if false && !is_whole(line) {"),
+    of(
+        "service.rs",
+        "most.map(|credit| credit + slope)",
+        "most.map(|credit| credit * 99 / 100 + slope)",
+    ),
+    of("gates.rs", "list.latency + change", "list.latency + change * 99 / 100"),
+    of("network.rs", "network.add_flooded();", ""),
+    of("windows.rs", "windows.serve(late.max(first)", "windows.serve(late"),
     of(
         "ways.rs",
         "let octets = (bits / (8 * BILLION)) as u64;",
