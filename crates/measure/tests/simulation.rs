@@ -300,3 +300,16 @@ fn numbers(text: &str, start: &str) -> Vec<i64> {
     let parts = text.split(|c: char| !c.is_ascii_digit() && c != '-');
     parts.filter_map(|part| part.parse().ok()).take(4).collect()
 }
+
+#[test]
+fn frames_with_a_deadline_that_are_held_for_ever_break_it() {
+    let mut simulated = single(&[]);
+    simulated.observed.streams[0].released = 10;
+    simulated.system.streams[0].deadline = Some(Span::from_us(100));
+    let flow = simulated.results().flows.remove(0);
+    assert_eq!(flow.verdict, Verdict::Broken);
+    assert_eq!(flow.verdict_reason, "a listener received nothing within the deadline");
+    // What a meter dropped was taken away as described.
+    simulated.observed.streams[0].policed = 10;
+    assert_eq!(simulated.results().flows.remove(0).verdict, Verdict::NotJudged);
+}

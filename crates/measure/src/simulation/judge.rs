@@ -48,12 +48,20 @@ pub(super) fn listeners(
             Some(_) => Verdict::Broken,
             None if overflowed && excused => Verdict::NotJudged,
             None if overflowed => Verdict::Broken,
+            None if seen_here.frames == 0 && vanished(flow, seen) => Verdict::Broken,
             None if seen_here.frames == 0 => Verdict::NotJudged,
             None => Verdict::Kept,
         }
     };
     assert_eq!(flow.bounds.len(), seen.listeners.len(), "the probes are of another system");
     flow.bounds.iter().zip(&seen.listeners).map(verdict).collect()
+}
+
+/// Whether frames with a deadline neither came nor were taken away by what is described: something
+/// holds them for ever.
+fn vanished(flow: &Described<'_>, seen: &FlowObserved) -> bool {
+    let taken = seen.policed + seen.faulted + seen.overflowed;
+    flow.deadline.is_some() && seen.released > 0 && taken == 0
 }
 
 /// The worst verdict of a flow's listeners, and its reason.
@@ -74,7 +82,9 @@ pub(super) fn flow(
     let mut reason = match worst {
         Verdict::NoPromise => "it has neither bound nor deadline: nothing was promised".to_owned(),
         Verdict::Kept => kept(system, flow, seen),
-        Verdict::Broken => exceeded().unwrap_or_else(overflowed),
+        Verdict::Broken if seen.overflowed > 0 => exceeded().unwrap_or_else(overflowed),
+        Verdict::Broken => exceeded()
+            .unwrap_or_else(|| "a listener received nothing within the deadline".to_owned()),
         Verdict::NotJudged if seen.overflowed > 0 || exceeded().is_some() => {
             let what = exceeded().unwrap_or_else(overflowed);
             format!("{what}, but it babbles, as the description says")
