@@ -49,9 +49,9 @@ pub(crate) fn server(rate: u64) -> Server {
     }
 }
 
-/// The network of `size` servers whose busiest ones are loaded to `percent`.
-pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> Network {
-    let paths: Vec<Vec<usize>> = match shape {
+/// The servers that each flow crosses, in order.
+pub(crate) fn paths(shape: Shape, size: usize) -> Vec<Vec<usize>> {
+    match shape {
         Shape::Tandem => std::iter::once((0..size).collect())
             .chain((1..size).map(|at| vec![at - 1, at]))
             .collect(),
@@ -63,10 +63,20 @@ pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> Network {
                 pairs.chain([size - 1]).collect()
             })
             .collect(),
-    };
+    }
+}
+
+/// The rate of each flow on these paths if the most crossed servers are loaded to `percent`.
+pub(crate) fn share(paths: &[Vec<usize>], size: usize, percent: u64) -> u64 {
     let sharing =
         (0..size).map(|s| paths.iter().filter(|p| p.contains(&s)).count()).max().expect("a server");
-    let rate = RATE * percent / 100 / u64::try_from(sharing).expect("few");
+    RATE * percent / 100 / u64::try_from(sharing).expect("few")
+}
+
+/// The network of `size` servers whose busiest ones are loaded to `percent`.
+pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> Network {
+    let paths = paths(shape, size);
+    let rate = share(&paths, size, percent);
     let mut servers = vec![server(RATE); size];
     if shape == Shape::Mesh {
         servers[size - 1].rate = BitRate::from_bps(2 * RATE);
