@@ -62,6 +62,12 @@ impl Service {
         self.shaped.map_or(unshaped, |(slope, _)| slope.min(unshaped))
     }
 
+    /// Whether the whole wire is always there for the queue.
+    pub(crate) fn is_idle(&self) -> bool {
+        let nothing = self.ahead.bucket() == (0, 0) && self.blocking == 0 && !self.gated;
+        nothing && self.capacity.1 == 0 && self.shaped.is_none() && !self.interrupted
+    }
+
     /// A rate and a latency that are never above it.
     pub(crate) fn rate_latency(&self) -> Option<(i128, i128)> {
         let (rate, latency) = self.capacity;

@@ -12,7 +12,7 @@ use onbeat_model::plan::Backlog;
 use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets, frame};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known beside the delays of single queues.
 #[derive(Default)]
@@ -45,21 +45,29 @@ impl Ways {
         if members.is_empty() || !members.iter().all(|f| is_plain(analysis, &flows[*f])) {
             return;
         }
-        let mut ports: Vec<usize> = Vec::new();
         let hops = || members.iter().flat_map(|f| &flows[*f].hops);
-        hops().for_each(|hop| ports.push(hop.port.index()));
-        ports.sort_unstable();
-        ports.dedup();
+        let ports: BTreeSet<usize> = hops().map(|hop| hop.port.index()).collect();
+        let ports: Vec<usize> =
+            ports.into_iter().filter(|port| !is_clear(analysis, (*port, queue))).collect();
         let servers = ports.iter().map(|port| server(analysis, (*port, queue)));
         let Some(servers) = servers.collect::<Option<Vec<_>>>() else { return };
-        let of = |f: &usize| flow(analysis, &flows[*f], &ports);
-        let Some(flows_there) = members.iter().map(of).collect::<Option<Vec<_>>>() else { return };
-        let network = fifo::Network { servers, flows: flows_there };
-        let Ok(Some(bounds)) = network.bounds() else { return };
-        for (f, hops) in members.iter().zip(&bounds.hops) {
-            for (h, hop) in hops.iter().enumerate() {
-                self.leaves.insert((*f, h), hop.total);
+        let mut network = fifo::Network { servers, flows: Vec::new() };
+        let mut places = Vec::new();
+        for &f in &members {
+            let Some(parts) = parts(analysis, f, &ports) else { return };
+            for (part, hops) in parts {
+                places.push((f, hops));
+                network.flows.push(part);
             }
+        }
+        let Ok(Some(bounds)) = network.bounds() else { return };
+        for ((f, hops), bounds) in places.iter().zip(&bounds.hops) {
+            for (h, hop) in hops.iter().zip(bounds) {
+                self.leaves.insert((*f, *h), hop.total);
+            }
+        }
+        for &f in &members {
+            self.add_clear(analysis, f);
         }
         for (port, bits) in ports.iter().zip(&bounds.backlog) {
             let there = members
@@ -71,6 +79,45 @@ impl Ways {
             self.backlogs.insert((*port, queue), Backlog { frames, octets });
         }
     }
+
+    /// What leaves the ports in which nothing waits, behind others.
+    fn add_clear(&mut self, analysis: &Analysis<'_>, f: usize) {
+        let flow = &analysis.network.flows[f];
+        for (h, hop) in flow.hops.iter().enumerate() {
+            let Some(from) = hop.from.first() else { continue };
+            let Some(before) = self.leaves(f, from.hop) else { continue };
+            let rate = analysis.link_rate(hop.port.index());
+            let sent = rate.time_for(frame::on_wire(flow.arrival.octets[1]));
+            let comes = before + behind(analysis, flow, from.hop, from.travel)[1];
+            self.leaves.entry((f, h)).or_insert(comes + sent);
+        }
+    }
+}
+
+/// Whether nothing ever waits at a queue: that is known of it, and not by what is behind a circle;
+/// or all comes over one line that is no faster, in frames of one length, and nothing else is there.
+fn is_clear(analysis: &Analysis<'_>, place: (usize, usize)) -> bool {
+    let members = &analysis.members[&place];
+    let waits = members.iter().all(|&(f, h)| analysis.states[f][h].wait == Some(0));
+    if waits && !analysis.circular.contains(&place) {
+        return true;
+    }
+    let flows = &analysis.network.flows;
+    let line = |&(f, h): &(usize, usize)| {
+        let from = flows[f].hops[h].from.first()?;
+        Some((flows[f].hops[from.hop].port.index(), flows[f].arrival.octets))
+    };
+    let lines: BTreeSet<_> = members.iter().map(line).collect();
+    let mut lines = lines.into_iter();
+    let (Some(Some((up, octets))), None) = (lines.next(), lines.next()) else { return false };
+    let [line, here] = [up, place.0].map(|port| analysis.link_rate(port));
+    // Where times are rounded, twice the rate makes up for it.
+    let slower = match is_whole(line) && is_whole(here) {
+        true => line <= here,
+        false => line.as_bps().saturating_mul(2) <= here.as_bps(),
+    };
+    let idle = analysis.service(place).is_some_and(|service| service.is_idle());
+    octets[0] == octets[1] && slower && idle
 }
 
 /// Whether a flow's queues serve in order, what they forward they have whole, and all is known.
@@ -124,32 +171,66 @@ fn bits(octets: Octets) -> i128 {
     i128::from(frame::on_wire(octets).get()) * 8 * BILLION
 }
 
+/// From the end of a transmission, with its gap, to the next queue.
+fn behind(analysis: &Analysis<'_>, flow: &Flow, hop: usize, travel: [Span; 2]) -> [Span; 2] {
+    // Behind the last octet only propagation and forwarding remain.
+    let rate = analysis.link_rate(flow.hops[hop].port.index());
+    let sent = rate.time_for(frame::PREAMBLE + flow.arrival.octets[1]);
+    [(travel[1] - sent - gap(rate, flow.arrival.octets)).max(Span::ZERO); 2]
+}
+
 /// A flow in numbers: bits, which are the same on every line. Where times are rounded, last octets
 /// may come a nanosecond closer together than their line lets them: that counts as part of the
-/// longest frame.
-fn flow(analysis: &Analysis<'_>, flow: &Flow, ports: &[usize]) -> Option<fifo::Flow> {
+/// longest frame. It has a part for each of its ways on which anything may wait, and that has none
+/// before it; with each part the places of its hops.
+fn parts(
+    analysis: &Analysis<'_>,
+    f: usize,
+    ports: &[usize],
+) -> Option<Vec<(fifo::Flow, Vec<usize>)>> {
+    let flow = &analysis.network.flows[f];
     let [smallest, longest] = flow.arrival.octets.map(bits);
-    let rates = flow.hops.iter().map(|hop| analysis.link_rate(hop.port.index()));
+    let served = flow.hops.iter().map(|hop| hop.port.index()).filter(|port| ports.contains(port));
+    let rates = served.map(|port| analysis.link_rate(port));
     let rounded = rates.filter(|rate| !is_whole(*rate)).max();
     let largest = longest + rounded.map_or(0, |rate| i128::from(rate.as_bps()));
     let buckets = flow.arrival.buckets(largest).into_iter().map(|(burst, rate)| {
         let rate = BitRate::from_bps(u64::try_from(rate).ok()?);
         Some(fifo::Bucket { burst, rate })
     });
-    let hops = flow.hops.iter().map(|hop| {
-        let server = ports.binary_search(&hop.port.index()).ok()?;
-        let Some(from) = hop.from.first() else {
-            let [earliest, latest] = flow.stack;
-            return Some(fifo::Hop { server, upstream: None, earliest, latest, reshaped: None });
-        };
-        // Behind the last octet only propagation and forwarding remain; a server has sent the gap
-        // as well.
-        let rate = analysis.link_rate(flow.hops[from.hop].port.index());
-        let sent = rate.time_for(frame::PREAMBLE + flow.arrival.octets[1]);
-        let after = (from.travel[1] - sent - gap(rate, flow.arrival.octets)).max(Span::ZERO);
-        let upstream = Some(from.hop);
-        Some(fifo::Hop { server, upstream, earliest: after, latest: after, reshaped: None })
-    });
     let arrival = fifo::Curve::new(buckets.collect::<Option<Vec<_>>>()?);
-    Some(fifo::Flow { arrival, smallest, largest, hops: hops.collect::<Option<Vec<_>>>()? })
+    let mut parts: Vec<(fifo::Flow, Vec<usize>)> = Vec::new();
+    // Per hop: the part and place of the last server on the way, and the time from there to the end
+    // of the queue behind; from release if there is none.
+    let mut ahead: Vec<(Option<(usize, usize)>, [Span; 2])> = Vec::new();
+    for (h, hop) in flow.hops.iter().enumerate() {
+        let (server_before, since) = match hop.from.first() {
+            None => (None, flow.stack),
+            Some(from) => {
+                let (before, since) = ahead[from.hop];
+                match before {
+                    Some((part, at)) if parts[part].1[at] == from.hop => {
+                        (before, behind(analysis, flow, from.hop, from.travel))
+                    }
+                    _ => (before, [since[0] + from.travel[0], since[1] + from.travel[1]]),
+                }
+            }
+        };
+        let Ok(server) = ports.binary_search(&hop.port.index()) else {
+            ahead.push((server_before, since));
+            continue;
+        };
+        let part = server_before.map_or(parts.len(), |(part, _)| part);
+        if server_before.is_none() {
+            let (arrival, hops) = (arrival.clone(), Vec::new());
+            parts.push((fifo::Flow { arrival, smallest, largest, hops }, Vec::new()));
+        }
+        let (whole, places) = &mut parts[part];
+        let upstream = server_before.map(|(_, at)| at);
+        let [earliest, latest] = since;
+        whole.hops.push(fifo::Hop { server, upstream, earliest, latest, reshaped: None });
+        places.push(h);
+        ahead.push((Some((part, places.len() - 1)), [Span::ZERO; 2]));
+    }
+    Some(parts)
 }
