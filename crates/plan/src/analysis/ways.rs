@@ -95,8 +95,8 @@ impl Ways {
 }
 
 /// Whether nothing ever waits at a queue: that is known of it, and not by what is behind a circle;
-/// or all comes over one line that is no faster, in frames of one length, and nothing else is there.
-fn is_clear(analysis: &Analysis<'_>, place: (usize, usize)) -> bool {
+/// Whether nothing ever waits at a queue: that is known of it, and not by what is behind a circle; or
+/// all comes over one line that is no faster, in frames of one length, and nothing else is there.
     let members = &analysis.members[&place];
     let waits = members.iter().all(|&(f, h)| analysis.states[f][h].wait == Some(0));
     if waits && !analysis.circular.contains(&place) {
