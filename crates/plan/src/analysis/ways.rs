@@ -94,9 +94,10 @@ impl Ways {
     }
 }
 
-/// Whether nothing ever waits at a queue: that is known of it, and not by what is behind a circle;
-/// Whether nothing ever waits at a queue: that is known of it, and not by what is behind a circle; or
-/// all comes over one line that is no faster, in frames of one length, and nothing else is there.
+/// Whether nothing ever waits at a queue: that is known of it, and not by what is in or behind a
+/// circle; or all comes over one line that is no faster, in frames of one length, and nothing else
+/// is there.
+fn is_clear(analysis: &Analysis<'_>, place: (usize, usize)) -> bool {
     let members = &analysis.members[&place];
     let waits = members.iter().all(|&(f, h)| analysis.states[f][h].wait == Some(0));
     if waits && !analysis.circular.contains(&place) {
