@@ -180,6 +180,9 @@ fn behind(analysis: &Analysis<'_>, flow: &Flow, hop: usize, travel: [Span; 2]) -
     [(travel[1] - sent - gap(rate, flow.arrival.octets)).max(Span::ZERO); 2]
 }
 
+/// A part of a flow and the place of a server on its way.
+type Served = (usize, usize);
+
 /// A flow in numbers: bits, which are the same on every line. Where times are rounded, last octets
 /// may come a nanosecond closer together than their line lets them: that counts as part of the
 /// longest frame. It has a part for each of its ways on which anything may wait, and that has none
@@ -203,7 +206,7 @@ fn parts(
     let mut parts: Vec<(fifo::Flow, Vec<usize>)> = Vec::new();
     // Per hop: the part and place of the last server on the way, and the time from there to the end
     // of the queue behind; from release if there is none.
-    let mut ahead: Vec<(Option<(usize, usize)>, [Span; 2])> = Vec::new();
+    let mut ahead: Vec<(Option<Served>, [Span; 2])> = Vec::new();
     for (h, hop) in flow.hops.iter().enumerate() {
         let (server_before, since) = match hop.from.first() {
             None => (None, flow.stack),
