@@ -54,6 +54,7 @@ struct End<'a> {
     flow: &'a str,
     listener: &'a str,
     bound: Option<&'a Bound>,
+    scheduled: bool,
 }
 
 fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
@@ -64,6 +65,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
             flow: &channel.name,
             listener: name(listener),
             bound: planned.bounds.get(at),
+            scheduled: false,
         })
     });
     let streams = system.streams.iter().zip(&plan.streams).flat_map(|(stream, planned)| {
@@ -72,6 +74,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
             flow: &stream.name,
             listener: name(listener),
             bound: planned.bounds.get(at).and_then(Option::as_ref),
+            scheduled: planned.scheduled,
         })
     });
     channels.chain(streams).collect()
@@ -106,6 +109,9 @@ fn table(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> String {
         flows.add_row(cells);
     }
     let mut text = ruled(&flows);
+    if let Some(scheduled) = terminal::scheduled(system, plan) {
+        text += &format!("\n\n{scheduled}");
+    }
     let mut waiting = grid(&["port", "queue", "frames", "octets"]);
     for (port, queue, frames, octets) in queues(system, plan) {
         let numbers = [queue.to_string(), frames.to_string(), octets.to_string()];
@@ -138,6 +144,7 @@ fn to_json(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> Value {
             "kind": end.kind,
             "name": end.flow,
             "listener": end.listener,
+            "scheduled": end.scheduled,
             "bound_ns": of(Bound::total),
             "best_ns": of(|bound| bound.best),
             "jitter_ns": of(|bound| bound.total() - bound.best),

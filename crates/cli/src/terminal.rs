@@ -63,6 +63,7 @@ pub(crate) fn plan(system: &System, plan: &Plan) -> String {
     if !system.streams.is_empty() {
         parts.push(streams(system, plan));
     }
+    parts.extend(scheduled(system, plan));
     for (chain, bound) in system.chains.iter().zip(&plan.chains) {
         let bound = bound.map_or("no bound".to_owned(), |b| format!("{b} at most"));
         parts.push(format!("chain {}: {bound}, deadline {}", chain.name, chain.deadline));
@@ -84,6 +85,23 @@ pub(crate) fn plan(system: &System, plan: &Plan) -> String {
         parts.push(format!("idleSlope per port\n{}", ruled(&ports)));
     }
     parts.join("\n\n")
+}
+
+/// How many scheduled streams are named.
+const SCHEDULED_MAX: usize = 8;
+
+/// Whose bounds hold for their described phases only, if any do.
+pub(crate) fn scheduled(system: &System, plan: &Plan) -> Option<String> {
+    let both = system.streams.iter().zip(&plan.streams);
+    let names: Vec<_> =
+        both.filter(|(_, planned)| planned.scheduled).map(|(s, _)| s.name.as_str()).collect();
+    let more = match names.len().saturating_sub(SCHEDULED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = names.iter().take(SCHEDULED_MAX).copied().collect::<Vec<_>>().join(", ");
+    (!names.is_empty())
+        .then(|| format!("Scheduled, with bounds for their phases as described: {named}{more}"))
 }
 
 fn channels(system: &System, plan: &Plan) -> String {
