@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The tests of `onbeat-plan` that may notice, fastest first.
-const TESTS: [&str; 4] = ["cases", "attack", "plan", "soundness"];
+const TESTS: [&str; 5] = ["cases", "attack", "fifo", "plan", "soundness"];
 
 /// What of the repository the tests need not have.
 const LEFT_OUT: [&str; 4] = ["target", ".git", "out", "node_modules"];

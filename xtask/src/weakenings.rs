@@ -424,6 +424,9 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of("ways.rs", "let largest = longest + ", "let largest = longest * 99 / 100 + "),
     of("ways.rs", "if !is_whole(line) {", "if false && !is_whole(line) {"),
+    of("ways.rs", "since[1] + from.travel[1]]", "since[1]]"),
+    of("ways.rs", "or_insert(comes + sent)", "or_insert(comes)"),
+    of("ways.rs", "let comes = before + behind(", "let comes = behind("),
     of(
         "service.rs",
         "most.map(|credit| credit + slope)",
