@@ -102,7 +102,7 @@ fn table(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> String {
                 [bound.total(), bound.best, bound.total() - bound.best].map(|s| s.to_string())
             }
         };
-        let term = end.bound.and_then(dominating).map(|t| format!("{} {}", t.span, t.what));
+        let term = end.bound.and_then(Bound::dominating).map(|t| format!("{} {}", t.span, t.what));
         let mut cells = vec![Cell::new(end.flow), Cell::new(end.listener)];
         cells.extend(numbers.map(right));
         cells.push(Cell::new(term.unwrap_or_else(|| "-".to_owned())));
@@ -129,11 +129,6 @@ pub(crate) fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// The largest term of a bound; the first of those that are equal.
-fn dominating(bound: &Bound) -> Option<&onbeat_model::plan::BoundTerm> {
-    bound.terms.iter().rev().max_by_key(|term| term.span)
-}
-
 fn to_json(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> Value {
     let flows = ends.iter().map(|end| {
         let of = |value: fn(&Bound) -> Span| end.bound.map(|bound| value(bound).as_ns());
@@ -148,7 +143,7 @@ fn to_json(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> Value {
             "bound_ns": of(Bound::total),
             "best_ns": of(|bound| bound.best),
             "jitter_ns": of(|bound| bound.total() - bound.best),
-            "dominating": end.bound.and_then(dominating).map(|term| &term.what),
+            "dominating": end.bound.and_then(Bound::dominating).map(|term| &term.what),
             "terms": terms,
         })
     });

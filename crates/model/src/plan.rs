@@ -86,6 +86,10 @@ impl Bound {
     pub fn total(&self) -> Span {
         self.terms.iter().map(|t| t.span).sum()
     }
+    /// The largest term; the first of those that are equal.
+    pub fn dominating(&self) -> Option<&BoundTerm> {
+        self.terms.iter().rev().max_by_key(|term| term.span)
+    }
 }
 
 /// One term of a bound.

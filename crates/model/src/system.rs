@@ -85,6 +85,33 @@ pub struct System {
 }
 
 impl System {
+    /// A system with nothing in it, for whoever builds one without a description: runs take
+    /// `duration` of virtual time, with seed 1 and reservations.
+    pub fn empty(name: &str, duration: Span) -> Self {
+        let run = RunSettings {
+            duration,
+            seed: 1,
+            time: TimeMode::Virtual,
+            protected: true,
+            asks_protection: false,
+            hang_timeout: Span::from_s(10),
+        };
+        Self {
+            name: name.to_owned(),
+            nodes: Vec::new(),
+            ports: Vec::new(),
+            links: Vec::new(),
+            channels: Vec::new(),
+            programs: Vec::new(),
+            noise: Vec::new(),
+            streams: Vec::new(),
+            faults: Vec::new(),
+            chains: Vec::new(),
+            run,
+            scenarios: Vec::new(),
+            references: Vec::new(),
+        }
+    }
     /// The node that `id` points to.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]

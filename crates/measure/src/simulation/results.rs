@@ -410,7 +410,7 @@ fn listener_result(
 
 /// The largest term; of equal ones the first that a frame meets.
 fn dominating(bound: &Bound) -> Option<Term> {
-    let term = bound.terms.iter().rev().max_by_key(|term| term.span)?;
+    let term = bound.dominating()?;
     Some(Term { what: term.what.clone(), span_ns: term.span.as_ns() })
 }
 

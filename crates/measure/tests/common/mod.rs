@@ -10,7 +10,7 @@ use onbeat_model::port::PortSettings;
 use onbeat_model::record::{EndLog, Ending, Network, Record, Role, RunLog};
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId,
-    QueueLimits, RunSettings, System, TimeMode,
+    QueueLimits, System, TimeMode,
 };
 use onbeat_model::time::{ClockError, LocalTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
@@ -18,26 +18,9 @@ use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
 /// A system of hosts and bridges (whose names begin with `b`), joined by links of 1 Gb/s.
 pub(crate) fn system(nodes: &[&str], links: &[(&str, &str)], channels: Vec<Channel>) -> System {
     let mut system = System {
-        name: "test".into(),
         nodes: nodes.iter().map(|name| node(name)).collect(),
-        ports: Vec::new(),
-        links: Vec::new(),
         channels,
-        programs: Vec::new(),
-        noise: Vec::new(),
-        streams: Vec::new(),
-        faults: Vec::new(),
-        chains: Vec::new(),
-        run: RunSettings {
-            duration: Span::from_s(1),
-            seed: 1,
-            time: TimeMode::Virtual,
-            protected: true,
-            asks_protection: false,
-            hang_timeout: Span::from_s(5),
-        },
-        scenarios: Vec::new(),
-        references: Vec::new(),
+        ..System::empty("test", Span::from_s(1))
     };
     for (number, (a, b)) in (0..).zip(links) {
         let ports = [PortId(2 * number), PortId(2 * number + 1)];

@@ -7,7 +7,7 @@ use crate::payload::PayloadId;
 use crate::route::NONE;
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::{GateControl, GateEntry, PortSettings, Selection};
-use onbeat_model::system::{Bridge, Host, Link, LinkId, Node, Port, RunSettings, TimeMode};
+use onbeat_model::system::{Bridge, Host, Link, LinkId, Node, Port};
 use onbeat_model::time::ClockError;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -39,14 +39,6 @@ fn node(kind: NodeKind, clock: ClockError) -> Node {
 
 impl Bench {
     fn new(settings: &PortSettings, clock: ClockError) -> Self {
-        let run = RunSettings {
-            duration: Span::from_s(1),
-            seed: 1,
-            time: TimeMode::Virtual,
-            protected: true,
-            asks_protection: false,
-            hang_timeout: Span::from_s(1),
-        };
         let port = |node, peer| Port {
             name: String::new(),
             node: NodeId(node),
@@ -61,22 +53,13 @@ impl Bench {
             origin: Origin::default(),
         };
         let system = System {
-            name: String::new(),
             nodes: vec![
                 node(NodeKind::Bridge(Bridge::default()), clock),
                 node(NodeKind::Host(Host::default()), ClockError::default()),
             ],
             ports: vec![port(0, 1), port(1, 0)],
             links: vec![link],
-            channels: Vec::new(),
-            programs: Vec::new(),
-            noise: Vec::new(),
-            streams: Vec::new(),
-            faults: Vec::new(),
-            chains: Vec::new(),
-            run,
-            scenarios: Vec::new(),
-            references: Vec::new(),
+            ..System::empty("port", Span::from_s(1))
         };
         let plan = PortPlan { settings: settings.clone(), ..PortPlan::default() };
         Self {

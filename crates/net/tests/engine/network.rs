@@ -7,7 +7,7 @@ use onbeat_model::port::PortSettings;
 use onbeat_model::stream::{Fault, FaultKind, Source, Stream};
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Noise,
-    NoiseId, Port, PortId, QueueLimits, RunSettings, StreamIndex, System, TimeMode,
+    NoiseId, Port, PortId, QueueLimits, StreamIndex, System,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
@@ -33,29 +33,7 @@ pub(crate) struct NoiseSpec {
 
 impl Network {
     pub(crate) fn new() -> Self {
-        let run = RunSettings {
-            duration: Span::from_s(1),
-            seed: 1,
-            time: TimeMode::Virtual,
-            protected: true,
-            asks_protection: false,
-            hang_timeout: Span::from_s(1),
-        };
-        let system = System {
-            name: "test".to_owned(),
-            nodes: Vec::new(),
-            ports: Vec::new(),
-            links: Vec::new(),
-            channels: Vec::new(),
-            programs: Vec::new(),
-            noise: Vec::new(),
-            streams: Vec::new(),
-            faults: Vec::new(),
-            chains: Vec::new(),
-            run,
-            scenarios: Vec::new(),
-            references: Vec::new(),
-        };
+        let system = System::empty("test", Span::from_s(1));
         let plan = Plan { protected: true, ..Plan::default() };
         Self { system, plan }
     }

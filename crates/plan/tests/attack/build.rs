@@ -4,8 +4,7 @@ use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::{GateControl, GateEntry, PortSettings};
 use onbeat_model::stream::{Source, Stream};
 use onbeat_model::system::{
-    Bridge, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId, QueueLimits,
-    RunSettings, System, TimeMode,
+    Bridge, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId, QueueLimits, System,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets};
@@ -19,29 +18,7 @@ pub(crate) struct Net(pub(crate) System);
 
 impl Net {
     pub(crate) fn new() -> Self {
-        let run = RunSettings {
-            duration: Span::from_ms(100),
-            seed: 1,
-            time: TimeMode::Virtual,
-            protected: true,
-            asks_protection: false,
-            hang_timeout: Span::from_s(10),
-        };
-        Self(System {
-            name: "attack".to_owned(),
-            nodes: Vec::new(),
-            ports: Vec::new(),
-            links: Vec::new(),
-            channels: Vec::new(),
-            programs: Vec::new(),
-            noise: Vec::new(),
-            streams: Vec::new(),
-            faults: Vec::new(),
-            chains: Vec::new(),
-            run,
-            scenarios: Vec::new(),
-            references: Vec::new(),
-        })
+        Self(System::empty("attack", Span::from_ms(100)))
     }
 
     fn node(&mut self, name: String, kind: NodeKind) -> NodeId {

@@ -9,8 +9,7 @@ use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::PortSettings;
 use onbeat_model::stream::{Source, Stream};
 use onbeat_model::system::{
-    Bridge, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId, QueueLimits, RunSettings,
-    System, TimeMode,
+    Bridge, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId, QueueLimits, System,
 };
 use onbeat_model::time::{ClockError, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, frame};
@@ -66,31 +65,6 @@ fn bridges(shape: Shape, size: usize) -> usize {
     }
 }
 
-fn empty() -> System {
-    System {
-        name: "family".to_owned(),
-        nodes: Vec::new(),
-        ports: Vec::new(),
-        links: Vec::new(),
-        channels: Vec::new(),
-        programs: Vec::new(),
-        noise: Vec::new(),
-        streams: Vec::new(),
-        faults: Vec::new(),
-        chains: Vec::new(),
-        run: RunSettings {
-            duration: Span::from_ms(100),
-            seed: 1,
-            time: TimeMode::Virtual,
-            protected: true,
-            asks_protection: false,
-            hang_timeout: Span::from_s(10),
-        },
-        scenarios: Vec::new(),
-        references: Vec::new(),
-    }
-}
-
 fn add_node(system: &mut System, name: String, kind: NodeKind) {
     let (clock, ports, origin) = (ClockError::default(), Vec::new(), Origin::default());
     let queue = QueueLimits { frames: 10_000, octets: Octets::new(1 << 24) };
@@ -115,7 +89,7 @@ fn add_link(system: &mut System, ends: [NodeId; 2], bps: u64, vlans: Vec<u16>) {
 /// the listener's of each flow.
 pub(crate) fn system(shape: Shape, size: usize, percent: u64) -> System {
     let ways = ways(shape, size);
-    let mut system = empty();
+    let mut system = System::empty("family", Span::from_ms(100));
     for host in 0..2 * ways.len() {
         let mac = MacAddress([2, 0, 0, 0, 0, u8::try_from(host + 1).expect("few hosts")]);
         add_node(&mut system, format!("h{host}"), NodeKind::Host(Host { mac, ..Host::default() }));

@@ -4,7 +4,7 @@ use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::PortSettings;
 use onbeat_model::system::{
     Bridge, Chain, Channel, ChannelId, Class, Delay, Host, Link, LinkId, Node, NodeId, NodeKind,
-    Noise, Port, PortId, Program, QueueLimits, RunSettings, System, TimeMode,
+    Noise, Port, PortId, Program, QueueLimits, System,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
@@ -16,29 +16,7 @@ pub(crate) struct Net(pub(crate) System);
 
 impl Net {
     pub(crate) fn new(hosts: &[&str], bridges: &[&str]) -> Self {
-        let run = RunSettings {
-            duration: Span::from_s(10),
-            seed: 1,
-            time: TimeMode::Virtual,
-            protected: true,
-            asks_protection: false,
-            hang_timeout: Span::from_s(10),
-        };
-        let mut system = System {
-            name: "test".to_owned(),
-            nodes: Vec::new(),
-            ports: Vec::new(),
-            links: Vec::new(),
-            channels: Vec::new(),
-            programs: Vec::new(),
-            noise: Vec::new(),
-            streams: Vec::new(),
-            faults: Vec::new(),
-            chains: Vec::new(),
-            run,
-            scenarios: Vec::new(),
-            references: Vec::new(),
-        };
+        let mut system = System::empty("test", Span::from_s(10));
         let kinds = hosts.iter().map(|name| (name, NodeKind::Host(Host::default())));
         let bridges = bridges.iter().map(|name| (name, NodeKind::Bridge(Bridge::default())));
         for (name, kind) in kinds.chain(bridges) {

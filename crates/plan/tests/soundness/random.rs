@@ -5,7 +5,7 @@ use onbeat_model::port::{GateControl, GateEntry, Policing, PortSettings, Selecti
 use onbeat_model::stream::{Fault, FaultKind, Source, Stream};
 use onbeat_model::system::{
     Bridge, Delay, Host, Link, LinkId, Node, NodeId, NodeKind, Noise, Port, PortId, QueueLimits,
-    RunSettings, System, TimeMode,
+    System,
 };
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, MacAddress, Octets, frame};
@@ -55,29 +55,7 @@ fn topology(dice: &mut Dice, mix: &Mix) -> System {
     let bridges = dice.between(1, 5) as usize;
     let hosts: Vec<usize> =
         (0..bridges).flat_map(|b| vec![b; dice.between(1, 2) as usize]).collect();
-    let run = RunSettings {
-        duration: Span::from_ms(100),
-        seed: 1,
-        time: TimeMode::Virtual,
-        protected: true,
-        asks_protection: false,
-        hang_timeout: Span::from_s(10),
-    };
-    let mut system = System {
-        name: "random".to_owned(),
-        nodes: Vec::new(),
-        ports: Vec::new(),
-        links: Vec::new(),
-        channels: Vec::new(),
-        programs: Vec::new(),
-        noise: Vec::new(),
-        streams: Vec::new(),
-        faults: Vec::new(),
-        chains: Vec::new(),
-        run,
-        scenarios: Vec::new(),
-        references: Vec::new(),
-    };
+    let mut system = System::empty("random", Span::from_ms(100));
     for host in 0..hosts.len() {
         let delay = |dice: &mut Dice| match dice.below(3) {
             0 => Delay::Interval { min: Span::ZERO, max: Span::from_ns(dice.between(0, 60_000)) },
