@@ -1,0 +1,232 @@
+/*
+ * timedc.h: what translated Timed C is made of, and what programs may call. The translator puts it
+ * before a program's first line, so it includes nothing: the program's own feature macros come first.
+ *
+ * docs/timed-c.md says what each construct means. Names that begin with timedc_ are reserved.
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#pragma once
+
+#ifdef __cplusplus
+#error "Timed C is C: a C++ program uses onbeat.hpp"
+#endif
+
+/* Instants and lengths of time, in nanoseconds. */
+typedef __INT64_TYPE__ timedc_ns;
+#define TIMEDC_INFTY __INT64_MAX__
+/* As a deadline: the period. */
+#define TIMEDC_SAME (-1)
+
+/* --- for programs ------------------------------------------------------------------------------ */
+
+/* What a hard point's error handler is told. */
+struct timedc_late {
+	const char *task;
+	const char *file;
+	int line;
+	timedc_ns overshoot_ns; /* arrival - deadline */
+};
+typedef void timedc_late_handler(const struct timedc_late *);
+
+/* Sets the calling task's error handler; NULL is the default. */
+void timedc_on_late(timedc_late_handler *handler);
+/* A program may define it: the default error handler calls it first. It must not wait. */
+void timedc_safe_state(void);
+/* Whether the calling task came to its last timing point by an abort. */
+int timedc_aborted(void);
+/* Whether the calling task's phase is kept when a point is passed after its release. */
+void timedc_keep_phase(int keep);
+/* Calls function(argument) when the current segment is aborted; of several the last one first. What
+ * it gives back no more delays the abort. -1 when the segment has 16 already. */
+int timedc_on_abort(void (*function)(void *), void *argument);
+
+/* --- for the translator ------------------------------------------------------------------------- */
+
+enum timedc_kind { TIMEDC_SOFT, TIMEDC_FIRM, TIMEDC_HARD };
+
+/* A timing point. */
+struct timedc_point {
+	const char *name; /* as the trace has it: "16", "16.2", "loop.h:12" */
+	const char *function;
+	const char *file;
+	int line;
+	unsigned char kind; /* an enum timedc_kind */
+	signed char unit;   /* 0, -3, -6 or -9 */
+};
+
+/* A function's activation that has guards: where control goes on after an abort. */
+struct timedc_frame {
+	void *jump[5]; /* of __builtin_setjmp */
+};
+
+/* A task, or main. Periods and deadlines are the shortest that are constant, 0 if there is none. */
+struct timedc_task {
+	const char *name;
+	const char *file;
+	int line;
+	void (*body)(void *arguments);
+	__SIZE_TYPE__ arguments_size;
+	timedc_ns period_ns;
+	timedc_ns deadline_ns;
+	timedc_ns wcet_ns;
+};
+
+/* An end of a network channel that the unit names. `array` is net_fifo_chans or nc_channels. */
+struct timedc_net {
+	const char *name;
+	unsigned char is_talker;
+	unsigned char is_first_generation; /* struct net_fifo, not struct channel_attrs */
+	const void *array;
+	int rows;
+};
+
+/* What one translation unit has; timedc_register is called by a constructor of the unit. */
+struct timedc_unit {
+	const struct timedc_task *const *tasks;
+	int task_count;
+	const struct timedc_net *nets;
+	int net_count;
+	unsigned char keep_phase; /* compiled with --keep-phase */
+	struct timedc_unit *next; /* the run time's */
+};
+void timedc_register(struct timedc_unit *unit);
+
+/* main's scope: begins the program; at its end all tasks are joined. */
+int timedc_main_enter(const struct timedc_task *main_task);
+void timedc_main_leave(int *entered);
+#define TIMEDC_MAIN(task) \
+	__attribute__((cleanup(timedc_main_leave), unused)) int timedc_main = timedc_main_enter(task)
+
+/* Starts a task with a copy of its arguments. The first call, timing point or network channel of
+ * main is the program's start. */
+void timedc_start(const struct timedc_task *task, const void *arguments);
+
+/* Arrives at a timing point and waits; returns the overshoot in the point's unit. */
+long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns deadline);
+long timedc_gettime(int unit);
+/* The next timing point does not wait. */
+void timedc_skip(void);
+
+/* A number of a unit as nanoseconds: saturates; what is negative at run time is 0. */
+static inline timedc_ns timedc_span(timedc_ns number, timedc_ns scale)
+{
+	timedc_ns span;
+	if (number < 0)
+		return 0;
+	return __builtin_mul_overflow(number, scale, &span) ? TIMEDC_INFTY - 1 : span;
+}
+
+/*
+ * Guards. TIMEDC_FRAME stands first in a function that has any. TIMEDC_GUARD makes `point` guard what
+ * follows: at origin + deadline control goes to `label`, just before the point. It does nothing when
+ * it does already. TIMEDC_REGUARD is for a deadline that has changed. TIMEDC_UNGUARD ends a guard of
+ * this activation; so does the function's end.
+ */
+#define TIMEDC_FRAME \
+	__attribute__((cleanup(timedc_frame_leave), unused)) struct timedc_frame timedc_frame = {0}
+void timedc_frame_leave(struct timedc_frame *frame);
+int timedc_guard_begins(const struct timedc_frame *frame, const struct timedc_point *point);
+void timedc_guard(struct timedc_frame *frame, const struct timedc_point *point, timedc_ns deadline);
+void timedc_unguard(struct timedc_frame *frame);
+#define TIMEDC_GUARD(point, deadline, label) \
+	do { \
+		if (timedc_guard_begins(&timedc_frame, (point))) { \
+			if (__builtin_setjmp(timedc_frame.jump)) \
+				goto label; \
+			timedc_guard(&timedc_frame, (point), (deadline)); \
+		} \
+	} while (0)
+#define TIMEDC_REGUARD(point, deadline, label) \
+	do { \
+		if (__builtin_setjmp(timedc_frame.jump)) \
+			goto label; \
+		timedc_guard(&timedc_frame, (point), (deadline)); \
+	} while (0)
+#define TIMEDC_UNGUARD() timedc_unguard(&timedc_frame)
+
+/* A local variable that an abort must find, and leave, in memory; and what brings it there. */
+#define TIMEDC_KEEP(variable) __asm__ volatile("" : : "r"(&(variable)) : "memory")
+#define TIMEDC_SYNC() __asm__ volatile("" : : : "memory")
+
+/* A critical block's scope. */
+int timedc_critical_enter(void);
+void timedc_critical_leave(int *entered);
+#define TIMEDC_CRITICAL \
+	__attribute__((cleanup(timedc_critical_leave), unused)) int timedc_critical = \
+		timedc_critical_enter()
+
+/* So long passes in virtual time: the worst case, or the best if that is asked for. */
+void timedc_work(timedc_ns bcet, timedc_ns wcet);
+
+enum timedc_policy {
+	TIMEDC_EDF, TIMEDC_FIFO_RM, TIMEDC_RR_RM, TIMEDC_FIFO_DM, TIMEDC_RR_DM,
+};
+void timedc_spolicy(enum timedc_policy policy);
+void timedc_aperiodic(timedc_ns separation);
+void timedc_spriority(int priority);
+
+/* --- channels ----------------------------------------------------------------------------------- */
+
+/* A fifochannel: a bounded queue. The state is the run time's. */
+struct timedc_fifo {
+	const char *name;
+	void *values;
+	unsigned size;     /* octets of a value */
+	unsigned capacity; /* values */
+	unsigned state[60];
+} __attribute__((aligned(64)));
+
+/* An lvchannel. At most this many threads read one. */
+#define TIMEDC_READERS 15
+struct timedc_latest {
+	const char *name;
+	void *values; /* 4 per reader */
+	unsigned size;
+	unsigned state[62];
+} __attribute__((aligned(64)));
+
+/* `storage` is empty, or static. */
+#define TIMEDC_FIFO(storage, type, name, count) \
+	storage type timedc_values_##name[count]; \
+	storage struct timedc_fifo name = { \
+		#name, timedc_values_##name, sizeof(type), (count), {0}}
+#define TIMEDC_FIFO_EXTERN(type, name) \
+	extern type timedc_values_##name[]; \
+	extern struct timedc_fifo name
+#define TIMEDC_LATEST(storage, type, name) \
+	storage type timedc_values_##name[4 * TIMEDC_READERS]; \
+	storage struct timedc_latest name = {#name, timedc_values_##name, sizeof(type), {0}}
+#define TIMEDC_LATEST_EXTERN(type, name) \
+	extern type timedc_values_##name[]; \
+	extern struct timedc_latest name
+
+int timedc_fifo_init(struct timedc_fifo *fifo, const void *value);
+int timedc_fifo_write(struct timedc_fifo *fifo, const void *value);
+int timedc_fifo_read(struct timedc_fifo *fifo, void *value);
+int timedc_fifo_count(struct timedc_fifo *fifo);
+int timedc_latest_init(struct timedc_latest *latest, const void *value);
+int timedc_latest_write(struct timedc_latest *latest, const void *value);
+int timedc_latest_read(struct timedc_latest *latest, void *value);
+int timedc_latest_count(struct timedc_latest *latest);
+
+/* The translator reads the program without these, so that it sees the constructs themselves. */
+#ifndef TIMEDC_TRANSLATING
+#define TIMEDC_DO(what, c) \
+	_Generic(&(c), struct timedc_fifo *: timedc_fifo_##what, \
+		 struct timedc_latest *: timedc_latest_##what)
+#define TIMEDC_GIVE(what, c, v) \
+	__extension__({ \
+		__typeof__(timedc_values_##c[0]) timedc_value = (v); \
+		TIMEDC_DO(what, c)(&(c), &timedc_value); \
+	})
+#define cinit(c, v) TIMEDC_GIVE(init, c, v)
+#define cwrite(c, v) TIMEDC_GIVE(write, c, v)
+#define cread(c, v) \
+	__extension__({ \
+		__typeof__(timedc_values_##c[0]) timedc_value; \
+		int timedc_result = TIMEDC_DO(read, c)(&(c), &timedc_value); \
+		(v) = timedc_value; \
+		timedc_result; \
+	})
+#define nelem(c) TIMEDC_DO(count, c)(&(c))
+#endif
