@@ -627,6 +627,10 @@ impl<'t> Builder<'_, 't> {
                 }
             }
         }
+        if self.unit.callee(node) == Some("cread") {
+            let arguments = node.child_by_field_name("arguments").map(children);
+            self.assign(arguments.and_then(|a| a.get(1).copied()));
+        }
         if let Some(called) = node.child_by_field_name("function")
             && called.kind() != "identifier"
         {
