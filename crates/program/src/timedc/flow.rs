@@ -441,6 +441,7 @@ impl<'t> Builder<'_, 't> {
         if self.unit.prepared.criticals.contains(&node.start_byte()) {
             return self.critical(node);
         }
+        self.slot(Slot::Statement(node));
         let (again, end) = (self.join(node), self.join(node));
         self.go(again);
         self.now = again;
@@ -465,6 +466,7 @@ impl<'t> Builder<'_, 't> {
     }
 
     fn do_loop(&mut self, node: Node<'t>) {
+        self.slot(Slot::Statement(node));
         let (begin, again, end) = (self.join(node), self.join(node), self.join(node));
         self.go(begin);
         self.now = begin;
