@@ -3,7 +3,8 @@
 
 use onbeat_model::diagnostic::{Severity, SourceFile};
 use onbeat_program::source::{Edit, Expanded};
-use onbeat_program::timedc::{Options, Translation, translate};
+use onbeat_program::timedc::{Options, Target, Translation, codes, translate};
+use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,7 +61,7 @@ fn root() -> PathBuf {
 }
 
 /// What programs include, and what the preprocessor makes of it.
-const PRELUDE: &str = "#include <stdio.h>\n#include <stdint.h>\n#include <stdlib.h>\n";
+const PRELUDE: &str = "#include <stdio.h>\n#include <timedc_avtp.h>\n";
 
 /// Lets the C compiler judge.
 fn compile(name: &str, generated: &str) {
@@ -78,6 +79,8 @@ fn compile(name: &str, generated: &str) {
         ])
         .arg("-I")
         .arg(root().join("timedc/include"))
+        .arg("-I")
+        .arg(root().join("compat/include"))
         .arg(&path)
         .output()
         .expect("gcc");
@@ -248,4 +251,75 @@ fn checks_tell_what_is_wrong_and_where() {
         .map(|(text, wanted, told)| format!("{text}\n  expected {wanted:?}\n  told {told:?}\n"))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_code_is_explained() {
+    let errors = fs::read_to_string(root().join("docs/errors.md")).expect("docs/errors.md");
+    for code in codes::ALL {
+        assert!(errors.contains(&format!("## {code}: ")), "docs/errors.md has no {code}");
+    }
+}
+
+#[test]
+fn on_freertos_every_statement_and_round_looks_for_an_abort() {
+    let text = "void w(void);\nstatic void h(int n) { while (n--) w(); for (;;); }\n\
+                task f(void) { h(1); fdelay(1, ms); }\n";
+    let options = Options { target: Target::FreeRtos, ..Options::default() };
+    let edited = apply(text, &translated(text, options).edits);
+    assert_eq!(
+        edited,
+        "void w(void);\nstatic void h(int n) { while (n--) { timedc_poll(); w(); timedc_poll(); } \
+         for (;;){ timedc_poll(); ; } }\n\
+         void timedc_start_f(void); void * f(void) { TIMEDC_FRAME; \
+         TIMEDC_GUARD(&timedc_points[0], timedc_span(1, 1000000), timedc_0); h(1); timedc_poll(); \
+         timedc_0:; timedc_point(&timedc_points[0], timedc_span(1, 1000000), TIMEDC_SAME); \
+         timedc_poll(); return 0; }\n"
+    );
+}
+
+#[test]
+fn points_are_named_by_task_and_line() {
+    let text = "void h() {\n fdelay(5, ms); }\ntask f(int n) { h();\n stp(n, 3, ms); sdelay(1, us); }";
+    let made = translated(text, Options::default());
+    let names: Vec<_> = made.tasks[0].points.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["f:2", "f:4", "f:4.2"]);
+    assert_eq!(made.tasks[0].points[1].period, None);
+    assert_eq!(made.tasks[0].points[1].deadline.map(|d| d.as_ns()), Some(3_000_000));
+}
+
+/// Programs that hold every construct.
+fn programs() -> Vec<String> {
+    let directory = root().join("crates/program/tests/timedc");
+    let paths = fs::read_dir(directory).expect("programs").map(|e| e.expect("an entry").path());
+    paths
+        .filter(|path| path.extension().is_some_and(|e| e == "c"))
+        .map(|path| fs::read_to_string(path).expect("a program"))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn broken_programs_are_read_without_panic(
+        program in 0_usize..4,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..6_usize, 0..12_usize), 1..12),
+        on_freertos in any::<bool>(),
+    ) {
+        let words = [
+            "critical", "{", "}", "(", ")", ";", "fdelay(3, ms)", "skipdelay;", "task", ",",
+            "\"", "int fifochannel(",
+        ];
+        let mut text = programs()[program].clone();
+        for (at, length, word) in changes {
+            let places: Vec<usize> = text.char_indices().map(|(i, _)| i).collect();
+            let from = places[at.index(places.len())];
+            let to = (from + length).min(text.len());
+            if text.is_char_boundary(to) {
+                text.replace_range(from..to, words[word]);
+            }
+        }
+        let target = if on_freertos { Target::FreeRtos } else { Target::Posix };
+        translated(&text, Options { target, ..Options::default() });
+    }
 }
