@@ -394,6 +394,24 @@ impl Context {
         with_control(|control| control.ask(&Request::Work(span)).map(|_| ()))
     }
 
+    /// In virtual time, waits until a thread of this program wakes those that wait for `key`;
+    /// whether one did in time.
+    pub(crate) fn park(&self, key: u64, patience: Patience) -> Result<bool, Fault> {
+        with_control(|control| match control.ask(&Request::Park(key, patience))? {
+            Body::Done => Ok(true),
+            Body::Empty => Ok(false),
+            _ => Err(Fault::Disconnected),
+        })
+    }
+
+    /// In virtual time, wakes the threads of this program that wait for `key`.
+    pub(crate) fn unpark(&self, key: u64) -> Result<(), Fault> {
+        with_control(|control| match control.stopped {
+            true => Err(Fault::Stopped),
+            false => control.tell(&Request::Unpark(key)),
+        })
+    }
+
     /// Announces a thread that is about to be created.
     pub fn announce(&self) -> Result<ThreadTicket, Fault> {
         self.shared.start()?;
