@@ -431,6 +431,19 @@ enum onbeat_status onbeat_write_at(struct onbeat_talker *talker,
                                    int64_t *capture_ns);
 
 /**
+ * From now on calls that wait at this end return `ONBEAT_TIMED_OUT` when this host's copy of the
+ * network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
+ * before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_talker_limit(struct onbeat_talker *talker,
+                                       int64_t until_ns);
+
+/**
+ * The same for a reading end. A message that was taken before stays taken.
+ */
+enum onbeat_status onbeat_listener_limit(struct onbeat_listener *listener, int64_t until_ns);
+
+/**
  * What has happened at a writing end so far. Never blocks, allocates nothing.
  */
 enum onbeat_status onbeat_talker_counters(const struct onbeat_talker *talker,

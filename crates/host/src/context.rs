@@ -63,15 +63,15 @@ use crate::recorder::Recorder;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
+use onbeat_runtime::port::{Fault, Instant, Limited, Patience, Port, Received, Window};
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The talker's end of a channel.
-pub type Talker = TalkerEnd<EndPort, Recorder>;
+pub type Talker = TalkerEnd<Limited<EndPort>, Recorder>;
 /// A listener's end of a channel.
-pub type Listener = ListenerEnd<EndPort, Recorder>;
+pub type Listener = ListenerEnd<Limited<EndPort>, Recorder>;
 
 /// A program's membership in a run, or its interface.
 #[derive(Clone, Debug)]
@@ -241,7 +241,7 @@ impl Context {
             Self::Fabric(context) => context.base(),
             Self::Link(context) => context.base(),
         };
-        link::select(base, ends.iter().filter_map(|end| end.port().descriptor()), patience)
+        link::select(base, ends.iter().filter_map(|end| end.port().inner().descriptor()), patience)
     }
 }
 
