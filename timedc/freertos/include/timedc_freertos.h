@@ -21,7 +21,7 @@ void timedc_poll(void);
 		(timedc_spolicy)(policy); \
 	})
 
-/* --- for a firmware that has a main of its own ---------------------------------------------------- */
+/* --- for a firmware that has a main of its own ------------------------------------------------- */
 
 /* Makes the task that runs the program's main; to be called before vTaskStartScheduler. What main
  * returns goes to `ended`, in that task, when all tasks of the program have ended. -1: no memory. */
@@ -29,8 +29,8 @@ int timedc_freertos_start(int (*program)(int, char **), int argc, char **argv,
 			  void (*ended)(int status));
 
 /* A firmware may define these. What tasks did, as in a trace (docs/timed-c.md); it is called with
- * the time since the program's start, and must not wait. And where lines for people go: by default to
- * standard error. */
+ * the time since the program's start, and must not wait. And where lines for people go: by default
+ * to standard error. */
 void timedc_traced(timedc_ns at, const char *task, const char *event, const char *place,
 		   timedc_ns value);
 void timedc_say(const char *line);

@@ -55,7 +55,7 @@ void vPortFree(void *memory)
 	free(memory);
 }
 
-/* --- scheduling ----------------------------------------------------------------------------------- */
+/* --- scheduling ------------------------------------------------------------------------------- */
 
 static void make_ready(struct shim_task *task)
 {
@@ -243,7 +243,7 @@ BaseType_t xTaskResumeAll(void)
 	return pdFALSE;
 }
 
-/* --- time ----------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 void shim_work(unsigned ticks)
 {
@@ -278,7 +278,7 @@ BaseType_t xTaskDelayUntil(TickType_t *previous, TickType_t increment)
 	return pdTRUE;
 }
 
-/* --- notifications and queues --------------------------------------------------------------------- */
+/* --- notifications and queues ----------------------------------------------------------------- */
 
 BaseType_t xTaskNotifyGive(TaskHandle_t task)
 {

@@ -77,7 +77,7 @@ __attribute__((weak)) void timedc_say(const char *line)
 	fprintf(stderr, "%s\n", line);
 }
 
-/* --- time ----------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 /* Ticks without end: the count of the kernel wraps. Exact as long as somebody asks once a wrap. */
 static timedc_ns ticks(void)
@@ -134,7 +134,7 @@ static timedc_ns unit_ns(int unit)
 	return unit == 0 ? 1000000000 : unit == -3 ? 1000000 : unit == -6 ? 1000 : 1;
 }
 
-/* --- tasks ---------------------------------------------------------------------------------------- */
+/* --- tasks ------------------------------------------------------------------------------------ */
 
 static struct state *self(void)
 {
@@ -170,7 +170,7 @@ static timedc_ns rank_key(const struct timedc_task *task, int by_deadline)
 	return key > 0 ? key : TIMEDC_INFTY;
 }
 
-/* Of the program's tasks, the shorter the period or deadline, the higher; those without are below all. */
+/* The shorter the period or deadline among the program's, the higher; without one it is lowest. */
 static UBaseType_t priority_of(timedc_ns key, int by_deadline)
 {
 	const UBaseType_t least = tskIDLE_PRIORITY + 1;
@@ -294,7 +294,7 @@ void timedc_main_leave(int *entered)
 	}
 }
 
-/* --- guards --------------------------------------------------------------------------------------- */
+/* --- guards ----------------------------------------------------------------------------------- */
 
 static void unguard(struct state *state)
 {
@@ -376,7 +376,7 @@ void timedc_critical_leave(int *entered)
 		timedc_poll();
 }
 
-/* --- timing points -------------------------------------------------------------------------------- */
+/* --- timing points ---------------------------------------------------------------------------- */
 
 static void end_program(const struct timedc_late *late)
 {
@@ -384,8 +384,9 @@ static void end_program(const struct timedc_late *late)
 
 	if (timedc_safe_state)
 		timedc_safe_state();
-	snprintf(line, sizeof(line), "onbeat: task %s: the hard timing point at %s:%d was missed by %lld ns",
-		 late->task, late->file, late->line, (long long)late->overshoot_ns);
+	snprintf(line, sizeof(line),
+		 "onbeat: task %s: the hard timing point at %s:%d was missed by %lld ns", late->task,
+		 late->file, late->line, (long long)late->overshoot_ns);
 	timedc_say(line);
 	exit(70);
 }
@@ -468,7 +469,7 @@ void timedc_work(timedc_ns bcet, timedc_ns wcet)
 	(void)wcet;
 }
 
-/* --- scheduling ----------------------------------------------------------------------------------- */
+/* --- scheduling ------------------------------------------------------------------------------- */
 
 void timedc_spolicy(enum timedc_policy policy)
 {
@@ -491,7 +492,7 @@ void timedc_spriority(int priority)
 	vTaskPrioritySet(NULL, priority < least ? least : priority > most ? most : priority);
 }
 
-/* --- channels ------------------------------------------------------------------------------------- */
+/* --- channels --------------------------------------------------------------------------------- */
 
 /* A queue of the kernel over the channel's own storage. */
 struct fifo_state {

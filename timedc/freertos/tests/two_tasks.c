@@ -101,10 +101,12 @@ struct timedc_arguments_fast { int work; };
 static void timedc_body_fast(void *p) { struct timedc_arguments_fast *a = p; fast(a->work); }
 static void timedc_body_slow(void *p) { (void)p; slow(); }
 static const struct timedc_task timedc_task_fast = {
-	"fast", __FILE__, 10, timedc_body_fast, sizeof(struct timedc_arguments_fast), 5000000, 3000000, 0};
+	"fast", __FILE__, 10, timedc_body_fast, sizeof(struct timedc_arguments_fast),
+	5000000, 3000000, 0};
 static const struct timedc_task timedc_task_slow = {
 	"slow", __FILE__, 20, timedc_body_slow, 0, 7000000, 7000000, 0};
-static const struct timedc_task timedc_task_main = {"main", __FILE__, 36, 0, 0, 20000000, 20000000, 0};
+static const struct timedc_task timedc_task_main = {
+	"main", __FILE__, 36, 0, 0, 20000000, 20000000, 0};
 static void timedc_start_fast(int work)
 {
 	struct timedc_arguments_fast a = {work};
