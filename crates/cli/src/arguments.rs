@@ -45,6 +45,7 @@ pub(crate) enum Verb {
   onbeat run examples/01-two-hosts --all-scenarios
   onbeat run examples/01-two-hosts --time real --duration 5s --json
   onbeat run examples/03-robot-arm --scenario unprotected --seed 8
+  onbeat run program.c --duration 5s --task-trace .
   onbeat run examples/01-two-hosts --network netns
   onbeat run examples/01-two-hosts --host talker --interface eth0
   onbeat run examples/01-two-hosts --host listener --interface eth0
@@ -118,8 +119,9 @@ pub(crate) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The description, or the directory of a system.toml
-    pub(crate) system: PathBuf,
+    /// The description, the directory of a system.toml, or the C files of one program
+    #[arg(value_name = "SYSTEM|FILE.c", required = true, num_args = 1..)]
+    pub(crate) system: Vec<PathBuf>,
     /// Run one of the description's scenarios instead of its [run] settings
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
@@ -161,6 +163,9 @@ pub(crate) struct RunArguments {
     /// Real time: programs write a marker into the kernel's trace for each message
     #[arg(long)]
     pub(crate) trace: bool,
+    /// Programs of Timed C write there what their tasks do: DIRECTORY/PROGRAM.csv
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "all_scenarios")]
+    pub(crate) task_trace: Option<PathBuf>,
     /// Real time: freeze the kernel's trace when a message takes longer, in microseconds
     #[arg(long, value_name = "MICROSECONDS", value_parser = micros)]
     pub(crate) break_us: Option<Span>,

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bounds;
+mod build;
 mod capture;
 mod chosen;
 mod exit;
