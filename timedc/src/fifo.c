@@ -157,6 +157,7 @@ int timedc_fifo_read(struct timedc_fifo *fifo, void *value)
 {
 	struct timedc_thread *thread = timedc_defer();
 	struct state *state = state_of(fifo);
+	timedc_wait_begins(thread);
 	for (;;) {
 		uint32_t written = LOAD(&state->written);
 		if (pop(fifo, value))
@@ -167,6 +168,7 @@ int timedc_fifo_read(struct timedc_fifo *fifo, void *value)
 		if (!in_time)
 			timedc_expire(thread);
 	}
+	timedc_wait_ends(thread);
 	note(thread, TIMEDC_E_READ, fifo->name);
 	timedc_resume(thread);
 	return 0;

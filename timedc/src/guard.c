@@ -92,6 +92,7 @@ static _Noreturn __attribute__((noinline)) void abort_segment(struct timedc_thre
 	struct timedc_frame *frame = thread->frame;
 	thread->armed = false;
 	thread->deferred = 1;
+	thread->waiting = false;
 	thread->pending = false;
 	thread->frame = NULL;
 	while (thread->on_abort_count > 0) {
@@ -117,20 +118,31 @@ void timedc_abort_if_due(struct timedc_thread *thread)
 		abort_segment(thread);
 }
 
-void timedc_expire(struct timedc_thread *thread)
+/* Not in a function of the C library that has called one of the program's. */
+void timedc_wait_begins(struct timedc_thread *thread)
 {
-	if (thread && thread->frame && !thread->critical && !thread->held &&
-	    timedc_now() >= thread->expires) {
-		thread->deferred = 0;
-		abort_segment(thread);
-	}
+	if (thread)
+		thread->waiting = thread->deferred == 1;
+}
+
+void timedc_wait_ends(struct timedc_thread *thread)
+{
+	if (thread)
+		thread->waiting = false;
 }
 
 timedc_ns timedc_limit(const struct timedc_thread *thread)
 {
-	if (!thread || !thread->frame || thread->critical || thread->held)
+	if (!thread || !thread->frame || !thread->waiting || thread->critical || thread->held)
 		return TIMEDC_INFTY;
 	return thread->expires;
+}
+
+void timedc_expire(struct timedc_thread *thread)
+{
+	timedc_ns limit = timedc_limit(thread);
+	if (limit != TIMEDC_INFTY && timedc_now() >= limit)
+		abort_segment(thread);
 }
 
 /* Control words of the floating-point unit, which the kernel has reset for the handler. */

@@ -61,6 +61,7 @@ struct timedc_thread {
 	volatile bool pending;     /* the signal came when nothing may be aborted */
 	volatile unsigned deferred, critical;
 	volatile unsigned held;
+	bool waiting; /* in a call of ours that ends at the deadline */
 	bool timer_set, has_timer;
 	timer_t timer;
 
@@ -148,9 +149,12 @@ void timedc_timer_drop(struct timedc_thread *thread);
 void timedc_disarm(struct timedc_thread *thread);
 /* Watches the guard's deadline anew, counted from the origin. */
 void timedc_rearm(struct timedc_thread *thread);
-/* Until when a wait may last: the guard's deadline if it may be aborted now. */
+/* Around a wait that may end at the deadline, between timedc_defer() and timedc_resume(). */
+void timedc_wait_begins(struct timedc_thread *thread);
+void timedc_wait_ends(struct timedc_thread *thread);
+/* Until when it may last: the guard's deadline, if the segment may be aborted there. */
 timedc_ns timedc_limit(const struct timedc_thread *thread);
-/* A wait has come to its limit. Does nothing if nothing may be aborted now. */
+/* Aborts if that has come. */
 void timedc_expire(struct timedc_thread *thread);
 /* Aborts if the deadline has passed and nothing is in the way. */
 void timedc_abort_if_due(struct timedc_thread *thread);

@@ -46,6 +46,7 @@ static int waited(struct timedc_thread *thread, int result)
 		timedc_world_look();
 	if (thread && result == -ETIMEDOUT)
 		timedc_expire(thread);
+	timedc_wait_ends(thread);
 	return result;
 }
 
@@ -57,6 +58,7 @@ static int waited(struct timedc_thread *thread, int result)
 		struct timedc_thread *thread = timedc_defer(); \
 		if (thread) \
 			timedc_begin(); \
+		timedc_wait_begins(thread); \
 		int result = waited(thread, __real_##name arguments); \
 		timedc_resume(thread); \
 		return result; \

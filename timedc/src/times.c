@@ -6,13 +6,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
-#include "internal.h"
+#include "wrap.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define SEGMENTS_MAX 4096
 #define LINE_MAX_OCTETS 512
@@ -90,15 +91,19 @@ static bool names(const char *name, const struct timedc_task *task,
 }
 
 /* So long passes for the task, unless its deadline comes before. */
-static void pass(struct timedc_thread *thread, timedc_ns span)
+static void spend(struct timedc_thread *thread, timedc_ns span, void (*pass)(timedc_ns span))
 {
+	timedc_defer();
+	timedc_wait_begins(thread);
 	timedc_ns limit = timedc_limit(thread);
 	if (span <= limit - timedc_now()) {
-		timedc_pass(span);
-		return;
+		pass(span);
+	} else {
+		timedc_sleep_until(limit);
+		timedc_expire(thread);
 	}
-	timedc_sleep_until(limit);
-	timedc_expire(thread);
+	timedc_wait_ends(thread);
+	timedc_resume(thread);
 }
 
 void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *to)
@@ -109,7 +114,7 @@ void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *
 		const struct segment *segment = &segments[i];
 		if (names(segment->from, thread->task, thread->from, "start") &&
 		    names(segment->to, thread->task, to, "end")) {
-			pass(thread, best_case ? segment->best : segment->worst);
+			spend(thread, best_case ? segment->best : segment->worst, timedc_pass);
 			return;
 		}
 	}
@@ -122,7 +127,50 @@ void timedc_work(timedc_ns bcet, timedc_ns wcet)
 		return;
 	timedc_begin();
 	if (timedc_world_is_virtual())
-		pass(thread, best_case ? bcet : wcet);
+		spend(thread, best_case ? bcet : wcet, timedc_pass);
+}
+
+/* --- sleeping, which takes virtual time -------------------------------------------------------- */
+
+static void sleep_for(timedc_ns span)
+{
+	timedc_sleep_until(timedc_add(timedc_now(), span));
+}
+
+/* Whether it has been slept: elsewhere the system's call does it, which may be aborted anywhere. */
+static bool sleeps(timedc_ns span)
+{
+	struct timedc_thread *thread = timedc_self;
+	if (!thread || !timedc_world_in_run())
+		return false;
+	timedc_begin();
+	if (!timedc_world_is_virtual())
+		return false;
+	spend(thread, span, sleep_for);
+	return true;
+}
+
+static timedc_ns span_of(const struct timespec *span)
+{
+	return span ? span->tv_sec * TIMEDC_NS_IN_SEC + span->tv_nsec : 0;
+}
+
+WRAP_DECLARE(unsigned, sleep, (unsigned seconds));
+unsigned __wrap_sleep(unsigned seconds)
+{
+	return sleeps(seconds * TIMEDC_NS_IN_SEC) ? 0 : __real_sleep(seconds);
+}
+
+WRAP_DECLARE(int, usleep, (useconds_t us));
+int __wrap_usleep(useconds_t us)
+{
+	return sleeps(us * 1000LL) ? 0 : __real_usleep(us);
+}
+
+WRAP_DECLARE(int, nanosleep, (const struct timespec *span, struct timespec *left));
+int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
+{
+	return sleeps(span_of(span)) ? 0 : __real_nanosleep(span, left);
 }
 
 /* --- measured ---------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,6 +60,9 @@ void timedc_world_enter(void)
 			timedc_die("%s", onbeat_last_error());
 	}
 	prctl(PR_SET_TIMERSLACK, 1UL);
+	/* Where it is allowed; a run sees to it itself. */
+	if (!world.in_run)
+		mlockall(MCL_CURRENT);
 	world.epoch = timedc_clock_ns(CLOCK_MONOTONIC);
 }
 
