@@ -90,6 +90,8 @@ pub(super) enum State {
     Reading(usize),
     /// It waits for a frame on one of [`Thread::selected`], and perhaps for an alarm.
     Selecting,
+    /// It waits for being woken by another thread, and perhaps for an alarm.
+    Parked(u64),
     /// It waits for another thread's end.
     Joining(usize),
     /// It has ended.
