@@ -4,8 +4,8 @@
  * trace: 0 main start, end
  * trace: 0 worker start, arrive @p
  * trace: 10ms worker release @p
- * trace: 12ms worker skip @p
- * trace: 14ms worker skip @p, end
+ * trace: 12ms worker arrive @p, skip @p
+ * trace: 14ms worker arrive @p, skip @p, end
  */
 #include <cilktc.h>
 

@@ -3,7 +3,7 @@
  * duration: 1s
  * trace: 0 main start, end
  * trace: 0 worker start
- * trace: 4ms worker skip @p
+ * trace: 4ms worker arrive @p, skip @p
  * trace: 14ms worker abort @q, release @q, end
  */
 #include <cilktc.h>

@@ -3,7 +3,7 @@
  * duration: 1s
  * trace: 0 main start, arrive @p
  * trace: 10ms main release @p
- * trace: 13ms main skip @p, arrive @p
+ * trace: 13ms main arrive @p, skip @p, arrive @p
  * trace: 23ms main release @p, end
  * output: 0 0
  * output: 1 0

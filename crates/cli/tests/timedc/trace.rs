@@ -144,8 +144,8 @@ pub(crate) fn possible(events: &[Event]) -> Result<(), String> {
                 "end" => at.is_none() && n + 1 == events.len(),
                 "arrive" | "abort" => at.replace(place).is_none() && !place.is_empty(),
                 "late" => at == Some(place),
-                "release" => at.take() == Some(place),
-                "skip" | "write" | "read" | "full" => at.is_none() && !place.is_empty(),
+                "release" | "skip" => at.take() == Some(place),
+                "write" | "read" | "full" => at.is_none() && !place.is_empty(),
                 _ => false,
             };
             if !fits || (n == 0) != (event.event == "start") {
