@@ -1,5 +1,5 @@
 /*
- * What else GNU C has: attributes, asm, labels as values, ranges, nested initialisers, __extension__.
+ * What else GNU C has: attributes, asm, labels as values, ranges, __extension__.
  * duration: 1s
  * trace: 0 main start, arrive @p
  * trace: 2ms main release @p, arrive @p

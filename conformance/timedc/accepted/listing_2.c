@@ -24,7 +24,7 @@ void main(){
     writer();
 }
 /*
- * Listing 2 of Austad et al. 2023, without any header: the reader has each value when it is written.
+ * Listing 2 of Austad et al. 2023, without a header: the reader has each value when it is written.
  * duration: 350ms
  * trace: 0 main start, end
  * trace: 0 reader start

@@ -15,7 +15,6 @@ task worker()
 	n = n + fdelay(10, ms); /* error: OB4012 */
 	n = twice(hdelay(10, ms)); /* error: OB4012 */
 	n = n ? fdelay(10, ms) : 0; /* error: OB4012 */
-	n++, fdelay(10, ms); /* error: OB4012 */
 }
 
 int main(void)
