@@ -1,6 +1,7 @@
 //! The verb `measure wcet`: what the segments of a Timed C program take on this machine.
 
 use crate::arguments::WcetArguments;
+use crate::build;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::run;
@@ -11,8 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_host::clock::MonoTime;
 use onbeat_host::process::{Keeper, Kept, Running};
 use onbeat_measure::segments::{self, Measured, Samples};
-use onbeat_model::diagnostic::Origin;
-use onbeat_model::system::{NodeId, Program};
+use onbeat_model::system::Program;
 use onbeat_model::time::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Read;
@@ -101,15 +101,7 @@ fn program(arguments: &WcetArguments, directory: &Path) -> anyhow::Result<Progra
     };
     let executable = executable.to_str().context("the program's path is no UTF-8")?;
     let command = [executable.to_owned()].into_iter().chain(arguments.arguments.clone());
-    Ok(Program {
-        name: arguments.program[0].display().to_string(),
-        host: NodeId(0),
-        command: command.collect(),
-        priority: None,
-        cores: Vec::new(),
-        work_max: Span::ZERO,
-        origin: Origin::default(),
-    })
+    Ok(build::alone(arguments.program[0].display().to_string(), command.collect()))
 }
 
 /// One run; the exit code that it asks for.
@@ -121,8 +113,7 @@ fn once(
     interrupted: &AtomicBool,
     bar: &Bar,
 ) -> anyhow::Result<Exit> {
-    let name = file.to_str().context("the temporary directory's path is no UTF-8")?;
-    let environment = [("ONBEAT_MEASURE", name)];
+    let environment = [("ONBEAT_MEASURE", file.as_os_str())];
     let mut running = Running::start(program, Path::new("."), &environment, false, Some(keeper))?;
     let until = MonoTime::now() + arguments.duration;
     let mut before = MonoTime::now();

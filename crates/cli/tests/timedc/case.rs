@@ -106,7 +106,15 @@ impl Case {
 /// ` * key: value`
 fn key_and_value(line: &str) -> Option<(&str, &str)> {
     const KEYS: [&str; 10] = [
-        "duration", "status", "cc", "files", "arguments", "execution", "times", "trace", "output",
+        "duration",
+        "status",
+        "cc",
+        "files",
+        "arguments",
+        "execution",
+        "times",
+        "trace",
+        "output",
         "says",
     ];
     let (key, value) = line.strip_prefix(" * ")?.split_once(':')?;

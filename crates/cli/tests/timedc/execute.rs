@@ -100,10 +100,8 @@ impl Program {
     /// Runs it in virtual time. A shell keeps what it prints and its status.
     pub(crate) fn run(&self, case: &Case) -> Result<Ran, String> {
         let path = |name: &str| self.directory.path().join(name);
-        let script = format!(
-            "./program {} >output 2>said; echo $? >status",
-            case.arguments.join(" ")
-        );
+        let script =
+            format!("./program {} >output 2>said; echo $? >status", case.arguments.join(" "));
         let description = format!(
             "format = 1\nname = \"case\"\n[[host]]\nname = \"host\"\n[[program]]\n\
              name = \"program\"\nhost = \"host\"\ncommand = [\"/bin/sh\", \"-c\", {script:?}]\n"
