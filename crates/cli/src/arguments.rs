@@ -83,6 +83,11 @@ A file that ends in .json is a FIFO network in the form of Saihu and panco (docs
 
 Other users' programs are shown to the superuser only.")]
     Stat(StatArguments),
+    /// Measures programs
+    Measure {
+        #[command(subcommand)]
+        what: MeasureVerb,
+    },
     /// Writes the description's channels as a manifest for C programs
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
     Manifest(ManifestArguments),
@@ -259,6 +264,48 @@ pub(crate) struct StatArguments {
     /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MeasureVerb {
+    /// Measures what the segments of a Timed C program take on this machine
+    #[command(after_help = "Examples:
+  onbeat measure wcet program.c --duration 10s --csv times.csv
+  onbeat measure wcet program --repetitions 20 --margin 20 --csv times.csv -- 7
+  onbeat measure wcet program.c --json --html times.html
+
+Several files are compiled together, with onbeat cc. What the program prints goes to standard error.")]
+    Wcet(WcetArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WcetArguments {
+    /// The program's C files, or a program that onbeat cc has made
+    #[arg(required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<PathBuf>,
+    /// How long each run lasts, if the program does not end before; a bare number is seconds
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub(crate) duration: Span,
+    /// How many runs
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
+    pub(crate) repetitions: u32,
+    /// By how many per cent worst cases are written larger than they were measured
+    #[arg(long, value_name = "PERCENT", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) margin: u32,
+    /// Write execution times, for the description or other tools (docs/timed-c.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write a page with the segments' histograms
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print JSON for machines (docs/cli.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program's arguments
+    #[arg(last = true)]
+    pub(crate) arguments: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -44,18 +44,26 @@ pub(crate) fn system_of(files: &[PathBuf]) -> anyhow::Result<System> {
         texts.push(text.to_owned());
     }
     system.name = name(&files[0]);
-    system.programs.push(Program {
-        name: system.name.clone(),
+    let source = ProgramSource { files: texts, flags: Vec::new() };
+    let program =
+        Program { source: Some(source), ..alone(system.name.clone(), vec![String::new()]) };
+    system.programs.push(program);
+    Ok(system)
+}
+
+/// A program that no description has.
+pub(crate) fn alone(name: String, command: Vec<String>) -> Program {
+    Program {
+        name,
         host: NodeId(0),
-        command: vec![String::new()],
-        source: Some(ProgramSource { files: texts, flags: Vec::new() }),
+        command,
+        source: None,
         execution_times: None,
         priority: None,
         cores: Vec::new(),
         work_max: Span::ZERO,
         origin: Origin::default(),
-    });
-    Ok(system)
+    }
 }
 
 /// What a program is called whose first file is this one.
