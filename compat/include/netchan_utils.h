@@ -66,7 +66,8 @@ struct periodic_timer *pt_init(uint64_t base_ns, uint64_t phase_ns, int clockid)
 struct periodic_timer *pt_init_from_attr(struct channel_attrs *attr);
 
 /*
- * Waits until the current cycle ends: 0, or -1 (NULL, or the run is over). Ends of cycles do not
+ * Waits until the current cycle ends: 0, or -1 (NULL, or the run is over), or -ETIMEDOUT when the
+ * deadline of a task of Timed C comes first. Ends of cycles do not
  * drift; one that has passed already returns at once.
  */
 int pt_next_cycle(struct periodic_timer *pt);

@@ -60,7 +60,7 @@ int chan_ready_timedwait(struct channel *ch, uint64_t timeout_ns)
 		if (now >= until || !context || !nc_world_begin())
 			return -ETIMEDOUT;
 		uint64_t next = now + step < until ? now + step : until;
-		onbeat_status status = onbeat_sleep_until(context, (int64_t)next, NULL);
+		onbeat_status status = nc_sleep(context, (int64_t)next, NULL);
 		if (status != ONBEAT_OK)
 			return nc_failure(NULL, status);
 	}
@@ -157,18 +157,38 @@ static void log_wakeup(struct channel *ch, int64_t target, int64_t actual)
 static onbeat_status sleep_until(struct channel *ch, struct nc_end *end, int64_t target)
 {
 	int64_t woke = target;
-	onbeat_status status = onbeat_sleep_until(end->context, target, &woke);
+	onbeat_status status = nc_sleep(end->context, target, &woke);
 	if (status == ONBEAT_OK)
 		log_wakeup(ch, target, woke);
 	return status;
+}
+
+/* From when on the rate allows a message. */
+static uint64_t slot(const struct channel *ch)
+{
+	uint64_t tolerance = ch->interval_ns / 8;
+	if (tolerance > (uint64_t)TOLERANCE_MAX_NS)
+		tolerance = (uint64_t)TOLERANCE_MAX_NS;
+	uint64_t next = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED);
+	return next > tolerance ? next - tolerance : 0;
+}
+
+/* Whether the wait for capture + D would end at the limit. */
+static bool wait_is_cut(const struct channel *ch)
+{
+	int64_t limit = timedc_wait_limit();
+	if (limit == INT64_MAX)
+		return false;
+	uint64_t now = tai_get_ns();
+	return (int64_t)((slot(ch) > now ? slot(ch) : now) + ch->sc) > limit;
 }
 
 static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 {
 	int64_t capture = 0, error = 0;
 	onbeat_status status;
-	if (ch->nh->logger && !ch->nh->in_fabric) {
-		/* The log wants to know when the frame was handed over: before the wait. */
+	if ((ch->nh->logger && !ch->nh->in_fabric) || wait_is_cut(ch)) {
+		/* What was sent is noted, and the log wants to know when: before the wait. */
 		status = onbeat_write(end->talker, ch->payload, &capture);
 		if (status != ONBEAT_OK)
 			return status;
@@ -188,8 +208,27 @@ static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 	return ONBEAT_OK;
 }
 
-static int finish(struct channel *ch, onbeat_status status)
+/* What would be sent after the limit is not sent. */
+static onbeat_status write_at(struct channel *ch, struct nc_end *end, int64_t at, int64_t *capture)
 {
+	int64_t leaves = at > (int64_t)slot(ch) ? at : (int64_t)slot(ch);
+	if (leaves > timedc_wait_limit())
+		return nc_sleep(end->context, leaves, NULL);
+	return onbeat_write_at(end->talker, ch->payload, at, capture);
+}
+
+/* Until when calls at the end wait. */
+static void set_limit(struct nc_end *end, int64_t until)
+{
+	if (end->talker)
+		onbeat_talker_limit(end->talker, until);
+	else
+		onbeat_listener_limit(end->listener, until);
+}
+
+static int finish(struct channel *ch, struct nc_end *end, onbeat_status status)
+{
+	set_limit(end, INT64_MAX);
 	int result = status == ONBEAT_OK ? ch->payload_size : nc_failure(ch, status);
 	nc_end_done(ch);
 	return result;
@@ -208,8 +247,9 @@ int chan_send(struct channel *ch, uint64_t *tx_ns)
 		nc_end_done(ch);
 		return -EINVAL;
 	}
+	set_limit(end, timedc_wait_limit());
 	if (tx_ns && *tx_ns > now)
-		status = onbeat_write_at(end->talker, ch->payload, (int64_t)*tx_ns, &capture);
+		status = write_at(ch, end, (int64_t)*tx_ns, &capture);
 	else
 		status = onbeat_write(end->talker, ch->payload, &capture);
 	if (status == ONBEAT_OK) {
@@ -217,7 +257,7 @@ int chan_send(struct channel *ch, uint64_t *tx_ns)
 		if (tx_ns)
 			*tx_ns = (uint64_t)capture;
 	}
-	return finish(ch, status);
+	return finish(ch, end, status);
 }
 
 int chan_send_now(struct channel *ch, void *data)
@@ -228,10 +268,11 @@ int chan_send_now(struct channel *ch, void *data)
 		return result;
 	int64_t capture = 0;
 	memcpy(ch->payload, data, ch->payload_size);
+	set_limit(end, timedc_wait_limit());
 	onbeat_status status = onbeat_write(end->talker, ch->payload, &capture);
 	if (status == ONBEAT_OK)
 		sent(ch, capture);
-	return finish(ch, status);
+	return finish(ch, end, status);
 }
 
 int chan_send_now_wait(struct channel *ch, void *data)
@@ -241,10 +282,23 @@ int chan_send_now_wait(struct channel *ch, void *data)
 	if (result)
 		return result;
 	memcpy(ch->payload, data, ch->payload_size);
-	return finish(ch, write_wait(ch, end));
+	set_limit(end, timedc_wait_limit());
+	return finish(ch, end, write_wait(ch, end));
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
+
+/* How long to wait before looking again: less than SLICE_NS when the limit is nearer. */
+static int64_t slice(void)
+{
+	int64_t limit = timedc_wait_limit();
+	if (limit == INT64_MAX)
+		return SLICE_NS;
+	int64_t now = (int64_t)tai_get_ns();
+	if (limit <= now)
+		return 0;
+	return limit - now < SLICE_NS ? limit - now : SLICE_NS;
+}
 
 /* In the fabric a stopped channel's context goes on, so its reader looks from time to time. */
 static onbeat_status await(struct channel *ch, struct nc_end *end)
@@ -252,10 +306,11 @@ static onbeat_status await(struct channel *ch, struct nc_end *end)
 	const onbeat_listener *listener = end->listener;
 	while (ch->nh->in_fabric) {
 		size_t index;
-		onbeat_status status = onbeat_select(end->context, &listener, 1, SLICE_NS, &index);
+		int64_t wait_ns = slice();
+		onbeat_status status = onbeat_select(end->context, &listener, 1, wait_ns, &index);
 		if (__atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE))
 			return ONBEAT_STOPPED;
-		if (status != ONBEAT_TIMED_OUT)
+		if (status != ONBEAT_TIMED_OUT || wait_ns < SLICE_NS)
 			return status;
 	}
 	return ONBEAT_OK;
@@ -296,15 +351,16 @@ static int chan_receive(struct channel *ch, void *data, bool wait)
 		return -EBUSY;
 	}
 	if (nc_given_take(ch, end, data, &timestamp))
-		return finish(ch, read_given(ch, end, timestamp, wait));
+		return finish(ch, end, read_given(ch, end, timestamp, wait));
 	onbeat_message info = {0};
+	set_limit(end, timedc_wait_limit());
 	onbeat_status status = await(ch, end);
 	if (status == ONBEAT_OK)
 		status = wait ? onbeat_read_wait(end->listener, data, &info)
 			      : onbeat_read(end->listener, data, &info);
 	if (status == ONBEAT_OK)
 		received(ch, &info, data, wait);
-	return finish(ch, status);
+	return finish(ch, end, status);
 }
 
 int chan_read(struct channel *ch, void *data)
@@ -318,16 +374,6 @@ int chan_read_wait(struct channel *ch, void *data)
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
-
-/* From when on the rate allows a message. */
-static uint64_t slot(const struct channel *ch)
-{
-	uint64_t tolerance = ch->interval_ns / 8;
-	if (tolerance > (uint64_t)TOLERANCE_MAX_NS)
-		tolerance = (uint64_t)TOLERANCE_MAX_NS;
-	uint64_t next = __atomic_load_n(&ch->next_tx_ns, __ATOMIC_RELAXED);
-	return next > tolerance ? next - tolerance : 0;
-}
 
 uint64_t chan_time_to_tx(struct channel *ch)
 {
@@ -343,7 +389,7 @@ int wait_for_tx_slot(struct channel *ch)
 	int result = nc_end_enter(ch, NC_TX, &end);
 	if (result)
 		return result;
-	onbeat_status status = onbeat_sleep_until(end->context, (int64_t)slot(ch), NULL);
+	onbeat_status status = nc_sleep(end->context, (int64_t)slot(ch), NULL);
 	result = status == ONBEAT_OK ? 0 : nc_failure(ch, status);
 	nc_end_leave(ch);
 	return result;
@@ -355,7 +401,7 @@ int64_t chan_delay(struct channel *ch, uint64_t target_ns)
 	if (target_ns > INT64_MAX || nc_end_enter(ch, NC_EITHER, &end))
 		return INT64_MIN;
 	int64_t woke = 0;
-	onbeat_status status = onbeat_sleep_until(end->context, (int64_t)target_ns, &woke);
+	onbeat_status status = nc_sleep(end->context, (int64_t)target_ns, &woke);
 	if (status == ONBEAT_OK)
 		log_wakeup(ch, (int64_t)target_ns, woke);
 	else

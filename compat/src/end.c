@@ -236,14 +236,14 @@ void nc_end_leave(struct channel *ch)
 
 int nc_chan_lock(struct channel *ch)
 {
-	if (!nc_in_fabric())
+	if (!nc_in_fabric() && timedc_wait_limit() == INT64_MAX)
 		return pthread_mutex_lock(&ch->use) ? -EIO : 0;
-	/* Virtual time would stand still while a thread waits for a mutex. */
+	/* Virtual time would stand still while a thread waits for a mutex, and no limit ends that. */
 	while (pthread_mutex_trylock(&ch->use) != 0) {
 		onbeat *context = nc_world_context();
 		onbeat_status status = ONBEAT_STOPPED;
 		if (context)
-			status = onbeat_sleep_until(context, (int64_t)tai_get_ns() + USE_WAIT_NS, NULL);
+			status = nc_sleep(context, (int64_t)tai_get_ns() + USE_WAIT_NS, NULL);
 		if (status != ONBEAT_OK)
 			return nc_failure(ch, status);
 	}

@@ -9,6 +9,8 @@
 #include <netchan_standalone.h>
 #include <onbeat.h>
 
+#include "timedc_hooks.h"
+
 /* Messages given by nh_feed_pdu() that wait to be read, at most, for each end. */
 #define NC_GIVEN_MAX 64
 
@@ -70,6 +72,10 @@ void nc_world_unlock(void);
 /* In the fabric: ends set-up, at the first call that may wait. False when the run is over. */
 bool nc_world_begin(void);
 onbeat *nc_world_context(void);
+/* Whether tasks of Timed C share the ends. */
+bool nc_world_is_timedc(void);
+/* Sleeps until the clock reads `until_ns`, or ONBEAT_TIMED_OUT at timedc_wait_limit(). */
+onbeat_status nc_sleep(onbeat *context, int64_t until_ns, int64_t *woke_ns);
 /* Opens `count` channels on the handler's interface. */
 onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channel *channels,
 				size_t count, onbeat **out);
@@ -118,6 +124,8 @@ bool nc_await_zero(const unsigned *value);
 /* chan_create_standalone() for a manifest that is called `array` in C. */
 struct channel *nc_standalone(const char *array, const char *name, bool tx,
 			      struct channel_attrs *rows, int count);
+/* The program ends: its log is completed. */
+void nc_standalone_end(void);
 
 /* --- callback.c ------------------------------------------------------------------------------- */
 

@@ -96,8 +96,11 @@ int nh_create_init_standalone(void)
 	return result;
 }
 
+/* Of Timed C: the end of one task is not that of the others. */
 void nh_destroy_standalone(void)
 {
+	if (nc_world_is_timedc())
+		return;
 	pthread_mutex_lock(&lock);
 	nh_destroy(&handler);
 	pthread_mutex_unlock(&lock);
@@ -130,6 +133,26 @@ struct channel_attrs *nc_get_chan(const char *name, const struct channel_attrs *
 	return copy;
 }
 
+void nc_standalone_end(void)
+{
+	if (handler)
+		log_stop(handler->logger);
+}
+
+/* The end of the row that is there, where tasks share it or a program gets only one. */
+static struct channel *find(const struct channel_attrs *row, bool tx)
+{
+	if (!nc_in_fabric() && !nc_world_is_timedc())
+		return NULL;
+	pthread_mutex_lock(&handler->core->lock);
+	struct channel *ch = tx ? handler->du_tx_head : handler->du_rx_head;
+	while (ch && (ch->sidw.s64 != row->stream_id || ch->payload_size != row->size ||
+		      strncmp(ch->name, row->name, sizeof(ch->name)) != 0))
+		ch = ch->next;
+	pthread_mutex_unlock(&handler->core->lock);
+	return ch;
+}
+
 struct channel *nc_standalone(const char *array, const char *name, bool tx,
 			      struct channel_attrs *rows, int count)
 {
@@ -142,6 +165,9 @@ struct channel *nc_standalone(const char *array, const char *name, bool tx,
 	}
 	if (!nc_manifest_valid(array, rows, count) || nh_create_init_standalone() != 0)
 		return NULL;
+	struct channel *found = find(&rows[i], tx);
+	if (found)
+		return found;
 	return tx ? chan_create_tx(handler, &rows[i]) : chan_create_rx(handler, &rows[i]);
 }
 

@@ -47,21 +47,36 @@ struct periodic_timer *pt_init_from_attr(struct channel_attrs *attr)
 	return attr ? pt_init(0, attr->interval_ns, CLOCK_TAI) : NULL;
 }
 
+/* When the calling thread may wait no longer, on a clock that is not read through onbeat. */
+static uint64_t limit_on(int clock)
+{
+	int64_t limit = timedc_wait_limit();
+	if (limit == INT64_MAX)
+		return UINT64_MAX;
+	int64_t now = (int64_t)tai_get_ns();
+	return now_on(clock) + (limit > now ? (uint64_t)(limit - now) : 0);
+}
+
 static int sleep_until(int clock, uint64_t until_ns)
 {
 	onbeat *context = network(clock) ? nc_world_context() : NULL;
 	if (nc_in_fabric() && (!context || !nc_world_begin()))
 		return -1;
 	if (context) {
-		onbeat_status status = onbeat_sleep_until(context, (int64_t)until_ns, NULL);
+		onbeat_status status = nc_sleep(context, (int64_t)until_ns, NULL);
+		if (status == ONBEAT_TIMED_OUT)
+			return -ETIMEDOUT;
 		return status == ONBEAT_OK ? 0 : (nc_failure(NULL, status), -1);
 	}
-	struct timespec ts = {.tv_sec = (time_t)(until_ns / NS_IN_SEC),
-			      .tv_nsec = (long)(until_ns % NS_IN_SEC)};
+	uint64_t limit_ns = limit_on(clock), end_ns = until_ns < limit_ns ? until_ns : limit_ns;
+	struct timespec ts = {.tv_sec = (time_t)(end_ns / NS_IN_SEC),
+			      .tv_nsec = (long)(end_ns % NS_IN_SEC)};
 	int result;
 	do {
 		result = clock_nanosleep(clock, TIMER_ABSTIME, &ts, NULL);
 	} while (result == EINTR);
+	if (result == 0 && limit_ns < until_ns)
+		return -ETIMEDOUT;
 	return result == 0 ? 0 : -1;
 }
 

@@ -18,6 +18,7 @@ static struct {
 	bool begun;
 	bool begin_failed;
 	bool clock_told;
+	bool timedc;
 	unsigned calls_after_end;
 } world = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -128,9 +129,8 @@ void nc_world_leave(struct nethandler *nh)
 		at = &(*at)->core->next;
 	*at = nh->core->next;
 	/* A thread that is still in a channel uses it. */
-	if (nc_in_fabric() && !world.handlers && !nh->core->abandoned) {
+	if (nc_in_fabric() && !world.handlers && !nh->core->abandoned && !world.timedc)
 		onbeat_close(__atomic_exchange_n(&world.context, NULL, __ATOMIC_ACQ_REL));
-	}
 	nc_world_unlock();
 }
 
@@ -165,6 +165,41 @@ bool nc_world_begin(void)
 	return begun;
 }
 
+__attribute__((weak)) int64_t timedc_wait_limit(void)
+{
+	return INT64_MAX;
+}
+
+onbeat_status nc_sleep(onbeat *context, int64_t until_ns, int64_t *woke_ns)
+{
+	int64_t limit = timedc_wait_limit();
+	if (until_ns <= limit)
+		return onbeat_sleep_until(context, until_ns, woke_ns);
+	onbeat_status status = onbeat_sleep_until(context, limit, woke_ns);
+	return status == ONBEAT_OK ? ONBEAT_TIMED_OUT : status;
+}
+
+onbeat *nc_timedc_context(void)
+{
+	nc_world_lock();
+	if (!world.timedc)
+		atexit(nc_standalone_end);
+	__atomic_store_n(&world.timedc, true, __ATOMIC_RELEASE);
+	onbeat *context = nc_in_fabric() && !enter_fabric() ? NULL : world.context;
+	nc_world_unlock();
+	return context;
+}
+
+bool nc_world_is_timedc(void)
+{
+	return __atomic_load_n(&world.timedc, __ATOMIC_ACQUIRE);
+}
+
+bool nc_timedc_begin(void)
+{
+	return nc_world_begin();
+}
+
 /*
  * Many programs of the original library read in an endless loop and look at no result: on a network
  * nothing ever ends. A run does, so such a program is ended here.
@@ -179,6 +214,8 @@ static void count_call_after_end(void)
 
 int nc_failure(struct channel *ch, onbeat_status status)
 {
+	if (status == ONBEAT_TIMED_OUT)
+		return -ETIMEDOUT;
 	if (status == ONBEAT_STOPPED) {
 		bool stopped = ch && __atomic_load_n(&ch->stopping, __ATOMIC_ACQUIRE);
 		if (nc_in_fabric() && !stopped)

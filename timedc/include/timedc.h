@@ -167,20 +167,25 @@ void timedc_spriority(int priority);
 
 /* --- channels ----------------------------------------------------------------------------------- */
 
-/* A fifochannel: a bounded queue. The state is the run time's. */
+/* A fifochannel: a bounded queue. The cells and the state are the run time's. */
+struct timedc_cell {
+	unsigned long long turn;
+	unsigned next;
+};
 struct timedc_fifo {
 	const char *name;
 	void *values;
+	struct timedc_cell *cells;
 	unsigned size;     /* octets of a value */
 	unsigned capacity; /* values */
-	unsigned state[60];
+	unsigned state[56];
 } __attribute__((aligned(64)));
 
-/* An lvchannel. At most this many threads read one. */
-#define TIMEDC_READERS 15
+/* An lvchannel. At most this many threads may be in cread at the same instant. */
+#define TIMEDC_READERS 30
 struct timedc_latest {
 	const char *name;
-	void *values; /* 4 per reader */
+	void *values; /* TIMEDC_READERS and 2 */
 	unsigned size;
 	unsigned state[62];
 } __attribute__((aligned(64)));
@@ -188,13 +193,14 @@ struct timedc_latest {
 /* `storage` is empty, or static. */
 #define TIMEDC_FIFO(storage, type, name, count) \
 	storage type timedc_values_##name[count]; \
+	storage struct timedc_cell timedc_cells_##name[count]; \
 	storage struct timedc_fifo name = { \
-		#name, timedc_values_##name, sizeof(type), (count), {0}}
+		#name, timedc_values_##name, timedc_cells_##name, sizeof(type), (count), {0}}
 #define TIMEDC_FIFO_EXTERN(type, name) \
 	extern type timedc_values_##name[]; \
 	extern struct timedc_fifo name
 #define TIMEDC_LATEST(storage, type, name) \
-	storage type timedc_values_##name[4 * TIMEDC_READERS]; \
+	storage type timedc_values_##name[TIMEDC_READERS + 2]; \
 	storage struct timedc_latest name = {#name, timedc_values_##name, sizeof(type), {0}}
 #define TIMEDC_LATEST_EXTERN(type, name) \
 	extern type timedc_values_##name[]; \

@@ -431,6 +431,19 @@ enum onbeat_status onbeat_write_at(struct onbeat_talker *talker,
                                    int64_t *capture_ns);
 
 /**
+ * From now on calls that wait at this end return `ONBEAT_TIMED_OUT` when this host's copy of the
+ * network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
+ * before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks,
+ * allocates nothing.
+ */
+enum onbeat_status onbeat_talker_limit(struct onbeat_talker *talker, int64_t until_ns);
+
+/**
+ * The same for a reading end. A message that was taken before stays taken.
+ */
+enum onbeat_status onbeat_listener_limit(struct onbeat_listener *listener, int64_t until_ns);
+
+/**
  * What has happened at a writing end so far. Never blocks, allocates nothing.
  */
 enum onbeat_status onbeat_talker_counters(const struct onbeat_talker *talker,
@@ -575,10 +588,43 @@ enum onbeat_status onbeat_sleep_until(struct onbeat_context *context,
 enum onbeat_status onbeat_work(struct onbeat_context *context, int64_t work_ns);
 
 /**
- * Creates a thread that takes part in the run; only after `onbeat_start`. Threads of a program
- * wait for each other through channels, sleeps and `onbeat_thread_join` only: virtual time stands
- * still while one waits for another by other means. The body ends by returning; when the run is
- * over before it could begin, it is not called, and its result is NULL.
+ * Waits for other threads of this program, as a futex does: at most until `until_ns` by this
+ * host's copy of the network clock, `INT64_MAX` for ever. Returns `ONBEAT_OK` at once when
+ * `*word`, which is read atomically, is not `value`; else when `onbeat_wake` is called for `word`,
+ * or, rarely, for no reason: look at the word again. Then `ONBEAT_TIMED_OUT`, or `ONBEAT_STOPPED`
+ * when the run is over. In virtual time, threads go on in the order in which they began to wait.
+ * Allocates nothing.
+ */
+enum onbeat_status onbeat_wait(struct onbeat_context *context,
+                               const uint32_t *word,
+                               uint32_t value,
+                               int64_t until_ns);
+
+/**
+ * Wakes all threads of this program that wait for `word` in `onbeat_wait`. Change the word first.
+ * Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_wake(struct onbeat_context *context, const uint32_t *word);
+
+/**
+ * Which clock of the machine reads what when this host's copy of the network clock reads `at_ns`,
+ * for timers of the system: `clock` gets its number as `timer_create` and `clock_nanosleep` want
+ * it (CLOCK_MONOTONIC), `machine_ns` its reading. That is as of now: ask again for an instant that
+ * is far away, the clocks' rates differ. An instant more than a year from now is taken as one a
+ * year from now. `ONBEAT_E_REFUSED` in virtual time, which no clock of the machine tells. Never
+ * blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_machine_time(struct onbeat_context *context,
+                                       int64_t at_ns,
+                                       int32_t *clock,
+                                       int64_t *machine_ns);
+
+/**
+ * Creates a thread that takes part in the run; only after `onbeat_start`, from any thread that
+ * does. Threads of a program wait for each other through channels, sleeps, `onbeat_wait` and
+ * `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
+ * ends by returning; when the run is over before it could begin, it is not called, and its result
+ * is NULL.
  */
 enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         onbeat_thread_body body,

@@ -77,6 +77,7 @@ impl Failure {
                 Fault::Disconnected => onbeat_status::OnbeatEFabric,
                 Fault::Network => onbeat_status::OnbeatENetwork,
                 Fault::NotStarted => onbeat_status::OnbeatENotStarted,
+                Fault::TimedOut => onbeat_status::OnbeatTimedOut,
                 Fault::UnknownThread => onbeat_status::OnbeatEThread,
             },
             Self::Setup(SetupError::Interface { .. }) => onbeat_status::OnbeatENetwork,

@@ -289,6 +289,43 @@ pub unsafe extern "C" fn onbeat_write_at(
     })
 }
 
+/// From now on calls that wait at this end return `ONBEAT_TIMED_OUT` when this host's copy of the
+/// network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
+/// before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks,
+/// allocates nothing.
+///
+/// # Safety
+/// `talker` is NULL or comes from `onbeat_talker_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_talker_limit(
+    talker: *mut onbeat_talker,
+    until_ns: i64,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let talker = unsafe { value(talker) }?;
+        talker.end.port_mut().limit(LocalTime::from_ns(until_ns));
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// The same for a reading end. A message that was taken before stays taken.
+///
+/// # Safety
+/// `listener` is NULL or comes from `onbeat_listener_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_listener_limit(
+    listener: *mut onbeat_listener,
+    until_ns: i64,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let listener = unsafe { value(listener) }?;
+        listener.end.port_mut().limit(LocalTime::from_ns(until_ns));
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
 /// What has happened at a writing end so far. Never blocks, allocates nothing.
 ///
 /// # Safety
@@ -424,7 +461,7 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
     entry(|| {
         // SAFETY: the caller's promise.
         let listener = unsafe { shared(listener) }?;
-        let Some(found) = listener.end.port().descriptor() else {
+        let Some(found) = listener.end.port().inner().descriptor() else {
             return Err(Failure::Setup(SetupError::Refused(
                 "virtual time passes only in calls of this library: use onbeat_select".to_owned(),
             )));

@@ -1,10 +1,13 @@
 //! Joining a run, time, and threads.
 
 use crate::boundary::{Failure, entry, onbeat_status, shared, store};
+use onbeat_host::clock::MonoTime;
 use onbeat_host::context::Context;
-use onbeat_host::fabric::client::ThreadTicket;
+use onbeat_host::fabric::client::{SetupError, ThreadTicket};
 use onbeat_model::time::{LocalTime, Span};
+use onbeat_runtime::port::Patience;
 use std::ffi::c_void;
+use std::sync::atomic::AtomicU32;
 use std::thread::JoinHandle;
 
 /// A program's membership in a run. Any of its threads may use it.
@@ -135,10 +138,103 @@ pub unsafe extern "C" fn onbeat_work(context: *mut onbeat, work_ns: i64) -> onbe
     })
 }
 
-/// Creates a thread that takes part in the run; only after `onbeat_start`. Threads of a program
-/// wait for each other through channels, sleeps and `onbeat_thread_join` only: virtual time stands
-/// still while one waits for another by other means. The body ends by returning; when the run is
-/// over before it could begin, it is not called, and its result is NULL.
+/// A word that threads wait for.
+///
+/// # Safety
+/// `word` is NULL or valid for atomic reads for as long as the result is used.
+unsafe fn word<'a>(word: *const u32) -> Result<&'a AtomicU32, Failure> {
+    if word.is_null() || !word.is_aligned() {
+        return Err(Failure::Argument("`word` is NULL or not at a multiple of its size"));
+    }
+    // SAFETY: the caller's promise; not NULL and aligned. It is only read.
+    Ok(unsafe { AtomicU32::from_ptr(word.cast_mut()) })
+}
+
+/// Waits for other threads of this program, as a futex does: at most until `until_ns` by this
+/// host's copy of the network clock, `INT64_MAX` for ever. Returns `ONBEAT_OK` at once when
+/// `*word`, which is read atomically, is not `value`; else when `onbeat_wake` is called for `word`,
+/// or, rarely, for no reason: look at the word again. Then `ONBEAT_TIMED_OUT`, or `ONBEAT_STOPPED`
+/// when the run is over. In virtual time, threads go on in the order in which they began to wait.
+/// Allocates nothing.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`; `word` is NULL or valid for reading until the
+/// call returns, and changed by atomic operations only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_wait(
+    context: *mut onbeat,
+    word: *const u32,
+    value: u32,
+    until_ns: i64,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (context, word) = unsafe { (shared(context)?, self::word(word)?) };
+        let until = match until_ns {
+            i64::MAX => Patience::Endless,
+            until => Patience::Until(LocalTime::from_ns(until)),
+        };
+        Ok(match context.0.wait(word, value, until)? {
+            true => onbeat_status::OnbeatOk,
+            false => onbeat_status::OnbeatTimedOut,
+        })
+    })
+}
+
+/// Wakes all threads of this program that wait for `word` in `onbeat_wait`. Change the word first.
+/// Never blocks, allocates nothing.
+///
+/// # Safety
+/// As for `onbeat_wait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_wake(context: *mut onbeat, word: *const u32) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (context, word) = unsafe { (shared(context)?, self::word(word)?) };
+        context.0.wake(word)?;
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Which clock of the machine reads what when this host's copy of the network clock reads `at_ns`,
+/// for timers of the system: `clock` gets its number as `timer_create` and `clock_nanosleep` want
+/// it (CLOCK_MONOTONIC), `machine_ns` its reading. That is as of now: ask again for an instant that
+/// is far away, the clocks' rates differ. An instant more than a year from now is taken as one a
+/// year from now. `ONBEAT_E_REFUSED` in virtual time, which no clock of the machine tells. Never
+/// blocks, allocates nothing.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`; `clock` and `machine_ns` are NULL or valid for
+/// writing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_machine_time(
+    context: *mut onbeat,
+    at_ns: i64,
+    clock: *mut i32,
+    machine_ns: *mut i64,
+) -> onbeat_status {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let context = unsafe { shared(context) }?;
+        let Some(at) = context.0.machine_time(LocalTime::from_ns(at_ns))? else {
+            return Err(Failure::Setup(SetupError::Refused(
+                "no clock of the machine tells virtual time".to_owned(),
+            )));
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            store(clock, MonoTime::CLOCK);
+            store(machine_ns, at.as_ns());
+        }
+        Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// Creates a thread that takes part in the run; only after `onbeat_start`, from any thread that
+/// does. Threads of a program wait for each other through channels, sleeps, `onbeat_wait` and
+/// `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
+/// ends by returning; when the run is over before it could begin, it is not called, and its result
+/// is NULL.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;

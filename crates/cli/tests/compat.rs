@@ -128,3 +128,20 @@ fn a_reader_that_looks_at_no_result_ends_with_the_run() {
     // The rate lets a talker be 125 µs early: the message of 5 s is sent just before the end.
     assert_eq!(number(channel(&results, "mcast42"), "sent"), 251);
 }
+
+#[test]
+fn tasks_of_timed_c_share_ends_wait_until_their_limit_and_clean_up_for_themselves_only() {
+    for time in ["virtual", "real"] {
+        let exact = if time == "virtual" { "exact" } else { "roughly" };
+        let text = description("manifest.h", LATER, "")
+            .replace("[\"build/left\"]", &format!("[\"build/left\", \"talk\", \"{exact}\"]"))
+            .replace("[\"build/right\"]", &format!("[\"build/right\", \"listen\", \"{exact}\"]"));
+        let system = system(&text, "tasks.c", "tasks.c", &[]);
+        let results = results(&["run", ".", "--time", time, "--duration", "1s"], system.path(), 0);
+        let c = channel(&results, "mcast42");
+        assert_eq!((number(c, "sent"), number(c, "received")), (3, 3), "{c}");
+        // The program's end completes the logs, whatever its tasks' CLEANUP() does.
+        let log = std::fs::read_to_string(system.path().join("tasks_listen.csv")).expect("a log");
+        assert!(log.lines().count() > 2, "{log}");
+    }
+}

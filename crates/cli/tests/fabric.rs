@@ -56,6 +56,16 @@ fn threads_without_locks_do_the_same_in_every_run() {
 }
 
 #[test]
+fn threads_hand_values_to_each_other_through_words_in_either_time() {
+    for time in ["virtual", "real"] {
+        let system = TestSystem::new(&two_hosts(&programs(time, "")));
+        system.program("words.c", "left").program("listener.c", "right");
+        let results = results(&["run", ".", "--time", time], system.path(), 0);
+        assert_eq!(number(channel(&results, "c"), "received"), 1);
+    }
+}
+
+#[test]
 fn after_the_start_the_channel_path_neither_allocates_nor_faults_in_either_time() {
     let system = TestSystem::new(&two_hosts(&programs("wait", "wait")));
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");

@@ -9,6 +9,8 @@ use rustix::time::Timespec;
 pub struct MonoTime(i64);
 
 impl MonoTime {
+    /// The clock's number in system calls.
+    pub const CLOCK: i32 = libc::CLOCK_MONOTONIC;
     /// Now. Real-time: bounded, no system call where the kernel offers a vDSO.
     pub fn now() -> Self {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -22,9 +24,14 @@ impl MonoTime {
     pub const fn as_ns(self) -> i64 {
         self.0
     }
+    /// The instant as system calls want it; none is before the clock's epoch.
+    pub(crate) fn as_timespec(self) -> Timespec {
+        let ns = self.0.max(0);
+        Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
+    }
     /// Sleeps until the clock reads this instant or later, whatever signals come.
     pub fn sleep(self) {
-        let at = Timespec { tv_sec: self.0 / 1_000_000_000, tv_nsec: self.0 % 1_000_000_000 };
+        let at = self.as_timespec();
         // An absolute sleep that a signal interrupts is simply begun again.
         while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at)
             == Err(rustix::io::Errno::INTR)

@@ -54,6 +54,7 @@
 //! }
 //! ```
 
+use crate::clock::MonoTime;
 use crate::fabric::client::{self, SetupError, ThreadTicket};
 use crate::fabric::protocol::{self, ENVIRONMENT};
 use crate::link::context::INTERFACE;
@@ -62,13 +63,15 @@ use crate::recorder::Recorder;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
+use onbeat_runtime::port::{Fault, Instant, Limited, Patience, Port, Received, Window};
 use rustix::fd::BorrowedFd;
+use rustix::thread::futex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The talker's end of a channel.
-pub type Talker = TalkerEnd<EndPort, Recorder>;
+pub type Talker = TalkerEnd<Limited<EndPort>, Recorder>;
 /// A listener's end of a channel.
-pub type Listener = ListenerEnd<EndPort, Recorder>;
+pub type Listener = ListenerEnd<Limited<EndPort>, Recorder>;
 
 /// A program's membership in a run, or its interface.
 #[derive(Clone, Debug)]
@@ -153,6 +156,42 @@ impl Context {
         }
     }
 
+    /// Waits until `word` is not `value` any more, or a thread of this program has called
+    /// [`Context::wake`] for it, or the host's copy of the network clock reads `until`, which
+    /// [`Patience::None`] is at once. False: nothing of the first two happened in time. As with
+    /// any futex, whoever waits looks at the word again. Real-time: allocates nothing.
+    pub fn wait(&self, word: &AtomicU32, value: u32, until: Patience) -> Result<bool, Fault> {
+        if word.load(Ordering::Acquire) != value {
+            return Ok(true);
+        }
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => context.park(key(word), until),
+            Self::Fabric(context) => context.base().wait(word, value, until),
+            Self::Link(context) => context.base().wait(word, value, until),
+        }
+    }
+
+    /// Wakes all threads of this program that wait for `word`. Real-time: allocates nothing.
+    pub fn wake(&self, word: &AtomicU32) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => return context.unpark(key(word)),
+            Self::Fabric(_) | Self::Link(_) => {}
+        }
+        futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).map_err(|_| Fault::Network)?;
+        Ok(())
+    }
+
+    /// What CLOCK_MONOTONIC reads, or will read, when the host's copy of the network clock reads
+    /// `reading`; `None` in virtual time. A reading more than [`link::HORIZON`] from now is taken
+    /// as one so far off.
+    pub fn machine_time(&self, reading: LocalTime) -> Result<Option<MonoTime>, Fault> {
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => Ok(None),
+            Self::Fabric(context) => context.base().machine_time(reading).map(Some),
+            Self::Link(context) => context.base().machine_time(reading).map(Some),
+        }
+    }
+
     /// Announces a thread that is about to be created; on an interface nobody needs to know.
     pub fn announce(&self) -> Result<Option<ThreadTicket>, Fault> {
         match self {
@@ -202,8 +241,13 @@ impl Context {
             Self::Fabric(context) => context.base(),
             Self::Link(context) => context.base(),
         };
-        link::select(base, ends.iter().filter_map(|end| end.port().descriptor()), patience)
+        link::select(base, ends.iter().filter_map(|end| end.port().inner().descriptor()), patience)
     }
+}
+
+/// What the fabric calls a word: threads of one program mean the same by it.
+fn key(word: &AtomicU32) -> u64 {
+    std::ptr::from_ref(word).addr() as u64
 }
 
 impl EndPort {

@@ -3,6 +3,7 @@
 
 pub mod description;
 pub mod diagnostic;
+pub mod execution_times;
 pub mod manifest;
 pub mod observed;
 pub mod plan;

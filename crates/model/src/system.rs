@@ -137,6 +137,12 @@ impl System {
         let at = self.channels.iter().position(|c| c.name == name)?;
         Some(ChannelId(at as u32))
     }
+    /// The C files that the system was made for, without a description.
+    pub fn sources_alone(&self) -> Option<&ProgramSource> {
+        // In a description every program has a place.
+        let [program] = &self.programs[..] else { return None };
+        program.source.as_ref().filter(|_| program.origin == Origin::default())
+    }
     /// Whether any program runs on the host. A channel end on a host without programs is modelled.
     pub fn has_program(&self, host: NodeId) -> bool {
         self.programs.iter().any(|p| p.host == host)
@@ -420,8 +426,14 @@ pub struct Program {
     /// Where it runs.
     pub host: NodeId,
     /// The file to execute and its arguments. A relative path with a `/` is relative to the
-    /// directory of the description.
+    /// directory of the description. The file of a program with sources is empty until they have
+    /// been compiled.
     pub command: Vec<String>,
+    /// What it is compiled from, if a run compiles it.
+    pub source: Option<ProgramSource>,
+    /// A file with the execution times of its segments in virtual time, relative to the directory
+    /// of the description.
+    pub execution_times: Option<String>,
     /// SCHED_FIFO priority, 1 to 99, for real-time runs.
     pub priority: Option<u8>,
     /// The cores that it may use in real-time runs; empty: any.
@@ -431,6 +443,15 @@ pub struct Program {
     pub work_max: Span,
     /// Where the description says so.
     pub origin: Origin,
+}
+
+/// What a run compiles a program from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramSource {
+    /// C files, relative to the directory of the description.
+    pub files: Vec<String>,
+    /// Further arguments of the compiler.
+    pub flags: Vec<String>,
 }
 
 /// A source of best-effort UDP frames, from one host to another, in on/off cycles.

@@ -76,6 +76,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         Self { talker, port, log, met: None }
     }
 
+    /// The way to clock and network.
+    pub fn port_mut(&mut self) -> &mut P {
+        &mut self.port
+    }
+
     /// The state machine inside.
     pub fn talker(&self) -> &Talker {
         &self.talker
@@ -297,6 +302,11 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         &self.port
     }
 
+    /// The same, to change how it waits.
+    pub fn port_mut(&mut self) -> &mut P {
+        &mut self.port
+    }
+
     /// Where records and counts go.
     pub fn log(&self) -> &L {
         &self.log
@@ -435,7 +445,7 @@ fn wait<P: Port, L: Log>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::{Framing, Reason, Received, Window};
+    use crate::port::{Framing, Limited, Reason, Received, Window};
     use crate::talker::tests::parameters;
     use onbeat_model::time::NetTime;
     use std::cell::RefCell;
@@ -519,6 +529,34 @@ mod tests {
         let target = Some(LocalTime::from_ns(2_000_000));
         assert_eq!(sent.0.borrow()[0].wake, target);
         assert_eq!(got.0.borrow()[0].wake, target);
+    }
+
+    #[test]
+    fn no_wait_at_an_end_lasts_beyond_its_limit() {
+        let wire = Rc::new(RefCell::new(Wire { latency: 57_000, ..Wire::default() }));
+        let port = || Limited::new(TestPort(Rc::clone(&wire)));
+        let (sent, got) = (TestLog::default(), TestLog::default());
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), sent.clone());
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), got.clone());
+        let limit = LocalTime::from_ns(1_000_000);
+        talker.port_mut().limit(limit);
+        listener.port_mut().limit(limit);
+        // D is 2 ms: the message is written and taken, the wait for capture + D ends.
+        assert_eq!(talker.write_wait(&[0; 8]), Err(Fault::TimedOut));
+        assert_eq!(wire.borrow().now, 1_000_000);
+        wire.borrow_mut().now = 0;
+        assert_eq!(listener.read_wait(&mut [0; 8]), Err(Fault::TimedOut));
+        assert_eq!(wire.borrow().now, 1_000_000);
+        assert_eq!((sent.0.borrow().len(), got.0.borrow().len()), (1, 1));
+        // The rate, 50 a second, allows the next one later.
+        assert_eq!(talker.write(&[0; 8]), Err(Fault::TimedOut));
+        assert_eq!(listener.read(&mut [0; 8], Patience::Endless), Err(Fault::TimedOut));
+        let late = Patience::Until(LocalTime::MAX);
+        assert_eq!(listener.read(&mut [0; 8], late), Err(Fault::TimedOut));
+        assert_eq!(listener.read(&mut [0; 8], Patience::Until(limit)), Ok(None));
+        assert_eq!(listener.read(&mut [0; 8], Patience::None), Ok(None));
+        talker.port_mut().limit(LocalTime::MAX);
+        assert_eq!(talker.write(&[0; 8]), Ok(LocalTime::from_ns(20_000_000 - 125_000)));
     }
 
     #[test]

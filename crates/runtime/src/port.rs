@@ -22,6 +22,9 @@ pub enum Fault {
     /// The thread was not made known to the fabric.
     #[error("the thread was not started through onbeat_thread_create")]
     UnknownThread,
+    /// The end's limit came before what was waited for.
+    #[error("the end's limit came before what was waited for")]
+    TimedOut,
 }
 
 /// An instant, on the port's own clock and, where an emulation knows it, in true network time.
@@ -101,6 +104,79 @@ pub trait Port {
         patience: Patience,
         window: Option<Window>,
     ) -> Result<Option<Received>, Fault>;
+}
+
+/// A port whose waits end with [`Fault::TimedOut`] at a limit that the program sets.
+#[derive(Debug)]
+pub struct Limited<P> {
+    port: P,
+    limit: LocalTime,
+}
+
+impl<P> Limited<P> {
+    /// Without a limit as yet.
+    pub fn new(port: P) -> Self {
+        Self { port, limit: LocalTime::MAX }
+    }
+
+    /// The port itself.
+    pub fn inner(&self) -> &P {
+        &self.port
+    }
+
+    /// From now on no wait lasts longer than until the clock reads `limit`.
+    pub fn limit(&mut self, limit: LocalTime) {
+        self.limit = limit;
+    }
+}
+
+impl<P: Port> Port for Limited<P> {
+    #[inline]
+    fn now(&mut self) -> Result<Instant, Fault> {
+        self.port.now()
+    }
+
+    #[inline]
+    fn uncertain(&self) -> bool {
+        self.port.uncertain()
+    }
+
+    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+        if target <= self.limit {
+            return self.port.sleep_until(target);
+        }
+        self.port.sleep_until(self.limit)?;
+        Err(Fault::TimedOut)
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        self.port.send(frame)
+    }
+
+    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+        self.port.launch(frame, at)
+    }
+
+    fn receive(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        window: Option<Window>,
+    ) -> Result<Option<Received>, Fault> {
+        let beyond = match patience {
+            Patience::None => false,
+            Patience::Until(until) => until > self.limit,
+            Patience::Endless => self.limit < LocalTime::MAX,
+        };
+        if !beyond {
+            return self.port.receive(into, patience, window);
+        }
+        match self.port.receive(into, Patience::Until(self.limit), window)? {
+            None => Err(Fault::TimedOut),
+            received => Ok(received),
+        }
+    }
 }
 
 /// Why a frame never reaches the program.

@@ -25,7 +25,7 @@ use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::listener;
-use onbeat_runtime::port::{Fault, Framing, Instant, Patience, Port, Received, Window};
+use onbeat_runtime::port::{Fault, Framing, Instant, Limited, Patience, Port, Received, Window};
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::mm::MlockAllFlags;
@@ -232,14 +232,14 @@ impl Context {
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         let opened = self.open(Role::Talker, name, size)?;
         let talker = talker::Talker::new(opened.parameters);
-        Ok(TalkerEnd::new(talker, opened.port, opened.recorder))
+        Ok(TalkerEnd::new(talker, Limited::new(opened.port), opened.recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         let opened = self.open(Role::Listener, name, size)?;
         let listener = listener::Listener::new(opened.parameters);
-        let mut end = ListenerEnd::new(listener, opened.port, opened.recorder);
+        let mut end = ListenerEnd::new(listener, Limited::new(opened.port), opened.recorder);
         if opened.follows_schedule {
             follow_schedule(&mut end);
         }
@@ -300,7 +300,9 @@ impl Context {
         let mut octets = [0; 4 * MAX_SELECT];
         let wanted = ends.iter().take(MAX_SELECT);
         for (slot, listener) in octets.as_chunks_mut::<4>().0.iter_mut().zip(wanted.clone()) {
-            let EndPort::Fabric(port) = listener.port() else { return Err(Fault::Disconnected) };
+            let EndPort::Fabric(port) = listener.port().inner() else {
+                return Err(Fault::Disconnected);
+            };
             *slot = port.end.to_le_bytes();
         }
         let ends = Ends::new(&octets[..4 * wanted.len()]).ok_or(Fault::Disconnected)?;
@@ -392,6 +394,24 @@ impl Context {
             return Ok(());
         }
         with_control(|control| control.ask(&Request::Work(span)).map(|_| ()))
+    }
+
+    /// In virtual time, waits until a thread of this program wakes those that wait for `key`;
+    /// whether one did in time.
+    pub(crate) fn park(&self, key: u64, patience: Patience) -> Result<bool, Fault> {
+        with_control(|control| match control.ask(&Request::Park(key, patience))? {
+            Body::Done => Ok(true),
+            Body::Empty => Ok(false),
+            _ => Err(Fault::Disconnected),
+        })
+    }
+
+    /// In virtual time, wakes the threads of this program that wait for `key`.
+    pub(crate) fn unpark(&self, key: u64) -> Result<(), Fault> {
+        with_control(|control| match control.stopped {
+            true => Err(Fault::Stopped),
+            false => control.tell(&Request::Unpark(key)),
+        })
     }
 
     /// Announces a thread that is about to be created.

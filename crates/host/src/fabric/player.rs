@@ -13,7 +13,7 @@ use onbeat_model::record::Role;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::listener;
-use onbeat_runtime::port::{Fault, Patience};
+use onbeat_runtime::port::{Fault, Limited, Patience};
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::OwnedFd;
 use std::io;
@@ -58,7 +58,7 @@ impl Player {
         let log = SharedLog::map(&memory, capacity)?;
         let recorder = Recorder::new(SharedLog::map(&memory, capacity)?);
         let base = Arc::new(Timebase::default());
-        let port = EndPort::Link(LinkPort::new(Arc::clone(&base), wire));
+        let port = Limited::new(EndPort::Link(LinkPort::new(Arc::clone(&base), wire)));
         let part = match role {
             Role::Talker => {
                 let end = TalkerEnd::new(talker::Talker::new(parameters), port, recorder);

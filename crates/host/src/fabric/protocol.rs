@@ -13,7 +13,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -61,6 +61,10 @@ pub enum Request<'a> {
     Announce,
     /// Waits until a thread has ended.
     Join(u32),
+    /// Waits until a thread of the same program wakes those that wait for this key.
+    Park(u64, Patience),
+    /// Wakes the threads of the program that wait for this key. Not answered.
+    Unpark(u64),
     /// The thread ends.
     Bye,
 }
@@ -334,6 +338,8 @@ impl<'a> Request<'a> {
             Self::Select(ends, patience) => to.u8(11).patience(patience).rest(ends.0),
             Self::Announce => to.u8(8),
             Self::Join(ticket) => to.u8(9).u32(ticket),
+            Self::Park(key, patience) => to.u8(12).i64(key as i64).patience(patience),
+            Self::Unpark(key) => to.u8(13).i64(key as i64),
             Self::Bye => to.u8(10),
         };
         to.length
@@ -367,6 +373,11 @@ impl<'a> Request<'a> {
                 let patience = from.patience()?;
                 Self::Select(Ends::new(from.rest()).ok_or(Nonsense)?, patience)
             }
+            12 => {
+                let key = from.i64()? as u64;
+                Self::Park(key, from.patience()?)
+            }
+            13 => Self::Unpark(from.i64()? as u64),
             _ => return Err(Nonsense),
         };
         from.end(request)
@@ -510,6 +521,8 @@ mod tests {
             Request::Receive(2, Patience::Endless),
             Request::Announce,
             Request::Join(4),
+            Request::Park(u64::MAX, Patience::Until(LocalTime::from_ns(9))),
+            Request::Unpark(1),
             Request::Bye,
             Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Patience::None),
         ] {

@@ -90,6 +90,8 @@ pub(super) enum State {
     Reading(usize),
     /// It waits for a frame on one of [`Thread::selected`], and perhaps for an alarm.
     Selecting,
+    /// It waits for being woken by another thread, and perhaps for an alarm.
+    Parked(u64),
     /// It waits for another thread's end.
     Joining(usize),
     /// It has ended.
@@ -169,10 +171,14 @@ impl<'a> Session<'a> {
         let write_until = NetTime::ZERO + options.settings.duration;
         let slowest = system.channels.iter().map(|c| c.fixed_delay).max().unwrap_or_default();
         // Messages written last are still to arrive, and their readers to wake.
-        let stop = write_until
-            + slowest * 2
-            + Span::from_ms(10)
-            + drain(system, plan, max_drain(options.settings.time));
+        let tail = match system.channels.is_empty() {
+            true => Span::ZERO,
+            false => {
+                let queued = drain(system, plan, max_drain(options.settings.time));
+                slowest * 2 + Span::from_ms(10) + queued
+            }
+        };
+        let stop = write_until + tail;
         let engine = Engine::new(
             system,
             plan,

@@ -36,6 +36,8 @@ struct Scheduler<'a, 's> {
     session: &'a mut Session<'s>,
     /// Threads that go on next, in order.
     ready: VecDeque<(usize, Wake)>,
+    /// Threads that are parked, in the order in which they began to wait.
+    parked: Vec<usize>,
     requests_at_once: u64,
     /// Whether the run is over, so that every request is answered with that.
     over: bool,
@@ -43,11 +45,21 @@ struct Scheduler<'a, 's> {
 
 /// Runs the session to its end in virtual time.
 pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
-    let mut scheduler =
-        Scheduler { session, ready: VecDeque::new(), requests_at_once: 0, over: false };
+    let mut scheduler = Scheduler {
+        session,
+        ready: VecDeque::new(),
+        parked: Vec::new(),
+        requests_at_once: 0,
+        over: false,
+    };
     scheduler.set_up()?;
     scheduler.advance()?;
     scheduler.stop()
+}
+
+/// Whether nobody waits for an answer to a request.
+fn is_unanswered(request: &Request<'_>) -> bool {
+    matches!(request, Request::Bye | Request::Send(..) | Request::Unpark(_))
 }
 
 impl Scheduler<'_, '_> {
@@ -124,6 +136,10 @@ impl Scheduler<'_, '_> {
         match found.state {
             State::Sleeping => self.ready.push_back((thread, Wake::Done)),
             State::Reading(_) | State::Selecting => self.ready.push_back((thread, Wake::Empty)),
+            State::Parked(_) => {
+                self.parked.retain(|other| *other != thread);
+                self.ready.push_back((thread, Wake::Empty));
+            }
             _ => {}
         }
     }
@@ -226,7 +242,7 @@ impl Scheduler<'_, '_> {
         let packet = self.session.packet.clone();
         let program = self.session.threads[thread].program;
         let request = self.session.decode(thread, &packet[..length])?;
-        if self.over && !matches!(request, Request::Bye | Request::Send(..)) {
+        if self.over && !is_unanswered(&request) {
             self.session.answer(thread, Body::Stopped)?;
             return Ok(());
         }
@@ -258,6 +274,17 @@ impl Scheduler<'_, '_> {
                 Ok(())
             }
             Request::Join(ticket) => self.join(thread, ticket as usize),
+            Request::Park(key, patience) => {
+                self.wait(thread, State::Parked(key), patience)?;
+                if self.session.threads[thread].state == State::Parked(key) {
+                    self.parked.push(thread);
+                }
+                Ok(())
+            }
+            Request::Unpark(key) => {
+                self.unpark(program, key);
+                Ok(())
+            }
             Request::Bye => {
                 self.session.done(thread);
                 self.release_joiners(thread);
@@ -323,6 +350,20 @@ impl Scheduler<'_, '_> {
             _ => self.session.answer(thread, Body::Empty)?,
         }
         Ok(())
+    }
+
+    /// Lets the threads of a program go on that wait for a key.
+    fn unpark(&mut self, program: usize, key: u64) {
+        for thread in std::mem::take(&mut self.parked) {
+            let found = &self.session.threads[thread];
+            if found.state != State::Parked(key) || found.program != program {
+                self.parked.push(thread);
+                continue;
+            }
+            self.cancel_alarm(thread);
+            self.session.threads[thread].state = State::Running;
+            self.ready.push_back((thread, Wake::Done));
+        }
     }
 
     fn join(&mut self, thread: usize, other: usize) -> Result<(), Failure> {

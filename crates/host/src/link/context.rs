@@ -17,6 +17,7 @@ use onbeat_model::system::{Channel, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::port::Limited;
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -243,12 +244,13 @@ impl Context {
         parameters: &ChannelParameters,
         role: Role,
         claim: Option<Claim>,
-    ) -> Result<EndPort, SetupError> {
+    ) -> Result<Limited<EndPort>, SetupError> {
         let wire = attach(&self.interface, &self.settings, parameters, role)?;
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
-        Ok(EndPort::Link(LinkPort::claiming(Arc::clone(&self.base), wire, claim)))
+        let port = LinkPort::claiming(Arc::clone(&self.base), wire, claim);
+        Ok(Limited::new(EndPort::Link(port)))
     }
 
     fn recorder(

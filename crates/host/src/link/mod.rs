@@ -42,6 +42,9 @@ use std::io;
 /// How long a blocking receive waits before it looks whether it is still wanted.
 pub const LOOK_AGAIN: Span = Span::from_ms(100);
 
+/// How far from now an instant of the network clock is converted to the machine's: a year.
+pub const HORIZON: Span = Span::from_s(365 * 24 * 3_600);
+
 /// What to do beside sending and receiving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkOptions {

@@ -193,13 +193,18 @@ impl NetworkClock {
 
     /// Sleeps until it reads `target` or later, or a signal comes. Real-time: blocks.
     pub fn sleep_until(&self, target: LocalTime) {
+        self.machine_time(target).sleep();
+    }
+
+    /// What the machine's clock reads when this one reads `reading`, as far as is known now.
+    pub(super) fn machine_time(&self, reading: LocalTime) -> MonoTime {
         match self {
-            Self::Emulated(clock) => clock.when(target).sleep(),
+            Self::Emulated(clock) => clock.when(reading),
             // CLOCK_MONOTONIC goes at CLOCK_TAI's rate and is never set: a clock that is set
             // back must not make a sleep last for ever.
-            Self::Tai { .. } => (MonoTime::now() + (target - self.now())).sleep(),
+            Self::Tai { .. } => MonoTime::now() + (reading - self.now()),
             Self::Hardware { epoch, watch } => {
-                watch.0.published.when(target.as_ns().saturating_add(*epoch)).sleep();
+                watch.0.published.when(reading.as_ns().saturating_add(*epoch))
             }
         }
     }

@@ -1,13 +1,16 @@
 //! A channel end on a real interface, as the channel operations see it.
 
-use crate::clock::want_exact_timers;
+use crate::clock::{MonoTime, want_exact_timers};
 use crate::link::context::Claim;
-use crate::link::{Arrival, LOOK_AGAIN, NetworkClock, Transport};
+use crate::link::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use rustix::io::Errno;
+use rustix::thread::futex;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// When a run's channels are over.
@@ -86,6 +89,49 @@ impl Timebase {
             }
             clock.sleep_until(target.min(limits.stop).min(now + LOOK_AGAIN));
         }
+    }
+
+    /// Waits while `word` is `value`, until it is woken or the clock reads `until`: whether
+    /// something else than the latter happened. Real-time: looks whether all is over every
+    /// [`LOOK_AGAIN`].
+    pub(crate) fn wait(
+        &self,
+        word: &AtomicU32,
+        value: u32,
+        until: Patience,
+    ) -> Result<bool, Fault> {
+        let (clock, limits) = self.get()?;
+        want_exact_timers();
+        let target = match until {
+            Patience::None => LocalTime::from_ns(i64::MIN),
+            Patience::Until(target) => target,
+            Patience::Endless => LocalTime::MAX,
+        };
+        loop {
+            let now = self.look()?;
+            if word.load(Ordering::Acquire) != value {
+                return Ok(true);
+            }
+            if now >= target {
+                return Ok(false);
+            }
+            let look = target.min(limits.stop).min(now + LOOK_AGAIN);
+            let at = clock.machine_time(look).as_timespec();
+            let every = NonZeroU32::MAX;
+            match futex::wait_bitset(word, futex::Flags::PRIVATE, value, Some(&at), every) {
+                Ok(()) | Err(Errno::AGAIN) => return Ok(true),
+                // The time is looked at again; a signal may have come.
+                Err(Errno::TIMEDOUT | Errno::INTR) => {}
+                Err(_) => return Err(Fault::Network),
+            }
+        }
+    }
+
+    /// What the machine's clock reads when this one reads `reading`.
+    pub(crate) fn machine_time(&self, reading: LocalTime) -> Result<MonoTime, Fault> {
+        let clock = self.clock()?;
+        let now = clock.now();
+        Ok(clock.machine_time(reading.clamp(now - HORIZON, now + HORIZON)))
     }
 
     /// A reading with the true network time, where it is known.

@@ -114,6 +114,10 @@ codes! {
     WAY = "OB1056";
     /// A token bucket that never holds a whole frame.
     BUCKET = "OB1057";
+    /// Sources of a program that are not there, or what belongs to them without them.
+    PROGRAM_SOURCE = "OB1058";
+    /// Execution times that cannot be read or used.
+    EXECUTION_TIMES = "OB1059";
     /// The manifest cannot be read.
     MANIFEST_UNREADABLE = "OB1100";
     /// The manifest is not C.

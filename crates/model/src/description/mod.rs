@@ -2,8 +2,8 @@
 //!
 //! [`load`] reports everything that is wrong at once. It works in three steps: the text to tables
 //! (`parse`, `raw`), the manifest's entries merged in (`channels`), the tables to a system
-//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `rest`). A key that is wrong is
-//! reported once and then left out; what follows only from that is not reported.
+//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `programs`, `rest`). A key that
+//! is wrong is reported once and then left out; what follows only from that is not reported.
 
 mod at;
 mod channels;
@@ -15,6 +15,7 @@ mod names;
 mod nodes;
 mod parse;
 mod ports;
+mod programs;
 mod raw;
 mod rest;
 mod sink;
@@ -42,7 +43,8 @@ pub struct Loaded {
     pub system: Option<System>,
     /// What is wrong, in the order of the files and lines.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files that were read: the description, then its manifest if it names one, then traces.
+    /// The files that were read: the description, then its manifest if it names one, then traces
+    /// and execution times.
     pub sources: Vec<SourceFile>,
 }
 
@@ -87,10 +89,11 @@ fn check(
     ports::check(&tables.ports, &port_names, &nodes, &mut ports, &links, sink);
     let channels = channels::check(&tables.channels, manifest, &nodes, sink);
     let network = streams::Network { nodes: &nodes, ports: &ports, channels: &channels };
-    let mut traces = trace::Traces::new(read, sources);
+    let mut traces = trace::Traces::new(&mut *read, sources);
     let streams = streams::check(&tables.streams, &network, &mut traces, sink);
     let faults = faults::check(&tables.faults, &network, &port_names, &streams, sink);
-    let programs = rest::programs(&tables.programs, &nodes, sink);
+    let mut files = programs::Files { read, sources };
+    let programs = programs::check(&tables.programs, &nodes, &mut files, sink);
     let noise = rest::noise(&tables.noise, &nodes, sink);
     let chains = rest::chains(&tables.chains, &channels, sink);
     let (run, scenarios) = rest::runs(tables.run.as_ref(), &tables.scenarios, sink);

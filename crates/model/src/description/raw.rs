@@ -405,9 +405,18 @@ pub(super) struct Program {
     #[schemars(required)]
     pub(super) host: Option<At<String>>,
     /// The file to execute and its arguments; a relative path with a `/` is relative to this
-    /// file.
-    #[schemars(required)]
+    /// file. Give this or `source`.
     pub(super) command: Option<At<Vec<At<String>>>>,
+    /// The program's C sources, Timed C or plain, which a run compiles with `onbeat cc`; relative
+    /// to this file.
+    pub(super) source: Option<At<Vec<At<String>>>>,
+    /// With `source`: further arguments of the compiler.
+    pub(super) cflags: Option<At<Vec<At<String>>>>,
+    /// With `source`: the program's arguments.
+    pub(super) arguments: Option<At<Vec<At<String>>>>,
+    /// A file with execution times of its tasks' segments, for virtual time; relative to this
+    /// file.
+    pub(super) execution_times: Option<At<String>>,
     /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
     pub(super) priority: Option<At<i64>>,
     /// Cores that it may use in real-time runs; any by default.

@@ -1,4 +1,4 @@
-//! Programs, noise, chains, runs and references.
+//! Noise, chains, runs and references.
 
 use super::channels::Channels;
 use super::fields::{Fields, NS, S, US};
@@ -7,9 +7,7 @@ use super::nodes::Nodes;
 use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use crate::diagnostic::Diagnostic;
-use crate::system::{
-    Chain, ChannelId, NodeId, Noise, Program, Reference, RunSettings, Scenario, TimeMode,
-};
+use crate::system::{Chain, ChannelId, NodeId, Noise, Reference, RunSettings, Scenario, TimeMode};
 use crate::time::{NetTime, Span};
 use crate::units::{Octets, frame};
 
@@ -31,7 +29,7 @@ pub(super) fn system_name(head: &Entry<raw::File>, sink: &mut Sink) -> String {
 }
 
 /// Checks the name of a table that has one, and adds it to the others of its kind.
-fn named<R>(
+pub(super) fn named<R>(
     fields: &mut Fields<'_, R>,
     kind: &str,
     name: &Option<At<String>>,
@@ -46,7 +44,8 @@ fn named<R>(
     name.value
 }
 
-fn host<R>(
+/// The host that a key names.
+pub(super) fn host<R>(
     fields: &mut Fields<'_, R>,
     key: &str,
     name: &Option<At<String>>,
@@ -54,59 +53,6 @@ fn host<R>(
 ) -> Option<NodeId> {
     let name = fields.need(key, name)?;
     nodes.host(&name, &fields.what, fields.sink)
-}
-
-/// Checks all programs.
-pub(super) fn programs(
-    entries: &[Entry<raw::Program>],
-    nodes: &Nodes,
-    sink: &mut Sink,
-) -> Vec<Program> {
-    let mut names = Names::new("program");
-    entries.iter().filter_map(|entry| program(entry, nodes, &mut names, sink)).collect()
-}
-
-fn program(
-    entry: &Entry<raw::Program>,
-    nodes: &Nodes,
-    names: &mut Names<()>,
-    sink: &mut Sink,
-) -> Option<Program> {
-    let raw = &entry.raw;
-    let mut fields = Fields::new(entry, "program", &raw.name, sink);
-    let name = named(&mut fields, "program", &raw.name, names);
-    let host = host(&mut fields, "host", &raw.host, nodes);
-    let command = command(&mut fields);
-    let priority = fields.int(codes::PRIORITY, ("priority", &raw.priority), 1..=99);
-    let mut cores = Vec::new();
-    for core in raw.cores.iter().flat_map(|c| &c.value) {
-        let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=limits::CORE);
-        cores.extend(core.map(|c| c as u16));
-    }
-    let work = ("work_max_ns", &raw.work_max_ns);
-    let work = fields.time(codes::OUT_OF_RANGE, work, NS, Span::ZERO..=limits::DELAY);
-    Some(Program {
-        name,
-        host: host?,
-        command: command?,
-        priority: priority.map(|p| p as u8),
-        cores,
-        work_max: work.unwrap_or_default(),
-        origin: raw.name.as_ref().map_or(entry.at, |n| n.at),
-    })
-}
-
-fn command(fields: &mut Fields<'_, raw::Program>) -> Option<Vec<String>> {
-    let words = fields.need("command", &fields.entry.raw.command)?;
-    let first = words.value.first().map_or("", |w| w.value.as_str());
-    let has_nul = words.value.iter().any(|w| w.value.contains('\0'));
-    if first.is_empty() || has_nul || words.value.len() > limits::LIST {
-        let help = "the first word is the file to execute, as in [\"build/talker\"]";
-        let text = "`command` names no program";
-        fields.error(codes::EMPTY_COMMAND, text, words.at, "this command", help);
-        return None;
-    }
-    Some(words.value.into_iter().map(|w| w.value).collect())
 }
 
 /// Checks all noise sources.

@@ -114,6 +114,8 @@ impl Net {
             name: name.to_owned(),
             host,
             command: vec![name.to_owned()],
+            source: None,
+            execution_times: None,
             priority: None,
             cores: Vec::new(),
             work_max,

@@ -1,0 +1,174 @@
+//! Programs: commands, or C sources that a run compiles, and their execution times.
+
+use super::fields::{Fields, NS, presence};
+use super::names::Names;
+use super::nodes::Nodes;
+use super::parse::Entry;
+use super::{At, Sink, codes, limits, origin, raw, rest};
+use crate::diagnostic::{Diagnostic, SourceFile};
+use crate::execution_times::{self, Invalid};
+use crate::system::{Program, ProgramSource};
+use crate::time::Span;
+
+/// What fetches files, and those that are shown when something is wrong in them.
+pub(super) struct Files<'a> {
+    pub(super) read: &'a mut dyn FnMut(&str) -> Result<String, String>,
+    pub(super) sources: &'a mut Vec<SourceFile>,
+}
+
+/// Checks all programs.
+pub(super) fn check(
+    entries: &[Entry<raw::Program>],
+    nodes: &Nodes,
+    files: &mut Files<'_>,
+    sink: &mut Sink,
+) -> Vec<Program> {
+    let mut names = Names::new("program");
+    entries.iter().filter_map(|entry| program(entry, nodes, &mut names, files, sink)).collect()
+}
+
+fn program(
+    entry: &Entry<raw::Program>,
+    nodes: &Nodes,
+    names: &mut Names<()>,
+    files: &mut Files<'_>,
+    sink: &mut Sink,
+) -> Option<Program> {
+    let raw = &entry.raw;
+    let mut fields = Fields::new(entry, "program", &raw.name, sink);
+    let name = rest::named(&mut fields, "program", &raw.name, names);
+    let host = rest::host(&mut fields, "host", &raw.host, nodes);
+    let code = code(&mut fields, files);
+    let priority = fields.int(codes::PRIORITY, ("priority", &raw.priority), 1..=99);
+    let mut cores = Vec::new();
+    for core in raw.cores.iter().flat_map(|c| &c.value) {
+        let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=limits::CORE);
+        cores.extend(core.map(|c| c as u16));
+    }
+    let work = ("work_max_ns", &raw.work_max_ns);
+    let work = fields.time(codes::OUT_OF_RANGE, work, NS, Span::ZERO..=limits::DELAY);
+    if let Some(path) = &raw.execution_times {
+        check_execution_times(&mut fields, path, files);
+    }
+    let (command, source) = code?;
+    Some(Program {
+        name,
+        host: host?,
+        command,
+        source,
+        execution_times: raw.execution_times.as_ref().map(|path| path.value.clone()),
+        priority: priority.map(|p| p as u8),
+        cores,
+        work_max: work.unwrap_or_default(),
+        origin: raw.name.as_ref().map_or(entry.at, |n| n.at),
+    })
+}
+
+/// What to execute, and what it is compiled from if it is to be compiled.
+fn code(
+    fields: &mut Fields<'_, raw::Program>,
+    files: &mut Files<'_>,
+) -> Option<(Vec<String>, Option<ProgramSource>)> {
+    let raw = &fields.entry.raw;
+    let (command, source) = (presence(&raw.command), presence(&raw.source));
+    let (command, source) = (("command", &command), ("source", &source));
+    fields.need_one(command, source);
+    if fields.either(command, source)? == 1 {
+        let (arguments, source) = self::source(fields, files)?;
+        return Some((arguments, Some(source)));
+    }
+    for (key, list) in [("cflags", &raw.cflags), ("arguments", &raw.arguments)] {
+        if let Some(list) = list {
+            let text = format!("`{key}` is given without `source`");
+            let help = "a command has its arguments in it; only sources are compiled";
+            fields.error(codes::PROGRAM_SOURCE, &text, list.at, "this key", help);
+        }
+    }
+    self::command(fields).map(|command| (command, None))
+}
+
+fn command(fields: &mut Fields<'_, raw::Program>) -> Option<Vec<String>> {
+    let words = fields.entry.raw.command.clone()?;
+    let first = words.value.first().map_or("", |w| w.value.as_str());
+    if first.is_empty() || has_nul(&words.value) || words.value.len() > limits::LIST {
+        let help = "the first word is the file to execute, as in [\"build/talker\"]";
+        let text = "`command` names no program";
+        fields.error(codes::EMPTY_COMMAND, text, words.at, "this command", help);
+        return None;
+    }
+    Some(words.value.into_iter().map(|w| w.value).collect())
+}
+
+fn has_nul(words: &[At<String>]) -> bool {
+    words.iter().any(|word| word.value.contains('\0'))
+}
+
+/// The sources, which must be there; before them the command with a place for what they become.
+fn source(
+    fields: &mut Fields<'_, raw::Program>,
+    files: &mut Files<'_>,
+) -> Option<(Vec<String>, ProgramSource)> {
+    let raw = &fields.entry.raw;
+    let list = raw.source.as_ref()?;
+    let code = codes::PROGRAM_SOURCE;
+    if list.value.is_empty() || list.value.len() > limits::LIST {
+        let help = "name the program's C files, as in [\"talker.c\", \"main.c\"]";
+        fields.error(code, "`source` names no files", list.at, "this list", help);
+        return None;
+    }
+    let mut right = true;
+    for file in &list.value {
+        let problem = match file.value.ends_with(".c") {
+            true => (files.read)(&file.value).err().map(|why| format!("cannot be read: {why}")),
+            false => Some("is no C file: its name does not end in .c".to_owned()),
+        };
+        if let Some(problem) = problem {
+            let text = format!("the source {} {problem}", file.value);
+            let help = "the path is relative to the directory of the description";
+            fields.error(code, &text, file.at, "named here", help);
+            right = false;
+        }
+    }
+    for words in [&raw.cflags, &raw.arguments].into_iter().flatten() {
+        if has_nul(&words.value) || words.value.len() > limits::LIST {
+            let help = "a command line has no zero octets, and at most 10,000 words here";
+            fields.error(code, "these words cannot be handed on", words.at, "here", help);
+            right = false;
+        }
+    }
+    let texts = |list: &Option<At<Vec<At<String>>>>| -> Vec<String> {
+        list.iter().flat_map(|list| &list.value).map(|word| word.value.clone()).collect()
+    };
+    let command = std::iter::once(String::new()).chain(texts(&raw.arguments)).collect();
+    right.then(|| (command, ProgramSource { files: texts(&raw.source), flags: texts(&raw.cflags) }))
+}
+
+/// Checks a file of execution times. It is the program that uses it.
+fn check_execution_times(
+    fields: &mut Fields<'_, raw::Program>,
+    path: &At<String>,
+    files: &mut Files<'_>,
+) {
+    let code = codes::EXECUTION_TIMES;
+    let text = match (files.read)(&path.value) {
+        Ok(text) => text,
+        Err(reason) => {
+            let text = format!("the execution times cannot be read: {reason}");
+            let help = "the path is relative to the directory of the description";
+            return fields.error(code, &text, path.at, "named here", help);
+        }
+    };
+    let number = u16::try_from(files.sources.len()).expect("files are limited to far fewer");
+    let wrong = execution_times::read(&text, &path.value).err().unwrap_or_default();
+    for Invalid { line, problem, .. } in wrong.into_iter().take(limits::TRACE_ERRORS) {
+        let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let length = text[start..].lines().next().map_or(0, |line| line.trim_end().len());
+        let at = origin(number, start..start + length);
+        let message = format!("{}: {problem}", fields.what);
+        let found = Diagnostic::error(code, message, at, "this line")
+            .help("write SRC,BCET,WCET,JITTER,ABORT,DST, as in sense:start,2000,5000,0,0,sense:16")
+            .related(path.at, "the program whose times these are");
+        fields.sink.push(found);
+    }
+    files.sources.push(SourceFile { path: path.value.clone(), text });
+}

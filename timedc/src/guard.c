@@ -1,0 +1,316 @@
+/*
+ * guard.c: guards, and the abort of a segment.
+ *
+ * Where the machine's clock counts, every task has a timer, whose signal goes to its thread alone. The
+ * handler does not return when it aborts: control goes on at the point. It looks at `armed` first
+ * and at the clock next, so a signal that comes too late, for a guard that is no more, does nothing.
+ * In virtual time there are no signals: time passes only where the task waits, and waits end at the
+ * deadline.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define ABORT_SIGNAL (SIGRTMAX - 3)
+
+/* Timers are of use. */
+static bool with_timers;
+
+/* --- what the segment holds -------------------------------------------------------------------- */
+
+void timedc_hold(struct timedc_thread *thread, const void *what)
+{
+	if (!thread || thread->deferred != 1)
+		return;
+	if (thread->hold_count < TIMEDC_HELD_MAX)
+		thread->holds[thread->hold_count++] = what;
+	thread->held++;
+}
+
+void timedc_unhold(struct timedc_thread *thread, const void *what)
+{
+	if (!thread || thread->deferred != 1 || !what)
+		return;
+	for (unsigned i = thread->on_abort_count; i-- > 0;) {
+		if (thread->on_abort[i].argument != what)
+			continue;
+		thread->on_abort_count--;
+		memmove(&thread->on_abort[i], &thread->on_abort[i + 1],
+			(thread->on_abort_count - i) * sizeof(thread->on_abort[0]));
+		return;
+	}
+	for (unsigned i = thread->hold_count; i-- > 0;) {
+		if (thread->holds[i] != what)
+			continue;
+		thread->holds[i] = thread->holds[--thread->hold_count];
+		/* Without a timer nobody else has noted that the deadline may have passed. */
+		if (--thread->held == 0 && !thread->has_timer)
+			thread->pending = true;
+		return;
+	}
+}
+
+int timedc_on_abort(void (*function)(void *), void *argument)
+{
+	struct timedc_thread *thread = timedc_defer();
+	int result = -1;
+	if (thread && function && thread->on_abort_count < TIMEDC_ON_ABORT_MAX) {
+		unsigned count = thread->on_abort_count;
+		thread->on_abort_count = 0;
+		timedc_unhold(thread, argument);
+		thread->on_abort[count] = (struct timedc_deed){function, argument};
+		thread->on_abort_count = count + 1;
+		result = 0;
+	}
+	timedc_resume(thread);
+	return result;
+}
+
+void timedc_segment_over(struct timedc_thread *thread)
+{
+	thread->hold_count = 0;
+	thread->held = 0;
+	thread->on_abort_count = 0;
+}
+
+/* --- the abort --------------------------------------------------------------------------------- */
+
+static bool may_abort(const struct timedc_thread *thread)
+{
+	return thread->frame && !thread->deferred && !thread->critical && !thread->held;
+}
+
+/* Not inlined: __builtin_longjmp must not be in the function of its __builtin_setjmp. */
+static _Noreturn __attribute__((noinline)) void abort_segment(struct timedc_thread *thread)
+{
+	struct timedc_frame *frame = thread->frame;
+	thread->armed = false;
+	thread->deferred = 1;
+	thread->waiting = false;
+	thread->pending = false;
+	thread->frame = NULL;
+	while (thread->on_abort_count > 0) {
+		struct timedc_deed deed = thread->on_abort[--thread->on_abort_count];
+		deed.function(deed.argument);
+	}
+	timedc_segment_over(thread);
+	thread->aborted = true;
+	thread->deferred = 0;
+	TIMEDC_SYNC();
+	__builtin_longjmp(frame->jump, 1);
+}
+
+void timedc_abort_if_due(struct timedc_thread *thread)
+{
+	if (!may_abort(thread))
+		return;
+	/* Without a timer the time is looked at, in a call that may itself be deferred. */
+	thread->deferred++;
+	bool due = thread->has_timer ? thread->pending : timedc_now() > thread->expires;
+	thread->deferred--;
+	if (due)
+		abort_segment(thread);
+}
+
+/* Not in a function of the C library that has called one of the program's. */
+void timedc_wait_begins(struct timedc_thread *thread)
+{
+	if (thread)
+		thread->waiting = thread->deferred == 1;
+}
+
+void timedc_wait_ends(struct timedc_thread *thread)
+{
+	if (thread)
+		thread->waiting = false;
+}
+
+timedc_ns timedc_limit(const struct timedc_thread *thread)
+{
+	if (!thread || !thread->frame || !thread->waiting || thread->critical || thread->held)
+		return TIMEDC_INFTY;
+	return thread->expires;
+}
+
+void timedc_expire(struct timedc_thread *thread)
+{
+	timedc_ns limit = timedc_limit(thread);
+	if (limit != TIMEDC_INFTY && timedc_now() >= limit)
+		abort_segment(thread);
+}
+
+/* Control words of the floating-point unit, which the kernel has reset for the handler. */
+static void restore_floating_point(const ucontext_t *context)
+{
+#ifdef __x86_64__
+	if (context->uc_mcontext.fpregs) {
+		__asm__ volatile("ldmxcsr %0" : : "m"(context->uc_mcontext.fpregs->mxcsr));
+		__asm__ volatile("fldcw %0" : : "m"(context->uc_mcontext.fpregs->cwd));
+	}
+#else
+	(void)context;
+#endif
+}
+
+static void on_expiry(int number, siginfo_t *information, void *context)
+{
+	struct timedc_thread *thread = timedc_self;
+	(void)number;
+	(void)information;
+	if (!thread || !thread->armed)
+		return;
+	int error = errno;
+	bool due = timedc_clock_ns(timedc_world_timer_clock()) >= thread->machine_expires;
+	errno = error;
+	if (!due)
+		return;
+	thread->armed = false;
+	if (!may_abort(thread)) {
+		thread->pending = true;
+		return;
+	}
+	restore_floating_point(context);
+	abort_segment(thread);
+}
+
+/* --- timers ------------------------------------------------------------------------------------ */
+
+void timedc_guards_begin(void)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_expiry,
+		/* Not blocked in its own handler, which does not return. */
+		.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART,
+	};
+	sigemptyset(&action.sa_mask);
+	with_timers = !timedc_world_is_virtual() && sigaction(ABORT_SIGNAL, &action, NULL) == 0;
+}
+
+void timedc_timer_make(struct timedc_thread *thread)
+{
+	static bool told;
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = ABORT_SIGNAL};
+	if (!with_timers || thread->has_timer)
+		return;
+	event._sigev_un._tid = thread->id;
+	if (timer_create(timedc_world_timer_clock(), &event, &thread->timer) == 0) {
+		thread->has_timer = true;
+	} else if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED)) {
+		fprintf(stderr, "timedc: no timer: %s; aborts come only where a task waits\n",
+			strerror(errno));
+	}
+}
+
+void timedc_timer_drop(struct timedc_thread *thread)
+{
+	if (thread->has_timer)
+		timer_delete(thread->timer);
+	thread->has_timer = false;
+}
+
+static void set_timer(struct timedc_thread *thread, timedc_ns at)
+{
+	struct itimerspec when = {
+		.it_value = {.tv_sec = at / TIMEDC_NS_IN_SEC, .tv_nsec = at % TIMEDC_NS_IN_SEC},
+	};
+	timer_settime(thread->timer, TIMER_ABSTIME, &when, NULL);
+	thread->timer_set = at != 0;
+}
+
+void timedc_disarm(struct timedc_thread *thread)
+{
+	bool ahead = thread->armed;
+	thread->armed = false;
+	TIMEDC_SYNC();
+	thread->frame = NULL;
+	thread->pending = false;
+	if (ahead && thread->timer_set)
+		set_timer(thread, 0);
+}
+
+void timedc_rearm(struct timedc_thread *thread)
+{
+	if (!thread->frame || !timedc_world_has_time())
+		return;
+	thread->armed = false;
+	TIMEDC_SYNC();
+	thread->expires = timedc_add(thread->origin, thread->guard_span);
+	thread->pending = false;
+	if (!thread->has_timer) {
+		timedc_abort_if_due(thread);
+		return;
+	}
+	if (thread->expires == TIMEDC_INFTY) {
+		if (thread->timer_set)
+			set_timer(thread, 0);
+		return;
+	}
+	thread->deferred++;
+	thread->machine_expires = timedc_world_machine_time(thread->expires);
+	TIMEDC_SYNC();
+	thread->armed = true;
+	/* 0 would stop the timer; an instant of the past expires at once. */
+	set_timer(thread, thread->machine_expires > 0 ? thread->machine_expires : 1);
+	timedc_resume(thread);
+}
+
+/* --- what translated code calls --------------------------------------------------------------- */
+
+int timedc_guard_begins(const struct timedc_frame *frame, const struct timedc_point *point)
+{
+	struct timedc_thread *thread = timedc_thread();
+	if (thread->frame == frame && thread->guard == point)
+		return 0;
+	/* The frame's jump is about to change. */
+	timedc_disarm(thread);
+	return 1;
+}
+
+void timedc_guard(struct timedc_frame *frame, const struct timedc_point *point, timedc_ns deadline)
+{
+	struct timedc_thread *thread = timedc_thread();
+	thread->armed = false;
+	TIMEDC_SYNC();
+	thread->frame = frame;
+	thread->guard = point;
+	thread->guard_span = deadline;
+	timedc_rearm(thread);
+}
+
+void timedc_unguard(struct timedc_frame *frame)
+{
+	struct timedc_thread *thread = timedc_self;
+	if (thread && thread->frame == frame)
+		timedc_disarm(thread);
+}
+
+void timedc_frame_leave(struct timedc_frame *frame)
+{
+	timedc_unguard(frame);
+}
+
+int timedc_critical_enter(void)
+{
+	struct timedc_thread *thread = timedc_self;
+	if (!thread)
+		return 0;
+	thread->critical++;
+	TIMEDC_SYNC();
+	return 1;
+}
+
+void timedc_critical_leave(int *entered)
+{
+	struct timedc_thread *thread = timedc_self;
+	if (!*entered || !thread)
+		return;
+	TIMEDC_SYNC();
+	if (--thread->critical == 0)
+		timedc_abort_if_due(thread);
+}

@@ -1,0 +1,257 @@
+/*
+ * times.c: execution times that a file declares for whole segments, and their measurement.
+ *
+ * ONBEAT_EXECUTION_TIMES names the file, ONBEAT_EXECUTION says which case; ONBEAT_MEASURE names the
+ * file that gets a row per segment.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include "wrap.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SEGMENTS_MAX 4096
+#define LINE_MAX_OCTETS 512
+#define ROWS_MAX (1U << 20)
+
+bool timedc_observed;
+
+struct segment {
+	char *from, *to;
+	timedc_ns best, worst;
+};
+
+struct row {
+	const struct timedc_task *task;
+	const struct timedc_point *from, *to;
+	timedc_ns cpu, elapsed, jitter, abort;
+};
+
+static struct segment *segments;
+static unsigned segment_count;
+static bool best_case;
+static struct row *rows;
+static unsigned row_count;
+
+/* --- declared ---------------------------------------------------------------------------------- */
+
+/* SRC,BCET,WCET,JITTER,ABORT,DST. False when it is not. */
+static bool parse(char *line, struct segment *segment)
+{
+	char *field[6];
+	line[strcspn(line, "\r\n")] = 0;
+	for (int i = 0; i < 6; i++) {
+		field[i] = strsep(&line, ",");
+		if (!field[i] || !*field[i])
+			return false;
+	}
+	timedc_ns number[4];
+	for (int i = 0; i < 4; i++) {
+		char *end;
+		errno = 0;
+		number[i] = strtoll(field[1 + i], &end, 10);
+		if (errno || *end || number[i] < 0)
+			return false;
+	}
+	*segment = (struct segment){strdup(field[0]), strdup(field[5]), number[0], number[1]};
+	return !line && segment->from && segment->to && number[0] <= number[1];
+}
+
+static void load(const char *name)
+{
+	char line[LINE_MAX_OCTETS];
+	FILE *file = fopen(name, "r");
+	segments = calloc(SEGMENTS_MAX, sizeof(*segments));
+	if (!file || !segments)
+		timedc_die("%s: %s", name, strerror(errno));
+	for (unsigned number = 1; fgets(line, sizeof(line), file); number++) {
+		if (line[0] == '#' || line[0] == '\n' || strncmp(line, "SRC,", 4) == 0)
+			continue;
+		if (segment_count == SEGMENTS_MAX)
+			timedc_die("%s: more than %d segments", name, SEGMENTS_MAX);
+		if (!parse(line, &segments[segment_count++]))
+			timedc_die("%s:%u: not SRC,BCET,WCET,JITTER,ABORT,DST with times in "
+				   "nanoseconds", name, number);
+	}
+	fclose(file);
+}
+
+/* Whether `name` is `task:point`; without a point, `task:otherwise`. */
+static bool names(const char *name, const struct timedc_task *task,
+		  const struct timedc_point *point, const char *otherwise)
+{
+	size_t length = strlen(task->name);
+	return strncmp(name, task->name, length) == 0 && name[length] == ':' &&
+	       strcmp(name + length + 1, point ? point->name : otherwise) == 0;
+}
+
+/* So long passes for the task, unless its deadline comes before. */
+static void spend(struct timedc_thread *thread, timedc_ns span, void (*pass)(timedc_ns span))
+{
+	timedc_defer();
+	timedc_wait_begins(thread);
+	timedc_ns limit = timedc_limit(thread);
+	if (span <= limit - timedc_now()) {
+		pass(span);
+	} else {
+		timedc_sleep_until(limit);
+		timedc_expire(thread);
+	}
+	timedc_wait_ends(thread);
+	timedc_resume(thread);
+}
+
+void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *to)
+{
+	if (segment_count == 0 || !timedc_world_is_virtual())
+		return;
+	for (unsigned i = 0; i < segment_count; i++) {
+		const struct segment *segment = &segments[i];
+		if (names(segment->from, thread->task, thread->from, "start") &&
+		    names(segment->to, thread->task, to, "end")) {
+			spend(thread, best_case ? segment->best : segment->worst, timedc_pass);
+			return;
+		}
+	}
+}
+
+void timedc_work(timedc_ns bcet, timedc_ns wcet)
+{
+	struct timedc_thread *thread = timedc_self;
+	if (!thread || !timedc_world_in_run())
+		return;
+	timedc_begin();
+	if (timedc_world_is_virtual())
+		spend(thread, best_case ? bcet : wcet, timedc_pass);
+}
+
+/* --- sleeping, which takes virtual time -------------------------------------------------------- */
+
+static void sleep_for(timedc_ns span)
+{
+	timedc_sleep_until(timedc_add(timedc_now(), span));
+}
+
+/* Whether it has been slept: elsewhere the system's call does it, which may be aborted anywhere. */
+static bool sleeps(timedc_ns span)
+{
+	struct timedc_thread *thread = timedc_self;
+	if (!thread || !timedc_world_in_run())
+		return false;
+	if (!timedc_world_is_virtual())
+		return false;
+	spend(thread, span, sleep_for);
+	return true;
+}
+
+static timedc_ns span_of(const struct timespec *span)
+{
+	return span ? span->tv_sec * TIMEDC_NS_IN_SEC + span->tv_nsec : 0;
+}
+
+WRAP_DECLARE(unsigned, sleep, (unsigned seconds));
+unsigned __wrap_sleep(unsigned seconds)
+{
+	return sleeps(seconds * TIMEDC_NS_IN_SEC) ? 0 : __real_sleep(seconds);
+}
+
+WRAP_DECLARE(int, usleep, (useconds_t us));
+int __wrap_usleep(useconds_t us)
+{
+	return sleeps(us * 1000LL) ? 0 : __real_usleep(us);
+}
+
+WRAP_DECLARE(int, nanosleep, (const struct timespec *span, struct timespec *left));
+int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
+{
+	return sleeps(span_of(span)) ? 0 : __real_nanosleep(span, left);
+}
+
+/* --- measured ---------------------------------------------------------------------------------- */
+
+void timedc_measure_from(struct timedc_thread *thread, const struct timedc_point *from,
+			 timedc_ns jitter)
+{
+	thread->from = from;
+	if (!rows)
+		return;
+	thread->jitter = jitter;
+	thread->released = timedc_now();
+	thread->cpu_began = timedc_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void timedc_measure_to(struct timedc_thread *thread, const struct timedc_point *to, timedc_ns now)
+{
+	if (!rows)
+		return;
+	timedc_ns cpu = timedc_clock_ns(CLOCK_THREAD_CPUTIME_ID) - thread->cpu_began;
+	unsigned number = __atomic_fetch_add(&row_count, 1, __ATOMIC_RELAXED);
+	if (number < ROWS_MAX)
+		rows[number] = (struct row){
+			thread->task, thread->from, to, cpu, now - thread->released,
+			thread->jitter, thread->last_aborted && to ? thread->abort_latency : -1,
+		};
+}
+
+static void write_name(FILE *file, const struct timedc_task *task,
+		       const struct timedc_point *point, const char *otherwise)
+{
+	fprintf(file, "%s:%s,", task->name, point ? point->name : otherwise);
+}
+
+static void write_rows(FILE *file, unsigned count)
+{
+	fputs("src,dst,cpu_ns,elapsed_ns,release_jitter_ns,abort_ns\n", file);
+	for (unsigned i = 0; i < count; i++) {
+		const struct row *row = &rows[i];
+		write_name(file, row->task, row->from, "start");
+		write_name(file, row->task, row->to, "end");
+		fprintf(file, "%" PRId64 ",%" PRId64 ",%" PRId64 ",", (int64_t)row->cpu,
+			(int64_t)row->elapsed, (int64_t)row->jitter);
+		if (row->abort >= 0)
+			fprintf(file, "%" PRId64, (int64_t)row->abort);
+		fputc('\n', file);
+	}
+}
+
+void timedc_times_begin(void)
+{
+	const char *declared = getenv("ONBEAT_EXECUTION_TIMES");
+	const char *which = getenv("ONBEAT_EXECUTION");
+	best_case = which && strcmp(which, "best") == 0;
+	if (which && !best_case && strcmp(which, "worst") != 0)
+		timedc_die("ONBEAT_EXECUTION is neither best nor worst: %s", which);
+	if (declared)
+		load(declared);
+	if (getenv("ONBEAT_MEASURE")) {
+		rows = mmap(NULL, ROWS_MAX * sizeof(*rows), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (rows == MAP_FAILED)
+			timedc_die("no memory for measurements: %s", strerror(errno));
+		timedc_observed = true;
+	}
+}
+
+void timedc_times_end(void)
+{
+	const char *name = getenv("ONBEAT_MEASURE");
+	if (!rows || !name)
+		return;
+	unsigned count = __atomic_load_n(&row_count, __ATOMIC_ACQUIRE);
+	unsigned kept = count < ROWS_MAX ? count : ROWS_MAX;
+	FILE *file = fopen(name, "w");
+	if (!file) {
+		fprintf(stderr, "timedc: %s: %s\n", name, strerror(errno));
+		return;
+	}
+	write_rows(file, kept);
+	if (fclose(file) != 0)
+		fprintf(stderr, "timedc: %s: %s\n", name, strerror(errno));
+	if (count > kept)
+		fprintf(stderr, "timedc: %s: %u segments more did not fit\n", name, count - kept);
+}

@@ -1,0 +1,188 @@
+/*
+ * world.c: where the program runs: in a run of `onbeat run`, on the interface that ONBEAT_INTERFACE
+ * names, or on this machine alone. The first two have a context of the library, which knows the time.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../compat/src/timedc_hooks.h"
+
+static struct {
+	onbeat *context; /* NULL on this machine alone */
+	bool in_run;
+	bool begun;
+	bool is_virtual;
+	clockid_t clock;
+	timedc_ns epoch; /* of instants, by CLOCK_MONOTONIC */
+} world = {.clock = CLOCK_MONOTONIC};
+
+static _Thread_local bool stopped;
+
+bool timedc_world_stopped(void)
+{
+	return stopped;
+}
+
+bool timedc_world_is_virtual(void)
+{
+	return world.is_virtual;
+}
+
+bool timedc_world_in_run(void)
+{
+	return world.in_run;
+}
+
+bool timedc_world_has_time(void)
+{
+	return !world.context || world.begun;
+}
+
+void timedc_world_enter(void)
+{
+	world.in_run = getenv("ONBEAT_FABRIC") != NULL;
+	if (world.in_run) {
+		world.context = nc_timedc_context();
+		if (!world.context)
+			timedc_die("cannot join the run");
+	} else if (getenv("ONBEAT_INTERFACE")) {
+		if (onbeat_open(&world.context) != ONBEAT_OK)
+			timedc_die("%s", onbeat_last_error());
+	}
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	/* Where it is allowed; a run sees to it itself. */
+	if (!world.in_run)
+		mlockall(MCL_CURRENT);
+	world.epoch = timedc_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Whether a call of the library did what it is for. When the run is over the task ends. */
+static bool done(onbeat_status status)
+{
+	if (status == ONBEAT_STOPPED) {
+		stopped = true;
+		if (!timedc_self || !timedc_self->over)
+			timedc_stop();
+	}
+	if (status < 0)
+		timedc_die("%s", onbeat_last_error());
+	return status == ONBEAT_OK;
+}
+
+void timedc_world_begin(void)
+{
+	if (!world.context || world.begun)
+		return;
+	if (!world.in_run) {
+		done(onbeat_start(world.context));
+	} else if (!nc_timedc_begin()) {
+		stopped = true;
+		timedc_stop();
+	}
+	int32_t clock;
+	int64_t at;
+	onbeat_status status = onbeat_machine_time(world.context, 0, &clock, &at);
+	world.is_virtual = status == ONBEAT_E_REFUSED;
+	if (!world.is_virtual && done(status))
+		world.clock = clock;
+	world.begun = true;
+}
+
+clockid_t timedc_world_timer_clock(void)
+{
+	return world.clock;
+}
+
+timedc_ns timedc_world_machine_time(timedc_ns at)
+{
+	int32_t clock;
+	int64_t machine_ns = TIMEDC_INFTY;
+	if (!world.context)
+		return timedc_add(at, world.epoch);
+	onbeat_machine_time(world.context, at, &clock, &machine_ns);
+	return machine_ns;
+}
+
+timedc_ns timedc_now(void)
+{
+	int64_t now = 0;
+	if (!world.context)
+		return timedc_clock_ns(CLOCK_MONOTONIC) - world.epoch;
+	if (world.begun)
+		onbeat_now(world.context, &now);
+	return now;
+}
+
+static struct timespec timespec_of(timedc_ns ns)
+{
+	return (struct timespec){.tv_sec = ns / TIMEDC_NS_IN_SEC, .tv_nsec = ns % TIMEDC_NS_IN_SEC};
+}
+
+void timedc_sleep_until(timedc_ns at)
+{
+	if (world.context) {
+		done(onbeat_sleep_until(world.context, at, NULL));
+		return;
+	}
+	struct timespec until = timespec_of(timedc_add(at, world.epoch));
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+}
+
+void timedc_world_look(void)
+{
+	if (world.context && world.begun)
+		done(onbeat_sleep_until(world.context, 0, NULL));
+}
+
+void timedc_pass(timedc_ns span)
+{
+	if (world.is_virtual && span > 0)
+		done(onbeat_work(world.context, span));
+}
+
+bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until)
+{
+	if (world.context) {
+		timedc_begin();
+		return done(onbeat_wait(world.context, word, value, until));
+	}
+	struct timespec end = timespec_of(timedc_add(until, world.epoch));
+	const struct timespec *limit = until == TIMEDC_INFTY ? NULL : &end;
+	int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
+	long result = syscall(SYS_futex, word, operation, value, limit, NULL, ~0U);
+	return result == 0 || errno != ETIMEDOUT;
+}
+
+void timedc_wake(const uint32_t *word)
+{
+	if (world.context && world.begun)
+		onbeat_wake(world.context, word);
+	else if (!world.context)
+		syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX);
+}
+
+bool timedc_world_create(struct timedc_thread *thread, void *(*body)(void *thread))
+{
+	if (world.context)
+		return done(onbeat_thread_create(world.context, body, thread, &thread->member));
+	return pthread_create(&thread->native, NULL, body, thread) == 0;
+}
+
+void timedc_world_join(struct timedc_thread *thread)
+{
+	if (!world.context)
+		pthread_join(thread->native, NULL);
+	else if (onbeat_thread_join(thread->member, NULL) == ONBEAT_STOPPED)
+		stopped = true;
+}
