@@ -206,7 +206,7 @@ impl Wanted {
     /// The C files, in their order.
     pub(super) fn sources(&self) -> Vec<&Path> {
         let of_part = |part| match part {
-            &Part::Source(ref file) => Some(file.as_path()),
+            Part::Source(file) => Some(file.as_path()),
             Part::File(..) | Part::Flag(_) => None,
         };
         self.parts.iter().filter_map(of_part).collect()

@@ -26,13 +26,10 @@ impl Places {
             // The tree's target/release/onbeat, the prefix's bin/onbeat.
             None => beside.ancestors().skip(1).take(2).map(Path::to_owned).collect(),
         };
-        for home in &homes {
-            for (is_tree, header) in
-                [(true, "timedc/include/timedc.h"), (false, "include/timedc.h")]
-            {
-                if home.join(header).is_file() {
-                    return Ok(Self { home: home.clone(), is_tree, beside });
-                }
+        let headers = [(true, "timedc/include/timedc.h"), (false, "include/timedc.h")];
+        for home in homes.iter().cloned() {
+            if let Some((is_tree, _)) = headers.iter().find(|(_, name)| home.join(name).is_file()) {
+                return Ok(Self { home, is_tree: *is_tree, beside });
             }
         }
         let looked =
@@ -58,12 +55,13 @@ impl Places {
             let names = ["lib/libtimedc.a", "lib/libnetchan.a", "lib/libonbeat.a"];
             return names.iter().map(|name| self.file(&[self.home.join(name)])).collect();
         }
-        let built = |name: &str| self.file(&[self.home.join(name)]);
-        let onbeat = ["target/release/libonbeat.a"].map(|name| self.home.join(name));
         Ok(vec![
-            built("timedc/build/libtimedc.a")?,
-            built("compat/build/libnetchan.a")?,
-            self.file(&[onbeat[0].clone(), self.beside.join("libonbeat.a")])?,
+            self.file(&[self.home.join("timedc/build/libtimedc.a")])?,
+            self.file(&[self.home.join("compat/build/libnetchan.a")])?,
+            self.file(&[
+                self.home.join("target/release/libonbeat.a"),
+                self.beside.join("libonbeat.a"),
+            ])?,
         ])
     }
 
