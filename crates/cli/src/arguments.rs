@@ -45,6 +45,7 @@ pub(crate) enum Verb {
   onbeat run examples/01-two-hosts --all-scenarios
   onbeat run examples/01-two-hosts --time real --duration 5s --json
   onbeat run examples/03-robot-arm --scenario unprotected --seed 8
+  onbeat run program.c --duration 5s --task-trace .
   onbeat run examples/01-two-hosts --network netns
   onbeat run examples/01-two-hosts --host talker --interface eth0
   onbeat run examples/01-two-hosts --host listener --interface eth0
@@ -82,6 +83,11 @@ A file that ends in .json is a FIFO network in the form of Saihu and panco (docs
 
 Other users' programs are shown to the superuser only.")]
     Stat(StatArguments),
+    /// Measures programs
+    Measure {
+        #[command(subcommand)]
+        what: MeasureVerb,
+    },
     /// Writes the description's channels as a manifest for C programs
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
     Manifest(ManifestArguments),
@@ -118,8 +124,9 @@ pub(crate) struct PlanArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The description, or the directory of a system.toml
-    pub(crate) system: PathBuf,
+    /// The description, the directory of a system.toml, or the C files of one program
+    #[arg(value_name = "SYSTEM|FILE.c", required = true, num_args = 1..)]
+    pub(crate) system: Vec<PathBuf>,
     /// Run one of the description's scenarios instead of its [run] settings
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
@@ -161,6 +168,9 @@ pub(crate) struct RunArguments {
     /// Real time: programs write a marker into the kernel's trace for each message
     #[arg(long)]
     pub(crate) trace: bool,
+    /// Programs of Timed C write there what their tasks do: DIRECTORY/PROGRAM.csv
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "all_scenarios")]
+    pub(crate) task_trace: Option<PathBuf>,
     /// Real time: freeze the kernel's trace when a message takes longer, in microseconds
     #[arg(long, value_name = "MICROSECONDS", value_parser = micros)]
     pub(crate) break_us: Option<Span>,
@@ -254,6 +264,49 @@ pub(crate) struct StatArguments {
     /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MeasureVerb {
+    /// Measures what the segments of a Timed C program take on this machine
+    #[command(after_help = "Examples:
+  onbeat measure wcet program.c --duration 10s --csv times.csv
+  onbeat measure wcet program --repetitions 20 --margin 20 --csv times.csv -- 7
+  onbeat measure wcet program.c --json --html times.html
+
+Several files are compiled together, with onbeat cc. What the program prints goes to standard
+error.")]
+    Wcet(WcetArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WcetArguments {
+    /// The program's C files, or a program that onbeat cc has made
+    #[arg(required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<PathBuf>,
+    /// How long each run lasts, if the program does not end before; a bare number is seconds
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub(crate) duration: Span,
+    /// How many runs
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
+    pub(crate) repetitions: u32,
+    /// By how many per cent worst cases are written larger than they were measured
+    #[arg(long, value_name = "PERCENT", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) margin: u32,
+    /// Write execution times, for the description or other tools (docs/timed-c.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write a page with the segments' histograms
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print JSON for machines (docs/cli.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program's arguments
+    #[arg(last = true)]
+    pub(crate) arguments: Vec<String>,
 }
 
 #[derive(Debug, Args)]

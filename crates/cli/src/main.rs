@@ -2,9 +2,11 @@
 
 mod arguments;
 mod bounds;
+mod build;
 mod capture;
 mod chosen;
 mod exit;
+mod measure;
 mod network;
 mod output;
 mod run;
@@ -14,7 +16,7 @@ mod stat;
 mod terminal;
 
 use crate::arguments::{
-    Arguments, CheckArguments, ManifestArguments, PlanArguments, SchemaKind, Verb,
+    Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
 };
 use crate::exit::Exit;
 use crate::source::{Examined, Source};
@@ -30,6 +32,7 @@ fn main() -> std::process::ExitCode {
         Verb::Bounds(bounds) => bounds::bounds(bounds),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
+        Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {

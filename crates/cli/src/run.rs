@@ -1,6 +1,7 @@
 //! The verbs `run` and `report`.
 
 use crate::arguments::{ReportArguments, RunArguments};
+use crate::build;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
 use crate::output::{Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
@@ -34,18 +35,28 @@ struct Wanted {
 
 /// Runs a system, measures it and writes the report.
 pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json)?;
-    let wanted = wanted(&source, arguments)?;
+    let source = load(arguments)?;
+    let mut wanted = wanted(&source, arguments)?;
     let watch = watch(&wanted, arguments)?;
+    let target = out(&source, arguments.out.as_deref());
+    let host = match &wanted[0].network {
+        NetworkKind::Interface { host, .. } => Some(*host),
+        _ => None,
+    };
+    let built = build::compile(&source, host, &target)?;
+    for wanted in &mut wanted {
+        build::place(&mut wanted.system, &built);
+    }
+    let task_trace = arguments.task_trace.as_deref().map(task_trace).transpose()?;
     let interrupted = interrupt()?;
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     adopt_orphans();
-    let target = out(&source, arguments.out.as_deref());
     // First, so that nobody waits for a run whose results have no place.
     let mut output = Output::begin(&target, Kind::Run, &mut keeper)?;
     let mut runs = Vec::new();
     for wanted in wanted {
-        let log = execute(&source, &wanted, &watch, output.keeper(), &interrupted);
+        let watch = (&watch, task_trace.as_deref());
+        let log = execute(&source, &wanted, watch, output.keeper(), &interrupted);
         end_orphans(output.keeper().number());
         runs.push(measured(wanted.plan, &wanted.system, log?)?);
         if interrupted.load(Ordering::Relaxed) {
@@ -55,6 +66,24 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let results = write(&source.system, &runs, output)?;
     show(&source.system, &results, &target, arguments.json);
     Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
+}
+
+/// The description, or the system of one program.
+fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
+    if build::are_sources(&arguments.system) {
+        let system = build::system_of(&arguments.system)?;
+        return Ok(Source::without_description(system, arguments.json));
+    }
+    match &arguments.system[..] {
+        [system] => Source::load(system, arguments.json),
+        _ => bail!(WrongArgument("a run is of one description, or of C files".to_owned())),
+    }
+}
+
+/// The directory for what tasks do, made if it is not there.
+fn task_trace(directory: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    directory.canonicalize().with_context(|| directory.display().to_string())
 }
 
 /// A flag that the first signal to end sets.
@@ -163,7 +192,7 @@ fn modelled(wanted: &Wanted) {
 fn execute(
     source: &Source,
     wanted: &Wanted,
-    watch: &Watch,
+    (watch, task_trace): (&Watch, Option<&Path>),
     keeper: &mut Keeper,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<RunLog> {
@@ -181,6 +210,7 @@ fn execute(
         interrupted,
         trace: watch.trace,
         break_at: watch.break_at,
+        task_trace,
         keeper: Some(keeper),
     };
     let outcome = fabric::run(&wanted.system, &wanted.plan, options);
@@ -254,7 +284,10 @@ fn show(system: &System, results: &Results, target: &Path, json: bool) {
         terminal::print(results.to_json().trim_end());
         terminal::say(format_args!("onbeat: the report is {}", report.display()));
     } else {
-        terminal::print(terminal::results(system, results));
+        match system.channels.is_empty() {
+            true => terminal::print(terminal::programs(system, results)),
+            false => terminal::print(terminal::results(system, results)),
+        }
         terminal::print(format_args!("The report: {}", report.display()));
     }
 }

@@ -138,6 +138,11 @@ impl Source {
         Ok(Self { directory: examined.directory, system, files: examined.files, json })
     }
 
+    /// A system without a description, whose programs are found in the current directory.
+    pub(crate) fn without_description(system: System, json: bool) -> Self {
+        Self { directory: PathBuf::from("."), system, files: Vec::new(), json }
+    }
+
     /// Plans `system`, which is this description's but for its run settings.
     pub(crate) fn plan(&self, system: &System, protected: bool) -> anyhow::Result<Plan> {
         let plan = onbeat_plan::plan(system, protected).map_err(|errors| self.wrong(&errors))?;

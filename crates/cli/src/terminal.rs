@@ -2,9 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment};
 pub(crate) use onbeat_measure::grid::{grid, ruled};
-use onbeat_measure::{HEADINGS, Results, RowKind, table};
+use onbeat_measure::{Ended, HEADINGS, Results, RowKind, RunResult, table};
 use onbeat_model::plan::{Bound, Plan};
-use onbeat_model::system::{Class, NodeKind, PortId, System};
+use onbeat_model::system::{Class, NodeKind, PortId, System, TimeMode};
+use onbeat_model::time::Span;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -161,6 +162,28 @@ fn sum(name: &str, to: &str, bound: &Bound) -> String {
         let _ = writeln!(text, "  {:>12}  {}", term.span.to_string(), term.what);
     }
     text
+}
+
+/// What the runs of a system without channels were, where there is nothing to measure.
+pub(crate) fn programs(system: &System, results: &Results) -> String {
+    let names: Vec<_> = system.programs.iter().map(|p| format!("`{}`", p.name)).collect();
+    let names = if names.is_empty() { "no program".to_owned() } else { names.join(", ") };
+    let of_run = |run: &RunResult| {
+        let scenario = match run.scenario.is_empty() {
+            true => String::new(),
+            false => format!("{}, ", run.scenario),
+        };
+        let time = match run.time {
+            TimeMode::Virtual => "virtual",
+            TimeMode::Real => "real",
+        };
+        let (ran, how) = match &run.ended {
+            Ended::Complete => (Span::from_ns(run.duration_ns), "to the end, all ended well"),
+            Ended::Early { at_ns, .. } => (Span::from_ns(*at_ns), "ended early"),
+        };
+        format!("{scenario}{names}: {ran} of {time} time, {how}")
+    };
+    results.runs.iter().map(of_run).collect::<Vec<_>>().join("\n")
 }
 
 /// What the runs measured, beside what was promised and what others published. The sources of the

@@ -142,6 +142,6 @@ fn tasks_of_timed_c_share_ends_wait_until_their_limit_and_clean_up_for_themselve
         assert_eq!((number(c, "sent"), number(c, "received")), (3, 3), "{c}");
         // The program's end completes the logs, whatever its tasks' CLEANUP() does.
         let log = std::fs::read_to_string(system.path().join("tasks_listen.csv")).expect("a log");
-        assert!(log.lines().count() >= 1 + 2, "{log}");
+        assert!(log.lines().count() > 2, "{log}");
     }
 }

@@ -9,6 +9,7 @@
 use onbeat_model::system::Program;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use std::ffi::OsStr;
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -155,7 +156,7 @@ impl Running {
     pub fn start(
         program: &Program,
         directory: &Path,
-        environment: &[(&str, &str)],
+        environment: &[(&str, &OsStr)],
         schedule: bool,
         keeper: Option<&Keeper>,
     ) -> Result<Self, StartError> {

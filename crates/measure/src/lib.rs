@@ -8,6 +8,7 @@
 //!                                  ├─ table ─→ rows for a terminal
 //!                                  └─ report::html ─→ one file
 //! Observed ─→ simulation::Results ─→ JSON, table; simulation::html ─→ one file
+//! segments::Samples ─→ segments::Measured ─→ JSON, table, CSV; segments::html ─→ one file
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
 
@@ -19,6 +20,7 @@ mod join;
 pub mod records;
 pub mod report;
 mod result;
+pub mod segments;
 pub mod simulation;
 mod statistics;
 mod table;

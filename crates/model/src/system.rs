@@ -137,6 +137,12 @@ impl System {
         let at = self.channels.iter().position(|c| c.name == name)?;
         Some(ChannelId(at as u32))
     }
+    /// The C files that the system was made for, without a description.
+    pub fn sources_alone(&self) -> Option<&ProgramSource> {
+        // In a description every program has a place.
+        let [program] = &self.programs[..] else { return None };
+        program.source.as_ref().filter(|_| program.origin == Origin::default())
+    }
     /// Whether any program runs on the host. A channel end on a host without programs is modelled.
     pub fn has_program(&self, host: NodeId) -> bool {
         self.programs.iter().any(|p| p.host == host)

@@ -197,7 +197,8 @@ fn a_manifest_above_the_limit_is_refused() {
 /// The system that the other tests put their channels into.
 fn system() -> System {
     let text = include_str!("good/every-key.toml");
-    let loaded = description::load("system.toml", text, &mut |_| Err(String::new()));
+    // Its program's files: no text of theirs is wrong.
+    let loaded = description::load("system.toml", text, &mut |_| Ok(String::new()));
     loaded.system.expect("nothing is wrong")
 }
 

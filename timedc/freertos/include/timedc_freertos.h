@@ -21,10 +21,10 @@ void timedc_poll(void);
 		(timedc_spolicy)(policy); \
 	})
 
-/* --- for a firmware that has a main of its own ------------------------------------------------- */
+/* --- for a firmware that has a main of its own ----------------------------------------------- */
 
 /* Makes the task that runs the program's main; to be called before vTaskStartScheduler. What main
- * returns goes to `ended`, in that task, when all tasks of the program have ended. -1: no memory. */
+ * returns goes to `ended`, in that task, when all tasks of the program are over. -1: no memory. */
 int timedc_freertos_start(int (*program)(int, char **), int argc, char **argv,
 			  void (*ended)(int status));
 

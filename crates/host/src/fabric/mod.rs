@@ -33,12 +33,18 @@ use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{Program, RunSettings, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 use rustix::rand::{GetRandomFlags, getrandom};
+use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// A program's command cannot be started.
 const CANNOT_START: Code = Code("OB3001");
+
+/// The environment variable that names a program's execution times.
+const EXECUTION_TIMES: &str = "ONBEAT_EXECUTION_TIMES";
+/// The one that says where a program writes what its tasks do.
+const TASK_TRACE: &str = "ONBEAT_TRACE";
 
 /// How to run.
 pub struct RunOptions<'a> {
@@ -58,6 +64,8 @@ pub struct RunOptions<'a> {
     pub trace: bool,
     /// Real time: programs freeze the kernel's trace when a latency is longer.
     pub break_at: Option<Span>,
+    /// Programs of Timed C write there what their tasks do, each in a file with its name.
+    pub task_trace: Option<&'a Path>,
     /// Watches over the programs should this process be killed.
     pub keeper: Option<&'a mut Keeper>,
 }
@@ -113,6 +121,7 @@ pub fn run<'a>(
         "only the emulated network has virtual time"
     );
     let carrier = Carrier::new(options.network.clone(), system)?;
+    let task_trace = options.task_trace;
     let mut session = Session::new(system, plan, options, carrier, listener);
     session.open_players()?;
     let mut started = Started { groups: Vec::new(), keeper };
@@ -122,8 +131,10 @@ pub fn run<'a>(
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
         let value = format!("{name}:{}", hex(&token));
         let keeper = started.keeper.as_deref();
-        let mut environment = vec![(ENVIRONMENT, value.as_str())];
-        environment.extend(watch.iter().map(|(name, value)| (*name, value.as_str())));
+        let files = files_of(program, &directory, task_trace);
+        let mut environment = vec![(ENVIRONMENT, OsStr::new(&value))];
+        environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
+        environment.extend(files.iter().map(|(name, path)| (*name, path.as_os_str())));
         let running = Running::start(program, &directory, &environment, real, keeper)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
         started.groups.push(running.group());
@@ -152,6 +163,18 @@ fn watch_environment(options: &RunOptions<'_>) -> Vec<(&'static str, String)> {
         environment.extend(micros.map(|micros| (instrument::BREAK_US, micros)));
     }
     environment
+}
+
+/// Which files a program of Timed C reads and writes.
+fn files_of(
+    program: &Program,
+    directory: &Path,
+    task_trace: Option<&Path>,
+) -> Vec<(&'static str, PathBuf)> {
+    let times = program.execution_times.as_ref();
+    let times = times.map(|path| (EXECUTION_TIMES, directory.join(path)));
+    let trace = task_trace.map(|to| (TASK_TRACE, to.join(format!("{}.csv", program.name))));
+    times.into_iter().chain(trace).collect()
 }
 
 /// The process groups that the keeper watches over for the time of a run.

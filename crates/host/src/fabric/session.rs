@@ -171,10 +171,14 @@ impl<'a> Session<'a> {
         let write_until = NetTime::ZERO + options.settings.duration;
         let slowest = system.channels.iter().map(|c| c.fixed_delay).max().unwrap_or_default();
         // Messages written last are still to arrive, and their readers to wake.
-        let stop = write_until
-            + slowest * 2
-            + Span::from_ms(10)
-            + drain(system, plan, max_drain(options.settings.time));
+        let tail = match system.channels.is_empty() {
+            true => Span::ZERO,
+            false => {
+                let queued = drain(system, plan, max_drain(options.settings.time));
+                slowest * 2 + Span::from_ms(10) + queued
+            }
+        };
+        let stop = write_until + tail;
         let engine = Engine::new(
             system,
             plan,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use trace::Tracer;
 
 /// A program that is not on an interface writes trace markers when this is `1`.
-pub const TRACE: &str = "ONBEAT_TRACE";
+pub const TRACE: &str = "ONBEAT_KERNEL_TRACE";
 /// It freezes the kernel's trace when a latency is longer than this, in microseconds.
 pub const BREAK_US: &str = "ONBEAT_BREAK_US";
 

@@ -59,6 +59,8 @@ struct Run {
     name: String,
     about: String,
     trouble: Option<String>,
+    /// What ran, where there are no channels to tell of.
+    programs: Option<String>,
     cards: Vec<Card>,
     latencies: Vec<Figure>,
     wakeups: Vec<WakeupFigures>,
@@ -256,6 +258,7 @@ fn run(
                 Some(format!("Ended early, after {}: {reason}", Span::from_ns(*at_ns)))
             }
         },
+        programs: result.channels.is_empty().then(|| programs(system, result)),
         cards: channels.chain(chains).collect(),
         latencies,
         wakeups,
@@ -284,9 +287,27 @@ fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
     settings
 }
 
+/// The programs of a run without channels, and how they ended; if not well, that is told elsewhere.
+fn programs(system: &System, result: &RunResult) -> String {
+    let names: Vec<_> = system.programs.iter().map(|p| p.name.as_str()).collect();
+    match (names.is_empty(), result.ended == Ended::Complete) {
+        (true, _) => "Without channels and programs.".to_owned(),
+        (_, true) => format!("Without channels. Ended well: {}.", names.join(", ")),
+        (_, false) => format!("Without channels. Programs: {}.", names.join(", ")),
+    }
+}
+
+/// What was run: the description, or the C files of a program without one.
+fn subject(system: &System) -> String {
+    match system.sources_alone() {
+        Some(source) => source.files.iter().map(|f| shell_word(f)).collect::<Vec<_>>().join(" "),
+        None => ".".to_owned(),
+    }
+}
+
 /// What to type in the description's directory for the same run.
 fn command(system: &System, result: &RunResult) -> String {
-    let mut command = String::from("onbeat run .");
+    let mut command = format!("onbeat run {}", subject(system));
     if !result.scenario.is_empty() {
         command += &format!(" --scenario {}", shell_word(&result.scenario));
     }

@@ -6,6 +6,7 @@ use super::nodes::Nodes;
 use super::parse::Entry;
 use super::{At, Sink, codes, limits, origin, raw, rest};
 use crate::diagnostic::{Diagnostic, SourceFile};
+use crate::execution_times::{self, Invalid};
 use crate::system::{Program, ProgramSource};
 use crate::time::Span;
 
@@ -47,7 +48,7 @@ fn program(
     let work = ("work_max_ns", &raw.work_max_ns);
     let work = fields.time(codes::OUT_OF_RANGE, work, NS, Span::ZERO..=limits::DELAY);
     if let Some(path) = &raw.execution_times {
-        execution_times(&mut fields, path, files);
+        check_execution_times(&mut fields, path, files);
     }
     let (command, source) = code?;
     Some(Program {
@@ -142,11 +143,8 @@ fn source(
     right.then(|| (command, ProgramSource { files: texts(&raw.source), flags: texts(&raw.cflags) }))
 }
 
-const TIMES_HELP: &str = "write SRC,BCET,WCET,JITTER,ABORT,DST, as in sense:start,2000,5000,0,0,\
-                          sense:16: times in nanoseconds, places as in docs/timed-c.md";
-
-/// Checks a file of execution times. It is the program that reads it.
-fn execution_times(
+/// Checks a file of execution times. It is the program that uses it.
+fn check_execution_times(
     fields: &mut Fields<'_, raw::Program>,
     path: &At<String>,
     files: &mut Files<'_>,
@@ -161,105 +159,16 @@ fn execution_times(
         }
     };
     let number = u16::try_from(files.sources.len()).expect("files are limited to far fewer");
-    let (mut start, mut wrong) = (0, 0);
-    for line in text.split_inclusive('\n') {
-        let at = origin(number, start..start + line.trim_end().len());
-        start += line.len();
-        let Err(problem) = segment(line.trim()) else { continue };
+    let wrong = execution_times::read(&text, &path.value).err().unwrap_or_default();
+    for Invalid { line, problem, .. } in wrong.into_iter().take(limits::TRACE_ERRORS) {
+        let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let length = text[start..].lines().next().map_or(0, |line| line.trim_end().len());
+        let at = origin(number, start..start + length);
         let message = format!("{}: {problem}", fields.what);
-        fields.sink.push(
-            Diagnostic::error(code, message, at, "this line")
-                .help(TIMES_HELP)
-                .related(path.at, "the program whose times these are"),
-        );
-        wrong += 1;
-        if wrong == limits::TRACE_ERRORS {
-            break;
-        }
+        let found = Diagnostic::error(code, message, at, "this line")
+            .help("write SRC,BCET,WCET,JITTER,ABORT,DST, as in sense:start,2000,5000,0,0,sense:16")
+            .related(path.at, "the program whose times these are");
+        fields.sink.push(found);
     }
     files.sources.push(SourceFile { path: path.value.clone(), text });
-}
-
-/// Whether a line of execution times is right. Empty ones, and those that start with `#`, say
-/// nothing; the columns' names may stand above them.
-fn segment(line: &str) -> Result<(), String> {
-    if line.is_empty() || line.starts_with('#') || line == "SRC,BCET,WCET,JITTER,ABORT,DST" {
-        return Ok(());
-    }
-    let columns: Vec<&str> = line.split(',').map(str::trim).collect();
-    let [from, best, worst, jitter, abort, to] = columns[..] else {
-        return Err(format!("a segment has 6 columns, this one {}", columns.len()));
-    };
-    let (best, worst) = (time("BCET", best)?, time("WCET", worst)?);
-    if best > worst {
-        return Err(format!("the best case, {best} ns, is above the worst, {worst} ns"));
-    }
-    for (name, text) in [("JITTER", jitter), ("ABORT", abort)] {
-        // Tools that do not know them say so.
-        if !["", "-"].contains(&text) {
-            time(name, text)?;
-        }
-    }
-    let (task, to_task) = (place(from, "start")?, place(to, "end")?);
-    if task != to_task {
-        return Err(format!("it leads from task `{task}` to task `{to_task}`"));
-    }
-    Ok(())
-}
-
-fn time(column: &str, text: &str) -> Result<i64, String> {
-    let limit = limits::DURATION.as_ns();
-    let ns = text.parse().ok().filter(|ns| (0..=limit).contains(ns));
-    ns.ok_or_else(|| format!("{column} is `{text}`, no whole number of nanoseconds up to 30 days"))
-}
-
-/// The task of a place: `task:16`, `task:16.2`, `task:loop.h:12` or `task:` and `edge`.
-fn place<'a>(text: &'a str, edge: &str) -> Result<&'a str, String> {
-    let wrong = || format!("`{text}` is neither `TASK:LINE` nor `TASK:{edge}`");
-    let (task, place) = text.split_once(':').ok_or_else(wrong)?;
-    let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let named = task.starts_with(|c: char| letters(c) && !c.is_ascii_digit());
-    let line = place.rsplit_once(':').map_or(place, |(_, line)| line);
-    let (line, which) = line.split_once('.').unwrap_or((line, "1"));
-    let number = |text: &str| text.parse::<u32>().is_ok_and(|n| n > 0);
-    let is_point = number(line) && number(which);
-    let fine = named && task.chars().all(letters) && (place == edge || is_point);
-    fine.then_some(task).ok_or_else(wrong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::segment;
-
-    #[test]
-    fn segments_of_all_forms_are_right_and_each_mistake_is_found() {
-        for right in [
-            "",
-            "# measured",
-            "SRC,BCET,WCET,JITTER,ABORT,DST",
-            "sense:start,0,0,0,0,sense:16",
-            "sense:16, 2000, 5000, 10, 0, sense:16.2",
-            "_s2:loop.h:12,1,1,-,,_s2:end",
-        ] {
-            assert_eq!(segment(right), Ok(()), "{right}");
-        }
-        for wrong in [
-            "sense:start,0,0,0,0",
-            "sense:start,2,1,0,0,sense:16",
-            "sense:start,-1,1,0,0,sense:16",
-            "sense:start,1,1.5,0,0,sense:16",
-            "sense:start,1,1,x,0,sense:16",
-            "sense:start,1,1,0,x,sense:16",
-            "sense:end,1,1,0,0,sense:16",
-            "sense:16,1,1,0,0,sense:start",
-            "sense:0,1,1,0,0,sense:16",
-            "sense:16.0,1,1,0,0,sense:16",
-            "sense,1,1,0,0,sense:16",
-            "2sense:start,1,1,0,0,2sense:16",
-            "sense:start,1,1,0,0,other:16",
-            "sense:start,1,99999999999999999,0,0,sense:16",
-        ] {
-            assert!(segment(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -1,0 +1,2 @@
+#pragma once
+#define PACE(n) sdelay(2 * (n), ms)

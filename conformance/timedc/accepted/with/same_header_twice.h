@@ -1,0 +1,4 @@
+static void NAME(void)
+{
+	sdelay(SPAN, ms); /* @p */
+}

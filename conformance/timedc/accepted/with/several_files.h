@@ -1,0 +1,6 @@
+#pragma once
+
+extern int fifochannel(numbers);
+
+task maker(int count);
+void pause_shortly(void);

@@ -1,0 +1,13 @@
+#pragma once
+#include <timedc_avtp.h>
+
+struct net_fifo net_fifo_chans[] = {
+	{
+		.dst = {0x01, 0x00, 0x5E, 0x01, 0x11, 0x42},
+		.stream_id = 42,
+		.class = CLASS_A,
+		.size = 8,
+		.freq = 50,
+		.name = "mcast42",
+	},
+};

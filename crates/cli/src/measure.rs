@@ -1,0 +1,214 @@
+//! The verb `measure wcet`: what the segments of a Timed C program take on this machine.
+
+use crate::arguments::WcetArguments;
+use crate::build;
+use crate::chosen::WrongArgument;
+use crate::exit::Exit;
+use crate::run;
+use crate::source::Wrong;
+use crate::terminal;
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use onbeat_host::clock::MonoTime;
+use onbeat_host::process::{Keeper, Kept, Running};
+use onbeat_measure::segments::{self, Measured, Samples};
+use onbeat_model::system::Program;
+use onbeat_model::time::Span;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Nobody needs a bar for what is over sooner.
+const BAR_AFTER: Duration = Duration::from_secs(2);
+/// How often it is looked whether the program has ended.
+const LOOK: Span = Span::from_ms(20);
+/// How long a program that is asked to end may take to write what it has measured.
+const PATIENCE: Span = Span::from_s(10);
+/// The most that one run may leave, in octets.
+const SAMPLES_OCTETS: u64 = 1 << 30;
+
+/// Builds the program if need be, runs it, and shows what its segments took.
+pub(crate) fn wcet(arguments: &WcetArguments) -> anyhow::Result<Exit> {
+    let interrupted = run::interrupt()?;
+    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let directory = Directory::make(&mut keeper)?;
+    let program = program(arguments, &directory.path)?;
+    let mut samples = Samples::default();
+    let mut exit = Exit::Fine;
+    let mut runs = 0;
+    let bar = Bar::new(arguments);
+    while runs < arguments.repetitions && exit == Exit::Fine {
+        let file = directory.path.join(format!("samples-{runs}"));
+        exit = once(&program, arguments, &file, &keeper, &interrupted, &bar)?;
+        add(&mut samples, &file, &program.name)?;
+        std::fs::remove_file(&file)?;
+        runs += 1;
+    }
+    bar.0.finish_and_clear();
+    let measured = samples.measured(runs, arguments.margin);
+    if measured.segments.is_empty() {
+        bail!("{}: no segment came to its end; measure for longer with --duration", program.name);
+    }
+    write(&measured, arguments, &program.name)?;
+    Ok(exit)
+}
+
+/// A directory for what is built and measured, gone at the end.
+struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    fn make(keeper: &mut Keeper) -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("onbeat-measure-{}", std::process::id()));
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .with_context(|| path.display().to_string())?;
+        keeper.guard(Kept::Path(&path))?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // The keeper tries again if this fails.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The program to run: what it is built from, or itself.
+fn program(arguments: &WcetArguments, directory: &Path) -> anyhow::Result<Program> {
+    let is_source = |path: &Path| path.extension().is_some_and(|end| end == "c");
+    let (sources, others): (Vec<_>, Vec<_>) =
+        arguments.program.iter().partition(|path| is_source(path));
+    let executable = match (sources.as_slice(), others.as_slice()) {
+        ([], [one]) => one.canonicalize().with_context(|| one.display().to_string())?,
+        (sources, []) => {
+            let built = directory.join("program");
+            let mut compiler = Command::new(std::env::current_exe()?);
+            compiler.arg("cc").args(sources).arg("-o").arg(&built);
+            if !compiler.status()?.success() {
+                bail!(Wrong); // the compiler has said why
+            }
+            built
+        }
+        _ => bail!(WrongArgument("either C files, or one program that is built".into())),
+    };
+    let executable = executable.to_str().context("the program's path is no UTF-8")?;
+    let command = [executable.to_owned()].into_iter().chain(arguments.arguments.clone());
+    Ok(build::alone(arguments.program[0].display().to_string(), command.collect()))
+}
+
+/// One run; the exit code that it asks for.
+fn once(
+    program: &Program,
+    arguments: &WcetArguments,
+    file: &Path,
+    keeper: &Keeper,
+    interrupted: &AtomicBool,
+    bar: &Bar,
+) -> anyhow::Result<Exit> {
+    let environment = [("ONBEAT_MEASURE", file.as_os_str())];
+    let mut running = Running::start(program, Path::new("."), &environment, false, Some(keeper))?;
+    let until = MonoTime::now() + arguments.duration;
+    let mut before = MonoTime::now();
+    loop {
+        if let Some(status) = running.ended_within(LOOK) {
+            return Ok(ended(&program.name, status));
+        }
+        let now = MonoTime::now();
+        bar.advance(now.min(until) - before);
+        before = now.min(until);
+        let is_interrupted = interrupted.load(Ordering::Relaxed);
+        if now >= until || is_interrupted {
+            stop(&mut running, &program.name)?;
+            return Ok(if is_interrupted { Exit::Interrupted } else { Exit::Fine });
+        }
+    }
+}
+
+/// Asks a program to end, which then writes what it has measured.
+fn stop(running: &mut Running, name: &str) -> anyhow::Result<()> {
+    let pid = i32::try_from(running.group()).ok().and_then(Pid::from_raw);
+    // If it has ended meanwhile, it is still waited for: the number is nobody else's.
+    let _ = kill_process(pid.context("a process has a number")?, Signal::TERM);
+    if running.ended_within(PATIENCE).is_none() {
+        bail!("{name} did not end when it was asked to");
+    }
+    Ok(())
+}
+
+/// What the way in which a program ended by itself says.
+fn ended(name: &str, status: ExitStatus) -> Exit {
+    if status.success() {
+        return Exit::Fine;
+    }
+    terminal::say(format_args!("onbeat: {name}: {status}"));
+    Exit::Early
+}
+
+/// Adds what a run has left.
+fn add(samples: &mut Samples, file: &Path, name: &str) -> anyhow::Result<()> {
+    let opened = std::fs::File::open(file).with_context(|| {
+        format!("{name} wrote no measurements: only programs that onbeat cc has made do")
+    })?;
+    let mut text = String::new();
+    let octets = opened.take(SAMPLES_OCTETS + 1).read_to_string(&mut text);
+    let octets = octets.with_context(|| format!("the measurements of {name}"))? as u64;
+    if octets > SAMPLES_OCTETS {
+        bail!("the measurements of {name} are larger than 1 GiB");
+    }
+    samples.add(&text).with_context(|| format!("the measurements of {name}"))
+}
+
+fn write(measured: &Measured, arguments: &WcetArguments, name: &str) -> anyhow::Result<()> {
+    let file = |path: &Path, text: String| {
+        std::fs::write(path, text).with_context(|| path.display().to_string())
+    };
+    if let Some(path) = &arguments.csv {
+        file(path, measured.to_csv())?;
+    }
+    if let Some(path) = &arguments.html {
+        file(path, segments::html(name, measured))?;
+    }
+    if arguments.json {
+        terminal::print(measured.to_json().trim_end());
+        terminal::say(format_args!("onbeat: {}", segments::WARNING));
+    } else {
+        terminal::print(measured.table());
+    }
+    Ok(())
+}
+
+/// The progress of all runs together, in milliseconds; drawn where somebody looks, and only when it
+/// takes long.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(arguments: &WcetArguments) -> Self {
+        let each = (arguments.duration.as_ns() / 1_000_000) as u64;
+        let length = each * u64::from(arguments.repetitions);
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %  {eta} left");
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(match arguments.repetitions {
+            1 => format!("measuring, {}", arguments.duration),
+            runs => format!("{runs} runs, {} each", arguments.duration),
+        });
+        Self(bar)
+    }
+
+    fn advance(&self, span: Span) {
+        self.0.inc((span.as_ns().max(0) / 1_000_000) as u64);
+        if self.0.elapsed() > BAR_AFTER && self.0.is_hidden() {
+            self.0.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
