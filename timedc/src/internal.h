@@ -63,6 +63,7 @@ struct timedc_thread {
 	volatile unsigned held;
 	bool waiting; /* in a call of ours that ends at the deadline */
 	bool timer_set, has_timer;
+	volatile bool timer_stays; /* set for a sleep's end, though nothing is guarded */
 	timer_t timer;
 
 	const void *holds[TIMEDC_HELD_MAX];
@@ -147,6 +148,9 @@ void timedc_timer_make(struct timedc_thread *thread);
 void timedc_timer_drop(struct timedc_thread *thread);
 /* Ends the guard in force: the first thing at a point. */
 void timedc_disarm(struct timedc_thread *thread);
+/* The same before a sleep, and what follows it. */
+void timedc_disarm_for_sleep(struct timedc_thread *thread, timedc_ns until);
+void timedc_sleep_over(struct timedc_thread *thread);
 /* Watches the guard's deadline anew, counted from the origin. */
 void timedc_rearm(struct timedc_thread *thread);
 /* Around a wait that may end at the deadline, between timedc_defer() and timedc_resume(). */
