@@ -183,7 +183,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         diagnostics.append(&mut emitter.diagnostics);
     }
     tasks::edit(&unit, &mut edits);
-    let names = output::names(&unit, &constructs, &program);
+    let names = output::names(&unit, &constructs);
     let figures = work::figures(&unit, &constructs, &program, &flows, &work);
     let tasks = output::tasks(&unit, &constructs, &program, &names);
     diagnostics.extend(schedule::check(&unit, &constructs, &program, &tasks, &figures));
