@@ -39,7 +39,10 @@ fn translated(text: &str, options: Options) -> Translation {
 fn whole(text: &str, made: &Translation) -> String {
     let edited = apply(text, &made.edits);
     assert_eq!(edited.lines().count(), text.lines().count(), "a line moved:\n{edited}");
-    format!("{}\n#line 1 \"program.c\"\n{edited}\n#line 1 \"<timed c>\"\n{}", made.before, made.after)
+    format!(
+        "{}\n#line 1 \"program.c\"\n{edited}\n#line 1 \"<timed c>\"\n{}",
+        made.before, made.after
+    )
 }
 
 /// Codes and lines of what is wrong.
@@ -65,7 +68,14 @@ fn compile(name: &str, generated: &str) {
     let path = directory.join(format!("{name}.c"));
     fs::write(&path, format!("{PRELUDE}{generated}")).expect("a temporary file");
     let output = Command::new("gcc")
-        .args(["-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+        .args([
+            "-std=gnu11",
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unused-parameter",
+        ])
         .arg("-I")
         .arg(root().join("timedc/include"))
         .arg(&path)
