@@ -139,7 +139,7 @@ void nc_standalone_end(void)
 		log_stop(handler->logger);
 }
 
-/* The end of the row that is there, where it is the tasks' of a program, or the only one it gets. */
+/* The end of the row that is there, where tasks share it or a program gets only one. */
 static struct channel *find(const struct channel_attrs *row, bool tx)
 {
 	if (!nc_in_fabric() && !nc_world_is_timedc())

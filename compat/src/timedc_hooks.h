@@ -11,9 +11,9 @@
 #include <onbeat.h>
 
 /*
- * Makes this a program of Timed C: CLEANUP() by one of its tasks leaves the ends to the others, and
- * an end that is created again is the one that is there. In a run, joins it. The context whose clock
- * is tai_get_ns(): in a run the program's membership, or NULL, and a line that says why; on
+ * Makes this a program of Timed C: CLEANUP() by one of its tasks leaves the ends to the others,
+ * and an end that is created again is the one that is there. In a run, joins it. The context whose
+ * clock is tai_get_ns(): in a run the program's membership, or NULL, and a line that says why; on
  * interfaces that of the first, or NULL as long as there is none. It stays valid until the program
  * ends.
  */

@@ -1,6 +1,6 @@
-/* What the run time of Timed C needs of the library, in threads of one program as its tasks are: ends
- * that are found again, waits that end at a limit, a CLEANUP() that is of one task only. Called with
- * "talk" or "listen", and with "exact" in virtual time. */
+/* What the run time of Timed C needs of the library, in threads of one program as its tasks are:
+ * ends that are found again, waits that end at a limit, a CLEANUP() that is of one task only.
+ * Called with "talk" or "listen", and with "exact" in virtual time. */
 #include <netchan_standalone.h>
 
 #include "../src/timedc_hooks.h"

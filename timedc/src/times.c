@@ -143,7 +143,6 @@ static bool sleeps(timedc_ns span)
 	struct timedc_thread *thread = timedc_self;
 	if (!thread || !timedc_world_in_run())
 		return false;
-	timedc_begin();
 	if (!timedc_world_is_virtual())
 		return false;
 	spend(thread, span, sleep_for);

@@ -433,10 +433,10 @@ enum onbeat_status onbeat_write_at(struct onbeat_talker *talker,
 /**
  * From now on calls that wait at this end return `ONBEAT_TIMED_OUT` when this host's copy of the
  * network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
- * before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks, allocates nothing.
+ * before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks,
+ * allocates nothing.
  */
-enum onbeat_status onbeat_talker_limit(struct onbeat_talker *talker,
-                                       int64_t until_ns);
+enum onbeat_status onbeat_talker_limit(struct onbeat_talker *talker, int64_t until_ns);
 
 /**
  * The same for a reading end. A message that was taken before stays taken.
@@ -622,8 +622,9 @@ enum onbeat_status onbeat_machine_time(struct onbeat_context *context,
 /**
  * Creates a thread that takes part in the run; only after `onbeat_start`, from any thread that
  * does. Threads of a program wait for each other through channels, sleeps, `onbeat_wait` and
- * `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body ends by returning; when the run is
- * over before it could begin, it is not called, and its result is NULL.
+ * `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
+ * ends by returning; when the run is over before it could begin, it is not called, and its result
+ * is NULL.
  */
 enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         onbeat_thread_body body,

@@ -291,7 +291,8 @@ pub unsafe extern "C" fn onbeat_write_at(
 
 /// From now on calls that wait at this end return `ONBEAT_TIMED_OUT` when this host's copy of the
 /// network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
-/// before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks, allocates nothing.
+/// before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks,
+/// allocates nothing.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open`.

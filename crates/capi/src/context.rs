@@ -232,8 +232,9 @@ pub unsafe extern "C" fn onbeat_machine_time(
 
 /// Creates a thread that takes part in the run; only after `onbeat_start`, from any thread that
 /// does. Threads of a program wait for each other through channels, sleeps, `onbeat_wait` and
-/// `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body ends by returning; when the run is
-/// over before it could begin, it is not called, and its result is NULL.
+/// `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
+/// ends by returning; when the run is over before it could begin, it is not called, and its result
+/// is NULL.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;

@@ -274,7 +274,8 @@ pub(crate) enum MeasureVerb {
   onbeat measure wcet program --repetitions 20 --margin 20 --csv times.csv -- 7
   onbeat measure wcet program.c --json --html times.html
 
-Several files are compiled together, with onbeat cc. What the program prints goes to standard error.")]
+Several files are compiled together, with onbeat cc. What the program prints goes to standard
+error.")]
     Wcet(WcetArguments),
 }
 

@@ -22,7 +22,7 @@ fn bad_descriptions_each_give_their_own_coded_error_with_the_right_line() {
         let directory = tempfile::tempdir().expect("a directory");
         let text = std::fs::read_to_string(bad.join(name)).expect("a description");
         std::fs::write(directory.path().join("system.toml"), &text).expect("written");
-        for beside in [".h", ".csv"].map(|end| name.replace(".toml", end)) {
+        for beside in [".h", ".csv", ".c"].map(|end| name.replace(".toml", end)) {
             if bad.join(&beside).is_file() {
                 std::fs::copy(bad.join(&beside), directory.path().join(&beside)).expect("copied");
             }

@@ -11,11 +11,12 @@ use onbeat_host::netns::enter;
 use onbeat_model::record::flag;
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::{Fault, Patience};
 use onbeat_runtime::talker::ChannelParameters;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Far longer than anything takes: what comes at all comes before.
 const LONG: Span = Span::from_s(60);
@@ -385,4 +386,37 @@ fn ptp4l_says_slave_and_its_offset_and_the_verdict_follows_it() {
     }
     assert!(context.base().clock().expect("it has begun").is_uncertain());
     drop(follows);
+}
+
+#[test]
+fn threads_on_an_interface_wake_each_other_and_a_stop_ends_their_waits() {
+    if !is_up("lo") {
+        println!("there is no loopback interface here: not tested");
+        return;
+    }
+    let settings = InterfaceSettings { name: "lo".to_owned(), ..InterfaceSettings::default() };
+    let opened = Context::open(settings).expect("the loopback is up");
+    let context = onbeat_host::context::Context::Link(opened);
+    let word = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            while word.load(Ordering::Acquire) == 0 {
+                assert_eq!(context.wait(&word, 0, Patience::Endless), Ok(true));
+            }
+            // Nobody changes it again.
+            context.wait(&word, 1, Patience::Endless)
+        });
+        let now = context.now().expect("a clock").local;
+        let soon = Patience::Until(now + Span::from_ms(5));
+        let unwatched = AtomicU32::new(3);
+        assert_eq!(context.wait(&unwatched, 3, soon), Ok(false));
+        assert!(context.now().expect("a clock").local >= now + Span::from_ms(5));
+        word.store(1, Ordering::Release);
+        context.wake(&word).expect("woken");
+        context.stop();
+        assert_eq!(waiting.join().expect("no panic"), Err(Fault::Stopped));
+    });
+    let now = context.now().expect("a clock").local;
+    let at = context.machine_time(now).expect("a clock").expect("the machine's");
+    assert!(at <= MonoTime::now());
 }

@@ -2,8 +2,8 @@
 //!
 //! [`load`] reports everything that is wrong at once. It works in three steps: the text to tables
 //! (`parse`, `raw`), the manifest's entries merged in (`channels`), the tables to a system
-//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `programs`, `rest`). A key that is wrong is
-//! reported once and then left out; what follows only from that is not reported.
+//! (`nodes`, `topology`, `ports`, `channels`, `streams`, `faults`, `programs`, `rest`). A key that
+//! is wrong is reported once and then left out; what follows only from that is not reported.
 
 mod at;
 mod channels;
@@ -43,8 +43,8 @@ pub struct Loaded {
     pub system: Option<System>,
     /// What is wrong, in the order of the files and lines.
     pub diagnostics: Vec<Diagnostic>,
-    /// The files that were read: the description, then its manifest if it names one, then traces and execution
-    /// times.
+    /// The files that were read: the description, then its manifest if it names one, then traces
+    /// and execution times.
     pub sources: Vec<SourceFile>,
 }
 

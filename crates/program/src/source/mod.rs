@@ -5,26 +5,59 @@
 //! compiled, and what a user reads in diagnostics and debuggers, is the user's own text with as
 //! little changed as possible, and no line moved.
 
+mod apply;
+mod expand;
+mod lexer;
+mod mark;
+mod output;
+mod unit;
+
+pub use apply::apply;
+pub use expand::NotFollowed;
+pub use unit::{Unit, normal};
+
 use onbeat_model::diagnostic::Origin;
 use std::ops::Range;
 
 /// A translation unit after the preprocessor, without the text of system headers, and where every
 /// token of it was written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Expanded {
     /// The text that is analysed.
     pub text: String,
     tokens: Vec<Token>,
+    groups: Vec<Group>,
+    pragmas: Vec<Pragma>,
 }
 
-/// Where a token of the expanded text comes from.
+/// What an operator `_Pragma` said, or a line `#pragma` behind a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pragma {
+    group: usize,
+    /// The token that it stands before.
+    token: usize,
+    text: String,
+}
+
+/// A token of the expanded text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Token {
-    /// In the expanded text.
     range: Range<usize>,
     /// Where it was written: itself, or the use of the macro that made it.
     origin: Origin,
-    /// Whether it stands at `origin` itself.
+    /// The group that it is in.
+    group: usize,
+    /// The piece of the file that it is, in a group that is the user's own.
+    piece: usize,
+}
+
+/// Tokens that are all as the user wrote them, or what one use of a macro made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Group {
+    inclusion: usize,
+    /// Of the file.
+    pieces: Range<usize>,
+    tokens: Range<usize>,
     is_own: bool,
 }
 
@@ -40,14 +73,20 @@ pub enum Edit {
 }
 
 impl Expanded {
-    /// Text without macros and headers: it is its own expansion, as file 0.
-    pub fn plain(text: &str) -> Self {
-        Self { text: text.to_owned(), tokens: Vec::new() }
-    }
-
-    /// Where a range of the expanded text was written.
+    /// Where a range of the expanded text was written: from its first token to its last, or the
+    /// first one only if the last is not behind it in the same file.
     pub fn origin(&self, range: Range<usize>) -> Origin {
-        let _ = &self.tokens;
-        Origin { file: 0, start: range.start as u32, end: range.end as u32 }
+        let first = self.tokens.partition_point(|token| token.range.end <= range.start);
+        let behind = self.tokens.partition_point(|token| token.range.start < range.end);
+        let Some(first) = self.tokens.get(first).or(self.tokens.last()) else {
+            return Origin::default();
+        };
+        let last = behind.checked_sub(1).map_or(first, |last| &self.tokens[last]);
+        let inclusion = |token: &Token| self.groups[token.group].inclusion;
+        if inclusion(first) == inclusion(last) && last.origin.end >= first.origin.end {
+            Origin { end: last.origin.end, ..first.origin }
+        } else {
+            first.origin
+        }
     }
 }

@@ -1,5 +1,24 @@
 //! Timed C: constructs, control flow, guards, checks, translation (`docs/timed-c.md`).
 
+mod channels;
+mod check;
+pub mod codes;
+mod construct;
+mod edits;
+mod emit;
+mod flow;
+mod guard;
+mod net;
+mod output;
+mod prepare;
+mod program;
+mod rewrite;
+mod solve;
+mod syntax;
+mod tasks;
+mod unit;
+mod work;
+
 use crate::source::{Edit, Expanded};
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
 use onbeat_model::time::Span;
@@ -71,8 +90,107 @@ pub enum Kind {
     Hard,
 }
 
+/// Nesting that programs are read to; deeper ones are no hand's work.
+const DEPTH_MAX: usize = 2_000;
+
+/// The stack that such nesting needs.
+const STACK_OCTETS: usize = 64 << 20;
+
 /// Translates one unit. `files` are those that `expanded` was made of, the main one first.
 pub fn translate(expanded: &Expanded, files: &[SourceFile], options: Options) -> Translation {
-    let _ = (expanded, files, options);
-    Translation::default()
+    std::thread::scope(|scope| {
+        let work = || translate_here(expanded, files, options);
+        let thread = std::thread::Builder::new().stack_size(STACK_OCTETS).spawn_scoped(scope, work);
+        match thread.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(translation)) => translation,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => translate_here(expanded, files, options),
+        }
+    })
+}
+
+fn translate_here(expanded: &Expanded, files: &[SourceFile], options: Options) -> Translation {
+    let prepared = prepare::prepare(&expanded.text);
+    let mut parser = tree_sitter::Parser::new();
+    // Fails only if the grammar and the library do not fit each other, which a test would show.
+    let is_set = parser.set_language(&tree_sitter_c::LANGUAGE.into()).is_ok();
+    let Some(tree) = parser.parse(&prepared.text, None).filter(|_| is_set) else {
+        return Translation::default();
+    };
+    let root = tree.root_node();
+    if syntax::depth(root) > DEPTH_MAX {
+        let text = format!("the program is nested more than {DEPTH_MAX} deep");
+        let at = expanded.origin(0..1);
+        let help = "divide what is nested so deep";
+        let deep = Diagnostic::error(codes::FORM, text, at, "in this file").help(help);
+        return Translation { diagnostics: vec![deep], ..Translation::default() };
+    }
+    translate_unit(unit::Unit::new(expanded, files, options, &prepared, root))
+}
+
+fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
+    let mut edits = edits::Edits::default();
+    let constructs = construct::read(&mut unit);
+    let work = work::read(&mut unit, &mut edits);
+    channels::edit(&mut unit, &mut edits);
+    let nets = net::read(&mut unit, &mut edits);
+    let program = program::read(&unit, &constructs);
+    let flows: Vec<flow::Flow<'_>> =
+        (0..unit.functions.len()).map(|f| flow::build(&unit, &constructs, f)).collect();
+    let mut diagnostics = std::mem::take(&mut unit.diagnostics);
+    diagnostics.extend(tasks::check(&unit));
+    diagnostics.extend(channels::check_writers(&unit, &program));
+    let mut guards = Vec::new();
+    for (function, flow) in unit.functions.iter().zip(&flows) {
+        let mut finder = guard::Finder {
+            unit: &unit,
+            constructs: &constructs,
+            program: &program,
+            function,
+            flow,
+            diagnostics: Vec::new(),
+        };
+        guards.push(finder.find());
+        diagnostics.append(&mut finder.diagnostics);
+    }
+    let mut checker = check::Checker {
+        unit: &unit,
+        constructs: &constructs,
+        program: &program,
+        flows: &flows,
+        guards: &guards,
+        diagnostics: Vec::new(),
+    };
+    checker.run();
+    let skips: Vec<_> = (0..flows.len()).map(|f| checker.skips(f)).collect();
+    diagnostics.append(&mut checker.diagnostics);
+    for (index, function) in unit.functions.iter().enumerate() {
+        let mut emitter = emit::Emitter {
+            unit: &unit,
+            constructs: &constructs,
+            function,
+            flow: &flows[index],
+            guards: &guards[index],
+            skips: &skips[index],
+            edits: &mut edits,
+            diagnostics: Vec::new(),
+            braced: std::collections::BTreeSet::new(),
+            work: work.statement(function.name),
+        };
+        emitter.calls(&constructs.order[index]);
+        emitter.run();
+        diagnostics.append(&mut emitter.diagnostics);
+    }
+    tasks::edit(&unit, &mut edits);
+    let names = output::names(&unit, &constructs, &program);
+    let figures = work::figures(&unit, &constructs, &program, &flows, &work);
+    let tasks = output::tasks(&unit, &constructs, &program, &names);
+    diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
+    Translation {
+        before: output::before(&unit, &constructs),
+        after: output::after(&unit, &constructs, &names, &tasks, &figures, &nets),
+        tasks: tasks.into_iter().map(|(_, task)| task).collect(),
+        edits: edits.finish(),
+        diagnostics,
+    }
 }

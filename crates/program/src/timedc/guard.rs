@@ -1,0 +1,291 @@
+//! Which firm or hard point guards which code, and where guards begin and end.
+
+use super::codes;
+use super::construct::{Constructs, Length};
+use super::flow::{Flow, What};
+use super::program::Program;
+use super::solve::{backward, cyclic, forward};
+use super::syntax::{children, walk};
+use super::unit::{Function, Unit};
+use onbeat_model::diagnostic::Diagnostic;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use tree_sitter::Node;
+
+/// What may be the next timing point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Next {
+    Point(usize),
+    /// One in a called function.
+    Called,
+    /// None: the function ends.
+    End,
+}
+
+/// The guard at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Guard {
+    None,
+    Of(usize),
+    /// Points with different deadlines.
+    Many,
+}
+
+/// What to write at a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Begin(usize),
+    Renew(usize),
+    End,
+}
+
+/// The guards of a function.
+#[derive(Debug, Default)]
+pub(super) struct Guards {
+    pub next: Vec<BTreeSet<Next>>,
+    pub at: Vec<Guard>,
+    /// By slot.
+    pub actions: BTreeMap<usize, Action>,
+    /// Per node: which variables of the function have values for certain.
+    pub assigned: Vec<Option<BTreeSet<usize>>>,
+}
+
+/// What may be next from each step.
+pub(super) fn next_points(program: &Program<'_>, flow: &Flow<'_>) -> Vec<BTreeSet<Next>> {
+    backward(
+        &flow.steps,
+        |all, more: &BTreeSet<Next>| all.extend(more.iter().copied()),
+        |node, behind| match flow.steps[node].what {
+            What::Point(p) => BTreeSet::from([Next::Point(p)]),
+            What::Exit => BTreeSet::from([Next::End]),
+            What::Call(call) if program.has_points(call) => BTreeSet::from([Next::Called]),
+            _ => behind,
+        },
+    )
+}
+
+/// Which variables have values for certain.
+pub(super) fn assigned(function: &Function<'_>, flow: &Flow<'_>) -> Vec<Option<BTreeSet<usize>>> {
+    let parameters = function.variables.iter().enumerate().filter(|(_, v)| v.is_parameter);
+    forward(
+        &flow.steps,
+        parameters.map(|(index, _)| index).collect::<BTreeSet<usize>>(),
+        |all, more| all.retain(|v| more.contains(v)),
+        |node, before| {
+            let mut now = before.clone();
+            match flow.steps[node].what {
+                What::Assign(variable) => {
+                    now.insert(variable);
+                }
+                What::Declare(variable) => {
+                    now.remove(&variable);
+                }
+                _ => {}
+            }
+            now
+        },
+    )
+}
+
+/// The local variables, without those of static duration, in an expression.
+pub(super) fn locals<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> Vec<usize> {
+    let mut found = Vec::new();
+    walk(node, |inner| {
+        if inner.kind() == "identifier"
+            && let Some(variable) = unit.resolve(function, unit.words(inner), inner.start_byte())
+            && let Some(index) = function.variables.iter().position(|v| v.place == variable.place)
+        {
+            found.push(index);
+        }
+        !matches!(inner.kind(), "sizeof_expression" | "alignof_expression")
+    });
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Finds the guards of one function.
+pub(super) struct Finder<'u, 't> {
+    pub unit: &'u Unit<'t>,
+    pub constructs: &'u Constructs<'t>,
+    pub program: &'u Program<'t>,
+    pub function: &'u Function<'t>,
+    pub flow: &'u Flow<'t>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<'t> Finder<'_, 't> {
+    pub(super) fn find(&mut self) -> Guards {
+        let mut guards = Guards {
+            next: next_points(self.program, self.flow),
+            assigned: assigned(self.function, self.flow),
+            ..Guards::default()
+        };
+        guards.at = (0..self.flow.steps.len()).map(|n| self.guard(n, &guards)).collect();
+        self.report_conflicts(&guards);
+        guards.actions = self.actions(&guards);
+        guards
+    }
+
+    /// The guarding points among those that may be next.
+    fn guarding(&self, next: &BTreeSet<Next>) -> Vec<usize> {
+        let points = next.iter().filter_map(|n| match n {
+            Next::Point(p) => Some(*p),
+            _ => None,
+        });
+        points.filter(|p| self.constructs.points[*p].guard().is_some()).collect()
+    }
+
+    /// Two deadlines are the same if they are the same number, or the same expression of the same
+    /// variables.
+    fn same(&self, a: usize, b: usize) -> bool {
+        let length = |p: usize| self.constructs.points[p].guard();
+        let (Some(a), Some(b)) = (length(a), length(b)) else { return false };
+        match (a.constant_ns, b.constant_ns) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => {
+                let text = |l: &Length<'t>| -> String {
+                    self.unit.words(l.node).split_whitespace().collect()
+                };
+                let names = |l: &Length<'t>| locals(self.unit, self.function, l.node);
+                text(&a) == text(&b) && names(&a) == names(&b)
+            }
+            _ => false,
+        }
+    }
+
+    fn guard(&self, node: usize, guards: &Guards) -> Guard {
+        let points = self.guarding(&guards.next[node]);
+        let Some(first) = points.first().copied() else { return Guard::None };
+        let scale = |p: usize| self.constructs.points[p].unit;
+        let is_one = |p: &usize| {
+            self.same(first, *p)
+                && (self.constructs.points[first].guard().is_some_and(|g| g.constant_ns.is_some())
+                    || scale(first) == scale(*p))
+        };
+        if !points.iter().all(is_one) {
+            return Guard::Many;
+        }
+        match self.is_ready(first, node, guards) {
+            true => Guard::Of(first),
+            false => Guard::None,
+        }
+    }
+
+    /// Whether the deadline can be computed at a step.
+    fn is_ready(&self, point: usize, node: usize, guards: &Guards) -> bool {
+        let Some(deadline) = self.constructs.points[point].guard() else { return false };
+        let at = self.flow.steps[node].place.start;
+        let Some(assigned) = &guards.assigned[node] else { return false };
+        locals(self.unit, self.function, deadline.node).into_iter().all(|v| {
+            let variable = &self.function.variables[v];
+            let meant = self.unit.resolve(self.function, variable.name, at);
+            meant.is_some_and(|m| m.place == variable.place)
+                && (variable.is_static || assigned.contains(&v))
+        })
+    }
+
+    /// Code that runs where nobody can say which deadline holds.
+    fn report_conflicts(&mut self, guards: &Guards) {
+        let is_many = |n: usize| guards.at[n] == Guard::Many && guards.assigned[n].is_some();
+        let loops = cyclic(&self.flow.steps, is_many);
+        let mut told: HashSet<Vec<usize>> = HashSet::new();
+        let mut order: Vec<usize> = (0..self.flow.steps.len()).filter(|n| is_many(*n)).collect();
+        order.sort_by_key(|n| self.flow.steps[*n].place.start);
+        for node in order {
+            let step = &self.flow.steps[node];
+            let runs = matches!(step.what, What::Call(_) | What::Start(_))
+                || (loops.contains(&node) && matches!(step.what, What::Join | What::Slot(_)));
+            let points = self.guarding(&guards.next[node]);
+            if !runs || !told.insert(points.clone()) {
+                continue;
+            }
+            let place = step.place.start..first_line_end(self.unit.text, &step.place);
+            let mut found = Diagnostic::error(
+                codes::GUARD,
+                "timing points with different deadlines may be next",
+                self.unit.at(place),
+                "which deadline holds here?",
+            )
+            .help("choose between the points first, or put one before the choice, or give them one deadline");
+            for point in points {
+                let call = self.constructs.points[point].call;
+                found = found.related(self.unit.at(call.byte_range()), "this may be next");
+            }
+            self.diagnostics.push(found);
+        }
+    }
+
+    /// Where the guard in force is not the one that is wanted.
+    fn actions(&self, guards: &Guards) -> BTreeMap<usize, Action> {
+        let steps = &self.flow.steps;
+        let in_force = forward(
+            steps,
+            BTreeSet::from([(Guard::None, false)]),
+            |all, more| all.extend(more.iter().copied()),
+            |node, before| match steps[node].what {
+                What::Point(_) => BTreeSet::from([(Guard::None, false)]),
+                What::Call(call) if self.program.has_points(call) => {
+                    BTreeSet::from([(Guard::None, false)])
+                }
+                What::Slot(_) => match self.wanted(node, guards) {
+                    Some(wanted) => BTreeSet::from([(wanted, false)]),
+                    None => before.clone(),
+                },
+                What::Assign(variable) => {
+                    before.iter().map(|(g, old)| (*g, *old || self.depends(*g, variable))).collect()
+                }
+                _ => before.clone(),
+            },
+        );
+        let mut found = BTreeMap::new();
+        for (node, step) in steps.iter().enumerate() {
+            let (What::Slot(slot), Some(before)) = (step.what, &in_force[node]) else { continue };
+            let Some(wanted) = self.wanted(node, guards) else { continue };
+            let action = match wanted {
+                Guard::Of(p) if before.contains(&(wanted, true)) => Action::Renew(p),
+                Guard::Of(p) if before.iter().any(|b| *b != (wanted, false)) => Action::Begin(p),
+                Guard::None | Guard::Many if before.iter().any(|(g, _)| *g != Guard::None) => {
+                    Action::End
+                }
+                _ => continue,
+            };
+            found.insert(slot, action);
+        }
+        found
+    }
+
+    fn depends(&self, guard: Guard, variable: usize) -> bool {
+        let Guard::Of(point) = guard else { return false };
+        let deadline = self.constructs.points[point].guard();
+        deadline.is_some_and(|d| locals(self.unit, self.function, d.node).contains(&variable))
+    }
+
+    /// The guard that a slot wants; none where nothing runs before the point, or at all.
+    fn wanted(&self, node: usize, guards: &Guards) -> Option<Guard> {
+        let What::Slot(slot) = self.flow.steps[node].what else { return None };
+        let statement = self.flow.slots[slot].node();
+        if matches!(statement.kind(), "return_statement") && children(statement).is_empty() {
+            return None;
+        }
+        let mut at = node;
+        // Ways without a fork end at a point, or at something else; or go in a circle.
+        for _ in 0..self.flow.steps.len() {
+            let [next] = self.flow.steps[at].next[..] else { break };
+            match self.flow.steps[next].what {
+                What::Point(_) => return None,
+                What::Join | What::Gettime => at = next,
+                _ => break,
+            }
+        }
+        Some(match guards.at[node] {
+            Guard::Many => Guard::None,
+            guard => guard,
+        })
+    }
+}
+
+/// The end of a place's first line.
+fn first_line_end(text: &str, place: &std::ops::Range<usize>) -> usize {
+    let line = text.get(place.clone()).and_then(|t| t.lines().next()).unwrap_or("");
+    place.start + line.trim_end().len().max(1)
+}

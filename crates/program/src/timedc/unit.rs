@@ -1,0 +1,423 @@
+//! A translation unit's functions and names.
+
+use super::prepare::Prepared;
+use super::syntax::{bare, children, declared, fields, number, token, walk, words};
+use super::{Options, codes};
+use crate::source::Expanded;
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin, SourceFile};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use tree_sitter::Node;
+
+/// A declared variable.
+#[derive(Clone, Debug)]
+pub(super) struct Variable<'t> {
+    pub name: &'t str,
+    /// The identifier's place.
+    pub place: Range<usize>,
+    /// From where to where the name means it.
+    pub scope: Range<usize>,
+    /// The type in front of the declarator.
+    pub kind: Option<Node<'t>>,
+    pub declarator: Node<'t>,
+    pub is_static: bool,
+    pub is_parameter: bool,
+    /// What it is initialised with.
+    pub value: Option<Node<'t>>,
+}
+
+/// What a function is to Timed C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Task,
+    Main,
+    Plain,
+}
+
+/// A function's definition.
+#[derive(Debug)]
+pub(super) struct Function<'t> {
+    pub name: &'t str,
+    pub role: Role,
+    pub definition: Node<'t>,
+    pub declarator: Node<'t>,
+    pub body: Node<'t>,
+    pub is_static: bool,
+    /// Parameters and locals, in the order of the text.
+    pub variables: Vec<Variable<'t>>,
+}
+
+/// The whole unit.
+pub(super) struct Unit<'t> {
+    /// As the preprocessor left it.
+    pub text: &'t str,
+    pub prepared: &'t Prepared,
+    pub expanded: &'t Expanded,
+    pub files: &'t [SourceFile],
+    pub options: Options,
+    pub root: Node<'t>,
+    pub functions: Vec<Function<'t>>,
+    /// Declarations of tasks without a body.
+    pub prototypes: Vec<Node<'t>>,
+    /// All tasks' names.
+    pub tasks: HashSet<&'t str>,
+    pub globals: Vec<Variable<'t>>,
+    /// Names of functions, variables and types that the program declares at file scope.
+    pub names: HashSet<&'t str>,
+    enumerators: HashMap<&'t str, Option<i128>>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<'t> Unit<'t> {
+    pub(super) fn new(
+        expanded: &'t Expanded,
+        files: &'t [SourceFile],
+        options: Options,
+        prepared: &'t Prepared,
+        root: Node<'t>,
+    ) -> Self {
+        let mut unit = Self {
+            text: &expanded.text,
+            prepared,
+            expanded,
+            files,
+            options,
+            root,
+            functions: Vec::new(),
+            prototypes: Vec::new(),
+            tasks: HashSet::new(),
+            globals: Vec::new(),
+            names: HashSet::new(),
+            enumerators: HashMap::new(),
+            diagnostics: Vec::new(),
+        };
+        unit.read_names();
+        unit.read_functions();
+        unit
+    }
+
+    pub(super) fn words(&self, node: Node<'_>) -> &'t str {
+        words(self.text, node.byte_range())
+    }
+
+    pub(super) fn at(&self, range: Range<usize>) -> Origin {
+        self.expanded.origin(range)
+    }
+
+    /// The file and line of a place.
+    pub(super) fn line(&self, place: usize) -> (u16, usize) {
+        let origin = self.at(place..place + 1);
+        let file = self.files.get(usize::from(origin.file));
+        (origin.file, file.map_or(1, |f| f.line(origin.start)))
+    }
+
+    pub(super) fn path(&self, file: u16) -> &'t str {
+        self.files.get(usize::from(file)).map_or("", |f| f.path.as_str())
+    }
+
+    /// Adds an error, and gives it for more to be said.
+    pub(super) fn error(
+        &mut self,
+        code: Code,
+        range: Range<usize>,
+        message: impl Into<String>,
+        label: &str,
+        help: &str,
+    ) -> &mut Diagnostic {
+        let found = Diagnostic::error(code, message, self.at(range), label).help(help);
+        self.diagnostics.push(found);
+        let last = self.diagnostics.len() - 1;
+        &mut self.diagnostics[last]
+    }
+
+    fn read_names(&mut self) {
+        let (mut top, mut enumerators) = (Vec::new(), Vec::new());
+        walk(self.root, |node| {
+            match node.kind() {
+                "function_definition" | "declaration" | "type_definition" => {
+                    let inside = node.parent().is_some_and(|p| p.kind() == "compound_statement");
+                    if !inside && !is_for(node) {
+                        top.push(node);
+                    }
+                }
+                "enumerator_list" => enumerators.push(node),
+                _ => {}
+            }
+            true
+        });
+        for list in enumerators {
+            self.read_enumerators(list);
+        }
+        for node in top {
+            for declarator in fields(node, "declarator") {
+                if let Some(name) = declared(declarator) {
+                    self.names.insert(words(self.text, name.byte_range()));
+                }
+            }
+        }
+        // `task` in front of a function's name names no type.
+        self.names.remove("");
+    }
+
+    fn read_enumerators(&mut self, list: Node<'t>) {
+        let mut next = Some(0);
+        for enumerator in children(list) {
+            let Some(name) = enumerator.child_by_field_name("name") else { continue };
+            if let Some(value) = enumerator.child_by_field_name("value") {
+                next = self.constant(value);
+            }
+            self.enumerators.insert(self.words(name), next);
+            next = next.map(|n| n + 1);
+        }
+    }
+
+    fn read_functions(&mut self) {
+        let (mut definitions, mut declarations) = (Vec::new(), Vec::new());
+        walk(self.root, |node| match node.kind() {
+            "function_definition" => {
+                definitions.push(node);
+                false
+            }
+            "declaration" => {
+                declarations.push(node);
+                false
+            }
+            _ => true,
+        });
+        for declaration in declarations {
+            self.read_declaration(declaration);
+        }
+        for definition in definitions {
+            self.read_definition(definition);
+        }
+    }
+
+    /// Whether `task` is the type in a declaration.
+    fn is_task(&self, node: Node<'t>) -> bool {
+        let kind = node.child_by_field_name("type");
+        let is_named =
+            kind.is_some_and(|k| k.kind() == "type_identifier" && self.words(k) == "task");
+        is_named && !self.names.contains("task")
+    }
+
+    fn read_declaration(&mut self, node: Node<'t>) {
+        let is_task = self.is_task(node);
+        if is_task {
+            self.prototypes.push(node);
+        }
+        for declarator in fields(node, "declarator") {
+            let Some(name) = declared(declarator) else { continue };
+            if is_task && declarator.kind() == "function_declarator" {
+                self.tasks.insert(self.words(name));
+            } else if is_task {
+                self.not_a_task(node, declarator);
+            }
+            let end = self.text.len();
+            let variable = self.variable(node, declarator, name, end);
+            self.globals.push(variable);
+        }
+    }
+
+    fn not_a_task(&mut self, node: Node<'t>, declarator: Node<'t>) {
+        let at = node.start_byte()..declarator.end_byte();
+        let help = "write `task name(parameters) { … }`; no pointer leads to a task";
+        self.error(codes::FORM, at, "`task` is not followed by a function", "here", help);
+    }
+
+    fn variable(
+        &self,
+        declaration: Node<'t>,
+        declarator: Node<'t>,
+        name: Node<'t>,
+        scope_end: usize,
+    ) -> Variable<'t> {
+        let storage = |word: &str| {
+            let mut cursor = declaration.walk();
+            let mut all = declaration.children(&mut cursor);
+            all.any(|n| n.kind() == "storage_class_specifier" && self.words(n) == word)
+        };
+        Variable {
+            name: self.words(name),
+            place: name.byte_range(),
+            scope: declarator.end_byte()..scope_end,
+            kind: declaration.child_by_field_name("type"),
+            declarator: declarator.child_by_field_name("declarator").map_or(declarator, |inner| {
+                if declarator.kind() == "init_declarator" { inner } else { declarator }
+            }),
+            is_static: storage("static") || storage("extern"),
+            is_parameter: false,
+            value: declarator.child_by_field_name("value"),
+        }
+    }
+
+    fn read_definition(&mut self, definition: Node<'t>) {
+        let (Some(outer), Some(body)) =
+            (definition.child_by_field_name("declarator"), definition.child_by_field_name("body"))
+        else {
+            return;
+        };
+        let mut declarator = outer;
+        while declarator.kind() == "pointer_declarator" {
+            let Some(inner) = declarator.child_by_field_name("declarator") else { return };
+            declarator = inner;
+        }
+        let Some(name) = declared(declarator).map(|n| self.words(n)) else { return };
+        if declarator.kind() != "function_declarator" {
+            return;
+        }
+        let is_task = self.is_task(definition);
+        if is_task && outer.kind() != "function_declarator" {
+            self.not_a_task(definition, outer);
+        }
+        let is_static = children(definition)
+            .iter()
+            .any(|n| n.kind() == "storage_class_specifier" && self.words(*n) == "static");
+        let role = match name {
+            _ if is_task => Role::Task,
+            "main" => Role::Main,
+            _ => Role::Plain,
+        };
+        if is_task {
+            self.tasks.insert(name);
+        }
+        let variables = self.variables(definition, declarator, body);
+        let found = Function { name, role, definition, declarator, body, is_static, variables };
+        self.functions.push(found);
+    }
+
+    fn variables(
+        &self,
+        definition: Node<'t>,
+        declarator: Node<'t>,
+        body: Node<'t>,
+    ) -> Vec<Variable<'t>> {
+        let mut found = Vec::new();
+        let list = declarator.child_by_field_name("parameters").map(children);
+        let old = children(definition).into_iter().filter(|n| n.kind() == "declaration");
+        for parameter in list.unwrap_or_default().into_iter().chain(old) {
+            for inner in fields(parameter, "declarator") {
+                let Some(name) = declared(inner) else { continue };
+                let mut variable = self.variable(parameter, inner, name, body.end_byte());
+                variable.is_parameter = true;
+                found.push(variable);
+            }
+        }
+        walk(body, |node| {
+            if node.kind() == "declaration" {
+                let end = scope_end(node).unwrap_or(body.end_byte());
+                for inner in fields(node, "declarator") {
+                    let Some(name) = declared(inner) else { continue };
+                    found.push(self.variable(node, inner, name, end));
+                }
+            }
+            true
+        });
+        found
+    }
+
+    /// The value of a constant expression: numbers, enumerators and what is computed from them.
+    pub(super) fn constant(&self, node: Node<'t>) -> Option<i128> {
+        let node = bare(node);
+        let field = |name| node.child_by_field_name(name).and_then(|n| self.constant(n));
+        match node.kind() {
+            "number_literal" => number(self.words(node)),
+            "true" => Some(1),
+            "false" => Some(0),
+            "identifier" => self.enumerators.get(self.words(node)).copied().flatten(),
+            "unary_expression" => {
+                let value = field("argument")?;
+                match self.words(node.child_by_field_name("operator")?) {
+                    "-" => Some(-value),
+                    "+" => Some(value),
+                    "!" => Some(i128::from(value == 0)),
+                    _ => None,
+                }
+            }
+            "conditional_expression" => match field("condition")? {
+                0 => field("alternative"),
+                _ => field("consequence"),
+            },
+            "binary_expression" => {
+                let operator = self.words(node.child_by_field_name("operator")?);
+                binary(operator, field("left")?, field("right")?)
+            }
+            _ => None,
+        }
+    }
+
+    /// What a name means at a place of a function: the innermost declaration before it.
+    pub(super) fn resolve<'u>(
+        &'u self,
+        function: &'u Function<'t>,
+        name: &str,
+        at: usize,
+    ) -> Option<&'u Variable<'t>> {
+        let seen = |v: &&Variable<'t>| v.name == name && v.scope.contains(&at);
+        function.variables.iter().filter(seen).max_by_key(|v| v.scope.start)
+    }
+
+    /// Whether a call's name is Timed C's, not the program's.
+    pub(super) fn is_word(&self, function: &Function<'t>, name: Node<'t>) -> bool {
+        let text = self.words(name);
+        name.kind() == "identifier"
+            && !self.names.contains(text)
+            && self.resolve(function, text, name.start_byte()).is_none()
+    }
+
+    /// The name of a function that a call calls by its name.
+    pub(super) fn callee(&self, call: Node<'t>) -> Option<&'t str> {
+        let function = call.child_by_field_name("function").map(bare)?;
+        (function.kind() == "identifier").then(|| self.words(function))
+    }
+}
+
+/// Where the block ends that a declaration stands in.
+fn scope_end(node: Node<'_>) -> Option<usize> {
+    let mut parent = node.parent()?;
+    while !matches!(parent.kind(), "compound_statement" | "for_statement") {
+        parent = parent.parent()?;
+    }
+    Some(parent.end_byte())
+}
+
+fn is_for(node: Node<'_>) -> bool {
+    let mut parent = node.parent();
+    while let Some(p) = parent {
+        match p.kind() {
+            "translation_unit" | "declaration_list" => return false,
+            "compound_statement" | "function_definition" => return true,
+            _ => parent = p.parent(),
+        }
+    }
+    false
+}
+
+fn binary(operator: &str, left: i128, right: i128) -> Option<i128> {
+    let truth = |b: bool| Some(i128::from(b));
+    match operator {
+        "+" => left.checked_add(right),
+        "-" => left.checked_sub(right),
+        "*" => left.checked_mul(right),
+        "/" => left.checked_div(right),
+        "%" => left.checked_rem(right),
+        "<<" => left.checked_mul(1_i128.checked_shl(u32::try_from(right).ok()?)?),
+        ">>" => left.checked_shr(u32::try_from(right).ok()?),
+        "&" => Some(left & right),
+        "|" => Some(left | right),
+        "^" => Some(left ^ right),
+        "==" => truth(left == right),
+        "!=" => truth(left != right),
+        "<" => truth(left < right),
+        ">" => truth(left > right),
+        "<=" => truth(left <= right),
+        ">=" => truth(left >= right),
+        "&&" => truth(left != 0 && right != 0),
+        "||" => truth(left != 0 || right != 0),
+        _ => None,
+    }
+}
+
+/// The body's opening brace.
+pub(super) fn opening(body: Node<'_>) -> Option<usize> {
+    token(body, "{").map(|n| n.end_byte())
+}
