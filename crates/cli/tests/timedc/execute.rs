@@ -12,6 +12,8 @@ use tempfile::TempDir;
 const ONE_HOST: &str = r#"
 format = 1
 name = "case"
+[run]
+duration_s = 1
 [[host]]
 name = "host"
 [[bridge]]
