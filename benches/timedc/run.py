@@ -151,7 +151,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--wakes", type=int, default=5000, help="each of a round, a millisecond")
     parser.add_argument("--points", type=int, default=10000, help="each of a round, 200 us")
-    parser.add_argument("--aborts", type=int, default=20000, help="in all, a millisecond each")
+    parser.add_argument("--aborts", type=int, default=20000, help="in all, two milliseconds each")
     parser.add_argument("--fifo", type=int, default=80, help="SCHED_FIFO priority, 0: none")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")

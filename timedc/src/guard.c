@@ -1,11 +1,11 @@
 /*
  * guard.c: guards, and the abort of a segment.
  *
- * Where the machine's clock counts, every task has a timer, whose signal goes to its thread alone. The
- * handler does not return when it aborts: control goes on at the point. It looks at `armed` first
- * and at the clock next, so a signal that comes too late, for a guard that is no more, does nothing.
- * In virtual time there are no signals: time passes only where the task waits, and waits end at the
- * deadline.
+ * Where the machine's clock counts, every task has a timer, whose signal goes to its thread alone.
+ * The handler does not return when it aborts: control goes on at the point. It looks at `armed`
+ * first and at the clock next, so a signal that comes too late, for a guard that is no more, does
+ * nothing. In virtual time there are no signals: time passes only where the task waits, and waits
+ * end at the deadline.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -22,7 +22,7 @@
 /* Timers are of use. */
 static bool with_timers;
 
-/* --- what the segment holds -------------------------------------------------------------------- */
+/* --- what the segment holds ------------------------------------------------------------------- */
 
 void timedc_hold(struct timedc_thread *thread, const void *what)
 {
@@ -79,7 +79,7 @@ void timedc_segment_over(struct timedc_thread *thread)
 	thread->on_abort_count = 0;
 }
 
-/* --- the abort --------------------------------------------------------------------------------- */
+/* --- the abort -------------------------------------------------------------------------------- */
 
 static bool may_abort(const struct timedc_thread *thread)
 {
@@ -163,8 +163,12 @@ static void on_expiry(int number, siginfo_t *information, void *context)
 	struct timedc_thread *thread = timedc_self;
 	(void)number;
 	(void)information;
-	if (!thread || !thread->armed)
+	if (!thread)
 		return;
+	if (!thread->armed) {
+		thread->timer_stays = false;
+		return;
+	}
 	int error = errno;
 	bool due = timedc_clock_ns(timedc_world_timer_clock()) >= thread->machine_expires;
 	errno = error;
@@ -179,7 +183,7 @@ static void on_expiry(int number, siginfo_t *information, void *context)
 	abort_segment(thread);
 }
 
-/* --- timers ------------------------------------------------------------------------------------ */
+/* --- timers ----------------------------------------------------------------------------------- */
 
 void timedc_guards_begin(void)
 {
@@ -221,16 +225,41 @@ static void set_timer(struct timedc_thread *thread, timedc_ns at)
 	};
 	timer_settime(thread->timer, TIMER_ABSTIME, &when, NULL);
 	thread->timer_set = at != 0;
+	thread->timer_stays = false;
 }
 
-void timedc_disarm(struct timedc_thread *thread)
+static bool disarm(struct timedc_thread *thread)
 {
 	bool ahead = thread->armed;
 	thread->armed = false;
 	TIMEDC_SYNC();
 	thread->frame = NULL;
 	thread->pending = false;
-	if (ahead && thread->timer_set)
+	return ahead && thread->timer_set;
+}
+
+void timedc_disarm(struct timedc_thread *thread)
+{
+	if (disarm(thread))
+		set_timer(thread, 0);
+}
+
+/* A timer that expires just then may stay: it wakes nobody who would not wake anyway, and setting
+ * it costs as much as the sleep. */
+void timedc_disarm_for_sleep(struct timedc_thread *thread, timedc_ns until)
+{
+	bool stays = thread->armed && thread->expires == until;
+	bool ahead = disarm(thread);
+	if (ahead && stays)
+		thread->timer_stays = true;
+	else if (ahead)
+		set_timer(thread, 0);
+}
+
+/* No signal comes after the sleep: it would interrupt the program's calls. */
+void timedc_sleep_over(struct timedc_thread *thread)
+{
+	if (thread->timer_stays)
 		set_timer(thread, 0);
 }
 

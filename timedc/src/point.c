@@ -55,11 +55,14 @@ long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns 
 	timedc_begin();
 	if (!thread->aborted && !thread->skipping)
 		timedc_times_pass(thread, point);
-	timedc_disarm(thread);
+	bool aborted = thread->aborted, skipping = thread->skipping;
+	timedc_ns at = timedc_add(thread->origin, period);
+	timedc_disarm_for_sleep(thread, skipping ? TIMEDC_INFTY : at);
 	timedc_segment_over(thread);
 
-	bool aborted = thread->aborted, skipping = thread->skipping;
 	timedc_ns now = timedc_now();
+	if (now >= at)
+		timedc_sleep_over(thread);
 	timedc_ns due = timedc_add(thread->origin, deadline == TIMEDC_SAME ? period : deadline);
 	timedc_ns overshoot = now > due ? now - due : 0;
 	thread->aborted = thread->skipping = false;
@@ -76,11 +79,12 @@ long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns 
 	if (point->kind == TIMEDC_HARD && (aborted || overshoot > 0))
 		run_handler(thread, point, now, overshoot);
 
-	timedc_ns at = timedc_add(thread->origin, period);
-	if (now < at)
+	if (now < at) {
 		timedc_sleep_until(at);
-	else if (!thread->keep_phase)
+		timedc_sleep_over(thread);
+	} else if (!thread->keep_phase) {
 		at = now;
+	}
 	thread->origin = at;
 	if (timedc_observed)
 		release(thread, point, TIMEDC_E_RELEASE, at, overshoot);

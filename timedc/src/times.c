@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,7 +39,7 @@ static bool best_case;
 static struct row *rows;
 static unsigned row_count;
 
-/* --- declared ---------------------------------------------------------------------------------- */
+/* --- declared --------------------------------------------------------------------------------- */
 
 /* SRC,BCET,WCET,JITTER,ABORT,DST. False when it is not. */
 static bool parse(char *line, struct segment *segment)
@@ -130,7 +131,7 @@ void timedc_work(timedc_ns bcet, timedc_ns wcet)
 		spend(thread, best_case ? bcet : wcet, timedc_pass);
 }
 
-/* --- sleeping, which takes virtual time -------------------------------------------------------- */
+/* --- sleeping, which takes virtual time ------------------------------------------------------- */
 
 static void sleep_for(timedc_ns span)
 {
@@ -172,7 +173,7 @@ int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
 	return sleeps(span_of(span)) ? 0 : __real_nanosleep(span, left);
 }
 
-/* --- measured ---------------------------------------------------------------------------------- */
+/* --- measured --------------------------------------------------------------------------------- */
 
 void timedc_measure_from(struct timedc_thread *thread, const struct timedc_point *from,
 			 timedc_ns jitter)
@@ -191,11 +192,14 @@ void timedc_measure_to(struct timedc_thread *thread, const struct timedc_point *
 		return;
 	timedc_ns cpu = timedc_clock_ns(CLOCK_THREAD_CPUTIME_ID) - thread->cpu_began;
 	unsigned number = __atomic_fetch_add(&row_count, 1, __ATOMIC_RELAXED);
-	if (number < ROWS_MAX)
-		rows[number] = (struct row){
-			thread->task, thread->from, to, cpu, now - thread->released,
-			thread->jitter, thread->last_aborted && to ? thread->abort_latency : -1,
-		};
+	if (number >= ROWS_MAX)
+		return;
+	rows[number] = (struct row){
+		NULL, thread->from, to, cpu, now - thread->released, thread->jitter,
+		thread->last_aborted && to ? thread->abort_latency : -1,
+	};
+	/* Last: the program may be ended meanwhile. */
+	__atomic_store_n(&rows[number].task, thread->task, __ATOMIC_RELEASE);
 }
 
 static void write_name(FILE *file, const struct timedc_task *task,
@@ -209,6 +213,8 @@ static void write_rows(FILE *file, unsigned count)
 	fputs("src,dst,cpu_ns,elapsed_ns,release_jitter_ns,abort_ns\n", file);
 	for (unsigned i = 0; i < count; i++) {
 		const struct row *row = &rows[i];
+		if (!__atomic_load_n(&row->task, __ATOMIC_ACQUIRE))
+			continue;
 		write_name(file, row->task, row->from, "start");
 		write_name(file, row->task, row->to, "end");
 		fprintf(file, "%" PRId64 ",%" PRId64 ",%" PRId64 ",", (int64_t)row->cpu,
@@ -217,6 +223,27 @@ static void write_rows(FILE *file, unsigned count)
 			fprintf(file, "%" PRId64, (int64_t)row->abort);
 		fputc('\n', file);
 	}
+}
+
+static void *end_when_asked(void *asked)
+{
+	int number;
+	sigwait(asked, &number);
+	exit(EXIT_SUCCESS);
+}
+
+/* A program without end is measured until SIGTERM, and writes then what it has measured. */
+static void end_on_request(void)
+{
+	static sigset_t asked;
+	pthread_t waiter;
+	sigemptyset(&asked);
+	sigaddset(&asked, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &asked, NULL);
+	if (pthread_create(&waiter, NULL, end_when_asked, &asked) == 0)
+		pthread_detach(waiter);
+	else
+		pthread_sigmask(SIG_UNBLOCK, &asked, NULL);
 }
 
 void timedc_times_begin(void)
@@ -233,6 +260,7 @@ void timedc_times_begin(void)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (rows == MAP_FAILED)
 			timedc_die("no memory for measurements: %s", strerror(errno));
+		end_on_request();
 		timedc_observed = true;
 	}
 }
