@@ -1,6 +1,6 @@
 /*
- * cilktc.h: what Timed C programs include. The constructs themselves are the translator's; this brings
- * in what programs rely on it to bring in.
+ * cilktc.h: what Timed C programs include. The constructs themselves are the translator's; this
+ * brings in what programs rely on it to bring in.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

@@ -1,6 +1,7 @@
 /*
  * timedc.h: what translated Timed C is made of, and what programs may call. The translator puts it
- * before a program's first line, so it includes nothing: the program's own feature macros come first.
+ * before a program's first line, so it includes nothing: the program's own feature macros come
+ * first.
  *
  * docs/timed-c.md says what each construct means. Names that begin with timedc_ are reserved.
  * SPDX-License-Identifier: Apache-2.0 OR MIT
@@ -17,7 +18,7 @@ typedef __INT64_TYPE__ timedc_ns;
 /* As a deadline: the period. */
 #define TIMEDC_SAME (-1)
 
-/* --- for programs ------------------------------------------------------------------------------ */
+/* --- for programs ----------------------------------------------------------------------------- */
 
 /* What a hard point's error handler is told. */
 struct timedc_late {
@@ -40,7 +41,7 @@ void timedc_keep_phase(int keep);
  * it gives back no more delays the abort. -1 when the segment has 16 already. */
 int timedc_on_abort(void (*function)(void *), void *argument);
 
-/* --- for the translator ------------------------------------------------------------------------- */
+/* --- for the translator ----------------------------------------------------------------------- */
 
 enum timedc_kind { TIMEDC_SOFT, TIMEDC_FIRM, TIMEDC_HARD };
 
@@ -117,10 +118,10 @@ static inline timedc_ns timedc_span(timedc_ns number, timedc_ns scale)
 }
 
 /*
- * Guards. TIMEDC_FRAME stands first in a function that has any. TIMEDC_GUARD makes `point` guard what
- * follows: at origin + deadline control goes to `label`, just before the point. It does nothing when
- * it does already. TIMEDC_REGUARD is for a deadline that has changed. TIMEDC_UNGUARD ends a guard of
- * this activation; so does the function's end.
+ * Guards. TIMEDC_FRAME stands first in a function that has any. TIMEDC_GUARD makes `point` guard
+ * what follows: at origin + deadline control goes to `label`, just before the point. It does
+ * nothing when it does already. TIMEDC_REGUARD is for a deadline that has changed. TIMEDC_UNGUARD
+ * ends a guard of this activation; so does the function's end.
  */
 #define TIMEDC_FRAME \
 	__attribute__((cleanup(timedc_frame_leave), unused)) struct timedc_frame timedc_frame = {0}
@@ -165,7 +166,7 @@ void timedc_spolicy(enum timedc_policy policy);
 void timedc_aperiodic(timedc_ns separation);
 void timedc_spriority(int priority);
 
-/* --- channels ----------------------------------------------------------------------------------- */
+/* --- channels --------------------------------------------------------------------------------- */
 
 /* A fifochannel: a bounded queue. The cells and the state are the run time's. */
 struct timedc_cell {

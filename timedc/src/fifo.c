@@ -4,9 +4,9 @@
  * A writer takes a free cell, fills it, and puts its number into a ring; a reader takes the oldest
  * number out of the ring, copies the value, and frees the cell. Ring and free cells change by one
  * compare-and-swap at a time, and whoever finds another's operation half done completes it. So no
- * task ever waits for another one that was preempted: of the operations under way one always succeeds,
- * and one is tried again only when another has succeeded in between. A cell counts as taken until its
- * value has been copied.
+ * task ever waits for another one that was preempted: of the operations under way one always
+ * succeeds, and one is tried again only when another has succeeded in between. A cell counts as
+ * taken until its value has been copied.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

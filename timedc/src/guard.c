@@ -1,11 +1,11 @@
 /*
  * guard.c: guards, and the abort of a segment.
  *
- * Where the machine's clock counts, every task has a timer, whose signal goes to its thread alone. The
- * handler does not return when it aborts: control goes on at the point. It looks at `armed` first
- * and at the clock next, so a signal that comes too late, for a guard that is no more, does nothing.
- * In virtual time there are no signals: time passes only where the task waits, and waits end at the
- * deadline.
+ * Where the machine's clock counts, every task has a timer, whose signal goes to its thread alone.
+ * The handler does not return when it aborts: control goes on at the point. It looks at `armed`
+ * first and at the clock next, so a signal that comes too late, for a guard that is no more, does
+ * nothing. In virtual time there are no signals: time passes only where the task waits, and waits
+ * end at the deadline.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -22,7 +22,7 @@
 /* Timers are of use. */
 static bool with_timers;
 
-/* --- what the segment holds -------------------------------------------------------------------- */
+/* --- what the segment holds ------------------------------------------------------------------- */
 
 void timedc_hold(struct timedc_thread *thread, const void *what)
 {
@@ -79,7 +79,7 @@ void timedc_segment_over(struct timedc_thread *thread)
 	thread->on_abort_count = 0;
 }
 
-/* --- the abort --------------------------------------------------------------------------------- */
+/* --- the abort -------------------------------------------------------------------------------- */
 
 static bool may_abort(const struct timedc_thread *thread)
 {
@@ -183,7 +183,7 @@ static void on_expiry(int number, siginfo_t *information, void *context)
 	abort_segment(thread);
 }
 
-/* --- timers ------------------------------------------------------------------------------------ */
+/* --- timers ----------------------------------------------------------------------------------- */
 
 void timedc_guards_begin(void)
 {

@@ -89,7 +89,7 @@ extern _Thread_local struct timedc_thread *timedc_self __attribute__((tls_model(
 /* The calling thread's; ends the program, saying why, when it has none. */
 struct timedc_thread *timedc_thread(void);
 
-/* --- world.c: clock, waiting, threads ---------------------------------------------------------- */
+/* --- world.c: clock, waiting, threads --------------------------------------------------------- */
 
 /* Main's scope begins: joins the run, or takes this machine's clock. */
 void timedc_world_enter(void);
@@ -128,7 +128,7 @@ static inline timedc_ns timedc_add(timedc_ns a, timedc_ns b)
 	return __builtin_add_overflow(a, b, &sum) ? TIMEDC_INFTY : sum;
 }
 
-/* --- task.c ------------------------------------------------------------------------------------ */
+/* --- task.c ----------------------------------------------------------------------------------- */
 
 /* All threads that there are or were, main first. */
 struct timedc_thread *timedc_thread_at(unsigned number);
@@ -140,7 +140,7 @@ void timedc_begin(void);
 _Noreturn void timedc_stop(void);
 _Noreturn void timedc_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* --- guard.c ----------------------------------------------------------------------------------- */
+/* --- guard.c ---------------------------------------------------------------------------------- */
 
 void timedc_guards_begin(void);
 /* The thread's timer, if the world has any. */
@@ -184,7 +184,7 @@ static inline void timedc_resume(struct timedc_thread *thread)
 		timedc_abort_if_due(thread);
 }
 
-/* --- schedule.c -------------------------------------------------------------------------------- */
+/* --- schedule.c ------------------------------------------------------------------------------- */
 
 /* Ranks all tasks anew and applies what changed. */
 void timedc_schedule(void);
@@ -202,7 +202,7 @@ void timedc_measure_from(struct timedc_thread *thread, const struct timedc_point
 void timedc_measure_to(struct timedc_thread *thread, const struct timedc_point *to, timedc_ns now);
 void timedc_times_end(void);
 
-/* --- trace.c ----------------------------------------------------------------------------------- */
+/* --- trace.c ---------------------------------------------------------------------------------- */
 
 extern bool timedc_tracing;
 void timedc_trace_begin(void);
@@ -216,7 +216,7 @@ static inline void timedc_trace(struct timedc_thread *thread, enum timedc_event 
 		timedc_trace_add(thread, event, place, at, value);
 }
 
-/* --- net.c, fifo.c ----------------------------------------------------------------------------- */
+/* --- net.c, fifo.c ---------------------------------------------------------------------------- */
 
 /* Opens all ends of network channels that the program names. */
 void timedc_net_open(void);

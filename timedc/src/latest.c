@@ -1,11 +1,12 @@
 /*
  * latest.c: lvchannels, for one writer and several readers, none of whom ever waits.
  *
- * One word names the buffer of the latest value and counts the reads of it that began: a reader adds
- * one to it and knows by that which buffer it reads. When it has read, it takes one off the buffer's
- * users. The writer fills a buffer without users, makes it the latest by one exchange, and adds the
- * count that it got back to the old one's users: those that have not finished are left. So a buffer
- * that anybody reads is never written. With two buffers more than readers one is always free.
+ * One word names the buffer of the latest value and counts the reads of it that began: a reader
+ * adds one to it and knows by that which buffer it reads. When it has read, it takes one off the
+ * buffer's users. The writer fills a buffer without users, makes it the latest by one exchange,
+ * and adds the count that it got back to the old one's users: those that have not finished are
+ * left. So a buffer that anybody reads is never written. With two buffers more than readers one is
+ * always free.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

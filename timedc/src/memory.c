@@ -14,7 +14,7 @@
 #include <string.h>
 #include <threads.h>
 
-/* --- allocation -------------------------------------------------------------------------------- */
+/* --- allocation ------------------------------------------------------------------------------- */
 
 WRAP_GETS(void *, malloc, (size_t size), (size))
 WRAP_GETS(void *, calloc, (size_t count, size_t size), (count, size))
@@ -63,7 +63,7 @@ void *__wrap_reallocarray(void *old, size_t count, size_t size)
 	return new;
 }
 
-/* --- locks of POSIX threads -------------------------------------------------------------------- */
+/* --- locks of POSIX threads ------------------------------------------------------------------- */
 
 typedef pthread_mutex_t mutex;
 typedef pthread_rwlock_t rwlock;
@@ -123,7 +123,7 @@ WRAP(int, sem_clockwait, (sem_t *semaphore, clockid_t clock, time_at *at), (sema
 WRAP(int, sem_close, (sem_t *semaphore), (semaphore))
 WRAP(int, sem_unlink, (const char *name), (name))
 
-/* --- locks of C11 ------------------------------------------------------------------------------ */
+/* --- locks of C11 ----------------------------------------------------------------------------- */
 
 WRAP_TAKES(int, mtx_lock, (mtx_t *lock), (lock), lock)
 WRAP_TAKES(int, mtx_trylock, (mtx_t *lock), (lock), lock)

@@ -81,7 +81,7 @@ WRAP_TRANSFER(chan_ready_timedwait, (channel *end, uint64_t timeout_ns), (end, t
 WRAP_TRANSFER(wait_for_tx_slot, (channel *end), (end))
 WRAP_TRANSFER(pt_next_cycle, (struct periodic_timer *timer), (timer))
 
-/* --- what does not wait ------------------------------------------------------------------------ */
+/* --- what does not wait ----------------------------------------------------------------------- */
 
 WRAP(pdu *, pdu_create_standalone, (const char *name, bool tx, struct net_fifo *rows, int count),
      (name, tx, rows, count))
@@ -131,7 +131,7 @@ WRAP(int, nh_feed_pdu, (struct nethandler *nh, struct avtpdu_cshdr *du), (nh, du
 WRAP(uint64_t, tai_get_ns, (void), ())
 WRAP(uint64_t, real_get_ns, (void), ())
 
-/* --- onbeat.h, for programs that call it themselves -------------------------------------------- */
+/* --- onbeat.h, for programs that call it themselves ------------------------------------------- */
 
 typedef struct onbeat_talker talker;
 typedef struct onbeat_listener listener;

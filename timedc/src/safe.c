@@ -59,7 +59,7 @@ WRAP(int, posix_spawnp,
       const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[]),
      (id, path, actions, attributes, arguments, environment))
 
-/* --- date and time ----------------------------------------------------------------------------- */
+/* --- date and time ---------------------------------------------------------------------------- */
 
 WRAP(struct tm *, localtime, (const time_t *at), (at))
 WRAP(struct tm *, localtime_r, (const time_t *at, struct tm *out), (at, out))
@@ -85,7 +85,7 @@ WRAP(int, timer_create, (clockid_t clock, struct sigevent *event, timer_t *timer
      (clock, event, timer))
 WRAP(int, timer_delete, (timer_t timer), (timer))
 
-/* --- numbers, sorting, tables ------------------------------------------------------------------ */
+/* --- numbers, sorting, tables ----------------------------------------------------------------- */
 
 WRAP(int, rand, (void), ())
 WRAP_VOID(srand, (unsigned seed), (seed))
@@ -111,7 +111,7 @@ WRAP(int, hcreate, (size_t count), (count))
 WRAP_VOID(hdestroy, (void), ())
 WRAP(ENTRY *, hsearch, (ENTRY item, ACTION action), (item, action))
 
-/* --- directories, patterns, paths -------------------------------------------------------------- */
+/* --- directories, patterns, paths ------------------------------------------------------------- */
 
 WRAP_GETS(DIR *, opendir, (const char *name), (name))
 WRAP_GETS(DIR *, fdopendir, (int descriptor), (descriptor))
@@ -172,7 +172,7 @@ WRAP_ROOM(__realpath_chk, (const char *name, char *room, size_t size), (name, ro
 WRAP_ROOM(getcwd, (char *room, size_t size), (room, size))
 WRAP_ROOM(__getcwd_chk, (char *room, size_t size, size_t most), (room, size, most))
 
-/* --- languages --------------------------------------------------------------------------------- */
+/* --- languages -------------------------------------------------------------------------------- */
 
 WRAP(char *, setlocale, (int category, const char *name), (category, name))
 WRAP(struct lconv *, localeconv, (void), ())
@@ -195,7 +195,7 @@ WRAP(size_t, iconv, (iconv_t way, char **in, size_t *in_left, char **out, size_t
      (way, in, in_left, out, out_left))
 WRAP(int, iconv_close, (iconv_t way), (way))
 
-/* --- the system's log, error messages ---------------------------------------------------------- */
+/* --- the system's log, error messages --------------------------------------------------------- */
 
 WRAP_VOID(openlog, (const char *name, int option, int facility), (name, option, facility))
 WRAP_VOID(closelog, (void), ())
@@ -228,7 +228,7 @@ WRAP_LIST_VOID(warnx, (const char *format, ...), __real_vwarnx, (format, list))
 WRAP_LIST_VOID(err, (int status, const char *format, ...), __real_verr, (status, format, list))
 WRAP_LIST_VOID(errx, (int status, const char *format, ...), __real_verrx, (status, format, list))
 
-/* --- names of hosts, users, interfaces; libraries ---------------------------------------------- */
+/* --- names of hosts, users, interfaces; libraries --------------------------------------------- */
 
 WRAP_TAKES(int, getaddrinfo,
 	   (const char *host, const char *service, const struct addrinfo *hints,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-/* --- streams ----------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 WRAP_GETS(FILE *, fopen, (const char *name, const char *mode), (name, mode))
 WRAP_GETS(FILE *, fopen64, (const char *name, const char *mode), (name, mode))
@@ -59,7 +59,7 @@ void __wrap_flockfile(FILE *file)
 WRAP_TAKES(int, ftrylockfile, (FILE *file), (file), file)
 WRAP_GIVES_VOID(funlockfile, (FILE *file), (file), file)
 
-/* --- characters and lines ---------------------------------------------------------------------- */
+/* --- characters and lines --------------------------------------------------------------------- */
 
 WRAP(int, fgetc, (FILE *file), (file))
 WRAP(int, getc, (FILE *file), (file))
@@ -131,7 +131,7 @@ WRAP_LINE(getline, (char **line, size_t *size, FILE *file), (line, size, file))
 WRAP_LINE(getdelim, (char **line, size_t *size, int end, FILE *file), (line, size, end, file))
 WRAP_LINE(__getdelim, (char **line, size_t *size, int end, FILE *file), (line, size, end, file))
 
-/* --- formatted --------------------------------------------------------------------------------- */
+/* --- formatted -------------------------------------------------------------------------------- */
 
 WRAP(int, vprintf, (const char *format, va_list list), (format, list))
 WRAP(int, vfprintf, (FILE *file, const char *format, va_list list), (file, format, list))

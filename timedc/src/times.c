@@ -39,7 +39,7 @@ static bool best_case;
 static struct row *rows;
 static unsigned row_count;
 
-/* --- declared ---------------------------------------------------------------------------------- */
+/* --- declared --------------------------------------------------------------------------------- */
 
 /* SRC,BCET,WCET,JITTER,ABORT,DST. False when it is not. */
 static bool parse(char *line, struct segment *segment)
@@ -131,7 +131,7 @@ void timedc_work(timedc_ns bcet, timedc_ns wcet)
 		spend(thread, best_case ? bcet : wcet, timedc_pass);
 }
 
-/* --- sleeping, which takes virtual time -------------------------------------------------------- */
+/* --- sleeping, which takes virtual time ------------------------------------------------------- */
 
 static void sleep_for(timedc_ns span)
 {
@@ -173,7 +173,7 @@ int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
 	return sleeps(span_of(span)) ? 0 : __real_nanosleep(span, left);
 }
 
-/* --- measured ---------------------------------------------------------------------------------- */
+/* --- measured --------------------------------------------------------------------------------- */
 
 void timedc_measure_from(struct timedc_thread *thread, const struct timedc_point *from,
 			 timedc_ns jitter)

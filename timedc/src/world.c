@@ -1,6 +1,7 @@
 /*
- * world.c: where the program runs: in a run of `onbeat run`, on the interface that ONBEAT_INTERFACE
- * names, or on this machine alone. The first two have a context of the library, which knows the time.
+ * world.c: where the program runs: in a run of `onbeat run`, on the interface that
+ * ONBEAT_INTERFACE names, or on this machine alone. The first two have a context of the library,
+ * which knows the time.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

@@ -1,6 +1,6 @@
 /*
- * allocations.c: nothing is allocated on the way through points, guards, aborts and channels. Counts
- * all calls of the allocator, the library's own among them.
+ * allocations.c: nothing is allocated on the way through points, guards, aborts and channels.
+ * Counts all calls of the allocator, the library's own among them.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

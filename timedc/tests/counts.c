@@ -1,7 +1,7 @@
 /*
- * counts.c: two firm tasks with different deadlines and functions inside. Which segment is aborted does
- * not depend on the machine: one never ends, or it has no deadline. Prints how many were aborted.
- * Argument: rounds of the slower task, of 20 ms each.
+ * counts.c: two firm tasks with different deadlines and functions inside. Which segment is aborted
+ * does not depend on the machine: one never ends, or it has no deadline. Prints how many were
+ * aborted. Argument: rounds of the slower task, of 20 ms each.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

@@ -1,7 +1,7 @@
 /*
- * explore.h: runs a few threads in every order in which their steps can follow each other. A step is
- * an atomic operation, or half of a copy. The threads are coroutines; the explorer goes back by putting
- * their stacks and the shared memory back as they were, and goes on from no state twice.
+ * explore.h: runs a few threads in every order in which their steps can follow each other. A step
+ * is an atomic operation, or half of a copy. The threads are coroutines; the explorer goes back by
+ * putting their stacks and the shared memory back as they were, and goes on from no state twice.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -61,7 +61,7 @@ static void copy_in_halves(void *to, const void *from, size_t size)
 	__builtin_memcpy((char *)to + size / 2, (const char *)from + size / 2, size - size / 2);
 }
 
-/* --- what the sources under test call ---------------------------------------------------------- */
+/* --- what the sources under test call --------------------------------------------------------- */
 
 _Thread_local struct timedc_thread *timedc_self;
 bool timedc_tracing;
@@ -126,7 +126,7 @@ void timedc_trace_add(struct timedc_thread *thread, enum timedc_event event, con
 	(void)thread, (void)event, (void)place, (void)at, (void)value;
 }
 
-/* --- the explorer ------------------------------------------------------------------------------ */
+/* --- the explorer ----------------------------------------------------------------------------- */
 
 static void enter(int self)
 {

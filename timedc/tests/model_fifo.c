@@ -1,6 +1,7 @@
 /*
- * model_fifo.c: a fifochannel in every order of steps of its writers and readers: each value is read
- * once, whole, and in the order in which its writer wrote it; no reader sleeps while a value waits.
+ * model_fifo.c: a fifochannel in every order of steps of its writers and readers: each value is
+ * read once, whole, and in the order in which its writer wrote it; no reader sleeps while a value
+ * waits.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

@@ -1,6 +1,7 @@
 /*
- * transfers.c: channels between threads that run at once, some of which are aborted all the time. What
- * writers wrote is read once, in their order; the latest value is never torn and never goes back.
+ * transfers.c: channels between threads that run at once, some of which are aborted all the time.
+ * What writers wrote is read once, in their order; the latest value is never torn and never goes
+ * back.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
 use onbeat_model::system::{TimeMode, TransportKind};
 use onbeat_model::time::Span;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -18,6 +19,29 @@ Exit codes:
   4    a run ended before its time: a program died, hung or talked nonsense
   5    the machine did not do what was asked (a file, a socket)
   130  a run or a simulation was interrupted";
+
+const CC: &str = "\
+Options:
+  -o FILE            write to FILE
+  -c                 compile only, FILE.c to FILE.o
+  -S                 write the C that FILE.c becomes to FILE.timed.c; `-o -` to standard output
+  -E                 the same behind the preprocessor
+  --keep-phase       soft, firm and hard points that are passed late keep their phase
+  --target TARGET    posix, the default, or freertos
+  --kernel DIR       the source tree of the FreeRTOS kernel, for a program with --target freertos
+  --json             also print what is wrong as JSON
+All others, and files that are not C, go to the C compiler: $CC, or cc.
+
+Examples:
+  onbeat cc talker.c -o talker
+  onbeat cc -O2 -g -Iinclude main.c tasks.c filter.o -lm -o controller
+  onbeat cc -c tasks.c -o build/tasks.o -MMD
+  onbeat cc -S talker.c -o -
+  CC='clang -m32' onbeat cc talker.c -o talker
+  onbeat cc --target freertos --kernel FreeRTOS-Kernel talker.c -o talker
+
+Headers and libraries are found beside this command, or in $ONBEAT_HOME (docs/cli.md). Exits with 1
+if something is wrong in the files. docs/timed-c.md describes the language.";
 
 /// The most repetitions of one simulation.
 const REPETITIONS_MAX: i64 = 1_000_000;
@@ -72,6 +96,9 @@ simulation.html; exits with 3 if a bound was exceeded (docs/simulate.md).")]
 
 A file that ends in .json is a FIFO network in the form of Saihu and panco (docs/simulate.md).")]
     Bounds(BoundsArguments),
+    /// Compiles Timed C and plain C, and links, as a C compiler driver does
+    #[command(disable_help_flag = true, after_help = CC)]
+    Cc(CcArguments),
     /// Makes the report of the last run anew
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
     Report(ReportArguments),
@@ -236,6 +263,18 @@ pub(crate) struct BoundsArguments {
     /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CcArguments {
+    /// Files and options, as for a C compiler
+    #[arg(
+        value_name = "ARGUMENTS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod arguments;
 mod bounds;
 mod build;
 mod capture;
+mod cc;
 mod chosen;
 mod exit;
 mod measure;
@@ -30,6 +31,7 @@ fn main() -> std::process::ExitCode {
         Verb::Run(run) => run::run(run),
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
+        Verb::Cc(cc) => cc::cc(cc),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),

@@ -95,7 +95,7 @@ impl Examined {
 }
 
 /// What was found in a description, for machines.
-fn to_json(
+pub(crate) fn to_json(
     system: Option<&str>,
     files: &[SourceFile],
     diagnostics: &[Diagnostic],
@@ -172,7 +172,7 @@ fn read(file: &Path) -> Result<String, String> {
 }
 
 /// Shows diagnostics on standard error, with the lines that they are about.
-fn show(files: &[SourceFile], diagnostics: &[Diagnostic]) {
+pub(crate) fn show(files: &[SourceFile], diagnostics: &[Diagnostic]) {
     let styled = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
     for diagnostic in diagnostics {

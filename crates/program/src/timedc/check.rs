@@ -5,6 +5,7 @@ use super::flow::{Flow, What};
 use super::guard::{Guard, Guards, Next, locals};
 use super::program::Program;
 use super::solve::{backward, cyclic, forward, reachable};
+use super::syntax::children;
 use super::unit::{Role, Unit};
 use super::{Kind, codes};
 use onbeat_model::diagnostic::{Code, Diagnostic};
@@ -52,6 +53,25 @@ impl<'t> Checker<'_, 't> {
         for function in 0..self.flows.len() {
             self.assignments(function);
             self.guarded_calls(function);
+            self.blocks(function);
+        }
+    }
+
+    /// `critical` has a block.
+    fn blocks(&mut self, function: usize) {
+        let subject = &self.unit.functions[function];
+        for index in 0..self.flows[function].statements.len() {
+            let statement = self.flows[function].statements[index];
+            let Some(word) = children(statement).first().copied() else { continue };
+            let is_word = matches!(word.kind(), "identifier" | "type_identifier")
+                && self.unit.words(word) == "critical"
+                && !self.unit.names.contains("critical")
+                && self.unit.resolve(subject, "critical", word.start_byte()).is_none();
+            if is_word && matches!(statement.kind(), "expression_statement" | "declaration") {
+                let help = "write `critical { … }`";
+                let text = "`critical` has no block";
+                self.error(codes::FORM, word.byte_range(), text, "here", help);
+            }
         }
     }
 

@@ -38,7 +38,7 @@ impl<'t> Emitter<'_, 't> {
     pub(super) fn run(&mut self) {
         let labels = self.labels();
         self.check_targets(&labels);
-        for (point, _) in &labels {
+        for point in labels.keys() {
             if let Some(place) = self.label_place(self.constructs.points[*point].call) {
                 self.make_block(place);
                 let text = format!("timedc_{point}:; ");

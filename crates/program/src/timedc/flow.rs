@@ -441,6 +441,7 @@ impl<'t> Builder<'_, 't> {
         if self.unit.prepared.criticals.contains(&node.start_byte()) {
             return self.critical(node);
         }
+        self.slot(Slot::Statement(node));
         let (again, end) = (self.join(node), self.join(node));
         self.go(again);
         self.now = again;
@@ -465,6 +466,7 @@ impl<'t> Builder<'_, 't> {
     }
 
     fn do_loop(&mut self, node: Node<'t>) {
+        self.slot(Slot::Statement(node));
         let (begin, again, end) = (self.join(node), self.join(node), self.join(node));
         self.go(begin);
         self.now = begin;
@@ -626,6 +628,10 @@ impl<'t> Builder<'_, 't> {
                     self.assign_name(argument);
                 }
             }
+        }
+        if self.unit.callee(node) == Some("cread") {
+            let arguments = node.child_by_field_name("arguments").map(children);
+            self.assign(arguments.and_then(|a| a.get(1).copied()));
         }
         if let Some(called) = node.child_by_field_name("function")
             && called.kind() != "identifier"

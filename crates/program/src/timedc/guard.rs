@@ -47,6 +47,8 @@ pub(super) struct Guards {
     pub actions: BTreeMap<usize, Action>,
     /// Per node: which variables of the function have values for certain.
     pub assigned: Vec<Option<BTreeSet<usize>>>,
+    /// Nodes on loops without a timing point.
+    busy: HashSet<usize>,
 }
 
 /// What may be next from each step.
@@ -118,6 +120,7 @@ impl<'t> Finder<'_, 't> {
         let mut guards = Guards {
             next: next_points(self.program, self.flow),
             assigned: assigned(self.function, self.flow),
+            busy: cyclic(&self.flow.steps, |n| !matches!(self.flow.steps[n].what, What::Point(_))),
             ..Guards::default()
         };
         guards.at = (0..self.flow.steps.len()).map(|n| self.guard(n, &guards)).collect();
@@ -228,8 +231,10 @@ impl<'t> Finder<'_, 't> {
                     BTreeSet::from([(Guard::None, false)])
                 }
                 What::Slot(_) => match self.wanted(node, guards) {
-                    Some(wanted) => BTreeSet::from([(wanted, false)]),
-                    None => before.clone(),
+                    Some((wanted, runs)) if changes(before, wanted, runs) => {
+                        BTreeSet::from([(wanted, false)])
+                    }
+                    _ => before.clone(),
                 },
                 What::Assign(variable) => {
                     before.iter().map(|(g, old)| (*g, *old || self.depends(*g, variable))).collect()
@@ -240,7 +245,10 @@ impl<'t> Finder<'_, 't> {
         let mut found = BTreeMap::new();
         for (node, step) in steps.iter().enumerate() {
             let (What::Slot(slot), Some(before)) = (step.what, &in_force[node]) else { continue };
-            let Some(wanted) = self.wanted(node, guards) else { continue };
+            let Some((wanted, runs)) = self.wanted(node, guards) else { continue };
+            if !changes(before, wanted, runs) {
+                continue;
+            }
             let action = match wanted {
                 Guard::Of(p) if before.contains(&(wanted, true)) => Action::Renew(p),
                 Guard::Of(p) if before.iter().any(|b| *b != (wanted, false)) => Action::Begin(p),
@@ -260,28 +268,47 @@ impl<'t> Finder<'_, 't> {
         deadline.is_some_and(|d| locals(self.unit, self.function, d.node).contains(&variable))
     }
 
-    /// The guard that a slot wants; none where nothing runs before the point, or at all.
-    fn wanted(&self, node: usize, guards: &Guards) -> Option<Guard> {
+    /// The guard that a slot wants, and whether anything runs there that could be late.
+    fn wanted(&self, node: usize, guards: &Guards) -> Option<(Guard, bool)> {
         let What::Slot(slot) = self.flow.steps[node].what else { return None };
         let statement = self.flow.slots[slot].node();
-        if matches!(statement.kind(), "return_statement") && children(statement).is_empty() {
+        let is_empty = children(statement).is_empty();
+        if statement.kind() == "return_statement" && is_empty {
             return None;
         }
-        let mut at = node;
-        // Ways without a fork end at a point, or at something else; or go in a circle.
-        for _ in 0..self.flow.steps.len() {
-            let [next] = self.flow.steps[at].next[..] else { break };
-            match self.flow.steps[next].what {
-                What::Point(_) => return None,
-                What::Join | What::Gettime => at = next,
-                _ => break,
-            }
-        }
-        Some(match guards.at[node] {
+        let guard = match guards.at[node] {
             Guard::Many => Guard::None,
             guard => guard,
-        })
+        };
+        // An empty statement may stand for a declared execution time.
+        let is_timed = statement.kind() == "expression_statement" && is_empty;
+        Some((guard, is_timed || self.runs(node, guards)))
     }
+
+    /// Whether a call or a loop comes before the next slot or point.
+    fn runs(&self, slot: usize, guards: &Guards) -> bool {
+        let (mut open, mut seen) = (vec![slot], HashSet::from([slot]));
+        while let Some(node) = open.pop() {
+            let step = &self.flow.steps[node];
+            let runs = matches!(step.what, What::Call(_) | What::Start(_));
+            if runs || guards.busy.contains(&node) {
+                return true;
+            }
+            if matches!(step.what, What::Point(_))
+                || (node != slot && matches!(step.what, What::Slot(_)))
+            {
+                continue;
+            }
+            open.extend(step.next.iter().filter(|n| seen.insert(**n)));
+        }
+        false
+    }
+}
+
+/// Whether a guard has to be written: another one may be in force, or none where something runs.
+fn changes(in_force: &BTreeSet<(Guard, bool)>, wanted: Guard, runs: bool) -> bool {
+    let is_harmless = |(guard, _): &(Guard, bool)| !runs && *guard == Guard::None;
+    in_force.iter().any(|f| *f != (wanted, false) && !is_harmless(f))
 }
 
 /// The end of a place's first line.

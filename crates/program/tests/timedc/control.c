@@ -19,7 +19,7 @@ task loops(int n)
 		work(3);
 	} while (check(3), fdelay(12, ms));
 	do work(4); while (fdelay(13, ms));
-	for (i = 0; i < 3 && fdelay(14, ms) == 0; i++)
+	for (i = 0; fdelay(14, ms) == 0; i++)
 		work(5);
 	for (i = 0, fdelay(15, ms); fdelay(16, ms) < 3; i++, fdelay(17, ms)) {
 		if (i)

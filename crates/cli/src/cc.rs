@@ -1,0 +1,157 @@
+//! The verb `cc`: a C compiler driver that knows Timed C.
+
+mod arguments;
+mod build;
+mod freertos;
+mod places;
+mod unit;
+
+use crate::arguments::{Arguments, CcArguments};
+use crate::exit::Exit;
+use crate::run::interrupt;
+use crate::source::{Wrong, show, to_json};
+use crate::terminal;
+use anyhow::bail;
+use arguments::{Stage, Wanted, compiler};
+use clap::CommandFactory;
+use freertos::Recipe;
+use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
+use onbeat_program::timedc::Target;
+use places::Places;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
+use unit::{Read, Stop};
+
+/// What is asked for, and what it is done with.
+struct Driver {
+    wanted: Wanted,
+    places: Places,
+    /// For FreeRTOS.
+    recipe: Recipe,
+    /// For what nobody keeps.
+    directory: TempDir,
+    interrupted: Arc<AtomicBool>,
+}
+
+/// An interrupt came.
+#[derive(Debug)]
+struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+impl std::error::Error for Interrupted {}
+
+/// Compiles, and links.
+pub(crate) fn cc(arguments: &CcArguments) -> anyhow::Result<Exit> {
+    let wanted = Wanted::parse(&arguments.arguments)?;
+    if wanted.help {
+        let mut command = Arguments::command();
+        command.build();
+        let help = command.find_subcommand_mut("cc").map(|cc| cc.render_long_help());
+        terminal::print(help.map(|help| help.to_string()).unwrap_or_default().trim_end());
+        return Ok(Exit::Fine);
+    }
+    let places = Places::find()?;
+    let recipe = match wanted.options.target {
+        Target::FreeRtos => Recipe::read(places.freertos()?)?,
+        Target::Posix => Recipe::default(),
+    };
+    let directory = tempfile::Builder::new().prefix("onbeat-cc-").tempdir()?;
+    let interrupted = interrupt()?;
+    let driver = Driver { wanted, places, recipe, directory, interrupted };
+    match driver.drive() {
+        Err(error) if error.is::<Interrupted>() => Ok(Exit::Interrupted),
+        done => done,
+    }
+}
+
+impl Driver {
+    fn drive(&self) -> anyhow::Result<Exit> {
+        if self.wanted.stage == Stage::Compilers {
+            return self.passed_on();
+        }
+        let mut read = Vec::new();
+        let mut is_right = true;
+        for (number, path) in self.wanted.sources().into_iter().enumerate() {
+            match self.read(path, number) {
+                Ok(unit) => read.push(unit),
+                Err(Stop::Compiler) => is_right = false,
+                Err(Stop::Other(error)) => return Err(error),
+            }
+        }
+        is_right &= self.told(&read);
+        if !is_right {
+            return Err(Wrong.into());
+        }
+        self.build(&read)
+    }
+
+    /// Shows what is wrong in all files; whether there are no errors.
+    fn told(&self, read: &[Read]) -> bool {
+        let mut files: Vec<SourceFile> = Vec::new();
+        let mut all: Vec<Diagnostic> = Vec::new();
+        for unit in read {
+            let first = files.len() as u16;
+            files.extend(unit.files.iter().cloned());
+            let moved = |origin: &mut Origin| origin.file += first;
+            for mut diagnostic in unit.diagnostics.iter().cloned() {
+                diagnostic.at.iter_mut().for_each(|(origin, _)| moved(origin));
+                diagnostic.related.iter_mut().for_each(|(origin, _)| moved(origin));
+                all.push(diagnostic);
+            }
+        }
+        show(&files, &all);
+        if self.wanted.json {
+            terminal::print(format_args!("{:#}", to_json(None, &files, &all)));
+        }
+        all.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+    }
+
+    /// What the C compiler does by itself.
+    fn passed_on(&self) -> anyhow::Result<Exit> {
+        let mut command = self.compiler();
+        command.args(&self.wanted.dependencies);
+        if let Some(file) = &self.wanted.dependency_file {
+            command.arg("-MF").arg(file);
+        }
+        if let Some(output) = &self.wanted.output {
+            command.arg("-o").arg(output);
+        }
+        for part in &self.wanted.parts {
+            if let arguments::Part::Source(file) | arguments::Part::File(file, _) = part {
+                command.arg(file);
+            }
+        }
+        self.run(&mut command)
+    }
+
+    /// Runs the C compiler, which says itself what is wrong.
+    fn run(&self, command: &mut Command) -> anyhow::Result<Exit> {
+        let status = match command.status() {
+            Ok(status) => status,
+            Err(error) => bail!("{}: {error}", unit::name_of(command)),
+        };
+        self.go_on()?;
+        Ok(if status.success() { Exit::Fine } else { Exit::Description })
+    }
+
+    /// Stops after an interrupt.
+    fn go_on(&self) -> anyhow::Result<()> {
+        if self.interrupted.load(Ordering::Relaxed) { Err(Interrupted.into()) } else { Ok(()) }
+    }
+
+    fn temporary(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+/// A path with the end of its name replaced, in the current directory.
+fn beside(path: &Path, end: &str) -> std::path::PathBuf {
+    Path::new(path.file_name().unwrap_or_default()).with_extension(end)
+}

@@ -1,0 +1,99 @@
+//! Where headers and libraries of Timed C are.
+
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+
+/// Names the directory that holds them, when they are not where the command itself is.
+const HOME: &str = "ONBEAT_HOME";
+
+/// A source tree that was built, or a prefix that was installed to.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    home: PathBuf,
+    is_tree: bool,
+    /// The command's own directory.
+    beside: PathBuf,
+}
+
+impl Places {
+    /// Looks for them: in `ONBEAT_HOME`, or around the command.
+    pub(super) fn find() -> anyhow::Result<Self> {
+        let command = std::env::current_exe()?;
+        let command = command.canonicalize().unwrap_or(command);
+        let beside = command.parent().unwrap_or(Path::new("/")).to_owned();
+        let homes = match std::env::var_os(HOME) {
+            Some(home) => vec![PathBuf::from(home)],
+            // The tree's target/release/onbeat, the prefix's bin/onbeat.
+            None => beside.ancestors().skip(1).take(2).map(Path::to_owned).collect(),
+        };
+        let headers = [(true, "timedc/include/timedc.h"), (false, "include/timedc.h")];
+        for home in homes.iter().cloned() {
+            if let Some((is_tree, _)) = headers.iter().find(|(_, name)| home.join(name).is_file()) {
+                return Ok(Self { home, is_tree: *is_tree, beside });
+            }
+        }
+        let looked =
+            homes.iter().map(|h| h.display().to_string()).collect::<Vec<_>>().join(" and ");
+        bail!(
+            "timedc.h is not in {looked}: set {HOME} to Onbeat's source tree after `make` there, or \
+             to the prefix that `make install` installed to"
+        )
+    }
+
+    /// Directories of headers.
+    pub(super) fn includes(&self) -> Vec<PathBuf> {
+        let names: &[&str] = match self.is_tree {
+            true => &["timedc/include", "compat/include", "crates/capi/include"],
+            false => &["include"],
+        };
+        names.iter().map(|name| self.home.join(name)).collect()
+    }
+
+    /// What programs are linked with, in the order of the line.
+    pub(super) fn libraries(&self) -> anyhow::Result<Vec<PathBuf>> {
+        if !self.is_tree {
+            let names = ["lib/libtimedc.a", "lib/libnetchan.a", "lib/libonbeat.a"];
+            return names.iter().map(|name| self.file(&[self.home.join(name)])).collect();
+        }
+        Ok(vec![
+            self.file(&[self.home.join("timedc/build/libtimedc.a")])?,
+            self.file(&[self.home.join("compat/build/libnetchan.a")])?,
+            self.file(&[
+                self.home.join("target/release/libonbeat.a"),
+                self.beside.join("libonbeat.a"),
+            ])?,
+        ])
+    }
+
+    /// The functions that programs are linked with `--wrap` for.
+    pub(super) fn wrapped(&self) -> anyhow::Result<Vec<String>> {
+        let file = self.file(&[match self.is_tree {
+            true => self.home.join("timedc/wrapped.txt"),
+            false => self.home.join("share/onbeat/wrapped.txt"),
+        }])?;
+        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        Ok(text.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// The directory with what programs for FreeRTOS are built with.
+    pub(super) fn freertos(&self) -> anyhow::Result<PathBuf> {
+        let directory = match self.is_tree {
+            true => self.home.join("timedc/freertos"),
+            false => self.home.join("share/onbeat/freertos"),
+        };
+        self.file(&[directory.join("sources.txt")])?;
+        Ok(directory)
+    }
+
+    /// The first of these files that there is.
+    fn file(&self, files: &[PathBuf]) -> anyhow::Result<PathBuf> {
+        if let Some(file) = files.iter().find(|file| file.is_file()) {
+            return Ok(file.clone());
+        }
+        let todo = match self.is_tree {
+            true => format!("run `make` in {}", self.home.display()),
+            false => "install Onbeat once more: `make && make install`".to_owned(),
+        };
+        bail!("{} is missing: {todo}", files[0].display())
+    }
+}
