@@ -21,8 +21,6 @@ task worker()
 	if (setjmp(there)) /* error: OB4015 */
 		longjmp(there, 1); /* error: OB4015 */
 	(void)alloca(10); /* error: OB4015 */
-	if (thread == 0)
-		pthread_exit(NULL); /* error: OB4015 */
 	fdelay(10, ms);
 	fork();
 }

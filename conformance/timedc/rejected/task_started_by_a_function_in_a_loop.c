@@ -10,11 +10,11 @@ task worker()
 
 static void start(void)
 {
-	worker(); /* error: OB4008 */
+	worker();
 }
 
 int main(void)
 {
 	for (int i = 0; i < 2; i++)
-		start();
+		start(); /* error: OB4008 */
 }

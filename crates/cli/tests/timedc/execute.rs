@@ -8,6 +8,21 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
+/// The smallest system that a program can run in.
+const ONE_HOST: &str = r#"
+format = 1
+name = "case"
+[run]
+duration_s = 1
+[[host]]
+name = "host"
+[[bridge]]
+name = "bridge"
+[[link]]
+ends = ["host", "bridge"]
+rate_mbps = 1000
+"#;
+
 /// Something that the compiler said of a line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Diagnosed {
@@ -103,8 +118,8 @@ impl Program {
         let script =
             format!("./program {} >output 2>said; echo $? >status", case.arguments.join(" "));
         let description = format!(
-            "format = 1\nname = \"case\"\n[[host]]\nname = \"host\"\n[[program]]\n\
-             name = \"program\"\nhost = \"host\"\ncommand = [\"/bin/sh\", \"-c\", {script:?}]\n"
+            "{ONE_HOST}[[program]]\nname = \"program\"\nhost = \"host\"\n\
+             command = [\"/bin/sh\", \"-c\", {script:?}]\n"
         );
         let write = |name: &str, text: &str| std::fs::write(path(name), text);
         write("system.toml", &description).map_err(|e| e.to_string())?;

@@ -18,10 +18,11 @@ struct Change {
 
 impl Change {
     /// Writes a token that is `own` without the change, on one line, and the line ends spliced into
-    /// it.
-    fn write(&self, own: &str, splices: &str, out: &mut String) {
+    /// it. `is_apart`: what stands before was changed.
+    fn write(&self, own: &str, splices: &str, is_apart: bool, out: &mut String) {
         append(out, &one_line(&self.before));
         match &self.instead {
+            None if self.before.is_empty() && !is_apart => out.push_str(own),
             None => append(out, own),
             Some(text) => {
                 append(out, &one_line(text));
@@ -29,6 +30,11 @@ impl Change {
             }
         }
         append(out, &one_line(&self.after));
+    }
+
+    /// Whether text that is new stands at its end.
+    fn ends_changed(&self) -> bool {
+        self.instead.is_some() || !self.after.is_empty()
     }
 }
 
@@ -190,11 +196,11 @@ impl Writer<'_> {
             let next = expanded.tokens.get(at + 1).map(|next| &expanded.text[next.range.clone()]);
             let own = self.protected(&expanded.text[token.range.clone()], next);
             match changes.get(&at) {
-                Some(change) => change.write(&own, "", &mut whole),
+                Some(change) => change.write(&own, "", was_changed, &mut whole),
                 None if was_changed => append(&mut whole, &own),
                 None => whole.push_str(&own),
             }
-            was_changed = changes.contains_key(&at);
+            was_changed = changes.get(&at).is_some_and(Change::ends_changed);
         }
         // One that stands behind may be the line of the user's that follows.
         let file = self.unit.file_of(group.inclusion);
@@ -234,11 +240,11 @@ impl Writer<'_> {
             }
             let raw = file.raw(at);
             match change {
-                Some(change) => change.write(raw, &splices(raw), &mut self.out),
+                Some(change) => change.write(raw, &splices(raw), was_changed, &mut self.out),
                 None if was_changed => append(&mut self.out, raw),
                 None => self.out.push_str(raw),
             }
-            was_changed = change.is_some();
+            was_changed = change.is_some_and(Change::ends_changed);
         }
         self.out.push_str(file.gap(file.pieces.len()));
     }

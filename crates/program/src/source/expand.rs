@@ -136,7 +136,7 @@ impl Unit {
             if expanded.text.is_empty() {
             } else if is_line {
                 expanded.text.push('\n');
-            } else if has_blank || would_join(&expanded.text, text) {
+            } else if has_blank || (at == 0 && would_join(&expanded.text, text)) {
                 expanded.text.push(' ');
             }
             let start = expanded.text.len();
