@@ -205,11 +205,13 @@ impl Wanted {
 
     /// The C files, in their order.
     pub(super) fn sources(&self) -> Vec<&Path> {
-        let of_part = |part| match part {
-            Part::Source(file) => Some(file.as_path()),
-            Part::File(..) | Part::Flag(_) => None,
-        };
-        self.parts.iter().filter_map(of_part).collect()
+        let mut sources = Vec::new();
+        for part in &self.parts {
+            if let Part::Source(file) = part {
+                sources.push(file.as_path());
+            }
+        }
+        sources
     }
 
     fn check(&self) -> anyhow::Result<()> {

@@ -18,10 +18,11 @@ struct Change {
 
 impl Change {
     /// Writes a token that is `own` without the change, on one line, and the line ends spliced into
-    /// it.
-    fn write(&self, own: &str, splices: &str, out: &mut String) {
+    /// it. Only behind a change need it be kept apart from what stands before it.
+    fn write(&self, own: &str, splices: &str, was_changed: bool, out: &mut String) {
         append(out, &one_line(&self.before));
         match &self.instead {
+            None if self.before.is_empty() && !was_changed => out.push_str(own),
             None => append(out, own),
             Some(text) => {
                 append(out, &one_line(text));
@@ -190,7 +191,7 @@ impl Writer<'_> {
             let next = expanded.tokens.get(at + 1).map(|next| &expanded.text[next.range.clone()]);
             let own = self.protected(&expanded.text[token.range.clone()], next);
             match changes.get(&at) {
-                Some(change) => change.write(&own, "", &mut whole),
+                Some(change) => change.write(&own, "", was_changed, &mut whole),
                 None if was_changed => append(&mut whole, &own),
                 None => whole.push_str(&own),
             }
@@ -234,7 +235,7 @@ impl Writer<'_> {
             }
             let raw = file.raw(at);
             match change {
-                Some(change) => change.write(raw, &splices(raw), &mut self.out),
+                Some(change) => change.write(raw, &splices(raw), was_changed, &mut self.out),
                 None if was_changed => append(&mut self.out, raw),
                 None => self.out.push_str(raw),
             }
