@@ -2,7 +2,8 @@
 # make demo     runs the two-hosts experiment: table, HTML report
 # make test     passes everything; sets up what it needs
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
-#               wake-up errors, over veth (as root, some minutes; `make bench BENCH=` for the long runs)
+#               wake-up errors, over veth; Timed C beside cyclictest (as root, some minutes; `make
+#               bench BENCH=` for the long runs)
 # make install  puts what make built below PREFIX=/usr/local; make uninstall removes it
 CARGO ?= cargo
 BENCH ?= --quick
@@ -25,11 +26,12 @@ test: build
 	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
 
 bench:
-	@scripts/needs rust cc python
+	@scripts/needs rust cc python cyclictest
 	$(CARGO) bench --locked -p onbeat-net
 	python3 benches/simulation/run.py $(BENCH)
 	python3 benches/latency/run.py $(BENCH)
 	python3 benches/rendezvous/run.py $(BENCH)
+	python3 benches/timedc/run.py $(BENCH)
 
 clean:
 	$(CARGO) clean

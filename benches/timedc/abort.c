@@ -1,6 +1,6 @@
 /*
- * Computes without end, and is aborted after a millisecond of two, ROUNDS times. Who computes all the
- * time at a real-time priority is held up by the kernel.
+ * Computes without end, and is aborted after a millisecond of two, ROUNDS times. Who computes all
+ * the time at a real-time priority is held up by the kernel.
  */
 #include <cilktc.h>
 

@@ -61,5 +61,5 @@ def svg(latencies_ns: list[int], about: str) -> str:
                 f'<text x="{x + each:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle" '
                 f'fill="#666">{edge:.1f}</text>'
             )
-    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 6}" fill="#666">us; the last bar has the rest</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    rest = f'<text x="{LEFT}" y="{HEIGHT - 6}" fill="#666">us; the last bar has the rest</text>'
+    return "\n".join([*parts, rest, "</svg>"]) + "\n"

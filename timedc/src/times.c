@@ -41,26 +41,47 @@ static unsigned row_count;
 
 /* --- declared --------------------------------------------------------------------------------- */
 
-/* SRC,BCET,WCET,JITTER,ABORT,DST. False when it is not. */
+static char *trimmed(char *text)
+{
+	text += strspn(text, " \t\"");
+	for (size_t length = strlen(text); length > 0 && strchr(" \t\r\n\"", text[length - 1]); length--)
+		text[length - 1] = 0;
+	return text;
+}
+
+/* A time, which may have a fraction: rounded up or down. Negative when it is none. */
+static timedc_ns time_of(const char *text, bool up)
+{
+	char *end;
+	errno = 0;
+	timedc_ns whole = strtoll(text, &end, 10);
+	if (errno || end == text)
+		return -1;
+	if (*end == '.') {
+		size_t digits = strspn(++end, "0123456789");
+		bool more = strspn(end, "0") < digits;
+		end += digits;
+		whole += up && more && whole < TIMEDC_INFTY;
+	}
+	return *end ? -1 : whole;
+}
+
+/* SRC,BCET,WCET,JITTER,ABORT,DST; the fourth and the fifth may be empty. False when it is not. */
 static bool parse(char *line, struct segment *segment)
 {
 	char *field[6];
-	line[strcspn(line, "\r\n")] = 0;
 	for (int i = 0; i < 6; i++) {
-		field[i] = strsep(&line, ",");
-		if (!field[i] || !*field[i])
+		char *text = strsep(&line, ",");
+		if (!text)
+			return false;
+		field[i] = trimmed(text);
+		if (i > 2 && i < 5 && *field[i] && time_of(field[i], true) < 0)
 			return false;
 	}
-	timedc_ns number[4];
-	for (int i = 0; i < 4; i++) {
-		char *end;
-		errno = 0;
-		number[i] = strtoll(field[1 + i], &end, 10);
-		if (errno || *end || number[i] < 0)
-			return false;
-	}
-	*segment = (struct segment){strdup(field[0]), strdup(field[5]), number[0], number[1]};
-	return !line && segment->from && segment->to && number[0] <= number[1];
+	timedc_ns best = time_of(field[1], false), worst = time_of(field[2], true);
+	*segment = (struct segment){strdup(field[0]), strdup(field[5]), best, worst};
+	return !line && segment->from && segment->to && strchr(segment->from, ':') &&
+	       strchr(segment->to, ':') && best >= 0 && best <= worst;
 }
 
 static void load(const char *name)
@@ -71,13 +92,14 @@ static void load(const char *name)
 	if (!file || !segments)
 		timedc_die("%s: %s", name, strerror(errno));
 	for (unsigned number = 1; fgets(line, sizeof(line), file); number++) {
-		if (line[0] == '#' || line[0] == '\n' || strncmp(line, "SRC,", 4) == 0)
+		char *text = trimmed(line);
+		if (*text == '#' || *text == 0 || strncasecmp(text, "SRC", 3) == 0)
 			continue;
 		if (segment_count == SEGMENTS_MAX)
 			timedc_die("%s: more than %d segments", name, SEGMENTS_MAX);
-		if (!parse(line, &segments[segment_count++]))
+		if (!parse(text, &segments[segment_count++]))
 			timedc_die("%s:%u: not SRC,BCET,WCET,JITTER,ABORT,DST with times in "
-				   "nanoseconds", name, number);
+				   "nanoseconds and places as task:line", name, number);
 	}
 	fclose(file);
 }

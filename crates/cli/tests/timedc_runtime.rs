@@ -223,8 +223,8 @@ fn declared_times_pass_on_arrival_and_the_best_case_on_demand() {
     let times = system.path().join("times.csv");
     std::fs::write(
         &times,
-        "SRC,BCET,WCET,JITTER,ABORT,DST\n\
-         writes:start,1000000,2000000,0,0,writes:39\nwrites:39,0,3000000,0,0,writes:39\n",
+        "SRC,BCET,WCET,JITTER,ABORT,DST\n# measured\n\n\
+         writes:start, 1000000.5, 1999999.5, , ,writes:39\r\nwrites:39,0,3000000,0,0,writes:39\n",
     )
     .expect("written");
     let times = times.to_str().expect("UTF-8");

@@ -357,6 +357,24 @@ fn edits_keep_comments_and_lines_and_write_out_only_what_they_change() {
 }
 
 #[test]
+fn what_is_put_between_tokens_neither_parts_nor_joins_them() {
+    let text = "#define DOWN(x) f(x--)\nint a = i++ - -j, b = DOWN(k);\n";
+    let case = Case::new(&[("a.c", text)]);
+    let (up, down) = (find(&case, "i++"), find(&case, "k--"));
+    let edits = [
+        Edit::Before(up.start, "(".into()),
+        Edit::After(up.end, "+".into()),
+        Edit::After(down.end, ")".into()),
+        Edit::Before(down.start, "(x".into()),
+        Edit::Replace(find(&case, "j"), "-j".into()),
+    ];
+    assert_eq!(
+        apply(&case.unit, &case.expanded, &edits),
+        "#define DOWN(x) f(x--)\nint a = (i++ + - - -j, b = f((x k--));\n"
+    );
+}
+
+#[test]
 fn a_header_with_changes_is_written_in_its_include_lines_place_each_time_anew() {
     let case = Case::new(&[
         (

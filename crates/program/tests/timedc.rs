@@ -162,7 +162,9 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("void w(); task f(int n) { w(); if (n) fdelay(1, ms); else sdelay(2, ms); }", &[]),
     ("void w(); task f(int n) { w(); if (n) fdelay(n, ms); else fdelay(n, ms); }", &[]),
     (
-        "task f(int n) { volatile int x = 1;\n while (x);\n if (n) fdelay(1, ms); else fdelay(2, ms); }",
+        "task f(int n) {
+ while (n);
+ if (n) fdelay(1, ms); else fdelay(2, ms); }",
         &["OB4006:2"],
     ),
     // Writers.
@@ -232,6 +234,24 @@ const CHECKS: &[(&str, &[&str])] = &[
         &["OB4010:2", "OB4011:5", "OB4103:6", "OB4011:6"],
     ),
     ("struct net_fifo net_fifo_chans[] = {\n.name = \"a\", .size = 8};", &["OB4105:2"]),
+    // Schedules.
+    (
+        "__attribute__((exectime(4, ms))) void w() { }\n\
+      task f() { spolicy(FIFO_RM); while (1) { w(); fdelay(10, ms); } }\n\
+      task g() { spolicy(FIFO_RM); while (1) { w(); w(); sdelay(20, ms); } }",
+        &[],
+    ),
+    (
+        "__attribute__((exectime(4, ms))) void w() { }\n\
+      task f() { spolicy(FIFO_RM); while (1) { w(); fdelay(10, ms); } }\n\
+      task g() { spolicy(FIFO_RM); while (1) { w(); w(); w(); w(); sdelay(20, ms); } }",
+        &["OB4102:3"],
+    ),
+    (
+        "task f() { spolicy(EDF); while (1) { __attribute__((exectime(5, 6, ms)));\n\
+      stp(10, 5, ms); } }",
+        &["OB4102:1"],
+    ),
     // Names of users.
     (
         "struct task { int ms; }; int sec(int us) { struct task task = {us}; return task.ms; }\n\
@@ -280,7 +300,8 @@ fn on_freertos_every_statement_and_round_looks_for_an_abort() {
 
 #[test]
 fn points_are_named_by_task_and_line() {
-    let text = "void h() {\n fdelay(5, ms); }\ntask f(int n) { h();\n stp(n, 3, ms); sdelay(1, us); }";
+    let text =
+        "void h() {\n fdelay(5, ms); }\ntask f(int n) { h();\n stp(n, 3, ms); sdelay(1, us); }";
     let made = translated(text, Options::default());
     let names: Vec<_> = made.tasks[0].points.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["f:2", "f:4", "f:4.2"]);
@@ -303,7 +324,10 @@ proptest! {
     #[test]
     fn broken_programs_are_read_without_panic(
         program in 0_usize..4,
-        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..6_usize, 0..12_usize), 1..12),
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), 0..6_usize, 0..12_usize),
+            1..12,
+        ),
         on_freertos in any::<bool>(),
     ) {
         let words = [

@@ -18,11 +18,11 @@ struct Change {
 
 impl Change {
     /// Writes a token that is `own` without the change, on one line, and the line ends spliced into
-    /// it. Only behind a change need it be kept apart from what stands before it.
-    fn write(&self, own: &str, splices: &str, was_changed: bool, out: &mut String) {
+    /// it. `is_apart`: what stands before was changed.
+    fn write(&self, own: &str, splices: &str, is_apart: bool, out: &mut String) {
         append(out, &one_line(&self.before));
         match &self.instead {
-            None if self.before.is_empty() && !was_changed => out.push_str(own),
+            None if self.before.is_empty() && !is_apart => out.push_str(own),
             None => append(out, own),
             Some(text) => {
                 append(out, &one_line(text));
@@ -30,6 +30,11 @@ impl Change {
             }
         }
         append(out, &one_line(&self.after));
+    }
+
+    /// Whether text that is new stands at its end.
+    fn ends_changed(&self) -> bool {
+        self.instead.is_some() || !self.after.is_empty()
     }
 }
 
@@ -195,7 +200,7 @@ impl Writer<'_> {
                 None if was_changed => append(&mut whole, &own),
                 None => whole.push_str(&own),
             }
-            was_changed = changes.contains_key(&at);
+            was_changed = changes.get(&at).is_some_and(Change::ends_changed);
         }
         // One that stands behind may be the line of the user's that follows.
         let file = self.unit.file_of(group.inclusion);
@@ -239,7 +244,7 @@ impl Writer<'_> {
                 None if was_changed => append(&mut self.out, raw),
                 None => self.out.push_str(raw),
             }
-            was_changed = change.is_some();
+            was_changed = change.is_some_and(Change::ends_changed);
         }
         self.out.push_str(file.gap(file.pieces.len()));
     }

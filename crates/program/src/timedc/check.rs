@@ -120,8 +120,7 @@ impl<'t> Checker<'_, 't> {
                 if !self.leads_to_firm(function, at, &followed)
                     && self.guards[function].assigned[at].is_some()
                 {
-                    let help = "put a firm or hard timing point behind it, or leave `critical` out: \
-                                nothing is aborted here";
+                    let help = "put a firm or hard timing point behind it, or leave `critical` out";
                     let text = "no firm or hard timing point follows the critical block";
                     let at = node.start_byte()..node.start_byte() + 8;
                     self.error(codes::CRITICAL, at, text, "nothing to wait for", help);

@@ -218,7 +218,7 @@ impl<'t> Finder<'_, 't> {
                 self.unit.at(place),
                 "which deadline holds here?",
             )
-            .help("choose between the points first, or put one before the choice, or give them one deadline");
+            .help("choose between the points first, or give both the same deadline");
             for point in points {
                 let call = self.constructs.points[point].call;
                 found = found.related(self.unit.at(call.byte_range()), "this may be next");

@@ -13,6 +13,7 @@ mod output;
 mod prepare;
 mod program;
 mod rewrite;
+mod schedule;
 mod solve;
 mod syntax;
 mod tasks;
@@ -188,6 +189,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let names = output::names(&unit, &constructs, &program);
     let figures = work::figures(&unit, &constructs, &program, &flows, &work);
     let tasks = output::tasks(&unit, &constructs, &program, &names);
+    diagnostics.extend(schedule::check(&unit, &constructs, &program, &tasks, &figures));
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     Translation {
         before: output::before(&unit, &constructs),

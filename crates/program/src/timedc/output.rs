@@ -209,10 +209,7 @@ fn task_definition(
 ) -> String {
     let (file, line) = unit.line(function.definition.start_byte());
     let head = format!("{}, {}, {line}", quoted(function.name), quoted(unit.path(file)));
-    let least = |values: Vec<Option<Span>>| values.into_iter().flatten().map(Span::as_ns).min();
-    let period = least(task.points.iter().map(|p| p.period).collect());
-    let period = period.into_iter().chain(figures.separation_ns).min().unwrap_or(0);
-    let deadline = least(task.points.iter().map(|p| p.deadline).collect()).unwrap_or(0);
+    let (period, deadline) = shortest(task, figures);
     let tail = format!("{period}, {deadline}, {}", figures.wcet_ns);
     match function.role {
         Role::Task => tasks::definition(unit, function, &head, &tail),
@@ -220,4 +217,12 @@ fn task_definition(
             "static const struct timedc_task timedc_task_main = {{{head}, 0, 0, {tail}}};\n"
         ),
     }
+}
+
+/// The shortest constant period and deadline in nanoseconds, 0 if there is none.
+pub(super) fn shortest(task: &Task, figures: &Figures) -> (i64, i64) {
+    let periods = task.points.iter().filter_map(|p| p.period).map(Span::as_ns);
+    let deadlines = task.points.iter().filter_map(|p| p.deadline).map(Span::as_ns);
+    let period = periods.chain(figures.separation_ns).filter(|ns| *ns > 0).min();
+    (period.unwrap_or(0), deadlines.filter(|ns| *ns > 0).min().unwrap_or(0))
 }

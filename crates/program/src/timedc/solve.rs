@@ -91,8 +91,7 @@ pub(super) fn forward<T: Clone + PartialEq>(
 
 /// The nodes that lie on a cycle of nodes for which `within` holds.
 pub(super) fn cyclic(steps: &[Step<'_>], within: impl Fn(usize) -> bool) -> HashSet<usize> {
-    // Nodes that are left when those without a way in or out are taken away one after the other
-    // would include ways between two cycles, so each component is found (Tarjan, without recursion).
+    // Strongly connected components (Tarjan's algorithm, without recursion).
     let mut state = Components {
         order: vec![usize::MAX; steps.len()],
         low: vec![0; steps.len()],
