@@ -14,7 +14,10 @@ pub fn root() -> &'static Path {
 
 /// The command under test.
 pub fn onbeat() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_onbeat"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+    // Cargo's directory may be elsewhere.
+    command.env("ONBEAT_HOME", root());
+    command
 }
 
 /// Runs the command; `expected` is its exit code.
