@@ -32,11 +32,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The points' names as traces have them.
-pub(super) fn names(
-    unit: &Unit<'_>,
-    constructs: &Constructs<'_>,
-    program: &Program<'_>,
-) -> Vec<String> {
+pub(super) fn names(unit: &Unit<'_>, constructs: &Constructs<'_>) -> Vec<String> {
     let mut order: Vec<usize> = (0..constructs.points.len()).collect();
     order.sort_by_key(|p| constructs.points[*p].call.start_byte());
     let mut names = vec![String::new(); constructs.points.len()];
@@ -46,14 +42,8 @@ pub(super) fn names(
         let (file, line) = unit.line(point.call.start_byte());
         let count = in_line.entry((file, line)).or_default();
         *count += 1;
-        let users = program.callers(HashSet::from([point.function]));
-        let is_foreign = users.iter().any(|f| {
-            let user = &unit.functions[*f];
-            let is_task = user.role != Role::Plain;
-            is_task && unit.line(user.definition.start_byte()).0 != file
-        });
         let mut name = line.to_string();
-        if is_foreign {
+        if file != 0 {
             let path = unit.path(file);
             name = format!("{}:{line}", path.rsplit('/').next().unwrap_or(path));
         }
