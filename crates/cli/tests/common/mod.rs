@@ -12,9 +12,11 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
 }
 
-/// The command under test.
+/// The command under test, with the libraries that `make` built.
 pub fn onbeat() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_onbeat"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+    command.env("ONBEAT_HOME", root());
+    command
 }
 
 /// Runs the command; `expected` is its exit code.
