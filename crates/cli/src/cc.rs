@@ -60,7 +60,14 @@ pub(crate) fn cc(arguments: &CcArguments) -> anyhow::Result<Exit> {
     let places = Places::find()?;
     let recipe = match wanted.options.target {
         Target::FreeRtos => Recipe::read(places.freertos()?)?,
-        Target::Posix => Recipe::default(),
+        Target::Posix => {
+            // Before a file is compiled in vain.
+            if wanted.stage == Stage::Program {
+                places.libraries()?;
+                places.wrapped()?;
+            }
+            Recipe::default()
+        }
     };
     let directory = tempfile::Builder::new().prefix("onbeat-cc-").tempdir()?;
     let interrupted = interrupt()?;
