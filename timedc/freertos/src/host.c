@@ -1,5 +1,5 @@
 /*
- * What begins FreeRTOS as a process (the kernel's POSIX simulator port): linked with --wrap=main, so
+ * What begins FreeRTOS as a process (the kernel's POSIX simulator port): linked with --wrap=main so
  * that the system calls this, and this the program's own main.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT

@@ -1,4 +1,4 @@
-/* A firm task that is aborted, one that reads what it sends with a limit, and a main without end. */
+/* A firm task that is aborted, and one that reads what it sends until there is nothing more. */
 #include <cilktc.h>
 #include <stdio.h>
 #include <shim.h>
