@@ -202,7 +202,7 @@ fn escape(text: &str) -> String {
 fn generated(unit: &Unit, expanded: &Expanded, translation: &Translation) -> String {
     let main = &unit.files()[0];
     let text = apply(unit, expanded, &translation.edits);
-    let Translation { before, after, .. } = translation;
+    let (before, after) = (translation.before.trim_end(), translation.after.trim_end());
     let path = escape(&main.path);
     let ours = "#line 1 \"<timed c>\"\n";
     format!("{ours}{before}\n#line 1 \"{path}\"\n{text}\n{ours}{after}\n")
