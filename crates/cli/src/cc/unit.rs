@@ -7,6 +7,7 @@ use onbeat_model::diagnostic::{Diagnostic, SourceFile};
 use onbeat_program::source::{Expanded, NotFollowed, Unit, apply, normal};
 use onbeat_program::timedc::{Target, Translation, translate};
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -108,22 +109,27 @@ impl Driver {
         more: &[OsString],
     ) -> anyhow::Result<std::process::Output> {
         let mut command = self.compiler();
-        command.args(["-E", TRANSLATING]).args(more).args(["-x", "c"]);
+        command.args(["-E", TRANSLATING]).args(more);
         match text {
-            None => command.arg(path),
-            Some(text) => {
-                // Not by standard input: quoted headers would be looked for in the current
-                // directory first.
-                let place = self.temporary("read");
-                std::fs::create_dir_all(&place)?;
-                let file = place.join("text.c");
-                std::fs::write(&file, text).with_context(|| file.display().to_string())?;
-                command.arg("-iquote").arg(directory(path)).arg(file)
-            }
+            // Not "-": headers beside the file would be looked for in the working directory first.
+            Some(_) => command.args(["-x", "c", "/dev/stdin"]),
+            None => command.args(["-x", "c"]).arg(path),
         };
-        let output = command.stdin(Stdio::null()).output().with_context(|| name_of(&command))?;
-        self.go_on()?;
-        Ok(output)
+        if text.is_some() {
+            command.arg("-iquote").arg(directory(path));
+        }
+        command.stdin(if text.is_some() { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| name_of(&command))?;
+        std::thread::scope(|scope| {
+            if let Some((mut input, text)) = child.stdin.take().zip(text) {
+                // A preprocessor that stops reading says itself why.
+                scope.spawn(move || input.write_all(text.as_bytes()));
+            }
+            let output = child.wait_with_output()?;
+            self.go_on()?;
+            Ok(output)
+        })
     }
 
     /// The C compiler with the user's options and our headers.
