@@ -339,6 +339,8 @@ void timedc_critical_leave(int *entered)
 	struct timedc_thread *thread = timedc_self;
 	if (!*entered || !thread)
 		return;
+	/* When the guard began in the block, the abort goes there first and leaves it once more. */
+	*entered = 0;
 	TIMEDC_SYNC();
 	if (--thread->critical == 0)
 		timedc_abort_if_due(thread);

@@ -3,8 +3,7 @@
  * duration: 1s
  * trace: 0 main start, arrive @a
  * trace: 1ms main release @a, arrive @b
- * trace: 3ms main release @b, arrive @a
- * trace: 4ms main release @a, end
+ * trace: 3ms main release @b, end
  */
 #include <cilktc.h>
 

@@ -8,9 +8,8 @@
  * trace: 20ms maker release @m, end
  * trace: 0 taker start, read numbers, arrive @t
  * trace: 3ms taker release @t
- * trace: 10ms taker read numbers, arrive @t
- * trace: 13ms taker release @t, arrive @p
- * trace: 14ms taker release @p, end
+ * trace: 10ms taker read numbers, arrive @t 4ms, release @t 4ms, arrive @p
+ * trace: 11ms taker release @p, end
  * output: 0
  * output: 1
  */

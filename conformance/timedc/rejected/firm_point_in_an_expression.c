@@ -1,20 +1,26 @@
 /*
- * An abort cannot go on in the middle of an expression.
+ * An abort cannot go on behind something that its expression has done already, nor at a point that
+ * C may leave out.
  */
 #include <cilktc.h>
 
-static long twice(long n)
+static long work(void)
 {
-	return 2 * n;
+	return 2;
 }
 
 task worker()
 {
 	long n = 1;
 
-	n = n + fdelay(10, ms); /* error: OB4012 */
-	n = twice(hdelay(10, ms)); /* error: OB4012 */
+	n = work() + fdelay(10, ms); /* error: OB4012 */
+	printf("%ld %ld\n", work(), (long)hdelay(10, ms)); /* error: OB4012 */
+	work();
+	n = n++ + fdelay(10, ms); /* error: OB4012 */
+	work();
 	n = n ? fdelay(10, ms) : 0; /* error: OB4012 */
+	work();
+	n = n && fdelay(10, ms); /* error: OB4012 */
 }
 
 int main(void)

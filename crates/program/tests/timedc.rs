@@ -148,6 +148,10 @@ const CHECKS: &[(&str, &[&str])] = &[
         "void w(); void helper() {\n critical { w(); } } task f() { helper(); sdelay(1, ms); }",
         &["OB4005:2"],
     ),
+    (
+        "void w(); task f(int n) {\n critical { w(); } if (n) fdelay(1, ms); else sdelay(1, ms); }",
+        &["OB4005:2"],
+    ),
     // Guards.
     (
         "void w(); task f(int n) { if (n) { w(); fdelay(1, ms); } else { w(); fdelay(2, ms); } }",

@@ -84,13 +84,14 @@ impl<'t> Checker<'_, 't> {
         matches!(next, Next::Point(p) if self.constructs.points[*p].kind != Kind::Soft)
     }
 
-    /// What may be next behind each step, with what callers do after a function's end.
+    /// Behind a critical block a firm or hard point comes on every way.
     fn criticals(&mut self) {
-        // Functions behind whose end a firm or hard point may be next, or nobody knows.
+        // Functions behind all of whose calls a firm or hard point comes; of those that other
+        // units may call nobody knows.
         let mut followed: HashSet<usize> = HashSet::new();
         for (index, function) in self.unit.functions.iter().enumerate() {
             let is_called = self.program.sites.iter().any(|s| s.callee == index && !s.starts);
-            if function.role == Role::Plain && !function.is_static && !is_called {
+            if function.role == Role::Plain && (is_called || !function.is_static) {
                 followed.insert(index);
             }
         }
@@ -101,9 +102,9 @@ impl<'t> Checker<'_, 't> {
                 let Some(at) = steps.iter().position(|s| s.what == What::Call(site.call)) else {
                     continue;
                 };
-                let behind = steps[at].next.iter().copied();
-                if behind.into_iter().any(|n| self.leads_to_firm(site.caller, n, &followed)) {
-                    followed.insert(site.callee);
+                let mut behind = steps[at].next.iter();
+                if !behind.all(|n| self.leads_to_firm(site.caller, *n, &followed)) {
+                    followed.remove(&site.callee);
                 }
             }
             if followed.len() == before {
@@ -130,12 +131,14 @@ impl<'t> Checker<'_, 't> {
     }
 
     fn leads_to_firm(&self, function: usize, step: usize, followed: &HashSet<usize>) -> bool {
-        self.guards[function].next[step].iter().any(|next| match next {
+        let next = &self.guards[function].next[step];
+        let is_firm = |next: &Next| match next {
             // The called function's first point is not known to be soft.
             Next::Called => true,
             Next::End => followed.contains(&function),
             Next::Point(_) => self.is_firm(next),
-        })
+        };
+        !next.is_empty() && next.iter().all(is_firm)
     }
 
     /// Where `skipdelay` goes: the point that is next on every way.

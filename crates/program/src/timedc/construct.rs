@@ -83,6 +83,8 @@ pub(super) struct Constructs<'t> {
     pub calls: HashMap<usize, (Node<'t>, Construct<'t>)>,
     /// Per function, in the order of the text.
     pub order: Vec<Vec<usize>>,
+    /// Calls in operands of `sizeof`, as `assert` has them: nothing is evaluated there.
+    pub unevaluated: Vec<Node<'t>>,
 }
 
 const POLICIES: [(&str, &str); 5] = [
@@ -102,7 +104,12 @@ pub(super) fn read<'t>(unit: &mut Unit<'t>) -> Constructs<'t> {
             if node.kind() == "call_expression" {
                 calls.push(node);
             }
-            !matches!(node.kind(), "sizeof_expression" | "alignof_expression")
+            let is_evaluated = !matches!(node.kind(), "sizeof_expression" | "alignof_expression");
+            if !is_evaluated {
+                let function = &unit.functions[index];
+                made.unevaluated.extend(points_in(unit, function, node));
+            }
+            is_evaluated
         });
         for call in &calls {
             Reader { unit: &mut *unit, function: index, made: &mut made }.call(*call);
@@ -110,6 +117,21 @@ pub(super) fn read<'t>(unit: &mut Unit<'t>) -> Constructs<'t> {
         made.order.push(calls.iter().map(Node::id).collect());
     }
     made
+}
+
+/// The calls that would be timing points if they were evaluated.
+fn points_in<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> Vec<Node<'t>> {
+    const WORDS: [&str; 7] = ["sdelay", "stp", "fdelay", "ftp", "hdelay", "htp", "gettime"];
+    let mut found = Vec::new();
+    walk(node, |inner| {
+        let name =
+            inner.child_by_field_name("function").filter(|_| inner.kind() == "call_expression");
+        let is_point =
+            name.is_some_and(|n| WORDS.contains(&unit.words(n)) && unit.is_word(function, n));
+        found.extend(is_point.then_some(inner));
+        !is_point
+    });
+    found
 }
 
 struct Reader<'u, 't> {

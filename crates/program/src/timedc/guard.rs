@@ -174,16 +174,25 @@ impl<'t> Finder<'_, 't> {
         }
     }
 
-    /// Whether the deadline can be computed at a step.
+    /// Whether the deadline has a value at a step.
     fn is_ready(&self, point: usize, node: usize, guards: &Guards) -> bool {
         let Some(deadline) = self.constructs.points[point].guard() else { return false };
         let at = self.flow.steps[node].place.start;
         let Some(assigned) = &guards.assigned[node] else { return false };
         locals(self.unit, self.function, deadline.node).into_iter().all(|v| {
             let variable = &self.function.variables[v];
+            variable.scope.contains(&at) && (variable.is_static || assigned.contains(&v))
+        })
+    }
+
+    /// Whether a name of the deadline means something else at a step.
+    fn is_hidden(&self, point: usize, node: usize) -> bool {
+        let Some(deadline) = self.constructs.points[point].guard() else { return false };
+        let at = self.flow.steps[node].place.start;
+        locals(self.unit, self.function, deadline.node).into_iter().any(|v| {
+            let variable = &self.function.variables[v];
             let meant = self.unit.resolve(self.function, variable.name, at);
-            meant.is_some_and(|m| m.place == variable.place)
-                && (variable.is_static || assigned.contains(&v))
+            meant.is_none_or(|m| m.place != variable.place)
         })
     }
 
@@ -278,6 +287,8 @@ impl<'t> Finder<'_, 't> {
         }
         let guard = match guards.at[node] {
             Guard::Many => Guard::None,
+            // It cannot be computed here; the guard that there was stays.
+            Guard::Of(point) if self.is_hidden(point, node) => return None,
             guard => guard,
         };
         // An empty statement may stand for a declared execution time.
@@ -294,8 +305,11 @@ impl<'t> Finder<'_, 't> {
             if runs || guards.busy.contains(&node) {
                 return true;
             }
+            // At a slot where the deadline's names are hidden no guard can begin: what runs behind
+            // it counts here.
+            let is_hidden = matches!(guards.at[node], Guard::Of(p) if self.is_hidden(p, node));
             if matches!(step.what, What::Point(_))
-                || (node != slot && matches!(step.what, What::Slot(_)))
+                || (node != slot && matches!(step.what, What::Slot(_)) && !is_hidden)
             {
                 continue;
             }

@@ -182,8 +182,11 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         emitter.run();
         diagnostics.append(&mut emitter.diagnostics);
     }
+    for call in &constructs.unevaluated {
+        edits.replace(call.byte_range(), "0L");
+    }
     tasks::edit(&unit, &mut edits);
-    let names = output::names(&unit, &constructs, &program);
+    let names = output::names(&unit, &constructs);
     let figures = work::figures(&unit, &constructs, &program, &flows, &work);
     let tasks = output::tasks(&unit, &constructs, &program, &names);
     diagnostics.extend(schedule::check(&unit, &constructs, &program, &tasks, &figures));

@@ -32,11 +32,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The points' names as traces have them.
-pub(super) fn names(
-    unit: &Unit<'_>,
-    constructs: &Constructs<'_>,
-    program: &Program<'_>,
-) -> Vec<String> {
+pub(super) fn names(unit: &Unit<'_>, constructs: &Constructs<'_>) -> Vec<String> {
     let mut order: Vec<usize> = (0..constructs.points.len()).collect();
     order.sort_by_key(|p| constructs.points[*p].call.start_byte());
     let mut names = vec![String::new(); constructs.points.len()];
@@ -46,14 +42,8 @@ pub(super) fn names(
         let (file, line) = unit.line(point.call.start_byte());
         let count = in_line.entry((file, line)).or_default();
         *count += 1;
-        let users = program.callers(HashSet::from([point.function]));
-        let is_foreign = users.iter().any(|f| {
-            let user = &unit.functions[*f];
-            let is_task = user.role != Role::Plain;
-            is_task && unit.line(user.definition.start_byte()).0 != file
-        });
         let mut name = line.to_string();
-        if is_foreign {
+        if file != 0 {
             let path = unit.path(file);
             name = format!("{}:{line}", path.rsplit('/').next().unwrap_or(path));
         }
@@ -140,7 +130,7 @@ pub(super) fn after(
         let line = task_definition(unit, function, task, &figures[*index]);
         text.push_str(&line);
     }
-    if tasks.is_empty() && nets.is_empty() {
+    if tasks.is_empty() && nets.is_empty() && names.is_empty() {
         return text;
     }
     let list =
@@ -151,6 +141,7 @@ pub(super) fn after(
         list(all)
     ));
     let has_nets = if nets.is_empty() { "0" } else { "timedc_nets" };
+    let has_points = if names.is_empty() { "0" } else { "timedc_points" };
     if !nets.is_empty() {
         let all = nets.iter().map(|n| {
             format!(
@@ -167,12 +158,14 @@ pub(super) fn after(
         ));
     }
     text.push_str(&format!(
-        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, 0}};\n\
+        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, {has_points}, \
+         {}, 0}};\n\
          __attribute__((constructor)) static void timedc_begin(void)\n\
          {{\n\ttimedc_register(&timedc_unit);\n}}\n",
         tasks.len(),
         nets.len(),
-        u8::from(unit.options.keep_phase)
+        u8::from(unit.options.keep_phase),
+        names.len()
     ));
     text
 }

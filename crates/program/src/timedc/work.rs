@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::construct::{Construct, Constructs};
-use super::edits::Edits;
+use super::edits::{Edits, Rank};
 use super::flow::{Flow, What};
 use super::output::Figures;
 use super::prepare::Exectime;
@@ -35,8 +35,10 @@ pub(super) fn read<'t>(unit: &mut Unit<'t>, edits: &mut Edits) -> Work<'t> {
         while let Some(n) = node {
             match n.kind() {
                 "expression_statement" if n.start_byte() == next => {
+                    // What else belongs before the statement comes before this.
                     let text = format!("timedc_work({}, {})", times.0, times.1);
-                    edits.replace(attribute.whole.clone(), &text);
+                    edits.replace(attribute.whole.clone(), "");
+                    edits.before(n.byte_range(), Rank::Head, &text);
                     work.places.insert(next, times);
                     break;
                 }
