@@ -111,7 +111,8 @@ impl Driver {
         let mut command = self.compiler();
         command.args(["-E", TRANSLATING]).args(more);
         match text {
-            Some(_) => command.args(["-x", "c", "-"]),
+            // Not "-": headers beside the file would be looked for in the working directory first.
+            Some(_) => command.args(["-x", "c", "/dev/stdin"]),
             None => command.args(["-x", "c"]).arg(path),
         };
         if text.is_some() {

@@ -15,7 +15,6 @@ pub fn root() -> &'static Path {
 /// The command under test, with the libraries that `make` built.
 pub fn onbeat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
-    // Cargo's directory may be elsewhere.
     command.env("ONBEAT_HOME", root());
     command
 }

@@ -282,7 +282,8 @@ impl<'t> Finder<'_, 't> {
         let What::Slot(slot) = self.flow.steps[node].what else { return None };
         let statement = self.flow.slots[slot].node();
         let is_empty = children(statement).is_empty();
-        if statement.kind() == "return_statement" && is_empty {
+        // The function's end ends its guard, but the end of a critical block comes before.
+        if statement.kind() == "return_statement" && is_empty && !self.flow.steps[node].in_critical {
             return None;
         }
         let guard = match guards.at[node] {
@@ -305,8 +306,11 @@ impl<'t> Finder<'_, 't> {
             if runs || guards.busy.contains(&node) {
                 return true;
             }
+            // At a slot where the deadline's names are hidden no guard can begin: what runs behind
+            // it counts here.
+            let is_hidden = matches!(guards.at[node], Guard::Of(p) if self.is_hidden(p, node));
             if matches!(step.what, What::Point(_))
-                || (node != slot && matches!(step.what, What::Slot(_)))
+                || (node != slot && matches!(step.what, What::Slot(_)) && !is_hidden)
             {
                 continue;
             }
