@@ -35,8 +35,8 @@ impl Places {
         let looked =
             homes.iter().map(|h| h.display().to_string()).collect::<Vec<_>>().join(" and ");
         bail!(
-            "timedc.h is not in {looked}: set {HOME} to Onbeat's source tree after `make` there, or \
-             to the prefix that `make install` installed to"
+            "timedc.h is not in {looked}: set {HOME} to Onbeat's source tree after `make` there, \
+             or to the prefix that `make install` installed to"
         )
     }
 
