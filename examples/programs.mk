@@ -17,6 +17,6 @@ $(library):
 	@echo "onbeat's library is missing: run 'make' in $(root) first" >&2; exit 1
 
 clean:
-	rm -rf build out out-simulation
+	rm -rf build out out-build out-simulation
 
 .PHONY: all clean
