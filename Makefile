@@ -1,4 +1,4 @@
-# make          builds Onbeat, the compatibility library and the examples' programs
+# make          builds Onbeat, the libraries that programs are linked with, the examples' programs
 # make demo     runs the two-hosts experiment: table, HTML report
 # make test     passes everything; sets up what it needs
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
@@ -14,6 +14,7 @@ build:
 	@scripts/needs rust cc
 	$(CARGO) build --release --locked -p onbeat-cli -p onbeat-capi
 	@$(MAKE) --no-print-directory -C compat
+	@$(MAKE) --no-print-directory -C timedc
 	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example || exit 1; done
 
 demo: build
@@ -32,10 +33,12 @@ bench:
 	python3 benches/latency/run.py $(BENCH)
 	python3 benches/rendezvous/run.py $(BENCH)
 	python3 benches/timedc/run.py $(BENCH)
+	python3 benches/translate/run.py $(BENCH)
 
 clean:
 	$(CARGO) clean
 	@$(MAKE) --no-print-directory -C compat clean
+	@$(MAKE) --no-print-directory -C timedc clean
 	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example clean; done
 
 include crates/capi/package/install.mk

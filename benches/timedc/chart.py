@@ -8,10 +8,10 @@ BLOCKS = 50
 
 
 def bins(latencies_ns: list[int]) -> list[tuple[float, int]]:
-    """The upper edge in us and the count of bins from 0 to the 99.9th percentile; the last one
+    """The upper edge in us and the count of bins from 0 to the 99th percentile; the last one
     also has what is above."""
     ordered = sorted(latencies_ns)
-    top = max(ordered[min(len(ordered) * 999 // 1000, len(ordered) - 1)], BINS)
+    top = max(ordered[min(len(ordered) * 99 // 100, len(ordered) - 1)], BINS)
     width = -(-top // BINS)
     counts = [0] * BINS
     for value in ordered:
@@ -22,9 +22,9 @@ def bins(latencies_ns: list[int]) -> list[tuple[float, int]]:
 def text(latencies_ns: list[int]) -> str:
     """A line for each bin that has any."""
     counted = bins(latencies_ns)
-    most = max(count for _, count in counted)
+    most, last = max(count for _, count in counted), counted[-2][0]
     lines = [
-        f"{'≥' if at == BINS - 1 else '<'} {edge:8.2f} us {count:8d} "
+        f"{'≥' if at == BINS - 1 else '<'} {edge if at < BINS - 1 else last:8.2f} us {count:8d} "
         f"{'█' * -(-count * BLOCKS // most)}"
         for at, (edge, count) in enumerate(counted)
         if count

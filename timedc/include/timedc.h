@@ -88,6 +88,8 @@ struct timedc_unit {
 	const struct timedc_net *nets;
 	int net_count;
 	unsigned char keep_phase; /* compiled with --keep-phase */
+	const struct timedc_point *points; /* in the order of the text */
+	int point_count;
 	struct timedc_unit *next; /* the run time's */
 };
 void timedc_register(struct timedc_unit *unit);

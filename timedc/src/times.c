@@ -16,14 +16,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SEGMENTS_MAX 4096
-#define LINE_MAX_OCTETS 512
+#define SEGMENTS_MAX 65536
+#define LINE_MAX_OCTETS 4096
 #define ROWS_MAX (1U << 20)
 
 bool timedc_observed;
 
+/* Where a segment begins or ends: `task:place`, or a number. */
+struct node {
+	const char *name; /* NULL if it is a number */
+	long number;
+};
+
 struct segment {
-	char *from, *to;
+	struct node from, to;
 	timedc_ns best, worst;
 };
 
@@ -66,6 +72,17 @@ static timedc_ns time_of(const char *text, bool up)
 	return *end ? -1 : whole;
 }
 
+static bool node_of(const char *text, struct node *node)
+{
+	*node = (struct node){0};
+	if (*text && text[strspn(text, "0123456789")] == 0) {
+		node->number = strtol(text, NULL, 10);
+		return true;
+	}
+	node->name = strchr(text, ':') ? strdup(text) : NULL;
+	return node->name;
+}
+
 /* SRC,BCET,WCET,JITTER,ABORT,DST; the fourth and the fifth may be empty. False when it is not. */
 static bool parse(char *line, struct segment *segment)
 {
@@ -79,9 +96,18 @@ static bool parse(char *line, struct segment *segment)
 			return false;
 	}
 	timedc_ns best = time_of(field[1], false), worst = time_of(field[2], true);
-	*segment = (struct segment){strdup(field[0]), strdup(field[5]), best, worst};
-	return !line && segment->from && segment->to && strchr(segment->from, ':') &&
-	       strchr(segment->to, ':') && best >= 0 && best <= worst;
+	segment->best = best;
+	segment->worst = worst;
+	return !line && node_of(field[0], &segment->from) && node_of(field[5], &segment->to) &&
+	       !segment->from.name == !segment->to.name && best >= 0 && best <= worst;
+}
+
+/* A mark of UTF-8 before the first line, and the header. */
+static char *content(char *line)
+{
+	char *text = trimmed(strncmp(line, "\xef\xbb\xbf", 3) == 0 ? line + 3 : line);
+	size_t word = strcspn(text, " \t\",");
+	return word == 3 && strncasecmp(text, "SRC", word) == 0 ? text + strlen(text) : text;
 }
 
 static void load(const char *name)
@@ -92,25 +118,44 @@ static void load(const char *name)
 	if (!file || !segments)
 		timedc_die("%s: %s", name, strerror(errno));
 	for (unsigned number = 1; fgets(line, sizeof(line), file); number++) {
-		char *text = trimmed(line);
-		if (*text == '#' || *text == 0 || strncasecmp(text, "SRC", 3) == 0)
+		char *text = content(line);
+		if (*text == '#' || *text == 0)
 			continue;
 		if (segment_count == SEGMENTS_MAX)
 			timedc_die("%s: more than %d segments", name, SEGMENTS_MAX);
 		if (!parse(text, &segments[segment_count++]))
 			timedc_die("%s:%u: not SRC,BCET,WCET,JITTER,ABORT,DST with times in "
-				   "nanoseconds and places as task:line", name, number);
+				   "nanoseconds and places as task:line, or numbers", name,
+				   number);
 	}
 	fclose(file);
 }
 
-/* Whether `name` is `task:point`; without a point, `task:otherwise`. */
-static bool names(const char *name, const struct timedc_task *task,
+/* The place of a point in the program, from 1: units count in the order in which they are linked,
+ * which is the list's backwards. */
+static long number_of(const struct timedc_point *point)
+{
+	long number = 0;
+	for (const struct timedc_unit *unit = timedc_units(); unit; unit = unit->next) {
+		if (number > 0)
+			number += unit->point_count;
+		for (int i = 0; i < unit->point_count && number == 0; i++)
+			if (&unit->points[i] == point)
+				number = i + 1;
+	}
+	return number;
+}
+
+/* Whether a task is at a node; without a point, at its start or its end. */
+static bool is_at(const struct node *node, const struct timedc_task *task,
 		  const struct timedc_point *point, const char *otherwise)
 {
+	if (!node->name)
+		return point ? number_of(point) == node->number
+			     : node->number == 0 && strcmp(otherwise, "start") == 0;
 	size_t length = strlen(task->name);
-	return strncmp(name, task->name, length) == 0 && name[length] == ':' &&
-	       strcmp(name + length + 1, point ? point->name : otherwise) == 0;
+	return strncmp(node->name, task->name, length) == 0 && node->name[length] == ':' &&
+	       strcmp(node->name + length + 1, point ? point->name : otherwise) == 0;
 }
 
 /* So long passes for the task, unless its deadline comes before. */
@@ -135,8 +180,8 @@ void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *
 		return;
 	for (unsigned i = 0; i < segment_count; i++) {
 		const struct segment *segment = &segments[i];
-		if (names(segment->from, thread->task, thread->from, "start") &&
-		    names(segment->to, thread->task, to, "end")) {
+		if (is_at(&segment->from, thread->task, thread->from, "start") &&
+		    is_at(&segment->to, thread->task, to, "end")) {
 			spend(thread, best_case ? segment->best : segment->worst, timedc_pass);
 			return;
 		}

@@ -24,7 +24,7 @@
 #define UNIT(...) \
 	static const struct timedc_task main_task = {"main", __FILE__, __LINE__, 0, 0, 0, 0, 0}; \
 	static const struct timedc_task *const tasks[] = {&main_task, __VA_ARGS__}; \
-	static struct timedc_unit unit = {tasks, sizeof(tasks) / sizeof(tasks[0]), 0, 0, 0, 0}; \
+	static struct timedc_unit unit = {tasks, sizeof(tasks) / sizeof(tasks[0]), 0, 0, 0, 0, 0, 0}; \
 	__attribute__((constructor)) static void register_unit(void) \
 	{ \
 		timedc_register(&unit); \

@@ -57,7 +57,6 @@ task controller(void)
 {
 	int force = 0, km_per_h;
 
-	spolicy(FIFO_DM);
 	sdelay(10, ms); /* @w */
 	for (int i = 0; i < 2; i++) {
 		cread(speed, km_per_h);

@@ -4,9 +4,9 @@
 #include <cilktc.h>
 #include <timedc_avtp.h>
 
-struct net_fifo net_fifo_chans[] = { /* warning: OB4105 */
+struct net_fifo net_fifo_chans[] = {
 	/* DEFAULT_MCAST */
-	.dst       = {0x01, 0x00, 0x5E,
+	.dst       = {0x01, 0x00, 0x5E, /* warning: OB4105 */
 		      0x01, 0x11, 0x42},
 	.stream_id = 42,
 	.class     = CLASS_A,

@@ -21,9 +21,9 @@ installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
 	$(installed_headers:%=$(INCLUDEDIR)/%) $(installed_templates:%=$(LIBDIR)/%) \
 	$(installed_headers:%=$(MANDIR)/man3/%.3)
 
-# Installs the compatibility library to the same place, or takes it away.
-compat = $(MAKE) --no-print-directory -C compat PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
-	INCLUDEDIR=$(INCLUDEDIR) MANDIR=$(MANDIR) DESTDIR=$(DESTDIR) INSTALL="$(INSTALL)"
+# Installs the compatibility library and Timed C to the same place, or takes them away.
+others = for part in compat timedc; do $(MAKE) --no-print-directory -C $$part PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
+	INCLUDEDIR=$(INCLUDEDIR) MANDIR=$(MANDIR) DESTDIR=$(DESTDIR) INSTALL="$(INSTALL)" $(1) || exit 1; done
 
 # Does not build: what root installs need not be built by root.
 install:
@@ -43,11 +43,11 @@ install:
 			$(package)/$${file##*/}.in >$(DESTDIR)$(LIBDIR)/$$file || exit 1; \
 		chmod 644 $(DESTDIR)$(LIBDIR)/$$file; \
 	done
-	$(compat) install
+	@$(call others,install)
 	@echo "onbeat $(version) is in $(DESTDIR)$(PREFIX)"
 
 uninstall:
-	$(compat) uninstall
+	@$(call others,uninstall)
 	rm -f $(installed:%=$(DESTDIR)%)
 	rmdir $(DESTDIR)$(LIBDIR)/cmake/onbeat 2>/dev/null || true
 

@@ -182,9 +182,13 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         "lib/cmake/onbeat/onbeat-config-version.cmake",
         "lib/libmrp.a",
         "lib/libnetchan.a",
+        "lib/libtimedc.a",
         "lib/libtimedc_avtp.a",
         "lib/pkgconfig/netchan.pc",
         "lib/pkgconfig/timedc_avtp.pc",
+        "share/onbeat/wrapped.txt",
+        "share/onbeat/freertos/sources.txt",
+        "share/onbeat/freertos/FreeRTOSConfig.h",
     ]
     .map(|file| format!("opt/o/{file}"))
     .into();
@@ -195,6 +199,13 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
     let compat = workspace().join("compat");
     expected.extend(files(&compat.join("include")).iter().map(|h| format!("opt/o/include/{h}")));
     expected.extend(files(&compat.join("man")).iter().map(|p| format!("opt/o/share/man/man3/{p}")));
+    let timedc = workspace().join("timedc");
+    expected.extend(files(&timedc.join("include")).iter().map(|h| format!("opt/o/include/{h}")));
+    for part in ["include", "src"] {
+        let of_part = files(&timedc.join("freertos").join(part));
+        let installed = |name: &String| format!("opt/o/share/onbeat/freertos/{part}/{name}");
+        expected.extend(of_part.iter().map(installed));
+    }
     assert_eq!(files(stage.path()), expected);
     for file in expected.iter().filter(|file| file.ends_with(".pc") || file.ends_with(".cmake")) {
         let text = std::fs::read_to_string(stage.path().join(file)).expect("text");
@@ -205,6 +216,17 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
     assert!(must(Command::new(command).arg("--version")).contains(VERSION));
     make("uninstall", &variables);
     assert_eq!(files(stage.path()), BTreeSet::new());
+}
+
+#[test]
+fn timed_c_is_compiled_with_what_was_installed_and_nothing_else() {
+    let installed = Installed::new();
+    installed.write("timed.c", "int main(void) { return sdelay(1, ms); }\n");
+    let mut cc = Command::new(installed.prefix().join("bin/onbeat"));
+    let program = installed.path("work/timed");
+    cc.arg("cc").arg(installed.path("work/timed.c")).arg("-o").arg(&program);
+    must(cc.env_remove("ONBEAT_HOME"));
+    must(&mut Command::new(program));
 }
 
 #[test]

@@ -37,7 +37,8 @@ Examples:
   onbeat cc -O2 -g -Iinclude main.c tasks.c filter.o -lm -o controller
   onbeat cc -c tasks.c -o build/tasks.o -MMD
   onbeat cc -S talker.c -o -
-  CC='clang -m32' onbeat cc talker.c -o talker
+  CC=clang onbeat cc talker.c -o talker
+  make CC='onbeat cc'
   onbeat cc --target freertos --kernel FreeRTOS-Kernel talker.c -o talker
 
 Headers and libraries are found beside this command, or in $ONBEAT_HOME (docs/cli.md). Exits with 1

@@ -60,7 +60,14 @@ pub(crate) fn cc(arguments: &CcArguments) -> anyhow::Result<Exit> {
     let places = Places::find()?;
     let recipe = match wanted.options.target {
         Target::FreeRtos => Recipe::read(places.freertos()?)?,
-        Target::Posix => Recipe::default(),
+        Target::Posix => {
+            // Before a file is compiled in vain.
+            if wanted.stage == Stage::Program {
+                places.libraries()?;
+                places.wrapped()?;
+            }
+            Recipe::default()
+        }
     };
     let directory = tempfile::Builder::new().prefix("onbeat-cc-").tempdir()?;
     let interrupted = interrupt()?;
@@ -85,15 +92,14 @@ impl Driver {
                 Err(Stop::Other(error)) => return Err(error),
             }
         }
-        is_right &= self.told(&read);
-        if !is_right {
+        if !self.told(&read, is_right) {
             return Err(Wrong.into());
         }
         self.build(&read)
     }
 
-    /// Shows what is wrong in all files; whether there are no errors.
-    fn told(&self, read: &[Read]) -> bool {
+    /// Shows what is wrong in all files; whether there are no errors, nor were when they were read.
+    fn told(&self, read: &[Read], is_read: bool) -> bool {
         let mut files: Vec<SourceFile> = Vec::new();
         let mut all: Vec<Diagnostic> = Vec::new();
         for unit in read {
@@ -107,10 +113,13 @@ impl Driver {
             }
         }
         show(&files, &all);
+        let is_right = is_read && all.iter().all(|found| found.severity != Severity::Error);
         if self.wanted.json {
-            terminal::print(format_args!("{:#}", to_json(None, &files, &all)));
+            let mut found = to_json(None, &files, &all);
+            found["ok"] = is_right.into();
+            terminal::print(format_args!("{found:#}"));
         }
-        all.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
+        is_right
     }
 
     /// What the C compiler does by itself.

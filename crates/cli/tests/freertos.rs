@@ -49,7 +49,10 @@ fn printed(name: &str, first_tick: u32) -> (String, Option<i32>) {
     let binary = place.path().join("program");
     let sources = ["src/timedc_freertos.c", "src/host.c", "shim/posix.c"];
     let mut linked = compiler(false);
-    linked.arg("-Wpedantic").args(sources.map(|s| directory().join(s))).arg(object);
+    linked
+        .args(["-Wpedantic", "-Wl,--wrap=main"])
+        .args(sources.map(|s| directory().join(s)))
+        .arg(object);
     fine(&run(linked.arg("-o").arg(&binary)));
     let output = run(&mut Command::new(binary));
     (String::from_utf8(output.stdout).expect("text"), output.status.code())
@@ -102,4 +105,43 @@ fn what_freertos_does_not_have_is_refused_in_one_line() {
     }
     let fine = compiler(true).args(["-fsyntax-only", "-x", "c", "/dev/null"]).output();
     assert!(fine.expect("a compiler").status.success());
+}
+
+/// A directory that is laid out as the kernel's, made of the shim.
+fn kernel() -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    let text = std::fs::read_to_string(directory().join("sources.txt")).expect("sources.txt");
+    for line in text.lines() {
+        let (path, is_file) = match line.split_once(' ') {
+            Some(("kernel", file)) => (place.path().join(file), true),
+            Some(("include-kernel", directory)) => (place.path().join(directory), false),
+            _ => continue,
+        };
+        let parent = if is_file { path.parent().expect("a parent") } else { &path };
+        std::fs::create_dir_all(parent).expect("a directory");
+        if is_file {
+            std::fs::write(path, "").expect("a file");
+        }
+    }
+    let shim = directory().join("shim");
+    std::fs::copy(shim.join("posix.c"), place.path().join("tasks.c")).expect("posix.c");
+    for header in ["FreeRTOS.h", "task.h", "queue.h", "shim.h"] {
+        let target = place.path().join("include").join(header);
+        std::fs::copy(shim.join(header), target).expect(header);
+    }
+    place
+}
+
+#[test]
+fn a_program_is_built_with_a_kernels_tree_and_ends_with_status_0() {
+    let kernel = kernel();
+    let binary = kernel.path().join("program");
+    let mut cc = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+    cc.env("ONBEAT_HOME", root()).args(["cc", "-O2", "--target", "freertos", "--kernel"]);
+    cc.arg(kernel.path()).arg("-I").arg(directory().join("shim"));
+    fine(&run(cc.arg(directory().join("tests/abort.c")).arg("-o").arg(&binary)));
+    let output = run(&mut Command::new(binary));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected = std::fs::read_to_string(directory().join("tests/abort.out"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected.expect("abort.out"));
 }

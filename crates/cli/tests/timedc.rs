@@ -135,3 +135,43 @@ fn stated_traces_are_possible() {
         false => Err("it states no error".to_owned()),
     });
 }
+
+/// Cases with several sources, flags and labels are run through [`Program::run`]; this is how users
+/// run one.
+#[test]
+fn a_case_runs_by_its_name_alone() {
+    let case = Case::read(&directory("accepted").join("listing_2.c"));
+    let out = tempfile::tempdir().expect("a directory");
+    let traces = out.path().join("traces");
+    std::fs::create_dir(&traces).expect("a directory");
+    let output = common::onbeat()
+        .args(["run", "listing_2.c", "--duration", &case.duration, "--task-trace"])
+        .arg(&traces)
+        .arg("--out")
+        .arg(out.path().join("out"))
+        .current_dir(&case.directory)
+        .output()
+        .expect("onbeat");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    for line in &case.output {
+        assert!(said.lines().any(|l| l.ends_with(line)), "`{line}` in {said}");
+    }
+    let files: Vec<_> = traces.read_dir().expect("traces").flatten().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let text = std::fs::read_to_string(files[0].path()).expect("text");
+    let mut trace = trace::read(&text).expect("a trace");
+    trace.retain(|event| event.time_ns < trace::nanoseconds(&case.duration).expect("a span"));
+    trace::equal(&case.trace, &trace).unwrap_or_else(|difference| panic!("{difference}"));
+}
+
+/// In real time, where the machine has a date that could be looked at.
+#[test]
+fn the_date_is_never_read_in_real_time() {
+    let case = Case::read(&directory("accepted").join("date_is_never_read.c"));
+    let program = compile(&case, "-O2").expect("it compiles");
+    let output = program.alone().output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said.lines().collect::<Vec<_>>(), case.output);
+}

@@ -4,8 +4,7 @@
 //! Read liberally: a header line, blank lines, lines that begin with `#`, spaces around fields,
 //! `JITTER` and `ABORT` left empty, and decimal fractions, which are rounded to the side that is
 //! safe. A node may be a bare number, as tools write that number a task's nodes: 0 is the task's
-//! start, n its n-th timing point in the order of the text. A file with such numbers is about one
-//! task, which [`resolve`] finds.
+//! start, n its n-th timing point in the order of the text. Programs know which that is.
 
 use crate::time::Span;
 use std::collections::HashMap;
@@ -216,60 +215,6 @@ fn time(name: &str, text: &str, up: bool) -> Result<Span, String> {
     ns.checked_add(more).map(Span::from_ns).ok_or_else(wrong)
 }
 
-/// Gives numbered nodes the names of a program's places. `tasks` are the program's tasks, each
-/// with its timing points as the trace has them, in the order of the text.
-///
-/// # Errors
-/// What is wrong with the rows that name what the program does not have.
-pub fn resolve(
-    rows: Vec<Row>,
-    file: &str,
-    tasks: &[(&str, Vec<&str>)],
-) -> Result<Vec<Row>, Vec<Invalid>> {
-    let mut errors = Vec::new();
-    let mut resolved = Vec::with_capacity(rows.len());
-    for row in rows {
-        let ends = [&row.source, &row.destination].map(|node| place(node, tasks));
-        match ends {
-            [Ok(source), Ok(destination)] => resolved.push(Row { source, destination, ..row }),
-            [Err(problem), _] | [_, Err(problem)] => {
-                errors.push(Invalid { file: file.to_owned(), line: row.line, problem });
-            }
-        }
-    }
-    if errors.is_empty() { Ok(resolved) } else { Err(errors) }
-}
-
-fn place(node: &Node, tasks: &[(&str, Vec<&str>)]) -> Result<Node, String> {
-    let number = match node {
-        Node::Number(number) => *number,
-        Node::Named { task, place } => {
-            let Some((_, points)) = tasks.iter().find(|(name, _)| name == task) else {
-                return Err(format!("the program has no task {task}"));
-            };
-            let is_there = matches!(place.as_str(), "start" | "end") || points.contains(&&**place);
-            return match is_there {
-                true => Ok(node.clone()),
-                false => Err(format!("task {task} has no timing point in line {place}")),
-            };
-        }
-    };
-    let mut timed = tasks.iter().filter(|(_, points)| !points.is_empty());
-    let (Some((task, points)), None) = (timed.next(), timed.next()) else {
-        return Err(format!(
-            "node {number}: which task's? The program has not exactly one with timing points; \
-             write task:line"
-        ));
-    };
-    let place = match number.checked_sub(1) {
-        None => "start",
-        Some(at) => points.get(at as usize).ok_or_else(|| {
-            format!("node {number}: task {task} has {} timing points", points.len())
-        })?,
-    };
-    Ok(Node::Named { task: (*task).to_owned(), place: place.to_owned() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,34 +279,6 @@ mod tests {
                 "times.csv:12: six fields are needed: SRC,BCET,WCET,JITTER,ABORT,DST".to_owned(),
             ]
         );
-    }
-
-    #[test]
-    fn numbered_nodes_are_the_start_and_the_timing_points_of_the_one_timed_task() {
-        let rows = read("0,1,2,0,0,1\n1,1,2,0,0,2\n2,1,2,0,0,1\n", "times.csv").unwrap();
-        let tasks = [("main", vec![]), ("control", vec!["16", "16.2"])];
-        let resolved = resolve(rows.clone(), "times.csv", &tasks).unwrap();
-        let ends: Vec<_> =
-            resolved.iter().map(|r| format!("{} {}", r.source, r.destination)).collect();
-        assert_eq!(
-            ends,
-            ["control:start control:16", "control:16 control:16.2", "control:16.2 control:16"]
-        );
-        let too_few = [("control", vec!["16"])];
-        let errors = resolve(rows.clone(), "times.csv", &too_few).unwrap_err();
-        assert_eq!(errors[0].to_string(), "times.csv:2: node 2: task control has 1 timing points");
-        let two = [("a", vec!["1"]), ("b", vec!["2"])];
-        assert_eq!(resolve(rows, "times.csv", &two).unwrap_err().len(), 3);
-    }
-
-    #[test]
-    fn a_named_node_must_be_one_of_the_program() {
-        let rows = read("a:start,1,2,0,0,a:1\na:1,1,2,0,0,a:7\nb:1,1,2,0,0,b:1\n", "t").unwrap();
-        let errors = resolve(rows, "t", &[("a", vec!["1"])]).unwrap_err();
-        let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        let expected =
-            ["t:2: task a has no timing point in line 7", "t:3: the program has no task b"];
-        assert_eq!(errors, expected);
     }
 
     #[test]

@@ -402,3 +402,21 @@ fn single_quotes_around_a_headers_name_are_taken_as_double_ones_with_a_warning()
     assert_eq!((places[0].0.start, places[0].0.end), (9, 21));
     assert!(warnings.iter().all(|warning| warning.code.0 == "OB4104"));
 }
+
+proptest! {
+    #[test]
+    fn no_text_and_no_answer_of_a_preprocessor_makes_the_reader_panic(
+        text in "([ab#'\"(),;\\\\\n /*]|#include \"h\"\n|#if 0\n|#else\n|#endif\n|\\PC){0,40}",
+        answer in "(a|b|\\(|\\)|\n|# 1 \"h\" 1\n|# [0-9] \"a\" 2\n|#define a\\(x\\) b\n\
+                   |__timedc_at_[0-9]|#pragma a\n|\\PC){0,40}",
+    ) {
+        let unit = Unit::plain("a.c", &text);
+        let (plain, _) = normal(&text, 0);
+        let same = apply(&unit, &Expanded::plain(&plain), &[]);
+        prop_assert_eq!(same.replace('\u{feff}', ""), plain.replace('\u{feff}', ""));
+        let unit = Unit::read("a.c", &text, &answer, &mut |_| Ok(text.clone())).expect("read");
+        if let Ok(expanded) = unit.expand(&mut |_| Ok::<_, NotFollowed>(answer.clone())) {
+            let _ = apply(&unit, &expanded, &[Edit::Before(0, "x".to_owned())]);
+        }
+    }
+}

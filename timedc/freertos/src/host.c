@@ -1,6 +1,6 @@
 /*
- * A main for FreeRTOS as a process (the kernel's POSIX simulator port). The program's own main is
- * compiled as timedc_program_main.
+ * What begins FreeRTOS as a process (the kernel's POSIX simulator port): linked with --wrap=main so
+ * that the system calls this, and this the program's own main.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 
 /* With the parameters that it happens to have: main may have none. */
-int timedc_program_main(int argc, char **argv);
+int __real_main(int argc, char **argv);
+int __wrap_main(int argc, char **argv);
 
 /* The kernel asks for it where there is static allocation. */
 void vApplicationGetIdleTaskMemory(StaticTask_t **task, StackType_t **stack,
@@ -34,9 +35,9 @@ static void ended(int status)
 	exit(status);
 }
 
-int main(int argc, char **argv)
+int __wrap_main(int argc, char **argv)
 {
-	if (timedc_freertos_start(timedc_program_main, argc, argv, ended) != 0) {
+	if (timedc_freertos_start(__real_main, argc, argv, ended) != 0) {
 		timedc_say("onbeat: FreeRTOS has no memory for the program");
 		return 71;
 	}

@@ -328,7 +328,16 @@ fn split(text: &[u8]) -> Vec<OsString> {
 
 /// The C compiler's words: `CC`, which may hold arguments, or `cc`.
 pub(super) fn compiler() -> Vec<OsString> {
-    let words = split(std::env::var_os("CC").unwrap_or_default().as_bytes());
+    compiler_in(std::env::var_os("CC").unwrap_or_default().as_bytes())
+}
+
+/// `make CC='onbeat cc'` puts that into the environment: then it is us, not what we call.
+fn compiler_in(text: &[u8]) -> Vec<OsString> {
+    let mut words = split(text);
+    let is_onbeat = |word: &OsString| Path::new(word).file_name().is_some_and(|n| n == "onbeat");
+    if words.first().is_some_and(is_onbeat) && words.get(1).is_some_and(|word| word == "cc") {
+        words = vec!["cc".into()];
+    }
     if words.is_empty() { vec!["cc".into()] } else { words }
 }
 
@@ -387,6 +396,14 @@ mod tests {
             let error = parse(line).expect_err(line);
             assert!(error.contains(part), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn the_c_compiler_is_never_onbeat_itself() {
+        assert_eq!(compiler_in(b""), ["cc"]);
+        assert_eq!(compiler_in(b"clang -std=gnu17"), ["clang", "-std=gnu17"]);
+        assert_eq!(compiler_in(b"onbeat cc"), ["cc"]);
+        assert_eq!(compiler_in(b"/opt/onbeat/bin/onbeat cc -Wall"), ["cc"]);
     }
 
     #[test]

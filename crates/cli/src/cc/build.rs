@@ -153,7 +153,7 @@ impl Driver {
                 for object in self.kernel()? {
                     command.arg(object);
                 }
-                command.args(self.recipe.flags());
+                command.args(self.recipe.flags()).args(self.recipe.link_flags());
             }
             Target::Posix => self.run_time(&mut command)?,
         }

@@ -52,12 +52,16 @@ impl Recipe {
         }
     }
 
-    /// Options for every file, and those for the user's.
+    /// Options for every file, those for the user's, and those for linking.
     pub(super) fn flags(&self) -> Vec<&str> {
         self.words("flag").collect()
     }
 
     pub(super) fn program_flags(&self) -> Vec<&str> {
         self.words("program-flag").collect()
+    }
+
+    pub(super) fn link_flags(&self) -> Vec<&str> {
+        self.words("link-flag").collect()
     }
 }

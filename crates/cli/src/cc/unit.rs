@@ -111,7 +111,8 @@ impl Driver {
         let mut command = self.compiler();
         command.args(["-E", TRANSLATING]).args(more);
         match text {
-            Some(_) => command.args(["-x", "c", "-"]),
+            // Not "-": headers beside the file would be looked for in the working directory first.
+            Some(_) => command.args(["-x", "c", "/dev/stdin"]),
             None => command.args(["-x", "c"]).arg(path),
         };
         if text.is_some() {
@@ -201,7 +202,7 @@ fn escape(text: &str) -> String {
 fn generated(unit: &Unit, expanded: &Expanded, translation: &Translation) -> String {
     let main = &unit.files()[0];
     let text = apply(unit, expanded, &translation.edits);
-    let Translation { before, after, .. } = translation;
+    let (before, after) = (translation.before.trim_end(), translation.after.trim_end());
     let path = escape(&main.path);
     let ours = "#line 1 \"<timed c>\"\n";
     format!("{ours}{before}\n#line 1 \"{path}\"\n{text}\n{ours}{after}\n")

@@ -12,10 +12,9 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
 }
 
-/// The command under test.
+/// The command under test, with the libraries that `make` built.
 pub fn onbeat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
-    // Cargo's directory may be elsewhere.
     command.env("ONBEAT_HOME", root());
     command
 }

@@ -112,6 +112,11 @@ impl Program {
         self.directory.path().join("program").is_file()
     }
 
+    /// Itself, without a run: in real time.
+    pub(crate) fn alone(&self) -> Command {
+        Command::new(self.directory.path().join("program"))
+    }
+
     /// Runs it in virtual time. A shell keeps what it prints and its status.
     pub(crate) fn run(&self, case: &Case) -> Result<Ran, String> {
         let path = |name: &str| self.directory.path().join(name);

@@ -124,7 +124,8 @@ fn points_in<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> Ve
     const WORDS: [&str; 7] = ["sdelay", "stp", "fdelay", "ftp", "hdelay", "htp", "gettime"];
     let mut found = Vec::new();
     walk(node, |inner| {
-        let name = inner.child_by_field_name("function").filter(|_| inner.kind() == "call_expression");
+        let name =
+            inner.child_by_field_name("function").filter(|_| inner.kind() == "call_expression");
         let is_point =
             name.is_some_and(|n| WORDS.contains(&unit.words(n)) && unit.is_word(function, n));
         found.extend(is_point.then_some(inner));

@@ -306,8 +306,11 @@ impl<'t> Finder<'_, 't> {
             if runs || guards.busy.contains(&node) {
                 return true;
             }
+            // At a slot where the deadline's names are hidden no guard can begin: what runs behind
+            // it counts here.
+            let is_hidden = matches!(guards.at[node], Guard::Of(p) if self.is_hidden(p, node));
             if matches!(step.what, What::Point(_))
-                || (node != slot && matches!(step.what, What::Slot(_)))
+                || (node != slot && matches!(step.what, What::Slot(_)) && !is_hidden)
             {
                 continue;
             }

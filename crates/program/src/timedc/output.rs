@@ -130,7 +130,7 @@ pub(super) fn after(
         let line = task_definition(unit, function, task, &figures[*index]);
         text.push_str(&line);
     }
-    if tasks.is_empty() && nets.is_empty() {
+    if tasks.is_empty() && nets.is_empty() && names.is_empty() {
         return text;
     }
     let list =
@@ -141,6 +141,7 @@ pub(super) fn after(
         list(all)
     ));
     let has_nets = if nets.is_empty() { "0" } else { "timedc_nets" };
+    let has_points = if names.is_empty() { "0" } else { "timedc_points" };
     if !nets.is_empty() {
         let all = nets.iter().map(|n| {
             format!(
@@ -157,12 +158,14 @@ pub(super) fn after(
         ));
     }
     text.push_str(&format!(
-        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, 0}};\n\
+        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, {has_points}, \
+         {}, 0}};\n\
          __attribute__((constructor)) static void timedc_begin(void)\n\
          {{\n\ttimedc_register(&timedc_unit);\n}}\n",
         tasks.len(),
         nets.len(),
-        u8::from(unit.options.keep_phase)
+        u8::from(unit.options.keep_phase),
+        names.len()
     ));
     text
 }
