@@ -1,5 +1,5 @@
-//! The run time of Timed C on Linux: programs as the translator makes them, by hand
-//! (`timedc/tests`), on this machine alone and in runs.
+//! The run time of Timed C on Linux, on this machine alone and in runs: programs in Timed C
+//! (`conformance/timedc/realtime`), and some as the translator makes them, by hand (`timedc/tests`).
 
 mod common;
 
@@ -46,9 +46,35 @@ fn build(system: &TestSystem, name: &str, optimization: &str) {
     system.compile(&root().join("timedc/tests").join(format!("{name}.c")), name, &more);
 }
 
-/// A system whose host `a` has the program with an argument.
+/// Builds one of `conformance/timedc/realtime` as `build/NAME`.
+fn translate(system: &TestSystem, name: &str, optimization: &str) {
+    let output = onbeat()
+        .args(["cc", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", optimization])
+        .arg(root().join("conformance/timedc/realtime").join(format!("{name}.c")))
+        .arg("-o")
+        .arg(system.path().join("build").join(name))
+        .output()
+        .expect("onbeat runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+/// A system whose host `a` has a program of `timedc/tests` with an argument.
 fn system(name: &str, argument: &str, optimization: &str) -> TestSystem {
-    let system = TestSystem::new(&format!(
+    let system = described(name, argument);
+    build(&system, name, optimization);
+    system
+}
+
+/// The same with a program of `conformance/timedc/realtime`.
+fn translated(name: &str, argument: &str, optimization: &str) -> TestSystem {
+    let system = described(name, argument);
+    std::fs::create_dir_all(system.path().join("build")).expect("a directory");
+    translate(&system, name, optimization);
+    system
+}
+
+fn described(name: &str, argument: &str) -> TestSystem {
+    TestSystem::new(&format!(
         r#"
 format = 1
 name = "timedc"
@@ -76,9 +102,7 @@ name = "program"
 host = "a"
 command = ["build/{name}", "{argument}"]
 "#
-    ));
-    build(&system, name, optimization);
-    system
+    ))
 }
 
 fn text(octets: &[u8]) -> String {
@@ -117,7 +141,7 @@ fn points_guards_and_channels_do_what_the_reference_says_in_virtual_time() {
 
 #[test]
 fn two_firm_tasks_are_aborted_exactly_as_often_as_they_should() {
-    let system = system("counts", "50", "-O2");
+    let system = translated("counts", "50", "-O2");
     let expected = "slow 25 aborted 25 ended, fast 34 aborted 66 ended, 0 wrong\n";
     for time in [&[][..], &["--time", "real"]] {
         let output = run(&[&["run", "system.toml"], time].concat(), system.path(), 0);
@@ -131,7 +155,7 @@ fn two_firm_tasks_are_aborted_exactly_as_often_as_they_should() {
 
 #[test]
 fn a_hundred_thousand_aborts_leave_no_lock_taken_and_lose_no_memory() {
-    let system = system("stress", "", "-O2");
+    let system = translated("stress", "", "-O2");
     let output = alone(&system, "stress", "");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let expected = "100000 aborted, locks 0, descriptors +0, memory +0\n";
@@ -240,7 +264,7 @@ fn declared_times_pass_on_arrival_and_the_best_case_on_demand() {
 
 #[test]
 fn measurements_have_a_row_for_every_segment() {
-    let system = system("counts", "5", "-O2");
+    let system = translated("counts", "5", "-O2");
     let rows = system.path().join("rows.csv");
     let output = Command::new(system.path().join("build/counts"))
         .arg("5")
@@ -251,7 +275,7 @@ fn measurements_have_a_row_for_every_segment() {
     let rows = std::fs::read_to_string(rows).expect("rows");
     let count = |begin: &str| rows.lines().filter(|row| row.starts_with(begin)).count();
     assert_eq!(rows.lines().next(), Some("src,dst,cpu_ns,elapsed_ns,release_jitter_ns,abort_ns"));
-    let slow = [count("slow:start,slow:33,"), count("slow:33,slow:33,"), count("slow:33,slow:end")];
+    let slow = [count("slow:start,slow:36,"), count("slow:36,slow:36,"), count("slow:36,slow:end")];
     assert_eq!(slow, [1, 4, 1], "{rows}");
     let aborted = |row: &&str| row.starts_with("slow:") && !row.ends_with(',');
     assert_eq!(rows.lines().filter(aborted).count(), 3, "{rows}");

@@ -1,11 +1,8 @@
 /*
- * stress.c: 100,000 aborts in four tasks that allocate, lock, print and open files without end.
- * Then no lock may be taken, no memory and no descriptor lost.
- *
- * SPDX-License-Identifier: Apache-2.0 OR MIT
+ * stress.c: 100,000 aborts in four tasks that allocate, lock, print and open files without end. Then
+ * no lock may be taken, no memory and no descriptor lost.
  */
-#include "generated.h"
-
+#include <cilktc.h>
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -18,8 +15,8 @@
 #define TASKS 4
 #define WARM_UP 200
 #define ROUNDS 25000
+#define NEVER 1000000000000
 
-static const struct timedc_point points[];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static FILE *null;
@@ -93,17 +90,10 @@ static void hold(unsigned size)
 
 static void run_rounds(int rounds)
 {
-	TIMEDC_FRAME;
-	int round;
-	unsigned i;
-	TIMEDC_KEEP(rounds);
-	TIMEDC_KEEP(round);
-	TIMEDC_KEEP(i);
-	for (round = 0; round < rounds; round++) {
-		TIMEDC_SYNC();
-		TIMEDC_GUARD(&points[0], 100000, point);
-		for (i = 1 + (unsigned)round % 64;; i++) {
-			TIMEDC_SYNC();
+	for (int round = 0; round < rounds; round++) {
+		long delay = 30;
+
+		for (unsigned i = 1 + (unsigned)round % 64; i > 0; i++) {
 			allocate(i % 1024 + 1);
 			lock(i);
 			if (i % 8 == 0)
@@ -111,10 +101,9 @@ static void run_rounds(int rounds)
 			if (round % 16 == 0)
 				hold(i);
 		}
-point:
-		timedc_point(&points[0], 100000, TIMEDC_SAME);
+		fdelay(delay, us);
+		delay = NEVER; /* the counting must not be late */
 		__atomic_add_fetch(&aborted, timedc_aborted(), __ATOMIC_RELAXED);
-		TIMEDC_SYNC();
 	}
 }
 
@@ -123,21 +112,18 @@ static void meet(int number)
 {
 	__atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&let_go, __ATOMIC_SEQ_CST) < number)
-		timedc_point(&points[1], MS, TIMEDC_SAME);
+		sdelay(1, ms);
 }
 
-static void stress(void)
+task stress()
 {
 	/* The first time, what is kept for ever is allocated. */
 	run_rounds(WARM_UP);
 	meet(1);
+	sdelay(0, ms);
 	run_rounds(ROUNDS);
 	meet(2);
 }
-
-TASK(stress, 100000, 100000);
-UNIT(&stress_task)
-static const struct timedc_point points[] = {POINT(108, FIRM, -6), POINT(120, SOFT, -3)};
 
 static int descriptors(void)
 {
@@ -160,11 +146,12 @@ static size_t memory_when_met(int number)
 
 int main(void)
 {
-	TIMEDC_MAIN(&main_task);
 	alarm(55);
 	null = fopen("/dev/null", "w");
-	for (int i = 0; i < TASKS; i++)
-		timedc_start(&stress_task, NULL);
+	stress();
+	stress();
+	stress();
+	stress();
 	size_t before = memory_when_met(1);
 	int open_before = descriptors();
 
