@@ -99,7 +99,7 @@ pub(crate) fn task(random: &mut Random, number: usize, first_line: usize) -> (St
         let _ = write!(head, "{comma}{} = {value}", variable(index));
     }
     let keep = i32::from(program.keeps_phase);
-    let _ = writeln!(head, ";\n\ttimedc_on_late(late); timedc_keep_phase({keep});");
+    let _ = writeln!(head, ";\n\ttimedc_on_late(late); timedc_keep_phase({keep}); (void)y; (void)d;");
     let body = text.replace("NUMBER", &number.to_string());
     (format!("{head}{body}}}\n"), program)
 }
