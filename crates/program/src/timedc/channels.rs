@@ -110,7 +110,7 @@ fn counts(unit: &mut Unit<'_>, channels: &[&ChannelWord]) {
         } else if let Some(count) = &channel.count {
             let value = super::syntax::number(&unit.text[count.clone()]);
             if value.is_some_and(|v| !(1..=i128::from(i32::MAX)).contains(&v)) {
-                let help = "a fifochannel has room for 1 value or more";
+                let help = "a fifochannel has room for 1 to 2147483647 values";
                 let at = count.clone();
                 unit.error(codes::FORM, at, "a fifochannel of this size", "here", help);
             }
