@@ -62,7 +62,7 @@ fn file(seed: u64, wanted: fn(&Verdict) -> bool, count: usize) -> (String, Vec<(
 /// The seeds: `TIMEDC_SEED=N` for one.
 fn seeds() -> Vec<u64> {
     let one = std::env::var("TIMEDC_SEED").ok().and_then(|s| s.parse().ok());
-    one.map_or_else(|| (1..=4).collect(), |seed| vec![seed])
+    one.map_or_else(|| vec![1, 2], |seed| vec![seed])
 }
 
 fn compile(directory: &Path, text: &str, flags: &[&str]) -> (bool, String) {

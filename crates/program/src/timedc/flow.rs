@@ -188,20 +188,20 @@ impl<'t> Builder<'_, 't> {
         self.flow.falls_off = super::solve::reachable(&self.flow.steps).contains(&last);
     }
 
-    /// Loops without end and without points are left by the abort to what stands behind them.
+    /// Loops without end and without points are left by the abort to the point behind them.
     fn leave_endless(&mut self, program: &Program<'t>) {
         for (node, again, end) in std::mem::take(&mut self.endless) {
-            let range = node.byte_range();
-            let comes_to_point = |step: &Step<'t>| {
-                let has_point = match step.what {
-                    What::Point(_) => true,
-                    What::Call(call) => program.has_points(call),
-                    _ => false,
-                };
-                has_point && range.contains(&step.place.start)
+            let steps = &self.flow.steps;
+            let is_point = |step: &Step<'t>| match step.what {
+                What::Point(_) => true,
+                What::Call(call) => program.has_points(call),
+                _ => false,
             };
-            let is_left = !super::solve::previous(&self.flow.steps)[end].is_empty();
-            if !is_left && !self.flow.steps.iter().any(comes_to_point) {
+            let range = node.byte_range();
+            let has_point = steps.iter().any(|s| is_point(s) && range.contains(&s.place.start));
+            let is_left = steps.iter().any(|s| s.next.contains(&end));
+            let behind = super::solve::reachable_from(steps, end);
+            if !is_left && !has_point && behind.iter().any(|s| is_point(&steps[*s])) {
                 self.edge(again, end);
             }
         }

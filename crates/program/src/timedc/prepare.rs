@@ -48,7 +48,9 @@ pub(super) struct Prepared {
 const CRITICAL_STANDIN: &str = "while(9)";
 
 /// Extensions that mean nothing to the analysis and that the grammar does not know everywhere.
-const NOISE: [&str; 7] = [
+const NOISE: [&str; 9] = [
+    "_Complex",
+    "__complex__",
     "__extension__",
     "__restrict",
     "__restrict__",

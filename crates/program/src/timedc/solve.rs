@@ -5,7 +5,12 @@ use std::collections::HashSet;
 
 /// Nodes that control can come to.
 pub(super) fn reachable(steps: &[Step<'_>]) -> HashSet<usize> {
-    let (mut seen, mut open) = (HashSet::from([0]), vec![0]);
+    reachable_from(steps, 0)
+}
+
+/// Nodes that control can come to from one of them.
+pub(super) fn reachable_from(steps: &[Step<'_>], first: usize) -> HashSet<usize> {
+    let (mut seen, mut open) = (HashSet::from([first]), vec![first]);
     while let Some(node) = open.pop() {
         for next in &steps[node].next {
             if seen.insert(*next) {

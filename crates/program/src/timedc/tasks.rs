@@ -2,6 +2,7 @@
 
 use super::codes;
 use super::edits::{Edits, Rank};
+use super::prepare::tokens;
 use super::syntax::{children, declared, fields, token};
 use super::unit::{Function, Role, Unit};
 use onbeat_model::diagnostic::Diagnostic;
@@ -174,9 +175,62 @@ pub(super) fn definition(
     )
 }
 
-/// What a task's parameters cannot be.
+/// Definitions without a type, which C had until 1999: the grammar does not know them as functions.
+fn untyped(unit: &Unit<'_>) -> Vec<Diagnostic> {
+    let tokens = tokens(unit.text);
+    let word = |at: Option<usize>| {
+        at.and_then(|at| tokens.get(at)).and_then(|t| unit.text.get(t.clone())).unwrap_or("")
+    };
+    let known = |at: usize| {
+        let range = tokens[at].clone();
+        unit.functions
+            .iter()
+            .any(|f| f.definition.start_byte() < range.start && range.end <= f.body.start_byte())
+    };
+    let (mut found, mut depth, mut name) = (Vec::new(), 0_usize, None);
+    for at in 0..tokens.len() {
+        match word(Some(at)) {
+            "(" if depth == 0 => {
+                let is_first = matches!(word(at.checked_sub(2)), "" | ";" | "}" | "static");
+                let called = at.checked_sub(1).filter(|_| is_first);
+                name = called.filter(|n| is_identifier(word(Some(*n))));
+                depth += 1;
+            }
+            "(" | "[" => depth += 1,
+            "{" => {
+                let function = name.take().filter(|n| depth == 0 && !known(*n));
+                if let Some(function) = function {
+                    let word = word(Some(function));
+                    let text = format!("the function `{word}` has no type");
+                    let help = format!("write `int {word}(…)`");
+                    let at = unit.at(tokens[function].clone());
+                    let wrong = Diagnostic::error(codes::FORM, text, at, "here");
+                    found.push(wrong.help(help));
+                }
+                depth += 1;
+            }
+            ")" | "]" | "}" => {
+                depth = depth.saturating_sub(1);
+                // A declaration, or a macro's use.
+                name = name.filter(|_| depth > 0 || !matches!(word(Some(at + 1)), ";" | "," | "="));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a word can be a function's name.
+fn is_identifier(word: &str) -> bool {
+    let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let is_operator =
+        word.starts_with("__") || matches!(word, "_Static_assert" | "static_assert" | "asm");
+    begins && !is_operator
+}
+
+/// What tasks and functions cannot be.
 pub(super) fn check(unit: &Unit<'_>) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut found = untyped(unit);
     for function in unit.functions.iter().filter(|f| f.role == Role::Task) {
         let list = function.declarator.child_by_field_name("parameters");
         let Some(dots) = list.and_then(|l| token(l, "variadic_parameter").or(token(l, "...")))
