@@ -214,9 +214,9 @@ fn a_tree_that_was_not_built_is_named_with_what_to_do() {
     let place = two_files();
     let output = place.cc_with("src/main.c -DANSWER=1", 5, &[("ONBEAT_HOME", "/nonexistent")]);
     assert!(said(&output).contains("/nonexistent: set ONBEAT_HOME"), "{}", said(&output));
-    let header = place.path().join("home/timedc/include");
-    std::fs::create_dir_all(&header).expect("made");
-    std::fs::write(header.join("timedc.h"), "").expect("written");
+    let part = place.path().join("home/timedc");
+    std::fs::create_dir_all(&part).expect("made");
+    std::fs::write(part.join("wrapped.txt"), "").expect("written");
     std::fs::write(place.path().join("empty.c"), "int main(void) { return 0; }\n")
         .expect("written");
     let output = place.cc_with("empty.c", 5, &[("ONBEAT_HOME", "home")]);
