@@ -163,6 +163,16 @@ fn a_hundred_thousand_aborts_leave_no_lock_taken_and_lose_no_memory() {
 }
 
 #[test]
+fn a_handler_of_the_program_ends_before_an_abort_whose_signal_it_cannot_block() {
+    let system = translated("signals", "", "-O2");
+    let output = alone(&system, "signals", "");
+    let expected = "20 aborted, 0 handlers cut off, 0 blocked\n";
+    assert_eq!(text(&output.stderr), expected);
+    let output = run(&["run", "system.toml", "--time", "real"], system.path(), 0);
+    assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+}
+
+#[test]
 fn nothing_is_allocated_between_points() {
     let system = system("allocations", "", "-O2");
     let expected = "600 aborted, 0 allocated\n";
