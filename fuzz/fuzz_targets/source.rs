@@ -1,6 +1,6 @@
-//! No text, and no answer of a preprocessor, makes the reader of C sources panic; a unit that is read
-//! and not edited is the text itself. What follows the first octet 0 is the answer, once to the text
-//! and once more to the marked one.
+//! No text, and no answer of a preprocessor, makes the reader of C sources panic; a unit that is
+//! read and not edited is the text itself. What follows the first octet 0 is the answer, once to
+//! the text and once more to the marked one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

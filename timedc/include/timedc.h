@@ -58,6 +58,7 @@ struct timedc_point {
 /* A function's activation that has guards: where control goes on after an abort. */
 struct timedc_frame {
 	void *jump[5]; /* of __builtin_setjmp */
+	void (*leap)(void **jump);
 };
 
 /* A task, or main. Periods and deadlines are the shortest that are constant, 0 if there is none. */
@@ -126,7 +127,15 @@ static inline timedc_ns timedc_span(timedc_ns number, timedc_ns scale)
  * ends a guard of this activation; so does the function's end.
  */
 #define TIMEDC_FRAME \
-	__attribute__((cleanup(timedc_frame_leave), unused)) struct timedc_frame timedc_frame = {0}
+	__attribute__((cleanup(timedc_frame_leave), unused)) struct timedc_frame timedc_frame = { \
+		{0}, timedc_leap}
+/* The jump of an abort. It is compiled with the program's own flags, of which some
+ * (-fcf-protection, -fsanitize=address) change what a jump has to do, and not inlined:
+ * __builtin_longjmp must not be in the function of its __builtin_setjmp. */
+static __attribute__((noinline, noreturn, unused)) void timedc_leap(void **jump)
+{
+	__builtin_longjmp(jump, 1);
+}
 void timedc_frame_leave(struct timedc_frame *frame);
 int timedc_guard_begins(const struct timedc_frame *frame, const struct timedc_point *point);
 void timedc_guard(struct timedc_frame *frame, const struct timedc_point *point, timedc_ns deadline);

@@ -84,8 +84,7 @@ static bool may_abort(const struct timedc_thread *thread)
 	return thread->frame && !thread->deferred && !thread->critical && !thread->held;
 }
 
-/* Not inlined: __builtin_longjmp must not be in the function of its __builtin_setjmp. */
-static _Noreturn __attribute__((noinline)) void abort_segment(struct timedc_thread *thread)
+static _Noreturn void abort_segment(struct timedc_thread *thread)
 {
 	struct timedc_frame *frame = thread->frame;
 	thread->armed = false;
@@ -101,7 +100,8 @@ static _Noreturn __attribute__((noinline)) void abort_segment(struct timedc_thre
 	thread->aborted = true;
 	thread->deferred = 0;
 	TIMEDC_SYNC();
-	__builtin_longjmp(frame->jump, 1);
+	frame->leap(frame->jump);
+	__builtin_unreachable();
 }
 
 void timedc_abort_if_due(struct timedc_thread *thread)

@@ -1,11 +1,11 @@
 /*
  * A header may define tasks, channels and static inline functions with points; places in it carry
- * its name, but those of tasks in it.
+ * its name.
  * duration: 1s
  * trace: 0 main start, end
- * trace: 0 blinker start, arrive @b
- * trace: 25ms blinker release @b, arrive @b
- * trace: 50ms blinker release @b, end
+ * trace: 0 blinker start, arrive header_with_tasks.h:@b
+ * trace: 25ms blinker release header_with_tasks.h:@b, arrive header_with_tasks.h:@b
+ * trace: 50ms blinker release header_with_tasks.h:@b, end
  * trace: 0 user start, arrive header_with_tasks.h:@i
  * trace: 7ms user release header_with_tasks.h:@i, write lamp, end
  */

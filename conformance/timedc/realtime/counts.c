@@ -1,7 +1,7 @@
 /*
- * counts.c: two firm tasks with different deadlines and functions inside. Which segments are aborted
- * does not depend on the machine: those never end, and the others have a deadline that never comes.
- * Nor may the counting be late. Argument: how many rounds of 20 ms.
+ * counts.c: two firm tasks with different deadlines and functions inside. Which segments are
+ * aborted does not depend on the machine: those never end, and the others have a deadline that
+ * never comes. Nor may the counting be late. Argument: how many rounds of 20 ms.
  */
 #include <cilktc.h>
 #include <stdio.h>

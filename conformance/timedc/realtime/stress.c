@@ -1,6 +1,6 @@
 /*
- * stress.c: 100,000 aborts in four tasks that allocate, lock, print and open files without end. Then
- * no lock may be taken, no memory and no descriptor lost.
+ * stress.c: 100,000 aborts in four tasks that allocate, lock, print and open files without end.
+ * Then no lock may be taken, no memory and no descriptor lost.
  */
 #include <cilktc.h>
 #include <dirent.h>

@@ -115,9 +115,17 @@ struct Installed {
 
 impl Installed {
     fn new() -> Self {
+        Self::with(&|_| Vec::new())
+    }
+
+    /// With variables of `make` besides the prefix.
+    fn with(more: &dyn Fn(&str) -> Vec<String>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let installed = Self { directory };
-        make("install", &[format!("PREFIX={}", installed.prefix().display())]);
+        let prefix = installed.prefix().display().to_string();
+        let mut variables = more(&prefix);
+        variables.push(format!("PREFIX={prefix}"));
+        make("install", &variables);
         std::fs::create_dir(installed.path("work")).expect("work");
         installed
     }
@@ -186,6 +194,7 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         "lib/libtimedc_avtp.a",
         "lib/pkgconfig/netchan.pc",
         "lib/pkgconfig/timedc_avtp.pc",
+        "share/onbeat/directories",
         "share/onbeat/wrapped.txt",
         "share/onbeat/freertos/sources.txt",
         "share/onbeat/freertos/FreeRTOSConfig.h",
@@ -220,13 +229,19 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
 
 #[test]
 fn timed_c_is_compiled_with_what_was_installed_and_nothing_else() {
-    let installed = Installed::new();
-    installed.write("timed.c", "int main(void) { return sdelay(1, ms); }\n");
-    let mut cc = Command::new(installed.prefix().join("bin/onbeat"));
-    let program = installed.path("work/timed");
-    cc.arg("cc").arg(installed.path("work/timed.c")).arg("-o").arg(&program);
-    must(cc.env_remove("ONBEAT_HOME"));
-    must(&mut Command::new(program));
+    let builds = |installed: &Installed| {
+        installed.write("timed.c", "int main(void) { return sdelay(1, ms); }\n");
+        let mut cc = Command::new(installed.prefix().join("bin/onbeat"));
+        let program = installed.path("work/timed");
+        cc.arg("cc").arg(installed.path("work/timed.c")).arg("-o").arg(&program);
+        must(cc.env_remove("ONBEAT_HOME"));
+        must(&mut Command::new(program));
+    };
+    builds(&Installed::new());
+    // As distributions have it.
+    builds(&Installed::with(&|prefix| {
+        vec![format!("LIBDIR={prefix}/lib/here"), format!("INCLUDEDIR={prefix}/include/onbeat")]
+    }));
 }
 
 #[test]

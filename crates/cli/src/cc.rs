@@ -142,6 +142,8 @@ impl Driver {
 
     /// Runs the C compiler, which says itself what is wrong.
     fn run(&self, command: &mut Command) -> anyhow::Result<Exit> {
+        // What compilers and linkers leave when they are interrupted goes with ours.
+        command.env("TMPDIR", self.directory.path());
         let status = match command.status() {
             Ok(status) => status,
             Err(error) => bail!("{}: {error}", unit::name_of(command)),

@@ -235,3 +235,27 @@ fn wrong_arguments_are_refused_and_help_has_examples() {
         assert!(help.contains("onbeat cc talker.c -o talker") && help.contains("--keep-phase"));
     }
 }
+
+#[test]
+fn what_the_list_of_errors_calls_wrong_has_the_code_and_what_it_calls_right_has_none() {
+    let list = std::fs::read_to_string(common::root().join("docs/errors.md")).expect("the list");
+    let example = |section: &str, label: &str| {
+        let (_, behind) = section.split_once(&format!("\n{label}:\n\n```c\n"))?;
+        behind.split_once("```").map(|(text, _)| text.to_owned())
+    };
+    let sections: Vec<&str> = list.split("\n## ").filter(|s| s.starts_with("OB4")).collect();
+    let manifest = sections.iter().find(|s| s.starts_with("OB4105")).expect("there");
+    let manifest = example(manifest, "Right").expect("a manifest");
+    assert!(sections.len() > 15);
+    for section in sections {
+        let code = &section[..6];
+        let wrong = example(section, "Wrong").expect(code);
+        let right = example(section, "Right").expect(code);
+        let place =
+            Place::new(&[("wrong.c", &wrong), ("right.c", &right), ("manifest.h", &manifest)]);
+        let status = i32::from(!code.starts_with("OB41"));
+        let found = said(&place.cc("-c wrong.c", status));
+        assert_eq!((found.matches("OB4").count(), found.matches(code).count()), (1, 1), "{found}");
+        assert_eq!(said(&place.cc("-c right.c", 0)), "", "{code}");
+    }
+}

@@ -1,5 +1,6 @@
 //! The run time of Timed C on Linux, on this machine alone and in runs: programs in Timed C
-//! (`conformance/timedc/realtime`), and some as the translator makes them, by hand (`timedc/tests`).
+//! (`conformance/timedc/realtime`), and some as the translator makes them, by hand
+//! (`timedc/tests`).
 
 mod common;
 

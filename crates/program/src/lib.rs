@@ -2,9 +2,9 @@
 //! the C preprocessor and compiler is the command's work.
 //!
 //! ```text
-//! user's files ──mark──→ marked files ──(cc -E)──→ Expanded ──timedc::translate──→ edits, tasks,
-//!                                                                                  diagnostics
-//! user's files + Expanded + edits ──apply──→ the user's files, edited in place
+//! user's files ──(cc -E -dD)──→ Unit ──mark──→ one text ──(cc -E)──→ Expanded
+//! Expanded ──timedc::translate──→ edits, tasks, diagnostics
+//! Unit + Expanded + edits ──apply──→ the user's main file, edited in place
 //! ```
 
 pub mod source;

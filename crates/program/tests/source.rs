@@ -85,8 +85,8 @@ impl Case {
         squeeze(&kept.replace("\\U000000f6", "ö").replace("\\U000000df", "ß"))
     }
 
-    fn file(&self) -> &SourceFile {
-        Box::leak(Box::new(self.unit.files().remove(0)))
+    fn file(&self) -> SourceFile {
+        self.unit.files().remove(0)
     }
 }
 
@@ -161,37 +161,44 @@ const NASTY: &[&[(&str, &str)]] = &[
     &[(
         "macros.c",
         "#define STR(x) #x\n#define XSTR(x) STR(x)\n#define CAT(a, b) a##b\n#define N 3\n\
-        #define VA(f, ...) f(__VA_ARGS__)\n#define TWO(x) one(x); two(x)\n#define NEST(x) TWO(CAT(x, N))\n\
+        #define VA(f, ...) f(__VA_ARGS__)\n#define TWO(x) one(x); two(x)\n\
+            #define NEST(x) TWO(CAT(x, N))\n\
         const char *s = STR(a + b) \"tail\" XSTR(N) L\"w\";\nint CAT(v, 1) = N, q = -N;\n\
         void f(void) { VA(g, 1, \"x,y\", (2, 3)); NEST(a); if (N) TWO(b); else TWO(c); }\n",
     )],
     &[(
         "lines.c",
         "#define MAX(a, b) ((a) > (b) ? (a) : (b))\nint x = MAX(1,\n /* two */ 2 // end\n);\n\
-        int y = MAX\n(\n3, 4\n) + 1, spli\\\nced = MAX(spl, sp\\\nl);\n#define LONG a; \\\n b; \\\n c\nLONG\nint z;\n",
+        int y = MAX\n(\n3, 4\n) + 1, spli\\\nced = MAX(spl, sp\\\nl);\n\
+            #define LONG a; \\\n b; \\\n c\nLONG\nint z;\n",
     )],
     &[(
         "groups.c",
         "#define SEND(a, b) send(a, b)\n#if 0\ndon't look SEND( here\n#endif\nvoid f(void)\n{\n\
-        #ifdef DEEP\n SEND(1,\n#else\n SEND(2,\n#endif\n 3);\n SEND(4,\n#if 1\n 5\n#else\n 6\n#endif\n );\n after();\n}\n",
+        #ifdef DEEP\n SEND(1,\n#else\n SEND(2,\n#endif\n 3);\n SEND(4,\n#if 1\n 5\n#else\n 6\n\
+            #endif\n );\n after();\n}\n",
     )],
     &[(
         "names.c",
         "#define CALL do_call\n#define do_call(x) made(x)\n#define ID(x) x\n#define OPEN twice(\n\
         #define twice(x) x x\n#define EMPTY\n#define REV(a, b) b a\n#define BEGIN REV(\n\
-        int a = CALL(1), b = ID(do_call)(2), c = do_call EMPTY (3), d = (do_call)(4);\nint e = OPEN 5);\n\
+        int a = CALL(1), b = ID(do_call)(2), c = do_call EMPTY (3), d = (do_call)(4);\n\
+            int e = OPEN 5);\n\
         #define OBJ f(obj) \nint OBJ; f2(OBJ)\nBEGIN one, two)\n",
     )],
     &[(
         "again.c",
-        "#define f(x) f(x + 1)\n#define stdin stdin\nint y = f(2) + stdin, (f)(3);\n#define g(x) x f\n\
+        "#define f(x) f(x + 1)\n#define stdin stdin\nint y = f(2) + stdin, (f)(3);\n\
+            #define g(x) x f\n\
         int z = g(1)(2);\n",
     )],
     &[
         (
             "x.c",
-            "#define X(a) a = __COUNTER__,\nenum { \n#include \"ops.h\"\n};\n#undef X\n#define X(a) #a,\n\
-        const char *names[] = {\n#include \"ops.h\"\n};\n#undef X\nint X(int a);\n#include \"ops.h\"\n#include 'once.h'\n\
+            "#define X(a) a = __COUNTER__,\nenum { \n#include \"ops.h\"\n};\n#undef X\n\
+            #define X(a) #a,\n\
+        const char *names[] = {\n#include \"ops.h\"\n};\n#undef X\nint X(int a);\n\
+            #include \"ops.h\"\n#include 'once.h'\n\
         #include \"once.h\"\n#define OPS \"ops.h\"\n#include OPS\nint end;\n",
         ),
         ("ops.h", "X(add)\nX(sub)\n#include \"once.h\"\n"),
@@ -203,8 +210,10 @@ const NASTY: &[&[(&str, &str)]] = &[
     &[
         (
             "guarded.c",
-            "#include <stdbool.h>\n#include \"a.h\"\n#include \"b.h\"\n#line 70 \"other.y\"\n#include \"b.h\"\n\
-        bool x = true && __LINE__;\nconst char *f = __FILE__;\n#line 3\n#include \"last.h\"\nint after = __LINE__;",
+            "#include <stdbool.h>\n#include \"a.h\"\n#include \"b.h\"\n#line 70 \"other.y\"\n\
+            #include \"b.h\"\n\
+        bool x = true && __LINE__;\nconst char *f = __FILE__;\n#line 3\n#include \"last.h\"\n\
+            int after = __LINE__;",
         ),
         ("a.h", "#ifndef A_H\n#define A_H\n#include \"b.h\"\nint a;\n#endif\n"),
         ("b.h", "int FOO;\n#ifdef FOO\n#else\n#define FOO bar\nint FOO = __LINE__;\n#endif\n"),
@@ -217,23 +226,31 @@ const NASTY: &[&[(&str, &str)]] = &[
     )],
     &[(
         "pragma.c",
-        "#define QUIET _Pragma(\"GCC diagnostic push\")\nint a;\n#pragma pack(1)\nint b;\nQUIET int c;\n\
-        _Pragma(\"GCC diagnostic pop\") int d;\n_Pragma\n(\"weak e\")\nint e;\n#define P(x) x QUIET x\nP(int f;)\n",
+        "#define QUIET _Pragma(\"GCC diagnostic push\")\nint a;\n#pragma pack(1)\nint b;\n\
+            QUIET int c;\n\
+        _Pragma(\"GCC diagnostic pop\") int d;\n_Pragma\n(\"weak e\")\nint e;\n\
+            #define P(x) x QUIET x\nP(int f;)\n",
     )],
     &[(
         "digraph.c",
-        "%:define T(x) %:x\nchar *s = T(<:1:>);\nint a<:2:> = <% 1, 2 %>;\nint n = 0x1p-3 + 1e+5 + .5f;\n",
+        "%:define T(x) %:x\nchar *s = T(<:1:>);\nint a<:2:> = <% 1, 2 %>;\n\
+            int n = 0x1p-3 + 1e+5 + .5f;\n",
     )],
     &[(
         "args.c",
-        "#define OUTER(x) INNER(x)\n#define INNER(x, y) x[y]\n#define PAIR 1, 2\nint a = OUTER(PAIR);\n\
-        #define STMT(x) do { x; } while (0)\nvoid f(void) { STMT(int i = 0; for (;;) { i++; }); STMT({ g(1, 2); }); }\n\
-        #define OPT(a, ...) a, ##__VA_ARGS__\nint b[] = { OPT(1), OPT(1, 2) };\nint i = __LINE__ + __INCLUDE_LEVEL__;\n",
+        "#define OUTER(x) INNER(x)\n#define INNER(x, y) x[y]\n#define PAIR 1, 2\n\
+            int a = OUTER(PAIR);\n\
+        #define STMT(x) do { x; } while (0)\n\
+            void f(void) { STMT(int i = 0; for (;;) { i++; }); STMT({ g(1, 2); }); }\n\
+        #define OPT(a, ...) a, ##__VA_ARGS__\nint b[] = { OPT(1), OPT(1, 2) };\n\
+            int i = __LINE__ + __INCLUDE_LEVEL__;\n",
     )],
     &[(
         "statement.c",
-        "#define LOG(x) printf(\"%d\\n\", x);\n#define FOREVER for (;;)\nvoid f(void) {\nLOG(1)\nFOREVER { LOG(2) break; }\n\
-        switch (x) { case 1: LOG(3) default: ; }\n}\n#define FUNC(n) void n(void) { LOG(4) }\nFUNC(g)\n",
+        "#define LOG(x) printf(\"%d\\n\", x);\n#define FOREVER for (;;)\nvoid f(void) {\n\
+            LOG(1)\nFOREVER { LOG(2) break; }\n\
+        switch (x) { case 1: LOG(3) default: ; }\n}\n#define FUNC(n) void n(void) { LOG(4) }\n\
+            FUNC(g)\n",
     )],
 ];
 
@@ -299,9 +316,10 @@ proptest! {
             let expected = edited(&case.expanded.text, &edits);
             // A name that must not be expanded once more stands in parentheses.
             let plain = |text: String| text.replace("(f)", "f");
-            prop_assert_eq!(plain(case.preprocessed(&text)), plain(expected), "{:?}\n{}", edits, text);
+            let (got, expected) = (plain(case.preprocessed(&text)), plain(expected));
+            prop_assert_eq!(got, expected, "{:?}\n{}", edits, text);
             if !text.contains("#line 1 ") {
-                let raw = &case.file().text;
+                let raw = case.file().text;
                 prop_assert_eq!(text.matches('\n').count(), raw.matches('\n').count());
             }
             Ok(())
@@ -337,8 +355,8 @@ fn origins_are_the_token_itself_or_the_use_that_made_it() {
 
 #[test]
 fn edits_keep_comments_and_lines_and_write_out_only_what_they_change() {
-    let source = "#define WAIT(n) fdelay(n, ms)\nvoid f(void)\n{\n\tWAIT( /* ten */\n\t\t10); // wait\n\
-                  \tfdelay(20, /* odd */\n\t       ms);\n\tWAIT(3);\n}\n";
+    let source = "#define WAIT(n) fdelay(n, ms)\nvoid f(void)\n{\n\tWAIT( /* ten */\n\
+                  \t\t10); // wait\n\tfdelay(20, /* odd */\n\t       ms);\n\tWAIT(3);\n}\n";
     let case = Case::new(&[("a.c", source)]);
     let first = find(&case, "fdelay(10, ms)");
     let second = find(&case, "fdelay(20,\nms)");
@@ -401,4 +419,22 @@ fn single_quotes_around_a_headers_name_are_taken_as_double_ones_with_a_warning()
     assert_eq!(places.len(), 2);
     assert_eq!((places[0].0.start, places[0].0.end), (9, 21));
     assert!(warnings.iter().all(|warning| warning.code.0 == "OB4104"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_and_no_answer_of_a_preprocessor_makes_the_reader_panic(
+        text in "([ab#'\"(),;\\\\\n /*]|#include \"h\"\n|#if 0\n|#else\n|#endif\n|\\PC){0,40}",
+        answer in "(a|b|\\(|\\)|\n|# 1 \"h\" 1\n|# [0-9] \"a\" 2\n|#define a\\(x\\) b\n\
+                   |__timedc_at_[0-9]|#pragma a\n|\\PC){0,40}",
+    ) {
+        let unit = Unit::plain("a.c", &text);
+        let (plain, _) = normal(&text, 0);
+        let same = apply(&unit, &Expanded::plain(&plain), &[]);
+        prop_assert_eq!(same.replace('\u{feff}', ""), plain.replace('\u{feff}', ""));
+        let unit = Unit::read("a.c", &text, &answer, &mut |_| Ok(text.clone())).expect("read");
+        if let Ok(expanded) = unit.expand(&mut |_| Ok::<_, NotFollowed>(answer.clone())) {
+            let _ = apply(&unit, &expanded, &[Edit::Before(0, "x".to_owned())]);
+        }
+    }
 }

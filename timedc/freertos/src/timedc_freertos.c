@@ -349,7 +349,7 @@ void timedc_poll(void)
 		state->on_abort[last].function(state->on_abort[last].argument);
 	}
 	state->aborted = 2;
-	__builtin_longjmp(frame->jump, 1);
+	frame->leap(frame->jump);
 }
 
 int timedc_on_abort(void (*function)(void *), void *argument)

@@ -11,6 +11,8 @@ const HOME: &str = "ONBEAT_HOME";
 pub(super) struct Places {
     home: PathBuf,
     is_tree: bool,
+    /// Of an installation: where libraries and headers are, if they are not where they belong.
+    stated: Vec<PathBuf>,
     /// The command's own directory.
     beside: PathBuf,
 }
@@ -26,34 +28,42 @@ impl Places {
             // The tree's target/release/onbeat, the prefix's bin/onbeat.
             None => beside.ancestors().skip(1).take(2).map(Path::to_owned).collect(),
         };
-        let headers = [(true, "timedc/include/timedc.h"), (false, "include/timedc.h")];
+        let lists = [(true, "timedc/wrapped.txt"), (false, "share/onbeat/wrapped.txt")];
         for home in homes.iter().cloned() {
-            if let Some((is_tree, _)) = headers.iter().find(|(_, name)| home.join(name).is_file()) {
-                return Ok(Self { home, is_tree: *is_tree, beside });
+            if let Some((is_tree, _)) = lists.iter().find(|(_, name)| home.join(name).is_file()) {
+                let stated = std::fs::read_to_string(home.join("share/onbeat/directories"));
+                let stated = stated.unwrap_or_default().lines().map(PathBuf::from).collect();
+                return Ok(Self { home, is_tree: *is_tree, stated, beside });
             }
         }
         let looked =
             homes.iter().map(|h| h.display().to_string()).collect::<Vec<_>>().join(" and ");
         bail!(
-            "timedc.h is not in {looked}: set {HOME} to Onbeat's source tree after `make` there, or \
-             to the prefix that `make install` installed to"
+            "the headers and libraries are not in {looked}: set {HOME} to Onbeat's source tree \
+             after `make` there, or to the prefix that `make install` installed to"
         )
     }
 
     /// Directories of headers.
     pub(super) fn includes(&self) -> Vec<PathBuf> {
-        let names: &[&str] = match self.is_tree {
-            true => &["timedc/include", "compat/include", "crates/capi/include"],
-            false => &["include"],
-        };
+        if !self.is_tree {
+            let other = self.stated.get(1).cloned();
+            let own = self.home.join("include");
+            return vec![other.filter(|_| !own.join("timedc.h").is_file()).unwrap_or(own)];
+        }
+        let names = ["timedc/include", "compat/include", "crates/capi/include"];
         names.iter().map(|name| self.home.join(name)).collect()
     }
 
     /// What programs are linked with, in the order of the line.
     pub(super) fn libraries(&self) -> anyhow::Result<Vec<PathBuf>> {
         if !self.is_tree {
-            let names = ["lib/libtimedc.a", "lib/libnetchan.a", "lib/libonbeat.a"];
-            return names.iter().map(|name| self.file(&[self.home.join(name)])).collect();
+            let names = ["libtimedc.a", "libnetchan.a", "libonbeat.a"];
+            // What is beside the command goes first: a prefix may have been moved.
+            let own = self.home.join("lib");
+            let directories: Vec<_> = [&own].into_iter().chain(self.stated.first()).collect();
+            let files = |name| directories.iter().map(|d| d.join(name)).collect::<Vec<_>>();
+            return names.iter().map(|name| self.file(&files(name))).collect();
         }
         Ok(vec![
             self.file(&[self.home.join("timedc/build/libtimedc.a")])?,

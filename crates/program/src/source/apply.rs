@@ -42,10 +42,10 @@ impl Change {
 const KEYWORDS: [&str; 8] =
     ["if", "while", "for", "switch", "return", "sizeof", "_Alignof", "__attribute__"];
 
-/// The user's main file with `edits`, no line moved: what a macro made is written out in the place of
-/// the macro's use if there is a change in it. `#include` lines stand as they are, or, when a header
-/// has a change, each with the header's text in its place between `#line` directives. A byte order
-/// mark is left out: the text may be put behind another.
+/// The user's main file with `edits`, no line moved: what a macro made is written out in the place
+/// of the macro's use if there is a change in it. `#include` lines stand as they are, or, when a
+/// header has a change, each with the header's text in its place between `#line` directives. A
+/// byte order mark is left out: the text may be put behind another.
 ///
 /// Of edits at one place, the earlier in the list comes first. What is replaced takes edits inside
 /// along.

@@ -55,8 +55,8 @@ impl Unit {
         }
     }
 
-    /// Whether the markers changed nothing: the tokens are those that the user's text makes, and the
-    /// markers are in their order. Otherwise, at which of them it went wrong.
+    /// Whether the markers changed nothing: the tokens are those that the user's text makes, and
+    /// the markers are in their order. Otherwise, at which of them it went wrong.
     fn verify(&self, read: &Read, count: usize) -> Result<(), usize> {
         let mut last = 0;
         for (at, (marker, _)) in read.groups.iter().enumerate() {
@@ -184,7 +184,8 @@ impl Expanded {
     }
 }
 
-/// Takes away markers near the one of `group`: more of them with every attempt. Whether there was any.
+/// Takes away markers near the one of `group`: more of them with every attempt. Whether there was
+/// any.
 fn join(joined: &mut HashSet<(usize, usize)>, spans: &[Span], group: usize, attempt: u32) -> bool {
     let near = 1_usize << attempt.min(ATTEMPTS_MAX);
     let first = (group + 1).saturating_sub(near / 2);

@@ -1,8 +1,8 @@
 //! The unit as one text with markers, for the C preprocessor to expand.
 //!
 //! A marker is a word before the first token of a line and before and behind each use of a macro:
-//! tokens between two markers, a *group*, are either all as the user wrote them or what one use made.
-//! No marker may come between the preprocessor and its own: none in directives, in a macro's
+//! tokens between two markers, a *group*, are either all as the user wrote them or what one use
+//! made. No marker may come between the preprocessor and its own: none in directives, in a macro's
 //! arguments, before an opening parenthesis that could begin them.
 
 use super::lexer::Kind;
@@ -29,8 +29,8 @@ pub(super) struct Marked {
     pub(super) spans: Vec<Span>,
 }
 
-/// Marks a unit. Where a span would begin at one of the `joined` pieces of an inclusion, it is a part
-/// of the one before.
+/// Marks a unit. Where a span would begin at one of the `joined` pieces of an inclusion, it is a
+/// part of the one before.
 pub(super) fn mark(unit: &Unit, joined: &HashSet<(usize, usize)>) -> Marked {
     let mut marker = Marker { unit, joined, marked: Marked::default() };
     marker.inclusion(0);
@@ -64,8 +64,8 @@ impl Marker<'_> {
         self.marked.text.push_str(&blank(file.gap(at)));
     }
 
-    /// Writes a span. One that begins in one of two `#if` and `#else` groups begins in the other too:
-    /// only one of them is compiled.
+    /// Writes a span. One that begins in one of two `#if` and `#else` groups begins in the other
+    /// too: only one of them is compiled.
     fn span(&mut self, inclusion: usize, pieces: Range<usize>) {
         let file = self.unit.file_of(inclusion);
         let mut depth = 0_usize;
@@ -151,8 +151,8 @@ impl Marker<'_> {
         end
     }
 
-    /// One past the piece that closes so many open parentheses. Of `#if` and `#else` groups, each is
-    /// counted as if it were the only one.
+    /// One past the piece that closes so many open parentheses. Of `#if` and `#else` groups, each
+    /// is counted as if it were the only one.
     fn closed(&self, inclusion: usize, from: usize, open: usize) -> Option<usize> {
         let file = self.unit.file_of(inclusion);
         let mut open = open;

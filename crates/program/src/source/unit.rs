@@ -67,8 +67,8 @@ pub(super) enum Included {
     System(String),
 }
 
-/// `#include 'x.h'` taken as `"x.h"`: the text of the same length, and a warning for each. `file` is
-/// the text's place in the list of files.
+/// `#include 'x.h'` taken as `"x.h"`: the text of the same length, and a warning for each. `file`
+/// is the text's place in the list of files.
 pub fn normal(text: &str, file: u16) -> (String, Vec<Diagnostic>) {
     let mut octets = text.as_bytes().to_vec();
     let mut warnings = Vec::new();

@@ -107,10 +107,6 @@ fn counts(unit: &mut Unit<'_>, channels: &[&ChannelWord]) {
             let help = "an lvchannel has one value: write its name only";
             let at = open..channel.end;
             unit.error(codes::FORM, at, "an lvchannel has no number of values", "here", help);
-        } else if channel.open.is_none() && !channel.is_latest {
-            let at = channel.word.start..channel.end;
-            let help = "write `int fifochannel(name);`";
-            unit.error(codes::FORM, at, "a fifochannel's name stands in parentheses", "here", help);
         } else if let Some(count) = &channel.count {
             let value = super::syntax::number(&unit.text[count.clone()]);
             if value.is_some_and(|v| !(1..=i128::from(i32::MAX)).contains(&v)) {

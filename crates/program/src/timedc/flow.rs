@@ -2,6 +2,7 @@
 
 use super::Kind;
 use super::construct::{Construct, Constructs};
+use super::program::Program;
 use super::syntax::{bare, children, comma_parts, declared, fields, walk};
 use super::unit::{Function, Unit};
 use std::collections::HashMap;
@@ -99,7 +100,12 @@ const ENDINGS: [&str; 7] =
     ["exit", "_exit", "_Exit", "quick_exit", "abort", "pthread_exit", "__builtin_unreachable"];
 
 /// The graph of a function.
-pub(super) fn build<'t>(unit: &Unit<'t>, constructs: &Constructs<'t>, index: usize) -> Flow<'t> {
+pub(super) fn build<'t>(
+    unit: &Unit<'t>,
+    constructs: &Constructs<'t>,
+    program: &Program<'t>,
+    index: usize,
+) -> Flow<'t> {
     let function = &unit.functions[index];
     let flow = Flow {
         steps: Vec::new(),
@@ -128,8 +134,9 @@ pub(super) fn build<'t>(unit: &Unit<'t>, constructs: &Constructs<'t>, index: usi
         quiet: 0,
         labels: HashMap::new(),
         around: Vec::new(),
+        endless: Vec::new(),
     };
-    builder.run();
+    builder.run(program);
     builder.flow
 }
 
@@ -162,10 +169,12 @@ struct Builder<'u, 't> {
     quiet: usize,
     labels: HashMap<&'t str, usize>,
     around: Vec<Around<'t>>,
+    /// Loops that always go on: where they do, and what is behind them.
+    endless: Vec<(Node<'t>, usize, usize)>,
 }
 
 impl<'t> Builder<'_, 't> {
-    fn run(&mut self) {
+    fn run(&mut self, program: &Program<'t>) {
         let body = self.function.body;
         self.now = self.apart(What::Join, body.start_byte()..body.start_byte() + 1);
         let end = body.end_byte();
@@ -175,7 +184,27 @@ impl<'t> Builder<'_, 't> {
         }
         let last = self.now;
         self.edge(last, self.flow.exit);
+        self.leave_endless(program);
         self.flow.falls_off = super::solve::reachable(&self.flow.steps).contains(&last);
+    }
+
+    /// Loops without end and without points are left by the abort to what stands behind them.
+    fn leave_endless(&mut self, program: &Program<'t>) {
+        for (node, again, end) in std::mem::take(&mut self.endless) {
+            let range = node.byte_range();
+            let comes_to_point = |step: &Step<'t>| {
+                let has_point = match step.what {
+                    What::Point(_) => true,
+                    What::Call(call) => program.has_points(call),
+                    _ => false,
+                };
+                has_point && range.contains(&step.place.start)
+            };
+            let is_left = !super::solve::previous(&self.flow.steps)[end].is_empty();
+            if !is_left && !self.flow.steps.iter().any(comes_to_point) {
+                self.edge(again, end);
+            }
+        }
     }
 
     /// A node that nothing leads to yet.
@@ -246,6 +275,7 @@ impl<'t> Builder<'_, 't> {
             "do_statement" => self.do_loop(node),
             "for_statement" => self.for_loop(node),
             "break_statement" => {
+                self.leaves_critical(node);
                 if let Some(end) = self.around.last().map(|a| a.end) {
                     self.go(end);
                 }
@@ -253,6 +283,7 @@ impl<'t> Builder<'_, 't> {
             }
             "continue_statement" => self.go_on(node),
             "goto_statement" => {
+                self.leaves_critical(node);
                 let label = node.child_by_field_name("label").map_or("", |l| self.unit.words(l));
                 let to = self.label(label, node);
                 self.go(to);
@@ -338,7 +369,16 @@ impl<'t> Builder<'_, 't> {
         }
     }
 
+    /// Where a critical block is left the guard must be that of where control goes: an abort that
+    /// has waited takes effect there.
+    fn leaves_critical(&mut self, node: Node<'t>) {
+        if self.critical > 0 {
+            self.slot(Slot::Statement(node));
+        }
+    }
+
     fn go_on(&mut self, node: Node<'t>) {
+        self.leaves_critical(node);
         let found = self.around.iter().rev().find_map(|a| a.again.map(|again| (a.node, again)));
         if let Some((around, again)) = found {
             self.flow.continues.entry(around.id()).or_default().push(node);
@@ -461,7 +501,7 @@ impl<'t> Builder<'_, 't> {
                 self.stop(node);
             }
             Some((at, None)) => self.edge(at, end),
-            _ => {}
+            _ => self.endless.push((node, self.now, end)),
         }
     }
 

@@ -282,7 +282,9 @@ impl<'t> Finder<'_, 't> {
         let What::Slot(slot) = self.flow.steps[node].what else { return None };
         let statement = self.flow.slots[slot].node();
         let is_empty = children(statement).is_empty();
-        if statement.kind() == "return_statement" && is_empty {
+        // The function's end ends its guard, but the end of a critical block comes before.
+        if statement.kind() == "return_statement" && is_empty && !self.flow.steps[node].in_critical
+        {
             return None;
         }
         let guard = match guards.at[node] {

@@ -137,7 +137,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let nets = net::read(&mut unit, &mut edits);
     let program = program::read(&unit, &constructs);
     let flows: Vec<flow::Flow<'_>> =
-        (0..unit.functions.len()).map(|f| flow::build(&unit, &constructs, f)).collect();
+        (0..unit.functions.len()).map(|f| flow::build(&unit, &constructs, &program, f)).collect();
     let mut diagnostics = std::mem::take(&mut unit.diagnostics);
     diagnostics.extend(tasks::check(&unit));
     diagnostics.extend(channels::check_writers(&unit, &program));

@@ -158,8 +158,8 @@ pub(super) fn after(
         ));
     }
     text.push_str(&format!(
-        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, {has_points}, \
-         {}, 0}};\n\
+        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, \
+         {has_points}, {}, 0}};\n\
          __attribute__((constructor)) static void timedc_begin(void)\n\
          {{\n\ttimedc_register(&timedc_unit);\n}}\n",
         tasks.len(),
