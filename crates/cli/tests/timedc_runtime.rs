@@ -274,6 +274,25 @@ fn declared_times_pass_on_arrival_and_the_best_case_on_demand() {
 }
 
 #[test]
+fn execution_times_of_what_the_program_does_not_have_are_an_error() {
+    let system = system("ends", "run", "-O2");
+    let times = system.path().join("times.csv");
+    let said = |row: &str| {
+        std::fs::write(&times, format!("SRC,BCET,WCET,JITTER,ABORT,DST\n{row}\n"))
+            .expect("written");
+        let program = Command::new(system.path().join("build/ends"))
+            .env("ONBEAT_EXECUTION_TIMES", &times)
+            .output()
+            .expect("the program runs");
+        assert_eq!(program.status.code(), Some(1));
+        text(&program.stderr)
+    };
+    assert!(said("writes:39,0,1,0,0,writes:40").contains(":2: the program has no writes:40\n"));
+    assert!(said("nobody:start,0,1,0,0,nobody:39").contains("the program has no nobody:start\n"));
+    assert!(said("2,0,1,0,0,3").contains(":2: the program has not so many timing points: 3\n"));
+}
+
+#[test]
 fn measurements_have_a_row_for_every_segment() {
     let system = translated("counts", "5", "-O2");
     let rows = system.path().join("rows.csv");

@@ -99,7 +99,8 @@ pub(crate) fn task(random: &mut Random, number: usize, first_line: usize) -> (St
         let _ = write!(head, "{comma}{} = {value}", variable(index));
     }
     let keep = i32::from(program.keeps_phase);
-    let _ = writeln!(head, ";\n\ttimedc_on_late(late); timedc_keep_phase({keep}); (void)y; (void)d;");
+    let _ =
+        writeln!(head, ";\n\ttimedc_on_late(late); timedc_keep_phase({keep}); (void)y; (void)d;");
     let body = text.replace("NUMBER", &number.to_string());
     (format!("{head}{body}}}\n"), program)
 }
@@ -398,8 +399,11 @@ impl Writer<'_> {
     }
 
     fn body(&mut self, depth: usize) -> Around {
-        let around =
-            Around { continues: Some(Vec::new()), in_critical: self.in_critical, ..Around::default() };
+        let around = Around {
+            continues: Some(Vec::new()),
+            in_critical: self.in_critical,
+            ..Around::default()
+        };
         self.around.push(around);
         self.block(depth);
         self.around.pop().expect("pushed")

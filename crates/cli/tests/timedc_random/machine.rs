@@ -45,7 +45,12 @@ pub(crate) struct Point {
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// `to = (from * times + plus) & 255`
-    Set { to: Variable, from: Variable, times: i64, plus: i64 },
+    Set {
+        to: Variable,
+        from: Variable,
+        times: i64,
+        plus: i64,
+    },
     Put(Variable, i64),
     Increment(Variable),
     /// Goes on, or to a step if the condition does not hold.
@@ -66,7 +71,9 @@ pub(crate) enum Step {
     Skip,
     Critical,
     /// A critical block is left, at its end or from its middle.
-    Leave { is_end: bool },
+    Leave {
+        is_end: bool,
+    },
 }
 
 /// A task's program.
@@ -142,9 +149,7 @@ impl Program {
             .filter_map(|n| if let Next::Point(p) = n { Some(*p) } else { None })
             .collect();
         firm.sort_by_key(|p| self.points[*p].line);
-        let one = firm.windows(2).all(|w| {
-            self.points[w[0]].deadline == self.points[w[1]].deadline
-        });
+        let one = firm.windows(2).all(|w| self.points[w[0]].deadline == self.points[w[1]].deadline);
         if one { Ok(firm.first().copied()) } else { Err(()) }
     }
 
@@ -159,7 +164,9 @@ impl Program {
                 Step::Call(_) | Step::Note(_) if is_many[at] => {
                     codes.insert("OB4006");
                 }
-                Step::Skip if next[at].len() != 1 || !matches!(next[at].first(), Some(Next::Point(_))) => {
+                Step::Skip
+                    if next[at].len() != 1 || !matches!(next[at].first(), Some(Next::Point(_))) =>
+                {
                     codes.insert("OB4009");
                 }
                 Step::Leave { is_end: true } if !next[at].iter().all(|n| self.is_firm(n)) => {
