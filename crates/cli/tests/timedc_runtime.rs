@@ -305,7 +305,7 @@ fn measurements_have_a_row_for_every_segment() {
     let rows = std::fs::read_to_string(rows).expect("rows");
     let count = |begin: &str| rows.lines().filter(|row| row.starts_with(begin)).count();
     assert_eq!(rows.lines().next(), Some("src,dst,cpu_ns,elapsed_ns,release_jitter_ns,abort_ns"));
-    let slow = [count("slow:start,slow:36,"), count("slow:36,slow:36,"), count("slow:36,slow:end")];
+    let slow = [count("slow:start,slow:37,"), count("slow:37,slow:37,"), count("slow:37,slow:end")];
     assert_eq!(slow, [1, 4, 1], "{rows}");
     let aborted = |row: &&str| row.starts_with("slow:") && !row.ends_with(',');
     assert_eq!(rows.lines().filter(aborted).count(), 3, "{rows}");
