@@ -1,6 +1,6 @@
 /*
- * signals.c: the program's own signals. It blocks all but one, whose handler is always still running
- * when the deadline comes: the abort waits for its end. Then that signal is not blocked.
+ * signals.c: the program's own signals. It blocks all but one, whose handler still runs when the
+ * deadline comes: the abort waits for its end. Then that signal is not blocked.
  */
 #include <cilktc.h>
 #include <signal.h>
