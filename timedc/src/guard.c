@@ -10,14 +10,12 @@
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
 #include "internal.h"
+#include "signals.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
-
-#define ABORT_SIGNAL (SIGRTMAX - 3)
 
 /* Timers are of use. */
 static bool with_timers;
@@ -187,21 +185,17 @@ static void on_expiry(int number, siginfo_t *information, void *context)
 
 void timedc_guards_begin(void)
 {
-	struct sigaction action = {
-		.sa_sigaction = on_expiry,
-		/* Not blocked in its own handler, which does not return. */
-		.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART,
-	};
-	sigemptyset(&action.sa_mask);
-	with_timers = !timedc_world_is_virtual() && sigaction(ABORT_SIGNAL, &action, NULL) == 0;
+	with_timers = !timedc_world_is_virtual() && timedc_signal_take(on_expiry);
 }
 
 void timedc_timer_make(struct timedc_thread *thread)
 {
 	static bool told;
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = ABORT_SIGNAL};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TIMEDC_ABORT_SIGNAL};
 	if (!with_timers || thread->has_timer)
 		return;
+	/* Whoever started the program may have blocked it. */
+	timedc_signal_unblock();
 	event._sigev_un._tid = thread->id;
 	if (timer_create(timedc_world_timer_clock(), &event, &thread->timer) == 0) {
 		thread->has_timer = true;

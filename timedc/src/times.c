@@ -110,6 +110,42 @@ static char *content(char *line)
 	return word == 3 && strncasecmp(text, "SRC", word) == 0 ? text + strlen(text) : text;
 }
 
+static bool has_task(const struct timedc_unit *unit, const char *name, size_t length)
+{
+	for (int i = 0; i < unit->task_count; i++)
+		if (strlen(unit->tasks[i]->name) == length &&
+		    strncmp(unit->tasks[i]->name, name, length) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the program has such a node: a task may come to any unit's points. */
+static bool exists(const struct node *node)
+{
+	const char *place = node->name ? strchr(node->name, ':') + 1 : NULL;
+	bool task = false, point = false;
+	long count = 0;
+	for (const struct timedc_unit *unit = timedc_units(); unit; unit = unit->next) {
+		count += unit->point_count;
+		task = task || !place || has_task(unit, node->name, place - 1 - node->name);
+		for (int i = 0; place && i < unit->point_count && !point; i++)
+			point = strcmp(unit->points[i].name, place) == 0;
+	}
+	if (!place)
+		return node->number <= count;
+	return task && (point || strcmp(place, "start") == 0 || strcmp(place, "end") == 0);
+}
+
+static void check(const struct node *node, const char *file, unsigned line)
+{
+	if (exists(node))
+		return;
+	if (node->name)
+		timedc_die("%s:%u: the program has no %s", file, line, node->name);
+	timedc_die("%s:%u: the program has not so many timing points: %ld", file, line,
+		   node->number);
+}
+
 static void load(const char *name)
 {
 	char line[LINE_MAX_OCTETS];
@@ -127,6 +163,8 @@ static void load(const char *name)
 			timedc_die("%s:%u: not SRC,BCET,WCET,JITTER,ABORT,DST with times in "
 				   "nanoseconds and places as task:line, or numbers", name,
 				   number);
+		check(&segments[segment_count - 1].from, name, number);
+		check(&segments[segment_count - 1].to, name, number);
 	}
 	fclose(file);
 }

@@ -81,9 +81,9 @@ point_2:
 }
 
 TASK(all, MS, MS);
-UNIT(&all_task)
 static const struct timedc_point points[] = {POINT(0, SOFT, -3), POINT(1, FIRM, -3),
 					     POINT(2, HARD, -3)};
+UNIT(&all_task)
 
 int main(void)
 {

@@ -48,8 +48,8 @@ static void reads(void)
 TASK(hard, 10 * MS, 5 * MS);
 TASK(writes, 10 * MS, 10 * MS);
 TASK(reads, 0, 0);
-UNIT(&hard_task, &writes_task, &reads_task)
 static const struct timedc_point points[] = {POINT(30, HARD, -3), POINT(39, SOFT, -3)};
+UNIT(&hard_task, &writes_task, &reads_task)
 
 static void *outside(void *argument)
 {

@@ -21,10 +21,13 @@
 	static const struct timedc_task name##_task = { \
 		#name, __FILE__, __LINE__, name##_body, 0, period, deadline, 0}
 
+/* `points` is there. */
 #define UNIT(...) \
 	static const struct timedc_task main_task = {"main", __FILE__, __LINE__, 0, 0, 0, 0, 0}; \
 	static const struct timedc_task *const tasks[] = {&main_task, __VA_ARGS__}; \
-	static struct timedc_unit unit = {tasks, sizeof(tasks) / sizeof(tasks[0]), 0, 0, 0, 0, 0, 0}; \
+	static struct timedc_unit unit = { \
+		.tasks = tasks, .task_count = sizeof(tasks) / sizeof(tasks[0]), \
+		.points = points, .point_count = sizeof(points) / sizeof(points[0])}; \
 	__attribute__((constructor)) static void register_unit(void) \
 	{ \
 		timedc_register(&unit); \

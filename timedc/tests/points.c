@@ -156,7 +156,6 @@ point_23:
 TASK(soft, 10 * MS, 10 * MS);
 TASK(firm, 10 * MS, 5 * MS);
 TASK(hard, 10 * MS, 5 * MS);
-UNIT(&soft_task, &firm_task, &hard_task)
 static const struct timedc_point points[] = {
 	[1] = POINT(1, SOFT, -3),   [2] = POINT(2, SOFT, -3),   [3] = POINT(3, SOFT, -3),
 	[4] = POINT(4, SOFT, -3),   [5] = POINT(5, SOFT, -3),   [6] = POINT(6, SOFT, -3),
@@ -165,6 +164,7 @@ static const struct timedc_point points[] = {
 	[20] = POINT(20, HARD, -3), [21] = POINT(21, HARD, -3), [22] = POINT(22, HARD, -3),
 	[23] = POINT(23, HARD, -3),
 };
+UNIT(&soft_task, &firm_task, &hard_task)
 
 int main(void)
 {

@@ -57,8 +57,8 @@ TASK(rate_20, 20 * MS, 20 * MS);
 TASK(separate_10, 0, 0);
 TASK(deadline_8, 20 * MS, 8 * MS);
 TASK(stated, 0, 0);
-UNIT(&rate_5_task, &rate_20_task, &separate_10_task, &deadline_8_task, &stated_task)
 static const struct timedc_point points[] = {POINT(1, SOFT, -3)};
+UNIT(&rate_5_task, &rate_20_task, &separate_10_task, &deadline_8_task, &stated_task)
 
 int main(void)
 {

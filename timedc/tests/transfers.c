@@ -125,8 +125,8 @@ point:
 
 TASK(writer, 200000, 200000);
 TASK(reader, 300000, 300000);
-UNIT(&writer_task, &reader_task)
 static const struct timedc_point points[] = {POINT(0, FIRM, -6), POINT(1, FIRM, -6)};
+UNIT(&writer_task, &reader_task)
 
 static void run(void)
 {

@@ -164,6 +164,16 @@ fn a_hundred_thousand_aborts_leave_no_lock_taken_and_lose_no_memory() {
 }
 
 #[test]
+fn a_handler_of_the_program_ends_before_an_abort_whose_signal_it_cannot_block() {
+    let system = translated("signals", "", "-O2");
+    let output = alone(&system, "signals", "");
+    let expected = "20 aborted, 0 handlers cut off, 0 blocked\n";
+    assert_eq!(text(&output.stderr), expected);
+    let output = run(&["run", "system.toml", "--time", "real"], system.path(), 0);
+    assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+}
+
+#[test]
 fn nothing_is_allocated_between_points() {
     let system = system("allocations", "", "-O2");
     let expected = "600 aborted, 0 allocated\n";
@@ -264,6 +274,25 @@ fn declared_times_pass_on_arrival_and_the_best_case_on_demand() {
 }
 
 #[test]
+fn execution_times_of_what_the_program_does_not_have_are_an_error() {
+    let system = system("ends", "run", "-O2");
+    let times = system.path().join("times.csv");
+    let said = |row: &str| {
+        std::fs::write(&times, format!("SRC,BCET,WCET,JITTER,ABORT,DST\n{row}\n"))
+            .expect("written");
+        let program = Command::new(system.path().join("build/ends"))
+            .env("ONBEAT_EXECUTION_TIMES", &times)
+            .output()
+            .expect("the program runs");
+        assert_eq!(program.status.code(), Some(1));
+        text(&program.stderr)
+    };
+    assert!(said("writes:39,0,1,0,0,writes:40").contains(":2: the program has no writes:40\n"));
+    assert!(said("nobody:start,0,1,0,0,nobody:39").contains("the program has no nobody:start\n"));
+    assert!(said("2,0,1,0,0,3").contains(":2: the program has not so many timing points: 3\n"));
+}
+
+#[test]
 fn measurements_have_a_row_for_every_segment() {
     let system = translated("counts", "5", "-O2");
     let rows = system.path().join("rows.csv");
@@ -276,7 +305,7 @@ fn measurements_have_a_row_for_every_segment() {
     let rows = std::fs::read_to_string(rows).expect("rows");
     let count = |begin: &str| rows.lines().filter(|row| row.starts_with(begin)).count();
     assert_eq!(rows.lines().next(), Some("src,dst,cpu_ns,elapsed_ns,release_jitter_ns,abort_ns"));
-    let slow = [count("slow:start,slow:36,"), count("slow:36,slow:36,"), count("slow:36,slow:end")];
+    let slow = [count("slow:start,slow:37,"), count("slow:37,slow:37,"), count("slow:37,slow:end")];
     assert_eq!(slow, [1, 4, 1], "{rows}");
     let aborted = |row: &&str| row.starts_with("slow:") && !row.ends_with(',');
     assert_eq!(rows.lines().filter(aborted).count(), 3, "{rows}");

@@ -348,3 +348,19 @@ proptest! {
         translated(&text, Options { target, ..Options::default() });
     }
 }
+
+/// The first segment of a task that starts late is aborted at once: at the point the end is there.
+#[test]
+fn no_guard_begins_before_the_network_channels_of_its_function_are_there() {
+    let open = "struct channel *c_du = chan_create_standalone(\"c\", 1, rows, 1);";
+    let text = format!(
+        "struct channel;\nstruct row {{ int x; }} rows[1];\nvoid prepare(void);\n\
+         struct channel *chan_create_standalone(const char *, int, struct row *, int);\n\
+         void chan_send_now(struct channel *, int *);\n\
+         task sender()\n{{\n\tint value = 0;\n\tprepare();\n\t{open}\n\
+         \twhile (1) {{\n\t\tchan_send_now(c_du, &value);\n\t\tfdelay(1, ms);\n\t}}\n}}\n"
+    );
+    let made = whole(&text, &translated(&text, Options::default()));
+    let guard = made.find("TIMEDC_GUARD").expect("a guard");
+    assert!(guard > made.find(open).expect("the end"), "{made}");
+}

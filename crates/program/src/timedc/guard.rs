@@ -3,6 +3,7 @@
 use super::codes;
 use super::construct::{Constructs, Length};
 use super::flow::{Flow, What};
+use super::net;
 use super::program::Program;
 use super::solve::{backward, cyclic, forward};
 use super::syntax::{children, walk};
@@ -174,15 +175,23 @@ impl<'t> Finder<'_, 't> {
         }
     }
 
-    /// Whether the deadline has a value at a step.
+    /// Whether the deadline has a value at a step, and so have the network channels' ends that the
+    /// function declares around the point: it cannot go on without them.
     fn is_ready(&self, point: usize, node: usize, guards: &Guards) -> bool {
         let Some(deadline) = self.constructs.points[point].guard() else { return false };
         let at = self.flow.steps[node].place.start;
         let Some(assigned) = &guards.assigned[node] else { return false };
-        locals(self.unit, self.function, deadline.node).into_iter().all(|v| {
+        let has_value = |v: usize| {
             let variable = &self.function.variables[v];
             variable.scope.contains(&at) && (variable.is_static || assigned.contains(&v))
-        })
+        };
+        let place = self.constructs.points[point].period.node.start_byte();
+        let is_end = |v: &usize| {
+            let variable = &self.function.variables[*v];
+            variable.scope.contains(&place) && net::opens(self.unit, variable)
+        };
+        locals(self.unit, self.function, deadline.node).into_iter().all(has_value)
+            && (0..self.function.variables.len()).filter(is_end).all(has_value)
     }
 
     /// Whether a name of the deadline means something else at a step.

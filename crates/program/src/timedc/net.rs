@@ -106,6 +106,12 @@ fn receiver<'t>(unit: &Unit<'t>, call: Node<'t>) -> Option<&'t str> {
     }
 }
 
+/// Whether a variable begins as an end.
+pub(super) fn opens(unit: &Unit<'_>, variable: &Variable<'_>) -> bool {
+    let callee = variable.value.and_then(|value| unit.callee(value)).unwrap_or("");
+    OPENERS.iter().any(|(name, _)| *name == callee)
+}
+
 fn absent(
     unit: &Unit<'_>,
     manifests: &Manifests<'_>,
