@@ -21,7 +21,7 @@ demo: build
 	$(onbeat) run examples/01-two-hosts --all-scenarios
 
 test: build
-	@scripts/needs rust lint cc c++ browser ptp packaging netns capture
+	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
