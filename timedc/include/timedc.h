@@ -89,6 +89,7 @@ struct timedc_unit {
 	const struct timedc_net *nets;
 	int net_count;
 	unsigned char keep_phase; /* compiled with --keep-phase */
+	unsigned char is_plain;   /* nothing of Timed C in it but main */
 	const struct timedc_point *points; /* in the order of the text */
 	int point_count;
 	struct timedc_unit *next; /* the run time's */

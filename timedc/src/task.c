@@ -135,9 +135,18 @@ void timedc_begin(void)
 	timedc_rearm(thread);
 }
 
+/* A program that has nothing of Timed C is left alone. */
+static bool is_plain(void)
+{
+	for (const struct timedc_unit *unit = units; unit; unit = unit->next)
+		if (!unit->is_plain)
+			return false;
+	return true;
+}
+
 int timedc_main_enter(const struct timedc_task *main_task)
 {
-	if (timedc_self || thread_count > 0)
+	if (timedc_self || thread_count > 0 || is_plain())
 		return 0;
 	struct timedc_thread *thread = thread_new(main_task);
 	timedc_self = thread;

@@ -115,5 +115,5 @@ static void timedc_start_fast(int work)
 static void timedc_start_slow(void) { timedc_start(&timedc_task_slow, 0); }
 static const struct timedc_task *const tasks[] = {
 	&timedc_task_fast, &timedc_task_slow, &timedc_task_main};
-static struct timedc_unit unit = {tasks, 3, 0, 0, 0, 0, 0, 0};
+static struct timedc_unit unit = {.tasks = tasks, .task_count = 3};
 __attribute__((constructor)) static void timedc_constructor(void) { timedc_register(&unit); }

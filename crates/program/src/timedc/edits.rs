@@ -91,6 +91,10 @@ impl Edits {
             || self.after.range(first..).next().is_some_and(is_here)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.before.is_empty() && self.after.is_empty() && self.replace.is_empty()
+    }
+
     /// The changes in the order of the text, at most one of each kind at a place.
     pub(super) fn finish(self) -> Vec<Edit> {
         let mut all: BTreeMap<(usize, u8), Edit> = BTreeMap::new();

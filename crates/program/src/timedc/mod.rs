@@ -135,6 +135,10 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let work = work::read(&mut unit, &mut edits);
     channels::edit(&mut unit, &mut edits);
     let nets = net::read(&mut unit, &mut edits);
+    let is_plain = edits.is_empty()
+        && constructs.calls.is_empty()
+        && nets.is_empty()
+        && unit.functions.iter().all(|f| f.role != unit::Role::Task);
     let program = program::read(&unit, &constructs);
     let flows: Vec<flow::Flow<'_>> =
         (0..unit.functions.len()).map(|f| flow::build(&unit, &constructs, &program, f)).collect();
@@ -193,7 +197,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     Translation {
         before: output::before(&unit, &constructs),
-        after: output::after(&unit, &constructs, &names, &tasks, &figures, &nets),
+        after: output::after(&unit, &constructs, &names, &tasks, &figures, &nets, is_plain),
         tasks: tasks.into_iter().map(|(_, task)| task).collect(),
         edits: edits.finish(),
         diagnostics,

@@ -115,7 +115,8 @@ pub(super) fn before(unit: &Unit<'_>, constructs: &Constructs<'_>) -> String {
     text
 }
 
-/// What stands behind the last line.
+/// What stands behind the last line. A plain unit has nothing of Timed C but a `main`: a program of
+/// such units only is C, which the run time leaves alone.
 pub(super) fn after(
     unit: &Unit<'_>,
     constructs: &Constructs<'_>,
@@ -123,6 +124,7 @@ pub(super) fn after(
     tasks: &[(usize, Task)],
     figures: &[Figures],
     nets: &[End],
+    is_plain: bool,
 ) -> String {
     let mut text = points(unit, constructs, names);
     for (index, task) in tasks {
@@ -158,13 +160,14 @@ pub(super) fn after(
         ));
     }
     text.push_str(&format!(
-        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, \
+        "static struct timedc_unit timedc_unit = {{timedc_tasks, {}, {has_nets}, {}, {}, {}, \
          {has_points}, {}, 0}};\n\
          __attribute__((constructor)) static void timedc_begin(void)\n\
          {{\n\ttimedc_register(&timedc_unit);\n}}\n",
         tasks.len(),
         nets.len(),
         u8::from(unit.options.keep_phase),
+        u8::from(is_plain),
         names.len()
     ));
     text
