@@ -135,13 +135,10 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let work = work::read(&mut unit, &mut edits);
     channels::edit(&mut unit, &mut edits);
     let nets = net::read(&mut unit, &mut edits);
-    let is_plain = edits.is_empty()
-        && constructs.calls.is_empty()
-        && nets.is_empty()
-        && unit.functions.iter().all(|f| f.role != unit::Role::Task);
+    let is_plain = edits.is_empty() && nets.is_empty() && constructs.calls.is_empty();
     let program = program::read(&unit, &constructs);
-    let flows: Vec<flow::Flow<'_>> =
-        (0..unit.functions.len()).map(|f| flow::build(&unit, &constructs, &program, f)).collect();
+    let build = |function| flow::build(&unit, &constructs, &program, function);
+    let flows: Vec<flow::Flow<'_>> = (0..unit.functions.len()).map(build).collect();
     let mut diagnostics = std::mem::take(&mut unit.diagnostics);
     diagnostics.extend(tasks::check(&unit));
     diagnostics.extend(channels::check_writers(&unit, &program));

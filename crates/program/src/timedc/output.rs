@@ -142,6 +142,7 @@ pub(super) fn after(
         "static const struct timedc_task *const timedc_tasks[] = {{{}}};\n",
         list(all)
     ));
+    let is_plain = is_plain && tasks.iter().all(|(f, _)| unit.functions[*f].role == Role::Main);
     let has_nets = if nets.is_empty() { "0" } else { "timedc_nets" };
     let has_points = if names.is_empty() { "0" } else { "timedc_points" };
     if !nets.is_empty() {
