@@ -11,7 +11,7 @@ mod machine;
 #[allow(dead_code)] // cases' notation is read elsewhere
 mod trace;
 
-use common::onbeat;
+use common::{ONE_HOST, onbeat};
 use generate::Random;
 use machine::{Program, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,18 +77,7 @@ fn compile(directory: &Path, text: &str, flags: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-const SYSTEM: &str = r#"
-format = 1
-name = "random"
-[run]
-duration_s = 1
-[[host]]
-name = "host"
-[[bridge]]
-name = "bridge"
-[[link]]
-ends = ["host", "bridge"]
-rate_mbps = 1000
+const PROGRAM: &str = r#"
 [[program]]
 name = "random"
 host = "host"
@@ -111,7 +100,8 @@ fn random_programs_do_what_the_reference_says() {
             let path = directory.path();
             let (is_made, said) = compile(path, &text, &[level, "-Wall", "-Wextra", "-Werror"]);
             assert!(is_made && said.is_empty(), "seed {seed} {level}: {}\n{said}", kept(&text));
-            std::fs::write(path.join("system.toml"), SYSTEM).expect("written");
+            let system = format!("{ONE_HOST}{PROGRAM}");
+            std::fs::write(path.join("system.toml"), system).expect("written");
             let run = onbeat()
                 .args(["run", "system.toml", "--duration", "400ms"])
                 .current_dir(path)

@@ -19,6 +19,21 @@ pub fn onbeat() -> Command {
     command
 }
 
+/// The smallest system that a program can run in; the program is to be added.
+pub const ONE_HOST: &str = r#"
+format = 1
+name = "one-host"
+[run]
+duration_s = 1
+[[host]]
+name = "host"
+[[bridge]]
+name = "bridge"
+[[link]]
+ends = ["host", "bridge"]
+rate_mbps = 1000
+"#;
+
 /// Runs the command; `expected` is its exit code.
 pub fn run(arguments: &[&str], directory: &Path, expected: i32) -> Output {
     let output = onbeat().args(arguments).current_dir(directory).output().expect("onbeat runs");

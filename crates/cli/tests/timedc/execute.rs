@@ -1,27 +1,12 @@
 //! Compiling cases and running them in virtual time.
 
 use crate::case::Case;
-use crate::common::onbeat;
+use crate::common::{ONE_HOST, onbeat};
 use crate::trace::{self, Event, nanoseconds};
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
-
-/// The smallest system that a program can run in.
-const ONE_HOST: &str = r#"
-format = 1
-name = "case"
-[run]
-duration_s = 1
-[[host]]
-name = "host"
-[[bridge]]
-name = "bridge"
-[[link]]
-ends = ["host", "bridge"]
-rate_mbps = 1000
-"#;
 
 /// Something that the compiler said of a line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
