@@ -4,6 +4,7 @@
 pub mod description;
 pub mod diagnostic;
 pub mod execution_times;
+pub mod graph;
 pub mod manifest;
 pub mod observed;
 pub mod plan;
@@ -12,4 +13,5 @@ pub mod record;
 pub mod stream;
 pub mod system;
 pub mod time;
+pub mod timing;
 pub mod units;

@@ -8,6 +8,8 @@ pub mod fifo;
 pub mod import;
 mod reserve;
 mod route;
+pub mod schedule;
+pub mod tfg;
 
 pub use document::{
     ChainDocument, ChannelDocument, GateControlDocument, GateDocument, ListenerDocument,

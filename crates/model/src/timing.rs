@@ -1,0 +1,234 @@
+//! What the analysis of a system's time-flow graph says: arrival and release times,
+//! composability, missed deadlines, chains, and the schedules of hosts. `docs/time-flow-graphs.md`.
+
+use crate::graph::{Graph, Interval, PointKind};
+use crate::plan::BoundTerm;
+use crate::time::Span;
+
+/// On which timeline (Austad et al. 2023, section 4.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Logical time: code takes none.
+    #[default]
+    Program,
+    /// Code takes its execution times, sleeps end late by the hosts' wake-up delays.
+    Platform,
+}
+
+/// All that is known of a system's time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Study {
+    /// The system's name.
+    pub name: String,
+    /// What was studied.
+    pub graph: Graph,
+    /// In logical time.
+    pub program: Timing,
+    /// With execution times, the interference of tasks that share a processor included.
+    pub platform: Timing,
+    /// The chains, at platform level.
+    pub chains: Vec<Chain>,
+    /// The processors that tasks share, or that have execution times.
+    pub schedules: Vec<Schedule>,
+}
+
+/// A chain, what is asked of it, and what is known of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// Its name.
+    pub name: String,
+    /// In [`Graph::channels`], in order.
+    pub channels: Vec<usize>,
+    /// The most that capture to receipt may take.
+    pub deadline: Option<Span>,
+    /// The most that [`ChainTime::age`] may be.
+    pub age: Option<Span>,
+    /// The most that [`ChainTime::reaction`] may be.
+    pub reaction: Option<Span>,
+    /// What is known.
+    pub time: ChainTime,
+}
+
+/// All that is known of a graph's time at one level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// Which level.
+    pub level: Level,
+    /// The table: visits of nodes, by task, then in an order in which control can come to them.
+    pub rows: Vec<Row>,
+    /// Where the table repeats itself for ever.
+    pub pattern: Option<Pattern>,
+    /// Why the program is not composable; empty: it is.
+    pub culprits: Vec<Culprit>,
+    /// Points that may be reached late.
+    pub misses: Vec<Miss>,
+    /// What else may go wrong.
+    pub troubles: Vec<Trouble>,
+}
+
+/// One visit of a node. Its times are those since the system's start, for all executions in which
+/// control comes there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// In [`crate::graph::Graph::tasks`].
+    pub task: usize,
+    /// In [`crate::graph::Task::nodes`].
+    pub node: usize,
+    /// The rounds, from 1, of the loops that the node is in, the outermost first; empty outside of
+    /// loops.
+    pub iteration: Vec<u32>,
+    /// When the node begins: t_A.
+    pub arrival: Interval,
+    /// When it is done: t_R.
+    pub release: Interval,
+    /// Whether control comes there in every execution.
+    pub is_certain: bool,
+    /// From where control may come: earlier rows of the task, or the row that starts it, and what
+    /// passes from the release there to the arrival here, 0 but where an abort leads here.
+    pub before: Vec<(usize, Interval)>,
+    /// Of a reading end: the rows of the writes whose message it may get.
+    pub messages: Vec<usize>,
+}
+
+/// From some round on, everything comes again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Of each task: the round of its outermost loop from which on it holds, from 1, and the number
+    /// of rounds after which all times are those before plus [`Pattern::shift`]. None for a task
+    /// without an endless loop, which ends.
+    pub tasks: Vec<Option<(u32, u32)>>,
+    /// By how much all times shift.
+    pub shift: Span,
+}
+
+/// What makes a program not composable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Culprit {
+    /// Why.
+    pub why: Why,
+    /// The row where the bound is lost.
+    pub row: usize,
+    /// From the writing end that is waited for, over the reading end, to the last node of the same
+    /// iteration that has no bound: rows.
+    pub path: Vec<usize>,
+}
+
+/// How a bound gets lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// A best-effort channel has no latency bound.
+    BestEffort {
+        /// In [`crate::graph::Graph::channels`].
+        channel: usize,
+    },
+    /// The message that a reader waits for is written in some executions only, or never.
+    Unsent {
+        /// In [`crate::graph::Graph::channels`].
+        channel: usize,
+    },
+    /// Several readers take each other's messages.
+    Shared {
+        /// In [`crate::graph::Graph::channels`].
+        channel: usize,
+    },
+    /// A loop has no known number of rounds.
+    Loop,
+    /// A delay is not known.
+    Delay,
+}
+
+/// A point that may be reached late.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// The row of the point.
+    pub row: usize,
+    /// What it means.
+    pub kind: PointKind,
+    /// By how much at most; none if there is no bound.
+    pub by: Option<Span>,
+    /// Whether it is late in every execution.
+    pub is_certain: bool,
+    /// From the last timing point, or the task's start, to it: rows.
+    pub path: Vec<usize>,
+}
+
+/// What else may go wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// A value may find its channel full and get lost.
+    Overflow {
+        /// The row of the write.
+        row: usize,
+        /// In [`crate::graph::Graph::channels`].
+        channel: usize,
+    },
+    /// Tasks wait for each other for ever.
+    Deadlock {
+        /// The rows of the reading ends at which they wait.
+        rows: Vec<usize>,
+    },
+}
+
+/// The time of a chain: what [`Chain`] asks for, computed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChainTime {
+    /// Capture at the first writer to receipt at the last reader; none if the chain never comes to
+    /// its end.
+    pub latency: Option<Interval>,
+    /// The worst latency as a sum, in the order of the way.
+    pub terms: Vec<BoundTerm>,
+    /// How old the data of the last receipt are at most when the next one comes (last to last;
+    /// Feiertag et al. 2009).
+    pub age: Option<Span>,
+    /// From something that happens right after a capture to the first receipt that can show it
+    /// (first to first).
+    pub reaction: Option<Span>,
+}
+
+/// Whether the tasks of one processor meet their deadlines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// In [`crate::graph::Graph::hosts`].
+    pub host: usize,
+    /// Which of its processors.
+    pub core: u16,
+    /// Its tasks, the most urgent first.
+    pub tasks: Vec<Scheduled>,
+    /// The share of its time that is used, in parts per million, rounded up.
+    pub utilisation_ppm: u64,
+    /// To how much all execution times may grow together, in parts per million of what they are,
+    /// rounded down, until a deadline is missed; none if they may grow for ever.
+    pub scaling_ppm: Option<u64>,
+}
+
+/// A task on its processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    /// In [`crate::graph::Graph::tasks`].
+    pub task: usize,
+    /// Its priority, 1 to 99; none under EDF.
+    pub priority: Option<u8>,
+    /// Whether priority or processor are a proposal: nothing states them.
+    pub is_proposed: bool,
+    /// The least time between two releases; none of a task that is released once.
+    pub period: Option<Span>,
+    /// From release to deadline, the tightest.
+    pub deadline: Option<Span>,
+    /// The longest execution time of what is released at once.
+    pub wcet: Span,
+    /// From release to completion at most; none if there is no bound.
+    pub response: Option<Span>,
+    /// Of a firm task that may miss deadlines: of so many consecutive jobs (second) at most so many
+    /// (first) miss theirs.
+    pub misses: Vec<(u32, u32)>,
+}
+
+impl Scheduled {
+    /// Whether it meets its deadlines.
+    pub fn is_met(&self) -> bool {
+        match (self.deadline, self.response) {
+            (None, _) => true,
+            (Some(deadline), response) => response.is_some_and(|r| r <= deadline),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! What time-flow graphs do in time; `docs/time-flow-graphs.md`.
