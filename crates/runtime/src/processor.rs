@@ -2,8 +2,9 @@
 //!
 //! Every piece belongs to one processor of a host, a *core*. On each core the piece of the greatest
 //! [`Rank`] goes on, and among equal ranks the one that was started first; what becomes ready with
-//! a greater rank preempts it at once. Switching takes no time. A core never rests while it has
-//! work.
+//! a greater rank preempts it at once. Who starts a piece at the instant at which its last one was
+//! done has not left the processor in between, and keeps its place. Switching takes no time. A core
+//! never rests while it has work.
 //!
 //! The caller tells what starts and when, asks [`Processors::next`] when something will be done,
 //! and fetches it with [`Processors::advance`]. All of it is exact: integer nanoseconds.
@@ -57,6 +58,8 @@ pub struct Processors {
     cores: Vec<Vec<Work>>,
     /// What is done and was not fetched: when, on which core, what.
     done: Vec<(NetTime, usize, u64)>,
+    /// What was done at this very instant, and its order.
+    just_done: Vec<(u64, u64)>,
 }
 
 impl Processors {
@@ -67,6 +70,7 @@ impl Processors {
             started: 0,
             cores: vec![Vec::new(); usize::from(cores)],
             done: Vec::new(),
+            just_done: Vec::new(),
         }
     }
 
@@ -78,7 +82,9 @@ impl Processors {
     pub fn start(&mut self, now: NetTime, id: u64, core: u16, rank: Rank, amount: Span) {
         assert!(amount >= Span::ZERO, "work takes no negative time");
         self.go_on(now);
-        let work = Work { id, rank, order: self.started, left: amount };
+        let same = self.just_done.iter().position(|(done, _)| *done == id);
+        let order = same.map_or(self.started, |at| self.just_done.remove(at).1);
+        let work = Work { id, rank, order, left: amount };
         self.started += 1;
         insert(&mut self.cores[usize::from(core)], work);
     }
@@ -147,6 +153,9 @@ impl Processors {
 
     fn go_on(&mut self, now: NetTime) {
         assert!(now >= self.now, "time does not run backwards");
+        if now > self.now {
+            self.just_done.clear();
+        }
         let before = self.done.len();
         for (core, ready) in self.cores.iter_mut().enumerate() {
             let mut at = self.now;
@@ -157,6 +166,9 @@ impl Processors {
                 }
                 at += work.left;
                 self.done.push((at, core, work.id));
+                if at == now {
+                    self.just_done.push((work.id, work.order));
+                }
                 ready.pop();
             }
         }
@@ -213,6 +225,20 @@ mod tests {
         // It takes the processor from 7, and 7 comes before 3 and 5 then.
         one.start(at(1), 9, 0, Rank::Fixed(5), ns(2));
         assert_eq!(rest(&mut one), [(3, 9), (4, 7), (6, 3), (8, 5)]);
+    }
+
+    #[test]
+    fn who_has_more_to_do_keeps_its_place() {
+        let mut one = Processors::new(1);
+        one.start(at(0), 7, 0, Rank::Fixed(4), ns(2));
+        one.start(at(0), 3, 0, Rank::Fixed(4), ns(2));
+        assert_eq!(one.advance(at(2)), [7]);
+        one.start(at(2), 7, 0, Rank::Fixed(4), ns(1));
+        assert_eq!(one.advance(at(3)), [7]);
+        // It has left the processor in between.
+        assert!(one.advance(at(4)).is_empty());
+        one.start(at(4), 7, 0, Rank::Fixed(4), ns(2));
+        assert_eq!(rest(&mut one), [(5, 3), (7, 7)]);
     }
 
     #[test]
