@@ -48,7 +48,14 @@ pub(super) fn task(mut steps: Vec<Raw>) -> Option<(Vec<Node>, u16)> {
     let slice = slice(&mut steps, &reachable)?;
     let count = u16::try_from(slice.registers.len()).ok()?;
     let order = order(&steps);
-    let mut shape = Shape { classes: Vec::new(), next: Vec::new(), regions: BTreeMap::new(), slice, steps, order };
+    let mut shape = Shape {
+        classes: Vec::new(),
+        next: Vec::new(),
+        regions: BTreeMap::new(),
+        slice,
+        steps,
+        order,
+    };
     shape.classify();
     shape.lead();
     Some((shape.nodes(), count))
@@ -100,7 +107,11 @@ impl Shape {
             _ if parts && self.slice.parts.contains(&at) => Class::Hard,
             Does::Work(_) | Does::Code | Does::Set { is_code: true, .. } => Class::Soft,
             Does::Nothing | Does::Init(_) | Does::Set { .. } | Does::Branch(_) | Does::Any => {
-                if ways.len() == 1 { Class::Pass } else { Class::Soft }
+                if ways.len() == 1 {
+                    Class::Pass
+                } else {
+                    Class::Soft
+                }
             }
             _ => Class::Hard,
         }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tree_sitter::Node;
 
 /// Reads of network channels and writes: the function, whether it writes, whether it waits.
-const MOVERS: [(&str, bool, bool); 8] = [
+pub(super) const MOVERS: [(&str, bool, bool); 8] = [
     ("chan_send_now", true, false),
     ("chan_send_now_wait", true, true),
     ("chan_read", false, false),
@@ -281,7 +281,7 @@ struct Ends<'t> {
     /// Variables that are ends, by function and everywhere.
     opened: HashMap<(usize, &'t str), String>,
     anywhere: HashMap<&'t str, String>,
-    /// Names of places, by the call.
+    /// Names of places, by the call: those that traces have.
     places: HashMap<usize, String>,
 }
 
@@ -312,21 +312,9 @@ impl<'t> Ends<'t> {
                 made.opened.insert((*function, variable), end.name);
             }
         }
-        calls.sort_by_key(|(_, call)| call.start_byte());
-        let mut in_line: HashMap<(u16, usize), usize> = HashMap::new();
-        for (function, call) in calls {
-            if made.end(unit, function, call).is_some_and(|(about, ..)| {
-                !matches!(about, About::Latest)
-            }) {
-                let (file, line) = unit.line(call.start_byte());
-                let count = in_line.entry((file, line)).or_default();
-                *count += 1;
-                let name = match *count {
-                    1 => line.to_string(),
-                    count => format!("{line}.{count}"),
-                };
-                made.places.insert(call.id(), name);
-            }
+        for end in super::ends::read(unit) {
+            let name = end.place.rsplit(':').next().unwrap_or_default().to_owned();
+            made.places.insert(end.call.id(), name);
         }
         made
     }
@@ -566,15 +554,12 @@ impl<'t> Maker<'_, 't> {
         variable: usize,
         outer: Node<'t>,
     ) -> (Option<Expression>, Option<Node<'t>>) {
-        let operator = outer.child_by_field_name("operator").map_or("=", |o| {
-            self.all.unit.words(o)
-        });
+        let operator =
+            outer.child_by_field_name("operator").map_or("=", |o| self.all.unit.words(o));
         let source = outer.child_by_field_name("right");
         let value = match operator.strip_suffix('=') {
             Some("") | None => source.map(|n| self.reader.assigned(variable, n)),
-            Some(operator) => {
-                source.map(|n| self.reader.changed(variable, operator, Some(n)))
-            }
+            Some(operator) => source.map(|n| self.reader.changed(variable, operator, Some(n))),
         };
         (value, source)
     }
@@ -717,14 +702,7 @@ impl<'t> Maker<'_, 't> {
     }
 
     /// Lets a step decide a condition, with more steps for `&&` and `||`.
-    fn decide(
-        &mut self,
-        at: usize,
-        condition: Node<'t>,
-        whole: Node<'t>,
-        yes: usize,
-        no: usize,
-    ) {
+    fn decide(&mut self, at: usize, condition: Node<'t>, whole: Node<'t>, yes: usize, no: usize) {
         let condition = inside(condition);
         let field = |name| condition.child_by_field_name(name);
         let word = field("operator").map_or("", |o| self.all.unit.words(o));
