@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tree_sitter::Node;
 
 /// Reads of network channels and writes: the function, whether it writes, whether it waits.
-pub(super) const MOVERS: [(&str, bool, bool); 8] = [
+pub(super) const MOVERS: [(&str, bool, bool); 9] = [
+    ("pdu_send", true, false),
     ("chan_send_now", true, false),
     ("chan_send_now_wait", true, true),
     ("chan_read", false, false),
