@@ -93,7 +93,9 @@ fn check(
     let streams = streams::check(&tables.streams, &network, &mut traces, sink);
     let faults = faults::check(&tables.faults, &network, &port_names, &streams, sink);
     let mut files = programs::Files { read, sources };
-    let programs = programs::check(&tables.programs, &nodes, &mut files, sink);
+    let described: Vec<&str> = channels.list.iter().map(|channel| channel.name.as_str()).collect();
+    let known = programs::Known { nodes: &nodes, channels: &described };
+    let programs = programs::check(&tables.programs, known, &mut files, sink);
     let noise = rest::noise(&tables.noise, &nodes, sink);
     let chains = rest::chains(&tables.chains, &channels, sink);
     let (run, scenarios) = rest::runs(tables.run.as_ref(), &tables.scenarios, sink);
