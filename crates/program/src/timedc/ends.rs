@@ -2,7 +2,7 @@
 
 use super::Target;
 use super::edits::{Edits, Rank};
-use super::graph::MOVERS;
+use super::net::MOVERS;
 use super::output::{place_names, quoted};
 use super::syntax::{children, walk};
 use super::unit::{Function, Unit};
@@ -40,7 +40,7 @@ fn is_end<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> bool 
         "cwrite" | "cread" => {
             name.is_some_and(|n| unit.is_word(function, n)) && !is_latest(unit, node)
         }
-        _ => MOVERS.iter().any(|(mover, ..)| *mover == callee),
+        _ => MOVERS.contains(&callee),
     }
 }
 
