@@ -1,5 +1,9 @@
 //! What time-flow graphs do in time; `docs/time-flow-graphs.md`.
 
+mod chain;
+mod findings;
 mod system;
 
+pub use chain::chain;
+pub use findings::findings;
 pub use system::system_graph;
