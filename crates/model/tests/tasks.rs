@@ -120,6 +120,15 @@ fn listing_3_has_the_nodes_of_the_papers_figure() {
 }
 
 #[test]
+fn the_models_of_the_examples_are_right() {
+    let path = root().join("examples/05-control-loop/listing-3/network.toml");
+    let file = read(&fs::read_to_string(path).expect("it is there"));
+    let ChannelKind::Network(network) = &file.graph.channels[0].kind else { panic!("a network") };
+    assert_eq!(network.latencies.len(), 1);
+    assert_eq!(network.interval.as_ns(), 10_000_000);
+}
+
+#[test]
 fn a_place_that_is_not_stated_is_the_line_and_a_number_for_the_second_of_a_kind() {
     let text = "format = 1\nname = \"x\"\n[[task]]\nname = \"t\"\nsteps = [\n{ soft_ms = 1 }, \
                 { work_us = 1 }, { soft_ms = 2 },\n{ soft_ms = 3, at = \"6\" }, { work_us = 2 }]";
