@@ -1,1 +1,7 @@
 //! What time-flow graphs do in time; `docs/time-flow-graphs.md`.
+
+mod chain;
+mod findings;
+
+pub use chain::chain;
+pub use findings::findings;
