@@ -17,6 +17,9 @@ const LONGEST: Span = Span::from_s(3_600);
 /// So many pairs of visits are tried.
 const TRIALS: usize = 256;
 
+/// By task: a visit and one that is the same later.
+type Pairs<'a> = BTreeMap<usize, (&'a Cut, &'a Cut)>;
+
 /// The pattern of a component.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
@@ -67,13 +70,41 @@ impl Explorer<'_> {
             })?;
             pairs.insert(*task, pair);
         }
-        let all = 0..self.lines.len();
-        let is_same = |channel| self.is_same_channel(channel, &pairs, shift);
+        if !self.are_same(&pairs, shift) {
+            return None;
+        }
+        self.earliest(&mut pairs, shift);
         let rounds = |(a, b): (&Cut, &Cut)| (a.round, b.round - a.round);
-        all.into_iter().all(is_same).then(|| Found {
-            rounds: pairs.into_iter().map(|(task, pair)| (task, rounds(pair))).collect(),
-            shift,
-        })
+        let rounds = pairs.into_iter().map(|(task, pair)| (task, rounds(pair)));
+        Some(Found { rounds: rounds.collect(), shift })
+    }
+
+    fn are_same(&self, pairs: &Pairs<'_>, shift: Span) -> bool {
+        (0..self.lines.len()).all(|channel| self.is_same_channel(channel, pairs, shift))
+    }
+
+    /// Moves the pairs to earlier rounds where they are as good.
+    fn earliest<'a>(&'a self, pairs: &mut Pairs<'a>, shift: Span) {
+        let tasks: Vec<usize> = pairs.keys().copied().collect();
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for task in &tasks {
+                let cuts = &self.tasks[*task].cuts;
+                let (first, second) = pairs[task];
+                let find = |round: u32| {
+                    cuts.iter().find(|cut| cut.head == first.head && cut.round + 1 == round)
+                };
+                let earlier = find(first.round).zip(find(second.round));
+                let Some(pair) = earlier.filter(|(a, b)| is_again(a, b, shift)) else { continue };
+                pairs.insert(*task, pair);
+                if self.are_same(pairs, shift) {
+                    moved = true;
+                } else {
+                    pairs.insert(*task, (first, second));
+                }
+            }
+        }
     }
 
     /// Whether a channel has the same messages under way at both visits, and as many written as
@@ -81,7 +112,7 @@ impl Explorer<'_> {
     fn is_same_channel(
         &self,
         channel: usize,
-        pairs: &BTreeMap<usize, (&Cut, &Cut)>,
+        pairs: &Pairs<'_>,
         shift: Span,
     ) -> bool {
         let count = |task: usize, writes: bool| {

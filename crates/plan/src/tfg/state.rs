@@ -118,6 +118,17 @@ impl State {
         }
     }
 
+    /// Forgets what nothing depends on: registers, and the origin behind them, without a use.
+    pub(super) fn forget(&mut self, lives: &[bool]) {
+        self.before.clear();
+        let registers = self.registers.iter_mut().zip(lives);
+        registers.filter(|(_, lives)| !**lives).for_each(|(register, _)| *register = None);
+        if lives.last() == Some(&false) {
+            (self.origin, self.elapsed) = (self.now, Interval::ZERO);
+            self.busy.elapsed = None;
+        }
+    }
+
     /// A busy period begins here.
     pub(super) fn rest(&mut self) {
         self.busy = Busy { now: self.now.hi, elapsed: self.elapsed.hi, work: Span::ZERO };

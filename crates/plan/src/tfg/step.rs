@@ -803,7 +803,11 @@ impl Explorer<'_> {
             |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
-            state.before.clear();
+            let lives = &shape.lives[shape.order.node(key)];
+            state.forget(lives);
+            if self.level == Level::Program || shape.task.segments.is_empty() {
+                state.points.clear();
+            }
             progress.cuts.push(Cut { head: key[0], round, state });
         }
     }
