@@ -169,6 +169,15 @@ pub struct Task {
     pub separation: Option<Span>,
 }
 
+impl Task {
+    /// A node's place for people: `controller.c:12`; of a task without a file `controller:12`.
+    pub fn label(&self, node: usize) -> String {
+        let place = &self.nodes[node].place;
+        let file = if self.file.is_empty() { &self.name } else { &self.file };
+        if place.contains(':') { place.clone() } else { format!("{file}:{place}") }
+    }
+}
+
 /// How a task is scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {

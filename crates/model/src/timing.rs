@@ -81,6 +81,9 @@ pub struct Row {
     pub arrival: Interval,
     /// When it is done: t_R.
     pub release: Interval,
+    /// From begin to done: in one and the same execution, so it may be less than the difference of
+    /// the ends of [`Row::release`] and [`Row::arrival`].
+    pub took: Interval,
     /// Whether control comes there in every execution.
     pub is_certain: bool,
     /// From where control may come: earlier rows of the task, or the row that starts it, and what

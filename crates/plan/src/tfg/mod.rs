@@ -1,13 +1,20 @@
 //! What time-flow graphs do in time; `docs/time-flow-graphs.md`.
 
+mod chain;
 mod explore;
+mod findings;
 mod messages;
 mod order;
 mod pattern;
 mod shape;
 mod state;
 mod step;
+mod study;
 mod verdict;
+
+pub use chain::chain;
+pub use findings::findings;
+pub use study::study;
 
 use crate::schedule::Interference;
 use onbeat_model::graph::Graph;

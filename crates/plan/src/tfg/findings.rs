@@ -1,0 +1,258 @@
+//! What a user should know of a system's timing, as warnings.
+
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity};
+use onbeat_model::graph::{Graph, PointKind};
+use onbeat_model::system::System;
+use onbeat_model::time::Span;
+use onbeat_model::timing::{Chain, Culprit, Miss, Schedule, Study, Timing, Trouble, Why};
+use std::collections::BTreeMap;
+
+const NOT_COMPOSABLE: Code = Code("OB5001");
+const MAY_BE_LATE: Code = Code("OB5002");
+const CHAIN: Code = Code("OB5003");
+const NOT_SCHEDULABLE: Code = Code("OB5004");
+const OVERFLOW: Code = Code("OB5005");
+const DEADLOCK: Code = Code("OB5006");
+
+/// What to warn of. `system` is the description, if there is one: then the deadlines of its chains
+/// are left to [`crate::warnings`].
+pub fn findings(study: &Study, system: Option<&System>) -> Vec<Diagnostic> {
+    let finder = Finder { study, system };
+    let mut found = finder.culprits();
+    found.extend(finder.misses());
+    found.extend(study.chains.iter().flat_map(|chain| finder.chain(chain)));
+    found.extend(study.schedules.iter().flat_map(|schedule| finder.schedule(schedule)));
+    found.extend(finder.troubles());
+    found
+}
+
+struct Finder<'a> {
+    study: &'a Study,
+    system: Option<&'a System>,
+}
+
+impl Finder<'_> {
+    fn graph(&self) -> &Graph {
+        &self.study.graph
+    }
+
+    fn warning(
+        &self,
+        code: Code,
+        message: String,
+        at: Option<(Origin, &str)>,
+        help: &str,
+    ) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            code,
+            message,
+            at: at.map(|(origin, label)| (origin, label.to_owned())),
+            related: Vec::new(),
+            help: help.to_owned(),
+        }
+    }
+
+    fn channel(&self, channel: usize) -> (&str, Option<Origin>) {
+        let name = self.graph().channels[channel].name.as_str();
+        let found = self.system.and_then(|s| s.channels.iter().find(|c| c.name == name));
+        (name, found.map(|c| c.origin))
+    }
+
+    fn program(&self, task: usize) -> Option<Origin> {
+        let name = &self.graph().tasks[task].program;
+        let programs = self.system.into_iter().flat_map(|s| &s.programs);
+        programs.into_iter().find(|p| p.name == *name).map(|p| p.origin)
+    }
+
+    fn place(&self, timing: &Timing, row: usize) -> String {
+        let row = &timing.rows[row];
+        self.graph().tasks[row.task].label(row.node)
+    }
+
+    /// A path, as `sensor.c:5 → status → controller.c:12`.
+    fn path(&self, timing: &Timing, path: &[usize]) -> String {
+        let places = path.iter().map(|row| self.place(timing, *row));
+        let mut places: Vec<String> = places.collect();
+        places.dedup();
+        places.join(" → ")
+    }
+
+    fn culprits(&self) -> Vec<Diagnostic> {
+        let (program, platform) = (&self.study.program, &self.study.platform);
+        let told = |culprit: &Culprit, timing: &Timing| {
+            let row = &timing.rows[culprit.row];
+            (culprit.why.clone(), row.task, row.node)
+        };
+        let known: Vec<_> = program.culprits.iter().map(|c| told(c, program)).collect();
+        let more = platform.culprits.iter().filter(|c| !known.contains(&told(c, platform)));
+        let all = program.culprits.iter().map(|c| (c, program)).chain(more.map(|c| (c, platform)));
+        all.map(|(culprit, timing)| self.culprit(culprit, timing)).collect()
+    }
+
+    fn culprit(&self, culprit: &Culprit, timing: &Timing) -> Diagnostic {
+        let row = &timing.rows[culprit.row];
+        let (place, program) = (self.place(timing, culprit.row), self.program(row.task));
+        let at_program = program.map(|origin| (origin, "this program"));
+        let of_channel = |channel| {
+            let (name, origin) = self.channel(channel);
+            (name, origin.map(|origin| (origin, "this channel")))
+        };
+        let (reason, at, help) = match culprit.why {
+            Why::BestEffort { channel } => {
+                let (name, at) = of_channel(channel);
+                let help = "reserve for the channel, or read where nothing has to happen in time";
+                (
+                    format!("nothing bounds the latency of channel `{name}`, read at {place}"),
+                    at,
+                    help,
+                )
+            }
+            Why::Unsent { channel } => {
+                let (name, at) = of_channel(channel);
+                let help = "write the message on every way, or do not wait for it";
+                let reason =
+                    format!("{place} waits for a message of `{name}` that need not be written");
+                (reason, at, help)
+            }
+            Why::Shared { channel } => {
+                let (name, at) = of_channel(channel);
+                let help = "give every reader a channel of its own";
+                (format!("several tasks take messages from `{name}`, one at {place}"), at, help)
+            }
+            Why::Loop => {
+                let help = "give the loop a number of rounds, or a firm point behind it";
+                (format!("the loop at {place} has no known number of rounds"), at_program, help)
+            }
+            Why::Delay => {
+                let help = "write a delay that does not depend on data";
+                (format!("the delay at {place} is not known"), at_program, help)
+            }
+            Why::Processor => {
+                let help = "give the task another processor, or a higher priority";
+                (format!("nothing bounds how long the code at {place} takes"), at_program, help)
+            }
+        };
+        let message = format!("`{}` is not composable: {reason}", self.study.name);
+        let path = self.path(timing, &culprit.path);
+        let help = match path.is_empty() {
+            true => help.to_owned(),
+            false => format!("{help}; without a bound is {path}"),
+        };
+        self.warning(NOT_COMPOSABLE, message, at, &help)
+    }
+
+    /// Firm and hard points that may be late, each once. A soft point says itself when it is.
+    fn misses(&self) -> Vec<Diagnostic> {
+        let timing = &self.study.platform;
+        let mut worst: BTreeMap<(usize, usize), &Miss> = BTreeMap::new();
+        for miss in timing.misses.iter().filter(|miss| miss.kind != PointKind::Soft) {
+            let row = &timing.rows[miss.row];
+            let known = worst.entry((row.task, row.node)).or_insert(miss);
+            let is_worse = |a: Option<Span>, b: Option<Span>| match (a, b) {
+                (_, None) => false,
+                (None, _) => true,
+                (Some(a), Some(b)) => a > b,
+            };
+            if is_worse(miss.by, known.by) {
+                *known = miss;
+            }
+        }
+        let one = |((task, _), miss): ((usize, usize), &Miss)| {
+            let kind = if miss.kind == PointKind::Hard { "hard" } else { "firm" };
+            let place = self.place(timing, miss.row);
+            let by = match miss.by {
+                Some(by) => format!("{by} longer than that"),
+                None => "any time".to_owned(),
+            };
+            let how = if miss.is_certain { "misses" } else { "may miss" };
+            let message = format!(
+                "the {kind} point {place} {how} its deadline: what leads to it may take {by}"
+            );
+            let at = self.program(task).map(|origin| (origin, "this program"));
+            let path = self.path(timing, &miss.path);
+            let help = format!("shorten what is done on the way {path}, or lengthen the deadline");
+            self.warning(MAY_BE_LATE, message, at, &help)
+        };
+        worst.into_iter().map(one).collect()
+    }
+
+    fn chain(&self, chain: &Chain) -> Vec<Diagnostic> {
+        let origin = self.system.and_then(|s| s.chains.iter().find(|c| c.name == chain.name));
+        let at = origin.map(|c| (c.origin, "this chain"));
+        let latency = chain.time.latency.and_then(|latency| latency.hi);
+        let deadline = chain.deadline.filter(|_| self.system.is_none());
+        let asked = [
+            ("may take", deadline, latency),
+            ("may show data that are as old as", chain.age, chain.time.age),
+            ("may react only after", chain.reaction, chain.time.reaction),
+        ];
+        let too_long = asked.into_iter().filter_map(|(what, asked, known)| {
+            let asked = asked?;
+            let how = match known {
+                None => format!("{what} any time"),
+                Some(known) if known > asked => format!("{what} {known}"),
+                Some(_) => return None,
+            };
+            let message = format!("chain `{}` {how}, where {asked} is asked for", chain.name);
+            let terms = chain.time.terms.iter().max_by_key(|term| term.span);
+            let help = match terms {
+                Some(term) => format!("its largest term is {} {}", term.span, term.what),
+                None => "`onbeat tfg` shows where it has no bound".to_owned(),
+            };
+            Some(self.warning(CHAIN, message, at, &help))
+        });
+        too_long.collect()
+    }
+
+    fn schedule(&self, schedule: &Schedule) -> Vec<Diagnostic> {
+        let host = &self.graph().hosts[schedule.host].name;
+        let late = schedule.tasks.iter().filter(|task| !task.is_met()).map(|task| {
+            let name = &self.graph().tasks[task.task].name;
+            let took = match task.response {
+                Some(response) => format!("may take {response}"),
+                None => "may take any time".to_owned(),
+            };
+            let deadline = task.deadline.unwrap_or_default();
+            let message = format!(
+                "task `{name}` {took} on processor {} of `{host}`, with a deadline of {deadline}",
+                schedule.core
+            );
+            let node = self.system.and_then(|s| s.nodes.iter().find(|n| n.name == *host));
+            let at = node.map(|node| (node.origin, "its tasks share this"));
+            let help = "shorten the work of its tasks, change priorities, or add a processor";
+            self.warning(NOT_SCHEDULABLE, message, at, help)
+        });
+        late.collect()
+    }
+
+    fn troubles(&self) -> Vec<Diagnostic> {
+        let timing = &self.study.platform;
+        let mut full = Vec::new();
+        let mut found = Vec::new();
+        for trouble in &timing.troubles {
+            match trouble {
+                Trouble::Overflow { channel, .. } if full.contains(channel) => {}
+                Trouble::Overflow { row, channel } => {
+                    full.push(*channel);
+                    let (name, at) = self.channel(*channel);
+                    let place = self.place(timing, *row);
+                    let message = format!("channel `{name}` may be full when {place} writes to it");
+                    let at = at.map(|origin| (origin, "this channel"));
+                    let help = "read as often as it is written, or give it more room";
+                    found.push(self.warning(OVERFLOW, message, at, help));
+                }
+                Trouble::Deadlock { rows } => {
+                    let places: Vec<_> = rows.iter().map(|row| self.place(timing, *row)).collect();
+                    let message = format!("tasks wait for each other: {}", places.join(", "));
+                    let task = rows.first().map(|row| timing.rows[*row].task);
+                    let at = task.and_then(|task| self.program(task));
+                    let at = at.map(|origin| (origin, "this program"));
+                    let help = "let one of them write before it reads";
+                    found.push(self.warning(DEADLOCK, message, at, help));
+                }
+            }
+        }
+        found
+    }
+}
