@@ -10,11 +10,13 @@ mod shape;
 mod state;
 mod step;
 mod study;
+mod system;
 mod verdict;
 
 pub use chain::chain;
 pub use findings::findings;
 pub use study::study;
+pub use system::system_graph;
 
 use crate::schedule::Interference;
 use onbeat_model::graph::Graph;
