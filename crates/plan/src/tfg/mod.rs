@@ -2,6 +2,7 @@
 
 mod chain;
 mod findings;
+mod unroll;
 
 pub use chain::chain;
 pub use findings::findings;
