@@ -109,7 +109,8 @@ timedc_ns timedc_now(void);
 bool timedc_world_has_time(void);
 /* These end the calling task when the run is over. */
 void timedc_sleep_until(timedc_ns at);
-void timedc_pass(timedc_ns span);
+/* So long passes in virtual time, until `limit` at most: false then. */
+bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns limit);
 /* Waits while `*word` is `value`, at most until `until`: false then. */
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until);
 void timedc_wake(const uint32_t *word);
@@ -189,6 +190,9 @@ static inline void timedc_resume(struct timedc_thread *thread)
 
 /* Ranks all tasks anew and applies what changed. */
 void timedc_schedule(void);
+/* How urgent a task is where virtual time shares processors: a priority, 0 for the program's, or
+ * an absolute deadline, TIMEDC_INFTY for none. */
+int timedc_urgency(const struct timedc_thread *thread, timedc_ns *deadline);
 
 /* --- times.c: execution times and their measurement ------------------------------------------- */
 

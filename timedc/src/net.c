@@ -194,3 +194,6 @@ WRAP(onbeat_status, onbeat_now, (onbeat *context, int64_t *now_ns), (context, no
 WRAP(onbeat_status, onbeat_sleep_until, (onbeat *context, int64_t until_ns, int64_t *woke_ns),
      (context, until_ns, woke_ns))
 WRAP(onbeat_status, onbeat_work, (onbeat *context, int64_t work_ns), (context, work_ns))
+WRAP(onbeat_status, onbeat_work_until,
+     (onbeat *context, int64_t work_ns, int64_t until_ns, int32_t priority, int64_t deadline_ns),
+     (context, work_ns, until_ns, priority, deadline_ns))

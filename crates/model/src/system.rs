@@ -220,6 +220,9 @@ pub struct Host {
     pub stack_rx: Delay,
     /// From the target of a timed sleep to the program continuing.
     pub wakeup: Delay,
+    /// How many processors its programs' threads share in virtual time; none: each thread has one
+    /// to itself.
+    pub cores: Option<u16>,
 }
 
 /// What a bridge adds to a node.

@@ -111,6 +111,9 @@ fn host(entry: &Entry<raw::Host>, nodes: &mut Nodes, sink: &mut Sink) -> Node {
         stack_tx: delay(&mut fields, &raw.stack_tx_ns),
         stack_rx: delay(&mut fields, &raw.stack_rx_ns),
         wakeup: delay(&mut fields, &raw.wakeup_ns),
+        cores: fields
+            .int(codes::OUT_OF_RANGE, ("cores", &raw.cores), 1..=limits::CORE + 1)
+            .map(|c| c as u16),
     });
     let clock = clock(&mut fields, &raw.clock);
     let origin = name.as_ref().map_or(entry.at, |n| n.at);

@@ -145,6 +145,9 @@ pub(super) struct Host {
     pub(super) stack_rx_ns: Option<At<Delay>>,
     /// From the target of a timed sleep to the program continuing; zero by default.
     pub(super) wakeup_ns: Option<At<Delay>>,
+    /// Processors that its programs share in virtual time, 1 to 1024; by default each thread has
+    /// one to itself.
+    pub(super) cores: Option<At<i64>>,
     /// Frames that each queue of the port holds; 1000 by default.
     pub(super) queue_frames: Option<At<i64>>,
     /// Octets of frames that each queue of the port holds; 16 MiB by default.
