@@ -51,11 +51,12 @@ static int waited(struct timedc_thread *thread, int result)
 	return result;
 }
 
-/* A value went or came. An end's own name may be gone when the trace is written. */
+/* A value went or came. An end's own name may be gone when the trace is written. A call of the first
+ * generation makes one of the later: that is no second value. */
 static int moved(struct timedc_thread *thread, enum timedc_event event, const struct channel *end,
 		 int result)
 {
-	if (!timedc_tracing || !thread || result < 0)
+	if (!timedc_tracing || !thread || thread->deferred > 1 || result < 0)
 		return result;
 	for (const struct timedc_unit *unit = timedc_units(); unit; unit = unit->next)
 		for (int i = 0; i < unit->net_count; i++)

@@ -39,6 +39,7 @@ fn main() -> std::process::ExitCode {
         Verb::Schema { kind } => {
             let text = match kind {
                 SchemaKind::System => onbeat_model::description::schema(),
+                SchemaKind::Tasks => onbeat_model::tasks::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
             };

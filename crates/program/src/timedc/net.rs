@@ -20,11 +20,11 @@ pub(super) struct End {
 }
 
 /// What opens an end, and whether it is the first generation's.
-const OPENERS: [(&str, bool); 2] =
+pub(super) const OPENERS: [(&str, bool); 2] =
     [("pdu_create_standalone", true), ("chan_create_standalone", false)];
 
 /// What moves a value.
-const MOVERS: [&str; 8] = [
+pub(super) const MOVERS: [&str; 8] = [
     "chan_send_now",
     "chan_send_now_wait",
     "chan_read",
@@ -83,7 +83,7 @@ pub(super) fn read<'t>(unit: &mut Unit<'t>, edits: &mut Edits) -> Vec<End> {
 }
 
 /// `pdu_create_standalone("name", 1, net_fifo_chans, …)`
-fn end<'t>(unit: &Unit<'t>, call: Node<'t>, is_first: bool) -> Option<(End, Node<'t>)> {
+pub(super) fn end<'t>(unit: &Unit<'t>, call: Node<'t>, is_first: bool) -> Option<(End, Node<'t>)> {
     let arguments = children(call.child_by_field_name("arguments")?);
     let [name, talks, array, ..] = arguments[..] else { return None };
     let text = unit.words(name).strip_prefix('"')?.strip_suffix('"')?;
@@ -97,7 +97,7 @@ fn end<'t>(unit: &Unit<'t>, call: Node<'t>, is_first: bool) -> Option<(End, Node
 }
 
 /// The variable that gets an end.
-fn receiver<'t>(unit: &Unit<'t>, call: Node<'t>) -> Option<&'t str> {
+pub(super) fn receiver<'t>(unit: &Unit<'t>, call: Node<'t>) -> Option<&'t str> {
     let outer = call.parent()?;
     match outer.kind() {
         "init_declarator" => declared(outer).map(|n| unit.words(n)),
@@ -289,7 +289,7 @@ fn size_of<'t>(unit: &Unit<'t>, function: &Function<'t>, value: Node<'t>) -> Opt
 }
 
 /// The octets of a variable.
-fn object(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
+pub(super) fn object(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
     let mut size = match variable.declarator.kind() {
         "pointer_declarator" => return Some(8),
         "identifier" | "array_declarator" => scalar(unit, variable)?,
@@ -305,7 +305,7 @@ fn object(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
 }
 
 /// The octets of the type in front of a declarator, on a 64-bit machine.
-fn scalar(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
+pub(super) fn scalar(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
     let kind = variable.kind?;
     let mut names: Vec<&str> = unit.words(kind).split_whitespace().collect();
     names.retain(|w| !matches!(*w, "signed" | "unsigned"));
