@@ -138,6 +138,8 @@ pub enum Why {
     Loop,
     /// A delay is not known.
     Delay,
+    /// Tasks that are more urgent leave too little of the processor.
+    Processor,
 }
 
 /// A point that may be reached late.

@@ -1,0 +1,4 @@
+//! What time-flow graphs do in time.
+
+mod build;
+mod rules;
