@@ -8,7 +8,7 @@
 //! The pattern goes on for so long that everything that can happen has happened once.
 
 use super::unroll::{Unrolled, Unroller};
-use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
+use onbeat_model::graph::{ChannelKind, Graph, Interval, Task, What};
 use onbeat_model::plan::BoundTerm;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{ChainTime, Row, Timing};
@@ -51,16 +51,36 @@ pub fn chain(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
     }
 }
 
-/// Tasks of the hosts that the chain goes over.
+/// The tasks that the chain goes over, and those that pass something on to them within a program.
 fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
-    let has_end = |task: &&onbeat_model::graph::Task| {
-        task.nodes.iter().any(|node| match node.what {
-            What::Read { channel, .. } | What::Write { channel, .. } => channels.contains(&channel),
-            _ => false,
-        })
+    let ends = |task: &Task| {
+        let ends = task.nodes.iter().filter_map(|node| match node.what {
+            What::Read { channel, .. } | What::Write { channel, .. } => Some(channel),
+            _ => None,
+        });
+        ends.collect::<BTreeSet<usize>>()
     };
-    let hosts: Vec<usize> = graph.tasks.iter().filter(has_end).map(|task| task.host).collect();
-    graph.tasks.iter().map(|task| hosts.contains(&task.host)).collect()
+    let ends: Vec<_> = graph.tasks.iter().map(ends).collect();
+    let is_fifo = |c: &usize| matches!(graph.channels[*c].kind, ChannelKind::Fifo { .. });
+    let is_joined = |(a, b): (usize, usize)| {
+        let (one, other) = (&graph.tasks[a], &graph.tasks[b]);
+        let share = one.latest.iter().any(|x| other.latest.iter().any(|y| x.variable == y.variable));
+        let starts = one.nodes.iter().any(|node| node.what == What::Run { task: b });
+        one.program == other.program
+            && (share || starts || ends[a].intersection(&ends[b]).any(is_fifo))
+    };
+    let mut wanted: Vec<bool> =
+        ends.iter().map(|ends| channels.iter().any(|c| ends.contains(c))).collect();
+    let mut open: Vec<usize> = (0..wanted.len()).filter(|task| wanted[*task]).collect();
+    while let Some(task) = open.pop() {
+        for other in 0..wanted.len() {
+            if !wanted[other] && (is_joined((task, other)) || is_joined((other, task))) {
+                wanted[other] = true;
+                open.push(other);
+            }
+        }
+    }
+    wanted
 }
 
 /// Where the table does not show everything: the least latencies of all channels, if there is

@@ -15,6 +15,7 @@ pub(super) struct Unrolled {
 
 /// Unrolls a table that has a pattern.
 pub(super) struct Unroller<'a> {
+    graph: &'a Graph,
     timing: &'a Timing,
     tasks: Vec<Repeated>,
     /// From when on everything repeats itself.
@@ -26,10 +27,18 @@ pub(super) struct Unroller<'a> {
 /// A task's part of the table.
 struct Repeated {
     is_wanted: bool,
-    /// The nodes of its endless loop, the first round that comes again, after how many rounds.
-    again: Option<(BTreeSet<usize>, u32, u32)>,
+    again: Option<Again>,
     /// When that round begins at the earliest.
     begin: Span,
+}
+
+/// The endless loop of a task.
+struct Again {
+    nodes: BTreeSet<usize>,
+    /// The first round that comes again, after how many rounds, and after what.
+    first: u32,
+    rounds: u32,
+    shift: Span,
 }
 
 /// A visit, apart from its table.
@@ -41,6 +50,19 @@ fn key(row: &Row) -> Key {
 
 fn shifted(interval: Interval, by: Span) -> Interval {
     Interval { lo: interval.lo + by, hi: interval.hi.map(|hi| hi + by) }
+}
+
+/// The shortest time after which both come again.
+fn common(a: Span, b: Span) -> Span {
+    let (mut high, mut low) = (a.as_ns().max(b.as_ns()), a.as_ns().min(b.as_ns()));
+    let product = i128::from(high) * i128::from(low);
+    if low == 0 {
+        return Span::from_ns(high);
+    }
+    while low != 0 {
+        (high, low) = (low, high % low);
+    }
+    Span::from_ns(i64::try_from(product / i128::from(high)).unwrap_or(i64::MAX / 8))
 }
 
 /// Nodes that can be reached.
@@ -66,18 +88,22 @@ fn around(task: &Task, node: usize) -> BTreeSet<usize> {
 
 impl<'a> Unroller<'a> {
     /// Of the tasks that are wanted. None if the table has no pattern.
-    pub(super) fn new(graph: &Graph, timing: &'a Timing, wanted: &[bool]) -> Option<Self> {
+    pub(super) fn new(graph: &'a Graph, timing: &'a Timing, wanted: &[bool]) -> Option<Self> {
         let pattern = timing.pattern.as_ref()?;
         let rows = |task| timing.rows.iter().filter(move |row| row.task == task);
-        let mut tasks = Vec::new();
-        let mut steady = Span::ZERO;
-        for (task, again) in pattern.tasks.iter().enumerate() {
+        let (mut tasks, mut steady, mut shift) = (Vec::new(), Span::ZERO, Span::ZERO);
+        for (task, &is_wanted) in wanted.iter().enumerate() {
             let inner = rows(task).rev().find(|row| !row.iteration.is_empty());
-            let again = again.zip(inner).map(|((first, count), row)| {
-                (around(&graph.tasks[task], row.node), first, count)
+            let found = pattern.tasks[task].zip(pattern.parts[task]).zip(inner);
+            let again = found.map(|(((first, _), (rounds, shift)), row)| Again {
+                nodes: around(&graph.tasks[task], row.node),
+                first,
+                rounds,
+                shift,
             });
-            let mut found = Repeated { is_wanted: wanted[task], again, begin: Span::ZERO };
-            if found.is_wanted {
+            let mut found = Repeated { is_wanted, again, begin: Span::ZERO };
+            if is_wanted {
+                shift = found.again.as_ref().map_or(shift, |again| common(shift, again.shift));
                 let begins = rows(task).filter(|row| found.round(row) == Some(0));
                 found.begin = begins.map(|row| row.arrival.lo).min().unwrap_or_default();
                 let ends = rows(task).filter(|row| found.round(row).is_none());
@@ -86,15 +112,15 @@ impl<'a> Unroller<'a> {
             }
             tasks.push(found);
         }
-        Some(Self { timing, tasks, steady, shift: pattern.shift })
+        Some(Self { graph, timing, tasks, steady, shift })
     }
 
     /// How often the table comes again until an instant.
     fn copies(&self, task: usize, until: Span) -> i64 {
         let Repeated { begin, again, .. } = &self.tasks[task];
         match again {
-            Some(_) if self.shift > Span::ZERO && *begin <= until => {
-                (until - *begin).as_ns() / self.shift.as_ns()
+            Some(Again { shift, .. }) if *begin <= until => {
+                (until - *begin).as_ns() / shift.as_ns().max(1)
             }
             _ => 0,
         }
@@ -141,38 +167,83 @@ impl<'a> Unroller<'a> {
     /// What a row is so many copies later.
     fn later(&self, row: &Row, copy: u32) -> Key {
         let mut key = key(row);
-        if let (Some((nodes, ..)), Some(first)) =
-            (&self.tasks[row.task].again, key.2.first_mut())
-            && nodes.contains(&row.node)
+        if let (Some(again), Some(round)) = (&self.tasks[row.task].again, key.2.first_mut())
+            && again.nodes.contains(&row.node)
         {
-            *first += copy * self.tasks[row.task].rounds();
+            *round += copy * again.rounds;
         }
         key
     }
 
     fn row(&self, row: &Row, copy: u32, keys: &BTreeMap<Key, usize>) -> Row {
-        let by = self.shift * i64::from(copy);
-        let link = |to: &usize| keys.get(&self.later(&self.timing.rows[*to], copy)).copied();
+        let shift = self.tasks[row.task].again.as_ref().map_or(Span::ZERO, |again| again.shift);
+        let by = shift * i64::from(copy);
+        let link = |to: &usize| {
+            // Of those that are joined by channels all come again after the same time.
+            keys.get(&self.later(&self.timing.rows[*to], copy)).copied()
+        };
+        let arrival = shifted(row.arrival, by);
+        let mut before = row.before.clone();
+        if copy > 0 {
+            before.retain(|(from, _)| self.tasks[row.task].is_in_loop(&self.timing.rows[*from]));
+        }
+        let mut before: Vec<_> =
+            before.iter().filter_map(|(from, gap)| Some((link(from)?, *gap))).collect();
+        if before.len() < row.before.len() {
+            before.extend(self.around_again(row, copy, keys));
+        }
         Row {
             iteration: self.later(row, copy).2,
-            arrival: shifted(row.arrival, by),
+            arrival,
             release: shifted(row.release, by),
-            before: row.before.iter().filter_map(|(to, gap)| Some((link(to)?, *gap))).collect(),
+            before,
             messages: row.messages.iter().filter_map(link).collect(),
             ..row.clone()
         }
     }
+
+    /// What leads to the head of a loop in the first round of a copy: the table has what leads into
+    /// the loop.
+    fn around_again(
+        &self,
+        head: &Row,
+        copy: u32,
+        keys: &BTreeMap<Key, usize>,
+    ) -> Vec<(usize, Interval)> {
+        let Some(again) = self.tasks[head.task].again.as_ref().filter(|_| copy > 0) else {
+            return Vec::new();
+        };
+        let last = again.first + again.rounds - 1;
+        let rows = self.timing.rows.iter().filter(|row| {
+            row.task == head.task
+                && again.nodes.contains(&row.node)
+                && row.iteration.first() == Some(&last)
+        });
+        let leads = rows.filter_map(|row| {
+            let node = &self.graph.tasks[row.task].nodes[row.node];
+            let at = *keys.get(&self.later(row, copy - 1))?;
+            if node.next.contains(&head.node) {
+                return Some((at, Interval::ZERO));
+            }
+            let arrival = shifted(head.arrival, again.shift);
+            let passes = Interval {
+                lo: row.release.hi.map_or(Span::ZERO, |hi| arrival.lo - hi),
+                hi: arrival.hi.map(|hi| hi - row.arrival.lo),
+            };
+            (node.guard == Some(head.node)).then_some((at, passes))
+        });
+        leads.collect()
+    }
 }
 
 impl Repeated {
-    fn rounds(&self) -> u32 {
-        self.again.as_ref().map_or(0, |(_, _, count)| *count)
+    fn is_in_loop(&self, row: &Row) -> bool {
+        self.again.as_ref().is_some_and(|again| again.nodes.contains(&row.node))
     }
 
     /// In which copy a row is, 0 the first; none before them.
     fn round(&self, row: &Row) -> Option<u32> {
-        let (nodes, first, count) = self.again.as_ref()?;
-        let round = row.iteration.first().filter(|_| nodes.contains(&row.node))?;
-        Some(round.checked_sub(*first)? / (*count).max(1))
+        let again = self.again.as_ref().filter(|again| again.nodes.contains(&row.node))?;
+        Some(row.iteration.first()?.checked_sub(again.first)? / again.rounds.max(1))
     }
 }

@@ -57,8 +57,11 @@ impl Made {
         let pattern = self.timing.pattern.get_or_insert_with(|| Pattern {
             tasks: Vec::new(),
             shift: Span::from_us(PERIOD),
+            parts: Vec::new(),
         });
         pattern.tasks.push(again);
+        let part = again.map(|(_, rounds)| (rounds, Span::from_us(PERIOD)));
+        pattern.parts.push(part);
         self.graph.tasks.len() - 1
     }
 
@@ -265,7 +268,12 @@ fn sampled(is_known: bool) -> Made {
         made.is_lvchannel((reader, 1), true);
         made.is_lvchannel((writer, 0), false);
     }
-    made.timing.pattern.as_mut().expect("one").shift = Span::from_us(70_000);
+    let pattern = made.timing.pattern.as_mut().expect("one");
+    pattern.shift = Span::from_us(70_000);
+    for (part, rounds) in pattern.parts.iter_mut().zip([1, 1, 10, 10]) {
+        let shift = Span::from_us(if rounds == 1 { PERIOD } else { 70_000 });
+        *part = Some((rounds, shift));
+    }
     let at = |round: u32, period: i64| i64::from(round - 1) * period;
     let exactly = |t: i64| (t, t);
     let sent: Vec<_> =
@@ -325,6 +333,7 @@ fn what_was_captured_once_gets_old_for_ever() {
     }
     let pattern = made.timing.pattern.as_mut().expect("one");
     (pattern.tasks[0], pattern.tasks[1]) = (None, None);
+    (pattern.parts[0], pattern.parts[1]) = (None, None);
     assert_eq!(latency(&made.chain(&[0, 1])), (200, None));
 }
 
