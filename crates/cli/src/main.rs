@@ -7,6 +7,7 @@ mod capture;
 mod cc;
 mod chosen;
 mod exit;
+mod graph;
 mod measure;
 mod network;
 mod output;

@@ -7,8 +7,8 @@ use super::parse::Entry;
 use super::{At, Sink, codes, limits, origin, raw, rest};
 use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::execution_times::{self, Invalid};
-use crate::graph::Graph;
-use crate::system::{Program, ProgramSource};
+use crate::graph::{Graph, Task};
+use crate::system::{NodeKind, Program, ProgramSource};
 use crate::tasks;
 use crate::time::Span;
 
@@ -50,9 +50,14 @@ fn program(
     let host = rest::host(&mut fields, "host", &raw.host, known.nodes);
     let code = code(&mut fields, files);
     let priority = fields.int(codes::PRIORITY, ("priority", &raw.priority), 1..=99);
+    let host_cores = host.and_then(|id| match &known.nodes.list[id.index()].kind {
+        NodeKind::Host(host) => host.cores,
+        NodeKind::Bridge(_) => None,
+    });
+    let most = host_cores.map_or(limits::CORE, |cores| i64::from(cores) - 1);
     let mut cores = Vec::new();
     for core in raw.cores.iter().flat_map(|c| &c.value) {
-        let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=limits::CORE);
+        let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=most);
         cores.extend(core.map(|c| c as u16));
     }
     let work = ("work_max_ns", &raw.work_max_ns);
@@ -62,6 +67,13 @@ fn program(
     }
     let tasks = raw.tasks.as_ref();
     let tasks = tasks.and_then(|path| read_tasks(&mut fields, path, known.channels, files));
+    let beyond = |task: &&Task| task.cores.iter().any(|core| i64::from(*core) > most);
+    let beyond = tasks.iter().flat_map(|graph| &graph.tasks).find(beyond);
+    if let (Some(task), Some(path)) = (beyond, &raw.tasks) {
+        let text = format!("its task `{}` uses processors that its host does not have", task.name);
+        let help = format!("`cores` may be 0 to {most}");
+        fields.error(codes::OUT_OF_RANGE, &text, path.at, "in this file", &help);
+    }
     let (command, source) = code?;
     Some(Program {
         name,

@@ -39,11 +39,11 @@ fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
 pub(super) fn guard(flow: &mut Flow, sink: &mut Sink) {
     let next = next_points(flow);
     let mut told = BTreeSet::new();
-    for at in 0..flow.nodes.len() {
+    for (at, next) in next.iter().enumerate() {
         match flow.nodes[at].what {
-            What::Skip => skip(flow, at, &next[at], sink),
+            What::Skip => skip(flow, at, next, sink),
             _ if flow.unguarded[at] => {}
-            _ => match guarding(flow, at, &next[at]) {
+            _ => match guarding(flow, at, next) {
                 Ok(guard) => flow.nodes[at].guard = guard,
                 Err(both) if told.insert(both) => sink.push(two_deadlines(flow, at, both)),
                 Err(_) => {}

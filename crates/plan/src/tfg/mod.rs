@@ -17,6 +17,7 @@ mod verdict;
 pub use chain::chain;
 pub use findings::findings;
 pub use study::study;
+pub use system::system_graph;
 
 use crate::schedule::Interference;
 use onbeat_model::graph::Graph;
