@@ -11,7 +11,8 @@ use super::value::{self, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
-    Act, Argument, Call, End, Fifo, Function as Made, Place, Scheduling, Step, UnitGraph,
+    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step,
+    UnitGraph,
 };
 use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
 use onbeat_model::time::Span;
