@@ -32,7 +32,7 @@ enum Class {
 }
 
 /// Code without a way in or out between.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Region {
     members: Vec<usize>,
     exits: Vec<usize>,
@@ -40,6 +40,16 @@ struct Region {
     place: Option<String>,
     execution: Interval,
     is_kept: bool,
+}
+
+impl Region {
+    const EMPTY: Self = Self {
+        members: Vec::new(),
+        exits: Vec::new(),
+        place: None,
+        execution: Interval::ZERO,
+        is_kept: false,
+    };
 }
 
 /// What becomes of a task.
@@ -171,7 +181,7 @@ impl Shape {
         }
         for at in soft {
             let first = leader[at].unwrap_or(at);
-            self.regions.entry(first).or_default().members.push(at);
+            self.regions.entry(first).or_insert(Region::EMPTY).members.push(at);
         }
         for region in self.regions.values_mut() {
             let members: HashSet<usize> = region.members.iter().copied().collect();

@@ -19,18 +19,6 @@ use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tree_sitter::Node;
 
-/// Reads of network channels and writes: the function, whether it writes, whether it waits.
-const MOVERS: [(&str, bool, bool); 8] = [
-    ("chan_send_now", true, false),
-    ("chan_send_now_wait", true, true),
-    ("chan_read", false, false),
-    ("chan_read_wait", false, true),
-    ("pdu_send_now", true, false),
-    ("pdu_send_now_wait", true, true),
-    ("pdu_read", false, false),
-    ("pdu_read_wait", false, true),
-];
-
 /// Calls that are no code of the program's.
 const QUIET: [&str; 10] = [
     "cinit",
@@ -348,10 +336,11 @@ impl<'t> Ends<'t> {
             let is_ours = is_ours(callee) && !unit.names.contains(callee);
             return is_ours.then(|| (self.fifo(unit, function, first), callee == "cwrite", false));
         }
-        let (name, writes, waits) = MOVERS.iter().find(|(name, ..)| *name == callee)?;
+        let name = net::MOVERS.iter().find(|name| **name == callee)?;
         is_ours(name).then(|| {
             let end = self.net(unit, function, first);
-            (end.map_or(About::Unknown, About::Channel), *writes, *waits)
+            let about = end.map_or(About::Unknown, About::Channel);
+            (about, net::writes(name), name.ends_with("_wait"))
         })
     }
 
@@ -530,7 +519,10 @@ impl<'t> Maker<'_, 't> {
         while let Some(parent) = outer.and_then(|n| n.parent()) {
             let is_target = matches!(
                 parent.kind(),
-                "assignment_expression" | "update_expression" | "init_declarator"
+                "assignment_expression"
+                    | "update_expression"
+                    | "init_declarator"
+                    | "pointer_expression"
             );
             if is_target || !matches!(parent.kind(), "parenthesized_expression") {
                 outer = Some(parent);
@@ -547,6 +539,10 @@ impl<'t> Maker<'_, 't> {
                 (source.map(|n| self.reader.assigned(variable, n)), source)
             }
             "assignment_expression" => self.assignment(variable, outer),
+            // A message is written: the variable keeps its value.
+            "pointer_expression" if net::moves(unit, outer).is_some_and(net::writes) => {
+                return Act::Nothing;
+            }
             "update_expression" => {
                 let sign = if unit.words(outer).contains("--") { "-" } else { "+" };
                 (Some(self.reader.changed(variable, sign, None)), Some(outer))

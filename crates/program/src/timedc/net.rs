@@ -19,6 +19,27 @@ pub(super) struct End {
     pub array: String,
 }
 
+/// The function that moves a value of which this is the address: `chan_read(speed_du, &value)`.
+pub(super) fn moves<'t>(unit: &Unit<'t>, address: Node<'t>) -> Option<&'static str> {
+    let mut argument = address;
+    while argument.parent()?.kind() != "argument_list" {
+        let outer = argument.parent()?;
+        if bare(outer).id() != address.id() {
+            return None;
+        }
+        argument = outer;
+    }
+    let list = argument.parent()?;
+    let callee = unit.callee(list.parent()?)?;
+    let mover = MOVERS.iter().find(|name| **name == callee)?;
+    (children(list).get(1)? == &argument).then_some(*mover)
+}
+
+/// Whether a function that moves a value sends it.
+pub(super) fn writes(mover: &str) -> bool {
+    mover.contains("_send_")
+}
+
 /// What opens an end, and whether it is the first generation's.
 pub(super) const OPENERS: [(&str, bool); 2] =
     [("pdu_create_standalone", true), ("chan_create_standalone", false)];

@@ -162,14 +162,15 @@ impl Value {
 }
 
 /// Which local variables have values that the graph can know, by their places in the function's
-/// list: integers of C's own types whose address nobody takes.
+/// list: integers of C's own types whose address nobody takes, but to write or read a message.
 pub(super) fn registers<'t>(unit: &Unit<'t>, function: &Function<'t>) -> Vec<Option<Integer>> {
     let mut found: Vec<Option<Integer>> =
         function.variables.iter().map(|v| register(unit, v)).collect();
     walk(function.body, |node| {
         let is_asm = node.kind().starts_with("gnu_asm");
         let is_address = node.kind() == "pointer_expression" && unit.words(node).starts_with('&');
-        let target = node.child_by_field_name("argument").filter(|_| is_address);
+        let is_message = is_address && net::moves(unit, node).is_some();
+        let target = node.child_by_field_name("argument").filter(|_| is_address && !is_message);
         let named = |inner: Node<'t>, found: &mut Vec<Option<Integer>>| {
             let place = unit.resolve(function, unit.words(inner), inner.start_byte());
             let place = place.map(|v| v.place.clone());

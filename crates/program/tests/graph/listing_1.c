@@ -1,10 +1,9 @@
 int main(void) {
-    int val;
-    setup();
+    init();
     sdelay(10, ms);
     while (1) {
-        val = sense();
-        process(val);
+        read_sensor();
+        process();
         fdelay(20, ms);
     }
 }

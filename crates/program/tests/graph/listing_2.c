@@ -1,13 +1,13 @@
 int fifochannel(fifo);
 task reader() {
-    spolicy(EDF);
-    int r;
+    spolicy(FIFO_RM);
+    int val;
     while (1) {
-        cread(fifo, r);
-        printf("%d", r);
-        fdelay(50, ms);
+        cread(fifo, val);
+        printf("fifo: %d\n", val);
     }
 }
+
 
 task writer() {
     spolicy(EDF);
