@@ -67,12 +67,16 @@ pub fn misses(loads: &[Load], index: usize, jobs: u32, protocol: Protocol) -> u3
         let other = &loads[at];
         at != index && other.priority >= me.priority && !other.is_same_thread(me)
     };
-    // What was released before may be left: up to the longest that it may take.
+    // What was released before may be left. Of a job whose last work is done so late, none is
+    // done before: it counts from its end less its work.
     let mut late = loads.to_vec();
     for at in (0..late.len()).filter(|at| is_rival(*at)) {
         let Some(end) = longest(loads, at, protocol) else { return jobs };
-        let late_by = ns(end).max(ns(late[at].jitter) + ns(late[at].lag));
-        late[at].lag = span(late_by - ns(late[at].jitter));
+        let load = &mut late[at];
+        let is_alone = loads.iter().filter(|other| other.line == load.line).count() == 1;
+        let is_short = is_alone && load.period.is_none_or(|period| load.wcet <= period);
+        let late_by = ns(end) - if is_short { ns(load.wcet) } else { 0 };
+        load.lag = span((late_by - ns(load.jitter)).max(0));
     }
     let lines = Line::all(&late, is_rival);
     let blocked = fixed::blocked(loads, index, protocol).max(fixed::own(loads, index));

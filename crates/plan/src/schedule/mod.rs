@@ -156,7 +156,7 @@ fn processors(graph: &Graph) -> Vec<Processor> {
             loads.extend(mine);
         }
         let Some(cores) = it.cores.map(|cores| cores.max(1)) else {
-            all.extend(apart(graph, &shapes, host, &here, &loads, &owned));
+            all.extend(apart(&shapes, host, &here, &loads, &owned));
             continue;
         };
         let is_open = |task: usize| is_open(graph, task);
@@ -215,7 +215,6 @@ fn is_apart(
 /// The tasks of a host where each has a processor to itself. A lock waits for each other task that
 /// has it, once.
 fn apart(
-    graph: &Graph,
     shapes: &[Shape],
     host: usize,
     here: &[usize],

@@ -248,12 +248,14 @@ pub(super) fn together(tasks: usize, found: &[Found]) -> Option<Pattern> {
             return None;
         }
     }
-    let mut rounds = vec![None; tasks];
+    let (mut rounds, mut parts) = (vec![None; tasks], vec![None; tasks]);
     for one in found {
         let times = u32::try_from(shift / one.shift.as_ns()).ok()?;
         for (task, (first, again)) in &one.rounds {
             rounds[*task] = Some((*first, again.checked_mul(times)?));
+            parts[*task] = Some((*again, one.shift));
         }
     }
-    (!found.is_empty()).then_some(Pattern { tasks: rounds, shift: Span::from_ns(shift) })
+    let shift = Span::from_ns(shift);
+    (!found.is_empty()).then_some(Pattern { tasks: rounds, shift, parts })
 }
