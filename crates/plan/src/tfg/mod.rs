@@ -11,6 +11,7 @@ mod state;
 mod step;
 mod study;
 mod system;
+mod unroll;
 mod verdict;
 
 pub use chain::chain;

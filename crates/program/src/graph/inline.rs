@@ -198,7 +198,9 @@ impl<'a> Linker<'a> {
             for (name, origin) in &made.pointers {
                 let Some(function) = self.named(unit, name) else { continue };
                 if self.followed.contains(&function) {
-                    let text = format!("`{name}` does something in time and may be called through a pointer");
+                    let text = format!(
+                        "`{name}` does something in time and may be called through a pointer"
+                    );
                     let help = "call it by its name, or start it as a task";
                     self.lose(unit, *origin, &text, "nobody can say when", help);
                 }
@@ -247,8 +249,13 @@ impl<'a> Linker<'a> {
             ..Task::default()
         };
         self.graph.tasks.push(task);
-        let mut maker =
-            Inliner { linker: self, steps: Vec::new(), registers: 0, home: at.0, stack: Vec::new() };
+        let mut maker = Inliner {
+            linker: self,
+            steps: Vec::new(),
+            registers: 0,
+            home: at.0,
+            stack: Vec::new(),
+        };
         maker.begin(at, &arguments);
         let steps = maker.steps;
         self.tasks.push(steps);
@@ -519,11 +526,9 @@ impl<'a> Inliner<'_, 'a> {
             Act::Nothing => Does::Nothing,
             Act::Code => Does::Code,
             Act::Work(times) => Does::Work(*times),
-            Act::Point { kind, period, deadline } => Does::Point {
-                kind: *kind,
-                period: period.clone(),
-                deadline: deadline.clone(),
-            },
+            Act::Point { kind, period, deadline } => {
+                Does::Point { kind: *kind, period: period.clone(), deadline: deadline.clone() }
+            }
             Act::Gettime => Does::Gettime,
             Act::Skip(point) => {
                 self.steps[now].next = vec![first + point];
@@ -598,13 +603,7 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     /// The channel that an end belongs to.
-    fn end(
-        &mut self,
-        unit: usize,
-        end: &End,
-        entry: &Entry<'_>,
-        origin: Origin,
-    ) -> Option<usize> {
+    fn end(&mut self, unit: usize, end: &End, entry: &Entry<'_>, origin: Origin) -> Option<usize> {
         match end {
             End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
             End::Named(name) => Some(self.linker.network(name)),

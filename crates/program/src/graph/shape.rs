@@ -66,7 +66,14 @@ pub(super) fn task(mut steps: Vec<Raw>) -> Option<Made> {
     let slice = slice(&mut steps, &reachable)?;
     let registers = u16::try_from(slice.registers.len()).ok()?;
     let order = order(&steps);
-    let mut shape = Shape { classes: Vec::new(), next: Vec::new(), regions: BTreeMap::new(), slice, steps, order };
+    let mut shape = Shape {
+        classes: Vec::new(),
+        next: Vec::new(),
+        regions: BTreeMap::new(),
+        slice,
+        steps,
+        order,
+    };
     shape.classify();
     shape.lead();
     let (nodes, latest) = shape.nodes();
@@ -119,7 +126,11 @@ impl Shape {
             _ if parts && self.slice.parts.contains(&at) => Class::Hard,
             Does::Work(_) | Does::Code | Does::Set { is_code: true, .. } => Class::Soft,
             Does::Nothing | Does::Init(_) | Does::Set { .. } | Does::Branch(_) | Does::Any => {
-                if ways.len() == 1 { Class::Pass } else { Class::Soft }
+                if ways.len() == 1 {
+                    Class::Pass
+                } else {
+                    Class::Soft
+                }
             }
             _ => Class::Hard,
         }

@@ -273,7 +273,7 @@ struct Ends<'t> {
     /// Variables that are ends, by function and everywhere.
     opened: HashMap<(usize, &'t str), String>,
     anywhere: HashMap<&'t str, String>,
-    /// Names of places, by the call.
+    /// Names of places, by the call: those that traces have.
     places: HashMap<usize, String>,
 }
 
@@ -304,21 +304,9 @@ impl<'t> Ends<'t> {
                 made.opened.insert((*function, variable), end.name);
             }
         }
-        calls.sort_by_key(|(_, call)| call.start_byte());
-        let mut in_line: HashMap<(u16, usize), usize> = HashMap::new();
-        for (function, call) in calls {
-            if made.end(unit, function, call).is_some_and(|(about, ..)| {
-                !matches!(about, About::Latest(_))
-            }) {
-                let (file, line) = unit.line(call.start_byte());
-                let count = in_line.entry((file, line)).or_default();
-                *count += 1;
-                let name = match *count {
-                    1 => line.to_string(),
-                    count => format!("{line}.{count}"),
-                };
-                made.places.insert(call.id(), name);
-            }
+        for end in super::ends::read(unit) {
+            let name = end.place.rsplit(':').next().unwrap_or_default().to_owned();
+            made.places.insert(end.call.id(), name);
         }
         made
     }
@@ -568,15 +556,12 @@ impl<'t> Maker<'_, 't> {
         variable: usize,
         outer: Node<'t>,
     ) -> (Option<Expression>, Option<Node<'t>>) {
-        let operator = outer.child_by_field_name("operator").map_or("=", |o| {
-            self.all.unit.words(o)
-        });
+        let operator =
+            outer.child_by_field_name("operator").map_or("=", |o| self.all.unit.words(o));
         let source = outer.child_by_field_name("right");
         let value = match operator.strip_suffix('=') {
             Some("") | None => source.map(|n| self.reader.assigned(variable, n)),
-            Some(operator) => {
-                source.map(|n| self.reader.changed(variable, operator, Some(n)))
-            }
+            Some(operator) => source.map(|n| self.reader.changed(variable, operator, Some(n))),
         };
         (value, source)
     }
@@ -719,14 +704,7 @@ impl<'t> Maker<'_, 't> {
     }
 
     /// Lets a step decide a condition, with more steps for `&&` and `||`.
-    fn decide(
-        &mut self,
-        at: usize,
-        condition: Node<'t>,
-        whole: Node<'t>,
-        yes: usize,
-        no: usize,
-    ) {
+    fn decide(&mut self, at: usize, condition: Node<'t>, whole: Node<'t>, yes: usize, no: usize) {
         let condition = inside(condition);
         let field = |name| condition.child_by_field_name(name);
         let word = field("operator").map_or("", |o| self.all.unit.words(o));
