@@ -25,7 +25,8 @@
 
 enum timedc_event {
 	TIMEDC_E_START, TIMEDC_E_END, TIMEDC_E_ARRIVE, TIMEDC_E_ABORT, TIMEDC_E_LATE,
-	TIMEDC_E_RELEASE, TIMEDC_E_SKIP, TIMEDC_E_WRITE, TIMEDC_E_READ, TIMEDC_E_FULL,
+	TIMEDC_E_RELEASE, TIMEDC_E_SKIP, TIMEDC_E_REACH, TIMEDC_E_WRITE, TIMEDC_E_READ,
+	TIMEDC_E_FULL,
 };
 
 struct timedc_deed {
@@ -210,7 +211,7 @@ void timedc_times_end(void);
 
 /* --- trace.c ---------------------------------------------------------------------------------- */
 
-extern bool timedc_tracing;
+/* timedc_tracing, in timedc.h: whether there is a trace. */
 void timedc_trace_begin(void);
 void timedc_trace_add(struct timedc_thread *thread, enum timedc_event event, const char *place,
 		      timedc_ns at, timedc_ns value);
