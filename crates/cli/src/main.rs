@@ -15,6 +15,7 @@ mod simulate;
 mod source;
 mod stat;
 mod terminal;
+mod tfg;
 
 use crate::arguments::{
     Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
@@ -31,6 +32,7 @@ fn main() -> std::process::ExitCode {
         Verb::Run(run) => run::run(run),
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
+        Verb::Tfg(tfg) => tfg::tfg(tfg),
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
@@ -41,6 +43,7 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::System => onbeat_model::description::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
+                SchemaKind::Tfg => onbeat_measure::timing::schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)
