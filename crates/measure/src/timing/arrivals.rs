@@ -41,9 +41,11 @@ pub(super) struct Cell {
     pub(super) is_uncertain: bool,
 }
 
-/// What a node is called in tables: `p6`, `c12`.
+/// What a node is called in tables: `p6`, `c12`, `c loop.h:12`.
 pub(super) fn symbol(node: &Node) -> String {
-    letter(&node.what).map_or(String::new(), |letter| format!("{letter}{}", node.place))
+    let Some(letter) = letter(&node.what) else { return String::new() };
+    let space = if node.place.contains(':') { " " } else { "" };
+    format!("{letter}{space}{}", node.place)
 }
 
 /// One visit, or what several of one iteration have in common.

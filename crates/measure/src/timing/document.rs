@@ -507,6 +507,7 @@ fn culprit(study: &Study, timing: &timing::Timing, culprit: &Culprit) -> Culprit
         Why::Shared { channel } => ("shared", Some(channel)),
         Why::Loop => ("loop", None),
         Why::Delay => ("delay", None),
+        Why::Processor => ("processor", None),
     };
     CulpritEntry {
         why: why.to_owned(),

@@ -30,13 +30,13 @@ const HEAD: (i32, i32) = (8, 4);
 
 /// The picture, in units of its own view box.
 #[derive(Debug, Serialize)]
-struct Picture {
-    width: i32,
-    height: i32,
+pub(super) struct Picture {
+    pub(super) width: i32,
+    pub(super) height: i32,
     hosts: Vec<Titled>,
     lanes: Vec<Titled>,
-    lines: Vec<Line>,
-    nodes: Vec<Shape>,
+    pub(super) lines: Vec<Line>,
+    pub(super) nodes: Vec<Shape>,
     legend: Vec<Entry>,
 }
 
@@ -53,25 +53,27 @@ struct Titled {
 
 /// An edge or a wire.
 #[derive(Debug, Serialize)]
-struct Line {
-    class: String,
-    way: String,
+pub(super) struct Line {
+    pub(super) class: String,
+    /// Its corners; for the template, the path with these made round.
+    #[serde(serialize_with = "as_path")]
+    pub(super) way: Vec<(i32, i32)>,
     head: String,
     title: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Shape {
+pub(super) struct Shape {
     /// By which scripts find it: task and node.
-    id: String,
+    pub(super) id: String,
     class: String,
-    shape: &'static str,
-    x: i32,
-    y: i32,
+    pub(super) shape: &'static str,
+    pub(super) x: i32,
+    pub(super) y: i32,
     letter: Option<char>,
     place: String,
-    label: String,
-    label_x: i32,
+    pub(super) label: String,
+    pub(super) label_x: i32,
     title: String,
 }
 
@@ -117,7 +119,7 @@ pub(super) fn svg(study: &Study, level: Level, style: &str) -> String {
 }
 
 /// About how wide a text is drawn: rather too wide than too narrow.
-fn text_width(characters: usize) -> i32 {
+pub(super) fn text_width(characters: usize) -> i32 {
     characters as i32 * 15 / 2
 }
 
@@ -137,7 +139,8 @@ fn fits(node: &Node) -> bool {
     node.place.chars().count() <= INSIDE_MAX
 }
 
-fn picture(study: &Study, level: Level) -> Picture {
+/// Where everything is, and how it looks.
+pub(super) fn picture(study: &Study, level: Level) -> Picture {
     let graph = &study.graph;
     let timing = super::timing(study, level);
     let wires = wires(graph);
@@ -322,7 +325,7 @@ fn line(class: String, way: &[(i32, i32)], title: String) -> Line {
         [.., before, tip] => head(*before, *tip),
         _ => String::new(),
     };
-    Line { class, way: rounded(&corners), head, title }
+    Line { class, way: corners, head, title }
 }
 
 /// The triangle at the end of an arrow.
@@ -331,6 +334,10 @@ fn head(before: (i32, i32), tip: (i32, i32)) -> String {
     let (x, y) = (tip.0 - dx * HEAD.0, tip.1 - dy * HEAD.0);
     let (wx, wy) = (dy * HEAD.1, dx * HEAD.1);
     format!("{},{} {},{} {},{}", tip.0, tip.1, x + wx, y + wy, x - wx, y - wy)
+}
+
+fn as_path<S: serde::Serializer>(corners: &[(i32, i32)], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&rounded(corners))
 }
 
 /// A path with round corners.
@@ -378,7 +385,7 @@ fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec
                 letter: letter(&node.what),
                 place: if fits(node) { node.place.clone() } else { String::new() },
                 label: label(graph, node),
-                label_x: layout.labels[t],
+                label_x: layout.labels[t][n],
                 title: title(graph, timing, place),
             });
         }

@@ -54,9 +54,9 @@ pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView 
     let verdict = if is_met { "all deadlines are met" } else { "deadlines may be missed" };
     let scaling = match schedule.scaling_ppm {
         Some(ppm) => {
-            format!("execution times may grow to {} of what they are", per_mille(ppm / 1_000))
+            format!("met up to {} of the execution times", per_mille(ppm / 1_000))
         }
-        None => "execution times may grow for ever".to_owned(),
+        None => "met whatever the execution times".to_owned(),
     };
     let used = per_mille(schedule.utilisation_ppm.div_ceil(1_000));
     ScheduleView {

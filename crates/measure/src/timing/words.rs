@@ -263,7 +263,7 @@ pub(super) fn path(graph: &Graph, timing: &Timing, rows: &[usize]) -> String {
 
 /// Why a bound gets lost, as a clause.
 fn why(graph: &Graph, timing: &Timing, culprit: &Culprit) -> String {
-    let named = |channel: usize| format!("`{}`", graph.channels[channel].name);
+    let named = |channel: usize| graph.channels[channel].name.as_str();
     let at = || place_of(graph, &timing.rows[culprit.row]);
     match culprit.why {
         Why::BestEffort { channel } => {
@@ -278,6 +278,7 @@ fn why(graph: &Graph, timing: &Timing, culprit: &Culprit) -> String {
         }
         Why::Loop => format!("the loop at {} has no known number of rounds", at()),
         Why::Delay => format!("the delay at {} is not known", at()),
+        Why::Processor => format!("{} may wait for its processor for ever", at()),
     }
 }
 
@@ -389,7 +390,7 @@ pub(super) fn troubles(graph: &Graph, timing: &Timing) -> Vec<Finding> {
     let finding = |found: &Found<'_, Trouble>| match found.first {
         Trouble::Overflow { row, channel } => Finding {
             what: format!(
-                "the channel `{}` may be full at {}, and the value is lost",
+                "the channel {} may be full at {}, and the value is lost",
                 graph.channels[*channel].name,
                 place_of(graph, &timing.rows[*row])
             ),
@@ -406,12 +407,11 @@ pub(super) fn troubles(graph: &Graph, timing: &Timing) -> Vec<Finding> {
 }
 
 /// Whether the program is composable, as a sentence.
-pub(super) fn verdict(study: &Study) -> String {
-    let Some(first) = study.program.culprits.first() else {
-        return "Composable to its logical timing: every time is bounded.".to_owned();
-    };
-    let why = why(&study.graph, &study.program, first);
-    format!("Not composable to its logical timing: {why}.")
+pub(super) const fn verdict(study: &Study) -> &'static str {
+    match study.program.culprits.is_empty() {
+        true => "Composable to its logical timing: every time is bounded.",
+        false => "Not composable to its logical timing.",
+    }
 }
 
 /// The parts of a finding as one line.
