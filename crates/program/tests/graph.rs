@@ -199,14 +199,42 @@ fn lost(text: &str) -> Vec<String> {
 #[test]
 fn what_cannot_be_followed_is_told() {
     let cases = [
-        ("void f(int n) {\n if (n) f(n - 1);\n sdelay(1, ms); }\nint main(void) { f(3); }", 2, "calls itself"),
-        ("void f(void) { sdelay(1, ms); }\nint main(void) { void (*p)(void) =\n f; p(); }", 3, "pointer"),
-        ("int fifochannel(c);\nvoid *f(void *p) { int v; cread(c, v); }\nint main(void) {\n pthread_create(0, 0, f, 0); }", 4, "pointer"),
-        ("task f() { sdelay(1, ms); }\nint main(void) { while (more())\n f(); }", 3, "started in a loop"),
-        ("int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { f();\n cinit(c, 0); }", 4, "cinit"),
-        ("int fifochannel(c);\ntask f() { int v; while (1) { cread(c, v);\n cinit(c, 0); } }\ntask g() { cwrite(c, 1); }\nint main(void) { f(); g(); }", 3, "cinit"),
+        (
+            "void f(int n) {\n if (n) f(n - 1);\n sdelay(1, ms); }\nint main(void) { f(3); }",
+            2,
+            "calls itself",
+        ),
+        (
+            "void f(void) { sdelay(1, ms); }\nint main(void) { void (*p)(void) =\n f; p(); }",
+            3,
+            "pointer",
+        ),
+        (
+            "int fifochannel(c);\nvoid *f(void *p) { int v; cread(c, v); }\nint main(void) {\n \
+             pthread_create(0, 0, f, 0); }",
+            4,
+            "pointer",
+        ),
+        (
+            "task f() { sdelay(1, ms); }\nint main(void) { while (more())\n f(); }",
+            3,
+            "started in a loop",
+        ),
+        (
+            "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { f();\n \
+             cinit(c, 0); }",
+            4,
+            "cinit",
+        ),
+        (
+            "int fifochannel(c);\ntask f() { int v; while (1) { cread(c, v);\n cinit(c, 0); } }\n\
+             task g() { cwrite(c, 1); }\nint main(void) { f(); g(); }",
+            3,
+            "cinit",
+        ),
         ("int main(void) {\n chan_read(row->end, 0); }", 2, "which channel"),
         ("task f();\nint main(void) {\n f(); }", 3, "in no file"),
+        ("int main(void) { void *p = &&a;\na:\n sdelay(1, ms);\n goto *p; }", 4, "label"),
         ("extern int\n fifochannel(c); int main(void) { cwrite(c, 1); }", 2, "room"),
     ];
     for (text, line, message) in cases {
@@ -218,7 +246,8 @@ fn what_cannot_be_followed_is_told() {
         "void f(int n) { if (n) f(n - 1); }\nint main(void) { f(3); sdelay(1, ms); }",
         "void f(void) { w(); }\nint main(void) { signal(2, f); sdelay(1, ms); }",
         "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { cinit(c, 0); f(); }",
-        "int fifochannel(c);\ntask f() { cinit(c, 0); sdelay(1, ms); cwrite(c, 1); }\nint main(void) { f(); }",
+        "int fifochannel(c);\ntask f() { cinit(c, 0); sdelay(1, ms); cwrite(c, 1); }\n\
+         int main(void) { f(); }",
     ] {
         assert_eq!(lost(text), Vec::<String>::new(), "{text}");
     }
@@ -255,7 +284,8 @@ fn files_of_execution_times_become_segments() {
     let text = "task f() {\n while (1) {\n sdelay(10, ms);\n sdelay(20, ms); } }\n\
                 int main(void) { f();\n f(); }\n";
     let mut made = linked(text);
-    let rows = "0,1,4,0,0,1\nf:3,5,6,0,0,f:4\n1,7,8,0,0,2\nf:4,1,1,,,f:end\nf:9,1,1,,,f:3\n0,1,1,0,0,3\n";
+    let rows =
+        "0,1,4,0,0,1\nf:3,5,6,0,0,f:4\n1,7,8,0,0,2\nf:4,1,1,,,f:end\nf:9,1,1,,,f:3\n0,1,1,0,0,3\n";
     let rows = read(rows, "times").expect("right");
     let told = apply_times(&mut made.graph, &made.places, &rows);
     assert_eq!(
@@ -345,7 +375,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % end
     }
 
@@ -389,7 +420,8 @@ impl Dice {
 fn random_expressions_have_the_values_that_the_c_compiler_gives_them() {
     const COUNT: usize = 1_500;
     let mut dice = Dice(6);
-    let kinds = ["int", "unsigned", "unsigned char", "long", "short", "unsigned long", "signed char"];
+    let kinds =
+        ["int", "unsigned", "unsigned char", "long", "short", "unsigned long", "signed char"];
     let mut cases = Vec::new();
     let mut program = "#include <stdio.h>\nint main(void) {\n".to_owned();
     for _ in 0..COUNT {

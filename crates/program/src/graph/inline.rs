@@ -200,7 +200,9 @@ impl<'a> Linker<'a> {
             for (name, origin) in &made.pointers {
                 let Some(function) = self.named(unit, name) else { continue };
                 if self.followed.contains(&function) {
-                    let text = format!("`{name}` does something in time and may be called through a pointer");
+                    let text = format!(
+                        "`{name}` does something in time and may be called through a pointer"
+                    );
                     let help = "call it by its name, or start it as a task";
                     self.lose(unit, *origin, &text, "nobody can say when", help);
                 }
@@ -249,8 +251,13 @@ impl<'a> Linker<'a> {
             ..Task::default()
         };
         self.graph.tasks.push(task);
-        let mut maker =
-            Inliner { linker: self, steps: Vec::new(), registers: 0, home: at.0, stack: Vec::new() };
+        let mut maker = Inliner {
+            linker: self,
+            steps: Vec::new(),
+            registers: 0,
+            home: at.0,
+            stack: Vec::new(),
+        };
         maker.begin(at, &arguments);
         let steps = maker.steps;
         self.tasks.push(steps);
@@ -430,6 +437,11 @@ impl<'a> Inliner<'_, 'a> {
     /// The steps of a function: where it begins, and where it ends.
     fn function(&mut self, at: At, entry: &Entry<'_>) -> (usize, Option<usize>) {
         let function = self.linker.function(at);
+        if let Some(origin) = function.leap {
+            let text = format!("`{}` goes to a label that it computes", function.name);
+            let help = "name the label, or choose with `switch`";
+            self.linker.lose(at.0, origin, &text, "where to?", help);
+        }
         let first = self.steps.len();
         let base = self.registers;
         self.registers = self.registers.saturating_add(u32::from(function.variable_count));
@@ -523,11 +535,9 @@ impl<'a> Inliner<'_, 'a> {
             Act::Nothing => Does::Nothing,
             Act::Code => Does::Code,
             Act::Work(times) => Does::Work(*times),
-            Act::Point { kind, period, deadline } => Does::Point {
-                kind: *kind,
-                period: period.clone(),
-                deadline: deadline.clone(),
-            },
+            Act::Point { kind, period, deadline } => {
+                Does::Point { kind: *kind, period: period.clone(), deadline: deadline.clone() }
+            }
             Act::Gettime => Does::Gettime,
             Act::Skip(point) => {
                 self.steps[now].next = vec![first + point];
@@ -561,7 +571,8 @@ impl<'a> Inliner<'_, 'a> {
                 Does::Code
             }
             Act::Lost(text) => {
-                let help = "name the channel here, or pass its end to a function that is called by its name";
+                let help =
+                    "name the channel here, or pass its end to a function called by its name";
                 self.linker.lose(at.0, step.origin, text, "here", help);
                 Does::Nothing
             }
@@ -594,13 +605,7 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     /// The channel that an end belongs to.
-    fn end(
-        &mut self,
-        unit: usize,
-        end: &End,
-        entry: &Entry<'_>,
-        origin: Origin,
-    ) -> Option<usize> {
+    fn end(&mut self, unit: usize, end: &End, entry: &Entry<'_>, origin: Origin) -> Option<usize> {
         match end {
             End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
             End::Named(name) => Some(self.linker.network(name)),

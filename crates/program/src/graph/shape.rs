@@ -79,8 +79,8 @@ fn order(steps: &[Raw]) -> Vec<usize> {
     let mut done = Vec::new();
     while let Some((at, way)) = open.pop() {
         // The first way last, for it to come first.
-        let ways = steps[at].guard.into_iter().chain(steps[at].next.iter().rev().copied());
-        match ways.skip(way).next() {
+        let mut ways = steps[at].guard.into_iter().chain(steps[at].next.iter().rev().copied());
+        match ways.nth(way) {
             Some(next) => {
                 open.push((at, way + 1));
                 if seen.insert(next) {
@@ -120,7 +120,11 @@ impl Shape {
             _ if parts && self.slice.parts.contains(&at) => Class::Hard,
             Does::Work(_) | Does::Code | Does::Set { is_code: true, .. } => Class::Soft,
             Does::Nothing | Does::Init(_) | Does::Set { .. } | Does::Branch(_) | Does::Any => {
-                if ways.len() == 1 { Class::Pass } else { Class::Soft }
+                if ways.len() == 1 {
+                    Class::Pass
+                } else {
+                    Class::Soft
+                }
             }
             _ => Class::Hard,
         }

@@ -120,8 +120,23 @@ impl<'t> Extractor<'_, 't> {
                 .map(|(at, _)| Some((u16::try_from(at).ok()?, registers.get(at).copied()??)))
                 .collect(),
             scheduling: self.scheduling(index),
+            leap: self.leap(function),
             origin: self.unit.at(function.definition.start_byte()..function.body.start_byte()),
         }
+    }
+
+    /// `goto *there;`
+    fn leap(&self, function: &Function<'t>) -> Option<onbeat_model::diagnostic::Origin> {
+        let mut found = None;
+        walk(function.body, |node| {
+            let mut words = self.unit.words(node).strip_prefix("goto").unwrap_or("").chars();
+            let is_leap = words.find(|c| !c.is_whitespace()) == Some('*');
+            if is_leap && found.is_none() {
+                found = Some(self.unit.at(node.byte_range()));
+            }
+            !is_leap
+        });
+        found
     }
 
     /// What a function, and those that it calls, say of the task.
@@ -303,9 +318,10 @@ impl<'t> Ends<'t> {
         calls.sort_by_key(|(_, call)| call.start_byte());
         let mut in_line: HashMap<(u16, usize), usize> = HashMap::new();
         for (function, call) in calls {
-            if made.end(unit, function, call).is_some_and(|(about, ..)| {
-                !matches!(about, About::Latest)
-            }) {
+            if made
+                .end(unit, function, call)
+                .is_some_and(|(about, ..)| !matches!(about, About::Latest))
+            {
                 let (file, line) = unit.line(call.start_byte());
                 let count = in_line.entry((file, line)).or_default();
                 *count += 1;
@@ -562,15 +578,12 @@ impl<'t> Maker<'_, 't> {
         variable: usize,
         outer: Node<'t>,
     ) -> (Option<Expression>, Option<Node<'t>>) {
-        let operator = outer.child_by_field_name("operator").map_or("=", |o| {
-            self.all.unit.words(o)
-        });
+        let operator =
+            outer.child_by_field_name("operator").map_or("=", |o| self.all.unit.words(o));
         let source = outer.child_by_field_name("right");
         let value = match operator.strip_suffix('=') {
             Some("") | None => source.map(|n| self.reader.assigned(variable, n)),
-            Some(operator) => {
-                source.map(|n| self.reader.changed(variable, operator, Some(n)))
-            }
+            Some(operator) => source.map(|n| self.reader.changed(variable, operator, Some(n))),
         };
         (value, source)
     }
@@ -720,14 +733,7 @@ impl<'t> Maker<'_, 't> {
     }
 
     /// Lets a step decide a condition, with more steps for `&&` and `||`.
-    fn decide(
-        &mut self,
-        at: usize,
-        condition: Node<'t>,
-        whole: Node<'t>,
-        yes: usize,
-        no: usize,
-    ) {
+    fn decide(&mut self, at: usize, condition: Node<'t>, whole: Node<'t>, yes: usize, no: usize) {
         let condition = inside(condition);
         let field = |name| condition.child_by_field_name(name);
         let word = field("operator").map_or("", |o| self.all.unit.words(o));
