@@ -1,6 +1,6 @@
 //! Tasks with all functions in them that do something with time or channels.
 
-use super::unit::{Act, Argument, Call, End, Function, Place, Scheduling, UnitGraph};
+use super::unit::{Act, Argument, Call, End, Function, Latest, Place, Scheduling, UnitGraph};
 use super::{lost, shape};
 use crate::timedc::Integer;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
@@ -27,6 +27,7 @@ pub(super) enum Does {
     Run(usize),
     Write { channel: usize, waits: bool },
     Read { channel: usize, waits: bool },
+    Latest { variable: String, is_write: bool },
     Init(usize),
     Lock(usize),
     Unlock(usize),
@@ -361,9 +362,9 @@ impl<'a> Linker<'a> {
         for (index, steps) in tasks.into_iter().enumerate() {
             let at = steps.first().map_or(Origin::default(), |s| s.origin);
             match shape::task(steps) {
-                Some((nodes, registers)) => {
-                    self.graph.tasks[index].nodes = nodes;
-                    self.graph.tasks[index].registers = registers;
+                Some(shape::Made { nodes, latest, registers }) => {
+                    let task = &mut self.graph.tasks[index];
+                    (task.nodes, task.latest, task.registers) = (nodes, latest, registers);
                 }
                 None => {
                     let text = format!("`{}` has too many variables", self.graph.tasks[index].name);
@@ -553,6 +554,14 @@ impl<'a> Inliner<'_, 'a> {
                 Some(channel) => Does::Read { channel, waits: *waits },
                 None => Does::Nothing,
             },
+            Act::Latest { latest, is_write } => {
+                let Latest { name, is_shared, origin } = latest;
+                let variable = match is_shared {
+                    true => name.clone(),
+                    false => format!("{name} of {}:{}", at.0, origin.start),
+                };
+                Does::Latest { variable, is_write: *is_write }
+            }
             Act::Init(channel) => match self.end(at.0, channel, entry, step.origin) {
                 Some(channel) => Does::Init(channel),
                 None => Does::Nothing,

@@ -2,7 +2,7 @@
 
 use super::inline::{Does, Raw};
 use super::slice::{Slice, slice};
-use onbeat_model::graph::{Expression, Interval, Node, What};
+use onbeat_model::graph::{Expression, Interval, Latest, Node, What};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -52,11 +52,19 @@ impl Region {
     };
 }
 
-/// The nodes of a task and how many registers they use. None if there are too many.
-pub(super) fn task(mut steps: Vec<Raw>) -> Option<(Vec<Node>, u16)> {
+/// What becomes of a task.
+pub(super) struct Made {
+    pub nodes: Vec<Node>,
+    pub latest: Vec<Latest>,
+    /// How many registers its expressions use.
+    pub registers: u16,
+}
+
+/// The nodes of a task. None if it needs too many registers.
+pub(super) fn task(mut steps: Vec<Raw>) -> Option<Made> {
     let reachable = reachable(&steps, &[0]);
     let slice = slice(&mut steps, &reachable)?;
-    let count = u16::try_from(slice.registers.len()).ok()?;
+    let registers = u16::try_from(slice.registers.len()).ok()?;
     let order = order(&steps);
     let mut shape = Shape {
         steps,
@@ -69,7 +77,8 @@ pub(super) fn task(mut steps: Vec<Raw>) -> Option<(Vec<Node>, u16)> {
     };
     shape.classify();
     shape.lead();
-    Some((shape.nodes(), count))
+    let (nodes, latest) = shape.nodes();
+    Some(Made { nodes, latest, registers })
 }
 
 /// Steps in an order in which those that come first come first, as far as there are no loops.
@@ -251,7 +260,7 @@ impl Shape {
         at
     }
 
-    fn nodes(mut self) -> Vec<Node> {
+    fn nodes(mut self) -> (Vec<Node>, Vec<Latest>) {
         let order = self.order.clone();
         let mut to: HashMap<usize, usize> = HashMap::new();
         // Twice: a region is kept if nothing but such regions follow it, which shows on the way.
@@ -275,7 +284,7 @@ impl Shape {
             count += size;
         }
         let number = |at: usize| numbers[&to.get(&at).copied().unwrap_or(at)];
-        let mut made = Vec::with_capacity(count);
+        let (mut made, mut latest) = (Vec::with_capacity(count), Vec::new());
         for at in order.iter().filter(|at| numbers.contains_key(at)) {
             let step = &self.steps[*at];
             let guard = step.guard.map(|point| numbers[&point]);
@@ -284,9 +293,13 @@ impl Shape {
                 continue;
             }
             let next = self.next[*at].iter().map(|n| number(*n)).collect();
+            if let Does::Latest { variable, is_write } = &step.does {
+                let (node, variable) = (made.len(), variable.clone());
+                latest.push(Latest { node, variable, is_write: *is_write });
+            }
             made.push(Node { what: self.what(step), place: step.place.clone(), next, guard });
         }
-        made
+        (made, latest)
     }
 
     fn region(
@@ -340,7 +353,7 @@ impl Shape {
             },
             Does::Branch(condition) => What::Branch(read(condition)),
             Does::Work(execution) => What::Fragment { execution: *execution },
-            Does::Code => What::Fragment { execution: Interval::ZERO },
+            Does::Code | Does::Latest { .. } => What::Fragment { execution: Interval::ZERO },
             Does::Nothing | Does::Init(_) | Does::Any => What::Any,
         }
     }

@@ -32,6 +32,15 @@ pub(crate) struct Fifo {
     pub origin: Origin,
 }
 
+/// An lvchannel.
+#[derive(Clone, Debug)]
+pub(crate) struct Latest {
+    pub name: String,
+    /// Whether other units can mean the same one.
+    pub is_shared: bool,
+    pub origin: Origin,
+}
+
 /// A function. Registers are the places of its variables in its list.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
@@ -107,6 +116,11 @@ pub(crate) enum Act {
     Read {
         channel: End,
         waits: bool,
+    },
+    /// An end of an lvchannel.
+    Latest {
+        latest: Latest,
+        is_write: bool,
     },
     /// `cinit`.
     Init(End),

@@ -11,7 +11,7 @@ use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
-    Act, Argument, Call, End, Fifo, Function as Made, Place, Scheduling, Step, UnitGraph,
+    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step, UnitGraph,
 };
 use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
 use onbeat_model::time::Span;
@@ -210,8 +210,8 @@ struct Fifos {
     /// Of file scope.
     by_name: HashMap<String, usize>,
     /// lvchannels, by the same.
-    latest: HashSet<usize>,
-    latest_names: HashSet<String>,
+    latest: HashMap<usize, Latest>,
+    latest_names: HashMap<String, Latest>,
 }
 
 impl Fifos {
@@ -220,26 +220,29 @@ impl Fifos {
             all: Vec::new(),
             by_place: HashMap::new(),
             by_name: HashMap::new(),
-            latest: HashSet::new(),
-            latest_names: HashSet::new(),
+            latest: HashMap::new(),
+            latest_names: HashMap::new(),
         };
         for channel in &unit.prepared.channels {
             let name = unit.text.get(channel.name.clone()).unwrap_or("").to_owned();
             let Some(node) = channels::declaration(unit, channel) else { continue };
             let is_inner = node.parent().is_some_and(|p| p.kind() == "compound_statement");
-            if channel.is_latest {
-                made.latest.insert(channel.name.start);
-                if !is_inner {
-                    made.latest_names.insert(name);
-                }
-                continue;
-            }
             let storage = children(node)
                 .into_iter()
                 .filter(|n| n.kind() == "storage_class_specifier")
                 .map(|n| unit.words(n));
             let storage: Vec<&str> = storage.collect();
             let is_extern = storage.contains(&"extern");
+            let is_shared = is_extern || !is_inner && !storage.contains(&"static");
+            if channel.is_latest {
+                let origin = unit.at(channel.name.clone());
+                let latest = Latest { name: name.clone(), is_shared, origin };
+                if !is_inner {
+                    made.latest_names.insert(name, latest.clone());
+                }
+                made.latest.insert(channel.name.start, latest);
+                continue;
+            }
             let count = channel.count.clone().map(|c| unit.text.get(c).unwrap_or("").trim());
             let stated = match count {
                 None => channels::CAPACITY.parse().ok(),
@@ -247,7 +250,7 @@ impl Fifos {
             };
             let capacity = stated.filter(|_| !is_extern).and_then(|n: i128| u32::try_from(n).ok());
             let fifo = Fifo {
-                is_shared: is_extern || !is_inner && !storage.contains(&"static"),
+                is_shared,
                 capacity,
                 origin: unit.at(channel.name.clone()),
                 name: name.clone(),
@@ -274,7 +277,7 @@ impl Fifos {
 enum About {
     Channel(End),
     /// An lvchannel, a shared variable.
-    Latest,
+    Latest(Latest),
     Unknown,
 }
 
@@ -284,7 +287,7 @@ struct Ends<'t> {
     /// Variables that are ends, by function and everywhere.
     opened: HashMap<(usize, &'t str), String>,
     anywhere: HashMap<&'t str, String>,
-    /// Names of places, by the call.
+    /// Names of places, by the call: those that traces have.
     places: HashMap<usize, String>,
 }
 
@@ -315,22 +318,9 @@ impl<'t> Ends<'t> {
                 made.opened.insert((*function, variable), end.name);
             }
         }
-        calls.sort_by_key(|(_, call)| call.start_byte());
-        let mut in_line: HashMap<(u16, usize), usize> = HashMap::new();
-        for (function, call) in calls {
-            if made
-                .end(unit, function, call)
-                .is_some_and(|(about, ..)| !matches!(about, About::Latest))
-            {
-                let (file, line) = unit.line(call.start_byte());
-                let count = in_line.entry((file, line)).or_default();
-                *count += 1;
-                let name = match *count {
-                    1 => line.to_string(),
-                    count => format!("{line}.{count}"),
-                };
-                made.places.insert(call.id(), name);
-            }
+        for end in super::ends::read(unit) {
+            let name = end.place.rsplit(':').next().unwrap_or_default().to_owned();
+            made.places.insert(end.call.id(), name);
         }
         made
     }
@@ -361,13 +351,15 @@ impl<'t> Ends<'t> {
         let name = unit.words(node);
         let known = match unit.resolve(&unit.functions[function], name, node.start_byte()) {
             Some(local) => {
-                if self.fifos.latest.contains(&local.place.start) {
-                    return About::Latest;
+                if let Some(latest) = self.fifos.latest.get(&local.place.start) {
+                    return About::Latest(latest.clone());
                 }
                 self.fifos.by_place.get(&local.place.start)
             }
-            None if self.fifos.latest_names.contains(name) => return About::Latest,
-            None => self.fifos.by_name.get(name),
+            None => match self.fifos.latest_names.get(name) {
+                Some(latest) => return About::Latest(latest.clone()),
+                None => self.fifos.by_name.get(name),
+            },
         };
         known.map_or(About::Unknown, |fifo| About::Channel(End::Fifo(*fifo)))
     }
@@ -673,7 +665,7 @@ impl<'t> Maker<'_, 't> {
         let callee = unit.callee(call).unwrap_or("");
         if let Some((about, writes, waits)) = self.ends.end(unit, self.index, call) {
             let channel = match about {
-                About::Latest => return Act::Nothing,
+                About::Latest(latest) => return Act::Latest { latest, is_write: writes },
                 About::Channel(channel) => channel,
                 About::Unknown => {
                     let text = format!("nobody can say which channel `{callee}` is about");
@@ -695,7 +687,7 @@ impl<'t> Maker<'_, 't> {
             ("cinit", [channel, ..]) if !is_own && !is_local => {
                 match self.ends.fifo(unit, self.index, *channel) {
                     About::Channel(channel) => Act::Init(channel),
-                    About::Latest => Act::Nothing,
+                    About::Latest(_) => Act::Nothing,
                     About::Unknown => {
                         Act::Lost("nobody can say which channel `cinit` is about".to_owned())
                     }

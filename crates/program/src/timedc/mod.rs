@@ -6,6 +6,7 @@ pub mod codes;
 mod construct;
 mod edits;
 mod emit;
+mod ends;
 mod flow;
 mod graph;
 mod guard;
@@ -196,6 +197,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         emitter.run();
         diagnostics.append(&mut emitter.diagnostics);
     }
+    ends::edit(&unit, &ends::read(&unit), &mut edits);
     for call in &constructs.unevaluated {
         edits.replace(call.byte_range(), "0L");
     }
