@@ -365,7 +365,8 @@ impl Processor {
             blocking: held,
             is_unbounded: Share::of(rivals).is_full(),
             others: Line::all(&self.loads, is_rival),
-            whole: response.map(|response| (ns(me.wcet), ns(response) - ns(me.jitter))),
+            // It may have been released as early as it nominally is.
+            whole: response.map(|response| (ns(me.wcet), ns(response))),
         }
     }
 
@@ -422,7 +423,8 @@ impl Processor {
         };
         let (deadline, response) = all.iter().copied().min_by_key(left).unwrap_or_default();
         let is_late = deadline.is_some_and(|d| response.is_none_or(|response| response > d));
-        let windows = WINDOWS.iter().filter(|_| is_late && placed.is_firm && !is_lost);
+        let is_counted = is_late && placed.is_firm && !is_lost && to == from + 1;
+        let windows = WINDOWS.iter().filter(|_| is_counted);
         let me = &self.loads[from];
         let shown = me.priority != EDF && me.priority != 0;
         let wcet = (from..to).map(|at| self.loads[at].wcet).max().unwrap_or_default();
