@@ -6,7 +6,7 @@ use onbeat_model::time::Span;
 const FAR_NS: i128 = 1 << 60;
 
 /// A search that has not ended after so many rounds ends without a bound.
-const ROUNDS_MAX: usize = 1_000_000;
+const ROUNDS_MAX: usize = 100_000;
 
 /// The priority of whatever has a deadline to be scheduled by (EDF): before all fixed ones.
 pub const EDF: u32 = 1_000;

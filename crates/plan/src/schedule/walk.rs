@@ -14,6 +14,9 @@ pub(super) const UNBOUNDED: i128 = i64::MAX as i128;
 const STOPS_MAX: usize = 256;
 const STATES_MAX: usize = 4_096;
 
+/// A lock is followed so many times within itself.
+const HELD_MAX: usize = 8;
+
 /// What is followed of registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Follow {
@@ -199,7 +202,11 @@ impl<'a> Walk<'a> {
                 Some(_) => nexts = &nexts[..nexts.len().min(1)],
                 None => {}
             },
-            What::Lock(resource) => after.held.push(*resource),
+            What::Lock(resource) => {
+                if after.held.iter().filter(|held| *held == resource).count() < HELD_MAX {
+                    after.held.push(*resource);
+                }
+            }
             What::Unlock(resource) => {
                 if let Some(at) = after.held.iter().rposition(|held| held == resource) {
                     after.held.remove(at);
@@ -261,24 +268,27 @@ impl<'a> Walk<'a> {
             What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
             _ => 0,
         };
-        let is_given_up = |at: usize, held: bool| node(at).guard.is_some() && !held;
         let mut all = Vec::new();
         for (from, ways) in self.ways.iter().enumerate() {
             let total = ways.longest(|at, _| work(at));
-            let firm = ways.longest(|at, held| if is_given_up(at, held) { work(at) } else { 0 });
-            let rest = ways.longest(|at, held| if is_given_up(at, held) { 0 } else { work(at) });
-            all.extend(ways.exits.iter().map(|exit| {
-                let whole = self.segment(exit);
-                let at = exit.state;
-                let amount = match exit.end.deadline {
-                    Some(deadline) if self.is_firm(exit.node) && !ways.has_gettime => {
-                        let firm = (firm[at] + whole).min(i128::from(deadline.max(0)));
-                        (firm + rest[at]).min(total[at] + whole)
-                    }
-                    _ => total[at] + whole,
-                };
-                Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) }
-            }));
+            let parts = |point: usize| {
+                let is_it = |at: usize, held: bool| node(at).guard == Some(point) && !held;
+                let firm = ways.longest(|at, held| if is_it(at, held) { work(at) } else { 0 });
+                let rest = ways.longest(|at, held| if is_it(at, held) { 0 } else { work(at) });
+                (firm, rest)
+            };
+            let mut known: BTreeMap<usize, (Vec<i128>, Vec<i128>)> = BTreeMap::new();
+            for exit in &ways.exits {
+                let (whole, at) = (self.segment(exit), exit.state);
+                let mut amount = total[at] + whole;
+                let deadline = exit.end.deadline.filter(|_| self.is_firm(exit.node));
+                if let Some(deadline) = deadline.filter(|_| !ways.has_gettime) {
+                    let (firm, rest) = known.entry(exit.node).or_insert_with(|| parts(exit.node));
+                    let firm = (firm[at] + whole).min(i128::from(deadline.max(0)));
+                    amount = amount.min(firm + rest[at]);
+                }
+                all.push(Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) });
+            }
         }
         merged(all)
     }
