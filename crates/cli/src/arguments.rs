@@ -453,6 +453,8 @@ impl From<Phases> for onbeat_measure::simulation::Phases {
 pub(crate) enum SchemaKind {
     /// system.toml
     System,
+    /// A file of tasks, tasks.toml
+    Tasks,
     /// results.json, what `--json` prints
     Results,
     /// simulation.json, what `simulate --json` prints

@@ -14,6 +14,7 @@ mod run;
 mod simulate;
 mod source;
 mod stat;
+mod study;
 mod terminal;
 
 use crate::arguments::{
@@ -39,6 +40,7 @@ fn main() -> std::process::ExitCode {
         Verb::Schema { kind } => {
             let text = match kind {
                 SchemaKind::System => onbeat_model::description::schema(),
+                SchemaKind::Tasks => onbeat_model::tasks::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
             };
@@ -80,7 +82,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
 fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?;
     let protected = source.system.run.protected && !arguments.unprotected;
-    let plan = source.plan(&source.system, protected)?;
+    let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if arguments.json {
         let document = onbeat_plan::document(&source.system, &plan);
         terminal::print(serde_json::to_string_pretty(&document)?);
