@@ -128,8 +128,8 @@ impl Sight<'_> {
 }
 
 /// From the release of a job of `loads[index]`, which takes `shortest[index]` at least, to its end
-/// at least, where all loads are strictly periodic and preemptive (Redell and Sanfridson 2002; Bril,
-/// Steffens and Verhaegh 2004). Equal priorities count as none here.
+/// at least, where all loads are strictly periodic and preemptive (Redell and Sanfridson 2002;
+/// Bril, Steffens and Verhaegh 2004). Equal priorities count as none here.
 ///
 /// # Panics
 /// When there is no such load.

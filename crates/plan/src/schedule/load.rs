@@ -162,8 +162,8 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// The least time, in nanoseconds, that is not less than what `needed` says is needed up to it, from
-/// `start` on. `needed` must not decrease. None if there is none, or none was found.
+/// The least time, in nanoseconds, that is not less than what `needed` says is needed up to it, at
+/// least `start`. `needed` must not decrease. None if there is none, or none was found.
 pub(super) fn least(start: i128, needed: impl Fn(i128) -> Option<i128>) -> Option<i128> {
     let mut at = start;
     for _ in 0..ROUNDS_MAX {

@@ -250,7 +250,10 @@ fn capacity(kind: &ChannelKind) -> i128 {
 
 /// Whether all work of a task is given up at a deadline.
 fn is_guarded(task: &Task) -> bool {
-    let is_work = |what: &What| matches!(what, What::Fragment { execution } if execution.hi != Some(Span::ZERO));
+    let is_work = |what: &What| match what {
+        What::Fragment { execution } => execution.hi != Some(Span::ZERO),
+        _ => false,
+    };
     task.nodes.iter().all(|node| !is_work(&node.what) || node.guard.is_some())
 }
 

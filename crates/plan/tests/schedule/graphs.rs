@@ -130,8 +130,8 @@ fn phases_with_known_counters_are_told_apart() {
     low.priority = Some(5);
     let graph = graph(Some(1), vec![phases(), low]);
     let schedule = one(&graph);
-    // As any of them at any time it would be 8 + 2·5. The longest phase is the most up to 10 ms, and
-    // with the one before it the most up to 20 ms.
+    // As any of them at any time it would be 8 + 2·5. The longest phase is the most up to 10 ms,
+    // and with the one before it the most up to 20 ms.
     assert_eq!(schedule.tasks[1].response, Some(ms(8 + 5 + 1)));
     assert_eq!(schedule.tasks[0].period, Some(ms(10)));
     assert_eq!(schedule.tasks[0].wcet, ms(5));
