@@ -111,6 +111,14 @@ long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns 
 long timedc_gettime(int unit);
 /* The next timing point does not wait. */
 void timedc_skip(void);
+/* Control comes to the end of a channel that stands at a place. */
+extern _Bool timedc_tracing;
+void timedc_reached(const char *place);
+static inline void timedc_reach(const char *place)
+{
+	if (timedc_tracing)
+		timedc_reached(place);
+}
 
 /* A number of a unit as nanoseconds: saturates; what is negative at run time is 0. */
 static inline timedc_ns timedc_span(timedc_ns number, timedc_ns scale)

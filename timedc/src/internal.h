@@ -25,7 +25,8 @@
 
 enum timedc_event {
 	TIMEDC_E_START, TIMEDC_E_END, TIMEDC_E_ARRIVE, TIMEDC_E_ABORT, TIMEDC_E_LATE,
-	TIMEDC_E_RELEASE, TIMEDC_E_SKIP, TIMEDC_E_WRITE, TIMEDC_E_READ, TIMEDC_E_FULL,
+	TIMEDC_E_RELEASE, TIMEDC_E_SKIP, TIMEDC_E_REACH, TIMEDC_E_WRITE, TIMEDC_E_READ,
+	TIMEDC_E_FULL,
 };
 
 struct timedc_deed {
@@ -108,7 +109,8 @@ timedc_ns timedc_now(void);
 bool timedc_world_has_time(void);
 /* These end the calling task when the run is over. */
 void timedc_sleep_until(timedc_ns at);
-void timedc_pass(timedc_ns span);
+/* So long passes in virtual time, until `limit` at most: false then. */
+bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns limit);
 /* Waits while `*word` is `value`, at most until `until`: false then. */
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until);
 void timedc_wake(const uint32_t *word);
@@ -188,6 +190,9 @@ static inline void timedc_resume(struct timedc_thread *thread)
 
 /* Ranks all tasks anew and applies what changed. */
 void timedc_schedule(void);
+/* How urgent a task is where virtual time shares processors: a priority, 0 for the program's, or
+ * an absolute deadline, TIMEDC_INFTY for none. */
+int timedc_urgency(const struct timedc_thread *thread, timedc_ns *deadline);
 
 /* --- times.c: execution times and their measurement ------------------------------------------- */
 
@@ -204,7 +209,7 @@ void timedc_times_end(void);
 
 /* --- trace.c ---------------------------------------------------------------------------------- */
 
-extern bool timedc_tracing;
+/* timedc_tracing, in timedc.h: whether there is a trace. */
 void timedc_trace_begin(void);
 void timedc_trace_add(struct timedc_thread *thread, enum timedc_event event, const char *place,
 		      timedc_ns at, timedc_ns value);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <netchan_standalone.h>
+#include <string.h>
 #include <timedc_avtp.h>
 
 #include "../../compat/src/timedc_hooks.h"
@@ -50,8 +51,24 @@ static int waited(struct timedc_thread *thread, int result)
 	return result;
 }
 
-/* Sends or reads: the first one of main is the program's start. */
-#define WRAP_TRANSFER(name, parameters, arguments) \
+/* A value went or came. An end's own name may be gone when the trace is written. A call of the first
+ * generation makes one of the later: that is no second value. */
+static int moved(struct timedc_thread *thread, enum timedc_event event, const struct channel *end,
+		 int result)
+{
+	if (!timedc_tracing || !thread || thread->deferred > 1 || result < 0)
+		return result;
+	for (const struct timedc_unit *unit = timedc_units(); unit; unit = unit->next)
+		for (int i = 0; i < unit->net_count; i++)
+			if (strcmp(unit->nets[i].name, end->name) == 0) {
+				timedc_trace(thread, event, unit->nets[i].name, timedc_now(), 0);
+				return result;
+			}
+	return result;
+}
+
+/* May wait; the first one of main is the program's start. */
+#define WRAP_WAIT(name, parameters, arguments, traced) \
 	WRAP_DECLARE(int, name, parameters); \
 	int __wrap_##name parameters \
 	{ \
@@ -59,27 +76,31 @@ static int waited(struct timedc_thread *thread, int result)
 		if (thread) \
 			timedc_begin(); \
 		timedc_wait_begins(thread); \
-		int result = waited(thread, __real_##name arguments); \
+		int result = traced(waited(thread, __real_##name arguments)); \
 		timedc_resume(thread); \
 		return result; \
 	}
 
+#define UNTRACED(result) (result)
+#define WROTE(result) moved(thread, TIMEDC_E_WRITE, end, (result))
+#define WAS_READ(result) moved(thread, TIMEDC_E_READ, end, (result))
+
 typedef struct timedc_avtp pdu;
 typedef struct channel channel;
 
-WRAP_TRANSFER(pdu_send, (pdu *end), (end))
-WRAP_TRANSFER(pdu_send_now, (pdu *end, void *data), (end, data))
-WRAP_TRANSFER(pdu_send_now_wait, (pdu *end, void *data), (end, data))
-WRAP_TRANSFER(pdu_read, (pdu *end, void *data), (end, data))
-WRAP_TRANSFER(pdu_read_wait, (pdu *end, void *data), (end, data))
-WRAP_TRANSFER(chan_send, (channel *end, uint64_t *tx_ns), (end, tx_ns))
-WRAP_TRANSFER(chan_send_now, (channel *end, void *data), (end, data))
-WRAP_TRANSFER(chan_send_now_wait, (channel *end, void *data), (end, data))
-WRAP_TRANSFER(chan_read, (channel *end, void *data), (end, data))
-WRAP_TRANSFER(chan_read_wait, (channel *end, void *data), (end, data))
-WRAP_TRANSFER(chan_ready_timedwait, (channel *end, uint64_t timeout_ns), (end, timeout_ns))
-WRAP_TRANSFER(wait_for_tx_slot, (channel *end), (end))
-WRAP_TRANSFER(pt_next_cycle, (struct periodic_timer *timer), (timer))
+WRAP_WAIT(pdu_send, (pdu *end), (end), WROTE)
+WRAP_WAIT(pdu_send_now, (pdu *end, void *data), (end, data), WROTE)
+WRAP_WAIT(pdu_send_now_wait, (pdu *end, void *data), (end, data), WROTE)
+WRAP_WAIT(pdu_read, (pdu *end, void *data), (end, data), WAS_READ)
+WRAP_WAIT(pdu_read_wait, (pdu *end, void *data), (end, data), WAS_READ)
+WRAP_WAIT(chan_send, (channel *end, uint64_t *tx_ns), (end, tx_ns), WROTE)
+WRAP_WAIT(chan_send_now, (channel *end, void *data), (end, data), WROTE)
+WRAP_WAIT(chan_send_now_wait, (channel *end, void *data), (end, data), WROTE)
+WRAP_WAIT(chan_read, (channel *end, void *data), (end, data), WAS_READ)
+WRAP_WAIT(chan_read_wait, (channel *end, void *data), (end, data), WAS_READ)
+WRAP_WAIT(chan_ready_timedwait, (channel *end, uint64_t timeout_ns), (end, timeout_ns), UNTRACED)
+WRAP_WAIT(wait_for_tx_slot, (channel *end), (end), UNTRACED)
+WRAP_WAIT(pt_next_cycle, (struct periodic_timer *timer), (timer), UNTRACED)
 
 /* --- what does not wait ----------------------------------------------------------------------- */
 
@@ -174,3 +195,6 @@ WRAP(onbeat_status, onbeat_now, (onbeat *context, int64_t *now_ns), (context, no
 WRAP(onbeat_status, onbeat_sleep_until, (onbeat *context, int64_t until_ns, int64_t *woke_ns),
      (context, until_ns, woke_ns))
 WRAP(onbeat_status, onbeat_work, (onbeat *context, int64_t work_ns), (context, work_ns))
+WRAP(onbeat_status, onbeat_work_until,
+     (onbeat *context, int64_t work_ns, int64_t until_ns, int32_t priority, int64_t deadline_ns),
+     (context, work_ns, until_ns, priority, deadline_ns))

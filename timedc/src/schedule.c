@@ -1,5 +1,6 @@
 /*
- * schedule.c: policies and priorities. What the system refuses is said once.
+ * schedule.c: policies and priorities. What the system refuses is said once. In virtual time the
+ * fabric shares the processors, and gets told with each piece of work how urgent it is.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -7,6 +8,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 /* What the kernel takes at least as a runtime. */
 #define RUNTIME_MIN_NS 1024
 #define RESET_ON_FORK 1
+#define PRIORITY_MAX 99
 
 /* The system call's argument, as of its first version. */
 struct attributes {
@@ -28,6 +31,7 @@ struct attributes {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int top; /* the priority of the task that comes first */
 
 static void refused(const struct timedc_thread *thread, const char *what, const char *why)
 {
@@ -78,6 +82,10 @@ static int rank_of(timedc_ns key, bool by_deadline)
 static int top_priority(void)
 {
 	struct sched_param parameters;
+	if (timedc_world_is_virtual()) {
+		const char *own = getenv("ONBEAT_PRIORITY");
+		return own && *own && timedc_thread_at(0)->policy < 0 ? atoi(own) : TOP_PRIORITY;
+	}
 	int policy = sched_getscheduler(getpid());
 	if ((policy == SCHED_FIFO || policy == SCHED_RR) &&
 	    sched_getparam(getpid(), &parameters) == 0 && timedc_thread_at(0)->policy < 0)
@@ -85,13 +93,19 @@ static int top_priority(void)
 	return TOP_PRIORITY;
 }
 
-static void apply_deadline(const struct timedc_thread *thread)
+/* The period under SCHED_DEADLINE, 0 if there is none, and the deadline counted from a release. */
+static timedc_ns period_of(const struct timedc_thread *thread, timedc_ns *deadline)
 {
 	const struct timedc_task *task = thread->task;
 	timedc_ns period = thread->separation > 0 ? thread->separation : task->period_ns;
-	timedc_ns deadline = task->deadline_ns > 0 ? task->deadline_ns : period;
-	if (deadline > period)
-		deadline = period;
+	*deadline = task->deadline_ns > 0 && task->deadline_ns < period ? task->deadline_ns : period;
+	return period;
+}
+
+static void apply_deadline(const struct timedc_thread *thread)
+{
+	const struct timedc_task *task = thread->task;
+	timedc_ns deadline, period = period_of(thread, &deadline);
 	timedc_ns runtime = task->wcet_ns > 0 ? task->wcet_ns : deadline / 2;
 	struct attributes attributes = {
 		.size = sizeof(attributes),
@@ -107,34 +121,55 @@ static void apply_deadline(const struct timedc_thread *thread)
 		refused(thread, "SCHED_DEADLINE", strerror(errno));
 }
 
-static void apply(const struct timedc_thread *thread, int top)
+static int priority_of(const struct timedc_thread *thread)
 {
 	bool by_deadline = thread->policy == TIMEDC_FIFO_DM || thread->policy == TIMEDC_RR_DM;
+	if (thread->priority > 0)
+		return thread->priority;
+	int priority = top - rank_of(key_of(thread->task, by_deadline), by_deadline);
+	return priority > 1 ? priority : 1;
+}
+
+int timedc_urgency(const struct timedc_thread *thread, timedc_ns *deadline)
+{
+	*deadline = TIMEDC_INFTY;
+	if (thread->priority == 0 && thread->policy == TIMEDC_EDF) {
+		timedc_ns relative;
+		bool guarded = thread->frame && thread->expires != TIMEDC_INFTY;
+		if (period_of(thread, &relative) > 0)
+			*deadline = guarded ? thread->expires : timedc_add(thread->origin, relative);
+		return 0;
+	}
+	if (thread->policy < 0 && thread->priority == 0)
+		return 0;
+	/* What the system would refuse changes nothing. */
+	int priority = priority_of(thread);
+	return priority <= PRIORITY_MAX ? priority : 0;
+}
+
+static void apply(const struct timedc_thread *thread)
+{
 	bool is_fair = thread->policy == TIMEDC_RR_RM || thread->policy == TIMEDC_RR_DM;
-	int priority = thread->priority;
-	if (priority == 0 && thread->policy == TIMEDC_EDF) {
+	if (thread->priority == 0 && thread->policy == TIMEDC_EDF) {
 		apply_deadline(thread);
 		return;
 	}
-	if (priority == 0)
-		priority = top - rank_of(key_of(thread->task, by_deadline), by_deadline);
-	struct sched_param parameters = {.sched_priority = priority > 1 ? priority : 1};
+	struct sched_param parameters = {.sched_priority = priority_of(thread)};
 	if (sched_setscheduler(thread->id, is_fair ? SCHED_RR : SCHED_FIFO, &parameters) != 0)
 		refused(thread, is_fair ? "SCHED_RR" : "SCHED_FIFO", strerror(errno));
 }
 
 void timedc_schedule(void)
 {
-	static int top;
-	if (timedc_world_is_virtual() || !timedc_world_has_time())
+	if (!timedc_world_has_time())
 		return;
 	pthread_mutex_lock(&lock);
 	if (top == 0)
 		top = top_priority();
-	for (unsigned i = 0; i < timedc_thread_count(); i++) {
+	for (unsigned i = 0; i < timedc_thread_count() && !timedc_world_is_virtual(); i++) {
 		const struct timedc_thread *thread = timedc_thread_at(i);
 		if (thread->id != 0 && !thread->over && (thread->policy >= 0 || thread->priority > 0))
-			apply(thread, top);
+			apply(thread);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -196,18 +196,14 @@ static bool is_at(const struct node *node, const struct timedc_task *task,
 	       strcmp(node->name + length + 1, point ? point->name : otherwise) == 0;
 }
 
-/* So long passes for the task, unless its deadline comes before. */
-static void spend(struct timedc_thread *thread, timedc_ns span, void (*pass)(timedc_ns span))
+/* The task computes for so long, unless its deadline comes before. */
+static void spend(struct timedc_thread *thread, timedc_ns span)
 {
 	timedc_defer();
 	timedc_wait_begins(thread);
 	timedc_ns limit = timedc_limit(thread);
-	if (span <= limit - timedc_now()) {
-		pass(span);
-	} else {
-		timedc_sleep_until(limit);
+	if (span > 0 ? !timedc_pass(thread, span, limit) : timedc_now() > limit)
 		timedc_expire(thread);
-	}
 	timedc_wait_ends(thread);
 	timedc_resume(thread);
 }
@@ -220,7 +216,7 @@ void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *
 		const struct segment *segment = &segments[i];
 		if (is_at(&segment->from, thread->task, thread->from, "start") &&
 		    is_at(&segment->to, thread->task, to, "end")) {
-			spend(thread, best_case ? segment->best : segment->worst, timedc_pass);
+			spend(thread, best_case ? segment->best : segment->worst);
 			return;
 		}
 	}
@@ -233,15 +229,10 @@ void timedc_work(timedc_ns bcet, timedc_ns wcet)
 		return;
 	timedc_begin();
 	if (timedc_world_is_virtual())
-		spend(thread, best_case ? bcet : wcet, timedc_pass);
+		spend(thread, best_case ? bcet : wcet);
 }
 
 /* --- sleeping, which takes virtual time ------------------------------------------------------- */
-
-static void sleep_for(timedc_ns span)
-{
-	timedc_sleep_until(timedc_add(timedc_now(), span));
-}
 
 /* Whether it has been slept: elsewhere the system's call does it, which may be aborted anywhere. */
 static bool sleeps(timedc_ns span)
@@ -251,7 +242,15 @@ static bool sleeps(timedc_ns span)
 		return false;
 	if (!timedc_world_is_virtual())
 		return false;
-	spend(thread, span, sleep_for);
+	timedc_defer();
+	timedc_wait_begins(thread);
+	timedc_ns limit = timedc_limit(thread);
+	timedc_ns until = timedc_add(timedc_now(), span);
+	timedc_sleep_until(until <= limit ? until : limit);
+	if (until > limit)
+		timedc_expire(thread);
+	timedc_wait_ends(thread);
+	timedc_resume(thread);
 	return true;
 }
 

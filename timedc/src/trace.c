@@ -34,8 +34,9 @@ static const struct {
 	[TIMEDC_E_START] = {"start", false},   [TIMEDC_E_END] = {"end", false},
 	[TIMEDC_E_ARRIVE] = {"arrive", true},  [TIMEDC_E_ABORT] = {"abort", true},
 	[TIMEDC_E_LATE] = {"late", true},      [TIMEDC_E_RELEASE] = {"release", true},
-	[TIMEDC_E_SKIP] = {"skip", false},     [TIMEDC_E_WRITE] = {"write", false},
-	[TIMEDC_E_READ] = {"read", false},     [TIMEDC_E_FULL] = {"full", false},
+	[TIMEDC_E_SKIP] = {"skip", false},     [TIMEDC_E_REACH] = {"reach", false},
+	[TIMEDC_E_WRITE] = {"write", false},   [TIMEDC_E_READ] = {"read", false},
+	[TIMEDC_E_FULL] = {"full", false},
 };
 
 void timedc_trace_begin(void)
@@ -60,6 +61,14 @@ void timedc_trace_add(struct timedc_thread *thread, enum timedc_event event, con
 		timedc_world_stopped(),
 	};
 	__atomic_store_n(&events[number].written, true, __ATOMIC_RELEASE);
+}
+
+void timedc_reached(const char *place)
+{
+	struct timedc_thread *thread = timedc_defer();
+	if (thread)
+		timedc_trace(thread, TIMEDC_E_REACH, place, timedc_now(), 0);
+	timedc_resume(thread);
 }
 
 /* In order of time. What follows the end of a run is no more in an order that the run made: there

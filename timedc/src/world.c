@@ -146,10 +146,11 @@ void timedc_world_look(void)
 		done(onbeat_sleep_until(world.context, 0, NULL));
 }
 
-void timedc_pass(timedc_ns span)
+bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns limit)
 {
-	if (world.is_virtual && span > 0)
-		done(onbeat_work(world.context, span));
+	timedc_ns deadline;
+	int priority = timedc_urgency(thread, &deadline);
+	return done(onbeat_work_until(world.context, span, limit, priority, deadline));
 }
 
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until)

@@ -110,9 +110,10 @@ static void reader(void)
 				__atomic_add_fetch(&counts[value.writer], 1, __ATOMIC_RELAXED);
 				if (__atomic_add_fetch(&finished, 1, __ATOMIC_SEQ_CST) ==
 				    WRITERS * VALUES) {
-					/* The other reader may be waiting. */
+					/* The other reader may be waiting: one value for each. */
 					value.writer = LAST;
-					cwrite(queue, value);
+					for (int i = 0; i < READERS; i++)
+						cwrite(queue, value);
 				}
 				TIMEDC_SYNC();
 			}

@@ -583,9 +583,23 @@ enum onbeat_status onbeat_sleep_until(struct onbeat_context *context,
 
 /**
  * Declares that the work since the last call takes `work_ns`. In virtual time, where work takes no
- * time by itself, that time passes now; in real time nothing happens.
+ * time by itself, that time passes now, and longer where the description says how many processors
+ * (`cores`) the host's programs share; in real time nothing happens.
  */
 enum onbeat_status onbeat_work(struct onbeat_context *context, int64_t work_ns);
+
+/**
+ * The same, with a limit: when this host's copy of the network clock reads `until_ns` the work is
+ * given up, with `ONBEAT_TIMED_OUT`; `INT64_MAX` is never. Work that is done just then is done. On
+ * processors that are shared it is as urgent as `priority` says, 1 to 99, the greater the more
+ * urgent, 0 for that of the program in the description; or, before all priorities, the earlier
+ * `deadline_ns` is, an absolute deadline by the same clock; `INT64_MAX` is none.
+ */
+enum onbeat_status onbeat_work_until(struct onbeat_context *context,
+                                     int64_t work_ns,
+                                     int64_t until_ns,
+                                     int32_t priority,
+                                     int64_t deadline_ns);
 
 /**
  * Waits for other threads of this program, as a futex does: at most until `until_ns` by this

@@ -4,6 +4,7 @@ use crate::boundary::{Failure, entry, onbeat_status, shared, store};
 use onbeat_host::clock::MonoTime;
 use onbeat_host::context::Context;
 use onbeat_host::fabric::client::{SetupError, ThreadTicket};
+use onbeat_host::fabric::protocol::Work;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::port::Patience;
 use std::ffi::c_void;
@@ -125,7 +126,8 @@ pub unsafe extern "C" fn onbeat_sleep_until(
 }
 
 /// Declares that the work since the last call takes `work_ns`. In virtual time, where work takes no
-/// time by itself, that time passes now; in real time nothing happens.
+/// time by itself, that time passes now, and longer where the description says how many processors
+/// (`cores`) the host's programs share; in real time nothing happens.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`.
@@ -135,6 +137,38 @@ pub unsafe extern "C" fn onbeat_work(context: *mut onbeat, work_ns: i64) -> onbe
         // SAFETY: the caller's promise.
         unsafe { shared(context) }?.0.work(Span::from_ns(work_ns))?;
         Ok(onbeat_status::OnbeatOk)
+    })
+}
+
+/// The same, with a limit: when this host's copy of the network clock reads `until_ns` the work is
+/// given up, with `ONBEAT_TIMED_OUT`; `INT64_MAX` is never. Work that is done just then is done. On
+/// processors that are shared it is as urgent as `priority` says, 1 to 99, the greater the more
+/// urgent, 0 for that of the program in the description; or, before all priorities, the earlier
+/// `deadline_ns` is, an absolute deadline by the same clock; `INT64_MAX` is none.
+///
+/// # Safety
+/// `context` is NULL or comes from `onbeat_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_work_until(
+    context: *mut onbeat,
+    work_ns: i64,
+    until_ns: i64,
+    priority: i32,
+    deadline_ns: i64,
+) -> onbeat_status {
+    entry(|| {
+        let priority = u8::try_from(priority).ok().filter(|priority| *priority <= 99);
+        let work = Work {
+            span: Span::from_ns(work_ns),
+            until: LocalTime::from_ns(until_ns),
+            priority: priority.ok_or(Failure::Argument("`priority` is not 0 to 99"))?,
+            deadline: LocalTime::from_ns(deadline_ns),
+        };
+        // SAFETY: the caller's promise.
+        Ok(match unsafe { shared(context) }?.0.work_until(work)? {
+            true => onbeat_status::OnbeatOk,
+            false => onbeat_status::OnbeatTimedOut,
+        })
     })
 }
 

@@ -516,6 +516,8 @@ impl From<TimeLevel> for Level {
 pub(crate) enum SchemaKind {
     /// system.toml
     System,
+    /// A file of tasks, tasks.toml
+    Tasks,
     /// results.json, what `--json` prints
     Results,
     /// simulation.json, what `simulate --json` prints

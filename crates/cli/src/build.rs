@@ -59,6 +59,7 @@ pub(crate) fn alone(name: String, command: Vec<String>) -> Program {
         command,
         source: None,
         execution_times: None,
+        tasks: None,
         priority: None,
         cores: Vec::new(),
         work_max: Span::ZERO,

@@ -7,6 +7,7 @@ mod capture;
 mod cc;
 mod chosen;
 mod exit;
+mod graph;
 mod measure;
 mod network;
 mod output;
@@ -41,6 +42,7 @@ fn main() -> std::process::ExitCode {
         Verb::Schema { kind } => {
             let text = match kind {
                 SchemaKind::System => onbeat_model::description::schema(),
+                SchemaKind::Tasks => onbeat_model::tasks::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
                 SchemaKind::Tfg => onbeat_measure::timing::schema(),

@@ -1,6 +1,6 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
-use crate::terminal;
+use crate::{graph, terminal};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
@@ -66,7 +66,13 @@ impl Examined {
                 continue;
             }
             let found = match onbeat_plan::plan(system, protected) {
-                Ok(plan) => onbeat_plan::warnings(system, &plan),
+                Ok(plan) => {
+                    let graphs = graph::program_graphs(system);
+                    let joined = onbeat_plan::tfg::system_graph(system, &plan, &graphs);
+                    let mut found = onbeat_plan::warnings(system, &plan);
+                    found.extend(joined.err().unwrap_or_default());
+                    found
+                }
                 Err(errors) => errors,
             };
             let new = found.into_iter().filter(|d| !examined.diagnostics.contains(d));
@@ -162,7 +168,7 @@ impl Source {
 }
 
 /// Reads a file as text; of one that is larger than any may be, only so much that this shows.
-fn read(file: &Path) -> Result<String, String> {
+pub(crate) fn read(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let most = description::limits::FILE_OCTETS as u64 + 1;
     let mut octets = Vec::new();

@@ -7,13 +7,15 @@ mod common;
 mod generate;
 #[path = "timedc_random/machine.rs"]
 mod machine;
+#[path = "timedc_random/random.rs"]
+mod random;
 #[path = "timedc/trace.rs"]
 #[allow(dead_code)] // cases' notation is read elsewhere
 mod trace;
 
 use common::{ONE_HOST, onbeat};
-use generate::Random;
 use machine::{Program, Verdict};
+use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;

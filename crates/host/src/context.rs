@@ -56,7 +56,7 @@
 
 use crate::clock::MonoTime;
 use crate::fabric::client::{self, SetupError, ThreadTicket};
-use crate::fabric::protocol::{self, ENVIRONMENT};
+use crate::fabric::protocol::{self, ENVIRONMENT, Work};
 use crate::link::context::INTERFACE;
 use crate::link::{self, LinkPort};
 use crate::recorder::Recorder;
@@ -150,9 +150,14 @@ impl Context {
     /// Declares that the work just done takes `span`: it passes now in virtual time, and has
     /// passed by itself elsewhere.
     pub fn work(&self, span: Span) -> Result<(), Fault> {
+        self.work_until(Work::of(span)).map(|_| ())
+    }
+
+    /// The same with a limit and an urgency of its own. False: the limit came first.
+    pub fn work_until(&self, work: Work) -> Result<bool, Fault> {
         match self {
-            Self::Fabric(context) => context.work(span),
-            Self::Link(_) => Ok(()),
+            Self::Fabric(context) => context.work(work),
+            Self::Link(_) => Ok(true),
         }
     }
 

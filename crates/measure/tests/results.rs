@@ -311,6 +311,8 @@ fn chain() -> (System, Plan) {
         name: "whole".into(),
         channels: vec![ChannelId(0), ChannelId(1)],
         deadline: Span::from_us(500),
+        age: None,
+        reaction: None,
         origin: Origin::default(),
     }];
     let mut plan = plan(&system, &[Some(200), Some(200)]);

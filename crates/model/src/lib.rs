@@ -12,6 +12,7 @@ pub mod port;
 pub mod record;
 pub mod stream;
 pub mod system;
+pub mod tasks;
 pub mod time;
 pub mod timing;
 pub mod units;

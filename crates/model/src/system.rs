@@ -4,6 +4,7 @@
 //! what the fields say: every id is in range, every name is unique, the topology is connected.
 
 use crate::diagnostic::Origin;
+use crate::graph::Graph;
 use crate::port::PortSettings;
 use crate::stream::{Fault, FaultKind, Stream};
 use crate::time::{ClockError, NetTime, Span};
@@ -220,6 +221,9 @@ pub struct Host {
     pub stack_rx: Delay,
     /// From the target of a timed sleep to the program continuing.
     pub wakeup: Delay,
+    /// How many processors the tasks of its programs share, in the analysis and in virtual time;
+    /// none: each task has one to itself.
+    pub cores: Option<u16>,
 }
 
 /// What a bridge adds to a node.
@@ -434,6 +438,9 @@ pub struct Program {
     /// A file with the execution times of its segments in virtual time, relative to the directory
     /// of the description.
     pub execution_times: Option<String>,
+    /// What its command does, if a file of tasks says so: its channels that are the description's
+    /// are [`crate::graph::ChannelKind::Named`].
+    pub tasks: Option<Graph>,
     /// SCHED_FIFO priority, 1 to 99, for real-time runs.
     pub priority: Option<u8>,
     /// The cores that it may use in real-time runs; empty: any.
@@ -490,6 +497,10 @@ pub struct Chain {
     pub channels: Vec<ChannelId>,
     /// Capture to receipt.
     pub deadline: Span,
+    /// How old the data of the last receipt may be when the next ones come, if that is asked for.
+    pub age: Option<Span>,
+    /// From something that happens to the first receipt that can show it, if that is asked for.
+    pub reaction: Option<Span>,
     /// Where the description says so.
     pub origin: Origin,
 }

@@ -102,6 +102,9 @@ pub struct Pattern {
     pub tasks: Vec<Option<(u32, u32)>>,
     /// By how much all times shift.
     pub shift: Span,
+    /// The same of each task and those that are joined to it by channels, alone: rounds and shift.
+    /// So many rounds are in the table; of those of [`Pattern::tasks`] the first may be.
+    pub parts: Vec<Option<(u32, Span)>>,
 }
 
 /// What makes a program not composable.
@@ -138,6 +141,8 @@ pub enum Why {
     Loop,
     /// A delay is not known.
     Delay,
+    /// Tasks that are more urgent leave too little of the processor.
+    Processor,
 }
 
 /// A point that may be reached late.

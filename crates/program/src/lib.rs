@@ -4,8 +4,10 @@
 //! ```text
 //! user's files ──(cc -E -dD)──→ Unit ──mark──→ one text ──(cc -E)──→ Expanded
 //! Expanded ──timedc::translate──→ edits, tasks, diagnostics
+//! translations' graphs ──graph::link──→ the program's time-flow graph
 //! Unit + Expanded + edits ──apply──→ the user's main file, edited in place
 //! ```
 
+pub mod graph;
 pub mod source;
 pub mod timedc;

@@ -13,5 +13,6 @@ pub mod channel;
 pub mod expect;
 pub mod listener;
 pub mod port;
+pub mod processor;
 pub mod talker;
 pub mod wire;

@@ -24,6 +24,8 @@ pub(crate) struct Case {
     pub(crate) arguments: Vec<String>,
     /// Whether best cases pass instead of worst ones.
     pub(crate) best: bool,
+    /// How many processors its host has; empty: each thread has one.
+    pub(crate) cores: String,
     /// Lines of a file of execution times.
     pub(crate) times: Vec<String>,
     pub(crate) trace: Vec<Event>,
@@ -78,6 +80,7 @@ impl Case {
             "cc" => self.flags = words(),
             "files" => self.files = words(),
             "arguments" => self.arguments = words(),
+            "cores" => value.clone_into(&mut self.cores),
             "execution" => self.best = value == "best",
             "times" => self.times.push(value.to_owned()),
             "output" => self.output.push(value.to_owned()),
@@ -105,12 +108,13 @@ impl Case {
 
 /// ` * key: value`
 fn key_and_value(line: &str) -> Option<(&str, &str)> {
-    const KEYS: [&str; 10] = [
+    const KEYS: [&str; 11] = [
         "duration",
         "status",
         "cc",
         "files",
         "arguments",
+        "cores",
         "execution",
         "times",
         "trace",

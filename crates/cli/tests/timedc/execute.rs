@@ -107,8 +107,13 @@ impl Program {
         let path = |name: &str| self.directory.path().join(name);
         let script =
             format!("./program {} >output 2>said; echo $? >status", case.arguments.join(" "));
+        let mut system = ONE_HOST.to_owned();
+        if !case.cores.is_empty() {
+            let host = "name = \"host\"\n";
+            system = system.replace(host, &format!("{host}cores = {}\n", case.cores));
+        }
         let description = format!(
-            "{ONE_HOST}[[program]]\nname = \"program\"\nhost = \"host\"\n\
+            "{system}[[program]]\nname = \"program\"\nhost = \"host\"\n\
              command = [\"/bin/sh\", \"-c\", {script:?}]\n"
         );
         let write = |name: &str, text: &str| std::fs::write(path(name), text);

@@ -1,29 +1,13 @@
 //! Random tasks: their text in Timed C, and the same as steps.
 
 use crate::machine::{Condition, Deadline, Kind, Point, Program, Step, Variable};
+use crate::random::Random;
 use std::fmt::Write;
 
 const MS: i64 = 1_000_000;
 /// `x`, `y`, the deadline `d`; loops' counters follow.
 const X: Variable = 0;
 const D: Variable = 2;
-
-/// Random numbers that are the same everywhere (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-
-    fn between(&mut self, from: i64, to: i64) -> i64 {
-        from + self.below((to - from + 1).cast_unsigned()).cast_signed()
-    }
-}
 
 /// Where `break` and `continue` go.
 #[derive(Default)]

@@ -10,6 +10,7 @@ use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::protocol::{
     Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, Token, VERSION,
+    Work,
 };
 use crate::fabric::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
@@ -387,13 +388,17 @@ impl Context {
         self.shared.sleep_until(target)
     }
 
-    /// Declares that the work just done takes `span`. In virtual time it passes now; in real time
-    /// it has passed by itself.
-    pub fn work(&self, span: Span) -> Result<(), Fault> {
+    /// Declares the work just done. In virtual time it passes now; in real time it has passed by
+    /// itself. False: it was cut short.
+    pub fn work(&self, work: Work) -> Result<bool, Fault> {
         if !self.shared.is_virtual()? {
-            return Ok(());
+            return Ok(true);
         }
-        with_control(|control| control.ask(&Request::Work(span)).map(|_| ()))
+        with_control(|control| match control.ask(&Request::Work(work))? {
+            Body::Done => Ok(true),
+            Body::Empty => Ok(false),
+            _ => Err(Fault::Disconnected),
+        })
     }
 
     /// In virtual time, waits until a thread of this program wakes those that wait for `key`;

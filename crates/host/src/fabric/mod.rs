@@ -14,6 +14,7 @@ mod modelled;
 mod network;
 mod newcomer;
 mod player;
+mod processors;
 pub mod protocol;
 mod real_time;
 mod session;
@@ -33,9 +34,9 @@ use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{Program, RunSettings, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 use rustix::rand::{GetRandomFlags, getrandom};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// A program's command cannot be started.
@@ -45,6 +46,8 @@ const CANNOT_START: Code = Code("OB3001");
 const EXECUTION_TIMES: &str = "ONBEAT_EXECUTION_TIMES";
 /// The one that says where a program writes what its tasks do.
 const TASK_TRACE: &str = "ONBEAT_TRACE";
+/// The one that tells it, in virtual time, the priority that the description gives it; or nothing.
+const PRIORITY: &str = "ONBEAT_PRIORITY";
 
 /// How to run.
 pub struct RunOptions<'a> {
@@ -131,10 +134,10 @@ pub fn run<'a>(
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
         let value = format!("{name}:{}", hex(&token));
         let keeper = started.keeper.as_deref();
-        let files = files_of(program, &directory, task_trace);
+        let settings = settings_of(program, &directory, task_trace);
         let mut environment = vec![(ENVIRONMENT, OsStr::new(&value))];
         environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
-        environment.extend(files.iter().map(|(name, path)| (*name, path.as_os_str())));
+        environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
         let running = Running::start(program, &directory, &environment, real, keeper)
             .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
         started.groups.push(running.group());
@@ -165,16 +168,18 @@ fn watch_environment(options: &RunOptions<'_>) -> Vec<(&'static str, String)> {
     environment
 }
 
-/// Which files a program of Timed C reads and writes.
-fn files_of(
+/// What a program of Timed C is told: its priority, and which files it reads and writes.
+fn settings_of(
     program: &Program,
     directory: &Path,
     task_trace: Option<&Path>,
-) -> Vec<(&'static str, PathBuf)> {
+) -> Vec<(&'static str, OsString)> {
+    let priority = program.priority.map(|own| own.to_string()).unwrap_or_default();
     let times = program.execution_times.as_ref();
-    let times = times.map(|path| (EXECUTION_TIMES, directory.join(path)));
-    let trace = task_trace.map(|to| (TASK_TRACE, to.join(format!("{}.csv", program.name))));
-    times.into_iter().chain(trace).collect()
+    let times = times.map(|path| (EXECUTION_TIMES, directory.join(path).into()));
+    let trace = task_trace.map(|to| to.join(format!("{}.csv", program.name)));
+    let trace = trace.map(|path| (TASK_TRACE, path.into()));
+    [(PRIORITY, priority.into())].into_iter().chain(times).chain(trace).collect()
 }
 
 /// The process groups that the keeper watches over for the time of a run.

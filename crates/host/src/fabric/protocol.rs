@@ -13,7 +13,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -49,8 +49,8 @@ pub enum Request<'a> {
     Start,
     /// Sleeps until the node's clock reads this.
     Sleep(LocalTime),
-    /// Computes for this long.
-    Work(Span),
+    /// Computes. The answer is [`Body::Done`], or [`Body::Empty`] when it was cut short.
+    Work(Work),
     /// Sends a frame on an end. Not answered.
     Send(u32, &'a [u8]),
     /// Receives a frame on an end.
@@ -67,6 +67,26 @@ pub enum Request<'a> {
     Unpark(u64),
     /// The thread ends.
     Bye,
+}
+
+/// What a thread computes, in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// For how long, with a processor to itself.
+    pub span: Span,
+    /// When the node's clock reads this it is given up.
+    pub until: LocalTime,
+    /// 1 to 99, the greater the more urgent, where processors are shared; 0: its program's.
+    pub priority: u8,
+    /// An absolute deadline instead, which comes before all priorities; [`LocalTime::MAX`]: none.
+    pub deadline: LocalTime,
+}
+
+impl Work {
+    /// So long, as urgent as its program, and never given up.
+    pub const fn of(span: Span) -> Self {
+        Self { span, until: LocalTime::MAX, priority: 0, deadline: LocalTime::MAX }
+    }
 }
 
 /// The most ends that one request waits for.
@@ -332,7 +352,12 @@ impl<'a> Request<'a> {
                 .rest(clip(name).as_bytes()),
             Self::Start => to.u8(3),
             Self::Sleep(until) => to.u8(4).i64(until.as_ns()),
-            Self::Work(span) => to.u8(5).i64(span.as_ns()),
+            Self::Work(work) => to
+                .u8(5)
+                .i64(work.span.as_ns())
+                .i64(work.until.as_ns())
+                .u8(work.priority)
+                .i64(work.deadline.as_ns()),
             Self::Send(end, frame) => to.u8(6).u32(end).rest(frame),
             Self::Receive(end, patience) => to.u8(7).u32(end).patience(patience),
             Self::Select(ends, patience) => to.u8(11).patience(patience).rest(ends.0),
@@ -360,7 +385,12 @@ impl<'a> Request<'a> {
             }
             3 => Self::Start,
             4 => Self::Sleep(LocalTime::from_ns(from.i64()?)),
-            5 => Self::Work(Span::from_ns(from.i64()?)),
+            5 => Self::Work(Work {
+                span: Span::from_ns(from.i64()?),
+                until: LocalTime::from_ns(from.i64()?),
+                priority: from.u8()?,
+                deadline: LocalTime::from_ns(from.i64()?),
+            }),
             6 => Self::Send(from.u32()?, from.rest()),
             7 => {
                 let end = from.u32()?;
@@ -514,7 +544,13 @@ mod tests {
             Request::Open { role: Role::Listener, size: Octets::new(8), name: "" },
             Request::Start,
             Request::Sleep(LocalTime::from_ns(-5)),
-            Request::Work(Span::from_us(3)),
+            Request::Work(Work::of(Span::from_us(3))),
+            Request::Work(Work {
+                until: LocalTime::from_ns(4),
+                priority: 99,
+                deadline: LocalTime::from_ns(-5),
+                ..Work::of(Span::ZERO)
+            }),
             Request::Send(1, &[9; MAX_FRAME]),
             Request::Receive(2, Patience::None),
             Request::Receive(2, Patience::Until(LocalTime::MAX)),

@@ -26,8 +26,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// Marks the engine's tokens that belong to modelled talkers; the others are threads' alarms.
+/// Marks the engine's tokens that belong to modelled talkers; those with no mark are threads'
+/// alarms.
 const MODELLED: u64 = 1 << 63;
+/// Marks those that belong to processors.
+pub(super) const PROCESSORS: u64 = 1 << 62;
 /// The most threads that all programs of a run may have at one time.
 const MAX_THREADS: usize = 4_096;
 /// The most channel ends that programs may open.
@@ -86,6 +89,10 @@ pub(super) enum State {
     Running,
     /// It waits for an alarm.
     Sleeping,
+    /// It shares a processor with others, and perhaps waits for an alarm that ends its work.
+    Working,
+    /// Its work was cut short, or will be at its alarm.
+    CutShort,
     /// It waits for a frame on an end, and perhaps for an alarm.
     Reading(usize),
     /// It waits for a frame on one of [`Thread::selected`], and perhaps for an alarm.

@@ -6,10 +6,12 @@
 //! advances to the next event. So whatever programs share, they find it in the same state in every
 //! run, and how fast the machine is never shows.
 
+use crate::clock::clamp_to_run;
 use crate::fabric::end::Arrival;
-use crate::fabric::protocol::{Base, Body, Ends, Request, Start};
-use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
-use onbeat_model::system::ChannelId;
+use crate::fabric::processors::HostProcessors;
+use crate::fabric::protocol::{Base, Body, Ends, Request, Start, Work};
+use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, PROCESSORS, Session, State, Thread};
+use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::Output;
 use onbeat_runtime::port::Patience;
@@ -38,6 +40,8 @@ struct Scheduler<'a, 's> {
     ready: VecDeque<(usize, Wake)>,
     /// Threads that are parked, in the order in which they began to wait.
     parked: Vec<usize>,
+    /// Those that threads share, host by host.
+    processors: HostProcessors,
     requests_at_once: u64,
     /// Whether the run is over, so that every request is answered with that.
     over: bool,
@@ -45,7 +49,9 @@ struct Scheduler<'a, 's> {
 
 /// Runs the session to its end in virtual time.
 pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
+    let processors = HostProcessors::new(session.system);
     let mut scheduler = Scheduler {
+        processors,
         session,
         ready: VecDeque::new(),
         parked: Vec::new(),
@@ -128,6 +134,10 @@ impl Scheduler<'_, '_> {
         if self.session.modelled_talker(token) {
             return;
         }
+        if token & PROCESSORS != 0 {
+            self.worked(NodeId(token as u32));
+            return;
+        }
         let (thread, alarm) = ((token >> 32) as usize, token as u32);
         let found = &self.session.threads[thread];
         if found.alarms != alarm {
@@ -135,7 +145,10 @@ impl Scheduler<'_, '_> {
         }
         match found.state {
             State::Sleeping => self.ready.push_back((thread, Wake::Done)),
-            State::Reading(_) | State::Selecting => self.ready.push_back((thread, Wake::Empty)),
+            State::Working => self.cut_short(thread),
+            State::Reading(_) | State::Selecting | State::CutShort => {
+                self.ready.push_back((thread, Wake::Empty));
+            }
             State::Parked(_) => {
                 self.parked.retain(|other| *other != thread);
                 self.ready.push_back((thread, Wake::Empty));
@@ -200,6 +213,7 @@ impl Scheduler<'_, '_> {
     fn go_on(&mut self, thread: usize, wake: Wake) -> Result<(), Failure> {
         self.session.await_thread(thread)?;
         if self.session.threads[thread].state == State::Done {
+            self.drop_work();
             return Ok(()); // its program has ended since
         }
         self.session.threads[thread].state = State::Running;
@@ -236,6 +250,7 @@ impl Scheduler<'_, '_> {
         }
         let Some(length) = self.session.listen_to(thread)? else {
             self.session.departed(thread, GONE_PATIENCE)?;
+            self.drop_work();
             self.release_joiners(thread);
             return Ok(());
         };
@@ -259,10 +274,8 @@ impl Scheduler<'_, '_> {
                 self.sleep(thread, at, true);
                 Ok(())
             }
-            Request::Work(span) => {
-                let now = self.session.engine.now();
-                let left = self.session.stop - now + Span::from_ns(1);
-                self.sleep(thread, now + span.clamp(Span::ZERO, left), false);
+            Request::Work(work) => {
+                self.work(thread, work);
                 Ok(())
             }
             Request::Receive(end, patience) => self.receive(thread, end, patience),
@@ -309,6 +322,81 @@ impl Scheduler<'_, '_> {
             self.session.engine.wake_at(host, at, token);
         } else {
             self.session.engine.alarm(at, token);
+        }
+    }
+
+    /// Lets a thread compute: with a processor to itself, or with its share of those of its host.
+    fn work(&mut self, thread: usize, work: Work) {
+        let now = self.session.engine.now();
+        let clock = self.session.clock_of(thread);
+        let left = self.session.stop - now + Span::from_ns(1);
+        let span = work.span.clamp(Span::ZERO, left);
+        let until = clamp_to_run(work.until, &clock, self.session.stop);
+        let host = self.host_of(thread);
+        if span == Span::ZERO || !self.processors.are_shared(host) {
+            match span <= until - clock.read(now) {
+                true => self.sleep(thread, now + span, false),
+                false => self.be_cut_short(thread, clock.when(until)),
+            }
+            return;
+        }
+        let limit = clock.when(until);
+        if limit <= now {
+            self.be_cut_short(thread, limit);
+            return;
+        }
+        let program = self.session.programs[self.session.threads[thread].program];
+        self.processors.start(&mut self.session.engine, program, thread, Work { span, ..work });
+        let token = self.set_alarm(thread);
+        self.session.threads[thread].state = State::Working;
+        self.session.engine.alarm(limit, token);
+    }
+
+    /// Work on processors of a host is done.
+    fn worked(&mut self, host: NodeId) {
+        for thread in self.processors.done(&mut self.session.engine, host) {
+            self.cancel_alarm(thread);
+            self.ready.push_back((thread, Wake::Done));
+        }
+    }
+
+    /// The limit of a thread's work has come. What is done at this very instant is done.
+    fn cut_short(&mut self, thread: usize) {
+        let host = self.host_of(thread);
+        let left = self.processors.cancel(&mut self.session.engine, host, thread);
+        match left {
+            Span::ZERO => self.ready.push_back((thread, Wake::Done)),
+            _ => {
+                let now = self.session.engine.now();
+                let token = self.set_alarm(thread);
+                self.session.threads[thread].state = State::CutShort;
+                self.session.engine.wake_at(host, now, token);
+            }
+        }
+    }
+
+    /// Makes a thread go on at `at`, without its work being done.
+    fn be_cut_short(&mut self, thread: usize, at: NetTime) {
+        self.session.threads[thread].state = State::CutShort;
+        if at <= self.session.engine.now() {
+            self.ready.push_back((thread, Wake::Empty));
+            return;
+        }
+        let (host, token) = (self.host_of(thread), self.set_alarm(thread));
+        self.session.engine.wake_at(host, at, token);
+    }
+
+    fn host_of(&self, thread: usize) -> NodeId {
+        self.session.programs[self.session.threads[thread].program].host
+    }
+
+    /// Those whose threads have ended need no processor any more.
+    fn drop_work(&mut self) {
+        for thread in 0..self.session.threads.len() {
+            if self.session.threads[thread].state == State::Done {
+                let host = self.host_of(thread);
+                self.processors.cancel(&mut self.session.engine, host, thread);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use super::words::{self, letter};
 use onbeat_model::graph::{Interval, Node, Task, What};
 use onbeat_model::timing::{Level, Row, Study, Timing};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The table of one task.
 #[derive(Debug)]
@@ -91,8 +91,9 @@ pub(super) fn arrivals(study: &Study, level: Level, task: usize, most: (u32, usi
 fn visits(timing: &Timing, task: usize) -> BTreeMap<(usize, &[u32]), Visit> {
     let mut visits: BTreeMap<(usize, &[u32]), Visit> = BTreeMap::new();
     let of_task = |(_, row): &(usize, &Row)| row.task == task;
+    let late: BTreeSet<usize> = timing.misses.iter().map(|miss| miss.row).collect();
     for (number, row) in timing.rows.iter().enumerate().filter(of_task) {
-        let is_late = timing.misses.iter().any(|miss| miss.row == number);
+        let is_late = late.contains(&number);
         let (arrival, release) = (row.arrival, row.release);
         let visit = Visit { arrival, release, is_late, is_certain: row.is_certain };
         let together = |other: &mut Visit| {

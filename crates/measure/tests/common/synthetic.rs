@@ -254,6 +254,8 @@ pub(crate) fn hostile() -> (System, Runs) {
         name: "<i>chain</i>".into(),
         channels: vec![ChannelId(0), ChannelId(1)],
         deadline: Span::from_ms(1),
+        age: None,
+        reaction: None,
         origin: Origin::default(),
     }];
     system.references = vec![Reference {

@@ -11,6 +11,8 @@ macro_rules! codes {
     };
 }
 
+pub(crate) use codes;
+
 codes! {
     /// A file is larger than the limit.
     FILE_TOO_LARGE = "OB1001";
@@ -118,6 +120,8 @@ codes! {
     PROGRAM_SOURCE = "OB1058";
     /// Execution times that cannot be read or used.
     EXECUTION_TIMES = "OB1059";
+    /// A program's file of tasks that cannot be read or used.
+    PROGRAM_TASKS = "OB1066";
     /// The manifest cannot be read.
     MANIFEST_UNREADABLE = "OB1100";
     /// The manifest is not C.

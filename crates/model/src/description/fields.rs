@@ -8,25 +8,25 @@ use crate::units::BitRate;
 use std::ops::RangeInclusive;
 
 /// Nanoseconds of the units that keys end in.
-pub(super) const NS: i64 = 1;
-pub(super) const US: i64 = 1_000;
-pub(super) const MS: i64 = 1_000_000;
-pub(super) const S: i64 = 1_000_000_000;
+pub(crate) const NS: i64 = 1;
+pub(crate) const US: i64 = 1_000;
+pub(crate) const MS: i64 = 1_000_000;
+pub(crate) const S: i64 = 1_000_000_000;
 
 /// A key and its value in the table.
-pub(super) type Key<'a> = (&'static str, &'a Option<At<i64>>);
+pub(crate) type Key<'a> = (&'static str, &'a Option<At<i64>>);
 
 /// One table and where to complain about it.
-pub(super) struct Fields<'a, R> {
-    pub(super) entry: &'a Entry<R>,
+pub(crate) struct Fields<'a, R> {
+    pub(crate) entry: &'a Entry<R>,
     /// What the table describes: "host `talker`".
-    pub(super) what: String,
-    pub(super) sink: &'a mut Sink,
+    pub(crate) what: String,
+    pub(crate) sink: &'a mut Sink,
 }
 
 impl<'a, R> Fields<'a, R> {
     /// For the table of a thing of some kind and, if it has one, name.
-    pub(super) fn new(
+    pub(crate) fn new(
         entry: &'a Entry<R>,
         kind: &str,
         name: &Option<At<String>>,
@@ -40,15 +40,15 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// Reports an error at a place.
-    pub(super) fn error(&mut self, code: Code, text: &str, at: Origin, label: &str, help: &str) {
+    pub(crate) fn error(&mut self, code: Code, text: &str, at: Origin, label: &str, help: &str) {
         let message = format!("{}: {text}", self.what);
         self.sink.push(Diagnostic::error(code, message, at, label).help(help));
     }
 
     /// The value of a key that must be there.
-    pub(super) fn need<T: Clone>(&mut self, key: &str, value: &Option<At<T>>) -> Option<At<T>> {
+    pub(crate) fn need<T: Clone>(&mut self, key: &str, value: &Option<At<T>>) -> Option<At<T>> {
         if value.is_none() && !self.entry.is_broken(key) {
-            let help = format!("add `{key}`; docs/description.md has an example");
+            let help = format!("add `{key}`; {} has an example", self.sink.document);
             let text = format!("`{key}` is missing");
             self.error(codes::MISSING_KEY, &text, self.entry.at, "in this table", &help);
         }
@@ -56,7 +56,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// A number that must lie in a range.
-    pub(super) fn int(
+    pub(crate) fn int(
         &mut self,
         code: Code,
         (key, value): Key<'_>,
@@ -73,7 +73,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// A duration in units of `unit_ns` nanoseconds that must lie in a range.
-    pub(super) fn time(
+    pub(crate) fn time(
         &mut self,
         code: Code,
         key: Key<'_>,
@@ -89,7 +89,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// Which of two keys that exclude each other is there: its position.
-    pub(super) fn either(&mut self, first: Key<'_>, second: Key<'_>) -> Option<usize> {
+    pub(crate) fn either(&mut self, first: Key<'_>, second: Key<'_>) -> Option<usize> {
         if let (Some(a), Some(b)) = (first.1, second.1) {
             let text = format!("both `{}` and `{}` are given", first.0, second.0);
             let message = format!("{}: {text}", self.what);
@@ -102,7 +102,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// Reports that neither of two keys is there of which one must be.
-    pub(super) fn need_one(&mut self, first: Key<'_>, second: Key<'_>) {
+    pub(crate) fn need_one(&mut self, first: Key<'_>, second: Key<'_>) {
         let given = |key: Key<'_>| key.1.is_some() || self.entry.is_broken(key.0);
         if !given(first) && !given(second) {
             let text = format!("`{}` is missing", first.0);
@@ -112,7 +112,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// A duration that is given in seconds or in milliseconds.
-    pub(super) fn seconds(
+    pub(crate) fn seconds(
         &mut self,
         code: Code,
         in_s: Key<'_>,
@@ -126,7 +126,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// A positive rate that is given in 10⁶ bits per second or in bits per second.
-    pub(super) fn bit_rate(&mut self, mbps: Key<'_>, bps: Key<'_>) -> Option<BitRate> {
+    pub(crate) fn bit_rate(&mut self, mbps: Key<'_>, bps: Key<'_>) -> Option<BitRate> {
         const MEGA: i64 = 1_000_000;
         let value = match self.either(mbps, bps)? {
             0 => self.int(codes::RATE, mbps, 1..=limits::LINK_BPS / MEGA)? * MEGA,
@@ -136,7 +136,7 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// A set of queues: bit q is set if q is in the list.
-    pub(super) fn queues(&mut self, key: &'static str, list: &[At<i64>]) -> u8 {
+    pub(crate) fn queues(&mut self, key: &'static str, list: &[At<i64>]) -> u8 {
         let queues =
             list.iter().filter_map(|q| self.int(codes::OUT_OF_RANGE, (key, &Some(*q)), 0..=7));
         queues.fold(0, |set, queue| set | 1 << queue)
@@ -144,6 +144,6 @@ impl<'a, R> Fields<'a, R> {
 }
 
 /// Stands for a key of another type where only its presence and place matter.
-pub(super) fn presence<T>(value: &Option<At<T>>) -> Option<At<i64>> {
+pub(crate) fn presence<T>(value: &Option<At<T>>) -> Option<At<i64>> {
     value.as_ref().map(|value| value.with(0))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// What kind of letters a name may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alphabet {
+pub(crate) enum Alphabet {
     /// Letters, digits, `-` and `_`.
     Plain,
     /// A C identifier: programs paste it into variable names.
@@ -31,7 +31,7 @@ impl Alphabet {
 }
 
 /// Says what is wrong with a name, if anything.
-pub(super) fn check_name(
+pub(crate) fn check_name(
     name: &At<String>,
     what: &str,
     alphabet: Alphabet,
@@ -62,7 +62,7 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// The names of one kind of thing.
-pub(super) struct Names<Id> {
+pub(crate) struct Names<Id> {
     what: &'static str,
     known: BTreeMap<String, (Id, Origin)>,
     complete: bool,
@@ -70,15 +70,15 @@ pub(super) struct Names<Id> {
 
 impl<Id: Copy> Names<Id> {
     /// None yet.
-    pub(super) fn new(what: &'static str) -> Self {
+    pub(crate) fn new(what: &'static str) -> Self {
         Self { what, known: BTreeMap::new(), complete: true }
     }
     /// An entry has no usable name: a name that is not found may be its, so do not complain.
-    pub(super) fn incomplete(&mut self) {
+    pub(crate) fn incomplete(&mut self) {
         self.complete = false;
     }
     /// Adds a name, or says that it is taken.
-    pub(super) fn add(&mut self, name: &At<String>, id: Id, sink: &mut Sink) {
+    pub(crate) fn add(&mut self, name: &At<String>, id: Id, sink: &mut Sink) {
         if let Some((_, first)) = self.known.get(&name.value) {
             let message = format!("there are two {}s named `{}`", self.what, name.value);
             let second = Diagnostic::error(codes::DUPLICATE_NAME, message, name.at, "the second")
@@ -90,7 +90,7 @@ impl<Id: Copy> Names<Id> {
         }
     }
     /// The thing of that name, or a diagnostic with the code for a name that is not there.
-    pub(super) fn find(&self, unknown: Code, name: &At<String>, sink: &mut Sink) -> Option<Id> {
+    pub(crate) fn find(&self, unknown: Code, name: &At<String>, sink: &mut Sink) -> Option<Id> {
         if let Some((id, _)) = self.known.get(&name.value) {
             return Some(*id);
         }
@@ -99,14 +99,14 @@ impl<Id: Copy> Names<Id> {
             let known = self.known.keys().map(String::as_str);
             let help = match did_you_mean(&name.value, known) {
                 Some(close) => format!("did you mean `{close}`?"),
-                None => format!("name a {} of this description", self.what),
+                None => format!("name a {} of this file", self.what),
             };
             sink.push(Diagnostic::error(unknown, message, name.at, "not found").help(help));
         }
         None
     }
     /// The thing of that name, and where it is named.
-    pub(super) fn get(&self, name: &str) -> Option<(Id, Origin)> {
+    pub(crate) fn get(&self, name: &str) -> Option<(Id, Origin)> {
         self.known.get(name).copied()
     }
 }

@@ -106,11 +106,14 @@ fn host(entry: &Entry<raw::Host>, nodes: &mut Nodes, sink: &mut Sink) -> Node {
     let frames = ("queue_frames", &raw.queue_frames);
     let octets = ("queue_octets", &raw.queue_octets);
     let queue = queue(&mut fields, frames, octets, HOST_QUEUE_OCTETS_DEFAULT);
+    let cores = ("cores", &raw.cores);
+    let cores = fields.int(codes::OUT_OF_RANGE, cores, 1..=limits::CORE + 1);
     let kind = NodeKind::Host(Host {
         mac: address(&mut fields, nodes),
         stack_tx: delay(&mut fields, &raw.stack_tx_ns),
         stack_rx: delay(&mut fields, &raw.stack_rx_ns),
         wakeup: delay(&mut fields, &raw.wakeup_ns),
+        cores: cores.map(|cores| cores as u16),
     });
     let clock = clock(&mut fields, &raw.clock);
     let origin = name.as_ref().map_or(entry.at, |n| n.at);

@@ -10,10 +10,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// One table as far as it could be read.
-pub(super) struct Entry<R> {
-    pub(super) raw: R,
+pub(crate) struct Entry<R> {
+    pub(crate) raw: R,
     /// Its header.
-    pub(super) at: Origin,
+    pub(crate) at: Origin,
     /// The keys that have been reported and left out.
     broken: Vec<String>,
     /// Too much was wrong: nothing was kept.
@@ -22,14 +22,22 @@ pub(super) struct Entry<R> {
 
 impl<R: Default> Entry<R> {
     /// In the place of a table of which nothing can be read.
-    fn hopeless(at: Origin) -> Self {
+    pub(crate) fn hopeless(at: Origin) -> Self {
         Self { raw: R::default(), at, broken: Vec::new(), hopeless: true }
     }
 }
 
 impl<R> Entry<R> {
+    /// Notes that the key was there and has been reported.
+    pub(crate) fn breaks(&mut self, key: &str) {
+        self.broken.push(key.to_owned());
+    }
+    /// Whether something could not be read, which has been reported.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.hopeless || !self.broken.is_empty()
+    }
     /// Whether the key's absence has been explained already.
-    pub(super) fn is_broken(&self, key: &str) -> bool {
+    pub(crate) fn is_broken(&self, key: &str) -> bool {
         self.hopeless || self.broken.iter().any(|b| b == key)
     }
 }
@@ -54,27 +62,7 @@ pub(super) struct Tables {
 
 /// Nothing if the text is no TOML or of another format version.
 pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
-    let (document, errors) = DeTable::parse_recoverable(text);
-    let mut line_end = 0;
-    for error in &errors {
-        let span = error.span().unwrap_or(0..0);
-        // What follows on the same line mostly follows from the first.
-        if span.start >= line_end {
-            let at = origin(0, span.clone());
-            let message = format!("this is not TOML: {}", error.message());
-            let help = "see https://toml.io for how values and tables are written";
-            sink.push(Diagnostic::error(codes::SYNTAX, message, at, "here").help(help));
-            let rest = text.get(span.start..).unwrap_or("");
-            line_end = span.start + rest.find('\n').unwrap_or(rest.len()) + 1;
-        }
-    }
-    if !errors.is_empty() {
-        return None;
-    }
-    let mut root = document.into_inner();
-    if !format_is_known(&root, sink) {
-        return None;
-    }
+    let mut root = document(text, sink)?;
     let run = root.remove("run").map(|value| table("run", "[run]", value, sink));
     let scenarios = many(&mut root, "scenario", limits::SCENARIOS, sink);
     let hosts = many(&mut root, "host", limits::NODES, sink);
@@ -107,6 +95,29 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     })
 }
 
+/// The text as TOML. Nothing if it is none, or of another format version.
+pub(crate) fn document<'t>(text: &'t str, sink: &mut Sink) -> Option<DeTable<'t>> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let mut line_end = 0;
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        // What follows on the same line mostly follows from the first.
+        if span.start >= line_end {
+            let at = origin(0, span.clone());
+            let message = format!("this is not TOML: {}", error.message());
+            let help = "see https://toml.io for how values and tables are written";
+            sink.push(Diagnostic::error(codes::SYNTAX, message, at, "here").help(help));
+            let rest = text.get(span.start..).unwrap_or("");
+            line_end = span.start + rest.find('\n').unwrap_or(rest.len()) + 1;
+        }
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    let root = document.into_inner();
+    format_is_known(&root, sink).then_some(root)
+}
+
 /// Another version may have other keys: to complain about those would only mislead.
 fn format_is_known(root: &DeTable<'_>, sink: &mut Sink) -> bool {
     let Some(value) = root.get("format") else { return true };
@@ -122,14 +133,14 @@ fn format_is_known(root: &DeTable<'_>, sink: &mut Sink) -> bool {
     false
 }
 
-fn wrong_shape(key: &str, wanted: &str, span: Range<usize>, sink: &mut Sink) {
+pub(crate) fn wrong_shape(key: &str, wanted: &str, span: Range<usize>, sink: &mut Sink) {
     let message = format!("`{key}` is not written as {wanted}");
     let at = origin(0, span);
     let help = format!("write {wanted}");
     sink.push(Diagnostic::error(codes::WRONG_TYPE, message, at, "here").help(help));
 }
 
-fn table<R: DeserializeOwned + Default>(
+pub(crate) fn table<R: DeserializeOwned + Default>(
     key: &str,
     wanted: &str,
     value: Spanned<DeValue<'_>>,
@@ -146,31 +157,44 @@ fn table<R: DeserializeOwned + Default>(
 }
 
 /// Takes the array of tables `key` out of `root`.
-fn many<R: DeserializeOwned + Default>(
+pub(crate) fn many<R: DeserializeOwned + Default>(
     root: &mut DeTable<'_>,
     key: &str,
     most: usize,
     sink: &mut Sink,
 ) -> Vec<Entry<R>> {
-    let Some(value) = root.remove(key) else { return Vec::new() };
-    let span = value.span();
     let wanted = format!("[[{key}]]");
+    match elements(root, key, most, sink) {
+        Ok(list) => list.into_iter().map(|element| table(key, &wanted, element, sink)).collect(),
+        Err(at) => vec![Entry::hopeless(at)],
+    }
+}
+
+/// Takes what is in the array of tables `key` out of `root`; if it cannot be read, says where.
+pub(crate) fn elements<'t>(
+    root: &mut DeTable<'t>,
+    key: &str,
+    most: usize,
+    sink: &mut Sink,
+) -> Result<Vec<Spanned<DeValue<'t>>>, Origin> {
+    let Some(value) = root.remove(key) else { return Ok(Vec::new()) };
+    let span = value.span();
     let DeValue::Array(array) = value.into_inner() else {
-        wrong_shape(key, &wanted, span.clone(), sink);
-        return vec![Entry::hopeless(origin(0, span))];
+        wrong_shape(key, &format!("[[{key}]]"), span.clone(), sink);
+        return Err(origin(0, span));
     };
     if array.len() > most {
         let message = format!("there are {} [[{key}]] tables", array.len());
         let at = origin(0, array.get(most).map_or(span, Spanned::span));
         let help = format!("at most {most} are read");
         sink.push(Diagnostic::error(codes::TOO_MANY, message, at, "one too many").help(help));
-        return vec![Entry::hopeless(at)];
+        return Err(at);
     }
-    array.into_iter().map(|element| table(key, &wanted, element, sink)).collect()
+    Ok(array.into_iter().collect())
 }
 
 /// Reads a table; leaves out key by key what cannot be read.
-fn recover<R: DeserializeOwned + Default>(
+pub(crate) fn recover<R: DeserializeOwned + Default>(
     mut table: DeTable<'_>,
     span: Range<usize>,
     sink: &mut Sink,
@@ -184,7 +208,8 @@ fn recover<R: DeserializeOwned + Default>(
             Err(error) => error,
         };
         let place = error.span().unwrap_or(span.clone());
-        let (diagnostic, meant) = describe(error.message(), origin(0, place.clone()));
+        let (diagnostic, meant) =
+            describe(error.message(), origin(0, place.clone()), sink.document);
         sink.push(diagnostic);
         broken.extend(meant);
         let holds = |key: Range<usize>, value: Range<usize>| {
@@ -200,7 +225,7 @@ fn recover<R: DeserializeOwned + Default>(
 
 /// What serde says, as a diagnostic, and the key that was meant if it says "unknown". Serde gives
 /// words only: the offending one is the first in backquotes, the allowed ones are the others.
-fn describe(message: &str, at: Origin) -> (Diagnostic, Option<String>) {
+fn describe(message: &str, at: Origin, document: &str) -> (Diagnostic, Option<String>) {
     let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let (word, known) = words.split_first().map_or(("", &[][..]), |(w, k)| (*w, k));
     let meant = did_you_mean(word, known.iter().copied());
@@ -219,6 +244,6 @@ fn describe(message: &str, at: Origin) -> (Diagnostic, Option<String>) {
         return (Diagnostic::error(codes::UNKNOWN_CHOICE, text, at, "this word").help(help), None);
     }
     let text = format!("a value of the wrong type: {}", shorten(message));
-    let help = "docs/description.md lists the type and unit of every key";
+    let help = format!("{document} lists the type and unit of every key");
     (Diagnostic::error(codes::WRONG_TYPE, text, at, "this value").help(help), None)
 }

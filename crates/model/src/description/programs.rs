@@ -1,4 +1,4 @@
-//! Programs: commands, or C sources that a run compiles, and their execution times.
+//! Programs: commands, or C sources that a run compiles, their execution times and tasks.
 
 use super::fields::{Fields, NS, presence};
 use super::names::Names;
@@ -7,7 +7,9 @@ use super::parse::Entry;
 use super::{At, Sink, codes, limits, origin, raw, rest};
 use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::execution_times::{self, Invalid};
-use crate::system::{Program, ProgramSource};
+use crate::graph::{Graph, Task};
+use crate::system::{NodeKind, Program, ProgramSource};
+use crate::tasks;
 use crate::time::Span;
 
 /// What fetches files, and those that are shown when something is wrong in them.
@@ -16,20 +18,28 @@ pub(super) struct Files<'a> {
     pub(super) sources: &'a mut Vec<SourceFile>,
 }
 
+/// What programs name.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) nodes: &'a Nodes,
+    /// Names of channels.
+    pub(super) channels: &'a [&'a str],
+}
+
 /// Checks all programs.
 pub(super) fn check(
     entries: &[Entry<raw::Program>],
-    nodes: &Nodes,
+    known: Known<'_>,
     files: &mut Files<'_>,
     sink: &mut Sink,
 ) -> Vec<Program> {
     let mut names = Names::new("program");
-    entries.iter().filter_map(|entry| program(entry, nodes, &mut names, files, sink)).collect()
+    entries.iter().filter_map(|entry| program(entry, known, &mut names, files, sink)).collect()
 }
 
 fn program(
     entry: &Entry<raw::Program>,
-    nodes: &Nodes,
+    known: Known<'_>,
     names: &mut Names<()>,
     files: &mut Files<'_>,
     sink: &mut Sink,
@@ -37,18 +47,32 @@ fn program(
     let raw = &entry.raw;
     let mut fields = Fields::new(entry, "program", &raw.name, sink);
     let name = rest::named(&mut fields, "program", &raw.name, names);
-    let host = rest::host(&mut fields, "host", &raw.host, nodes);
+    let host = rest::host(&mut fields, "host", &raw.host, known.nodes);
     let code = code(&mut fields, files);
     let priority = fields.int(codes::PRIORITY, ("priority", &raw.priority), 1..=99);
+    let host_cores = host.and_then(|id| match &known.nodes.list[id.index()].kind {
+        NodeKind::Host(host) => host.cores,
+        NodeKind::Bridge(_) => None,
+    });
+    let most = host_cores.map_or(limits::CORE, |cores| i64::from(cores) - 1);
     let mut cores = Vec::new();
     for core in raw.cores.iter().flat_map(|c| &c.value) {
-        let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=limits::CORE);
+        let core = fields.int(codes::OUT_OF_RANGE, ("cores", &Some(*core)), 0..=most);
         cores.extend(core.map(|c| c as u16));
     }
     let work = ("work_max_ns", &raw.work_max_ns);
     let work = fields.time(codes::OUT_OF_RANGE, work, NS, Span::ZERO..=limits::DELAY);
     if let Some(path) = &raw.execution_times {
         check_execution_times(&mut fields, path, files);
+    }
+    let tasks = raw.tasks.as_ref();
+    let tasks = tasks.and_then(|path| read_tasks(&mut fields, path, known.channels, files));
+    let beyond = |task: &&Task| task.cores.iter().any(|core| i64::from(*core) > most);
+    let beyond = tasks.iter().flat_map(|graph| &graph.tasks).find(beyond);
+    if let (Some(task), Some(path)) = (beyond, &raw.tasks) {
+        let text = format!("its task `{}` uses processors that its host does not have", task.name);
+        let help = format!("`cores` may be 0 to {most}");
+        fields.error(codes::OUT_OF_RANGE, &text, path.at, "in this file", &help);
     }
     let (command, source) = code?;
     Some(Program {
@@ -57,6 +81,7 @@ fn program(
         command,
         source,
         execution_times: raw.execution_times.as_ref().map(|path| path.value.clone()),
+        tasks,
         priority: priority.map(|p| p as u8),
         cores,
         work_max: work.unwrap_or_default(),
@@ -141,6 +166,44 @@ fn source(
     };
     let command = std::iter::once(String::new()).chain(texts(&raw.arguments)).collect();
     right.then(|| (command, ProgramSource { files: texts(&raw.source), flags: texts(&raw.cflags) }))
+}
+
+/// What the program's file of tasks says.
+fn read_tasks(
+    fields: &mut Fields<'_, raw::Program>,
+    path: &At<String>,
+    channels: &[&str],
+    files: &mut Files<'_>,
+) -> Option<Graph> {
+    let code = codes::PROGRAM_TASKS;
+    if fields.entry.raw.source.is_some() {
+        let help = "take it out: what the source does is found out from the source";
+        fields.error(code, "`tasks` is given beside `source`", path.at, "this key", help);
+        return None;
+    }
+    let text = match (files.read)(&path.value) {
+        Ok(text) => text,
+        Err(reason) => {
+            let text = format!("the tasks cannot be read: {reason}");
+            let help = "the path is relative to the directory of the description";
+            fields.error(code, &text, path.at, "named here", help);
+            return None;
+        }
+    };
+    let number = u16::try_from(files.sources.len()).expect("files are limited to far fewer");
+    let found = tasks::read_program(&text, &path.value, channels);
+    files.sources.push(SourceFile { path: path.value.clone(), text });
+    match found {
+        Ok(file) => Some(file.graph),
+        Err(wrong) => {
+            for mut diagnostic in wrong {
+                let places = diagnostic.at.iter_mut().chain(&mut diagnostic.related);
+                places.for_each(|(at, _)| at.file = number);
+                fields.sink.push(diagnostic.related(path.at, "the program that does this"));
+            }
+            None
+        }
+    }
 }
 
 /// Checks a file of execution times. It is the program that uses it.

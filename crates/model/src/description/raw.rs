@@ -145,6 +145,9 @@ pub(super) struct Host {
     pub(super) stack_rx_ns: Option<At<Delay>>,
     /// From the target of a timed sleep to the program continuing; zero by default.
     pub(super) wakeup_ns: Option<At<Delay>>,
+    /// Processors that the tasks of its programs share, in the analysis and in virtual time;
+    /// without, each task has one to itself.
+    pub(super) cores: Option<At<i64>>,
     /// Frames that each queue of the port holds; 1000 by default.
     pub(super) queue_frames: Option<At<i64>>,
     /// Octets of frames that each queue of the port holds; 16 MiB by default.
@@ -417,6 +420,8 @@ pub(super) struct Program {
     /// A file with execution times of its tasks' segments, for virtual time; relative to this
     /// file.
     pub(super) execution_times: Option<At<String>>,
+    /// With `command`: a file of tasks that says what the program does; relative to this file.
+    pub(super) tasks: Option<At<String>>,
     /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
     pub(super) priority: Option<At<i64>>,
     /// Cores that it may use in real-time runs; any by default.
@@ -476,6 +481,12 @@ pub(super) struct Chain {
     /// Deadline in microseconds.
     #[schemars(required)]
     pub(super) deadline_us: Option<At<i64>>,
+    /// The most that the data of the last receipt may be old when the next ones come, in
+    /// microseconds.
+    pub(super) age_us: Option<At<i64>>,
+    /// The most from something that happens right after a capture to the first receipt that can
+    /// show it, in microseconds.
+    pub(super) reaction_us: Option<At<i64>>,
 }
 
 /// Published figures to stand beside the measured ones.

@@ -152,8 +152,12 @@ fn chain(
     let mut fields = Fields::new(entry, "chain", &raw.name, sink);
     let name = named(&mut fields, "chain", &raw.name, names);
     let deadline = fields.need("deadline_us", &raw.deadline_us);
-    let range = Span::from_us(1)..=limits::DURATION;
-    let deadline = fields.time(codes::DURATION, ("deadline_us", &deadline), US, range);
+    let keys =
+        [("deadline_us", &deadline), ("age_us", &raw.age_us), ("reaction_us", &raw.reaction_us)];
+    let [deadline, age, reaction] = keys.map(|key| {
+        let range = Span::from_us(1)..=limits::DURATION;
+        fields.time(codes::DURATION, key, US, range)
+    });
     let list = fields.need("channels", &raw.channels)?;
     if list.value.is_empty() || list.value.len() > limits::LIST {
         let help = format!("name 1 to {} channels", limits::LIST);
@@ -173,7 +177,7 @@ fn chain(
     }
     let channels = ids.into_iter().collect::<Option<Vec<_>>>()?;
     let origin = raw.name.as_ref().map_or(entry.at, |n| n.at);
-    Some(Chain { name, channels, deadline: deadline?, origin })
+    Some(Chain { name, channels, deadline: deadline?, age, reaction, origin })
 }
 
 fn check_meeting(

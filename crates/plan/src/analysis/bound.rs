@@ -5,7 +5,7 @@ use super::network::{From, Network, Whose};
 use super::ways::{Ways, gap};
 use super::{BILLION, div_ceil, queue};
 use onbeat_model::diagnostic::{Code, Diagnostic};
-use onbeat_model::plan::{Bound, BoundTerm, Plan};
+use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan};
 use onbeat_model::system::{
     Chain, Channel, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
 };
@@ -86,8 +86,8 @@ fn of_channel(analysis: &Analysis<'_>, ways: &Ways, f: usize, id: ChannelId) -> 
         let mut bound = at_listener(analysis, ways, f, *listener, *path.last()?, &name)?;
         let [from, to] = [channel.talker, *listener].map(|id| system.node(id));
         let (latency, run) = (bound.total(), longest_run(system));
-        let late = clocks(&from.clock, &to.clock, latency, run);
-        let early = clocks(&to.clock, &from.clock, latency, run);
+        let late = clocks(&from.clock, &to.clock, latency, run, from.clock.drift_ppb);
+        let early = clocks(&to.clock, &from.clock, latency, run, -to.clock.drift_ppb);
         if late != Span::ZERO {
             let what = format!("clocks of {} and {}", from.name, to.name);
             bound.terms.push(BoundTerm { what, span: late });
@@ -239,10 +239,43 @@ pub(super) fn longest_run(system: &System) -> Span {
     scenarios.fold(system.run.duration, Span::max)
 }
 
+/// The shortest latency that is possible of each channel at each of its listeners, by their clocks,
+/// reserved or not: stacks, links and forwarding on its way, and no queue.
+pub(crate) fn shortest(system: &System, plan: &Plan) -> Vec<Vec<Span>> {
+    let network = Network::new(system, plan, true);
+    let learns = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.learning);
+    // Who learns may send it another way: the last link is certain.
+    let is_known = !system.nodes.iter().any(|node| learns(&node.kind));
+    let of_listener = |id: ChannelId, listener: NodeId, path: &[PortId]| {
+        let flow = &network.flows[id.index()];
+        let ports = if is_known { path } else { &path[path.len() - 1..] };
+        let hops = ports.iter().map(|port| &flow.hops[flow.hop_at(*port)]);
+        let links: Span = hops.map(|hop| network.travel(hop, flow.arrival.octets)[0]).sum();
+        let [from, to] = [system.channel(id).talker, listener].map(|id| system.node(id));
+        let NodeKind::Host(host) = &to.kind else { unreachable!("a listener is a host") };
+        let latency = flow.stack[0] + links + host.stack_rx.min();
+        let run = longest_run(system);
+        latency - clocks(&to.clock, &from.clock, latency, run, -to.clock.drift_ppb)
+    };
+    let channels = (0..).map(ChannelId).zip(&plan.channels);
+    let of_channel = |(id, planned): (ChannelId, &ChannelPlan)| {
+        let listeners = system.channel(id).listeners.iter().zip(&planned.paths);
+        listeners.map(|(listener, path)| of_listener(id, *listener, path)).collect()
+    };
+    channels.map(of_channel).collect()
+}
+
 /// By how much the receipt by the listener's clock minus the capture by the talker's may exceed a
 /// true latency of up to `latency`, in a run whose last message is written at `duration`. Never
-/// negative, so that the bound holds for the true latency too.
-fn clocks(talker: &ClockError, listener: &ClockError, latency: Span, duration: Span) -> Span {
+/// negative, so that the bound holds for the true latency too. With the clocks the other way round,
+/// and the negative of `drift_ppb`, which is the first one's, by how much it may fall short.
+fn clocks(
+    talker: &ClockError,
+    listener: &ClockError,
+    latency: Span,
+    duration: Span,
+    drift_ppb: i32,
+) -> Span {
     // The readings' difference at one instant is linear: greatest at one end of the run.
     let apart = |at: i128| {
         let offset = i128::from(listener.offset.as_ns()) - i128::from(talker.offset.as_ns());
@@ -252,7 +285,7 @@ fn clocks(talker: &ClockError, listener: &ClockError, latency: Span, duration: S
     let latency = i128::from(latency.as_ns());
     let most = apart(0).max(apart(i128::from(duration.as_ns()) + latency));
     // Between capture and receipt the talker's clock goes on.
-    let on_the_way = i128::from(talker.drift_ppb).max(0) * latency;
+    let on_the_way = i128::from(drift_ppb).max(0) * latency;
     // A drifting clock's reading is rounded down, the talker's by less than a nanosecond.
     let wanders = talker.wander != Span::ZERO;
     let rounding = if talker.drift_ppb == 0 && !wanders { 0 } else { BILLION };

@@ -1,24 +1,443 @@
 //! Schedulability of hosts: response times under fixed priorities, processor demand under EDF;
 //! `docs/schedulability.md`.
+//!
+//! [`fixed`], [`edf`], [`margin`] and [`propose`] are numbers only ([`Load`]); [`analyse`] and
+//! [`interference`] make them from a graph.
 
+pub mod edf;
+pub mod fixed;
+mod load;
+pub mod margin;
+pub mod propose;
+mod shape;
+mod walk;
+
+pub use load::{EDF, Load, Protocol, Section, Share};
+
+use load::{Line, least, ns, span};
+use onbeat_model::graph::{Graph, Policy};
 use onbeat_model::time::Span;
+use onbeat_model::timing::{Schedule, Scheduled};
+use propose::Group;
+use shape::{Shape, Tasks};
+use std::cmp::Reverse;
+
+/// Of so many consecutive jobs of a firm task it is said how many may miss their deadlines.
+const WINDOWS: [u32; 4] = [5, 10, 20, 100];
+
+/// The priority of the first task under RM and DM.
+const PRIORITY_TOP: usize = 80;
 
 /// What a task may have to wait for on its processor while it executes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interference {
-    /// A less urgent task's longest critical section, or other piece that is not preempted.
-    pub blocking: Span,
-    /// More urgent tasks.
-    pub others: Vec<Other>,
+    /// What less urgent tasks, or other processors, hold, and what the task held itself.
+    blocking: i128,
+    /// More urgent tasks, and those as urgent.
+    others: Vec<Line>,
+    /// Under EDF, of a task that never waits in between: the longest execution, and from its
+    /// release to its end.
+    whole: Option<(i128, i128)>,
+    /// Whether nobody can say.
+    is_unbounded: bool,
 }
 
-/// A task that preempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Other {
-    /// The least time between two releases.
-    pub period: Span,
-    /// By how much a release may be late.
-    pub jitter: Span,
-    /// Its longest execution.
-    pub wcet: Span,
+impl Interference {
+    /// The longest time from an instant at which the task is ready, that is released or going on
+    /// after a wait (its wake-up delay is over by then), or anywhere in its work, to when it has
+    /// done so much more work. None if there is no bound.
+    ///
+    /// It holds however often the task was late or waited before, if
+    /// - the task does not wait for anything but the processor and locks in between: each time that
+    ///   it does, the count begins anew;
+    /// - the processor always goes on with the most urgent task that is ready, in the order that
+    ///   [`analyse`] states;
+    /// - the other tasks keep to their graphs: execution times, and least times between releases;
+    /// - under EDF, for a task that does not wait in between, the instant is its release and `work`
+    ///   all that it has done since, at most its longest execution. Otherwise only what would hold
+    ///   if all others were more urgent is said.
+    ///
+    /// It does not decrease with `work`, and is `work` itself where nothing interferes.
+    pub fn completion(&self, work: Span) -> Option<Span> {
+        if work <= Span::ZERO {
+            return Some(Span::ZERO);
+        }
+        if self.is_unbounded {
+            return None;
+        }
+        let alone = self.blocking + ns(work);
+        let others = |time| self.others.iter().map(|line| line.work(time)).sum::<i128>();
+        let fixed = least(alone, |time| Some(alone + others(time)));
+        // The rest of the longest execution is still to be done at the end.
+        let whole = self.whole.filter(|(wcet, _)| ns(work) <= *wcet);
+        let whole = whole.map(|(wcet, response)| response - (wcet - ns(work)));
+        fixed.into_iter().chain(whole).min().map(span)
+    }
+}
+
+/// Whether all loads meet their deadlines.
+pub fn is_feasible(loads: &[Load], protocol: Protocol) -> bool {
+    let is_edf = |load: &Load| load.priority == EDF;
+    let edf = || (0..loads.len()).filter(|at| is_edf(&loads[*at]));
+    let is_in_time = || edf::is_feasible(loads, protocol);
+    fixed::is_feasible(loads, protocol)
+        && (is_in_time() || edf().all(|at| fixed::is_met(loads, at, protocol)))
+}
+
+/// From the nominal release of a job of `loads[index]` to its end at most; none if there is no
+/// bound, or none was found.
+///
+/// # Panics
+/// When there is no such load.
+pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span> {
+    // Whatever the deadlines are, nobody is less urgent than if all others are more urgent.
+    let fixed = fixed::response(loads, index, protocol);
+    if loads[index].priority != EDF {
+        return fixed;
+    }
+    fixed.into_iter().chain(edf::response(loads, index, protocol)).min()
+}
+
+/// A processor and what it has to do.
+struct Processor {
+    host: usize,
+    core: u16,
+    tasks: Vec<Placed>,
+    /// All their loads.
+    loads: Vec<Load>,
+    /// Whether the tasks share it.
+    is_shared: bool,
+}
+
+/// A task on its processor.
+struct Placed {
+    task: usize,
+    is_proposed: bool,
+    is_firm: bool,
+    /// Its loads are those from the first to before the second.
+    loads: (usize, usize),
+    period: Option<Span>,
+    deadline: Option<Span>,
+    /// How long it may wait for what others on other processors hold.
+    remote: Option<i128>,
+}
+
+/// The processors' schedules: of hosts with a number of processors, and of all tasks with execution
+/// times elsewhere. Waiting for messages is not counted in response times. Priorities and
+/// processors that nothing states are proposals ([`propose`]).
+pub fn analyse(graph: &Graph) -> Vec<Schedule> {
+    processors(graph).iter().filter_map(Processor::schedule).collect()
+}
+
+/// What each task may have to wait for on its processor, under the priorities of [`analyse`].
+pub fn interference(graph: &Graph) -> Vec<Interference> {
+    let mut all = vec![Interference::default(); graph.tasks.len()];
+    for processor in processors(graph) {
+        for placed in &processor.tasks {
+            all[placed.task] = processor.interference(placed);
+        }
+    }
+    all
+}
+
+/// Every task on its processor.
+fn processors(graph: &Graph) -> Vec<Processor> {
+    let tasks = Tasks::new(graph);
+    let shapes: Vec<Shape> = (0..graph.tasks.len()).map(|task| tasks.shape(task)).collect();
+    let mut all = Vec::new();
+    for (host, it) in graph.hosts.iter().enumerate() {
+        let here: Vec<usize> =
+            (0..graph.tasks.len()).filter(|task| graph.tasks[*task].host == host).collect();
+        let mut loads: Vec<Load> = Vec::new();
+        let mut owned: Vec<(usize, usize)> = Vec::new();
+        for task in &here {
+            let mine = shapes[*task].loads(*task, priority(graph, &shapes, *task));
+            owned.push((loads.len(), loads.len() + mine.len()));
+            loads.extend(mine);
+        }
+        let Some(cores) = it.cores.map(|cores| cores.max(1)) else {
+            all.extend(apart(&shapes, host, &here, &loads, &owned));
+            continue;
+        };
+        let is_open = |task: usize| is_open(graph, task);
+        let open = here.iter().zip(&owned);
+        let open: Vec<bool> = open
+            .flat_map(|(task, (from, to))| std::iter::repeat_n(is_open(*task), to - from))
+            .collect();
+        let groups = groups(graph, &here, &owned, &loads);
+        let places = propose::processors(&loads, &open, &groups, cores);
+        let place = |at: usize| {
+            let has_it = |group: &Group| group.loads.contains(&owned[at].0);
+            groups.iter().position(has_it).map_or(0, |group| places[group])
+        };
+        for core in 0..cores {
+            let mine: Vec<usize> = (0..here.len()).filter(|at| place(*at) == core).collect();
+            let mut processor =
+                Processor { host, core, tasks: Vec::new(), loads: Vec::new(), is_shared: true };
+            let mut free = Vec::new();
+            for at in mine {
+                let (from, to) = owned[at];
+                let is_chosen = cores > 1 && graph.tasks[here[at]].cores.len() != 1;
+                let remote = if is_apart(&loads, (from, to), |other| {
+                    let owner = owned.iter().position(|(a, b)| (*a..*b).contains(&other));
+                    owner.is_some_and(|other| place(other) != core)
+                }) {
+                    None
+                } else {
+                    Some(0)
+                };
+                let is_proposed = is_open(here[at]) || is_chosen;
+                processor.add(here[at], &shapes[here[at]], &loads[from..to], is_proposed, remote);
+                free.extend_from_slice(&open[from..to]);
+            }
+            propose::priorities(&mut processor.loads, &free, Protocol::default());
+            all.push(processor);
+        }
+    }
+    all
+}
+
+/// Whether one of some loads locks what another one does that is elsewhere.
+fn is_apart(
+    loads: &[Load],
+    (from, to): (usize, usize),
+    is_elsewhere: impl Fn(usize) -> bool,
+) -> bool {
+    let locks = |load: &Load, resource: &usize| {
+        load.sections.iter().any(|section| section.resources.contains(resource))
+    };
+    let mine = loads[from..to].iter().flat_map(|load| &load.sections);
+    let mut mine = mine.flat_map(|section| &section.resources);
+    let others = || (0..loads.len()).filter(|at| is_elsewhere(*at));
+    mine.any(|resource| others().any(|at| locks(&loads[at], resource)))
+}
+
+/// The tasks of a host where each has a processor to itself. A lock waits for each other task that
+/// has it, once.
+fn apart(
+    shapes: &[Shape],
+    host: usize,
+    here: &[usize],
+    loads: &[Load],
+    owned: &[(usize, usize)],
+) -> Vec<Processor> {
+    let mut all = Vec::new();
+    for (at, task) in here.iter().enumerate() {
+        let (from, to) = owned[at];
+        let is_other = |other: &usize| !(from..to).contains(other);
+        let sections = |at: usize| loads[at].sections.iter();
+        let mut remote = 0;
+        for mine in loads[from..from + 1].iter().flat_map(|load| &load.sections) {
+            let is_it = |s: &&Section| s.resources.iter().any(|r| mine.resources.contains(r));
+            let others = (0..here.len()).filter(|other| is_other(&owned[*other].0));
+            let longest = others.filter_map(|other| {
+                sections(owned[other].0).filter(is_it).map(|s| ns(s.length)).max()
+            });
+            remote += longest.sum::<i128>();
+        }
+        remote *= shapes[*task].locks;
+        let core = u16::try_from(at).unwrap_or(u16::MAX);
+        let mut processor =
+            Processor { host, core, tasks: Vec::new(), loads: Vec::new(), is_shared: false };
+        processor.add(*task, &shapes[*task], &loads[from..to], false, Some(remote));
+        all.push(processor);
+    }
+    all
+}
+
+/// Whether nothing states a task's priority.
+fn is_open(graph: &Graph, task: usize) -> bool {
+    let task = &graph.tasks[task];
+    task.priority.is_none() && task.policy == Policy::Fixed
+}
+
+/// The priority of a task as it is stated, or as Timed C's run time makes it: under RM and DM the
+/// program's tasks are ranked by their shortest period or deadline, equal ones alike.
+fn priority(graph: &Graph, shapes: &[Shape], task: usize) -> u32 {
+    let me = &graph.tasks[task];
+    if let Some(priority) = me.priority {
+        return u32::from(priority);
+    }
+    let by_deadline = match me.policy {
+        Policy::Edf => return EDF,
+        Policy::Fixed => return 0,
+        Policy::RateMonotonic => false,
+        Policy::DeadlineMonotonic => true,
+    };
+    let key = |at: usize| {
+        let deadline = shapes[at].deadline().filter(|_| by_deadline);
+        let period = shapes[at].separation().filter(|period| *period > Span::ZERO);
+        graph.tasks[at].separation.or(deadline).or(period).unwrap_or(Span::MAX)
+    };
+    let same = (0..graph.tasks.len()).filter(|at| {
+        let other = &graph.tasks[*at];
+        other.program == me.program && other.host == me.host
+    });
+    let mut before: Vec<Span> = same.map(key).filter(|other| *other < key(task)).collect();
+    before.sort_unstable();
+    before.dedup();
+    u32::try_from(PRIORITY_TOP.saturating_sub(before.len()).max(1)).unwrap_or(1)
+}
+
+/// Tasks that lock the same stay together, where what is stated allows it.
+fn groups(
+    graph: &Graph,
+    here: &[usize],
+    owned: &[(usize, usize)],
+    loads: &[Load],
+) -> Vec<Group> {
+    let resources = |at: usize| -> Vec<usize> {
+        let mine = loads[owned[at].0..owned[at].1].iter().flat_map(|load| &load.sections);
+        mine.flat_map(|section| section.resources.iter().copied()).collect()
+    };
+    let mut all: Vec<(Group, Vec<usize>)> = Vec::new();
+    for (at, task) in here.iter().enumerate() {
+        let stated = &graph.tasks[*task].cores;
+        let mut group =
+            Group { loads: (owned[at].0..owned[at].1).collect(), cores: stated.clone() };
+        let mut locked = resources(at);
+        let (near, far) = all.into_iter().partition(|(other, theirs): &(Group, Vec<usize>)| {
+            theirs.iter().any(|r| locked.contains(r)) && common(&other.cores, &group.cores).is_some()
+        });
+        all = far;
+        let near: Vec<(Group, Vec<usize>)> = near;
+        for (other, theirs) in near {
+            let Some(cores) = common(&other.cores, &group.cores) else {
+                all.push((other, theirs));
+                continue;
+            };
+            group.loads.extend(other.loads);
+            group.cores = cores;
+            locked.extend(theirs);
+        }
+        all.push((group, locked));
+    }
+    all.into_iter().map(|(group, _)| group).collect()
+}
+
+/// The processors that both may use, if there are any; an empty list is any.
+fn common(a: &[u16], b: &[u16]) -> Option<Vec<u16>> {
+    if a.is_empty() || b.is_empty() {
+        return Some([a, b].concat());
+    }
+    let both: Vec<u16> = a.iter().copied().filter(|core| b.contains(core)).collect();
+    (!both.is_empty()).then_some(both)
+}
+
+impl Processor {
+    /// Puts a task on it.
+    fn add(
+        &mut self,
+        task: usize,
+        shape: &Shape,
+        loads: &[Load],
+        is_proposed: bool,
+        remote: Option<i128>,
+    ) {
+        let from = self.loads.len();
+        self.loads.extend_from_slice(loads);
+        self.tasks.push(Placed {
+            task,
+            is_proposed,
+            is_firm: shape.is_firm,
+            loads: (from, self.loads.len()),
+            period: shape.separation(),
+            deadline: shape.deadline(),
+            remote,
+        });
+    }
+
+    fn interference(&self, placed: &Placed) -> Interference {
+        let first = placed.loads.0;
+        let Some(remote) = placed.remote else {
+            return Interference { is_unbounded: true, ..Interference::default() };
+        };
+        if !self.is_shared {
+            return Interference { blocking: remote, ..Interference::default() };
+        }
+        let me = &self.loads[first];
+        let is_rival = |at: usize| {
+            let other = &self.loads[at];
+            other.priority >= me.priority && !(placed.loads.0..placed.loads.1).contains(&at)
+        };
+        let rivals = (0..self.loads.len()).filter(|at| is_rival(*at)).map(|at| &self.loads[at]);
+        let protocol = Protocol::default();
+        let held = fixed::blocked(&self.loads, first, protocol).max(fixed::own(&self.loads, first));
+        let is_whole = me.priority == EDF && me.waits == 0 && placed.loads.1 == first + 1;
+        let response = edf::response(&self.loads, first, protocol).filter(|_| is_whole);
+        Interference {
+            blocking: held,
+            is_unbounded: Share::of(rivals).is_full(),
+            others: Line::all(&self.loads, is_rival),
+            whole: response.map(|response| (ns(me.wcet), ns(response) - ns(me.jitter))),
+        }
+    }
+
+    fn schedule(&self) -> Option<Schedule> {
+        let is_idle = |placed: &&Placed| {
+            let loads = &self.loads[placed.loads.0..placed.loads.1];
+            loads.iter().all(|load| load.wcet == Span::ZERO)
+        };
+        let mut tasks: Vec<&Placed> = self.tasks.iter().collect();
+        tasks.retain(|placed| {
+            !is_idle(placed) || self.is_shared && placed.deadline.or(placed.period).is_some()
+        });
+        if tasks.is_empty() {
+            return None;
+        }
+        let priority = |placed: &Placed| self.loads[placed.loads.0].priority;
+        let by_edf = |placed: &Placed| placed.deadline.filter(|_| priority(placed) == EDF);
+        tasks.sort_by_key(|placed| (Reverse(priority(placed)), by_edf(placed)));
+        Some(Schedule {
+            host: self.host,
+            core: self.core,
+            tasks: tasks.iter().map(|placed| self.scheduled(placed)).collect(),
+            utilisation_ppm: Share::of(&self.loads).ppm(),
+            scaling_ppm: self.scaling(),
+        })
+    }
+
+    /// None of its tasks that wait for other processors is ever in time for certain.
+    fn scaling(&self) -> Option<u64> {
+        let is_lost = |placed: &Placed| placed.remote.is_none() && placed.deadline.is_some();
+        if self.tasks.iter().any(is_lost) {
+            return Some(0);
+        }
+        margin::scaling(&self.loads, Protocol::default(), |_| true)
+    }
+
+    fn scheduled(&self, placed: &Placed) -> Scheduled {
+        let protocol = Protocol::default();
+        let (from, to) = placed.loads;
+        let is_lost = placed.remote.is_none();
+        let remote = placed.remote.unwrap_or(0);
+        let one = |at: usize| {
+            let response = response(&self.loads, at, protocol).filter(|_| !is_lost)?;
+            Some(span(ns(response) + remote))
+        };
+        let all: Vec<(Option<Span>, Option<Span>)> =
+            (from..to).map(|at| (self.loads[at].deadline, one(at))).collect();
+        // The job that has the least time left.
+        let left = |(deadline, response): &(Option<Span>, Option<Span>)| match (deadline, response) {
+            (_, None) => (0, 0),
+            (Some(deadline), Some(response)) => (1, ns(*deadline) - ns(*response)),
+            (None, Some(response)) => (2, -ns(*response)),
+        };
+        let (deadline, response) = all.iter().copied().min_by_key(left).unwrap_or_default();
+        let is_late = deadline.is_some_and(|d| response.is_none_or(|response| response > d));
+        let windows = WINDOWS.iter().filter(|_| is_late && placed.is_firm && !is_lost);
+        let me = &self.loads[from];
+        let shown = me.priority != EDF && me.priority != 0;
+        let wcet = (from..to).map(|at| self.loads[at].wcet).max().unwrap_or_default();
+        Scheduled {
+            task: placed.task,
+            priority: u8::try_from(me.priority).ok().filter(|_| shown),
+            is_proposed: placed.is_proposed,
+            period: placed.period,
+            deadline,
+            wcet,
+            response,
+            misses: windows.map(|k| (margin::misses(&self.loads, from, *k, protocol), *k)).collect(),
+        }
+    }
 }

@@ -128,6 +128,10 @@ impl Finder<'_> {
                 let help = "write a delay that does not depend on data";
                 (format!("the delay at {place} is not known"), at_program, help)
             }
+            Why::Processor => {
+                let help = "give the task another processor, or a higher priority";
+                (format!("nothing bounds how long the code at {place} takes"), at_program, help)
+            }
         };
         let message = format!("`{}` is not composable: {reason}", self.study.name);
         let path = self.path(timing, &culprit.path);

@@ -33,7 +33,7 @@ impl Net {
         let at = self.0.nodes.len();
         let mac = MacAddress([2, 0, 0, 0, 0, at as u8 + 1]);
         let zero = Delay::Zero;
-        let host = Host { mac, stack_tx: zero.clone(), stack_rx: zero.clone(), wakeup: zero };
+        let host = Host { mac, stack_tx: zero.clone(), stack_rx: zero, ..Host::default() };
         self.node(format!("h{at}"), NodeKind::Host(host))
     }
 

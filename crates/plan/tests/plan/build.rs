@@ -116,6 +116,7 @@ impl Net {
             command: vec![name.to_owned()],
             source: None,
             execution_times: None,
+            tasks: None,
             priority: None,
             cores: Vec::new(),
             work_max,
@@ -128,6 +129,8 @@ impl Net {
             name: "chain".to_owned(),
             channels: channels.iter().copied().map(ChannelId).collect(),
             deadline,
+            age: None,
+            reaction: None,
             origin: Origin::default(),
         });
     }

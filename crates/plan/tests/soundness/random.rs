@@ -63,7 +63,7 @@ fn topology(dice: &mut Dice, mix: &Mix) -> System {
         };
         let mac = MacAddress([2, 0, 0, 0, 0, host as u8 + 1]);
         let (stack_tx, stack_rx) = (delay(dice), delay(dice));
-        let kind = NodeKind::Host(Host { mac, stack_tx, stack_rx, wakeup: Delay::Zero });
+        let kind = NodeKind::Host(Host { mac, stack_tx, stack_rx, ..Host::default() });
         add_node(&mut system, format!("h{host}"), kind, clock(dice, mix));
     }
     for bridge in 0..bridges {

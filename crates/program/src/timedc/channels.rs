@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, HashSet};
 use tree_sitter::Node;
 
 /// How many values a fifochannel has room for, if nobody says.
-const CAPACITY: &str = "1024";
+pub(super) const CAPACITY: &str = "1024";
 
 /// The declaration that a channel is declared in.
-fn declaration<'t>(unit: &Unit<'t>, channel: &ChannelWord) -> Option<Node<'t>> {
+pub(super) fn declaration<'t>(unit: &Unit<'t>, channel: &ChannelWord) -> Option<Node<'t>> {
     let mut node = unit.root.descendant_for_byte_range(channel.name.start, channel.name.end)?;
     while node.kind() != "declaration" {
         node = node.parent()?;

@@ -49,4 +49,6 @@ codes! {
     QUOTES = "OB4104";
     /// A manifest's only row has no braces.
     BRACES = "OB4105";
+    /// What a program does in time cannot be followed.
+    FOLLOW = "OB5007";
 }

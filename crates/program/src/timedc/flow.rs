@@ -16,6 +16,10 @@ pub(super) enum What<'t> {
     Join,
     /// A statement or a loop's condition begins: a guard can begin here.
     Slot(usize),
+    /// A condition is decided; whether the first of `next` is where it holds.
+    Branch(Node<'t>, bool),
+    /// A `switch` chooses.
+    Choose(Node<'t>),
     /// A timing point.
     Point(usize),
     /// The origin moves.
@@ -93,6 +97,10 @@ pub(super) struct Flow<'t> {
     pub statements: Vec<Node<'t>>,
     pub criticals: Vec<Node<'t>>,
     pub skips: Vec<Node<'t>>,
+    /// Where a `switch` goes, by its choice: values, none for `default`, in the order of the text.
+    pub cases: HashMap<usize, Vec<(Option<Node<'t>>, usize)>>,
+    /// Edges that only aborts go.
+    pub aborts: Vec<(usize, usize)>,
 }
 
 /// Functions that do not return.
@@ -117,6 +125,8 @@ pub(super) fn build<'t>(
         statements: Vec::new(),
         criticals: Vec::new(),
         skips: Vec::new(),
+        cases: HashMap::new(),
+        aborts: Vec::new(),
     };
     let mut has_skip = false;
     walk(function.body, |node| {
@@ -203,6 +213,7 @@ impl<'t> Builder<'_, 't> {
             let behind = super::solve::reachable_from(steps, end);
             if !is_left && !has_point && behind.iter().any(|s| is_point(&steps[*s])) {
                 self.edge(again, end);
+                self.flow.aborts.push((again, end));
             }
         }
     }
@@ -359,6 +370,7 @@ impl<'t> Builder<'_, 't> {
             switch.has_default |= value.is_none();
             let head = switch.head;
             self.edge(head, here);
+            self.flow.cases.entry(head).or_default().push((value, here));
         }
         self.go(here);
         self.now = here;
@@ -413,6 +425,9 @@ impl<'t> Builder<'_, 't> {
             self.parts(node, condition);
         }
         let value = condition.and_then(|c| self.unit.constant(c));
+        if let (Some(condition), None) = (condition, value) {
+            self.add(What::Branch(condition, true), condition.byte_range());
+        }
         let (head, end) = (self.now, self.join(node));
         for (field, taken) in
             [("consequence", value != Some(0)), ("alternative", value.is_none_or(|v| v == 0))]
@@ -439,6 +454,7 @@ impl<'t> Builder<'_, 't> {
         self.slot(Slot::Statement(node));
         if let Some(condition) = node.child_by_field_name("condition") {
             self.parts(node, condition);
+            self.add(What::Choose(condition), condition.byte_range());
         }
         let (head, end) = (self.now, self.join(node));
         self.around.push(Around { node, end, again: None, head, has_default: false });
@@ -453,8 +469,8 @@ impl<'t> Builder<'_, 't> {
         self.now = end;
     }
 
-    /// A loop's condition; returns where it has been decided.
-    fn condition(&mut self, node: Node<'t>, lift: Lift<'t>) -> (usize, Option<i128>) {
+    /// A loop's condition; returns its value, if it is constant.
+    fn condition(&mut self, node: Node<'t>, lift: Lift<'t>) -> Option<i128> {
         let is_in_parentheses = matches!(lift, Lift::While(_) | Lift::Do(_));
         let inner = if is_in_parentheses { inside(node) } else { node };
         if self.is_target(inner) {
@@ -465,7 +481,7 @@ impl<'t> Builder<'_, 't> {
             self.slot(Slot::Expression(inner));
             self.expression(node);
         }
-        (self.now, self.unit.constant(node))
+        self.unit.constant(node)
     }
 
     fn looped(&mut self, node: Node<'t>, end: usize, again: usize) {
@@ -485,22 +501,25 @@ impl<'t> Builder<'_, 't> {
         let (again, end) = (self.join(node), self.join(node));
         self.go(again);
         self.now = again;
-        let decided =
-            node.child_by_field_name("condition").map(|c| self.condition(c, Lift::While(node)));
-        self.leave(decided, end, node);
+        let condition = node.child_by_field_name("condition");
+        let value = condition.map(|c| self.condition(c, Lift::While(node)));
+        self.leave(condition.zip(value), end, node);
         self.looped(node, end, again);
         self.go(again);
         self.now = end;
     }
 
     /// Edges out of a loop where its condition does not hold, and into it where it does.
-    fn leave(&mut self, decided: Option<(usize, Option<i128>)>, end: usize, node: Node<'t>) {
-        match decided {
+    fn leave(&mut self, condition: Option<(Node<'t>, Option<i128>)>, end: usize, node: Node<'t>) {
+        match condition {
             Some((_, Some(0))) => {
                 self.go(end);
                 self.stop(node);
             }
-            Some((at, None)) => self.edge(at, end),
+            Some((condition, None)) => {
+                self.add(What::Branch(condition, false), condition.byte_range());
+                self.go(end);
+            }
             _ => self.endless.push((node, self.now, end)),
         }
     }
@@ -513,9 +532,9 @@ impl<'t> Builder<'_, 't> {
         self.looped(node, end, again);
         self.go(again);
         self.now = again;
-        let decided =
-            node.child_by_field_name("condition").map(|c| self.condition(c, Lift::Do(node)));
-        self.leave(decided, end, node);
+        let condition = node.child_by_field_name("condition");
+        let value = condition.map(|c| self.condition(c, Lift::Do(node)));
+        self.leave(condition.zip(value), end, node);
         self.go(begin);
         self.now = end;
     }
@@ -532,8 +551,8 @@ impl<'t> Builder<'_, 't> {
         self.go(again);
         self.now = again;
         let condition = node.child_by_field_name("condition");
-        let decided = condition.map(|c| self.condition(c, Lift::Condition(node)));
-        self.leave(decided, end, node);
+        let value = condition.map(|c| self.condition(c, Lift::Condition(node)));
+        self.leave(condition.zip(value), end, node);
         self.looped(node, end, step);
         self.go(step);
         self.now = step;
@@ -596,7 +615,11 @@ impl<'t> Builder<'_, 't> {
             "binary_expression"
                 if field("operator").is_some_and(|o| matches!(o.kind(), "&&" | "||")) =>
             {
-                field("left").into_iter().for_each(|n| self.expression(n));
+                let is_or = field("operator").is_some_and(|o| o.kind() == "||");
+                if let Some(left) = field("left") {
+                    self.expression(left);
+                    self.add(What::Branch(left, is_or), left.byte_range());
+                }
                 let (left, end) = (self.now, self.join(node));
                 self.edge(left, end);
                 field("right").into_iter().for_each(|n| self.expression(n));
@@ -604,7 +627,10 @@ impl<'t> Builder<'_, 't> {
                 self.now = end;
             }
             "conditional_expression" => {
-                field("condition").into_iter().for_each(|n| self.expression(n));
+                if let Some(condition) = field("condition") {
+                    self.expression(condition);
+                    self.add(What::Branch(condition, true), condition.byte_range());
+                }
                 let (head, end) = (self.now, self.join(node));
                 for name in ["consequence", "alternative"] {
                     self.now = head;
@@ -686,12 +712,16 @@ impl<'t> Builder<'_, 't> {
             Some(_) => self.now,
             None => self.add(What::Call(node), place),
         };
-        let callee = self.unit.callee(node).unwrap_or("");
-        if ENDINGS.contains(&callee) && !self.unit.names.contains(callee) {
+        if ends_program(self.unit, self.unit.callee(node).unwrap_or("")) {
             self.go(self.flow.exit);
             self.stop(node);
         }
     }
+}
+
+/// Whether a function does not return.
+pub(super) fn ends_program(unit: &Unit<'_>, callee: &str) -> bool {
+    ENDINGS.contains(&callee) && !unit.names.contains(callee)
 }
 
 /// What a condition's parentheses hold.

@@ -106,6 +106,42 @@ pub(super) fn locals<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t
     found
 }
 
+/// The point whose guard is in force at each step, as the guards are written.
+pub(super) fn in_force(
+    program: &Program<'_>,
+    flow: &Flow<'_>,
+    guards: &Guards,
+) -> Vec<Option<usize>> {
+    let behind = |node: usize, before: &BTreeSet<Guard>| match flow.steps[node].what {
+        What::Point(_) => BTreeSet::from([Guard::None]),
+        What::Call(call) if program.has_points(call) => BTreeSet::from([Guard::None]),
+        What::Slot(slot) => match guards.actions.get(&slot) {
+            Some(Action::Begin(point) | Action::Renew(point)) => {
+                BTreeSet::from([Guard::Of(*point)])
+            }
+            Some(Action::End) => BTreeSet::from([Guard::None]),
+            None => before.clone(),
+        },
+        _ => before.clone(),
+    };
+    let entry = BTreeSet::from([Guard::None]);
+    let unite = |all: &mut BTreeSet<Guard>, more: &BTreeSet<Guard>| all.extend(more);
+    let found = forward(&flow.steps, entry, unite, behind);
+    let point = |(node, before): (usize, Option<BTreeSet<Guard>>)| {
+        // A statement begins when what is written before it has been done.
+        let now = behind(node, &before?);
+        match now.first()? {
+            Guard::Of(point) if now.len() == 1 => Some(*point),
+            // Nothing runs here that could be late.
+            _ => match guards.at[node] {
+                Guard::Of(point) if now.contains(&Guard::Of(point)) => Some(point),
+                _ => None,
+            },
+        }
+    };
+    found.into_iter().enumerate().map(point).collect()
+}
+
 /// Finds the guards of one function.
 pub(super) struct Finder<'u, 't> {
     pub unit: &'u Unit<'t>,

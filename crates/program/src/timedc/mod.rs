@@ -6,7 +6,9 @@ pub mod codes;
 mod construct;
 mod edits;
 mod emit;
+mod ends;
 mod flow;
+mod graph;
 mod guard;
 mod net;
 mod output;
@@ -18,8 +20,12 @@ mod solve;
 mod syntax;
 mod tasks;
 mod unit;
+mod value;
 mod work;
 
+pub(crate) use value::Integer;
+
+use crate::graph::UnitGraph;
 use crate::source::{Edit, Expanded};
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
 use onbeat_model::time::Span;
@@ -56,6 +62,8 @@ pub struct Translation {
     pub after: String,
     /// What the unit is made of.
     pub tasks: Vec<Task>,
+    /// What it adds to the graph of its program.
+    pub graph: UnitGraph,
 }
 
 /// A task, or `main` if it has timing points.
@@ -183,6 +191,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         emitter.run();
         diagnostics.append(&mut emitter.diagnostics);
     }
+    ends::edit(&unit, &ends::read(&unit), &mut edits);
     for call in &constructs.unevaluated {
         edits.replace(call.byte_range(), "0L");
     }
@@ -191,6 +200,17 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let figures = work::figures(&unit, &constructs, &program, &flows, &work);
     let tasks = output::tasks(&unit, &constructs, &program, &names);
     diagnostics.extend(schedule::check(&unit, &constructs, &program, &tasks, &figures));
+    let graph = graph::Extractor {
+        unit: &unit,
+        constructs: &constructs,
+        program: &program,
+        work: &work,
+        names: &names,
+        flows: &flows,
+        guards: &guards,
+        skips: &skips,
+    }
+    .read();
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     Translation {
         before: output::before(&unit, &constructs),
@@ -198,5 +218,6 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         tasks: tasks.into_iter().map(|(_, task)| task).collect(),
         edits: edits.finish(),
         diagnostics,
+        graph,
     }
 }

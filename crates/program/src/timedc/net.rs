@@ -19,12 +19,34 @@ pub(super) struct End {
     pub array: String,
 }
 
+/// The function that moves a value of which this is the address: `chan_read(speed_du, &value)`.
+pub(super) fn moves<'t>(unit: &Unit<'t>, address: Node<'t>) -> Option<&'static str> {
+    let mut argument = address;
+    while argument.parent()?.kind() != "argument_list" {
+        let outer = argument.parent()?;
+        if bare(outer).id() != address.id() {
+            return None;
+        }
+        argument = outer;
+    }
+    let list = argument.parent()?;
+    let callee = unit.callee(list.parent()?)?;
+    let mover = MOVERS.iter().find(|name| **name == callee)?;
+    (children(list).get(1)? == &argument).then_some(*mover)
+}
+
+/// Whether a function that moves a value sends it.
+pub(super) fn writes(mover: &str) -> bool {
+    mover.contains("_send")
+}
+
 /// What opens an end, and whether it is the first generation's.
-const OPENERS: [(&str, bool); 2] =
+pub(super) const OPENERS: [(&str, bool); 2] =
     [("pdu_create_standalone", true), ("chan_create_standalone", false)];
 
 /// What moves a value.
-const MOVERS: [&str; 8] = [
+pub(super) const MOVERS: [&str; 9] = [
+    "pdu_send",
     "chan_send_now",
     "chan_send_now_wait",
     "chan_read",
@@ -83,7 +105,7 @@ pub(super) fn read<'t>(unit: &mut Unit<'t>, edits: &mut Edits) -> Vec<End> {
 }
 
 /// `pdu_create_standalone("name", 1, net_fifo_chans, …)`
-fn end<'t>(unit: &Unit<'t>, call: Node<'t>, is_first: bool) -> Option<(End, Node<'t>)> {
+pub(super) fn end<'t>(unit: &Unit<'t>, call: Node<'t>, is_first: bool) -> Option<(End, Node<'t>)> {
     let arguments = children(call.child_by_field_name("arguments")?);
     let [name, talks, array, ..] = arguments[..] else { return None };
     let text = unit.words(name).strip_prefix('"')?.strip_suffix('"')?;
@@ -97,7 +119,7 @@ fn end<'t>(unit: &Unit<'t>, call: Node<'t>, is_first: bool) -> Option<(End, Node
 }
 
 /// The variable that gets an end.
-fn receiver<'t>(unit: &Unit<'t>, call: Node<'t>) -> Option<&'t str> {
+pub(super) fn receiver<'t>(unit: &Unit<'t>, call: Node<'t>) -> Option<&'t str> {
     let outer = call.parent()?;
     match outer.kind() {
         "init_declarator" => declared(outer).map(|n| unit.words(n)),
@@ -289,7 +311,7 @@ fn size_of<'t>(unit: &Unit<'t>, function: &Function<'t>, value: Node<'t>) -> Opt
 }
 
 /// The octets of a variable.
-fn object(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
+pub(super) fn object(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
     let mut size = match variable.declarator.kind() {
         "pointer_declarator" => return Some(8),
         "identifier" | "array_declarator" => scalar(unit, variable)?,
@@ -305,7 +327,7 @@ fn object(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
 }
 
 /// The octets of the type in front of a declarator, on a 64-bit machine.
-fn scalar(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
+pub(super) fn scalar(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
     let kind = variable.kind?;
     let mut names: Vec<&str> = unit.words(kind).split_whitespace().collect();
     names.retain(|w| !matches!(*w, "signed" | "unsigned"));

@@ -19,7 +19,7 @@ pub(super) struct Figures {
 }
 
 /// A string as C writes it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut made = String::from("\"");
     for byte in text.bytes() {
         match byte {
@@ -31,15 +31,14 @@ fn quoted(text: &str) -> String {
     made + "\""
 }
 
-/// The points' names as traces have them.
-pub(super) fn names(unit: &Unit<'_>, constructs: &Constructs<'_>) -> Vec<String> {
-    let mut order: Vec<usize> = (0..constructs.points.len()).collect();
-    order.sort_by_key(|p| constructs.points[*p].call.start_byte());
-    let mut names = vec![String::new(); constructs.points.len()];
+/// The names of places as traces have them: their lines; `12.2` for the second one in a line.
+pub(super) fn place_names(unit: &Unit<'_>, places: &[usize]) -> Vec<String> {
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by_key(|p| places[*p]);
+    let mut names = vec![String::new(); places.len()];
     let mut in_line: HashMap<(u16, usize), usize> = HashMap::new();
     for index in order {
-        let point = &constructs.points[index];
-        let (file, line) = unit.line(point.call.start_byte());
+        let (file, line) = unit.line(places[index]);
         let count = in_line.entry((file, line)).or_default();
         *count += 1;
         let mut name = line.to_string();
@@ -53,6 +52,12 @@ pub(super) fn names(unit: &Unit<'_>, constructs: &Constructs<'_>) -> Vec<String>
         names[index] = name;
     }
     names
+}
+
+/// The names of points.
+pub(super) fn names(unit: &Unit<'_>, constructs: &Constructs<'_>) -> Vec<String> {
+    let places: Vec<usize> = constructs.points.iter().map(|p| p.call.start_byte()).collect();
+    place_names(unit, &places)
 }
 
 /// The tasks with their points.

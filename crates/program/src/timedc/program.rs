@@ -86,6 +86,11 @@ impl Program<'_> {
         (!site.starts).then_some(site.callee)
     }
 
+    /// Whether control may come to a timing point in a function.
+    pub(super) fn is_with_points(&self, function: usize) -> bool {
+        self.with_points.contains(&function)
+    }
+
     /// Whether a call may come to a timing point.
     pub(super) fn has_points(&self, call: Node<'_>) -> bool {
         self.callee(call).is_some_and(|f| self.with_points.contains(&f))

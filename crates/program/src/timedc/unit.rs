@@ -345,6 +345,11 @@ impl<'t> Unit<'t> {
         }
     }
 
+    /// The value of an enumerator.
+    pub(super) fn enumerator(&self, name: &str) -> Option<i128> {
+        self.enumerators.get(name).copied().flatten()
+    }
+
     /// What a name means at a place of a function: the innermost declaration before it.
     pub(super) fn resolve<'u>(
         &'u self,

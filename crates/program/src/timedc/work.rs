@@ -12,7 +12,7 @@ use super::unit::Unit;
 use std::collections::{HashMap, HashSet};
 
 /// Best and worst case in nanoseconds.
-type Times = (i64, i64);
+pub(super) type Times = (i64, i64);
 
 /// What is declared.
 #[derive(Debug, Default)]
@@ -107,6 +107,16 @@ impl Work<'_> {
     pub(super) fn statement(&self, name: &str) -> Option<String> {
         let (best, worst) = self.functions.get(name)?;
         Some(format!(" timedc_work({best}, {worst});"))
+    }
+
+    /// What each call of a function takes.
+    pub(super) fn of_function(&self, name: &str) -> Option<Times> {
+        self.functions.get(name).copied()
+    }
+
+    /// What passes at the statement that begins at a place.
+    pub(super) fn at_statement(&self, place: usize) -> Option<Times> {
+        self.places.get(&place).copied()
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -1,0 +1,109 @@
+//! Processors that the threads of a host share in virtual time, where the description says how many
+//! there are (`docs/engines.md`). The engine wakes the fabric when the next work is done.
+
+use crate::fabric::protocol::Work;
+use crate::fabric::session::PROCESSORS;
+use onbeat_model::system::{NodeId, NodeKind, Program, System};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_net::Engine;
+use onbeat_runtime::processor::{Processors, Rank};
+
+/// So far from the epoch instants can still be converted between clocks.
+const FAR: i64 = i64::MAX / 4;
+
+/// Of one host.
+#[derive(Debug)]
+struct Shared {
+    cores: u16,
+    clock: ClockError,
+    processors: Processors,
+    /// When the engine will wake the fabric.
+    alarm: Option<NetTime>,
+}
+
+/// All hosts' processors.
+#[derive(Debug)]
+pub(super) struct HostProcessors {
+    /// By node; none where each thread has one to itself.
+    hosts: Vec<Option<Shared>>,
+}
+
+impl HostProcessors {
+    pub(super) fn new(system: &System) -> Self {
+        let hosts = system.nodes.iter().map(|node| {
+            let NodeKind::Host(host) = &node.kind else { return None };
+            host.cores.map(|cores| Shared {
+                cores,
+                clock: node.clock,
+                processors: Processors::new(cores),
+                alarm: None,
+            })
+        });
+        Self { hosts: hosts.collect() }
+    }
+
+    /// Whether a host's threads share its processors.
+    pub(super) fn are_shared(&self, host: NodeId) -> bool {
+        self.hosts[host.index()].is_some()
+    }
+
+    /// A thread has work for a processor of its host. A program's threads use the first of its
+    /// cores, or else core 0.
+    pub(super) fn start(
+        &mut self,
+        engine: &mut Engine,
+        program: &Program,
+        thread: usize,
+        work: Work,
+    ) {
+        let Some(shared) = &mut self.hosts[program.host.index()] else { return };
+        let core = program.cores.first().filter(|core| **core < shared.cores);
+        let (core, rank) = (core.copied().unwrap_or(0), shared.rank(program, &work));
+        shared.processors.start(engine.now(), thread as u64, core, rank, work.span);
+        shared.set_alarm(engine, program.host);
+    }
+
+    /// What is left of a thread's work, which is given up; nothing if it is done or there is none.
+    pub(super) fn cancel(&mut self, engine: &mut Engine, host: NodeId, thread: usize) -> Span {
+        let Some(shared) = &mut self.hosts[host.index()] else { return Span::ZERO };
+        let left = shared.processors.cancel(engine.now(), thread as u64);
+        shared.set_alarm(engine, host);
+        left.unwrap_or(Span::ZERO)
+    }
+
+    /// The threads whose work is done, in the order in which they go on.
+    pub(super) fn done(&mut self, engine: &mut Engine, host: NodeId) -> Vec<usize> {
+        let Some(shared) = &mut self.hosts[host.index()] else { return Vec::new() };
+        let done = shared.processors.advance(engine.now());
+        shared.alarm = None;
+        shared.set_alarm(engine, host);
+        done.into_iter().map(|id| id as usize).collect()
+    }
+}
+
+impl Shared {
+    fn rank(&self, program: &Program, work: &Work) -> Rank {
+        if work.deadline < LocalTime::MAX {
+            let far = LocalTime::from_ns(FAR);
+            let deadline = work.deadline.clamp(LocalTime::from_ns(-FAR), far);
+            return Rank::by_deadline(self.clock.when(deadline));
+        }
+        match work.priority {
+            0 => program.priority.map_or(Rank::LOWEST, |own| Rank::Fixed(own.into())),
+            own => Rank::Fixed(own.into()),
+        }
+    }
+
+    fn set_alarm(&mut self, engine: &mut Engine, host: NodeId) {
+        let next = self.processors.next();
+        if next == self.alarm {
+            return;
+        }
+        let token = PROCESSORS | u64::from(host.0);
+        engine.cancel(token);
+        if let Some(at) = next {
+            engine.alarm(at, token);
+        }
+        self.alarm = next;
+    }
+}

@@ -1,0 +1,420 @@
+//! What a task of a graph asks of its processor: how often, how much, until when.
+
+use super::load::{Load, Section, ns, span};
+use super::walk::{Piece, UNBOUNDED, Walk, longest};
+use onbeat_model::graph::{ChannelKind, Graph, Node, PointKind, Task, What};
+use onbeat_model::time::Span;
+
+/// What a task asks for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shape {
+    /// Its jobs.
+    pub(super) releases: Releases,
+    /// How often a job may wait in between.
+    waits: u32,
+    /// By how much a release may be late.
+    jitter: i128,
+    /// By how much more jobs may come late because they, or what they depend upon, wait.
+    lag: i128,
+    /// Whether a job is over before the next one is released.
+    is_thread: bool,
+    /// How often a job locks something, at most.
+    pub(super) locks: i128,
+    sections: Vec<(Vec<usize>, i128)>,
+    /// Whether it is released strictly every period and aborted whenever it is late.
+    pub(super) is_firm: bool,
+}
+
+/// A job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Job {
+    pub(super) work: i128,
+    /// Until the next one, at least.
+    gap: i128,
+    deadline: Option<i64>,
+}
+
+/// When jobs come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Releases {
+    /// Once: all that a task ever does.
+    Once(Job),
+    /// Some once, then these in this order, again and again.
+    Cycle(Vec<Job>, Vec<Job>),
+    /// Any of them, never sooner and never more.
+    Apart(Job),
+}
+
+impl Default for Releases {
+    fn default() -> Self {
+        Self::Once(Job::default())
+    }
+}
+
+/// When messages come.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    period: Option<i128>,
+    jitter: i128,
+    /// So many at once.
+    messages: i128,
+}
+
+/// All tasks of a graph, walked through.
+pub(super) struct Tasks<'a> {
+    graph: &'a Graph,
+    pub(super) walks: Vec<Walk<'a>>,
+}
+
+impl<'a> Tasks<'a> {
+    pub(super) fn new(graph: &'a Graph) -> Self {
+        Self { graph, walks: graph.tasks.iter().map(|task| Walk::new(graph, task)).collect() }
+    }
+
+    pub(super) fn shape(&self, index: usize) -> Shape {
+        let (task, walk) = (&self.graph.tasks[index], &self.walks[index]);
+        let wakeup = self.graph.hosts[task.host].wakeup.hi.map_or(UNBOUNDED, ns);
+        let (pieces, sections) = (walk.pieces(), walk.sections());
+        let mut shape = Shape { jitter: wakeup, is_thread: true, ..Shape::default() };
+        shape.sections = sections;
+        if walk.is_lost() {
+            shape.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, deadline: None });
+            return shape;
+        }
+        let jobs = Jobs::new(walk, &pieces);
+        if let Some(mut job) = jobs.once() {
+            job.gap = task.separation.map_or(0, ns);
+            shape.releases = Releases::Once(job);
+            shape.waits = jobs.waits();
+        } else if jobs.are_timed() {
+            self.timed(task, &jobs, &mut shape);
+        } else {
+            self.fed(index, &mut shape);
+        }
+        let locks = walk.counts(|what| matches!(what, What::Lock(_)));
+        let locks = locks.iter().map(|piece| piece.amount).max().unwrap_or(0);
+        shape.locks = locks.saturating_mul(i128::from(shape.waits) + 1).min(UNBOUNDED);
+        if let (Releases::Apart(job), Some(apart)) = (&mut shape.releases, task.separation) {
+            job.gap = job.gap.max(ns(apart));
+        }
+        if let (Releases::Apart(job), true) = (&shape.releases, shape.is_thread && shape.waits > 0)
+        {
+            shape.lag = (job.gap - job.work).max(0);
+        }
+        shape
+    }
+
+    /// Of a task that comes to a timing point again and again.
+    fn timed(&self, task: &Task, jobs: &Jobs<'_, '_>, shape: &mut Shape) {
+        shape.waits = jobs.waits();
+        let job = jobs.apart();
+        shape.releases = match jobs.cycle() {
+            Some((before, cycle)) if shape.waits == 0 && (cycle.len() > 1 || !before.is_empty()) => {
+                Releases::Cycle(before, cycle)
+            }
+            _ => Releases::Apart(job),
+        };
+        // Behind its phase, a task may have several jobs to do.
+        let is_point = |node: &&Node| matches!(node.what, What::Point { .. });
+        let is_soft = |node: &Node| matches!(node.what, What::Point { kind: PointKind::Soft, .. });
+        let points = || task.nodes.iter().filter(is_point);
+        let is_aborted = points().all(|node| !is_soft(node)) && is_guarded(task);
+        shape.is_thread = !task.keeps_phase || is_aborted && shape.sections.is_empty();
+        let firm = |n: &Node| matches!(n.what, What::Point { kind: PointKind::Firm, .. });
+        let has_one = points().count() == 1 && points().all(firm);
+        let is_plain = shape.waits == 0 && shape.sections.is_empty() && job.gap > 1;
+        shape.is_firm = has_one && is_aborted && is_plain && !has(task, &What::Gettime);
+        if !shape.is_thread && shape.waits > 0 {
+            shape.lag = UNBOUNDED;
+        }
+    }
+
+    /// Of a task that is released by messages. It waits for others between them, and what came
+    /// meanwhile is then done at once: as much as its channel holds.
+    fn fed(&self, index: usize, shape: &mut Shape) {
+        shape.is_thread = false;
+        let mut seen = vec![false; self.graph.tasks.len()];
+        let Some((channel, arrival, job, others)) = self.feed(index, &mut seen) else {
+            shape.releases = Releases::Apart(Job { gap: 1, ..self.most(index) });
+            return;
+        };
+        shape.jitter += arrival.jitter;
+        shape.waits = others;
+        let period = arrival.period.unwrap_or(0);
+        if others > 0 {
+            shape.lag = capacity(&self.graph.channels[channel].kind).saturating_mul(period);
+        }
+        let work = (job.work * arrival.messages).min(UNBOUNDED);
+        let job = Job { work, gap: period, deadline: job.deadline };
+        shape.releases = match arrival.period {
+            Some(_) => Releases::Apart(job),
+            None => Releases::Once(job),
+        };
+    }
+
+    /// All that a task may do between two stops.
+    fn most(&self, index: usize) -> Job {
+        let work = self.walks[index].pieces().iter().map(|piece| piece.amount).max().unwrap_or(0);
+        Job { work, gap: 0, deadline: None }
+    }
+
+    /// The channel whose messages are in each of a task's ways round, when they come, what is done
+    /// for each, and how often it waits for something else meanwhile. The rarest messages.
+    fn feed(&self, index: usize, seen: &mut [bool]) -> Option<(usize, Arrival, Job, u32)> {
+        if std::mem::replace(&mut seen[index], true) {
+            return None;
+        }
+        let walk = &self.walks[index];
+        let mut read: Vec<usize> =
+            (0..walk.stops.len()).filter_map(|stop| Some(walk.reads(stop)?.0)).collect();
+        read.sort_unstable();
+        read.dedup();
+        let pieces = walk.pieces();
+        let found = read.into_iter().filter_map(|channel| {
+            let is_fed = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == channel);
+            let sums = sums(&pieces, |stop| is_fed(stop) || stop == 0, is_fed);
+            let work = sums.iter().copied().max().unwrap_or(0);
+            let steps: Vec<Piece> = pieces.iter().map(|p| Piece { amount: 1, ..*p }).collect();
+            let steps = self::sums(&steps, |stop| is_fed(stop) || stop == 0, is_fed);
+            let steps = steps.into_iter().max().unwrap_or(0);
+            let others = u32::try_from(steps - 1).ok().filter(|_| steps < UNBOUNDED)?;
+            let arrival = self.arrival(channel, index, &mut seen.to_vec())?;
+            Some((channel, arrival, Job { work, gap: 0, deadline: None }, others))
+        });
+        found.max_by_key(|(_, arrival, ..)| arrival.period.unwrap_or(i128::MAX))
+    }
+
+    /// When messages of a channel come to a task; none if nobody knows.
+    fn arrival(&self, channel: usize, reader: usize, seen: &mut [bool]) -> Option<Arrival> {
+        let host = self.graph.tasks[reader].host;
+        match &self.graph.channels[channel].kind {
+            ChannelKind::Named => None,
+            ChannelKind::Network(network) => {
+                let period = Some(ns(network.interval)).filter(|interval| *interval > 0)?;
+                let mine = network.latencies.iter().find(|(at, _)| *at == host);
+                let latency = mine.map(|(_, latency)| *latency)?;
+                let varies = ns(latency.hi?) - ns(latency.lo);
+                let jitter = ns(network.tolerance) + varies;
+                Some(Arrival { period: Some(period), jitter, messages: 1 })
+            }
+            ChannelKind::Fifo { .. } => self.written(channel, seen),
+        }
+    }
+
+    /// When messages of a fifochannel come; none if nobody knows, or several tasks write it.
+    fn written(&self, channel: usize, seen: &mut [bool]) -> Option<Arrival> {
+        let is_it = |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
+        let tasks = self.graph.tasks.iter().enumerate();
+        let mut writers =
+            tasks.filter(|(_, task)| task.nodes.iter().any(|node| is_it(&node.what)));
+        let (writer, task) = writers.next()?;
+        if writers.next().is_some() {
+            return None;
+        }
+        let walk = &self.walks[writer];
+        let (pieces, counts) = (walk.pieces(), walk.counts(is_it));
+        let (jobs, counts) = (Jobs::new(walk, &pieces), Jobs::new(walk, &counts));
+        if let Some(all) = counts.once() {
+            let messages = Some(all.work).filter(|all| *all < UNBOUNDED)?;
+            return Some(Arrival { period: None, jitter: 0, messages });
+        }
+        if jobs.are_timed() {
+            let job = jobs.apart();
+            let messages = counts.apart().work;
+            let period = job.gap.max(task.separation.map_or(0, ns));
+            // Written at any time of a job, which is over when the next one comes.
+            let is_known = period > 1 && messages < UNBOUNDED && !task.keeps_phase;
+            return is_known.then_some(Arrival { period: Some(period), jitter: period, messages });
+        }
+        let (feed, arrival, ..) = self.feed(writer, seen)?;
+        let is_fed = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == feed);
+        let counts = walk.counts(is_it);
+        let each = sums(&counts, |stop| is_fed(stop) || stop == 0, is_fed);
+        let each = each.into_iter().max().unwrap_or(0);
+        let messages = Some(each * arrival.messages).filter(|all| *all < UNBOUNDED)?;
+        // It may have left as many as the channel holds, and be at one more.
+        let late = (capacity(&self.graph.channels[feed].kind) + 1) * arrival.period.unwrap_or(0);
+        Some(Arrival { jitter: arrival.jitter + late, messages, ..arrival })
+    }
+}
+
+fn capacity(kind: &ChannelKind) -> i128 {
+    match kind {
+        ChannelKind::Fifo { capacity } => i128::from(*capacity),
+        ChannelKind::Network(network) => i128::from(network.capacity),
+        ChannelKind::Named => UNBOUNDED,
+    }
+}
+
+/// Whether all work of a task is given up at a deadline.
+fn is_guarded(task: &Task) -> bool {
+    let is_work = |what: &What| matches!(what, What::Fragment { execution } if execution.hi != Some(Span::ZERO));
+    task.nodes.iter().all(|node| !is_work(&node.what) || node.guard.is_some())
+}
+
+fn has(task: &Task, what: &What) -> bool {
+    task.nodes.iter().any(|node| node.what == *what)
+}
+
+/// The most that is done up to each piece's end on ways that begin at stops that `begins` says and
+/// do not go on behind those that `ends` says; at least [`UNBOUNDED`] if they go round.
+fn sums(
+    pieces: &[Piece],
+    begins: impl Fn(usize) -> bool,
+    ends: impl Fn(usize) -> bool,
+) -> Vec<i128> {
+    let follows = |piece: &Piece, other: &Piece| {
+        piece.end.to.is_some_and(|to| other.from == to && !ends(to))
+    };
+    let next: Vec<Vec<usize>> = pieces
+        .iter()
+        .map(|piece| (0..pieces.len()).filter(|at| follows(piece, &pieces[*at])).collect())
+        .collect();
+    let weights: Vec<i128> = pieces.iter().map(|piece| piece.amount).collect();
+    let first = (0..pieces.len()).filter(|at| begins(pieces[*at].from));
+    longest(&next, &weights, &first.collect::<Vec<_>>())
+}
+
+/// Pieces of a task, made to jobs.
+struct Jobs<'p, 'a> {
+    walk: &'p Walk<'a>,
+    pieces: &'p [Piece],
+}
+
+impl<'p, 'a> Jobs<'p, 'a> {
+    fn new(walk: &'p Walk<'a>, pieces: &'p [Piece]) -> Self {
+        Self { walk, pieces }
+    }
+
+    fn counted(&self) -> Vec<Piece> {
+        self.pieces.iter().map(|piece| Piece { amount: 1, ..*piece }).collect()
+    }
+
+    fn is_point(&self, stop: usize) -> bool {
+        self.walk.is_point(stop)
+    }
+
+    /// All that is done, if it comes to an end.
+    fn once(&self) -> Option<Job> {
+        let rounds = sums(&self.counted(), |stop| stop == 0, |_| false);
+        let is_endless = rounds.iter().any(|sum| *sum >= UNBOUNDED);
+        let work = || sums(self.pieces, |stop| stop == 0, |_| false).into_iter().max();
+        (!is_endless).then(|| Job {
+            work: work().unwrap_or(0),
+            gap: 0,
+            deadline: self.deadline(),
+        })
+    }
+
+    /// Whether there is a timing point in each way round.
+    fn are_timed(&self) -> bool {
+        let rounds = sums(&self.counted(), |_| true, |stop| self.is_point(stop));
+        rounds.iter().all(|sum| *sum < UNBOUNDED)
+    }
+
+    /// How often a job waits at most.
+    fn waits(&self) -> u32 {
+        let begins = |stop| stop == 0 || self.is_point(stop);
+        let steps = sums(&self.counted(), begins, |stop| self.is_point(stop));
+        let steps = steps.into_iter().max().unwrap_or(1).max(1);
+        u32::try_from(steps - 1).unwrap_or(u32::MAX)
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        self.pieces.iter().filter_map(|piece| piece.end.deadline).min()
+    }
+
+    /// The most that a job does, and the least time to the next.
+    fn apart(&self) -> Job {
+        let begins = |stop| stop == 0 || self.is_point(stop);
+        let work = sums(self.pieces, begins, |stop| self.is_point(stop)).into_iter().max();
+        let to_points = self.pieces.iter().filter(|piece| piece.end.to.is_some_and(|s| self.is_point(s)));
+        let gap = to_points.map(|piece| i128::from(piece.end.period.unwrap_or(0))).min();
+        Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
+    }
+
+    /// The jobs in their order, if there is only one: those that come once, and those that come
+    /// again and again.
+    fn cycle(&self) -> Option<(Vec<Job>, Vec<Job>)> {
+        let (mut order, mut stops, mut at) = (Vec::new(), Vec::new(), 0);
+        let first = loop {
+            if let Some(first) = stops.iter().position(|stop| *stop == at) {
+                break first;
+            }
+            let mut ways = self.pieces.iter().filter(|piece| piece.from == at);
+            let piece = ways.next().filter(|_| ways.next().is_none())?;
+            let gap = i128::from(piece.end.period.filter(|period| *period > 0)?);
+            order.push(Job { work: piece.amount, gap, deadline: piece.end.deadline });
+            stops.push(at);
+            at = piece.end.to?;
+        };
+        let length = order.len() - first;
+        let mut first = first;
+        while first > 0 && order[first - 1] == order[first - 1 + length] {
+            first -= 1;
+        }
+        Some((order[..first].to_vec(), order[first..first + length].to_vec()))
+    }
+}
+
+impl Shape {
+    /// The loads of the task with this number, all with one priority.
+    pub(super) fn loads(&self, number: usize, priority: u32) -> Vec<Load> {
+        let section = |(resources, length): &(Vec<usize>, i128)| Section {
+            resources: resources.clone(),
+            length: span(*length),
+        };
+        let load = |job: &Job| Load {
+            line: 2 * number,
+            thread: self.is_thread.then_some(number),
+            offset: Span::ZERO,
+            period: None,
+            jitter: span(self.jitter),
+            lag: span(self.lag),
+            waits: self.waits,
+            wcet: span(job.work),
+            deadline: job.deadline.map(Span::from_ns),
+            priority,
+            sections: self.sections.iter().map(section).collect(),
+            piece: Span::ZERO,
+        };
+        match &self.releases {
+            Releases::Once(job) => vec![load(job)],
+            Releases::Apart(job) => {
+                vec![Load { period: Some(span(job.gap.max(1))), ..load(job) }]
+            }
+            Releases::Cycle(before, cycle) => {
+                let period = Some(span(cycle.iter().map(|job| job.gap).sum::<i128>()));
+                let once = before.iter().map(|job| Load { line: 2 * number + 1, ..load(job) });
+                let mut all: Vec<Load> = once.collect();
+                let mut offset = 0;
+                for job in cycle {
+                    all.push(Load { offset: span(offset), period, ..load(job) });
+                    offset += job.gap;
+                }
+                all
+            }
+        }
+    }
+
+    /// The least time between two releases; 0 if nobody knows, none if there is only one.
+    pub(super) fn separation(&self) -> Option<Span> {
+        let known = |gap: i128| if gap > 1 { span(gap) } else { Span::ZERO };
+        match &self.releases {
+            Releases::Once(_) => None,
+            Releases::Apart(job) => Some(known(job.gap)),
+            Releases::Cycle(before, cycle) => {
+                before.iter().chain(cycle).map(|job| known(job.gap)).min()
+            }
+        }
+    }
+
+    /// The tightest deadline.
+    pub(super) fn deadline(&self) -> Option<Span> {
+        let all: Vec<Job> = match &self.releases {
+            Releases::Once(job) | Releases::Apart(job) => vec![*job],
+            Releases::Cycle(before, cycle) => before.iter().chain(cycle).copied().collect(),
+        };
+        all.iter().filter_map(|job| job.deadline).min().map(Span::from_ns)
+    }
+}

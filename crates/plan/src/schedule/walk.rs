@@ -1,0 +1,509 @@
+//! The ways through a task, from each instant at which it may be released to the next.
+//!
+//! A task is released at its start, at timing points, and when it goes on after it may have waited
+//! for a message: those are *stops*. Registers are followed as far as their values are known.
+
+use super::load::ns;
+use onbeat_model::graph::{ChannelKind, Expression, Graph, PointKind, Task, What};
+use std::collections::{BTreeMap, HashMap};
+
+/// More than any work that is bounded, in nanoseconds.
+pub(super) const UNBOUNDED: i128 = i64::MAX as i128;
+
+/// With more stops, or states between two of them, less of the registers is followed.
+const STOPS_MAX: usize = 256;
+const STATES_MAX: usize = 4_096;
+
+/// What is followed of registers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follow {
+    /// All of their values.
+    All,
+    /// What is set since the last stop.
+    Between,
+    /// Nothing.
+    Nothing,
+}
+
+/// Registers' values and the resources that are held: what decides, together with the node, what
+/// comes next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Memory {
+    registers: Vec<Option<i64>>,
+    held: Vec<usize>,
+    /// Whether the next timing point does not count (`skipdelay`).
+    skips: bool,
+}
+
+/// Where a task may be released.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Stop {
+    pub(super) node: usize,
+    /// The last timing point, or node 0.
+    last: usize,
+    memory: Memory,
+}
+
+/// The ways from a stop to the next ones.
+#[derive(Clone, Debug, Default)]
+struct Ways {
+    /// Node, whether something is held there, what comes next.
+    states: Vec<(usize, Vec<usize>, Vec<usize>)>,
+    exits: Vec<Exit>,
+    /// Whether the origin moves in between.
+    has_gettime: bool,
+}
+
+/// Where ways end.
+#[derive(Clone, Debug)]
+struct Exit {
+    /// The last state.
+    state: usize,
+    end: End,
+    /// Where control comes: a timing point, a wait, or the task's end.
+    node: usize,
+    last: usize,
+}
+
+/// How a piece of work ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct End {
+    /// A stop, or the task's end.
+    pub(super) to: Option<usize>,
+    /// At a timing point: from the origin to the release, if it is known.
+    pub(super) period: Option<i64>,
+    /// At a timing point: from the origin to the deadline, if there is one and it is known.
+    pub(super) deadline: Option<i64>,
+}
+
+/// What is done from a stop to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) from: usize,
+    pub(super) end: End,
+    /// At most; [`UNBOUNDED`] at most.
+    pub(super) amount: i128,
+}
+
+/// All ways through a task.
+pub(super) struct Walk<'a> {
+    graph: &'a Graph,
+    task: &'a Task,
+    follow: Follow,
+    pub(super) stops: Vec<Stop>,
+    ways: Vec<Ways>,
+}
+
+/// Whether somebody who comes to a node may have to wait for something else than time.
+fn waits(graph: &Graph, what: &What) -> bool {
+    match what {
+        What::Read { .. } | What::Write { waits: true, .. } => true,
+        What::Write { channel, .. } => {
+            !matches!(graph.channels[*channel].kind, ChannelKind::Fifo { .. })
+        }
+        _ => false,
+    }
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(graph: &'a Graph, task: &'a Task) -> Self {
+        let live = live(task);
+        for follow in [Follow::All, Follow::Between] {
+            if let Some(walk) = Self::with(graph, task, follow, &live) {
+                return walk;
+            }
+        }
+        Self::with(graph, task, Follow::Nothing, &live).unwrap_or_else(|| {
+            // More resources held in more ways than anybody can follow.
+            Self { graph, task, follow: Follow::Nothing, stops: Vec::new(), ways: Vec::new() }
+        })
+    }
+
+    /// Whether there was too much to follow.
+    pub(super) fn is_lost(&self) -> bool {
+        self.stops.is_empty()
+    }
+
+    /// None if that is too much to follow.
+    fn with(
+        graph: &'a Graph,
+        task: &'a Task,
+        follow: Follow,
+        live: &[Vec<bool>],
+    ) -> Option<Self> {
+        let registers = vec![None; usize::from(task.registers)];
+        let memory = Memory { registers, held: Vec::new(), skips: false };
+        let mut walk = Self { graph, task, follow, stops: Vec::new(), ways: Vec::new() };
+        walk.stops.push(Stop { node: 0, last: 0, memory });
+        while walk.ways.len() < walk.stops.len() {
+            let from = walk.ways.len();
+            let ways = walk.from(from, live)?;
+            walk.ways.push(ways);
+            if walk.stops.len() > STOPS_MAX {
+                return None;
+            }
+        }
+        Some(walk)
+    }
+
+    /// The ways from a stop; new stops are added.
+    fn from(&mut self, from: usize, live: &[Vec<bool>]) -> Option<Ways> {
+        let stop = self.stops[from].clone();
+        let mut ways = Ways::default();
+        let mut known: HashMap<(usize, Memory), usize> = HashMap::new();
+        let mut memories = vec![stop.memory.clone()];
+        ways.states.push((stop.node, stop.memory.held.clone(), Vec::new()));
+        let mut at = 0;
+        while at < ways.states.len() {
+            let node = ways.states[at].0;
+            let before = memories[at].clone();
+            let nexts = self.nexts(node, &before);
+            ways.has_gettime |= matches!(self.task.nodes[node].what, What::Gettime);
+            let guard = self.task.nodes[node].guard.filter(|_| before.held.is_empty());
+            if let Some(guard) = guard {
+                self.exit(&mut ways, at, guard, &before, (stop.last, live));
+            }
+            for (next, mut memory) in nexts {
+                forget(&mut memory, &live[next]);
+                let what = &self.task.nodes[next].what;
+                let is_point = matches!(what, What::Point { .. });
+                let ends = matches!(what, What::End) || waits(self.graph, what);
+                if ends || is_point && !memory.skips {
+                    self.exit(&mut ways, at, next, &memory, (stop.last, live));
+                    continue;
+                }
+                memory.skips &= !is_point;
+                let state = *known.entry((next, memory.clone())).or_insert_with(|| {
+                    ways.states.push((next, memory.held.clone(), Vec::new()));
+                    memories.push(memory);
+                    ways.states.len() - 1
+                });
+                ways.states[at].2.push(state);
+            }
+            if ways.states.len() > STATES_MAX {
+                return None;
+            }
+            at += 1;
+        }
+        Some(ways)
+    }
+
+    /// What comes after a node, and the memory then.
+    fn nexts(&self, node: usize, before: &Memory) -> Vec<(usize, Memory)> {
+        let node = &self.task.nodes[node];
+        let mut after = before.clone();
+        let mut nexts = &node.next[..];
+        match &node.what {
+            What::Set { register, value } => {
+                let value = value.value(&before.registers).filter(|_| self.follow != Follow::Nothing);
+                after.registers[usize::from(*register)] = value;
+            }
+            What::Branch(condition) => match condition.value(&before.registers) {
+                Some(0) => nexts = &nexts[nexts.len().min(1)..],
+                Some(_) => nexts = &nexts[..nexts.len().min(1)],
+                None => {}
+            },
+            What::Lock(resource) => after.held.push(*resource),
+            What::Unlock(resource) => {
+                if let Some(at) = after.held.iter().rposition(|held| held == resource) {
+                    after.held.remove(at);
+                }
+            }
+            What::Skip => after.skips = true,
+            _ => {}
+        }
+        nexts.iter().map(|next| (*next, after.clone())).collect()
+    }
+
+    /// Control leaves the last state for a node that ends the way.
+    fn exit(
+        &mut self,
+        ways: &mut Ways,
+        state: usize,
+        node: usize,
+        memory: &Memory,
+        (last, live): (usize, &[Vec<bool>]),
+    ) {
+        let constant = |e: &Expression| e.value(&memory.registers);
+        let (period, deadline, last_then) = match &self.task.nodes[node].what {
+            What::Point { period, deadline, .. } => {
+                (constant(period), deadline.as_ref().and_then(constant), node)
+            }
+            _ => (None, None, last),
+        };
+        let to = (!matches!(self.task.nodes[node].what, What::End)).then(|| {
+            let mut memory = Memory { skips: false, ..memory.clone() };
+            forget(&mut memory, &live[node]);
+            if self.follow != Follow::All {
+                memory.registers.fill(None);
+            }
+            let stop = Stop { node, last: last_then, memory };
+            self.stops.iter().position(|known| *known == stop).unwrap_or_else(|| {
+                self.stops.push(stop);
+                self.stops.len() - 1
+            })
+        });
+        ways.exits.push(Exit { state, end: End { to, period, deadline }, node, last });
+    }
+
+    pub(super) fn is_point(&self, stop: usize) -> bool {
+        matches!(self.task.nodes[self.stops[stop].node].what, What::Point { .. })
+    }
+
+    /// The channel that is read at a stop, and whether the reader waits for the fixed delay.
+    pub(super) fn reads(&self, stop: usize) -> Option<(usize, bool)> {
+        match self.task.nodes[self.stops[stop].node].what {
+            What::Read { channel, waits } => Some((channel, waits)),
+            _ => None,
+        }
+    }
+
+    /// The pieces of work. What must be given up at a deadline is no longer than that.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        let node = |at: usize| &self.task.nodes[at];
+        let work = |at: usize| match node(at).what {
+            What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
+            _ => 0,
+        };
+        let is_given_up = |at: usize, held: bool| node(at).guard.is_some() && !held;
+        let mut all = Vec::new();
+        for (from, ways) in self.ways.iter().enumerate() {
+            let total = ways.longest(|at, _| work(at));
+            let firm = ways.longest(|at, held| if is_given_up(at, held) { work(at) } else { 0 });
+            let rest = ways.longest(|at, held| if is_given_up(at, held) { 0 } else { work(at) });
+            all.extend(ways.exits.iter().map(|exit| {
+                let whole = self.segment(exit);
+                let at = exit.state;
+                let amount = match exit.end.deadline {
+                    Some(deadline) if self.is_firm(exit.node) && !ways.has_gettime => {
+                        let firm = (firm[at] + whole).min(i128::from(deadline.max(0)));
+                        (firm + rest[at]).min(total[at] + whole)
+                    }
+                    _ => total[at] + whole,
+                };
+                Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) }
+            }));
+        }
+        merged(all)
+    }
+
+    /// How often something happens, at most.
+    pub(super) fn counts(&self, is_counted: impl Fn(&What) -> bool) -> Vec<Piece> {
+        let mut all = Vec::new();
+        for (from, ways) in self.ways.iter().enumerate() {
+            let count = |at: usize, _| i128::from(is_counted(&self.task.nodes[at].what));
+            let counts = ways.longest(count);
+            let exits = ways.exits.iter();
+            all.extend(exits.map(|e| Piece { from, end: e.end, amount: counts[e.state] }));
+        }
+        merged(all)
+    }
+
+    fn is_firm(&self, node: usize) -> bool {
+        let what = &self.task.nodes[node].what;
+        matches!(what, What::Point { kind: PointKind::Firm | PointKind::Hard, .. })
+    }
+
+    /// What a whole segment takes that ends so.
+    fn segment(&self, exit: &Exit) -> i128 {
+        let mine = self.task.segments.iter().filter(|s| s.from == exit.last && s.to == exit.node);
+        mine.map(|segment| segment.execution.hi.map_or(UNBOUNDED, ns)).sum()
+    }
+
+    /// The critical sections: what is locked, and the longest work, from the first lock to the last
+    /// unlock.
+    pub(super) fn sections(&self) -> Vec<(Vec<usize>, i128)> {
+        let mut all: BTreeMap<Vec<usize>, i128> = BTreeMap::new();
+        for ways in &self.ways {
+            for (node, held, next) in &ways.states {
+                if !held.is_empty() || !matches!(self.task.nodes[*node].what, What::Lock(_)) {
+                    continue;
+                }
+                for inside in next {
+                    let (resources, length) = self.section(ways, *inside);
+                    let known = all.entry(resources).or_default();
+                    *known = length.max(*known);
+                }
+            }
+        }
+        all.into_iter().filter(|(resources, _)| !resources.is_empty()).collect()
+    }
+
+    /// The section that a lock before state `begin` begins.
+    fn section(&self, ways: &Ways, begin: usize) -> (Vec<usize>, i128) {
+        let mut part = Ways { states: ways.states.clone(), ..Ways::default() };
+        for state in &mut part.states {
+            let is_inside = !state.1.is_empty();
+            state.2.retain(|_| is_inside);
+        }
+        part.states[0].2 = vec![begin];
+        let work = |at: usize, held: bool| match self.task.nodes[at].what {
+            What::Fragment { execution } if held => execution.hi.map_or(UNBOUNDED, ns),
+            _ => 0,
+        };
+        let lengths = part.longest(work);
+        let inside = |at: &usize| lengths[*at] >= 0 && !part.states[*at].1.is_empty();
+        let states: Vec<usize> = (0..part.states.len()).filter(inside).collect();
+        let mut resources: Vec<usize> =
+            states.iter().flat_map(|at| part.states[*at].1.iter().copied()).collect();
+        resources.sort_unstable();
+        resources.dedup();
+        // A section that goes on over a stop has no end that is known here.
+        let is_open = ways.exits.iter().any(|exit| states.contains(&exit.state) && {
+            !matches!(self.task.nodes[ways.states[exit.state].0].what, What::Unlock(_))
+                || ways.states[exit.state].1.len() > 1
+        });
+        let length = states.iter().map(|at| lengths[*at]).max().unwrap_or(0);
+        (resources, if is_open { UNBOUNDED } else { length.min(UNBOUNDED) })
+    }
+}
+
+/// Pieces that end alike become one, with the greater amount.
+fn merged(all: Vec<Piece>) -> Vec<Piece> {
+    let mut merged: BTreeMap<(usize, End), i128> = BTreeMap::new();
+    for piece in all {
+        let amount = merged.entry((piece.from, piece.end)).or_default();
+        *amount = piece.amount.max(*amount);
+    }
+    merged.into_iter().map(|((from, end), amount)| Piece { from, end, amount }).collect()
+}
+
+fn forget(memory: &mut Memory, live: &[bool]) {
+    for (register, _) in memory.registers.iter_mut().zip(live).filter(|(_, live)| !**live) {
+        *register = None;
+    }
+}
+
+impl Ways {
+    /// The greatest sum of weights on a way from state 0 to each one, both included; at least
+    /// [`UNBOUNDED`] where it goes round and round, -1 where no way leads to.
+    fn longest(&self, weight: impl Fn(usize, bool) -> i128) -> Vec<i128> {
+        let next: Vec<Vec<usize>> = self.states.iter().map(|state| state.2.clone()).collect();
+        let weights = self.states.iter().map(|(node, held, _)| weight(*node, !held.is_empty()));
+        longest(&next, &weights.collect::<Vec<_>>(), &[0])
+    }
+}
+
+/// The greatest sum of weights on a way from one of `begins` to each node, both included; at least
+/// [`UNBOUNDED`] where it grows round and round, -1 where no way leads to.
+pub(super) fn longest(next: &[Vec<usize>], weights: &[i128], begins: &[usize]) -> Vec<i128> {
+    let order = finished(next, begins);
+    let mut before = vec![Vec::new(); next.len()];
+    for (at, nexts) in next.iter().enumerate() {
+        nexts.iter().for_each(|to| before[*to].push(at));
+    }
+    // Nodes that lie on a way round with each other, in an order that no way out turns back.
+    let mut round = vec![usize::MAX; next.len()];
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    let is_reached: Vec<bool> = {
+        let mut reached = vec![false; next.len()];
+        order.iter().for_each(|at| reached[*at] = true);
+        reached
+    };
+    for first in order.iter().rev() {
+        let (mut stack, mut members) = (vec![*first], Vec::new());
+        while let Some(at) = stack.pop() {
+            if round[at] == usize::MAX && is_reached[at] {
+                round[at] = rounds.len();
+                members.push(at);
+                stack.extend(&before[at]);
+            }
+        }
+        if !members.is_empty() {
+            rounds.push(members);
+        }
+    }
+    let mut sums = vec![-1; next.len()];
+    begins.iter().for_each(|at| sums[*at] = 0);
+    for members in &rounds {
+        let comes = members.iter().map(|at| sums[*at]).max().unwrap_or(-1);
+        let loops = members.len() > 1 || next[members[0]].contains(&members[0]);
+        let inside: i128 = members.iter().map(|at| weights[*at]).max().unwrap_or(0);
+        for at in members {
+            sums[*at] = match loops {
+                true if inside > 0 => UNBOUNDED,
+                true => comes,
+                false => (comes + weights[*at]).min(UNBOUNDED),
+            };
+        }
+        for at in members {
+            for to in &next[*at] {
+                if round[*to] != round[*at] {
+                    sums[*to] = sums[*to].max(sums[*at]);
+                }
+            }
+        }
+    }
+    sums
+}
+
+/// Nodes in the order in which a search in depth is done with them.
+fn finished(next: &[Vec<usize>], begins: &[usize]) -> Vec<usize> {
+    let mut seen = vec![false; next.len()];
+    let mut order = Vec::new();
+    for begin in begins {
+        let mut stack = vec![(*begin, 0)];
+        if std::mem::replace(&mut seen[*begin], true) {
+            continue;
+        }
+        while let Some((at, done)) = stack.last_mut() {
+            match next[*at].get(*done) {
+                Some(to) => {
+                    *done += 1;
+                    if !std::mem::replace(&mut seen[*to], true) {
+                        stack.push((*to, 0));
+                    }
+                }
+                None => {
+                    order.push(*at);
+                    stack.pop();
+                }
+            }
+        }
+    }
+    order
+}
+
+/// Which registers matter at each node: their value may be used before they get another one.
+fn live(task: &Task) -> Vec<Vec<bool>> {
+    let mut live = vec![vec![false; usize::from(task.registers)]; task.nodes.len()];
+    let mut is_changed = true;
+    while is_changed {
+        is_changed = false;
+        for (at, node) in task.nodes.iter().enumerate().rev() {
+            let mut mine = vec![false; usize::from(task.registers)];
+            for to in node.next.iter().chain(&node.guard) {
+                mine.iter_mut().zip(&live[*to]).for_each(|(mine, then)| *mine |= then);
+            }
+            match &node.what {
+                What::Set { register, value } => {
+                    // An abort may come before it is set.
+                    let kept = node.guard.is_some_and(|to| live[to][usize::from(*register)]);
+                    mine[usize::from(*register)] = kept;
+                    used(value, &mut mine);
+                }
+                What::Branch(condition) => used(condition, &mut mine),
+                What::Point { period, deadline, .. } => {
+                    used(period, &mut mine);
+                    deadline.iter().for_each(|deadline| used(deadline, &mut mine));
+                }
+                _ => {}
+            }
+            is_changed |= mine != live[at];
+            live[at] = mine;
+        }
+    }
+    live
+}
+
+fn used(expression: &Expression, registers: &mut [bool]) {
+    match expression {
+        Expression::Register(register) => registers[usize::from(*register)] = true,
+        Expression::Unary(_, inner) => used(inner, registers),
+        Expression::Binary(_, left, right) => {
+            used(left, registers);
+            used(right, registers);
+        }
+        Expression::Constant(_) | Expression::Unknown => {}
+    }
+}

@@ -1,0 +1,450 @@
+//! Moves tasks on, each as far as is known what it waits for. A task's visits depend on the
+//! messages that it reads and on nothing else (Kahn 1974), so in which order tasks move is free.
+
+use super::Limits;
+use super::messages::{Known, Line, merged};
+use super::order::{Key, Order};
+use super::shape::{End, Shape};
+use super::state::{Count, NEVER, State, least, plus};
+use crate::schedule::Interference;
+use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
+use onbeat_model::time::Span;
+use onbeat_model::timing::{Level, Miss, Row, Trouble, Why};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// How far a task has come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Where executions may be: all of them are at one of these visits, but for those that ended.
+    pub(super) frontier: BTreeMap<Key, State>,
+    /// Whether some executions may have ended, or wait for ever.
+    pub(super) is_lossy: bool,
+    /// By end: how many messages those have written or read at least.
+    pub(super) ended: Vec<Option<u32>>,
+    /// Loops (positions of heads) that a condition on registers may leave.
+    pub(super) counted: BTreeSet<u32>,
+    /// By head of a loop: its last visit.
+    pub(super) heads: HashMap<u32, Head>,
+    /// Heads of outermost loops, alone in the frontier.
+    pub(super) cuts: Vec<Cut>,
+    /// By end: in which round of an outermost loop the least count rose, and to what.
+    pub(super) risen: Vec<(u32, u32)>,
+    /// By reading end: counts after reads and their releases.
+    pub(super) taken: Vec<Vec<(Count, Interval, bool)>>,
+}
+
+/// A visit of the head of a loop.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) rounds: Vec<u32>,
+    pub(super) state: State,
+    /// Whether it is that of any number of rounds, but for the time.
+    pub(super) is_any: bool,
+}
+
+/// A visit of the head of an outermost loop through which all executions go on.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    pub(super) head: u32,
+    pub(super) round: u32,
+    pub(super) state: State,
+}
+
+/// Why a bound is lost, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub(super) why: Why,
+    pub(super) row: usize,
+}
+
+/// The exploration of a graph.
+pub(super) struct Explorer<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) level: Level,
+    pub(super) interference: &'a [Interference],
+    pub(super) limits: Limits,
+    pub(super) shapes: Vec<Shape<'a>>,
+    pub(super) tasks: Vec<Progress>,
+    /// By channel: its writers.
+    pub(super) lines: Vec<Vec<(usize, Line)>>,
+    /// By channel: its readers.
+    pub(super) readers: Vec<Vec<usize>>,
+    pub(super) rows: Vec<Row>,
+    /// Of rows that stand for all further rounds of a loop.
+    pub(super) is_wide: Vec<bool>,
+    pub(super) lost: Vec<Lost>,
+    pub(super) misses: Vec<Miss>,
+    pub(super) troubles: Vec<Trouble>,
+    /// Whether something was taken as unknown because nobody could go on.
+    pub(super) is_forced: bool,
+}
+
+/// What a task waits for.
+pub(super) enum Wait {
+    /// For nothing: it may be moved.
+    Ready,
+    /// For the message with one of these numbers.
+    Message(usize, Count),
+}
+
+impl<'a> Explorer<'a> {
+    pub(super) fn new(
+        graph: &'a Graph,
+        level: Level,
+        interference: &'a [Interference],
+        limits: Limits,
+    ) -> Self {
+        let shapes: Vec<Shape<'a>> = (0..graph.tasks.len()).map(|t| Shape::of(graph, t)).collect();
+        let channels = graph.channels.len() + graph.tasks.len();
+        let mut lines: Vec<Vec<(usize, Line)>> = Vec::new();
+        let mut readers = Vec::new();
+        for channel in 0..channels {
+            let has = |writes: bool| {
+                let uses = |t: &usize| shapes[*t].number(End { channel, writes }).is_some();
+                (0..shapes.len()).filter(uses).collect::<Vec<usize>>()
+            };
+            lines.push(has(true).into_iter().map(|t| (t, Line::default())).collect());
+            readers.push(has(false));
+        }
+        let tasks = shapes.iter().map(|shape| begin(graph, shape)).collect();
+        Self {
+            graph,
+            level,
+            interference,
+            limits,
+            shapes,
+            tasks,
+            lines,
+            readers,
+            rows: Vec::new(),
+            is_wide: Vec::new(),
+            lost: Vec::new(),
+            misses: Vec::new(),
+            troubles: Vec::new(),
+            is_forced: false,
+        }
+    }
+
+    /// The tasks, those together that are joined by channels or start each other.
+    pub(super) fn components(&self) -> Vec<Vec<usize>> {
+        let count = self.shapes.len();
+        let mut group: Vec<usize> = (0..count).collect();
+        for (lines, readers) in self.lines.iter().zip(&self.readers) {
+            let mut both = lines.iter().map(|(t, _)| *t).chain(readers.iter().copied());
+            let Some(first) = both.next() else { continue };
+            for other in both {
+                let (a, b) = (group[first], group[other]);
+                group.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
+            }
+        }
+        let mut components: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (task, group) in group.iter().enumerate() {
+            components.entry(*group).or_default().push(task);
+        }
+        components.into_values().collect()
+    }
+
+    /// Moves the tasks of a component.
+    pub(super) fn explore(&mut self, tasks: &[usize]) -> Option<super::pattern::Found> {
+        let first = self.rows.len();
+        self.is_forced = false;
+        self.advance(tasks, first, None);
+        let found = self.search(tasks, first);
+        let mut widened = true;
+        while widened {
+            widened = false;
+            for task in tasks {
+                widened |= self.widen_outermost(*task);
+            }
+            self.advance(tasks, first, None);
+        }
+        found
+    }
+
+    /// Goes on until everything comes again.
+    fn search(&mut self, tasks: &[usize], first: usize) -> Option<super::pattern::Found> {
+        const MOST: usize = 16_384;
+        let most = self.limits.rows.min(MOST);
+        let begins = tasks.iter().filter_map(|t| Some(self.front(*t)?.1.now.lo));
+        let mut horizon = begins.min()?;
+        loop {
+            if self.is_forced {
+                return None;
+            }
+            if let Some(found) = self.repeats(tasks) {
+                return Some(found);
+            }
+            if self.rows.len() - first > most {
+                return None;
+            }
+            let rows = self.rows.len();
+            let step = Span::from_ns((horizon.as_ns() / 4).max(1));
+            let waiting = tasks.iter().filter(|t| self.is_ready(**t));
+            let next = waiting.filter_map(|t| Some(self.front(*t)?.1.now.lo)).min()?;
+            horizon = horizon.max(next) + step;
+            self.advance(tasks, first, Some(horizon));
+            if self.rows.len() == rows {
+                return None;
+            }
+        }
+    }
+
+    /// Moves tasks until they have had their rounds, or up to a horizon.
+    fn advance(&mut self, tasks: &[usize], first: usize, horizon: Option<Span>) {
+        loop {
+            if self.rows.len() - first >= self.limits.rows {
+                return;
+            }
+            if let Some(task) = self.next(tasks, horizon) {
+                self.step(task, None);
+                continue;
+            }
+            if horizon.is_some() || !self.force(tasks) {
+                return;
+            }
+        }
+    }
+
+    /// The task that is to be moved next: the earliest of those that can and should.
+    fn next(&self, tasks: &[usize], horizon: Option<Span>) -> Option<usize> {
+        let needed = self.needed(tasks, horizon);
+        let may = |t: &&usize| {
+            self.front(**t).is_some_and(|(_, state)| {
+                needed.contains(t)
+                    || horizon.map_or(self.lacks_rounds(**t), |h| state.now.lo < h)
+            }) && self.is_ready(**t)
+        };
+        let ready = tasks.iter().filter(may);
+        ready.min_by_key(|t| self.front(**t).map(|(_, state)| state.now.lo)).copied()
+    }
+
+    /// Writers for which somebody waits and that may be expected to write.
+    fn needed(&self, tasks: &[usize], horizon: Option<Span>) -> BTreeSet<usize> {
+        let mut needed = BTreeSet::new();
+        for task in tasks {
+            let wanted = match (horizon, self.front(*task)) {
+                (_, None) => false,
+                (None, Some(_)) => self.lacks_rounds(*task),
+                (Some(horizon), Some((_, state))) => state.now.lo < horizon,
+            };
+            if wanted {
+                self.need(*task, &mut needed);
+            }
+        }
+        needed
+    }
+
+    fn need(&self, task: usize, needed: &mut BTreeSet<usize>) {
+        let Wait::Message(channel, _) = self.wait(task) else { return };
+        for (writer, _) in &self.lines[channel] {
+            if self.is_promising(*writer, channel) && needed.insert(*writer) {
+                self.need(*writer, needed);
+            }
+        }
+    }
+
+    /// Whether a writer has lately written for certain.
+    fn is_promising(&self, task: usize, channel: usize) -> bool {
+        let Some(end) = self.shapes[task].number(End { channel, writes: true }) else {
+            return false;
+        };
+        let risen = self.tasks[task].risen[end].0;
+        self.front(task).is_some_and(|(key, _)| {
+            key.len() == 1 || key[1] <= risen.saturating_add(self.limits.rounds)
+        })
+    }
+
+    fn lacks_rounds(&self, task: usize) -> bool {
+        const COUNTED: u32 = 256;
+        self.front(task).is_some_and(|(key, _)| {
+            let is_counted = self.tasks[task].counted.contains(&key[0]);
+            let most = if is_counted { COUNTED } else { self.limits.rounds };
+            key.len() == 1 || key[1] <= most
+        })
+    }
+
+    /// The visit of a task that is next.
+    pub(super) fn front(&self, task: usize) -> Option<(&Key, &State)> {
+        self.tasks[task].frontier.first_key_value()
+    }
+
+    pub(super) fn is_ready(&self, task: usize) -> bool {
+        self.front(task).is_some() && matches!(self.wait(task), Wait::Ready)
+    }
+
+    /// What the next visit of a task waits for.
+    pub(super) fn wait(&self, task: usize) -> Wait {
+        let Some((key, state)) = self.front(task) else { return Wait::Ready };
+        let shape = &self.shapes[task];
+        let node = shape.order.node(key);
+        let Some(end) = shape.end[node] else { return Wait::Ready };
+        let End { channel, writes } = shape.ends[end];
+        let number = state.counts[end];
+        if writes || self.is_final(channel, number) {
+            return Wait::Ready;
+        }
+        Wait::Message(channel, number)
+    }
+
+    /// Whether all is known that will ever be known of a message.
+    pub(super) fn is_final(&self, channel: usize, number: Count) -> bool {
+        let lines = &self.lines[channel];
+        let bound = match lines.len() {
+            0 | 1 => None,
+            _ => self.captures(channel, number).at.and_then(|at| at.hi),
+        };
+        lines.iter().all(|(writer, _)| {
+            let shape = &self.shapes[*writer];
+            let Some(end) = shape.number(End { channel, writes: true }) else { return true };
+            self.tasks[*writer].frontier.iter().all(|(key, state)| {
+                !shape.uses[shape.order.node(key)][end]
+                    || match (lines.len(), number.hi) {
+                        (1, Some(hi)) => state.counts[end].lo > hi,
+                        (1, None) => false,
+                        _ => bound.is_some_and(|bound| state.now.lo >= bound),
+                    }
+            })
+        })
+    }
+
+    /// Whether a message is made in every execution.
+    pub(super) fn is_sure(&self, channel: usize, number: Count) -> bool {
+        let Some(hi) = number.hi else { return false };
+        match &self.lines[channel][..] {
+            [] => false,
+            [(writer, _)] => {
+                let shape = &self.shapes[*writer];
+                let Some(end) = shape.number(End { channel, writes: true }) else { return false };
+                let progress = &self.tasks[*writer];
+                progress.ended[end].is_none_or(|count| count > hi)
+                    && progress.frontier.values().all(|state| state.counts[end].lo > hi)
+            }
+            _ => self.captures(channel, number).at.is_some_and(|at| at.hi.is_some()),
+        }
+    }
+
+    /// What is known of the captures of a message.
+    pub(super) fn captures(&self, channel: usize, number: Count) -> Known {
+        match &self.lines[channel][..] {
+            [(_, line)] => {
+                let mut known = Known::default();
+                for capture in line.captures(number.lo) {
+                    known.or(capture);
+                }
+                let rest = number.hi.map_or(number.lo..=number.lo, |hi| number.lo..=hi);
+                for capture in rest.skip(1).flat_map(|n| line.captures(n)) {
+                    known.or(capture);
+                }
+                if let (None, Some(at)) = (number.hi, &mut known.at) {
+                    at.hi = None;
+                }
+                known
+            }
+            lines => merged(&lines.iter().map(|(_, line)| line).collect::<Vec<_>>(), number),
+        }
+    }
+
+    /// The latency of a channel to a task.
+    pub(super) fn latency(&self, channel: usize, task: usize) -> Interval {
+        match self.graph.channels.get(channel).map(|c| &c.kind) {
+            None | Some(ChannelKind::Fifo { .. }) => Interval::ZERO,
+            Some(ChannelKind::Named) => Interval::from(Span::ZERO),
+            Some(ChannelKind::Network(network)) => {
+                let host = self.graph.tasks[task].host;
+                let latency = network.latencies.iter().find(|(h, _)| *h == host);
+                latency.map_or(Interval::from(Span::ZERO), |(_, latency)| *latency)
+            }
+        }
+    }
+
+    /// When a task may go on at the earliest without anybody else; none: never.
+    fn wake(&self, task: usize) -> Option<Span> {
+        let mut frontier = self.tasks[task].frontier.iter();
+        let (key, state) = frontier.next()?;
+        let others = frontier.map(|(_, state)| state.now.lo).min();
+        let Wait::Message(channel, number) = self.wait(task) else {
+            return least(Some(state.now.lo), others);
+        };
+        let known = self.captures(channel, number).at;
+        let there = known.map(|at| plus(at, self.latency(channel, task)).lo);
+        let node = &self.shapes[task].task.nodes[self.shapes[task].order.node(key)];
+        let abort = node.guard.map(|point| match self.deadline(task, point, state) {
+            Some(deadline) => state.origin.lo + deadline,
+            None => state.now.lo,
+        });
+        let own = least(there, abort).map(|at| at.max(state.now.lo));
+        least(own, others)
+    }
+
+    /// Where nobody can go on, the one that may go on first does: what it waits for comes then at
+    /// the earliest when another one may go on.
+    fn force(&mut self, tasks: &[usize]) -> bool {
+        let mut wakes: Vec<(Option<Span>, usize)> = Vec::new();
+        for task in tasks.iter().filter(|t| self.front(**t).is_some()) {
+            wakes.push((self.wake(*task), *task));
+        }
+        let may = |(_, task): &&(Option<Span>, usize)| {
+            matches!(self.wait(*task), Wait::Message(..)) && self.lacks_rounds(*task)
+        };
+        let late = |at: Option<Span>| at.unwrap_or(Span::MAX);
+        let Some((_, task)) = wakes.iter().filter(may).min_by_key(|(at, _)| late(*at)).copied()
+        else {
+            return false;
+        };
+        let others = wakes.iter().filter(|(_, t)| *t != task).filter_map(|(at, _)| *at).min();
+        if wakes.iter().all(|(at, _)| at.is_none()) {
+            self.deadlock(&wakes.iter().map(|(_, t)| *t).collect::<Vec<_>>());
+            return true;
+        }
+        self.is_forced = true;
+        self.step(task, Some(others));
+        true
+    }
+
+    /// Nobody will ever go on.
+    fn deadlock(&mut self, tasks: &[usize]) {
+        let mut rows = Vec::new();
+        for task in tasks {
+            let is_read = self.front(*task).is_some_and(|(key, _)| {
+                let shape = &self.shapes[*task];
+                matches!(shape.task.nodes[shape.order.node(key)].what, What::Read { .. })
+            });
+            let row = self.rows.len();
+            self.step(*task, Some(None));
+            if is_read && row < self.rows.len() {
+                rows.push(row);
+            }
+        }
+        if !rows.is_empty() {
+            self.troubles.push(Trouble::Deadlock { rows });
+        }
+    }
+}
+
+/// A task before it begins.
+fn begin(graph: &Graph, shape: &Shape<'_>) -> Progress {
+    let ends = shape.ends.len();
+    let mut state = State::start(shape.task.registers, ends);
+    let start = graph.hosts.get(shape.task.host).map_or(Span::ZERO, |host| host.start);
+    if shape.task.is_first {
+        state.now = Interval::exactly(start);
+        state.origin = state.now;
+        state.rest();
+    } else {
+        state.now = Interval::exactly(NEVER);
+        state.origin = state.now;
+    }
+    let key = shape.order.key(0, &vec![1; shape.order.depth(0)]);
+    Progress {
+        frontier: BTreeMap::from([(key, state)]),
+        ended: vec![None; ends],
+        risen: vec![(0, 0); ends],
+        taken: vec![Vec::new(); ends],
+        ..Progress::default()
+    }
+}
+
+/// The rounds of a visit, for tables.
+pub(super) fn rounds(key: &Key) -> Vec<u32> {
+    Order::rounds(key)
+}

@@ -1,0 +1,172 @@
+//! In which order the nodes of a task are visited: a weak topological order (Bourdoncle 1993), and
+//! what it becomes when loops are unrolled.
+
+use onbeat_model::graph::Task;
+
+/// Where a visit stands in the unrolled order: for each loop that the node is in, the outermost
+/// first, the position of its head and the round; then the node's own position. The unrolled graph
+/// has an edge from one visit to another only if the one's key is less.
+pub(super) type Key = Vec<u32>;
+
+const UNREACHABLE: u32 = u32::MAX;
+
+/// The order of a task's nodes.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// By node.
+    position: Vec<u32>,
+    /// By position.
+    nodes: Vec<usize>,
+    /// By node: the positions of the heads of the loops that it is in, the outermost first.
+    loops: Vec<Vec<u32>>,
+}
+
+/// Where control may go from a node, aborts included.
+pub(super) fn targets(task: &Task, node: usize) -> impl Iterator<Item = usize> + '_ {
+    let node = &task.nodes[node];
+    node.next.iter().copied().chain(node.guard)
+}
+
+impl Order {
+    pub(super) fn of(task: &Task) -> Self {
+        let count = task.nodes.len();
+        let mut order = Self {
+            position: vec![UNREACHABLE; count],
+            nodes: Vec::new(),
+            loops: vec![Vec::new(); count],
+        };
+        order.arrange(task, &[0], &vec![true; count], &[]);
+        order
+    }
+
+    /// Puts in order what can be reached from `starts` within `inside`.
+    fn arrange(&mut self, task: &Task, starts: &[usize], inside: &[bool], heads: &[u32]) {
+        for component in components(task, starts, inside) {
+            let head = component[0];
+            let position = self.nodes.len() as u32;
+            self.position[head] = position;
+            self.nodes.push(head);
+            self.loops[head] = heads.to_vec();
+            if component.len() == 1 && targets(task, head).all(|to| to != head) {
+                continue;
+            }
+            let mut heads = heads.to_vec();
+            heads.push(position);
+            self.loops[head].clone_from(&heads);
+            let mut rest = vec![false; task.nodes.len()];
+            component[1..].iter().for_each(|node| rest[*node] = true);
+            let starts: Vec<usize> = targets(task, head).filter(|to| rest[*to]).collect();
+            self.arrange(task, &starts, &rest, &heads);
+        }
+    }
+
+    /// The key of a visit.
+    pub(super) fn key(&self, node: usize, rounds: &[u32]) -> Key {
+        let loops = self.loops[node].iter().zip(rounds);
+        let mut key: Key = loops.flat_map(|(head, round)| [*head, *round]).collect();
+        key.push(self.position[node]);
+        key
+    }
+
+    /// The node of a visit.
+    pub(super) fn node(&self, key: &Key) -> usize {
+        self.nodes[key[key.len() - 1] as usize]
+    }
+
+    /// The rounds of the loops that a visit is in.
+    pub(super) fn rounds(key: &Key) -> Vec<u32> {
+        key.chunks_exact(2).map(|pair| pair[1]).collect()
+    }
+
+    /// In how many loops a node is.
+    pub(super) fn depth(&self, node: usize) -> usize {
+        self.loops[node].len()
+    }
+
+    /// Whether a node is the head of the innermost loop that it is in.
+    pub(super) fn is_head(&self, node: usize) -> bool {
+        self.loops[node].last() == Some(&self.position[node])
+    }
+
+    /// The loops that a node is in: the positions of their heads.
+    pub(super) fn loops(&self, node: usize) -> &[u32] {
+        &self.loops[node]
+    }
+
+    /// Whether an edge goes back to the head of a loop.
+    pub(super) fn is_back(&self, from: usize, to: usize) -> bool {
+        let depth = self.depth(to);
+        self.is_head(to) && self.loops[from].get(depth - 1) == self.loops[to].last()
+    }
+
+    /// How many loops an edge stays in.
+    pub(super) fn common(&self, from: usize, to: usize) -> usize {
+        let both = self.loops[from].iter().zip(&self.loops[to]);
+        both.take_while(|(a, b)| a == b).count()
+    }
+
+    /// The rounds after an edge.
+    pub(super) fn follow(&self, from: usize, rounds: &[u32], to: usize) -> Vec<u32> {
+        let depth = self.depth(to);
+        if self.is_back(from, to) {
+            let mut rounds = rounds[..depth].to_vec();
+            rounds[depth - 1] += 1;
+            return rounds;
+        }
+        let mut rounds = rounds[..self.common(from, to)].to_vec();
+        rounds.resize(depth, 1);
+        rounds
+    }
+}
+
+/// Where the search for components is in a node.
+struct Frame {
+    node: usize,
+    next: Vec<usize>,
+}
+
+/// The strongly connected components that can be reached, in topological order, each with the node
+/// first by which the search came in (Tarjan 1972, without recursion).
+fn components(task: &Task, starts: &[usize], inside: &[bool]) -> Vec<Vec<usize>> {
+    let count = task.nodes.len();
+    let (mut number, mut low) = (vec![0_usize; count], vec![0_usize; count]);
+    let mut is_open = vec![false; count];
+    let (mut counter, mut open, mut found) = (0, Vec::new(), Vec::new());
+    for start in starts {
+        let mut frames = Vec::new();
+        let mut entering = (number[*start] == 0).then_some(*start);
+        loop {
+            if let Some(node) = entering.take() {
+                counter += 1;
+                (number[node], low[node]) = (counter, counter);
+                open.push(node);
+                is_open[node] = true;
+                let mut next: Vec<usize> =
+                    targets(task, node).filter(|to| inside[*to]).collect();
+                next.reverse();
+                frames.push(Frame { node, next });
+            }
+            let Some(frame) = frames.last_mut() else { break };
+            let node = frame.node;
+            match frame.next.pop() {
+                Some(to) if number[to] == 0 => entering = Some(to),
+                Some(to) if is_open[to] => low[node] = low[node].min(number[to]),
+                Some(_) => {}
+                None => {
+                    frames.pop();
+                    if let Some(above) = frames.last() {
+                        low[above.node] = low[above.node].min(low[node]);
+                    }
+                    if low[node] == number[node] {
+                        let at = open.iter().rposition(|n| *n == node).unwrap_or(0);
+                        let component = open.split_off(at);
+                        component.iter().for_each(|n| is_open[*n] = false);
+                        found.push(component);
+                    }
+                }
+            }
+        }
+    }
+    found.reverse();
+    found
+}

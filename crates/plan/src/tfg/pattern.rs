@@ -1,0 +1,261 @@
+//! Where everything comes again. Of each task two visits of the head of its endless loop are found
+//! that are equal but for the time, the same time for all tasks, and of each channel the messages
+//! between the first ones and those between the second ones are the same but for that time. What a
+//! task does depends on its state and the messages that it reads and on nothing else, so after the
+//! second visits comes what came after the first, that much later, and so for ever.
+
+use super::explore::{Cut, Explorer};
+use super::shape::End;
+use super::state::Count;
+use onbeat_model::graph::{ChannelKind, Interval};
+use onbeat_model::time::Span;
+use onbeat_model::timing::Pattern;
+use std::collections::BTreeMap;
+
+/// The longest shift that is of use.
+const LONGEST: Span = Span::from_s(3_600);
+/// So many pairs of visits are tried.
+const TRIALS: usize = 256;
+
+/// By task: a visit and one that is the same later.
+type Pairs<'a> = BTreeMap<usize, (&'a Cut, &'a Cut)>;
+
+/// The pattern of a component.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// Of each task that does not end: its first visit's round and the rounds until it comes again.
+    pub(super) rounds: BTreeMap<usize, (u32, u32)>,
+    pub(super) shift: Span,
+}
+
+impl Explorer<'_> {
+    /// Whether all that these tasks do comes again.
+    pub(super) fn repeats(&self, tasks: &[usize]) -> Option<Found> {
+        let endless: Vec<usize> =
+            tasks.iter().copied().filter(|t| self.front(*t).is_some()).collect();
+        let slowest = *endless.iter().min_by_key(|t| self.tasks[**t].cuts.len())?;
+        let cuts = &self.tasks[slowest].cuts;
+        let mut trials = 0;
+        for (index, first) in cuts.iter().enumerate() {
+            for second in &cuts[index + 1..] {
+                let shift = second.state.now.lo - first.state.now.lo;
+                if shift <= Span::ZERO || !is_again(first, second, shift) {
+                    continue;
+                }
+                trials += 1;
+                if let Some(found) = self.pairs(&endless, first.state.now.lo, shift) {
+                    return Some(found);
+                }
+                if trials > TRIALS {
+                    return None;
+                }
+                break;
+            }
+        }
+        None
+    }
+
+    /// The first pair of each task from an instant on.
+    fn pairs(&self, tasks: &[usize], from: Span, shift: Span) -> Option<Found> {
+        let mut pairs = BTreeMap::new();
+        for task in tasks {
+            let cuts = &self.tasks[*task].cuts;
+            let begin = cuts.partition_point(|cut| cut.state.now.lo < from);
+            let pair = cuts[begin..].iter().find_map(|first| {
+                let at = first.state.now.lo + shift;
+                let index = cuts.partition_point(|cut| cut.state.now.lo < at);
+                let later = cuts[index..].iter().take_while(|cut| cut.state.now.lo == at);
+                let second = later.into_iter().find(|second| is_again(first, second, shift))?;
+                Some((first, second))
+            })?;
+            pairs.insert(*task, pair);
+        }
+        if !self.are_same(&pairs, shift) {
+            return None;
+        }
+        self.earliest(&mut pairs, shift);
+        let rounds = |(a, b): (&Cut, &Cut)| (a.round, b.round - a.round);
+        let rounds = pairs.into_iter().map(|(task, pair)| (task, rounds(pair)));
+        Some(Found { rounds: rounds.collect(), shift })
+    }
+
+    fn are_same(&self, pairs: &Pairs<'_>, shift: Span) -> bool {
+        (0..self.lines.len()).all(|channel| self.is_same_channel(channel, pairs, shift))
+    }
+
+    /// Moves the pairs to earlier rounds where they are as good.
+    fn earliest<'a>(&'a self, pairs: &mut Pairs<'a>, shift: Span) {
+        let tasks: Vec<usize> = pairs.keys().copied().collect();
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for task in &tasks {
+                let cuts = &self.tasks[*task].cuts;
+                let (first, second) = pairs[task];
+                let find = |round: u32| {
+                    cuts.iter().find(|cut| cut.head == first.head && cut.round + 1 == round)
+                };
+                let earlier = find(first.round).zip(find(second.round));
+                let Some(pair) = earlier.filter(|(a, b)| is_again(a, b, shift)) else { continue };
+                pairs.insert(*task, pair);
+                if self.are_same(pairs, shift) {
+                    moved = true;
+                } else {
+                    pairs.insert(*task, (first, second));
+                }
+            }
+        }
+    }
+
+    /// Whether a channel has the same messages under way at both visits, and as many written as
+    /// read in between.
+    fn is_same_channel(
+        &self,
+        channel: usize,
+        pairs: &Pairs<'_>,
+        shift: Span,
+    ) -> bool {
+        let count = |task: usize, writes: bool| {
+            let end = self.shapes[task].number(End { channel, writes })?;
+            let (first, second) = pairs.get(&task)?;
+            Some((first.state.counts[end], second.state.counts[end]))
+        };
+        let writers = &self.lines[channel];
+        let has_pair = |task: &usize| pairs.contains_key(task);
+        if !writers.iter().map(|(t, _)| t).chain(&self.readers[channel]).any(has_pair) {
+            return true;
+        }
+        if writers.len() > 1 {
+            return false;
+        }
+        let writes = match writers.first() {
+            Some((writer, _)) => count(*writer, true),
+            None => None,
+        };
+        for reader in &self.readers[channel] {
+            let reads = count(*reader, false);
+            let is_same = match (writes, reads) {
+                (Some(writes), Some(reads)) => {
+                    self.is_same_flow(channel, *reader, writes, reads, shift)
+                }
+                (None, Some((first, second))) => first == second || writers.is_empty(),
+                (Some((first, second)), None) => first == second,
+                (None, None) => true,
+            };
+            if !is_same {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn is_same_flow(
+        &self,
+        channel: usize,
+        reader: usize,
+        writes: (Count, Count),
+        reads: (Count, Count),
+        shift: Span,
+    ) -> bool {
+        let more = writes.1.lo - writes.0.lo;
+        if reads.1.lo - reads.0.lo != more || !is_more(writes, more) || !is_more(reads, more) {
+            return false;
+        }
+        let last = writes.0.hi.unwrap_or(writes.0.lo).max(writes.0.lo);
+        for number in reads.0.lo..last {
+            let at = |number| {
+                let count = Count { lo: number, hi: Some(number) };
+                let known = self.captures(channel, count);
+                (known.at, self.is_sure(channel, count), self.is_final(channel, count))
+            };
+            let (first, second) = (at(number), at(number + more));
+            let again = first.0.map(|at| shifted(at, shift));
+            if again != second.0 || first.1 != second.1 || !first.2 || !second.2 {
+                return false;
+            }
+        }
+        self.has_room(channel, reader, (writes.0.lo, writes.1.lo), reads, shift)
+    }
+
+    /// Whether no message ever finds the channel full.
+    fn has_room(
+        &self,
+        channel: usize,
+        reader: usize,
+        writes: (u32, u32),
+        reads: (Count, Count),
+        shift: Span,
+    ) -> bool {
+        let capacity = match self.graph.channels.get(channel).map(|c| &c.kind) {
+            Some(ChannelKind::Fifo { capacity }) => *capacity,
+            Some(ChannelKind::Network(network)) => network.capacity,
+            _ => return true,
+        };
+        let more = i64::from(writes.1 - writes.0);
+        if more == 0 {
+            return true;
+        }
+        let latency = self.latency(channel, reader);
+        let Some(end) = self.shapes[reader].number(End { channel, writes: false }) else {
+            return false;
+        };
+        let begin = i64::from(reads.0.lo);
+        (writes.0..writes.1).all(|number| {
+            let count = Count { lo: number, hi: Some(number) };
+            let Some(at) = self.captures(channel, count).at else { return true };
+            // The read that makes room for it, or the same one of other rounds.
+            let needed = i64::from(number) - i64::from(capacity);
+            let rounds = (begin - needed).div_euclid(more)
+                + i64::from((begin - needed).rem_euclid(more) != 0);
+            let same = u32::try_from(needed + rounds * more).unwrap_or(u32::MAX);
+            let read = self.taken_at(reader, end, same);
+            let room = (at.lo + latency.lo).as_ns() + rounds * shift.as_ns();
+            read.is_some_and(|read| read.as_ns() < room)
+        })
+    }
+
+    /// When the read of a message is done at the latest.
+    pub(super) fn taken_at(&self, task: usize, end: usize, number: u32) -> Option<Span> {
+        let taken = &self.tasks[task].taken[end];
+        let done = taken.iter().filter(|(count, _, is_certain)| *is_certain && count.lo > number);
+        done.filter_map(|(_, at, _)| at.hi).min()
+    }
+}
+
+fn shifted(at: Interval, by: Span) -> Interval {
+    Interval { lo: at.lo + by, hi: at.hi.map(|hi| hi + by) }
+}
+
+fn is_more(counts: (Count, Count), more: u32) -> bool {
+    counts.0.hi.map(|hi| hi + more) == counts.1.hi
+}
+
+fn is_again(first: &Cut, second: &Cut, shift: Span) -> bool {
+    first.head == second.head && first.state.is_shifted(shift, &second.state)
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The pattern of all components together.
+pub(super) fn together(tasks: usize, found: &[Found]) -> Option<Pattern> {
+    let mut shift = 1_i64;
+    for one in found {
+        let other = one.shift.as_ns();
+        shift = (shift / gcd(shift, other)).checked_mul(other)?;
+        if shift > LONGEST.as_ns() {
+            return None;
+        }
+    }
+    let (mut rounds, mut parts) = (vec![None; tasks], vec![None; tasks]);
+    for one in found {
+        let times = u32::try_from(shift / one.shift.as_ns()).ok()?;
+        for (task, (first, again)) in &one.rounds {
+            rounds[*task] = Some((*first, again.checked_mul(times)?));
+            parts[*task] = Some((*again, one.shift));
+        }
+    }
+    let shift = Span::from_ns(shift);
+    (!found.is_empty()).then_some(Pattern { tasks: rounds, shift, parts })
+}

@@ -1,0 +1,175 @@
+//! What a task's graph says by itself, before time passes.
+
+use super::order::{Order, targets};
+use onbeat_model::graph::{Expression, Graph, Node, Task, What};
+
+/// A channel that a task writes or reads. The start of another task is a message as well: task *t*
+/// reads it from channel number "channels + *t*".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) channel: usize,
+    pub(super) writes: bool,
+}
+
+/// A task.
+#[derive(Debug)]
+pub(super) struct Shape<'a> {
+    pub(super) task: &'a Task,
+    pub(super) order: Order,
+    pub(super) ends: Vec<End>,
+    /// By node: its channel end, if it is one.
+    pub(super) end: Vec<Option<usize>>,
+    /// By node: which ends it and what may follow have.
+    pub(super) uses: Vec<Vec<bool>>,
+    /// By node: of which registers it and what may follow use the values, and, behind them, whether
+    /// they use the origin.
+    pub(super) lives: Vec<Vec<bool>>,
+}
+
+/// What happens in a loop.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    pub(super) registers: Vec<usize>,
+    pub(super) ends: Vec<usize>,
+    pub(super) points: Vec<usize>,
+    pub(super) skips: bool,
+    pub(super) moves_origin: bool,
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn of(graph: &'a Graph, index: usize) -> Self {
+        let task = &graph.tasks[index];
+        let mut ends: Vec<End> = Vec::new();
+        let mut number = |end: End| {
+            ends.iter().position(|e| *e == end).unwrap_or_else(|| {
+                ends.push(end);
+                ends.len() - 1
+            })
+        };
+        let start = |task: usize| graph.channels.len() + task;
+        let end = task.nodes.iter().map(|node| match node.what {
+            What::Write { channel, .. } => Some(number(End { channel, writes: true })),
+            What::Read { channel, .. } => Some(number(End { channel, writes: false })),
+            What::Run { task } => Some(number(End { channel: start(task), writes: true })),
+            What::Start if !task.is_first => {
+                Some(number(End { channel: start(index), writes: false }))
+            }
+            _ => None,
+        });
+        let end: Vec<Option<usize>> = end.collect();
+        let uses = uses(task, &end, ends.len());
+        let lives = lives(task);
+        Self { task, order: Order::of(task), ends, end, uses, lives }
+    }
+
+    /// The number of one of its ends.
+    pub(super) fn number(&self, end: End) -> Option<usize> {
+        self.ends.iter().position(|e| *e == end)
+    }
+
+    /// What happens in the loop with this head, by its position.
+    pub(super) fn body(&self, head: u32) -> Body {
+        let mut body = Body::default();
+        for (index, node) in self.task.nodes.iter().enumerate() {
+            if !self.order.loops(index).contains(&head) {
+                continue;
+            }
+            body.ends.extend(self.end[index]);
+            match &node.what {
+                What::Set { register, .. } => body.registers.push(usize::from(*register)),
+                What::Point { .. } => {
+                    body.points.push(index);
+                    body.moves_origin = true;
+                }
+                What::Gettime => body.moves_origin = true,
+                What::Skip => body.skips = true,
+                _ => {}
+            }
+        }
+        body
+    }
+}
+
+fn uses(task: &Task, end: &[Option<usize>], ends: usize) -> Vec<Vec<bool>> {
+    let mut uses = vec![vec![false; ends]; task.nodes.len()];
+    for (node, end) in end.iter().enumerate() {
+        end.iter().for_each(|end| uses[node][*end] = true);
+    }
+    let mut changed = ends > 0;
+    while changed {
+        changed = false;
+        for node in (0..task.nodes.len()).rev() {
+            for to in targets(task, node) {
+                for end in 0..ends {
+                    changed |= uses[to][end] && !uses[node][end];
+                    uses[node][end] |= uses[to][end];
+                }
+            }
+        }
+    }
+    uses
+}
+
+/// Whether a value depends on a register.
+pub(super) fn has_register(expression: &Expression) -> bool {
+    let mut is_used = false;
+    each_register(expression, &mut |_| is_used = true);
+    is_used
+}
+
+fn each_register(expression: &Expression, call: &mut impl FnMut(usize)) {
+    match expression {
+        Expression::Constant(_) | Expression::Unknown => {}
+        Expression::Register(register) => call(usize::from(*register)),
+        Expression::Unary(_, inner) => each_register(inner, call),
+        Expression::Binary(_, left, right) => {
+            each_register(left, call);
+            each_register(right, call);
+        }
+    }
+}
+
+/// What a node uses itself.
+fn used(task: &Task, node: &Node) -> Vec<bool> {
+    let origin = usize::from(task.registers);
+    let mut used = vec![false; origin + 1];
+    let mut note = |expression: &Expression| each_register(expression, &mut |r| used[r] = true);
+    let guard = node.guard.map(|point| &task.nodes[point].what);
+    if let Some(What::Point { deadline: Some(deadline), .. }) = guard {
+        note(deadline);
+    }
+    match &node.what {
+        What::Point { period, deadline, .. } => {
+            note(period);
+            deadline.iter().for_each(note);
+        }
+        What::Set { value, .. } => note(value),
+        What::Branch(condition) => note(condition),
+        _ => {}
+    }
+    used[origin] = guard.is_some() || matches!(node.what, What::Point { .. });
+    used
+}
+
+fn lives(task: &Task) -> Vec<Vec<bool>> {
+    let origin = usize::from(task.registers);
+    let mut lives: Vec<Vec<bool>> = task.nodes.iter().map(|node| used(task, node)).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for node in (0..task.nodes.len()).rev() {
+            let set = match &task.nodes[node].what {
+                What::Set { register, .. } => Some(usize::from(*register)),
+                What::Gettime => Some(origin),
+                _ => None,
+            };
+            for to in targets(task, node) {
+                for value in (0..=origin).filter(|value| Some(*value) != set) {
+                    changed |= lives[to][value] && !lives[node][value];
+                    lives[node][value] |= lives[to][value];
+                }
+            }
+        }
+    }
+    lives
+}

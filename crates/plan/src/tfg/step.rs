@@ -1,0 +1,876 @@
+//! What happens in one visit of a node; `docs/time-flow-graphs.md`, "Rules".
+
+use super::explore::{Cut, Explorer, Head, Lost, rounds};
+use super::order::Key;
+use super::shape::has_register;
+use super::state::{Busy, Count, Late, State, least, plus, sum};
+use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
+use onbeat_model::time::Span;
+use onbeat_model::timing::{Level, Miss, Row, Why};
+
+/// Delays above are as good as for ever: sums of them must not overflow.
+const LONGEST: i64 = 1 << 58;
+
+/// Any time.
+const ANY: Interval = Interval::from(Span::ZERO);
+
+/// A visit.
+pub(super) struct Visit {
+    pub(super) task: usize,
+    pub(super) node: usize,
+    pub(super) rounds: Vec<u32>,
+    pub(super) row: usize,
+    pub(super) is_certain: bool,
+    /// The point to which an abort leads, and its deadline.
+    guard: Option<(usize, Option<Span>)>,
+    /// How long had elapsed when control came.
+    arrived: Interval,
+}
+
+fn delay(expression: &Expression, registers: &[Option<i64>]) -> Option<Span> {
+    expression.value(registers).map(|ns| Span::from_ns(ns.clamp(-LONGEST, LONGEST)))
+}
+
+impl Explorer<'_> {
+    /// The deadline of a point.
+    pub(super) fn deadline(&self, task: usize, point: usize, state: &State) -> Option<Span> {
+        match &self.graph.tasks[task].nodes[point].what {
+            What::Point { deadline: Some(deadline), .. } => delay(deadline, &state.registers),
+            _ => Some(Span::from_ns(LONGEST)),
+        }
+    }
+
+    pub(super) fn is_platform(&self) -> bool {
+        self.level == Level::Platform
+    }
+
+    /// By how much a task goes on late that has slept.
+    fn wakeup(&self, task: usize) -> Interval {
+        let host = self.graph.hosts.get(self.graph.tasks[task].host);
+        match host {
+            Some(host) if self.is_platform() => host.wakeup,
+            _ => Interval::ZERO,
+        }
+    }
+
+    /// How long work takes at most, from the begin of a busy period.
+    fn complete(&self, task: usize, work: Span) -> Option<Span> {
+        match self.interference.get(task) {
+            Some(interference) => interference.completion(work),
+            None => Some(work),
+        }
+    }
+
+    /// Executes.
+    fn execute(&self, task: usize, mut state: State, time: Interval) -> State {
+        if time == Interval::ZERO {
+            return state;
+        }
+        let complete = |work: Span| self.complete(task, work);
+        let total = time.hi.map(|hi| hi + state.busy.work);
+        let (alone, all) = (time.hi.and_then(complete), total.and_then(complete));
+        let most = |now, begin| match all {
+            Some(_) => least(sum(now, alone), sum(begin, all)),
+            None => None,
+        };
+        let now = most(state.now.hi, state.busy.now);
+        let elapsed = most(state.elapsed.hi, state.busy.elapsed);
+        let busy = Busy { work: total.unwrap_or_default(), ..state.busy };
+        state = state.after(time);
+        (state.now.hi, state.elapsed.hi, state.busy) = (now, elapsed, busy);
+        state
+    }
+
+    /// Whole segments' execution times pass on arrival at the point or the end.
+    fn segments(&self, task: usize, node: usize, state: State) -> State {
+        let segments = &self.graph.tasks[task].segments;
+        let is_here = |from: &usize| segments.iter().any(|s| s.to == node && s.from == *from);
+        if !self.is_platform() || !state.points.iter().any(is_here) {
+            return state;
+        }
+        let mut all: Option<State> = None;
+        for from in &state.points {
+            let segment = segments.iter().find(|s| s.to == node && s.from == *from);
+            let execution = segment.map_or(Interval::ZERO, |segment| segment.execution);
+            let one = self.execute(task, state.clone(), execution);
+            all = Some(match all {
+                Some(all) => all.or(one),
+                None => one,
+            });
+        }
+        let mut after = all.unwrap_or(state);
+        after.before.sort_unstable_by_key(|(row, _)| *row);
+        after.before.dedup_by_key(|(row, _)| *row);
+        after
+    }
+
+    /// Moves a task on by one visit. What it waits for and nobody can tell comes, where it is
+    /// forced, not before an instant, or never.
+    pub(super) fn step(&mut self, task: usize, forced: Option<Option<Span>>) {
+        let Some((key, state)) = self.tasks[task].frontier.pop_first() else { return };
+        let node = self.shapes[task].order.node(&key);
+        let Some(mut state) = self.enter_loop(task, node, &key, state) else { return };
+        if node == 0 && !self.graph.tasks[task].is_first {
+            let Some(begun) = self.started(task, state) else { return };
+            state = begun;
+        }
+        let progress = &self.tasks[task];
+        let is_certain = progress.frontier.is_empty() && !progress.is_lossy && state.wide == 0;
+        let guard = self.graph.tasks[task].nodes[node].guard;
+        let guard = guard.map(|point| (point, self.deadline(task, point, &state)));
+        let mut visit = Visit {
+            task,
+            node,
+            rounds: rounds(&key),
+            row: self.rows.len(),
+            is_certain,
+            guard,
+            arrived: state.elapsed,
+        };
+        let before = state.now;
+        let is_point = matches!(self.graph.tasks[task].nodes[node].what, What::Point { .. });
+        let mut state = if is_point { state } else { self.segments(task, node, state) };
+        if is_point {
+            state = self.arrive(&mut visit, state);
+        }
+        visit.arrived = state.elapsed;
+        self.rows.push(Row {
+            task,
+            node,
+            iteration: visit.rounds.clone(),
+            arrival: state.now,
+            release: state.now,
+            took: Interval::ZERO,
+            is_certain,
+            before: std::mem::take(&mut state.before),
+            messages: Vec::new(),
+        });
+        self.is_wide.push(state.wide != 0);
+        if before.hi.is_some() && state.now.hi.is_none() {
+            self.lose(Why::Processor, visit.row);
+        }
+        if let Some(state) = self.on_time(&visit, state) {
+            self.happen(&visit, state, forced);
+        }
+    }
+
+    fn lose(&mut self, why: Why, row: usize) {
+        let is_same = |lost: &Lost| {
+            let (a, b) = (&self.rows[lost.row], &self.rows[row]);
+            lost.why == why && (a.task, a.node) == (b.task, b.node)
+        };
+        if !self.lost.iter().any(is_same) {
+            self.lost.push(Lost { why, row });
+        }
+    }
+
+    /// Aborts the executions in which the deadline passed before control came here.
+    fn on_time(&mut self, visit: &Visit, state: State) -> Option<State> {
+        let Some((point, Some(deadline))) = visit.guard else { return Some(state) };
+        let after = deadline + Span::from_ns(1);
+        if state.elapsed.hi.is_some_and(|hi| hi < after) {
+            return Some(state);
+        }
+        if let Some(late) = state.clone().from(after) {
+            let by = late.elapsed.hi.map(|hi| hi - deadline);
+            self.abort(visit, point, late, by, Interval::ZERO);
+        }
+        state.until(deadline)
+    }
+
+    /// Sends executions to the point that guards the node.
+    fn abort(
+        &mut self,
+        visit: &Visit,
+        point: usize,
+        mut state: State,
+        by: Option<Span>,
+        took: Interval,
+    ) {
+        state.late = Late { may: true, must: true, by, row: visit.row };
+        let before = self.rows[visit.row].before.iter();
+        state.before = before.map(|(row, passed)| (*row, plus(*passed, took))).collect();
+        self.go(visit, point, state);
+    }
+
+    /// Aborts the executions that would pass the deadline in the node: `before` is how they began
+    /// it, `after` how it would be done.
+    fn guarded(
+        &mut self,
+        visit: &Visit,
+        before: &State,
+        after: Option<State>,
+        sleeps: bool,
+    ) -> Option<State> {
+        let Some((point, deadline)) = visit.guard else { return after };
+        let last = after.as_ref().and_then(|after| after.elapsed.hi);
+        if let (Some(deadline), Some(last)) = (deadline, last)
+            && last <= deadline
+        {
+            return after;
+        }
+        if deadline.is_none() && after.as_ref().is_some_and(|a| a.elapsed == before.elapsed) {
+            return after;
+        }
+        let mut cut = before.clone();
+        match deadline {
+            Some(deadline) => {
+                cut.elapsed = Interval::exactly(deadline);
+                let at = plus(cut.origin, cut.elapsed);
+                cut.now = Interval { lo: at.lo.max(before.now.lo), hi: at.hi };
+            }
+            None => {
+                cut.elapsed.hi = last;
+                cut.now.hi = after.as_ref().and_then(|after| after.now.hi);
+            }
+        }
+        if let Some(mut cut) = cut.agree() {
+            if sleeps {
+                cut = cut.after(self.wakeup(visit.task));
+            }
+            cut.rest();
+            self.rows[visit.row].release = cut.now;
+            let took = Interval {
+                lo: visit.arrived.hi.map_or(Span::ZERO, |hi| (cut.elapsed.lo - hi).max(Span::ZERO)),
+                hi: cut.elapsed.hi.map(|hi| hi - visit.arrived.lo),
+            };
+            let by = deadline.zip(last).map(|(deadline, last)| last - deadline);
+            self.abort(visit, point, cut, by, took);
+        }
+        match deadline {
+            Some(deadline) => after.and_then(|after| after.until(deadline)),
+            None => after,
+        }
+    }
+
+    /// Notes when the node is done. What it took is known by the ends of the visit, and where the
+    /// origin stays by what has elapsed.
+    fn done(&mut self, visit: &Visit, state: &State, took: Interval) {
+        let row = &mut self.rows[visit.row];
+        row.release = state.now;
+        let mut hi = least(took.hi, state.now.hi.map(|hi| hi - row.arrival.lo));
+        let mut lo = took.lo.max(row.arrival.hi.map_or(took.lo, |last| state.now.lo - last));
+        let what = &self.graph.tasks[visit.task].nodes[visit.node].what;
+        if !matches!(what, What::Point { .. } | What::Gettime) {
+            hi = least(hi, state.elapsed.hi.map(|hi| hi - visit.arrived.lo));
+            lo = lo.max(visit.arrived.hi.map_or(lo, |last| state.elapsed.lo - last));
+        }
+        row.took = Interval { lo, hi };
+    }
+
+    /// To all that may be next.
+    fn leave(&mut self, visit: &Visit, state: Option<State>, took: Interval) {
+        let Some(state) = state else {
+            let guard = visit.guard;
+            if guard.is_none() {
+                self.tasks[visit.task].is_lossy = true;
+            }
+            return;
+        };
+        self.done(visit, &state, took);
+        let task = &self.graph.tasks[visit.task];
+        let node = &task.nodes[visit.node];
+        let next: Vec<usize> = match &node.what {
+            What::Branch(condition) => match condition.value(&state.registers) {
+                Some(value) => {
+                    if has_register(condition) {
+                        self.count(visit);
+                    }
+                    node.next.get(usize::from(value == 0)).copied().into_iter().collect()
+                }
+                None => node.next.clone(),
+            },
+            _ => node.next.clone(),
+        };
+        for to in next {
+            let mut state = state.clone();
+            state.before = vec![(visit.row, Interval::ZERO)];
+            self.go(visit, to, state);
+        }
+    }
+
+    /// A condition is known: the loops that it may leave have a known number of rounds.
+    fn count(&mut self, visit: &Visit) {
+        let shape = &self.shapes[visit.task];
+        for to in &shape.task.nodes[visit.node].next {
+            let stays = shape.order.common(visit.node, *to);
+            let left = &shape.order.loops(visit.node)[stays..];
+            self.tasks[visit.task].counted.extend(left);
+        }
+    }
+
+    /// Along an edge.
+    fn go(&mut self, visit: &Visit, to: usize, mut state: State) {
+        let shape = &self.shapes[visit.task];
+        let order = &shape.order;
+        let rounds = order.follow(visit.node, &visit.rounds, to);
+        if order.is_back(visit.node, to) && state.wide >> order.depth(to) & 1 == 1 {
+            self.end(visit.task, &state);
+            return;
+        }
+        let common = order.common(visit.node, to).min(62);
+        state.wide &= (2 << common) - 1;
+        let key = order.key(to, &rounds);
+        let progress = &mut self.tasks[visit.task];
+        let state = match progress.frontier.remove(&key) {
+            Some(other) => other.or(state),
+            None => state,
+        };
+        progress.frontier.insert(key, state);
+    }
+
+    /// Executions that write and read no more.
+    fn end(&mut self, task: usize, state: &State) {
+        let progress = &mut self.tasks[task];
+        progress.is_lossy = true;
+        for (ended, count) in progress.ended.iter_mut().zip(&state.counts) {
+            *ended = Some(ended.map_or(count.lo, |ended| ended.min(count.lo)));
+        }
+    }
+
+    fn happen(&mut self, visit: &Visit, mut state: State, forced: Option<Option<Span>>) {
+        let graph = self.graph;
+        match &graph.tasks[visit.task].nodes[visit.node].what {
+            What::End => self.end(visit.task, &state),
+            What::Point { kind, period, deadline } => {
+                let deadline = deadline.as_ref().map(|d| delay(d, &state.registers));
+                let period = delay(period, &state.registers);
+                self.point(visit, state, *kind, period, deadline);
+            }
+            What::Gettime => {
+                state.origin = state.now;
+                state.elapsed = Interval::ZERO;
+                state.rest();
+                self.leave(visit, Some(state), Interval::ZERO);
+            }
+            What::Skip => {
+                (state.may_skip, state.may_wait) = (true, false);
+                self.leave(visit, Some(state), Interval::ZERO);
+            }
+            What::Fragment { execution } if self.is_platform() => {
+                let after = self.execute(visit.task, state.clone(), *execution);
+                let after = self.guarded(visit, &state, Some(after), false);
+                if state.now.hi.is_some() && after.as_ref().is_some_and(|a| a.now.hi.is_none()) {
+                    self.lose(Why::Processor, visit.row);
+                }
+                let longest = execution.hi.and_then(|hi| self.complete(visit.task, hi));
+                self.leave(visit, after, Interval { lo: execution.lo, hi: longest });
+            }
+            What::Write { channel, waits } => self.write(visit, state, *channel, *waits),
+            What::Read { channel, waits } => self.read(visit, state, *channel, *waits, forced),
+            What::Run { task } => self.write(visit, state, graph.channels.len() + task, false),
+            What::Set { register, value } => {
+                let value = value.value(&state.registers);
+                state.registers[usize::from(*register)] = value;
+                self.leave(visit, Some(state), Interval::ZERO);
+            }
+            What::Fragment { .. }
+            | What::Start
+            | What::Lock(_)
+            | What::Unlock(_)
+            | What::Branch(_)
+            | What::Any => self.leave(visit, Some(state), Interval::ZERO),
+        }
+    }
+
+    /// Control comes to a point: what the segment takes as a whole passes, up to the deadline.
+    fn arrive(&mut self, visit: &mut Visit, state: State) -> State {
+        let What::Point { kind, deadline, .. } =
+            &self.graph.tasks[visit.task].nodes[visit.node].what
+        else {
+            return state;
+        };
+        let after = self.segments(visit.task, visit.node, state.clone());
+        let deadline = deadline.as_ref().and_then(|d| delay(d, &state.registers));
+        let (Some(deadline), true) = (deadline, *kind != PointKind::Soft) else { return after };
+        if after.elapsed.hi.is_some_and(|hi| hi <= deadline) || after.elapsed == state.elapsed {
+            return after;
+        }
+        let by = after.elapsed.hi.map(|hi| hi - deadline);
+        let mut cut = after.clone();
+        let limit = Interval {
+            lo: state.elapsed.lo.max(after.elapsed.lo.min(deadline)),
+            hi: state.elapsed.hi.map_or(after.elapsed.hi, |hi| {
+                least(after.elapsed.hi, Some(hi.max(deadline)))
+            }),
+        };
+        let now = Interval {
+            lo: state.now.lo.max(after.now.lo.min(state.origin.lo + deadline)),
+            hi: match (state.now.hi, state.origin.hi) {
+                (Some(now), Some(origin)) => {
+                    least(after.now.hi, Some(now.max(origin + deadline)))
+                }
+                _ => after.now.hi,
+            },
+        };
+        (cut.elapsed, cut.now) = (limit, now);
+        let mut cut = cut.agree().unwrap_or(after.clone());
+        let must = after.elapsed.lo > deadline && (!state.late.may || state.late.must);
+        let by = if state.late.may { state.late.by.zip(by).map(|(a, b)| a.max(b)) } else { by };
+        cut.late = Late { may: true, must, by, row: visit.row };
+        cut.rest();
+        cut
+    }
+
+    fn point(
+        &mut self,
+        visit: &Visit,
+        state: State,
+        kind: PointKind,
+        period: Option<Span>,
+        deadline: Option<Option<Span>>,
+    ) {
+        if state.may_wait {
+            self.missed(visit, &state, kind, deadline);
+        }
+        let mut all: Option<State> = None;
+        let took = self.sleeps(visit.task, &state, period);
+        if state.may_skip {
+            let mut state = state.clone();
+            state.origin = state.now;
+            state.elapsed = Interval::ZERO;
+            all = Some(state);
+        }
+        if state.may_wait {
+            if period.is_none() && state.now.hi.is_some() {
+                self.lose(Why::Delay, visit.row);
+            }
+            let parts = match period {
+                Some(period) => self.release(visit.task, &state, period),
+                None => vec![self.released_some_time(visit.task, state)],
+            };
+            for part in parts {
+                all = Some(match all {
+                    Some(all) => all.or(part),
+                    None => part,
+                });
+            }
+        }
+        let after = all.map(|mut after| {
+            after.points = vec![visit.node];
+            (after.may_skip, after.may_wait) = (false, true);
+            after.late = Late::default();
+            after.rest();
+            after
+        });
+        self.leave(visit, after, took);
+    }
+
+    /// How long executions stay at a point.
+    fn sleeps(&self, task: usize, state: &State, period: Option<Span>) -> Interval {
+        let Some(period) = period.filter(|_| state.may_wait) else {
+            return if state.may_wait { ANY } else { Interval::ZERO };
+        };
+        let wakeup = self.wakeup(task);
+        let longest = period - state.elapsed.lo;
+        let shortest = state.elapsed.hi.map(|hi| period - hi).filter(|_| !state.may_skip);
+        let lo = shortest.filter(|s| *s > Span::ZERO).map_or(Span::ZERO, |s| s + wakeup.lo);
+        let hi = wakeup.hi.map(|late| longest + late);
+        Interval { lo, hi: if longest > Span::ZERO { hi } else { Some(Span::ZERO) } }
+    }
+
+    /// Those that sleep until their release, and those that come too late for it.
+    fn release(&self, task: usize, state: &State, period: Span) -> Vec<State> {
+        let mut parts = Vec::new();
+        if let Some(mut early) = state.clone().until(period - Span::from_ns(1)) {
+            early.origin = plus(early.origin, Interval::exactly(period));
+            early.elapsed = self.wakeup(task);
+            early.now = plus(early.origin, early.elapsed);
+            parts.push(early);
+        }
+        if let Some(mut late) = state.clone().from(period) {
+            if self.graph.tasks[task].keeps_phase {
+                late.origin = plus(late.origin, Interval::exactly(period));
+                late.elapsed = plus(late.elapsed, Interval::exactly(-period));
+            } else {
+                late.origin = late.now;
+                late.elapsed = Interval::ZERO;
+            }
+            parts.push(late);
+        }
+        parts
+    }
+
+    /// After a delay that nobody knows.
+    fn released_some_time(&self, task: usize, mut state: State) -> State {
+        let wakeup = self.wakeup(task);
+        state.now.hi = None;
+        state.origin = if self.graph.tasks[task].keeps_phase {
+            Interval::from(state.origin.lo)
+        } else {
+            state.now
+        };
+        let kept = self.graph.tasks[task].keeps_phase.then_some(state.elapsed.hi);
+        let late = kept.map_or(Some(Span::ZERO), |hi| hi);
+        let hi = late.zip(wakeup.hi).map(|(a, b)| a.max(b));
+        state.elapsed = Interval { lo: Span::ZERO, hi };
+        state
+    }
+
+    fn missed(
+        &mut self,
+        visit: &Visit,
+        state: &State,
+        kind: PointKind,
+        deadline: Option<Option<Span>>,
+    ) {
+        let Some(deadline) = deadline else { return };
+        let late = match deadline {
+            Some(deadline) => {
+                let over = state.elapsed.hi.map(|hi| hi - deadline);
+                over.is_none_or(|over| over > Span::ZERO).then_some(over)
+            }
+            None => None,
+        };
+        if late.is_none() && !state.late.may {
+            return;
+        }
+        let aborted = state.late.may.then_some(state.late.by);
+        let by = match (late, aborted) {
+            (Some(a), Some(b)) => a.zip(b).map(|(a, b)| a.max(b)),
+            (a, b) => a.or(b).flatten(),
+        };
+        let is_late = deadline.is_some_and(|deadline| state.elapsed.lo > deadline);
+        let from = if state.late.may { state.late.row } else { visit.row };
+        self.misses.push(Miss {
+            row: visit.row,
+            kind,
+            by,
+            is_certain: visit.is_certain && !state.may_skip && (state.late.must || is_late),
+            path: vec![from],
+        });
+    }
+
+    /// A channel over a network, its latencies included.
+    fn network(&self, channel: usize) -> Option<&Network> {
+        match &self.graph.channels.get(channel)?.kind {
+            ChannelKind::Network(network) => Some(network),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, visit: &Visit, state: State, channel: usize, waits: bool) {
+        let Some(end) = self.shapes[visit.task].end[visit.node] else { return };
+        let mut after = state.clone();
+        let wakeup = self.wakeup(visit.task);
+        let network = self.network(channel).cloned();
+        if let Some(network) = &network {
+            let due = state.due[end];
+            let allowed = Interval {
+                lo: due.lo - network.tolerance,
+                hi: due.hi.map(|hi| hi - network.tolerance),
+            };
+            after = self.sleep(&after, allowed, wakeup);
+        }
+        let Some(mut captured) = self.guarded(visit, &state, Some(after), true) else {
+            self.leave(visit, None, ANY);
+            return;
+        };
+        if let Some(network) = &network {
+            let due = captured.due[end].later(captured.now);
+            captured.due[end] = plus(due, Interval::exactly(network.interval));
+        }
+        let is_certain = visit.is_certain && visit.guard.is_none();
+        let number = captured.counts[end];
+        let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
+        let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
+        if let Some((_, line)) = line {
+            line.add(number, capture);
+        }
+        captured.counts[end] = number.more(true);
+        self.rise(visit, end, captured.counts[end].lo);
+        let mut done = Some(captured.clone());
+        if let (true, Some(network)) = (waits, &network) {
+            let until = plus(captured.now, Interval::exactly(network.fixed_delay));
+            let mut after = captured.clone();
+            if network.fixed_delay > Span::ZERO {
+                after = after.after(Interval::exactly(until.lo - captured.now.lo));
+                after = after.after(wakeup);
+                after.rest();
+            }
+            done = self.guarded(visit, &captured, Some(after), true);
+        }
+        self.leave(visit, done, ANY);
+    }
+
+    fn rise(&mut self, visit: &Visit, end: usize, count: u32) {
+        let round = visit.rounds.first().copied().unwrap_or(0);
+        let risen = &mut self.tasks[visit.task].risen[end];
+        if count > risen.1 {
+            *risen = (round, count);
+        }
+    }
+
+    /// Sleeps until an instant, if it has not passed.
+    fn sleep(&self, state: &State, until: Interval, wakeup: Interval) -> State {
+        let may = until.hi.is_none_or(|hi| hi > state.now.lo);
+        let must = state.now.hi.is_some_and(|now| until.lo > now);
+        if !may {
+            return state.clone();
+        }
+        let woken = plus(until, wakeup);
+        let lo = if must { woken.lo } else { until.lo };
+        state.clone().not_before(Interval { lo, hi: woken.hi })
+    }
+
+    /// A task begins when it is started.
+    fn started(&mut self, task: usize, mut state: State) -> Option<State> {
+        let channel = self.graph.channels.len() + task;
+        let first = Count { lo: 0, hi: Some(0) };
+        let known = self.captures(channel, first);
+        let Some(at) = known.at else {
+            self.tasks[task].is_lossy = true;
+            return None;
+        };
+        self.tasks[task].is_lossy |= !self.is_sure(channel, first);
+        (state.now, state.origin) = (at, at);
+        state.rest();
+        state.before = known.rows.into_iter().map(|row| (row, Interval::ZERO)).collect();
+        Some(state)
+    }
+
+    fn read(
+        &mut self,
+        visit: &Visit,
+        state: State,
+        channel: usize,
+        waits: bool,
+        forced: Option<Option<Span>>,
+    ) {
+        let Some(end) = self.shapes[visit.task].end[visit.node] else { return };
+        let number = state.counts[end];
+        let known = self.captures(channel, number);
+        let mut capture = known.at;
+        let is_unknown = matches!(
+            self.graph.channels.get(channel).map(|c| &c.kind),
+            Some(ChannelKind::Named)
+        ) && self.lines[channel].is_empty();
+        let is_shared = self.is_shared(visit.task, channel);
+        if is_unknown || is_shared {
+            let lo = capture.map_or(state.now.lo, |at| at.lo);
+            capture = Some(Interval::from(lo));
+        }
+        if let Some(Some(first)) = forced {
+            let lo = capture.map_or(first, |at| at.lo.min(first));
+            capture = Some(Interval::from(lo));
+        }
+        let is_sure =
+            !is_shared && (is_unknown || forced.is_none() && self.is_sure(channel, number));
+        let after = capture.map(|capture| {
+            let mut after = self.receive(visit.task, &state, channel, capture, waits);
+            after.counts[end] = number.more(true);
+            after
+        });
+        self.rows[visit.row].messages = known.rows;
+        let never = (!is_sure && visit.guard.is_some()).then(|| {
+            let mut never = after.clone().unwrap_or_else(|| state.clone());
+            (never.now.hi, never.elapsed.hi) = (None, None);
+            never
+        });
+        let done = match never {
+            Some(never) => {
+                let _ = self.guarded(visit, &state, Some(never), true);
+                let deadline = visit.guard.and_then(|(_, deadline)| deadline);
+                after.and_then(|after| match deadline {
+                    Some(deadline) => after.until(deadline),
+                    None => Some(after),
+                })
+            }
+            None => self.guarded(visit, &state, after, true),
+        };
+        self.taken(visit, end, done.as_ref());
+        self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);
+        if done.is_none() && visit.guard.is_none() {
+            self.rows[visit.row].release.hi = None;
+            self.rows[visit.row].took = ANY;
+        }
+        if !is_sure && visit.guard.is_none() {
+            self.end(visit.task, &state);
+        }
+        self.leave(visit, done, ANY);
+    }
+
+    /// Notes a read for who asks how full the channel is.
+    fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>) {
+        let Some(done) = done else { return };
+        let is_certain = visit.is_certain && visit.guard.is_none();
+        self.tasks[visit.task].taken[end].push((done.counts[end], done.now, is_certain));
+    }
+
+    /// Whether several readers take each other's messages.
+    fn is_shared(&self, task: usize, channel: usize) -> bool {
+        let readers = self.readers[channel].iter().filter(|reader| **reader != task);
+        match self.graph.channels.get(channel).map(|c| &c.kind) {
+            Some(ChannelKind::Fifo { .. }) => readers.count() > 0,
+            Some(_) => {
+                let host = self.graph.tasks[task].host;
+                readers.filter(|reader| self.graph.tasks[**reader].host == host).count() > 0
+            }
+            None => false,
+        }
+    }
+
+    /// Waits for a message that is captured then.
+    fn receive(
+        &self,
+        task: usize,
+        state: &State,
+        channel: usize,
+        capture: Interval,
+        waits: bool,
+    ) -> State {
+        let there = plus(capture, self.latency(channel, task));
+        let after = state.clone().not_before(there);
+        let Some(network) = self.network(channel).filter(|_| waits) else { return after };
+        let until = plus(capture, Interval::exactly(network.fixed_delay));
+        let latency = self.latency(channel, task);
+        if latency.lo >= network.fixed_delay {
+            return after;
+        }
+        let wakeup = self.wakeup(task);
+        if latency.hi.is_none_or(|hi| hi > network.fixed_delay) {
+            return self.sleep(&after, until, wakeup);
+        }
+        self.sleep(state, until, wakeup)
+    }
+
+    /// Says why a bound is lost.
+    fn unbounded(
+        &mut self,
+        visit: &Visit,
+        before: &State,
+        after: Option<&State>,
+        channel: usize,
+        is_sure: bool,
+        is_unknown: bool,
+    ) {
+        let is_lost = after.is_some_and(|after| after.now.hi.is_none());
+        let stops = visit.guard.is_none() && !is_sure;
+        let _ = before;
+        if !is_lost && !stops {
+            return;
+        }
+        if is_unknown || self.latency(channel, visit.task).hi.is_none() {
+            self.lose(Why::BestEffort { channel }, visit.row);
+        }
+        if self.is_shared(visit.task, channel) {
+            self.lose(Why::Shared { channel }, visit.row);
+        } else if stops {
+            self.lose(Why::Unsent { channel }, visit.row);
+        }
+    }
+
+    /// What the head of a loop needs: notes the cut, stands still where nothing changes any more,
+    /// and stands for all further rounds where there are too many.
+    fn enter_loop(&mut self, task: usize, node: usize, key: &Key, state: State) -> Option<State> {
+        let order = &self.shapes[task].order;
+        if !order.is_head(node) {
+            return Some(state);
+        }
+        let (head, depth) = (key[key.len() - 1], order.depth(node));
+        let rounds = rounds(key);
+        let round = rounds[depth - 1];
+        let last = self.tasks[task].heads.remove(&head);
+        let last = last.filter(|last| last.rounds[..depth - 1] == rounds[..depth - 1]);
+        let last = last.filter(|_| round > 1);
+        let is_same = |last: &Head| {
+            let all = last.state.clone().or(state.clone());
+            all.is_shifted(Span::ZERO, &last.state) && all.counts == last.state.counts
+        };
+        if last.as_ref().is_some_and(is_same) {
+            return None;
+        }
+        let is_long = depth > 1 && round > self.most_rounds(task, key, head);
+        let (state, is_any) = match last.is_some_and(|last| last.is_any) {
+            true => (self.widen(task, head, depth, state), true),
+            false if is_long => (self.any_number(task, head, state), true),
+            false => (state, false),
+        };
+        if depth == 1 {
+            self.cut(task, key, &state, round);
+        }
+        self.tasks[task].heads.insert(head, Head { rounds, state: state.clone(), is_any });
+        Some(state)
+    }
+
+    fn most_rounds(&self, task: usize, key: &Key, head: u32) -> u32 {
+        const UNKNOWN: u32 = 32;
+        const COUNTED: u32 = 4_096;
+        let progress = &self.tasks[task];
+        let around = &key[..key.len() - 2];
+        let may_leave = progress.frontier.keys().any(|k| k[..k.len() - 1].starts_with(around));
+        match (progress.counted.contains(&head), may_leave) {
+            (true, false) => u32::MAX,
+            (true, true) => COUNTED,
+            _ => UNKNOWN,
+        }
+    }
+
+    fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
+        let shape = &self.shapes[task];
+        let progress = &mut self.tasks[task];
+        let is_quiet =
+            |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
+        if progress.frontier.keys().all(is_quiet) {
+            let mut state = state.clone();
+            let lives = &shape.lives[shape.order.node(key)];
+            state.forget(lives);
+            if self.level == Level::Program || shape.task.segments.is_empty() {
+                state.points.clear();
+            }
+            progress.cuts.push(Cut { head: key[0], round, state });
+        }
+    }
+
+    /// Takes nothing for known that a loop changes, but for the time.
+    fn any_number(&self, task: usize, head: u32, mut state: State) -> State {
+        let body = self.shapes[task].body(head);
+        for register in body.registers {
+            state.registers[register] = None;
+        }
+        for end in body.ends {
+            state.counts[end].hi = None;
+            state.due[end].hi = None;
+        }
+        state.points.extend(body.points);
+        state.points.sort_unstable();
+        state.points.dedup();
+        state.may_skip |= body.skips;
+        state.may_wait = true;
+        state
+    }
+
+    /// Takes a state for those of all further rounds of a loop.
+    fn widen(&mut self, task: usize, head: u32, depth: usize, state: State) -> State {
+        let mut state = self.any_number(task, head, state);
+        let body = self.shapes[task].body(head);
+        if state.now.hi.is_some()
+            && let Some((row, _)) = state.before.first()
+        {
+            self.lose(Why::Loop, *row);
+        }
+        state.now.hi = None;
+        state.elapsed.hi = None;
+        if body.moves_origin {
+            state.origin.hi = None;
+            state.elapsed.lo = Span::ZERO;
+        }
+        state.rest();
+        state.wide |= 1 << depth.min(62);
+        state
+    }
+
+    /// Where an outermost loop may have been left, it is taken to have any number of rounds.
+    pub(super) fn widen_outermost(&mut self, task: usize) -> bool {
+        let frontier = &self.tasks[task].frontier;
+        let Some((key, state)) = frontier.first_key_value() else { return false };
+        if frontier.len() < 2 || state.wide != 0 || key.len() != 3 || key[0] != key[2] {
+            return false;
+        }
+        let key = key.clone();
+        let Some(state) = self.tasks[task].frontier.remove(&key) else { return false };
+        let state = self.widen(task, key[0], 1, state);
+        self.tasks[task].frontier.insert(key, state);
+        true
+    }
+}

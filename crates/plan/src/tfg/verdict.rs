@@ -1,0 +1,167 @@
+//! The table, and what it says about the program.
+
+use super::explore::{Explorer, Lost};
+use onbeat_model::graph::{Interval, What};
+use onbeat_model::time::Span;
+use onbeat_model::timing::{Culprit, Pattern, Row, Timing, Trouble, Why};
+
+/// Puts all that was found together.
+pub(super) fn timing(mut explorer: Explorer<'_>, pattern: Option<Pattern>) -> Timing {
+    let lost = std::mem::take(&mut explorer.lost);
+    let culprits: Vec<Culprit> = lost.iter().filter_map(|lost| explorer.culprit(lost)).collect();
+    let mut misses = std::mem::take(&mut explorer.misses);
+    for miss in &mut misses {
+        miss.path = explorer.segment(miss.path[0], miss.row);
+    }
+    let mut table = Table::of(&explorer);
+    let mut timing = Timing {
+        level: explorer.level,
+        rows: std::mem::take(&mut table.rows),
+        pattern,
+        culprits,
+        misses,
+        troubles: explorer.troubles,
+    };
+    timing.culprits.retain_mut(|culprit| {
+        table.renumber(&mut culprit.path);
+        table.of_row(culprit.row).map(|row| culprit.row = row).is_some()
+    });
+    timing.misses.retain_mut(|miss| {
+        table.renumber(&mut miss.path);
+        table.of_row(miss.row).map(|row| miss.row = row).is_some()
+    });
+    timing.troubles.retain_mut(|trouble| match trouble {
+        Trouble::Overflow { row, .. } => table.of_row(*row).map(|new| *row = new).is_some(),
+        Trouble::Deadlock { rows } => {
+            table.renumber(rows);
+            !rows.is_empty()
+        }
+    });
+    timing
+}
+
+/// The rows by task, and where each went.
+struct Table {
+    rows: Vec<Row>,
+    place: Vec<Option<usize>>,
+}
+
+impl Table {
+    fn of(explorer: &Explorer<'_>) -> Self {
+        let mut order: Vec<usize> =
+            (0..explorer.rows.len()).filter(|row| !explorer.is_wide[*row]).collect();
+        order.sort_by_key(|row| explorer.rows[*row].task);
+        let mut place = vec![None; explorer.rows.len()];
+        order.iter().enumerate().for_each(|(new, old)| place[*old] = Some(new));
+        let mut table = Self { rows: Vec::new(), place };
+        for old in order {
+            let mut row = explorer.rows[old].clone();
+            row.before = table.before(explorer, old);
+            row.before.sort_unstable_by_key(|(before, passed)| (*before, passed.lo));
+            row.before.dedup();
+            table.renumber(&mut row.messages);
+            table.rows.push(row);
+        }
+        table
+    }
+}
+
+impl Table {
+    /// What leads to a row: rows of the table, also over those that are not in it.
+    fn before(&self, explorer: &Explorer<'_>, row: usize) -> Vec<(usize, Interval)> {
+        let arrival = explorer.rows[row].arrival;
+        let mut found = Vec::new();
+        let mut open = explorer.rows[row].before.clone();
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some((before, passed)) = open.pop() {
+            match self.place[before] {
+                Some(place) => found.push((place, passed)),
+                None if seen.insert(before) => {
+                    let further = explorer.rows[before].before.iter().map(|(before, _)| {
+                        let from = explorer.rows[*before].release.lo;
+                        let hi = arrival.hi.map(|hi| hi - from);
+                        (*before, Interval { lo: Span::ZERO, hi })
+                    });
+                    open.extend(further);
+                }
+                None => {}
+            }
+        }
+        found
+    }
+
+    fn of_row(&self, row: usize) -> Option<usize> {
+        self.place[row]
+    }
+
+    fn renumber(&self, rows: &mut Vec<usize>) {
+        let renumbered = rows.iter().filter_map(|row| self.of_row(*row));
+        *rows = renumbered.collect();
+    }
+}
+
+impl Explorer<'_> {
+    /// The path from the last timing point, or the start, to a row, and the row.
+    fn segment(&self, from: usize, to: usize) -> Vec<usize> {
+        let mut path = if from == to { vec![to] } else { vec![to, from] };
+        let mut row = from;
+        loop {
+            let latest = |(row, _): &&(usize, _)| {
+                let release = self.rows[*row].release.hi;
+                (release.is_none(), release)
+            };
+            let Some((before, _)) = self.rows[row].before.iter().max_by_key(latest) else { break };
+            if self.rows[*before].task != self.rows[to].task {
+                break;
+            }
+            row = *before;
+            path.push(row);
+            let what = &self.graph.tasks[self.rows[row].task].nodes[self.rows[row].node].what;
+            if matches!(what, What::Point { .. }) {
+                break;
+            }
+        }
+        path.reverse();
+        path
+    }
+
+    /// The culprit with its path. A loop is none if after it nothing happens that others see.
+    fn culprit(&self, lost: &Lost) -> Option<Culprit> {
+        let first = &self.rows[lost.row];
+        let round = first.iteration.first();
+        let mut path = Vec::new();
+        path.extend(first.messages.last());
+        let mut parents = std::collections::BTreeMap::from([(lost.row, None)]);
+        let (mut last, mut is_seen) = (lost.row, false);
+        for (index, row) in self.rows.iter().enumerate().skip(lost.row + 1) {
+            if row.task != first.task || row.release.hi.is_some() {
+                continue;
+            }
+            let from = row.before.iter().find(|(before, _)| parents.contains_key(before));
+            let Some((from, _)) = from else { continue };
+            let is_loop = lost.why == Why::Loop;
+            if !is_loop && row.iteration.first() != round {
+                continue;
+            }
+            parents.insert(index, Some(*from));
+            let what = &self.graph.tasks[row.task].nodes[row.node].what;
+            let is_wide = self.is_wide[index];
+            is_seen |= matches!(what, What::Point { .. } | What::Write { .. } | What::Read { .. })
+                && !is_wide;
+            if !is_wide {
+                last = index;
+            }
+        }
+        if lost.why == Why::Loop && !is_seen {
+            return None;
+        }
+        let mut back = Vec::new();
+        let mut at = Some(last);
+        while let Some(row) = at {
+            back.push(row);
+            at = parents[&row];
+        }
+        path.extend(back.into_iter().rev());
+        Some(Culprit { why: lost.why.clone(), row: lost.row, path })
+    }
+}

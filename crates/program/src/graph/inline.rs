@@ -1,0 +1,741 @@
+//! Tasks with all functions in them that do something with time or channels.
+
+use super::unit::{Act, Argument, Call, End, Function, Latest, Place, Scheduling, UnitGraph};
+use super::{lost, shape};
+use crate::timedc::Integer;
+use onbeat_model::diagnostic::{Diagnostic, Origin};
+use onbeat_model::graph::{Channel, ChannelKind, Expression, Graph, Interval, PointKind, Task};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The most steps of a program's tasks, and how deep calls of functions in them may be.
+const STEPS_MAX: usize = 100_000;
+const DEPTH_MAX: usize = 200;
+/// The most tasks: one more than a program can start.
+const TASKS_MAX: usize = 257;
+
+/// What happens at a step of a task.
+#[derive(Clone, Debug)]
+pub(super) enum Does {
+    Nothing,
+    Start,
+    End,
+    Code,
+    Work(Interval),
+    Point { kind: PointKind, period: Expression, deadline: Option<Expression> },
+    Gettime,
+    Skip,
+    Run(usize),
+    Write { channel: usize, waits: bool },
+    Read { channel: usize, waits: bool },
+    Latest { variable: String, is_write: bool },
+    Init(usize),
+    Lock(usize),
+    Unlock(usize),
+    Set { register: u32, value: Expression, is_code: bool },
+    Branch(Expression),
+    Any,
+}
+
+/// A step of a task.
+#[derive(Clone, Debug)]
+pub(super) struct Raw {
+    pub does: Does,
+    pub next: Vec<usize>,
+    pub guard: Option<usize>,
+    pub place: String,
+    /// What is added to the registers of its expressions.
+    pub base: u32,
+    pub origin: Origin,
+}
+
+/// A function of a unit.
+type At = (usize, usize);
+
+/// A task to be made.
+struct Wanted {
+    function: At,
+    arguments: Vec<Expression>,
+}
+
+/// Makes the tasks of a program.
+pub(super) struct Linker<'a> {
+    units: &'a [UnitGraph],
+    program: &'a str,
+    pub graph: Graph,
+    pub diagnostics: Vec<Diagnostic>,
+    by_name: Vec<HashMap<&'a str, usize>>,
+    shared: HashMap<&'a str, At>,
+    /// Functions that are looked into, and those of them in which only execution times pass.
+    followed: HashSet<At>,
+    only_work: HashSet<At>,
+    fifos: BTreeMap<(Option<usize>, usize, String), usize>,
+    wanted: Vec<Wanted>,
+    /// Which task starts which.
+    pub tasks: Vec<Vec<Raw>>,
+    count: usize,
+    is_full: bool,
+}
+
+impl<'a> Linker<'a> {
+    pub(super) fn new(units: &'a [UnitGraph], program: &'a str, graph: Graph) -> Self {
+        let mut by_name = Vec::new();
+        let mut shared = HashMap::new();
+        for (unit, made) in units.iter().enumerate() {
+            let mut names = HashMap::new();
+            for (index, function) in made.functions.iter().enumerate() {
+                names.entry(function.name.as_str()).or_insert(index);
+                if !function.is_static {
+                    shared.entry(function.name.as_str()).or_insert((unit, index));
+                }
+            }
+            by_name.push(names);
+        }
+        Self {
+            units,
+            program,
+            graph,
+            diagnostics: Vec::new(),
+            by_name,
+            shared,
+            followed: HashSet::new(),
+            only_work: HashSet::new(),
+            fifos: BTreeMap::new(),
+            wanted: Vec::new(),
+            tasks: Vec::new(),
+            count: 0,
+            is_full: false,
+        }
+    }
+
+    fn function(&self, at: At) -> &'a Function {
+        &self.units[at.0].functions[at.1]
+    }
+
+    /// The function that a name means in a unit.
+    fn named(&self, unit: usize, name: &str) -> Option<At> {
+        let own = self.by_name[unit].get(name).map(|index| (unit, *index));
+        own.or_else(|| self.shared.get(name).copied())
+    }
+
+    /// A place of a unit's files, counted through all units.
+    fn origin(&self, unit: usize, origin: Origin) -> Origin {
+        let before: u16 = self.units[..unit].iter().map(|u| u.file_count).sum();
+        Origin { file: origin.file.saturating_add(before), ..origin }
+    }
+
+    fn lose(&mut self, unit: usize, origin: Origin, text: &str, label: &str, help: &str) {
+        let at = self.origin(unit, origin);
+        self.diagnostics.push(lost(text, at, label, help));
+    }
+
+    pub(super) fn run(&mut self) {
+        self.follow();
+        self.pointers();
+        for function in self.first() {
+            self.wanted.push(Wanted { function, arguments: Vec::new() });
+        }
+        let first = self.wanted.len();
+        let mut at = 0;
+        while at < self.wanted.len() && !self.is_full {
+            self.task(at, at < first);
+            at += 1;
+        }
+        if self.diagnostics.is_empty() {
+            self.starts_and_inits();
+        }
+        if self.diagnostics.is_empty() {
+            self.shape();
+        }
+    }
+
+    /// Which functions do something with time or channels, themselves or in what they call.
+    fn follow(&mut self) {
+        let all = |units: &[UnitGraph]| -> Vec<At> {
+            let of = |(unit, made): (usize, &UnitGraph)| {
+                (0..made.functions.len()).map(move |f| (unit, f)).collect::<Vec<_>>()
+            };
+            units.iter().enumerate().flat_map(of).collect()
+        };
+        let all = all(self.units);
+        let mut timed: HashSet<At> = HashSet::new();
+        loop {
+            let before = (self.followed.len(), timed.len());
+            for at in &all {
+                for step in &self.function(*at).steps {
+                    let (follows, is_timed) = match &step.act {
+                        Act::Work(_) => (true, false),
+                        Act::Call(call) => match self.named(at.0, &call.name) {
+                            Some(to) => (self.followed.contains(&to), timed.contains(&to)),
+                            None => (false, false),
+                        },
+                        Act::Nothing
+                        | Act::Code
+                        | Act::Set { .. }
+                        | Act::Branch(_)
+                        | Act::Any
+                        | Act::Exit => (false, false),
+                        _ => (true, true),
+                    };
+                    if follows {
+                        self.followed.insert(*at);
+                    }
+                    if is_timed {
+                        timed.insert(*at);
+                    }
+                }
+            }
+            if before == (self.followed.len(), timed.len()) {
+                break;
+            }
+        }
+        self.only_work = self.followed.difference(&timed).copied().collect();
+    }
+
+    /// Functions that may be called through pointers.
+    fn pointers(&mut self) {
+        let units = self.units;
+        for (unit, made) in units.iter().enumerate() {
+            for (name, origin) in &made.pointers {
+                let Some(function) = self.named(unit, name) else { continue };
+                if self.followed.contains(&function) {
+                    let text = format!(
+                        "`{name}` does something in time and may be called through a pointer"
+                    );
+                    let help = "call it by its name, or start it as a task";
+                    self.lose(unit, *origin, &text, "nobody can say when", help);
+                }
+            }
+        }
+    }
+
+    /// What begins with the program.
+    fn first(&self) -> Vec<At> {
+        if let Some(main) = self.shared.get("main") {
+            return vec![*main];
+        }
+        let mut started: HashSet<At> = HashSet::new();
+        let mut tasks = Vec::new();
+        for (unit, made) in self.units.iter().enumerate() {
+            for (index, function) in made.functions.iter().enumerate() {
+                if function.is_task {
+                    tasks.push((unit, index));
+                }
+                for step in &function.steps {
+                    if let Act::Start(call) = &step.act {
+                        started.extend(self.named(unit, &call.name));
+                    }
+                }
+            }
+        }
+        tasks.retain(|task| !started.contains(task));
+        tasks
+    }
+
+    fn task(&mut self, at: usize, is_first: bool) {
+        let Wanted { function, arguments } = &self.wanted[at];
+        let (at, arguments) = (*function, arguments.clone());
+        let function = self.function(at);
+        let unit = &self.units[at.0];
+        let Scheduling { policy, priority, separation, keeps_phase } = function.scheduling;
+        let task = Task {
+            name: self.task_name(&function.name),
+            program: self.program.to_owned(),
+            file: unit.file.clone(),
+            keeps_phase: keeps_phase.unwrap_or(unit.keeps_phase),
+            is_first,
+            policy: policy.unwrap_or_default(),
+            priority,
+            separation,
+            ..Task::default()
+        };
+        self.graph.tasks.push(task);
+        let mut maker = Inliner {
+            linker: self,
+            steps: Vec::new(),
+            registers: 0,
+            home: at.0,
+            stack: Vec::new(),
+        };
+        maker.begin(at, &arguments);
+        let steps = maker.steps;
+        self.tasks.push(steps);
+    }
+
+    fn task_name(&self, name: &str) -> String {
+        let is_same = |task: &&Task| task.name.split('#').next() == Some(name);
+        match self.graph.tasks.iter().filter(is_same).count() {
+            0 => name.to_owned(),
+            count => format!("{name}#{}", count + 1),
+        }
+    }
+
+    fn fifo(&mut self, unit: usize, index: usize) -> usize {
+        let fifo = &self.units[unit].fifos[index];
+        let key = match fifo.is_shared {
+            true => (None, 0, fifo.name.clone()),
+            false => (Some(unit), index, fifo.name.clone()),
+        };
+        if let Some(known) = self.fifos.get(&key) {
+            return *known;
+        }
+        let all = self.units.iter().flat_map(|u| &u.fifos);
+        let mut same = all.filter(|f| f.is_shared && f.name == fifo.name);
+        let stated = match fifo.is_shared {
+            true => same.find_map(|f| f.capacity),
+            false => fifo.capacity,
+        };
+        if stated.is_none() {
+            let text = format!("nobody can say how many values `{}` has room for", fifo.name);
+            let help = "write the number, and give `onbeat tfg` all files of the program";
+            self.lose(unit, fifo.origin, &text, "how many?", help);
+        }
+        let name = format!("{}.{}", self.program, fifo.name);
+        let kind = ChannelKind::Fifo { capacity: stated.unwrap_or(0) };
+        let channel = self.channel(&name, kind);
+        self.fifos.insert(key, channel);
+        channel
+    }
+
+    /// A new channel; the second one of a name is `name#2`.
+    fn channel(&mut self, name: &str, kind: ChannelKind) -> usize {
+        let is_same = |c: &&Channel| c.name.split('#').next() == Some(name);
+        let count = self.graph.channels.iter().filter(is_same).count();
+        let name = if count == 0 { name.to_owned() } else { format!("{name}#{}", count + 1) };
+        self.graph.channels.push(Channel { name, kind });
+        self.graph.channels.len() - 1
+    }
+
+    fn network(&mut self, name: &str) -> usize {
+        let mut all = self.graph.channels.iter();
+        let is_it = |c: &Channel| c.kind == ChannelKind::Named && c.name == name;
+        if let Some(known) = all.position(is_it) {
+            return known;
+        }
+        self.graph.channels.push(Channel { name: name.to_owned(), kind: ChannelKind::Named });
+        self.graph.channels.len() - 1
+    }
+
+    fn resource(&mut self, name: &str) -> usize {
+        if let Some(known) = self.graph.resources.iter().position(|r| r == name) {
+            return known;
+        }
+        self.graph.resources.push(name.to_owned());
+        self.graph.resources.len() - 1
+    }
+
+    /// Nothing is started again and again, and no fifochannel is emptied that may have values.
+    fn starts_and_inits(&mut self) {
+        let tasks = std::mem::take(&mut self.tasks);
+        let starts = starts(&tasks);
+        for (task, steps) in tasks.iter().enumerate() {
+            for (at, step) in steps.iter().enumerate() {
+                let is_run = matches!(step.does, Does::Run(_));
+                if is_run && shape::reachable(steps, &step.next).contains(&at) {
+                    let text = "a task is started in a loop";
+                    let help = "write one call for each task";
+                    self.diagnostics.push(lost(text, step.origin, "how many will there be?", help));
+                }
+            }
+            let mut emptied: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for (at, step) in steps.iter().enumerate() {
+                if let Does::Init(channel) = step.does {
+                    emptied.entry(channel).or_default().push(at);
+                }
+            }
+            for (channel, places) in emptied {
+                let late = after_writes(&tasks, &starts, task, channel);
+                for at in places.into_iter().filter(|at| late.contains(at)) {
+                    let text = "`cinit` may empty a fifochannel that was written";
+                    let help = "call it before the tasks are started that write it";
+                    self.diagnostics.push(lost(text, steps[at].origin, "emptied here", help));
+                }
+            }
+        }
+        self.tasks = tasks;
+    }
+
+    fn shape(&mut self) {
+        let tasks = std::mem::take(&mut self.tasks);
+        for (index, steps) in tasks.into_iter().enumerate() {
+            let at = steps.first().map_or(Origin::default(), |s| s.origin);
+            match shape::task(steps) {
+                Some(shape::Made { nodes, latest, registers }) => {
+                    let task = &mut self.graph.tasks[index];
+                    (task.nodes, task.latest, task.registers) = (nodes, latest, registers);
+                }
+                None => {
+                    let text = format!("`{}` has too many variables", self.graph.tasks[index].name);
+                    self.diagnostics.push(lost(&text, at, "this task", "divide it"));
+                }
+            }
+        }
+    }
+}
+
+/// Makes the steps of one task.
+struct Inliner<'l, 'a> {
+    linker: &'l mut Linker<'a>,
+    steps: Vec<Raw>,
+    registers: u32,
+    /// The unit whose main file the task's places count lines of.
+    home: usize,
+    /// The functions that are being called.
+    stack: Vec<At>,
+}
+
+/// What a function is called with.
+struct Entry<'e> {
+    /// The guard that holds in it, but for what a point of its own guards.
+    guard: Option<usize>,
+    /// Whether that ends at its first point.
+    is_foreign: bool,
+    in_critical: bool,
+    arguments: &'e [Expression],
+    /// Of the caller's registers.
+    base: u32,
+    ends: &'e [Option<usize>],
+    /// Where places are that only execution times pass at.
+    place: Option<&'e str>,
+}
+
+impl<'a> Inliner<'_, 'a> {
+    fn push(&mut self, does: Does, place: String, base: u32, origin: Origin) -> usize {
+        self.steps.push(Raw { does, next: Vec::new(), guard: None, place, base, origin });
+        self.linker.count += 1;
+        self.steps.len() - 1
+    }
+
+    fn begin(&mut self, at: At, arguments: &[Expression]) {
+        let origin = self.linker.origin(at.0, self.linker.function(at).origin);
+        let start = self.push(Does::Start, "start".to_owned(), 0, origin);
+        let ends = vec![None; arguments.len()];
+        let entry = Entry {
+            guard: None,
+            is_foreign: false,
+            in_critical: false,
+            arguments,
+            base: 0,
+            ends: &ends,
+            place: None,
+        };
+        let (first, exit) = self.function(at, &entry);
+        self.steps[start].next.push(first);
+        let end = self.push(Does::End, "end".to_owned(), 0, origin);
+        if let Some(exit) = exit {
+            self.steps[exit].next.push(end);
+        }
+        for step in &mut self.steps[..end] {
+            // What ends the program ends the task.
+            if step.next == [usize::MAX] {
+                step.next = vec![end];
+            }
+        }
+    }
+
+    /// The steps of a function: where it begins, and where it ends.
+    fn function(&mut self, at: At, entry: &Entry<'_>) -> (usize, Option<usize>) {
+        let function = self.linker.function(at);
+        let first = self.steps.len();
+        let base = self.registers;
+        self.registers = self.registers.saturating_add(u32::from(function.variable_count));
+        self.stack.push(at);
+        let fresh = if entry.is_foreign { before_points(function) } else { HashSet::new() };
+        for (index, step) in function.steps.iter().enumerate() {
+            let place = match entry.place {
+                Some(place) => place.to_owned(),
+                None => self.place(at.0, &step.place, &step.act),
+            };
+            let origin = self.linker.origin(at.0, step.origin);
+            let now = self.push(Does::Nothing, place, base, origin);
+            self.steps[now].next = step.next.iter().map(|n| first + n).collect();
+            let inherits = !function.has_points || entry.is_foreign && fresh.contains(&index);
+            let inherited = entry.guard.filter(|_| inherits);
+            let own = step.guard.map(|point| first + point).or(inherited);
+            let is_critical = step.in_critical || entry.in_critical;
+            self.steps[now].guard = own.filter(|_| !is_critical);
+        }
+        for (index, step) in function.steps.iter().enumerate() {
+            if self.linker.count > STEPS_MAX {
+                self.full(at);
+                break;
+            }
+            let is_critical = step.in_critical || entry.in_critical;
+            self.act(at, first, index, (base, is_critical), entry);
+        }
+        self.stack.pop();
+        let begin = self.parameters(function, first, base, entry);
+        (begin, Some(first + function.exit))
+    }
+
+    fn full(&mut self, at: At) {
+        if !std::mem::replace(&mut self.linker.is_full, true) {
+            let text = format!("the program's tasks have more than {STEPS_MAX} steps");
+            let origin = self.linker.function(at).origin;
+            let help = "call functions with timing points and channels at fewer places";
+            self.linker.lose(at.0, origin, &text, "at the latest here", help);
+        }
+    }
+
+    /// Gives a function's parameters their values; returns where it begins.
+    fn parameters(
+        &mut self,
+        function: &Function,
+        first: usize,
+        base: u32,
+        entry: &Entry<'_>,
+    ) -> usize {
+        let mut begin = first;
+        for (parameter, value) in function.parameters.iter().zip(entry.arguments).rev() {
+            let Some((register, kind)) = parameter else { continue };
+            let value = Integer::holds(*kind, value.clone());
+            let register = base + u32::from(*register);
+            let (place, origin) = (self.steps[first].place.clone(), self.steps[first].origin);
+            let does = Does::Set { register, value, is_code: false };
+            let set = self.push(does, place, entry.base, origin);
+            self.steps[set].guard = self.steps[first].guard;
+            self.steps[set].next.push(begin);
+            begin = set;
+        }
+        begin
+    }
+
+    /// A place as the task's graph has it.
+    fn place(&self, unit: usize, place: &Place, act: &Act) -> String {
+        let name = &place.name;
+        match &place.file {
+            Some(file) => format!("{file}:{name}"),
+            None if unit == self.home || matches!(act, Act::Point { .. }) => name.clone(),
+            None => {
+                let path = &self.linker.units[unit].file;
+                format!("{}:{name}", path.rsplit('/').next().unwrap_or(path))
+            }
+        }
+    }
+
+    fn act(
+        &mut self,
+        at: At,
+        first: usize,
+        index: usize,
+        (base, is_critical): (u32, bool),
+        entry: &Entry<'_>,
+    ) {
+        let step = &self.linker.function(at).steps[index];
+        let now = first + index;
+        let does = match &step.act {
+            Act::Nothing => Does::Nothing,
+            Act::Code => Does::Code,
+            Act::Work(times) => Does::Work(*times),
+            Act::Point { kind, period, deadline } => {
+                Does::Point { kind: *kind, period: period.clone(), deadline: deadline.clone() }
+            }
+            Act::Gettime => Does::Gettime,
+            Act::Skip(point) => {
+                self.steps[now].next = vec![first + point];
+                Does::Skip
+            }
+            Act::Start(call) => self.start(at.0, call, step.origin),
+            Act::Call(call) => return self.call(at, now, call, (base, is_critical), entry.ends),
+            Act::Write { channel, waits } => match self.end(at.0, channel, entry, step.origin) {
+                Some(channel) => Does::Write { channel, waits: *waits },
+                None => Does::Nothing,
+            },
+            Act::Read { channel, waits } => match self.end(at.0, channel, entry, step.origin) {
+                Some(channel) => Does::Read { channel, waits: *waits },
+                None => Does::Nothing,
+            },
+            Act::Latest { latest, is_write } => {
+                let Latest { name, is_shared, origin } = latest;
+                let variable = match is_shared {
+                    true => name.clone(),
+                    false => format!("{name} of {}:{}", at.0, origin.start),
+                };
+                Does::Latest { variable, is_write: *is_write }
+            }
+            Act::Init(channel) => match self.end(at.0, channel, entry, step.origin) {
+                Some(channel) => Does::Init(channel),
+                None => Does::Nothing,
+            },
+            Act::Lock(name) => Does::Lock(self.linker.resource(name)),
+            Act::Unlock(name) => Does::Unlock(self.linker.resource(name)),
+            Act::Set { register, value, is_code } => Does::Set {
+                register: base + u32::from(*register),
+                value: value.clone(),
+                is_code: *is_code,
+            },
+            Act::Branch(condition) => Does::Branch(condition.clone()),
+            Act::Any => Does::Any,
+            Act::Exit => {
+                self.steps[now].next = vec![usize::MAX];
+                Does::Code
+            }
+            Act::Lost(text) => {
+                let help = "name the channel here, or pass its end to a function that is called by its name";
+                self.linker.lose(at.0, step.origin, text, "here", help);
+                Does::Nothing
+            }
+        };
+        self.steps[now].does = does;
+    }
+
+    fn start(&mut self, unit: usize, call: &Call, origin: Origin) -> Does {
+        let Some(function) = self.linker.named(unit, &call.name) else {
+            let text = format!("the task `{}` is in no file of the program", call.name);
+            let help = "give `onbeat tfg` all files of the program";
+            self.linker.lose(unit, origin, &text, "started here", help);
+            return Does::Code;
+        };
+        if self.linker.wanted.len() >= TASKS_MAX {
+            if !std::mem::replace(&mut self.linker.is_full, true) {
+                let text = "the program starts more tasks than it can have";
+                let help = "write one call for each task: a program has at most 256";
+                self.linker.lose(unit, origin, text, "at the latest here", help);
+            }
+            return Does::Code;
+        }
+        // What the task that starts it has in variables is not known when it begins.
+        let arguments = call.arguments.iter().map(|a| match a.value {
+            Expression::Constant(value) => Expression::Constant(value),
+            _ => Expression::Unknown,
+        });
+        self.linker.wanted.push(Wanted { function, arguments: arguments.collect() });
+        Does::Run(self.linker.wanted.len() - 1)
+    }
+
+    /// The channel that an end belongs to.
+    fn end(&mut self, unit: usize, end: &End, entry: &Entry<'_>, origin: Origin) -> Option<usize> {
+        match end {
+            End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
+            End::Named(name) => Some(self.linker.network(name)),
+            End::Parameter(at, label) => {
+                let passed = entry.ends.get(*at).copied().flatten();
+                let named = passed.or_else(|| Some(self.linker.network(label.as_deref()?)));
+                if named.is_none() {
+                    let text = "nobody can say which channel this is about";
+                    let help = "pass a variable that the calling function has opened";
+                    self.linker.lose(unit, origin, text, "which channel?", help);
+                }
+                named
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        at: At,
+        now: usize,
+        call: &Call,
+        (base, in_critical): (u32, bool),
+        known: &[Option<usize>],
+    ) {
+        let target = self.linker.named(at.0, &call.name);
+        let Some(to) = target.filter(|to| self.linker.followed.contains(to)) else {
+            self.steps[now].does = Does::Code;
+            return;
+        };
+        if self.stack.contains(&to) || self.stack.len() >= DEPTH_MAX {
+            let text = match self.stack.contains(&to) {
+                true => format!("`{}` does something in time and calls itself", call.name),
+                false => format!("calls of functions are more than {DEPTH_MAX} deep"),
+            };
+            let help = "write a loop instead";
+            let origin = self.steps[now].origin;
+            self.linker.diagnostics.push(lost(&text, origin, "called here", help));
+            self.linker.is_full |= self.stack.len() >= DEPTH_MAX;
+            return;
+        }
+        if self.linker.is_full {
+            return;
+        }
+        let ends: Vec<Option<usize>> =
+            call.arguments.iter().map(|a| self.passed(at.0, a, known)).collect();
+        let arguments: Vec<Expression> = call.arguments.iter().map(|a| a.value.clone()).collect();
+        let is_work = self.linker.only_work.contains(&to);
+        let place = self.steps[now].place.clone();
+        let callee = self.linker.function(to);
+        let entry = Entry {
+            guard: self.steps[now].guard,
+            is_foreign: to.0 != at.0,
+            in_critical,
+            arguments: &arguments,
+            base,
+            ends: &ends,
+            place: is_work.then_some(place.as_str()),
+        };
+        let after = std::mem::take(&mut self.steps[now].next);
+        let (begin, exit) = self.function(to, &entry);
+        self.steps[now].does = if is_work { Does::Code } else { Does::Nothing };
+        self.steps[now].next = vec![begin];
+        if callee.has_points && !entry.is_foreign {
+            self.steps[now].guard = None;
+        }
+        if let Some(exit) = exit {
+            self.steps[exit].next = after;
+        }
+    }
+
+    /// The channel whose end is passed, if it is one for certain.
+    fn passed(
+        &mut self,
+        unit: usize,
+        argument: &Argument,
+        known: &[Option<usize>],
+    ) -> Option<usize> {
+        match argument.end.as_ref()? {
+            End::Named(name) => Some(self.linker.network(name)),
+            End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
+            End::Parameter(at, _) => known.get(*at).copied().flatten(),
+        }
+    }
+}
+
+/// Which tasks each task starts, directly or not.
+fn starts(tasks: &[Vec<Raw>]) -> Vec<HashSet<usize>> {
+    let mut found: Vec<HashSet<usize>> = vec![HashSet::new(); tasks.len()];
+    // What is started comes behind what starts it.
+    for task in (0..tasks.len()).rev() {
+        for step in &tasks[task] {
+            if let Does::Run(other) = step.does {
+                let more = found[other].clone();
+                found[task].extend(more);
+                found[task].insert(other);
+            }
+        }
+    }
+    found
+}
+
+/// Steps of a task before which a channel may have been written.
+fn after_writes(
+    tasks: &[Vec<Raw>],
+    starts: &[HashSet<usize>],
+    task: usize,
+    channel: usize,
+) -> HashSet<usize> {
+    let is_write = |s: &Raw| matches!(s.does, Does::Write { channel: c, .. } if c == channel);
+    let writes: Vec<bool> = tasks.iter().map(|steps| steps.iter().any(is_write)).collect();
+    let steps = &tasks[task];
+    let elsewhere = |other: usize| other != task && !starts[task].contains(&other) && writes[other];
+    if (0..tasks.len()).any(elsewhere) {
+        return (0..steps.len()).collect();
+    }
+    let lets_write = |step: &Raw| match step.does {
+        Does::Run(other) => writes[other] || starts[other].iter().any(|t| writes[*t]),
+        _ => is_write(step),
+    };
+    let behind = steps.iter().filter(|s| lets_write(s)).flat_map(|s| s.next.iter().copied());
+    shape::reachable(steps, &behind.collect::<Vec<_>>())
+}
+
+/// Steps that come before a timing point of the function.
+fn before_points(function: &Function) -> HashSet<usize> {
+    let (mut seen, mut open) = (HashSet::from([0]), vec![0]);
+    while let Some(at) = open.pop() {
+        let step = &function.steps[at];
+        if matches!(step.act, Act::Point { .. }) {
+            continue;
+        }
+        open.extend(step.next.iter().copied().filter(|n| seen.insert(*n)));
+    }
+    seen
+}

@@ -1,0 +1,60 @@
+//! The time-flow graph of a program, from what its units do (`docs/time-flow-graphs.md`).
+
+mod inline;
+mod shape;
+mod slice;
+mod times;
+pub(crate) mod unit;
+
+pub use times::apply_times;
+pub use unit::UnitGraph;
+
+use crate::timedc::codes;
+use inline::Linker;
+use onbeat_model::diagnostic::{Diagnostic, Origin};
+use onbeat_model::graph::{Graph, Host};
+
+/// The graph of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Linked {
+    /// Its tasks; none if it cannot be followed.
+    pub graph: Graph,
+    /// Why it cannot. Files are counted through all units, in their order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What files of execution times may name.
+    pub places: Places,
+}
+
+/// The tasks and timing points of a program, those too that control never comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Functions that are tasks, and `main`.
+    pub tasks: Vec<String>,
+    /// Points as traces have them, in the order of the units and of their text.
+    pub points: Vec<String>,
+}
+
+/// Makes the graph of a program of all its units. Without a `main`, as in a part of a program, all
+/// tasks begin at once that no other one starts.
+pub fn link(units: &[UnitGraph], program: &str) -> Linked {
+    let host = Host { name: program.to_owned(), ..Host::default() };
+    let graph = Graph { hosts: vec![host], ..Graph::default() };
+    let mut linker = Linker::new(units, program, graph);
+    linker.run();
+    let mut diagnostics = linker.diagnostics;
+    diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
+    diagnostics.dedup();
+    let graph = if diagnostics.is_empty() { linker.graph } else { Graph::default() };
+    let tasks = units.iter().flat_map(|u| &u.functions).filter(|f| f.is_task || f.name == "main");
+    let places = Places {
+        tasks: tasks.map(|f| f.name.clone()).collect(),
+        points: units.iter().flat_map(|u| u.points.iter().cloned()).collect(),
+    };
+    Linked { graph, diagnostics, places }
+}
+
+/// A reason why a program is not analysed.
+fn lost(text: &str, at: Origin, label: &str, help: &str) -> Diagnostic {
+    let text = format!("{text}: the program's timing is not analysed");
+    Diagnostic::error(codes::FOLLOW, text, at, label).help(help).warning()
+}

@@ -1,0 +1,166 @@
+//! What one unit adds to the graph of its program.
+
+use crate::timedc::Integer;
+use onbeat_model::diagnostic::Origin;
+use onbeat_model::graph::{Expression, Interval, PointKind, Policy};
+use onbeat_model::time::Span;
+
+/// A unit's functions, for [`super::link`].
+#[derive(Clone, Debug, Default)]
+pub struct UnitGraph {
+    /// The main file's path.
+    pub(crate) file: String,
+    /// How many files it was read from.
+    pub(crate) file_count: u16,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) fifos: Vec<Fifo>,
+    pub(crate) keeps_phase: bool,
+    /// Timing points as traces have them, in the order of the text.
+    pub(crate) points: Vec<String>,
+    /// Functions that are used other than called: their names, and where.
+    pub(crate) pointers: Vec<(String, Origin)>,
+}
+
+/// A fifochannel.
+#[derive(Clone, Debug)]
+pub(crate) struct Fifo {
+    pub name: String,
+    /// Whether other units can mean the same one.
+    pub is_shared: bool,
+    /// None where another unit says it.
+    pub capacity: Option<u32>,
+    pub origin: Origin,
+}
+
+/// An lvchannel.
+#[derive(Clone, Debug)]
+pub(crate) struct Latest {
+    pub name: String,
+    /// Whether other units can mean the same one.
+    pub is_shared: bool,
+    pub origin: Origin,
+}
+
+/// A function. Registers are the places of its variables in its list.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub name: String,
+    pub is_task: bool,
+    pub is_static: bool,
+    /// Whether control may come to a timing point in it, as far as its unit knows.
+    pub has_points: bool,
+    /// Step 0 is where it begins.
+    pub steps: Vec<Step>,
+    pub exit: usize,
+    pub variable_count: u16,
+    /// By position: the register and its type, if it is one.
+    pub parameters: Vec<Option<(u16, Integer)>>,
+    pub scheduling: Scheduling,
+    pub origin: Origin,
+}
+
+/// What a task says of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scheduling {
+    pub policy: Option<Policy>,
+    pub priority: Option<u8>,
+    pub separation: Option<Span>,
+    pub keeps_phase: Option<bool>,
+}
+
+/// A step of a function.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub act: Act,
+    /// The order of [`Act`].
+    pub next: Vec<usize>,
+    /// The step of the point that guards it.
+    pub guard: Option<usize>,
+    pub in_critical: bool,
+    pub place: Place,
+    pub origin: Origin,
+}
+
+/// A line of a file, or the name of a point or of a channel's end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The file's name, if it is not the unit's main one.
+    pub file: Option<String>,
+    /// A line, and the number in it.
+    pub name: String,
+}
+
+/// What happens at a step.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    Nothing,
+    Code,
+    Work(Interval),
+    Point {
+        kind: PointKind,
+        period: Expression,
+        deadline: Option<Expression>,
+    },
+    Gettime,
+    /// To the step of the point.
+    Skip(usize),
+    Start(Call),
+    /// Of a function of the program, or code.
+    Call(Call),
+    Write {
+        channel: End,
+        waits: bool,
+    },
+    Read {
+        channel: End,
+        waits: bool,
+    },
+    /// An end of an lvchannel.
+    Latest {
+        latest: Latest,
+        is_write: bool,
+    },
+    /// `cinit`.
+    Init(End),
+    Lock(String),
+    Unlock(String),
+    Set {
+        register: u16,
+        value: Expression,
+        /// Whether it is code where the register does not matter.
+        is_code: bool,
+    },
+    /// The first of `next` if it holds.
+    Branch(Expression),
+    /// Any of `next`.
+    Any,
+    /// The program, or the task, ends.
+    Exit,
+    /// What cannot be followed.
+    Lost(String),
+}
+
+/// A call by name.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub name: String,
+    pub arguments: Vec<Argument>,
+}
+
+/// What is passed.
+#[derive(Clone, Debug)]
+pub(crate) struct Argument {
+    pub value: Expression,
+    /// The channel's end that it is, if it is one.
+    pub end: Option<End>,
+}
+
+/// Which channel an end belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// In [`UnitGraph::fifos`].
+    Fifo(usize),
+    Named(String),
+    /// The one that is passed; or, if none is, the one that the parameter is named after.
+    Parameter(usize, Option<String>),
+}

@@ -1,0 +1,599 @@
+//! C's integer expressions as the graph's: their values where the graph's registers have theirs,
+//! unknown wherever C's arithmetic would not be that of plain integers.
+
+use super::net;
+use super::syntax::{bare, children, declared, walk};
+use super::unit::{Function, Unit, Variable};
+use onbeat_model::graph::{Binary, Expression, Unary};
+use tree_sitter::Node;
+
+/// An integer type, or the part of it whose values are taken as known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Integer {
+    /// The least value.
+    lo: i64,
+    /// The greatest value.
+    hi: i64,
+    bits: u8,
+    is_signed: bool,
+}
+
+impl Integer {
+    const INT: Self = Self::signed(32);
+    const BOOL: Self = Self { lo: 0, hi: 1, bits: 8, is_signed: false };
+    /// Of size_t values above those of long are taken as unknown, and so are negative ones of
+    /// enumerations, whose type is the compiler's choice.
+    const ENUM: Self = Self { lo: 0, hi: i32::MAX as i64, bits: 32, is_signed: true };
+
+    const fn signed(bits: u8) -> Self {
+        let hi = i64::MAX >> (64 - bits);
+        Self { lo: -hi - 1, hi, bits, is_signed: true }
+    }
+
+    const fn unsigned(bits: u8) -> Self {
+        let hi = if bits == 64 { i64::MAX } else { (1 << bits) - 1 };
+        Self { lo: 0, hi, bits, is_signed: false }
+    }
+
+    fn promoted(self) -> Self {
+        if self.bits < 32 { Self::INT } else { self }
+    }
+
+    /// What both are converted to in an operation.
+    fn with(self, other: Self) -> Self {
+        let (a, b) = (self.promoted(), other.promoted());
+        match a.bits.cmp(&b.bits) {
+            std::cmp::Ordering::Less => b,
+            std::cmp::Ordering::Greater => a,
+            std::cmp::Ordering::Equal if a.is_signed && b.is_signed => Self::signed(a.bits),
+            std::cmp::Ordering::Equal => Self::unsigned(a.bits),
+        }
+    }
+
+    /// An expression converted to this type, unknown if the type does not have its value.
+    pub(crate) fn holds(self, expression: Expression) -> Expression {
+        match expression {
+            Expression::Unknown => Expression::Unknown,
+            Expression::Constant(value) if self == Self::BOOL => {
+                Expression::Constant(i64::from(value != 0))
+            }
+            Expression::Constant(value) if (self.lo..=self.hi).contains(&value) => expression,
+            Expression::Constant(_) => Expression::Unknown,
+            _ if self == Self::BOOL => binary(Binary::Unequal, expression, Expression::Constant(0)),
+            _ if self.lo == i64::MIN => expression,
+            _ => {
+                // What is divided by 0 is unknown.
+                let copy = || expression.clone();
+                let above = binary(Binary::GreaterOrEqual, copy(), Expression::Constant(self.lo));
+                let is_there = match self.hi {
+                    i64::MAX => above,
+                    hi => {
+                        let hi = Expression::Constant(hi);
+                        binary(Binary::And, above, binary(Binary::LessOrEqual, copy(), hi))
+                    }
+                };
+                binary(Binary::Divide, expression, is_there)
+            }
+        }
+    }
+}
+
+fn binary(operation: Binary, left: Expression, right: Expression) -> Expression {
+    match (left, right) {
+        (Expression::Unknown, _) | (_, Expression::Unknown) => Expression::Unknown,
+        (left, right) => {
+            let is_constant = |e: &Expression| matches!(e, Expression::Constant(_));
+            let are_constant = is_constant(&left) && is_constant(&right);
+            let made = Expression::Binary(operation, Box::new(left), Box::new(right));
+            match are_constant {
+                true => made.value(&[]).map_or(Expression::Unknown, Expression::Constant),
+                false => made,
+            }
+        }
+    }
+}
+
+fn unary(operation: Unary, inner: Expression) -> Expression {
+    let is_constant = matches!(inner, Expression::Constant(_) | Expression::Unknown);
+    let made = Expression::Unary(operation, Box::new(inner));
+    match is_constant {
+        true => made.value(&[]).map_or(Expression::Unknown, Expression::Constant),
+        false => made,
+    }
+}
+
+/// The operations in an expression, counted up to a limit.
+fn size(expression: &Expression) -> usize {
+    match expression {
+        Expression::Unary(_, inner) => 1 + size(inner),
+        Expression::Binary(_, left, right) => 1 + size(left) + size(right),
+        _ => 1,
+    }
+}
+
+/// An expression larger than this is taken as unknown.
+const SIZE_MAX: usize = 200;
+
+/// A value, its bounds, which may be wider than the type's where C's arithmetic wraps, and the
+/// type.
+#[derive(Clone, Debug)]
+struct Value {
+    expression: Expression,
+    lo: i128,
+    hi: i128,
+    kind: Integer,
+}
+
+impl Value {
+    fn of(expression: Expression, kind: Integer) -> Self {
+        let (lo, hi) = match expression {
+            Expression::Constant(value) => (value, value),
+            _ => (kind.lo, kind.hi),
+        };
+        Self { expression, lo: i128::from(lo), hi: i128::from(hi), kind }
+    }
+
+    fn truth(expression: Expression) -> Self {
+        Self { lo: 0, hi: 1, ..Self::of(expression, Integer::INT) }
+    }
+
+    /// Converted to a type: what does not fit is unknown.
+    fn to(self, kind: Integer) -> Self {
+        // Before it becomes wider what has wrapped must have.
+        let from = if kind.bits > self.kind.bits { self.fit(self.kind) } else { self };
+        from.fit(kind)
+    }
+
+    fn fit(&self, kind: Integer) -> Self {
+        if kind != Integer::BOOL && i128::from(kind.lo) <= self.lo && self.hi <= i128::from(kind.hi)
+        {
+            return Self { kind, ..self.clone() };
+        }
+        Self::of(kind.holds(self.expression.clone()), kind)
+    }
+
+    /// As an operand of `+`, `-` and `*`, which agree with C's as long as the end result fits.
+    fn operand(self, kind: Integer) -> Self {
+        match self.kind.bits < kind.bits {
+            true => self.fit(self.kind),
+            false => self,
+        }
+    }
+}
+
+/// Which local variables have values that the graph can know, by their places in the function's
+/// list: integers of C's own types whose address nobody takes, but to write or read a message.
+pub(super) fn registers<'t>(unit: &Unit<'t>, function: &Function<'t>) -> Vec<Option<Integer>> {
+    let mut found: Vec<Option<Integer>> =
+        function.variables.iter().map(|v| register(unit, v)).collect();
+    walk(function.body, |node| {
+        let is_asm = node.kind().starts_with("gnu_asm");
+        let is_address = node.kind() == "pointer_expression" && unit.words(node).starts_with('&');
+        let is_message = is_address && net::moves(unit, node).is_some();
+        let target = node.child_by_field_name("argument").filter(|_| is_address && !is_message);
+        let named = |inner: Node<'t>, found: &mut Vec<Option<Integer>>| {
+            let place = unit.resolve(function, unit.words(inner), inner.start_byte());
+            let place = place.map(|v| v.place.clone());
+            let at = function.variables.iter().position(|v| Some(&v.place) == place.as_ref());
+            if let Some(at) = at {
+                found[at] = None;
+            }
+        };
+        if let Some(target) = target {
+            named(bare(target), &mut found);
+        }
+        if is_asm {
+            walk(node, |inner| {
+                if inner.kind() == "identifier" {
+                    named(inner, &mut found);
+                }
+                true
+            });
+        }
+        true
+    });
+    found.truncate(usize::from(u16::MAX));
+    found
+}
+
+fn register(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<Integer> {
+    let is_plain = variable.declarator.kind() == "identifier" && !variable.is_static;
+    let kind = variable.kind.filter(|_| is_plain)?;
+    let has_qualifier = |word| qualifiers(unit, variable).any(|q| q == word);
+    (!has_qualifier("volatile") && !has_qualifier("_Atomic")).then(|| integer(unit, kind))?
+}
+
+fn qualifiers<'u, 't>(
+    unit: &'u Unit<'t>,
+    variable: &Variable<'t>,
+) -> impl Iterator<Item = &'t str> + use<'u, 't> {
+    let mut node = Some(variable.declarator);
+    while node.is_some_and(|n| !n.kind().ends_with("declaration")) {
+        node = node.and_then(|n| n.parent());
+    }
+    let all = node.map(children).unwrap_or_default();
+    all.into_iter().filter(|n| n.kind() == "type_qualifier").map(|n| unit.words(n))
+}
+
+/// A type's name as an integer type, on a 64-bit machine.
+fn integer(unit: &Unit<'_>, kind: Node<'_>) -> Option<Integer> {
+    if kind.kind() == "enum_specifier" {
+        return Some(Integer::ENUM);
+    }
+    let mut names: Vec<&str> = unit.words(kind).split_whitespace().collect();
+    let is_signed = !names.contains(&"unsigned");
+    names.retain(|w| !matches!(*w, "signed" | "unsigned"));
+    let of = |bits| if is_signed { Integer::signed(bits) } else { Integer::unsigned(bits) };
+    match names[..] {
+        ["bool" | "_Bool"] => Some(Integer::BOOL),
+        ["char"] => Some(of(8)),
+        ["int8_t"] => Some(Integer::signed(8)),
+        ["uint8_t"] => Some(Integer::unsigned(8)),
+        ["short"] | ["short", "int"] => Some(of(16)),
+        ["int16_t"] => Some(Integer::signed(16)),
+        ["uint16_t"] => Some(Integer::unsigned(16)),
+        [] | ["int"] => Some(of(32)),
+        ["int32_t"] => Some(Integer::signed(32)),
+        ["uint32_t"] => Some(Integer::unsigned(32)),
+        ["long"] | ["long", "int" | "long"] | ["long", "long", "int"] => Some(of(64)),
+        ["int64_t" | "ssize_t" | "ptrdiff_t" | "intptr_t" | "time_t"] => Some(Integer::signed(64)),
+        ["uint64_t" | "size_t" | "uintptr_t"] => Some(Integer::unsigned(64)),
+        _ => None,
+    }
+}
+
+/// Reads expressions of one function.
+pub(super) struct Reader<'u, 't> {
+    pub unit: &'u Unit<'t>,
+    pub function: &'u Function<'t>,
+    pub registers: &'u [Option<Integer>],
+}
+
+impl<'t> Reader<'_, 't> {
+    /// An expression, when all that it does has been done.
+    pub(super) fn read(&self, node: Node<'t>) -> Expression {
+        self.converted(node, None)
+    }
+
+    /// A part of one.
+    pub(super) fn part(&self, node: Node<'t>, whole: Node<'t>) -> Expression {
+        self.limited(self.value(node, &self.moved(whole)), None)
+    }
+
+    /// What a variable has when an expression has been assigned to it.
+    pub(super) fn assigned(&self, variable: usize, value: Node<'t>) -> Expression {
+        match self.registers.get(variable) {
+            Some(Some(kind)) => self.converted(value, Some(*kind)),
+            _ => Expression::Unknown,
+        }
+    }
+
+    fn converted(&self, node: Node<'t>, kind: Option<Integer>) -> Expression {
+        self.limited(self.value(node, &self.moved(node)), kind)
+    }
+
+    fn limited(&self, value: Option<Value>, kind: Option<Integer>) -> Expression {
+        let made = value.map(|v| {
+            let kind = kind.unwrap_or(v.kind);
+            v.to(kind).expression
+        });
+        made.filter(|e| size(e) <= SIZE_MAX).unwrap_or(Expression::Unknown)
+    }
+
+    /// What a variable has after `x += value`, `x++` and the like.
+    pub(super) fn changed(
+        &self,
+        variable: usize,
+        operator: &str,
+        value: Option<Node<'t>>,
+    ) -> Expression {
+        let Some(Some(kind)) = self.registers.get(variable) else { return Expression::Unknown };
+        let old = Value::of(Expression::Register(variable as u16), *kind);
+        let by = match value {
+            Some(node) if self.moves(node, variable) => None,
+            Some(node) => self.value(node, &self.moved(node)),
+            None => Some(Value::of(Expression::Constant(1), Integer::INT)),
+        };
+        let made = by.and_then(|by| operation(operator, old, by)).map(|v| v.to(*kind).expression);
+        made.filter(|e| size(e) <= SIZE_MAX).unwrap_or(Expression::Unknown)
+    }
+
+    fn moves(&self, node: Node<'t>, variable: usize) -> bool {
+        let mut found = false;
+        walk(node, |inner| {
+            found |= self.target(inner) == Some(variable);
+            true
+        });
+        found
+    }
+
+    /// The variable that an expression assigns to by itself.
+    fn target(&self, node: Node<'t>) -> Option<usize> {
+        let target = match node.kind() {
+            "assignment_expression" => node.child_by_field_name("left")?,
+            "update_expression" => node.child_by_field_name("argument")?,
+            _ => return None,
+        };
+        self.variable(bare(target))
+    }
+
+    fn variable(&self, node: Node<'t>) -> Option<usize> {
+        if node.kind() != "identifier" {
+            return None;
+        }
+        let found = self.unit.resolve(self.function, self.unit.words(node), node.start_byte())?;
+        self.function.variables.iter().position(|v| v.place == found.place)
+    }
+
+    /// Variables that an expression assigns to and has at another place too: nothing is known of
+    /// them in it.
+    fn moved(&self, node: Node<'t>) -> Vec<usize> {
+        let (mut targets, mut seen) = (Vec::new(), Vec::new());
+        walk(node, |inner| {
+            targets.extend(self.target(inner));
+            seen.extend(self.variable(inner));
+            true
+        });
+        targets.retain(|v| seen.iter().filter(|s| *s == v).count() > 1);
+        targets
+    }
+
+    fn value(&self, node: Node<'t>, moved: &[usize]) -> Option<Value> {
+        let field = |name| node.child_by_field_name(name);
+        let of = |name| self.value(field(name)?, moved);
+        match node.kind() {
+            "parenthesized_expression" => match children(node)[..] {
+                [inner] if inner.kind() != "compound_statement" => self.value(inner, moved),
+                _ => None,
+            },
+            "number_literal" => literal(self.unit.words(node)),
+            "char_literal" => {
+                let text = self.unit.words(node).strip_prefix('\'')?.strip_suffix('\'')?;
+                let [byte] = text.as_bytes() else { return None };
+                byte.is_ascii().then(|| constant(i64::from(*byte)))
+            }
+            "true" => Some(constant(1)),
+            "false" => Some(constant(0)),
+            "identifier" => self.name(node, moved),
+            "cast_expression" => {
+                let kind = field("type")?;
+                let is_plain = kind.child_by_field_name("declarator").is_none();
+                let kind = integer(self.unit, kind.child_by_field_name("type")?)?;
+                Some(of("value").filter(|_| is_plain)?.to(kind))
+            }
+            "sizeof_expression" => self.size_of(node),
+            "unary_expression" => self.unary(node, moved),
+            "update_expression" => self.update(node, moved),
+            "assignment_expression" => {
+                // It has been assigned already.
+                let kind = self.registers.get(self.target(node)?).copied().flatten()?;
+                let register = Expression::Register(self.target(node)? as u16);
+                let is_known = !moved.contains(&self.target(node)?);
+                is_known.then(|| Value::of(register, kind))
+            }
+            "conditional_expression" => {
+                let condition = of("condition")?;
+                choice(&condition, of("consequence")?, of("alternative")?)
+            }
+            "comma_expression" => of("right"),
+            "binary_expression" => {
+                let operator = self.unit.words(field("operator")?);
+                operation(operator, of("left")?, of("right")?)
+            }
+            _ => None,
+        }
+    }
+
+    fn name(&self, node: Node<'t>, moved: &[usize]) -> Option<Value> {
+        if let Some(variable) = self.variable(node) {
+            let kind = self.registers.get(variable).copied().flatten()?;
+            let is_known = !moved.contains(&variable);
+            return is_known.then(|| Value::of(Expression::Register(variable as u16), kind));
+        }
+        let name = self.unit.words(node);
+        if let Some(value) = self.unit.constant(node) {
+            return Some(constant(i64::try_from(value).ok()?));
+        }
+        let global = self.unit.globals.iter().find(|g| g.name == name)?;
+        let is_const = qualifiers(self.unit, global).any(|q| q == "const");
+        let is_plain = global.declarator.kind() == "identifier";
+        let kind = integer(self.unit, global.kind?).filter(|_| is_const && is_plain)?;
+        // Not the value of another one, which may be this.
+        let value = self.unit.constant(global.value?)?;
+        Some(constant(i64::try_from(value).ok()?).to(kind))
+    }
+
+    fn unary(&self, node: Node<'t>, moved: &[usize]) -> Option<Value> {
+        let value = self.value(node.child_by_field_name("argument")?, moved)?;
+        let kind = value.kind.promoted();
+        let inner = value.expression.clone();
+        match self.unit.words(node.child_by_field_name("operator")?) {
+            "-" => Some(Value {
+                expression: unary(Unary::Minus, inner),
+                lo: -value.hi,
+                hi: -value.lo,
+                kind,
+            }),
+            "~" => Some(Value {
+                expression: unary(Unary::Complement, inner),
+                lo: -value.hi - 1,
+                hi: -value.lo - 1,
+                kind,
+            }),
+            "+" => Some(Value { kind, ..value }),
+            "!" => {
+                let inner = value.fit(value.kind).expression;
+                Some(Value::truth(unary(Unary::Not, inner)))
+            }
+            _ => None,
+        }
+    }
+
+    /// `i++` when it has been done.
+    fn update(&self, node: Node<'t>, moved: &[usize]) -> Option<Value> {
+        let variable = self.target(node)?;
+        let kind = self.registers.get(variable).copied().flatten()?;
+        if moved.contains(&variable) {
+            return None;
+        }
+        let now = Value::of(Expression::Register(variable as u16), kind);
+        let text = self.unit.words(node);
+        let one = Value::of(Expression::Constant(1), Integer::INT);
+        match () {
+            () if text.starts_with("++") || text.starts_with("--") => Some(now),
+            () if text.ends_with("++") => operation("-", now, one).map(|v| v.to(kind)),
+            () => operation("+", now, one).map(|v| v.to(kind)),
+        }
+    }
+
+    fn size_of(&self, node: Node<'t>) -> Option<Value> {
+        let octets = if let Some(kind) = node.child_by_field_name("type") {
+            match kind.child_by_field_name("declarator") {
+                Some(d) if d.kind() == "abstract_pointer_declarator" => 8,
+                Some(_) => return None,
+                None => {
+                    let kind = integer(self.unit, kind.child_by_field_name("type")?)?;
+                    i64::from(kind.bits / 8)
+                }
+            }
+        } else {
+            let value = bare(node.child_by_field_name("value")?);
+            let (target, is_part) = match value.kind() {
+                "subscript_expression" => (bare(value.child_by_field_name("argument")?), true),
+                _ => (value, false),
+            };
+            let name = self.unit.words(target);
+            let local = self.unit.resolve(self.function, name, target.start_byte());
+            let global = || self.unit.globals.iter().find(|g| g.name == name);
+            let variable = local.or_else(global).filter(|v| !v.is_parameter)?;
+            match is_part {
+                false => net::object(self.unit, variable)?,
+                true => {
+                    let inner = declared(variable.declarator)?.parent()?;
+                    let is_array = variable.declarator.kind() == "array_declarator"
+                        && inner.id() == variable.declarator.id();
+                    net::scalar(self.unit, variable).filter(|_| is_array)?
+                }
+            }
+        };
+        Some(Value::of(Expression::Constant(octets), Integer::unsigned(64)))
+    }
+}
+
+fn constant(value: i64) -> Value {
+    let kind = if i32::try_from(value).is_ok() { Integer::INT } else { Integer::signed(64) };
+    Value::of(Expression::Constant(value), kind)
+}
+
+/// A number with its type.
+fn literal(text: &str) -> Option<Value> {
+    let value = i64::try_from(super::syntax::number(text)?).ok()?;
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.trim_end_matches(['u', 'l']);
+    let suffix = &lower[digits.len()..];
+    let is_decimal = !digits.starts_with('0') || digits == "0";
+    let kinds = [
+        (Integer::INT, suffix.is_empty()),
+        (Integer::unsigned(32), !suffix.contains('l') && (suffix.contains('u') || !is_decimal)),
+        (Integer::signed(64), !suffix.contains('u')),
+        (Integer::unsigned(64), true),
+    ];
+    let kind = kinds.iter().find(|(k, may_be)| *may_be && (k.lo..=k.hi).contains(&value))?.0;
+    Some(Value::of(Expression::Constant(value), kind))
+}
+
+/// `c ? a : b` without a branch.
+fn choice(condition: &Value, yes: Value, no: Value) -> Option<Value> {
+    let kind = yes.kind.with(no.kind);
+    let (yes, no) = (yes.to(kind), no.to(kind));
+    let inner = condition.fit(condition.kind).expression;
+    let zero = || Expression::Constant(0);
+    let is = binary(Binary::Unequal, inner.clone(), zero());
+    let is_not = binary(Binary::Equal, inner, zero());
+    let sum = binary(
+        Binary::Add,
+        binary(Binary::Multiply, yes.expression, is),
+        binary(Binary::Multiply, no.expression, is_not),
+    );
+    let (lo, hi) = (yes.lo.min(no.lo), yes.hi.max(no.hi));
+    Some(Value { expression: sum, lo, hi, kind })
+}
+
+fn operation(operator: &str, left: Value, right: Value) -> Option<Value> {
+    let arithmetic = match operator {
+        "+" => Some(Binary::Add),
+        "-" => Some(Binary::Subtract),
+        "*" => Some(Binary::Multiply),
+        _ => None,
+    };
+    if let Some(operation) = arithmetic {
+        return Some(ring(operation, left, right));
+    }
+    let kind = left.kind.with(right.kind);
+    let comparison = match operator {
+        "==" => Some(Binary::Equal),
+        "!=" => Some(Binary::Unequal),
+        "<" => Some(Binary::Less),
+        "<=" => Some(Binary::LessOrEqual),
+        ">" => Some(Binary::Greater),
+        ">=" => Some(Binary::GreaterOrEqual),
+        _ => None,
+    };
+    if let Some(operation) = comparison {
+        let (left, right) = (left.to(kind).expression, right.to(kind).expression);
+        return Some(Value::truth(binary(operation, left, right)));
+    }
+    if let "&&" | "||" = operator {
+        let truth = |value: Value| {
+            let inner = value.fit(value.kind).expression;
+            binary(Binary::Unequal, inner, Expression::Constant(0))
+        };
+        let operation = if operator == "&&" { Binary::And } else { Binary::Or };
+        return Some(Value::truth(binary(operation, truth(left), truth(right))));
+    }
+    if let "<<" | ">>" = operator {
+        let kind = left.kind.promoted();
+        let left = left.to(kind);
+        let Expression::Constant(by) = right.expression else { return None };
+        if !(0..i64::from(kind.bits.min(63))).contains(&by) {
+            return None;
+        }
+        let is_left = operator == "<<";
+        let operation = if is_left { Binary::ShiftLeft } else { Binary::ShiftRight };
+        let expression = binary(operation, left.expression, Expression::Constant(by));
+        let bound = |at: i128| if is_left { at << by.min(62) } else { at };
+        return Some(Value { expression, lo: bound(left.lo), hi: bound(left.hi), kind });
+    }
+    let operation = match operator {
+        "/" => Binary::Divide,
+        "%" => Binary::Remainder,
+        "&" => Binary::And,
+        "|" => Binary::Or,
+        "^" => Binary::Xor,
+        _ => return None,
+    };
+    let (left, right) = (left.to(kind), right.to(kind));
+    let (lo, hi) = match operation {
+        // The least number divided by -1.
+        Binary::Divide if kind.is_signed => (i128::from(kind.lo), i128::from(kind.hi) + 1),
+        _ => (i128::from(kind.lo), i128::from(kind.hi)),
+    };
+    Some(Value { expression: binary(operation, left.expression, right.expression), lo, hi, kind })
+}
+
+fn ring(operation: Binary, left: Value, right: Value) -> Value {
+    let kind = left.kind.with(right.kind);
+    let (left, right) = (left.operand(kind), right.operand(kind));
+    let all = match operation {
+        Binary::Add => [left.lo + right.lo, left.hi + right.hi].to_vec(),
+        Binary::Subtract => [left.lo - right.hi, left.hi - right.lo].to_vec(),
+        _ => [left.lo, left.hi]
+            .into_iter()
+            .flat_map(|a| [a.saturating_mul(right.lo), a.saturating_mul(right.hi)])
+            .collect(),
+    };
+    let most = i128::MAX >> 2;
+    let lo = all.iter().copied().min().unwrap_or(-most).clamp(-most, most);
+    let hi = all.iter().copied().max().unwrap_or(most).clamp(-most, most);
+    Value { expression: binary(operation, left.expression, right.expression), lo, hi, kind }
+}
