@@ -153,16 +153,16 @@ fn closed(timing: &Timing, task: usize) -> String {
             None => String::new(),
         };
     };
-    match pattern.tasks.get(task).copied().flatten() {
-        Some((from, 1)) => {
-            format!("From iteration {from} on: + {} each iteration.", words::time(pattern.shift))
-        }
-        Some((from, every)) => format!(
-            "From iteration {from} on: + {} every {every} iterations.",
-            words::time(pattern.shift)
-        ),
-        None if rounds.is_some() => "The task ends.".to_owned(),
-        None => String::new(),
+    let Some((from, every)) = pattern.tasks.get(task).copied().flatten() else {
+        return rounds.map_or(String::new(), |_| "The task ends.".to_owned());
+    };
+    // What is joined to the task comes again sooner than the whole system does.
+    let part = pattern.parts.get(task).copied().flatten();
+    let (every, shift) = part.unwrap_or((every, pattern.shift));
+    let shift = words::time(shift);
+    match every {
+        1 => format!("From iteration {from} on: + {shift} each iteration."),
+        _ => format!("From iteration {from} on: + {shift} every {every} iterations."),
     }
 }
 

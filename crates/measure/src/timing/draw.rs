@@ -414,7 +414,7 @@ const fn look(what: &What) -> (&'static str, &'static str) {
 fn title(graph: &Graph, visits: &[&Row], (task, node): Place) -> String {
     let of = &graph.tasks[task];
     let it = &of.nodes[node];
-    let mut text = format!("{}: {}", words::place(of, it), words::phrase(graph, it));
+    let mut text = format!("{}: {}", words::place(of, node), words::phrase(graph, it));
     if let Some(guard) = it.guard {
         text += &format!("; left at the deadline of p{}", of.nodes[guard].place);
     }

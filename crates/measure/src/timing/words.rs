@@ -214,25 +214,16 @@ const fn operator(of: Binary) -> &'static str {
 }
 
 /// Where a node is: `sensor.c:5`.
-pub(super) fn place(task: &Task, node: &Node) -> String {
-    match (node.place.as_str(), task.file.as_str()) {
-        ("", _) => format!("the start of {}", task.name),
-        (place, _) if place.contains(':') => place.to_owned(),
-        (place, "") => format!("{}:{place}", task.name),
-        (place, file) => format!("{file}:{place}"),
+pub(super) fn place(task: &Task, node: usize) -> String {
+    match task.nodes[node].place.as_str() {
+        "" => format!("the start of {}", task.name),
+        _ => task.label(node),
     }
-}
-
-/// The task and the node of a row.
-pub(super) fn node_of<'a>(graph: &'a Graph, row: &Row) -> (&'a Task, &'a Node) {
-    let task = &graph.tasks[row.task];
-    (task, &task.nodes[row.node])
 }
 
 /// Where a row's node is.
 pub(super) fn place_of(graph: &Graph, row: &Row) -> String {
-    let (task, node) = node_of(graph, row);
-    place(task, node)
+    place(&graph.tasks[row.task], row.node)
 }
 
 /// A path in words: `sensor.c:5 → status → processor.c:12 → processor.c:13`. Between a writing and
@@ -242,7 +233,7 @@ pub(super) fn path(graph: &Graph, timing: &Timing, rows: &[usize]) -> String {
     let mut written = None;
     for (at, row) in rows.iter().enumerate() {
         let row = &timing.rows[*row];
-        let (_, node) = node_of(graph, row);
+        let node = &graph.tasks[row.task].nodes[row.node];
         let is_end = at == 0 || at + 1 == rows.len();
         if !is_end && letter(&node.what).is_none() {
             continue;
@@ -279,6 +270,7 @@ fn why(graph: &Graph, timing: &Timing, culprit: &Culprit) -> String {
         }
         Why::Loop => format!("the loop at {} has no known number of rounds", at()),
         Why::Delay => format!("the delay at {} is not known", at()),
+        Why::Processor => format!("the tasks of the processor leave no bound for {}", at()),
     }
 }
 
