@@ -10,7 +10,7 @@ use minijinja::value::Serde;
 use onbeat_model::graph::{ChannelKind, Graph, Node, What};
 use onbeat_model::timing::{Level, Row, Study, Timing};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const TEMPLATE: &str = include_str!("../../assets/graph.svg");
 /// How the picture looks.
@@ -362,6 +362,10 @@ fn rounded(corners: &[(i32, i32)]) -> String {
 }
 
 fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec<Shape> {
+    let mut visits: BTreeMap<Place, Vec<&Row>> = BTreeMap::new();
+    for row in &timing.rows {
+        visits.entry((row.task, row.node)).or_default().push(row);
+    }
     let mut shapes = Vec::new();
     for (t, task) in graph.tasks.iter().enumerate() {
         for (n, node) in task.nodes.iter().enumerate() {
@@ -386,7 +390,7 @@ fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec
                 place: if fits(node) { node.place.clone() } else { String::new() },
                 label: label(graph, node),
                 label_x: layout.labels[t][n],
-                title: title(graph, timing, place),
+                title: title(graph, visits.get(&place).map_or(&[][..], Vec::as_slice), place),
             });
         }
     }
@@ -407,15 +411,14 @@ const fn look(what: &What) -> (&'static str, &'static str) {
 }
 
 /// What a node is, and when it is begun and done.
-fn title(graph: &Graph, timing: &Timing, (task, node): Place) -> String {
+fn title(graph: &Graph, visits: &[&Row], (task, node): Place) -> String {
     let of = &graph.tasks[task];
     let it = &of.nodes[node];
-    let mut text = format!("{}: {}", words::place(of, it), words::phrase(graph, it));
+    let mut text = format!("{}: {}", words::place(of, node), words::phrase(graph, it));
     if let Some(guard) = it.guard {
         text += &format!("; left at the deadline of p{}", of.nodes[guard].place);
     }
-    let visits = || timing.rows.iter().filter(|row| (row.task, row.node) == (task, node));
-    for row in visits().take(VISITS_MAX) {
+    for row in visits.iter().take(VISITS_MAX) {
         let iteration = words::iteration(&row.iteration);
         let iteration = match iteration.is_empty() {
             true => String::new(),
@@ -425,7 +428,7 @@ fn title(graph: &Graph, timing: &Timing, (task, node): Place) -> String {
         let sure = if row.is_certain { "" } else { ", not in every execution" };
         text += &format!("\n{iteration}begins at {arrival}, done at {release} ms{sure}");
     }
-    if visits().count() > VISITS_MAX {
+    if visits.len() > VISITS_MAX {
         text += "\n…";
     }
     text

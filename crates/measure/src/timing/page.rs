@@ -159,7 +159,7 @@ fn table(study: &Study, level: Level, number: usize) -> TableView {
             which: if column.is_release { 'R' } else { 'A' },
             letter: letter(&node.what),
             place: node.place.clone(),
-            title: format!("{}: {phrase}, {which}", words::place(task, node)),
+            title: format!("{}: {phrase}, {which}", words::place(task, column.node)),
         }
     };
     let host = study.graph.hosts.get(task.host).map(|host| host.name.clone());

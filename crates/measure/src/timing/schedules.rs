@@ -79,9 +79,15 @@ fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
     ScheduledView {
         name: study.graph.tasks[task.task].name.clone(),
         priority: task.priority.map_or(format!("EDF{star}"), |p| format!("{p}{star}")),
-        period: known(task.period),
+        period: match task.period {
+            Some(Span::ZERO) => "not known".to_owned(),
+            period => known(period),
+        },
         deadline: known(task.deadline),
-        wcet: words::time(task.wcet),
+        wcet: match task.wcet {
+            Span::MAX => "no bound".to_owned(),
+            wcet => words::time(wcet),
+        },
         response: task.response.map_or("no bound".to_owned(), words::time),
         slack: known(slack),
         misses: misses.collect::<Vec<_>>().join(", "),
