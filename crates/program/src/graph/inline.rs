@@ -51,10 +51,13 @@ pub(super) struct Raw {
 /// A function of a unit.
 type At = (usize, usize);
 
+/// A value that is passed, and its type if that is known.
+type Passed = (Expression, Option<Integer>);
+
 /// A task to be made.
 struct Wanted {
     function: At,
-    arguments: Vec<Expression>,
+    arguments: Vec<Passed>,
 }
 
 /// Makes the tasks of a program.
@@ -390,7 +393,7 @@ struct Entry<'e> {
     /// Whether that ends at its first point.
     is_foreign: bool,
     in_critical: bool,
-    arguments: &'e [Expression],
+    arguments: &'e [Passed],
     /// Of the caller's registers.
     base: u32,
     ends: &'e [Option<usize>],
@@ -405,7 +408,7 @@ impl<'a> Inliner<'_, 'a> {
         self.steps.len() - 1
     }
 
-    fn begin(&mut self, at: At, arguments: &[Expression]) {
+    fn begin(&mut self, at: At, arguments: &[Passed]) {
         let origin = self.linker.origin(at.0, self.linker.function(at).origin);
         let start = self.push(Does::Start, "start".to_owned(), 0, origin);
         let ends = vec![None; arguments.len()];
@@ -487,7 +490,9 @@ impl<'a> Inliner<'_, 'a> {
         let mut begin = first;
         for (parameter, value) in function.parameters.iter().zip(entry.arguments).rev() {
             let Some((register, kind)) = parameter else { continue };
-            let value = Integer::holds(*kind, value.clone());
+            let (value, from) = value;
+            let is_within = from.is_some_and(|from| from.is_within(*kind));
+            let value = if is_within { value.clone() } else { kind.holds(value.clone()) };
             let register = base + u32::from(*register);
             let (place, origin) = (self.steps[first].place.clone(), self.steps[first].origin);
             let does = Does::Set { register, value, is_code: false };
@@ -595,8 +600,8 @@ impl<'a> Inliner<'_, 'a> {
         }
         // What the task that starts it has in variables is not known when it begins.
         let arguments = call.arguments.iter().map(|a| match a.value {
-            Expression::Constant(value) => Expression::Constant(value),
-            _ => Expression::Unknown,
+            Expression::Constant(value) => (Expression::Constant(value), None),
+            _ => (Expression::Unknown, None),
         });
         self.linker.wanted.push(Wanted { function, arguments: arguments.collect() });
         Does::Run(self.linker.wanted.len() - 1)
@@ -649,7 +654,7 @@ impl<'a> Inliner<'_, 'a> {
         }
         let ends: Vec<Option<usize>> =
             call.arguments.iter().map(|a| self.passed(at.0, a, known)).collect();
-        let arguments: Vec<Expression> = call.arguments.iter().map(|a| a.value.clone()).collect();
+        let arguments: Vec<_> = call.arguments.iter().map(|a| (a.value.clone(), a.kind)).collect();
         let is_work = self.linker.only_work.contains(&to);
         let place = self.steps[now].place.clone();
         let callee = self.linker.function(to);

@@ -7,7 +7,7 @@ use super::net;
 use super::program::Program;
 use super::syntax::{bare, children, number, walk};
 use super::unit::{Function, Role, Unit};
-use super::value::{self, Reader};
+use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
@@ -502,7 +502,7 @@ impl<'t> Maker<'_, 't> {
 
     fn assign(&mut self, at: usize, variable: usize) -> Act {
         let (place, unit) = (self.flow.steps[at].place.clone(), self.all.unit);
-        let node = unit.root.descendant_for_byte_range(place.start, place.end);
+        let node = self.function.body.descendant_for_byte_range(place.start, place.end);
         let mut outer = node;
         while let Some(parent) = outer.and_then(|n| n.parent()) {
             let is_target = matches!(
@@ -610,12 +610,18 @@ impl<'t> Maker<'_, 't> {
             return Expression::Constant(constant);
         }
         let zero = || Box::new(Expression::Constant(0));
-        match self.reader.read(length.node) {
+        let (value, kind) = self.reader.typed(length.node);
+        match value {
             Expression::Unknown => Expression::Unknown,
             Expression::Constant(value) => {
                 let ns = value.max(0).checked_mul(unit.scale());
                 ns.map_or(Expression::Unknown, Expression::Constant)
             }
+            value if kind.is_some_and(Integer::is_natural) => Expression::Binary(
+                Binary::Multiply,
+                Box::new(value),
+                Box::new(Expression::Constant(unit.scale())),
+            ),
             value => {
                 let factor = Expression::Binary(
                     Binary::Multiply,
@@ -629,12 +635,13 @@ impl<'t> Maker<'_, 't> {
 
     fn arguments(&self, call: Node<'t>) -> Vec<Argument> {
         let all = call.child_by_field_name("arguments").map(children).unwrap_or_default();
-        let argument = |node: Node<'t>| Argument {
-            value: self.reader.read(node),
-            end: match bare(node).kind() {
+        let argument = |node: Node<'t>| {
+            let (value, kind) = self.reader.typed(node);
+            let end = match bare(node).kind() {
                 "identifier" => self.ends.net(self.all.unit, self.index, node),
                 _ => None,
-            },
+            };
+            Argument { value, kind, end }
         };
         all.into_iter().map(argument).collect()
     }
