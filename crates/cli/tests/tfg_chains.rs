@@ -105,9 +105,8 @@ fn execute(system: &System, directory: &Path, execution: &str) -> (Value, Vec<Me
         .output()
         .expect("onbeat runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
     let results = serde_json::from_slice(&output.stdout).expect("JSON");
-    let (captures, shown) = (captures(&directory.join("out")), shown(&said));
+    let (captures, shown) = (captures(&directory.join("out/1-run")), shown(&said));
     let of_chain = |chain: &Chain| {
         let captures = captures.get(&chain.channels[0]).cloned().unwrap_or_default();
         let shown = shown.get(&chain.name).cloned().unwrap_or_default();
@@ -116,17 +115,43 @@ fn execute(system: &System, directory: &Path, execution: &str) -> (Value, Vec<Me
     (results, system.chains.iter().map(of_chain).collect())
 }
 
+/// What is computed.
+fn study(directory: &Path) -> Value {
+    let output = onbeat()
+        .args(["plan", "system.toml", "--json"])
+        .env("ONBEAT_TFG_DEV", "1")
+        .current_dir(directory)
+        .output()
+        .expect("onbeat runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
 #[test]
 fn debug_one() {
-    let directory = std::path::PathBuf::from("/tmp/chains-one");
+    let seeds = std::env::var("CHAINS_SEED").unwrap_or("1".into());
+    for seed in seeds.split(',') { debug(seed.parse().unwrap()); }
+}
+fn debug(seed: u64) {
+    let directory = std::path::PathBuf::from(format!("/tmp/chains-one-{seed}"));
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory).expect("made");
-    let seed = std::env::var("CHAINS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let system = generate::system(seed, SIDE_BY_SIDE, DURATION_MS);
     system.write(&directory);
+    let begin = std::time::Instant::now();
+    let study = study(&directory);
+    println!("study {:?}", begin.elapsed());
+    let begin = std::time::Instant::now();
     let (_, all) = execute(&system, &directory, "worst");
-    for (chain, measured) in system.chains.iter().zip(all) {
-        println!("{} {:?} {measured:?}", chain.name, chain.channels.len());
+    println!("run {:?}", begin.elapsed());
+    for ((chain, measured), said) in system.chains.iter().zip(all).zip(study["chains"].as_array().expect("chains")) {
+        let ratio = said["latency_ns"]["hi"].as_f64().unwrap_or(f64::NAN) / measured.most.unwrap_or(0) as f64;
+        let lo = said["latency_ns"]["lo"].as_i64().unwrap_or(i64::MAX);
+        let within = |what: Option<i64>, most: &Value| what.is_none_or(|w| most.as_i64().is_none_or(|m| w <= m));
+        let bad = measured.least.is_some_and(|l| l < lo) || !within(measured.most, &said["latency_ns"]["hi"]) || !within(measured.age, &said["age_ns"]) || !within(measured.reaction, &said["reaction_ns"]);
+        println!("{seed} {} {:?} {} {measured:?} {} {} {} {} {ratio:.4}", chain.name, chain.channels.len(), chain.is_sampled, if bad { "BAD" } else { "ok" }, said["latency_ns"], said["age_ns"], said["reaction_ns"]);
     }
     let _ = number;
 }
