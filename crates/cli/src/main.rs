@@ -7,7 +7,6 @@ mod capture;
 mod cc;
 mod chosen;
 mod exit;
-mod graph;
 mod measure;
 mod network;
 mod output;
@@ -15,6 +14,7 @@ mod run;
 mod simulate;
 mod source;
 mod stat;
+mod study;
 mod terminal;
 
 use crate::arguments::{
@@ -82,7 +82,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
 fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?;
     let protected = source.system.run.protected && !arguments.unprotected;
-    let plan = source.plan(&source.system, protected)?;
+    let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if arguments.json {
         let document = onbeat_plan::document(&source.system, &plan);
         terminal::print(serde_json::to_string_pretty(&document)?);

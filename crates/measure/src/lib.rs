@@ -8,6 +8,7 @@
 //!                                  ├─ table ─→ rows for a terminal
 //!                                  └─ report::html ─→ one file
 //! Observed ─→ simulation::Results ─→ JSON, table; simulation::html ─→ one file
+//! Study ─→ timing::{html, svg, dot, json, table}
 //! segments::Samples ─→ segments::Measured ─→ JSON, table, CSV; segments::html ─→ one file
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
@@ -25,6 +26,7 @@ pub mod simulation;
 mod statistics;
 mod table;
 mod text;
+pub mod timing;
 mod verdict;
 
 pub use analysis::{Mismatch, analyse};

@@ -56,12 +56,7 @@ pub(crate) fn render(
     style: &str,
     script: &str,
 ) -> String {
-    let mut environment = Environment::new();
-    // Names come from descriptions that anyone may have written.
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-    environment.set_syntax(syntax.expect("the usual delimiters differ from each other"));
+    let mut environment = environment();
     environment.add_template("page", PAGE).expect("the page's template is well-formed");
     environment.add_template("body", template).expect("the body's template is well-formed");
     let template = environment.get_template("body").expect("it was added just now");
@@ -72,6 +67,17 @@ pub(crate) fn render(
     };
     let page = context! { ..page, ..around };
     template.render(page).expect("the template names what the view has")
+}
+
+/// Templates in which everything is escaped unless they say otherwise.
+pub(crate) fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    // Names come from descriptions that anyone may have written.
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the usual delimiters differ from each other"));
+    environment
 }
 
 /// JSON that cannot end the script element it stands in.

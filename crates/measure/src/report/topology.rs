@@ -125,7 +125,7 @@ pub(crate) fn boxed(
     }
 }
 
-fn shortened(name: &str, longest: usize) -> String {
+pub(crate) fn shortened(name: &str, longest: usize) -> String {
     if name.chars().count() <= longest {
         return name.to_owned();
     }

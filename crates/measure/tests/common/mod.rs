@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod simulated;
+pub(crate) mod studies;
 pub(crate) mod synthetic;
 
 use onbeat_model::diagnostic::Origin;

@@ -181,7 +181,8 @@ impl Finder<'_> {
         let origin = self.system.and_then(|s| s.chains.iter().find(|c| c.name == chain.name));
         let at = origin.map(|c| (c.origin, "this chain"));
         let latency = chain.time.latency.and_then(|latency| latency.hi);
-        let deadline = chain.deadline.filter(|_| self.system.is_none());
+        // The plan warns of what it has a bound for.
+        let deadline = chain.deadline.filter(|_| self.system.is_none() || latency.is_none());
         let asked = [
             ("may take", deadline, latency),
             ("may show data that are as old as", chain.age, chain.time.age),

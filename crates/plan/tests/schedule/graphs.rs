@@ -90,7 +90,10 @@ fn open_priorities_are_proposed_and_the_responses_are_the_published_ones() {
     assert_eq!(proposed, [(Some(80), true), (Some(79), true), (Some(78), true)]);
     assert_eq!(schedule.scaling_ppm, Some(961_538));
     assert_eq!(schedule.utilisation_ppm, 823_334);
-    assert_eq!(schedule.tasks.iter().map(|task| task.is_met()).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!(
+        schedule.tasks.iter().map(|task| task.is_met()).collect::<Vec<_>>(),
+        [true, true, false]
+    );
 }
 
 #[test]
@@ -127,14 +130,15 @@ fn phases_with_known_counters_are_told_apart() {
     low.priority = Some(5);
     let graph = graph(Some(1), vec![phases(), low]);
     let schedule = one(&graph);
-    // As any of them at any time it would be 8 + 2·5.
-    assert_eq!(schedule.tasks[1].response, Some(ms(13)));
+    // As any of them at any time it would be 8 + 2·5. The longest phase is the most up to 10 ms, and
+    // with the one before it the most up to 20 ms.
+    assert_eq!(schedule.tasks[1].response, Some(ms(8 + 5 + 1)));
     assert_eq!(schedule.tasks[0].period, Some(ms(10)));
     assert_eq!(schedule.tasks[0].wcet, ms(5));
     assert_eq!(schedule.utilisation_ppm, 375_000);
     let all = interference(&graph);
     assert_eq!(all[0].completion(ms(5)), Some(ms(5)));
-    assert_eq!([1, 8, 16].map(|w| all[1].completion(ms(w))), [6, 13, 22].map(|w| Some(ms(w))));
+    assert_eq!([1, 8, 16].map(|w| all[1].completion(ms(w))), [6, 14, 23].map(|w| Some(ms(w))));
 }
 
 #[test]
@@ -274,15 +278,16 @@ fn tasks_are_spread_over_processors_and_stated_ones_stay() {
     for schedule in &schedules {
         assert_eq!((schedule.tasks.len(), schedule.utilisation_ppm), (2, 1_000_000));
         assert_eq!(schedule.scaling_ppm, Some(1_000_000));
-        assert!(schedule.tasks.iter().all(|task| task.is_met() && task.is_proposed == (task.task != 1)));
+        assert!(
+            schedule.tasks.iter().all(|task| task.is_met() && task.is_proposed == (task.task != 1))
+        );
     }
     assert!(schedules[1].tasks.iter().any(|task| task.task == 1 && task.priority == Some(30)));
 }
 
 #[test]
 fn policies_rank_tasks_as_the_run_time_does() {
-    let mut tasks: Vec<Task> =
-        [20, 10, 10].iter().map(|t| periodic("t", 2, soft(*t))).collect();
+    let mut tasks: Vec<Task> = [20, 10, 10].iter().map(|t| periodic("t", 2, soft(*t))).collect();
     tasks.iter_mut().for_each(|task| task.policy = Policy::RateMonotonic);
     let schedule = one(&graph(Some(1), tasks.clone()));
     let ranks: Vec<_> = schedule.tasks.iter().map(|t| (t.task, t.priority)).collect();
@@ -300,10 +305,13 @@ fn under_edf_all_of_the_processor_may_be_used() {
     assert!(one_of.tasks.iter().all(|task| task.is_met() && task.priority.is_none()));
     assert_eq!(one_of.scaling_ppm, Some(1_000_000));
     let all = interference(&graph(Some(1), tasks));
-    // 14 is the response of the second job; what is left when 2 of it are done takes 5 more.
     let response = one_of.tasks.iter().find(|t| t.task == 1).and_then(|t| t.response);
+    assert_eq!(response, Some(ms(14)));
     assert_eq!(all[1].completion(ms(7)), response);
-    assert_eq!(all[1].completion(ms(2)), response.map(|response| response - ms(5)));
+    // The last one of the seven is still to be done then.
+    assert_eq!(all[1].completion(ms(6)), Some(ms(14 - 1)));
+    // If the other one were more urgent, it would come once until then.
+    assert_eq!(all[1].completion(ms(2)), Some(ms(2 + 5)));
 }
 
 #[test]

@@ -51,7 +51,10 @@ fn liu_and_layland_all_of_the_processor_under_edf() {
 /// Programming Languages, chapter "Scheduling": task sets A, B, C and D.
 #[test]
 fn burns_and_wellings_their_task_sets() {
-    assert_eq!(responses(&ranked(&[(10, 30, 30), (10, 40, 40), (12, 50, 50)])), some(&[10, 20, 52]));
+    assert_eq!(
+        responses(&ranked(&[(10, 30, 30), (10, 40, 40), (12, 50, 50)])),
+        some(&[10, 20, 52])
+    );
     assert_eq!(responses(&ranked(&[(4, 16, 16), (5, 40, 40), (32, 80, 80)])), some(&[4, 9, 58]));
     assert_eq!(responses(&ranked(&[(5, 20, 20), (10, 40, 40), (40, 80, 80)])), some(&[5, 15, 80]));
     assert_eq!(responses(&ranked(&[(3, 7, 7), (3, 12, 12), (5, 20, 20)])), some(&[3, 6, 20]));

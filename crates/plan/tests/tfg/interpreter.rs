@@ -25,7 +25,6 @@ struct Runner {
     registers: Vec<Option<i64>>,
     skips: bool,
     has_ended: bool,
-    waits: bool,
     steps: usize,
 }
 
@@ -69,7 +68,6 @@ pub(crate) fn run(random: &Random, level: Level, dice: &mut Dice, steps: usize) 
         registers: vec![None; usize::from(graph.tasks[task].registers)],
         skips: false,
         has_ended: false,
-        waits: false,
         steps: 0,
     };
     let runners = (0..graph.tasks.len()).map(runner).collect();
@@ -80,7 +78,8 @@ pub(crate) fn run(random: &Random, level: Level, dice: &mut Dice, steps: usize) 
     while let Some(task) = run.choose(steps) {
         run.step(task);
     }
-    let is_over = run.runners.iter().map(|r| r.has_ended || r.steps < steps).collect();
+    let is_cut = run.runners.iter().any(|r| !r.has_ended && r.steps >= steps);
+    let is_over = run.runners.iter().map(|r| r.has_ended || !is_cut).collect();
     Outcome { visits: run.visits, is_over, overflows: run.overflows }
 }
 
@@ -324,5 +323,7 @@ impl Execution<'_> {
         }
         runner.rounds.resize(loops[to].len(), 1);
         (runner.at, runner.now) = (to, now);
+        let place = (task, to, runner.rounds.clone());
+        self.visits.insert(place, Visit { arrival: now, release: None });
     }
 }

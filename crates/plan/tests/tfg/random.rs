@@ -10,16 +10,20 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// A source of choices.
-pub(crate) struct Dice(Xoshiro256PlusPlus);
+pub(crate) struct Dice {
+    source: Xoshiro256PlusPlus,
+    /// Which end of intervals is taken; none: any time.
+    pub(crate) end: Option<bool>,
+}
 
 impl Dice {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+        Self { source: Xoshiro256PlusPlus::seed_from_u64(seed), end: None }
     }
 
     /// 0 to `below` - 1.
     pub(crate) fn roll(&mut self, below: usize) -> usize {
-        (self.0.next_u64() % below.max(1) as u64) as usize
+        (self.source.next_u64() % below.max(1) as u64) as usize
     }
 
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
@@ -29,6 +33,9 @@ impl Dice {
     /// A time of an interval, often an end of it.
     pub(crate) fn pick(&mut self, of: Interval) -> Span {
         let hi = of.hi.unwrap_or(of.lo + ms(40));
+        if let Some(is_last) = self.end {
+            return if is_last { hi } else { of.lo };
+        }
         match self.roll(4) {
             0 => of.lo,
             1 => hi,
@@ -46,6 +53,8 @@ pub(crate) struct Kind {
     /// Branches and loops that nobody knows, and intervals.
     pub(crate) is_unknown: bool,
     pub(crate) is_endless: bool,
+    /// Loops that nobody knows.
+    pub(crate) has_unknown_loops: bool,
     pub(crate) tasks: usize,
 }
 
@@ -95,7 +104,8 @@ impl Writer<'_> {
         if kind != PointKind::Soft {
             for index in self.segment..at {
                 let is_code = !matches!(self.nodes[index].what, What::Start);
-                if is_code && self.nodes[index].guard.is_none() && self.dice.chance(90) {
+                let is_inside = self.loops[index].starts_with(&self.stack);
+                if is_code && is_inside && self.nodes[index].guard.is_none() && self.dice.chance(90) {
                     self.nodes[index].guard = Some(at);
                 }
             }
@@ -142,7 +152,7 @@ impl Writer<'_> {
     /// `for (r = 0; r < n; r++)`, or as often as nobody knows.
     fn repeat(&mut self, depth: usize) {
         let register = 3 + depth as u16;
-        let is_unknown = self.kind.is_unknown && self.dice.chance(40);
+        let is_unknown = self.kind.has_unknown_loops && self.dice.chance(40);
         self.add(What::Set { register, value: constant(0) });
         let head = self.nodes.len();
         self.stack.push(head);
@@ -213,7 +223,7 @@ fn task_of(dice: &mut Dice, kind: Kind, index: usize, ends: &[(Vec<usize>, Vec<u
         let last = writer.add(What::Any);
         writer.nodes[last].next = vec![head];
         writer.stack.pop();
-        if kind.is_unknown && writer.dice.chance(15) {
+        if kind.has_unknown_loops && writer.dice.chance(15) {
             writer.nodes[head].next = vec![head + 1, last + 1];
             writer.block(0, 2);
             let end = writer.add(What::End);

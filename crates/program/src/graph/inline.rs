@@ -51,10 +51,13 @@ pub(super) struct Raw {
 /// A function of a unit.
 type At = (usize, usize);
 
+/// A value that is passed, and its type if that is known.
+type Passed = (Expression, Option<Integer>);
+
 /// A task to be made.
 struct Wanted {
     function: At,
-    arguments: Vec<Expression>,
+    arguments: Vec<Passed>,
 }
 
 /// Makes the tasks of a program.
@@ -198,7 +201,9 @@ impl<'a> Linker<'a> {
             for (name, origin) in &made.pointers {
                 let Some(function) = self.named(unit, name) else { continue };
                 if self.followed.contains(&function) {
-                    let text = format!("`{name}` does something in time and may be called through a pointer");
+                    let text = format!(
+                        "`{name}` does something in time and may be called through a pointer"
+                    );
                     let help = "call it by its name, or start it as a task";
                     self.lose(unit, *origin, &text, "nobody can say when", help);
                 }
@@ -247,8 +252,13 @@ impl<'a> Linker<'a> {
             ..Task::default()
         };
         self.graph.tasks.push(task);
-        let mut maker =
-            Inliner { linker: self, steps: Vec::new(), registers: 0, home: at.0, stack: Vec::new() };
+        let mut maker = Inliner {
+            linker: self,
+            steps: Vec::new(),
+            registers: 0,
+            home: at.0,
+            stack: Vec::new(),
+        };
         maker.begin(at, &arguments);
         let steps = maker.steps;
         self.tasks.push(steps);
@@ -383,7 +393,7 @@ struct Entry<'e> {
     /// Whether that ends at its first point.
     is_foreign: bool,
     in_critical: bool,
-    arguments: &'e [Expression],
+    arguments: &'e [Passed],
     /// Of the caller's registers.
     base: u32,
     ends: &'e [Option<usize>],
@@ -398,7 +408,7 @@ impl<'a> Inliner<'_, 'a> {
         self.steps.len() - 1
     }
 
-    fn begin(&mut self, at: At, arguments: &[Expression]) {
+    fn begin(&mut self, at: At, arguments: &[Passed]) {
         let origin = self.linker.origin(at.0, self.linker.function(at).origin);
         let start = self.push(Does::Start, "start".to_owned(), 0, origin);
         let ends = vec![None; arguments.len()];
@@ -480,7 +490,9 @@ impl<'a> Inliner<'_, 'a> {
         let mut begin = first;
         for (parameter, value) in function.parameters.iter().zip(entry.arguments).rev() {
             let Some((register, kind)) = parameter else { continue };
-            let value = Integer::holds(*kind, value.clone());
+            let (value, from) = value;
+            let is_within = from.is_some_and(|from| from.is_within(*kind));
+            let value = if is_within { value.clone() } else { kind.holds(value.clone()) };
             let register = base + u32::from(*register);
             let (place, origin) = (self.steps[first].place.clone(), self.steps[first].origin);
             let does = Does::Set { register, value, is_code: false };
@@ -519,11 +531,9 @@ impl<'a> Inliner<'_, 'a> {
             Act::Nothing => Does::Nothing,
             Act::Code => Does::Code,
             Act::Work(times) => Does::Work(*times),
-            Act::Point { kind, period, deadline } => Does::Point {
-                kind: *kind,
-                period: period.clone(),
-                deadline: deadline.clone(),
-            },
+            Act::Point { kind, period, deadline } => {
+                Does::Point { kind: *kind, period: period.clone(), deadline: deadline.clone() }
+            }
             Act::Gettime => Does::Gettime,
             Act::Skip(point) => {
                 self.steps[now].next = vec![first + point];
@@ -590,21 +600,15 @@ impl<'a> Inliner<'_, 'a> {
         }
         // What the task that starts it has in variables is not known when it begins.
         let arguments = call.arguments.iter().map(|a| match a.value {
-            Expression::Constant(value) => Expression::Constant(value),
-            _ => Expression::Unknown,
+            Expression::Constant(value) => (Expression::Constant(value), None),
+            _ => (Expression::Unknown, None),
         });
         self.linker.wanted.push(Wanted { function, arguments: arguments.collect() });
         Does::Run(self.linker.wanted.len() - 1)
     }
 
     /// The channel that an end belongs to.
-    fn end(
-        &mut self,
-        unit: usize,
-        end: &End,
-        entry: &Entry<'_>,
-        origin: Origin,
-    ) -> Option<usize> {
+    fn end(&mut self, unit: usize, end: &End, entry: &Entry<'_>, origin: Origin) -> Option<usize> {
         match end {
             End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
             End::Named(name) => Some(self.linker.network(name)),
@@ -650,7 +654,7 @@ impl<'a> Inliner<'_, 'a> {
         }
         let ends: Vec<Option<usize>> =
             call.arguments.iter().map(|a| self.passed(at.0, a, known)).collect();
-        let arguments: Vec<Expression> = call.arguments.iter().map(|a| a.value.clone()).collect();
+        let arguments: Vec<_> = call.arguments.iter().map(|a| (a.value.clone(), a.kind)).collect();
         let is_work = self.linker.only_work.contains(&to);
         let place = self.steps[now].place.clone();
         let callee = self.linker.function(to);

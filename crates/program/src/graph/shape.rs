@@ -66,7 +66,15 @@ pub(super) fn task(mut steps: Vec<Raw>) -> Option<Made> {
     let slice = slice(&mut steps, &reachable)?;
     let registers = u16::try_from(slice.registers.len()).ok()?;
     let order = order(&steps);
-    let mut shape = Shape { classes: Vec::new(), next: Vec::new(), regions: BTreeMap::new(), slice, steps, order };
+    let mut shape = Shape {
+        steps,
+        slice,
+        order,
+        classes: Vec::new(),
+        next: Vec::new(),
+        leaders: Vec::new(),
+        regions: BTreeMap::new(),
+    };
     shape.classify();
     shape.lead();
     let (nodes, latest) = shape.nodes();
@@ -102,6 +110,8 @@ struct Shape {
     classes: Vec<Class>,
     /// Without what control passes.
     next: Vec<Vec<usize>>,
+    /// The first step of the region that a step of code is in.
+    leaders: Vec<Option<usize>>,
     /// By their first step.
     regions: BTreeMap<usize, Region>,
 }
@@ -119,7 +129,11 @@ impl Shape {
             _ if parts && self.slice.parts.contains(&at) => Class::Hard,
             Does::Work(_) | Does::Code | Does::Set { is_code: true, .. } => Class::Soft,
             Does::Nothing | Does::Init(_) | Does::Set { .. } | Does::Branch(_) | Does::Any => {
-                if ways.len() == 1 { Class::Pass } else { Class::Soft }
+                if ways.len() == 1 {
+                    Class::Pass
+                } else {
+                    Class::Soft
+                }
             }
             _ => Class::Hard,
         }
@@ -129,10 +143,10 @@ impl Shape {
         self.classes = (0..self.steps.len()).map(|at| self.class(at)).collect();
         let mut to: HashMap<usize, usize> = HashMap::new();
         for start in self.order.clone() {
-            let mut way = Vec::new();
+            let (mut way, mut seen) = (Vec::new(), HashSet::new());
             let mut at = start;
             while self.classes[at] == Class::Pass && !to.contains_key(&at) {
-                if way.contains(&at) {
+                if !seen.insert(at) {
                     // A loop in which nothing happens.
                     self.classes[at] = Class::Soft;
                     break;
@@ -179,8 +193,9 @@ impl Shape {
                 break;
             }
         }
+        self.leaders = leader;
         for at in soft {
-            let first = leader[at].unwrap_or(at);
+            let first = self.leaders[at].unwrap_or(at);
             self.regions.entry(first).or_insert(Region::EMPTY).members.push(at);
         }
         for region in self.regions.values_mut() {
@@ -228,11 +243,9 @@ impl Shape {
 
     /// The step whose node stands for a step.
     fn target(&mut self, mut at: usize) -> usize {
-        let leaders: Vec<usize> = self.regions.keys().copied().collect();
         let mut seen = HashSet::new();
         while self.classes[at] == Class::Soft {
-            let is_in = |first: &&usize| self.regions[*first].members.contains(&at);
-            let first = leaders.iter().find(is_in).copied().unwrap_or(at);
+            let first = self.leaders[at].unwrap_or(at);
             let Some(region) = self.regions.get_mut(&first) else { break };
             at = first;
             if region.is_kept {
@@ -248,13 +261,14 @@ impl Shape {
     }
 
     fn nodes(mut self) -> (Vec<Node>, Vec<Latest>) {
-        // A region that is kept because nothing but such regions follow it is known then.
         let order = self.order.clone();
-        let targets: Vec<Vec<usize>> = self.next.clone();
         let mut to: HashMap<usize, usize> = HashMap::new();
-        for next in targets.iter().flatten() {
-            let target = self.target(*next);
-            to.insert(*next, target);
+        // Twice: a region is kept if nothing but such regions follow it, which shows on the way.
+        for _ in 0..2 {
+            for next in order.iter().flat_map(|at| self.next[*at].clone()).collect::<Vec<_>>() {
+                let target = self.target(next);
+                to.insert(next, target);
+            }
         }
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         let mut count = 0;

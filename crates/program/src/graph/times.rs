@@ -16,7 +16,8 @@ pub fn apply_times(graph: &mut Graph, places: &Places, rows: &[Row]) -> Vec<(usi
             }
         }
         for task in &mut graph.tasks {
-            let (from, to) = (nodes(task, places, &row.source), nodes(task, places, &row.destination));
+            let (from, to) =
+                (nodes(task, places, &row.source), nodes(task, places, &row.destination));
             for from in from.into_iter().filter(|n| !matches!(task.nodes[*n].what, What::End)) {
                 for to in &to {
                     let to = *to;

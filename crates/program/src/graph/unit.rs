@@ -151,6 +151,8 @@ pub(crate) struct Call {
 #[derive(Clone, Debug)]
 pub(crate) struct Argument {
     pub value: Expression,
+    /// Its type, if that is known.
+    pub kind: Option<Integer>,
     /// The channel's end that it is, if it is one.
     pub end: Option<End>,
 }

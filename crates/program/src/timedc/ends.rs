@@ -2,24 +2,11 @@
 
 use super::Target;
 use super::edits::{Edits, Rank};
+use super::net::MOVERS;
 use super::output::{place_names, quoted};
 use super::syntax::{children, walk};
 use super::unit::{Function, Unit};
 use tree_sitter::Node;
-
-/// What moves a value of a network channel.
-const MOVERS: [&str; 10] = [
-    "chan_send",
-    "chan_send_now",
-    "chan_send_now_wait",
-    "chan_read",
-    "chan_read_wait",
-    "pdu_send",
-    "pdu_send_now",
-    "pdu_send_now_wait",
-    "pdu_read",
-    "pdu_read_wait",
-];
 
 /// An end of a fifochannel or of a network channel.
 pub(super) struct End<'t> {

@@ -510,12 +510,7 @@ impl<'t> Builder<'_, 't> {
     }
 
     /// Edges out of a loop where its condition does not hold, and into it where it does.
-    fn leave(
-        &mut self,
-        condition: Option<(Node<'t>, Option<i128>)>,
-        end: usize,
-        node: Node<'t>,
-    ) {
+    fn leave(&mut self, condition: Option<(Node<'t>, Option<i128>)>, end: usize, node: Node<'t>) {
         match condition {
             Some((_, Some(0))) => {
                 self.go(end);

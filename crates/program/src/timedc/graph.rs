@@ -7,7 +7,7 @@ use super::net;
 use super::program::Program;
 use super::syntax::{bare, children, number, walk};
 use super::unit::{Function, Role, Unit};
-use super::value::{self, Reader};
+use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
@@ -273,7 +273,7 @@ struct Ends<'t> {
     /// Variables that are ends, by function and everywhere.
     opened: HashMap<(usize, &'t str), String>,
     anywhere: HashMap<&'t str, String>,
-    /// Names of places, by the call.
+    /// Names of places, by the call: those that traces have.
     places: HashMap<usize, String>,
 }
 
@@ -304,21 +304,9 @@ impl<'t> Ends<'t> {
                 made.opened.insert((*function, variable), end.name);
             }
         }
-        calls.sort_by_key(|(_, call)| call.start_byte());
-        let mut in_line: HashMap<(u16, usize), usize> = HashMap::new();
-        for (function, call) in calls {
-            if made.end(unit, function, call).is_some_and(|(about, ..)| {
-                !matches!(about, About::Latest(_))
-            }) {
-                let (file, line) = unit.line(call.start_byte());
-                let count = in_line.entry((file, line)).or_default();
-                *count += 1;
-                let name = match *count {
-                    1 => line.to_string(),
-                    count => format!("{line}.{count}"),
-                };
-                made.places.insert(call.id(), name);
-            }
+        for end in super::ends::read(unit) {
+            let name = end.place.rsplit(':').next().unwrap_or_default().to_owned();
+            made.places.insert(end.call.id(), name);
         }
         made
     }
@@ -514,7 +502,7 @@ impl<'t> Maker<'_, 't> {
 
     fn assign(&mut self, at: usize, variable: usize) -> Act {
         let (place, unit) = (self.flow.steps[at].place.clone(), self.all.unit);
-        let node = unit.root.descendant_for_byte_range(place.start, place.end);
+        let node = self.function.body.descendant_for_byte_range(place.start, place.end);
         let mut outer = node;
         while let Some(parent) = outer.and_then(|n| n.parent()) {
             let is_target = matches!(
@@ -568,15 +556,12 @@ impl<'t> Maker<'_, 't> {
         variable: usize,
         outer: Node<'t>,
     ) -> (Option<Expression>, Option<Node<'t>>) {
-        let operator = outer.child_by_field_name("operator").map_or("=", |o| {
-            self.all.unit.words(o)
-        });
+        let operator =
+            outer.child_by_field_name("operator").map_or("=", |o| self.all.unit.words(o));
         let source = outer.child_by_field_name("right");
         let value = match operator.strip_suffix('=') {
             Some("") | None => source.map(|n| self.reader.assigned(variable, n)),
-            Some(operator) => {
-                source.map(|n| self.reader.changed(variable, operator, Some(n)))
-            }
+            Some(operator) => source.map(|n| self.reader.changed(variable, operator, Some(n))),
         };
         (value, source)
     }
@@ -625,12 +610,18 @@ impl<'t> Maker<'_, 't> {
             return Expression::Constant(constant);
         }
         let zero = || Box::new(Expression::Constant(0));
-        match self.reader.read(length.node) {
+        let (value, kind) = self.reader.typed(length.node);
+        match value {
             Expression::Unknown => Expression::Unknown,
             Expression::Constant(value) => {
                 let ns = value.max(0).checked_mul(unit.scale());
                 ns.map_or(Expression::Unknown, Expression::Constant)
             }
+            value if kind.is_some_and(Integer::is_natural) => Expression::Binary(
+                Binary::Multiply,
+                Box::new(value),
+                Box::new(Expression::Constant(unit.scale())),
+            ),
             value => {
                 let factor = Expression::Binary(
                     Binary::Multiply,
@@ -644,12 +635,13 @@ impl<'t> Maker<'_, 't> {
 
     fn arguments(&self, call: Node<'t>) -> Vec<Argument> {
         let all = call.child_by_field_name("arguments").map(children).unwrap_or_default();
-        let argument = |node: Node<'t>| Argument {
-            value: self.reader.read(node),
-            end: match bare(node).kind() {
+        let argument = |node: Node<'t>| {
+            let (value, kind) = self.reader.typed(node);
+            let end = match bare(node).kind() {
                 "identifier" => self.ends.net(self.all.unit, self.index, node),
                 _ => None,
-            },
+            };
+            Argument { value, kind, end }
         };
         all.into_iter().map(argument).collect()
     }
@@ -719,14 +711,7 @@ impl<'t> Maker<'_, 't> {
     }
 
     /// Lets a step decide a condition, with more steps for `&&` and `||`.
-    fn decide(
-        &mut self,
-        at: usize,
-        condition: Node<'t>,
-        whole: Node<'t>,
-        yes: usize,
-        no: usize,
-    ) {
+    fn decide(&mut self, at: usize, condition: Node<'t>, whole: Node<'t>, yes: usize, no: usize) {
         let condition = inside(condition);
         let field = |name| condition.child_by_field_name(name);
         let word = field("operator").map_or("", |o| self.all.unit.words(o));

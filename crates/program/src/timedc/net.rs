@@ -37,7 +37,7 @@ pub(super) fn moves<'t>(unit: &Unit<'t>, address: Node<'t>) -> Option<&'static s
 
 /// Whether a function that moves a value sends it.
 pub(super) fn writes(mover: &str) -> bool {
-    mover.contains("_send_")
+    mover.contains("_send")
 }
 
 /// What opens an end, and whether it is the first generation's.
@@ -45,7 +45,8 @@ pub(super) const OPENERS: [(&str, bool); 2] =
     [("pdu_create_standalone", true), ("chan_create_standalone", false)];
 
 /// What moves a value.
-pub(super) const MOVERS: [&str; 8] = [
+pub(super) const MOVERS: [&str; 9] = [
+    "pdu_send",
     "chan_send_now",
     "chan_send_now_wait",
     "chan_read",

@@ -1,0 +1,313 @@
+//! Walks what tasks did through the table: each event belongs to a visit of a node, and its time is
+//! one that the table has for that visit.
+
+use crate::loops::Loops;
+use crate::trace::Event;
+use onbeat_measure::timing::{Document, IntervalEntry, NodeEntry, RowEntry, TimingEntry};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::ops::AddAssign;
+
+/// What the table was worth.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    /// Times of the run that were held against the table.
+    pub(crate) times: u64,
+    /// Of them: the table has one instant; an interval; no bound.
+    pub(crate) exact: u64,
+    pub(crate) bounded: u64,
+    pub(crate) unbounded: u64,
+    /// Ends of intervals that a run came to: the first, the last.
+    pub(crate) lowest: u64,
+    pub(crate) highest: u64,
+    /// Events beyond the table's end, and those for which several visits were possible.
+    pub(crate) beyond: u64,
+    pub(crate) ambiguous: u64,
+    /// Rows to which control must come, and came.
+    pub(crate) certain: u64,
+}
+
+impl AddAssign for Figures {
+    fn add_assign(&mut self, other: Self) {
+        self.times += other.times;
+        self.exact += other.exact;
+        self.bounded += other.bounded;
+        self.unbounded += other.unbounded;
+        self.lowest += other.lowest;
+        self.highest += other.highest;
+        self.beyond += other.beyond;
+        self.ambiguous += other.ambiguous;
+        self.certain += other.certain;
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} times: {} exact, {} in an interval ({} at its begin, {} at its end), {} without a \
+             bound; {} rows certain and visited; {} events beyond the table, {} ambiguous",
+            self.times,
+            self.exact,
+            self.bounded,
+            self.lowest,
+            self.highest,
+            self.unbounded,
+            self.certain,
+            self.beyond,
+            self.ambiguous
+        )
+    }
+}
+
+/// A visit, and by how much it is later than its row: in a repetition of the table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Visit {
+    node: usize,
+    rounds: Vec<u32>,
+    row: usize,
+    shift: i64,
+}
+
+/// One task's part of the table.
+pub(crate) struct Walker<'a> {
+    document: &'a Document,
+    timing: &'a TimingEntry,
+    task: usize,
+    loops: Loops,
+    rows: HashMap<(usize, Vec<u32>), usize>,
+    /// By head of an outermost loop: its last round.
+    last: HashMap<usize, u32>,
+    pub(crate) figures: Figures,
+    visited: BTreeSet<usize>,
+    is_beyond: bool,
+}
+
+const fn contains(interval: &IntervalEntry, at: i64) -> bool {
+    interval.lo <= at && (interval.hi.is_none() || matches!(interval.hi, Some(hi) if at <= hi))
+}
+
+fn is_seen(node: &NodeEntry) -> bool {
+    matches!(node.kind.as_str(), "soft" | "firm" | "hard" | "read" | "write" | "start" | "end")
+}
+
+/// Whether an event is what a node shows when control comes to it.
+fn shows(node: &NodeEntry, event: &Event) -> bool {
+    let is_there = match event.event.as_str() {
+        "reach" => matches!(node.kind.as_str(), "read" | "write"),
+        "arrive" | "abort" => matches!(node.kind.as_str(), "soft" | "firm" | "hard"),
+        word => return node.kind == word,
+    };
+    is_there && node.place == event.place
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn new(document: &'a Document, timing: &'a TimingEntry, task: usize) -> Self {
+        let loops = Loops::of(&document.tasks[task]);
+        let (mut rows, mut last) = (HashMap::new(), HashMap::new());
+        for (index, row) in timing.rows.iter().enumerate().filter(|(_, r)| r.task == task) {
+            let old = rows.insert((row.node, row.iteration.clone()), index);
+            assert!(old.is_none(), "two rows for one visit: {row:?}");
+            if let (Some(head), Some(round)) = (loops.outermost(row.node), row.iteration.first()) {
+                let most: &mut u32 = last.entry(head).or_default();
+                *most = (*most).max(*round);
+            }
+        }
+        Self {
+            document,
+            timing,
+            task,
+            loops,
+            rows,
+            last,
+            figures: Figures::default(),
+            visited: BTreeSet::new(),
+            is_beyond: false,
+        }
+    }
+
+    fn node(&self, node: usize) -> &'a NodeEntry {
+        &self.document.tasks[self.task].nodes[node]
+    }
+
+    fn row(&self, visit: &Visit) -> &'a RowEntry {
+        &self.timing.rows[visit.row]
+    }
+
+    /// A visit that the table has, or has by its repetition.
+    fn visit(&mut self, node: usize, rounds: Vec<u32>) -> Option<Visit> {
+        let mut key = (node, rounds);
+        if let Some(row) = self.rows.get(&key) {
+            return Some(Visit { node, rounds: key.1, row: *row, shift: 0 });
+        }
+        let last = self.last.get(&self.loops.outermost(node)?).copied()?;
+        let round = *key.1.first()?;
+        if round <= last {
+            return None;
+        }
+        let pattern = self.timing.pattern.as_ref();
+        let repeat = pattern.and_then(|p| Some((p.tasks[self.task].as_ref()?, p.shift_ns)));
+        let Some((repeat, shift_ns)) = repeat else {
+            self.is_beyond = true;
+            return None;
+        };
+        let rounds = key.1.clone();
+        let times = (round - last).div_ceil(repeat.every);
+        let earlier = round - times * repeat.every;
+        if earlier < repeat.from {
+            self.is_beyond = true;
+            return None;
+        }
+        key.1[0] = earlier;
+        let row = *self.rows.get(&key)?;
+        Some(Visit { node, rounds, row, shift: shift_ns * i64::from(times) })
+    }
+
+    /// The visits of seen nodes that may come next, over those of which nothing is seen.
+    fn following(&mut self, from: &[Visit], at: i64) -> BTreeSet<Visit> {
+        let (seen, _) = self.closure(from, at);
+        seen
+    }
+
+    /// The points to which an abort may lead. Who came to an end has not left it yet.
+    fn aborted(&mut self, from: &[Visit], has_begun: bool, at: i64) -> BTreeSet<Visit> {
+        let mut sources: BTreeSet<Visit> = from.iter().cloned().collect();
+        if !has_begun {
+            let (seen, unseen) = self.closure(from, at);
+            sources = seen.into_iter().chain(unseen).collect();
+        }
+        let mut found = BTreeSet::new();
+        for visit in sources {
+            if let Some(point) = self.node(visit.node).guard {
+                let rounds = self.loops.follow(visit.node, &visit.rounds, point);
+                found.extend(self.visit(point, rounds));
+            }
+        }
+        found
+    }
+
+    /// Where control may come when visits are done: seen nodes, and those before them.
+    fn closure(&mut self, from: &[Visit], at: i64) -> (BTreeSet<Visit>, BTreeSet<Visit>) {
+        let (mut seen, mut unseen) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = from.to_vec();
+        while let Some(visit) = open.pop() {
+            for next in &self.node(visit.node).next {
+                let rounds = self.loops.follow(visit.node, &visit.rounds, *next);
+                let Some(visit) = self.visit(*next, rounds) else { continue };
+                if self.row(&visit).arrival_ns.lo + visit.shift > at {
+                    continue;
+                }
+                if is_seen(self.node(*next)) {
+                    seen.insert(visit);
+                } else if unseen.insert(visit.clone()) {
+                    open.push(visit);
+                }
+            }
+        }
+        (seen, unseen)
+    }
+
+    /// Holds a time against the visits that it may belong to.
+    fn hold(
+        &mut self,
+        visits: Vec<Visit>,
+        is_release: bool,
+        at: i64,
+    ) -> Result<Vec<Visit>, String> {
+        let of = |walker: &Self, visit: &Visit| {
+            let row = walker.row(visit);
+            let interval = if is_release { row.release_ns } else { row.arrival_ns };
+            let hi = interval.hi.map(|hi| hi + visit.shift);
+            IntervalEntry { lo: interval.lo + visit.shift, hi }
+        };
+        let kept: Vec<Visit> =
+            visits.iter().filter(|v| contains(&of(self, v), at)).cloned().collect();
+        let Some(first) = kept.first() else {
+            let mut text = String::new();
+            for visit in &visits {
+                let node = self.node(visit.node);
+                text.push_str(&format!(
+                    "\n  {} {} {:?}: {:?}",
+                    node.kind,
+                    node.place,
+                    visit.rounds,
+                    of(self, visit)
+                ));
+            }
+            return Err(text);
+        };
+        let interval = of(self, first);
+        self.figures.times += 1;
+        self.figures.ambiguous += u64::from(kept.len() > 1);
+        match interval.hi {
+            None => self.figures.unbounded += 1,
+            Some(hi) if hi == interval.lo => self.figures.exact += 1,
+            Some(hi) => {
+                self.figures.bounded += 1;
+                self.figures.lowest += u64::from(at == interval.lo);
+                self.figures.highest += u64::from(at == hi);
+            }
+        }
+        self.visited.extend(kept.iter().filter(|v| v.shift == 0).map(|v| v.row));
+        Ok(kept)
+    }
+}
+
+impl Walker<'_> {
+    /// Walks what the task did; `end_ns` is the run's end.
+    pub(crate) fn walk(&mut self, events: &[&Event], end_ns: i64) -> Result<(), String> {
+        let mut now: Vec<Visit> = Vec::new();
+        let mut has_begun = false;
+        for (number, event) in events.iter().enumerate() {
+            let at = event.time_ns;
+            let is_release = match event.event.as_str() {
+                "late" => continue,
+                "release" | "skip" | "read" | "write" | "full" => true,
+                _ => false,
+            };
+            let visits: Vec<Visit> = if is_release {
+                now
+            } else {
+                self.is_beyond = false;
+                let found = match event.event.as_str() {
+                    "start" => self.visit(0, self.loops.first()).into_iter().collect(),
+                    "abort" => self.aborted(&now, has_begun, at),
+                    _ => self.following(&now, at),
+                };
+                found.into_iter().filter(|v| shows(self.node(v.node), event)).collect()
+            };
+            now = match self.hold(visits, is_release, at) {
+                Ok(kept) => kept,
+                Err(_) if self.is_beyond => {
+                    self.figures.beyond += (events.len() - number) as u64;
+                    return Ok(());
+                }
+                Err(had) => {
+                    let before = &events[number.saturating_sub(4)..=number];
+                    return Err(format!("{before:#?}\nthe table has{had}"));
+                }
+            };
+            has_begun = matches!(event.event.as_str(), "reach" | "arrive" | "abort");
+        }
+        self.all_certain(end_ns)
+    }
+
+    /// Whether control came wherever it must come.
+    fn all_certain(&mut self, end_ns: i64) -> Result<(), String> {
+        for (index, row) in self.timing.rows.iter().enumerate() {
+            let is_due = row.arrival_ns.hi.is_some_and(|hi| hi < end_ns);
+            if row.task != self.task || !row.certain || !is_due {
+                continue;
+            }
+            let node = self.node(row.node);
+            if !is_seen(node) {
+                continue;
+            }
+            if !self.visited.contains(&index) {
+                return Err(format!("nobody came to {} {}: {row:?}", node.kind, node.place));
+            }
+            self.figures.certain += 1;
+        }
+        Ok(())
+    }
+}

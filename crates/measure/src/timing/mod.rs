@@ -1,0 +1,36 @@
+//! What the analysis of a time-flow graph says, for people and machines: the graph in the shapes
+//! of Austad et al. 2023 as SVG and for Graphviz, a page, a table for a terminal, JSON.
+//! `docs/time-flow-graphs.md` has the semantics.
+
+mod arrivals;
+mod chains;
+mod document;
+mod dot;
+mod draw;
+mod lane;
+mod layout;
+mod page;
+mod schedules;
+mod table;
+mod words;
+
+pub use document::{Document, FORMAT, VERSION, json, schema};
+pub use dot::dot;
+pub use page::html;
+pub use table::table;
+
+use onbeat_model::timing::{Level, Study, Timing};
+
+/// The graph as a picture that stands alone, with the colours of one level: what has no bound,
+/// what may be late, and the way on which the bound is lost.
+pub fn svg(study: &Study, level: Level) -> String {
+    draw::svg(study, level, draw::STYLE)
+}
+
+/// What is known at a level.
+const fn timing(study: &Study, level: Level) -> &Timing {
+    match level {
+        Level::Program => &study.program,
+        Level::Platform => &study.platform,
+    }
+}

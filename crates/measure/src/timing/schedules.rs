@@ -1,0 +1,92 @@
+//! Processors: their tasks, and whether these meet their deadlines.
+
+use super::words;
+use crate::text::per_mille;
+use onbeat_model::time::Span;
+use onbeat_model::timing::{Schedule, Scheduled, Study};
+use serde::Serialize;
+
+/// A processor in words.
+#[derive(Debug, Serialize)]
+pub(super) struct ScheduleView {
+    /// The host, and which of its processors.
+    pub(super) name: String,
+    /// Utilisation and scaling.
+    pub(super) summary: String,
+    /// Whether all deadlines are met.
+    pub(super) is_met: bool,
+    /// Its tasks.
+    pub(super) tasks: Vec<ScheduledView>,
+}
+
+/// A task in words.
+#[derive(Debug, Serialize)]
+pub(super) struct ScheduledView {
+    /// Its name.
+    pub(super) name: String,
+    /// Its priority, or EDF; with a star if it is proposed.
+    pub(super) priority: String,
+    /// From release to release at least.
+    pub(super) period: String,
+    /// From release to deadline.
+    pub(super) deadline: String,
+    /// Its execution time.
+    pub(super) wcet: String,
+    /// From release to completion at most.
+    pub(super) response: String,
+    /// What is left of the deadline.
+    pub(super) slack: String,
+    /// Of so many jobs at most so many are late.
+    pub(super) misses: String,
+    /// Whether priority or processor are proposed.
+    pub(super) is_proposed: bool,
+    /// Whether the deadline is met.
+    pub(super) is_met: bool,
+    /// The response in per cent of the deadline, at most 100, if both are known.
+    pub(super) share: Option<i64>,
+}
+
+/// Puts a processor into words. What is used is rounded up, what may be is rounded down.
+pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView {
+    let host = study.graph.hosts.get(schedule.host).map(|host| host.name.as_str());
+    let host = host.filter(|name| !name.is_empty()).unwrap_or("host");
+    let is_met = schedule.tasks.iter().all(Scheduled::is_met);
+    let verdict = if is_met { "all deadlines are met" } else { "deadlines may be missed" };
+    let scaling = match schedule.scaling_ppm {
+        Some(ppm) => {
+            format!("execution times may grow to {} of what they are", per_mille(ppm / 1_000))
+        }
+        None => "execution times may grow for ever".to_owned(),
+    };
+    let used = per_mille(schedule.utilisation_ppm.div_ceil(1_000));
+    ScheduleView {
+        name: format!("{host}, processor {}", schedule.core),
+        summary: format!("{verdict}; {used} used; {scaling}"),
+        is_met,
+        tasks: schedule.tasks.iter().map(|task| scheduled(study, task)).collect(),
+    }
+}
+
+fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
+    let known = |span: Option<Span>| span.map_or("–".to_owned(), words::time);
+    let star = if task.is_proposed { "*" } else { "" };
+    let slack = task.deadline.zip(task.response).map(|(deadline, response)| deadline - response);
+    let percent = |deadline: Span, response: Span| {
+        let share = i128::from(response.as_ns()) * 100 / i128::from(deadline.as_ns().max(1));
+        share.clamp(0, 100) as i64
+    };
+    let misses = task.misses.iter().map(|(missed, of)| format!("{missed} of {of}"));
+    ScheduledView {
+        name: study.graph.tasks[task.task].name.clone(),
+        priority: task.priority.map_or(format!("EDF{star}"), |p| format!("{p}{star}")),
+        period: known(task.period),
+        deadline: known(task.deadline),
+        wcet: words::time(task.wcet),
+        response: task.response.map_or("no bound".to_owned(), words::time),
+        slack: known(slack),
+        misses: misses.collect::<Vec<_>>().join(", "),
+        is_proposed: task.is_proposed,
+        is_met: task.is_met(),
+        share: task.deadline.zip(task.response).map(|(d, r)| percent(d, r)),
+    }
+}
