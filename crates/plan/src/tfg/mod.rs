@@ -6,6 +6,7 @@ mod findings;
 mod messages;
 mod order;
 mod pattern;
+mod room;
 mod shape;
 mod state;
 mod step;

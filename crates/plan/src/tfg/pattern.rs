@@ -192,10 +192,10 @@ impl Explorer<'_> {
             _ => return true,
         };
         let more = i64::from(writes.1 - writes.0);
-        if more == 0 {
+        let latency = self.latency(channel, reader);
+        if more == 0 || latency.hi.is_none() {
             return true;
         }
-        let latency = self.latency(channel, reader);
         let Some(end) = self.shapes[reader].number(End { channel, writes: false }) else {
             return false;
         };

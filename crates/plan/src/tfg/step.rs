@@ -2,7 +2,8 @@
 
 use super::explore::{Cut, Explorer, Head, Lost, rounds};
 use super::order::Key;
-use super::shape::has_register;
+use super::room::Room;
+use super::shape::{End, has_register};
 use super::state::{Busy, Count, Late, State, least, plus, sum};
 use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
 use onbeat_model::time::Span;
@@ -570,14 +571,22 @@ impl Explorer<'_> {
             let due = captured.due[end].later(captured.now);
             captured.due[end] = plus(due, Interval::exactly(network.interval));
         }
-        let is_certain = visit.is_certain && visit.guard.is_none();
         let number = captured.counts[end];
+        let room = self.room(visit.task, channel, number, captured.now).unwrap_or(Room::Perhaps);
+        if room != Room::Yes {
+            self.overflow(visit.row, channel);
+        }
+        if room == Room::No {
+            self.leave(visit, Some(captured), ANY);
+            return;
+        }
+        let is_certain = visit.is_certain && visit.guard.is_none() && room == Room::Yes;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
             line.add(number, capture);
         }
-        captured.counts[end] = number.more(true);
+        captured.counts[end] = number.more(room == Room::Yes);
         self.rise(visit, end, captured.counts[end].lo);
         let mut done = Some(captured.clone());
         if let (true, Some(network)) = (waits, &network) {
@@ -646,7 +655,8 @@ impl Explorer<'_> {
             Some(ChannelKind::Named)
         ) && self.lines[channel].is_empty();
         let is_shared = self.is_shared(visit.task, channel);
-        if is_unknown || is_shared {
+        let loses = self.loses(visit.task, channel, end, number, capture, &known.rows);
+        if is_unknown || is_shared || loses {
             let lo = capture.map_or(state.now.lo, |at| at.lo);
             capture = Some(Interval::from(lo));
         }
@@ -654,8 +664,11 @@ impl Explorer<'_> {
             let lo = capture.map_or(first, |at| at.lo.min(first));
             capture = Some(Interval::from(lo));
         }
-        let is_sure =
-            !is_shared && (is_unknown || forced.is_none() && self.is_sure(channel, number));
+        let own = self.shapes[visit.task].number(End { channel, writes: true });
+        let is_own = own.is_none_or(|own| number.hi.is_some_and(|hi| state.counts[own].lo > hi));
+        let is_sure = !is_shared
+            && !loses
+            && (is_unknown || forced.is_none() && is_own && self.is_sure(channel, number));
         let after = capture.map(|capture| {
             let mut after = self.receive(visit.task, &state, channel, capture, waits);
             after.counts[end] = number.more(true);

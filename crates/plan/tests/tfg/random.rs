@@ -271,8 +271,9 @@ pub(crate) fn random(dice: &mut Dice, kind: Kind) -> Random {
         (0..dice.roll(tasks + 1)).map(|_| channel(dice, kind, hosts)).collect();
     let ends: Vec<(Vec<usize>, Vec<usize>)> = channels
         .iter()
-        .map(|_| {
-            let several = kind.is_unknown && dice.chance(10);
+        .map(|channel| {
+            let is_fifo = matches!(channel.kind, ChannelKind::Fifo { .. });
+            let several = is_fifo && kind.is_unknown && dice.chance(10);
             let mut writers = vec![dice.roll(tasks)];
             let readers = vec![dice.roll(tasks)];
             if several {
