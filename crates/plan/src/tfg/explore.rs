@@ -232,8 +232,7 @@ impl<'a> Explorer<'a> {
         let needed = self.needed(tasks, horizon);
         let may = |t: &&usize| {
             self.front(**t).is_some_and(|(_, state)| {
-                needed.contains(t)
-                    || horizon.map_or(self.lacks_rounds(**t), |h| state.now.lo < h)
+                needed.contains(t) || horizon.map_or(self.lacks_rounds(**t), |h| state.now.lo < h)
             }) && self.is_ready(**t)
         };
         let ready = tasks.iter().filter(may);

@@ -391,16 +391,15 @@ impl Explorer<'_> {
         let mut cut = after.clone();
         let limit = Interval {
             lo: state.elapsed.lo.max(after.elapsed.lo.min(deadline)),
-            hi: state.elapsed.hi.map_or(after.elapsed.hi, |hi| {
-                least(after.elapsed.hi, Some(hi.max(deadline)))
-            }),
+            hi: state
+                .elapsed
+                .hi
+                .map_or(after.elapsed.hi, |hi| least(after.elapsed.hi, Some(hi.max(deadline)))),
         };
         let now = Interval {
             lo: state.now.lo.max(after.now.lo.min(state.origin.lo + deadline)),
             hi: match (state.now.hi, state.origin.hi) {
-                (Some(now), Some(origin)) => {
-                    least(after.now.hi, Some(now.max(origin + deadline)))
-                }
+                (Some(now), Some(origin)) => least(after.now.hi, Some(now.max(origin + deadline))),
                 _ => after.now.hi,
             },
         };
@@ -650,10 +649,9 @@ impl Explorer<'_> {
         let number = state.counts[end];
         let known = self.captures(channel, number);
         let mut capture = known.at;
-        let is_unknown = matches!(
-            self.graph.channels.get(channel).map(|c| &c.kind),
-            Some(ChannelKind::Named)
-        ) && self.lines[channel].is_empty();
+        let is_unknown =
+            matches!(self.graph.channels.get(channel).map(|c| &c.kind), Some(ChannelKind::Named))
+                && self.lines[channel].is_empty();
         let is_shared = self.is_shared(visit.task, channel);
         let loses = self.loses(visit.task, channel, end, number, capture, &known.rows);
         if is_unknown || is_shared || loses {
@@ -822,8 +820,7 @@ impl Explorer<'_> {
     fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
         let shape = &self.shapes[task];
         let progress = &mut self.tasks[task];
-        let is_quiet =
-            |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
+        let is_quiet = |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
             let lives = &shape.lives[shape.order.node(key)];

@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const LIMITS: Limits = Limits { rounds: 4, rows: 2_000 };
 const STEPS: usize = 600;
-const ANY: Kind =
-    Kind { is_unknown: true, is_endless: true, has_unknown_loops: true, tasks: 8 };
+const ANY: Kind = Kind { is_unknown: true, is_endless: true, has_unknown_loops: true, tasks: 8 };
 
 type Table<'a> = BTreeMap<(usize, usize, Vec<u32>), &'a Row>;
 
@@ -117,16 +116,16 @@ fn explain(random: &Random, timing: &Timing, outcome: &Outcome) {
         println!("task {task} on {} keeps {}", graph.host, graph.keeps_phase);
         for (index, node) in graph.nodes.iter().enumerate() {
             let loops = &random.loops[task][index];
-            println!("  {index} {:?} -> {:?} guard {:?} {loops:?}", node.what, node.next, node.guard);
+            println!(
+                "  {index} {:?} -> {:?} guard {:?} {loops:?}",
+                node.what, node.next, node.guard
+            );
         }
     }
     for row in timing.rows.iter().take(400) {
         let place = (row.task, row.node, row.iteration.clone());
         let visit: Option<&Visit> = outcome.visits.get(&place);
-        println!(
-            "{place:?} {:?} {:?} {} | {visit:?}",
-            row.arrival, row.release, row.is_certain
-        );
+        println!("{place:?} {:?} {:?} {} | {visit:?}", row.arrival, row.release, row.is_certain);
     }
     println!("{:?}\n{:?}", timing.pattern, timing.troubles);
 }
