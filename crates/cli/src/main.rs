@@ -16,6 +16,7 @@ mod source;
 mod stat;
 mod study;
 mod terminal;
+mod tfg;
 
 use crate::arguments::{
     Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
@@ -32,6 +33,7 @@ fn main() -> std::process::ExitCode {
         Verb::Run(run) => run::run(run),
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
+        Verb::Tfg(tfg) => tfg::tfg(tfg),
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
@@ -43,6 +45,7 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::Tasks => onbeat_model::tasks::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
+                SchemaKind::Tfg => onbeat_measure::timing::schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)

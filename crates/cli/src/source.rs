@@ -212,7 +212,7 @@ impl Source {
 }
 
 /// Reads a file as text; of one that is larger than any may be, only so much that this shows.
-fn read(file: &Path) -> Result<String, String> {
+pub(crate) fn read(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let most = description::limits::FILE_OCTETS as u64 + 1;
     let mut octets = Vec::new();
