@@ -714,6 +714,9 @@ impl<'a> Walk<'a> {
                 add(format!("channel {}", self.graph.channels[channel].name), most);
                 add(format!("waiting to be read at {place}"), span - most);
             }
+            _ if self.stored.contains_key(&row) => {
+                add(format!("waiting to be taken at {place}"), span);
+            }
             What::Point { .. } => add(format!("waiting for the release of {place}"), span),
             What::Write { channel, .. } => {
                 let name = &self.graph.channels[channel].name;
