@@ -111,6 +111,8 @@ bool timedc_world_has_time(void);
 void timedc_sleep_until(timedc_ns at);
 /* So long passes in virtual time, until `limit` at most: false then. */
 bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns limit);
+/* Where virtual time shares processors, waits until the task is the most urgent one on its own. */
+void timedc_take_turn(const struct timedc_thread *thread);
 /* Waits while `*word` is `value`, at most until `until`: false then. */
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until);
 void timedc_wake(const uint32_t *word);

@@ -69,12 +69,72 @@ typedef pthread_mutex_t mutex;
 typedef pthread_rwlock_t rwlock;
 typedef const struct timespec time_at;
 
-WRAP_TAKES(int, pthread_mutex_lock, (mutex *lock), (lock), lock)
 WRAP_TAKES(int, pthread_mutex_trylock, (mutex *lock), (lock), lock)
 WRAP_TAKES(int, pthread_mutex_timedlock, (mutex *lock, time_at *at), (lock, at), lock)
 WRAP_TAKES(int, pthread_mutex_clocklock, (mutex *lock, clockid_t clock, time_at *at),
 	   (lock, clock, at), lock)
-WRAP_GIVES(int, pthread_mutex_unlock, (mutex *lock), (lock), lock)
+
+/*
+ * In virtual time a task that finds a mutex taken waits in the run, not in the system, so that time
+ * goes on. Taking one needs the processor, like all work: else a task could take it while a more
+ * urgent one computes. So of those that wait the most urgent gets it.
+ */
+static unsigned waiting;
+
+/* Of the program's own calls. */
+static bool is_in_virtual_time(const struct timedc_thread *thread)
+{
+	return thread && thread->deferred == 1 && timedc_world_is_virtual() &&
+	       !timedc_world_stopped();
+}
+
+static int lock_in_virtual_time(struct timedc_thread *thread, mutex *lock)
+{
+	/* As pthread_mutex_lock, which trylock is not: this tells who has taken it before. */
+	struct timespec never = {0};
+	const uint32_t *word = (const void *)lock;
+	int result = ETIMEDOUT;
+	while (result == ETIMEDOUT && is_in_virtual_time(thread)) {
+		timedc_take_turn(thread);
+		result = __real_pthread_mutex_timedlock(lock, &never);
+		if (result != ETIMEDOUT)
+			break;
+		waiting++;
+		timedc_wait(word, *word, TIMEDC_INFTY);
+		waiting--;
+	}
+	return result;
+}
+
+WRAP_DECLARE(int, pthread_mutex_lock, (mutex *lock));
+int __wrap_pthread_mutex_lock(mutex *lock)
+{
+	struct timedc_thread *thread = timedc_defer();
+	int result = ETIMEDOUT;
+	if (is_in_virtual_time(thread))
+		result = lock_in_virtual_time(thread, lock);
+	if (result == ETIMEDOUT)
+		result = __real_pthread_mutex_lock(lock);
+	if (result == 0)
+		timedc_hold(thread, lock);
+	timedc_resume(thread);
+	return result;
+}
+
+WRAP_DECLARE(int, pthread_mutex_unlock, (mutex *lock));
+int __wrap_pthread_mutex_unlock(mutex *lock)
+{
+	struct timedc_thread *thread = timedc_defer();
+	timedc_unhold(thread, lock);
+	int result = __real_pthread_mutex_unlock(lock);
+	if (waiting > 0 && is_in_virtual_time(thread)) {
+		timedc_wake((const void *)lock);
+		timedc_take_turn(thread);
+	}
+	timedc_resume(thread);
+	return result;
+}
+
 WRAP_TAKES(int, pthread_rwlock_rdlock, (rwlock *lock), (lock), lock)
 WRAP_TAKES(int, pthread_rwlock_tryrdlock, (rwlock *lock), (lock), lock)
 WRAP_TAKES(int, pthread_rwlock_timedrdlock, (rwlock *lock, time_at *at), (lock, at), lock)

@@ -23,6 +23,7 @@ static struct {
 	bool in_run;
 	bool begun;
 	bool is_virtual;
+	bool shares_processors;
 	clockid_t clock;
 	timedc_ns epoch; /* of instants, by CLOCK_MONOTONIC */
 } world = {.clock = CLOCK_MONOTONIC};
@@ -94,6 +95,8 @@ void timedc_world_begin(void)
 	int64_t at;
 	onbeat_status status = onbeat_machine_time(world.context, 0, &clock, &at);
 	world.is_virtual = status == ONBEAT_E_REFUSED;
+	const char *cores = getenv("ONBEAT_CORES");
+	world.shares_processors = world.is_virtual && cores && *cores;
 	if (!world.is_virtual && done(status))
 		world.clock = clock;
 	world.begun = true;
@@ -151,6 +154,12 @@ bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns l
 	timedc_ns deadline;
 	int priority = timedc_urgency(thread, &deadline);
 	return done(onbeat_work_until(world.context, span, limit, priority, deadline));
+}
+
+void timedc_take_turn(const struct timedc_thread *thread)
+{
+	if (world.shares_processors)
+		timedc_pass(thread, 0, TIMEDC_INFTY);
 }
 
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until)

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
 use onbeat_model::system::{TimeMode, TransportKind};
 use onbeat_model::time::Span;
+use onbeat_model::timing::Level;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -46,6 +47,8 @@ if something is wrong in the files. docs/timed-c.md describes the language.";
 
 /// The most repetitions of one simulation.
 const REPETITIONS_MAX: i64 = 1_000_000;
+/// The most iterations of which a time-flow graph's times are computed.
+const ITERATIONS_MAX: i64 = 1_000;
 
 /// Distributed real-time systems on Linux and Ethernet: described once, analysed, planned, run and
 /// measured against what was promised.
@@ -97,6 +100,18 @@ simulation.html; exits with 3 if a bound was exceeded (docs/simulate.md).")]
 
 A file that ends in .json is a FIFO network in the form of Saihu and panco (docs/simulate.md).")]
     Bounds(BoundsArguments),
+    /// Says when each timing point, piece of code and channel end of programs begins and ends
+    #[command(after_help = "Examples:
+  onbeat tfg examples/05-control-loop
+  onbeat tfg tasks.toml --level platform --html times.html
+  onbeat tfg sensor.c processor.c --iterations 3
+  onbeat tfg examples/05-control-loop --dot - | dot -Tpdf -o graph.pdf
+  onbeat tfg examples/05-control-loop --json --unprotected
+
+Shows whether the system is composable to its logical timing and, if not, on which way the bound is
+lost; arrivals and releases by iteration; chains; deadlines that may be missed. These are findings,
+not errors: the exit code is 0 (docs/time-flow-graphs.md).")]
+    Tfg(TfgArguments),
     /// Compiles Timed C and plain C, and links, as a C compiler driver does
     #[command(disable_help_flag = true, after_help = CC)]
     Cc(CcArguments),
@@ -261,6 +276,36 @@ pub(crate) struct BoundsArguments {
     /// Bound a network with this method only [default: both]
     #[arg(long)]
     pub(crate) method: Option<Method>,
+    /// Print JSON for machines (docs/cli.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TfgArguments {
+    /// The description, the directory of a system.toml, a file of tasks, or the C files of one
+    /// program
+    #[arg(value_name = "SYSTEM|TASKS.toml|FILE.c", required = true, num_args = 1..)]
+    pub(crate) subject: Vec<PathBuf>,
+    /// Whose times the table and the SVG show
+    #[arg(long, default_value = "program")]
+    pub(crate) level: TimeLevel,
+    /// How many iterations of each task's outermost loop are computed, at least, and shown
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u32).range(1..=ITERATIONS_MAX))]
+    pub(crate) iterations: u32,
+    /// Write a page with the graph, the tables and all that was found
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the graph as a picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write the graph for Graphviz; - for standard output, instead of the table
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) dot: Option<PathBuf>,
+    /// Make no reservations
+    #[arg(long)]
+    pub(crate) unprotected: bool,
     /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -449,6 +494,24 @@ impl From<Phases> for onbeat_measure::simulation::Phases {
     }
 }
 
+/// On which timeline.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TimeLevel {
+    /// Logical time: code takes none
+    Program,
+    /// With execution times, and late wake-ups
+    Platform,
+}
+
+impl From<TimeLevel> for Level {
+    fn from(level: TimeLevel) -> Self {
+        match level {
+            TimeLevel::Program => Self::Program,
+            TimeLevel::Platform => Self::Platform,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SchemaKind {
     /// system.toml
@@ -459,6 +522,8 @@ pub(crate) enum SchemaKind {
     Results,
     /// simulation.json, what `simulate --json` prints
     Simulation,
+    /// What `tfg --json` prints
+    Tfg,
 }
 
 fn duration(text: &str) -> Result<Span, String> {

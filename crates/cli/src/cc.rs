@@ -3,6 +3,7 @@
 mod arguments;
 mod build;
 mod freertos;
+mod graph;
 mod places;
 mod unit;
 
@@ -18,17 +19,21 @@ use freertos::Recipe;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
 use onbeat_program::timedc::Target;
 use places::Places;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 use unit::{Read, Stop};
 
+pub(crate) use graph::{Found, graph};
+
 /// What is asked for, and what it is done with.
 struct Driver {
     wanted: Wanted,
     places: Places,
+    /// Where the compiler runs, if not where this does.
+    base: PathBuf,
     /// For FreeRTOS.
     recipe: Recipe,
     /// For what nobody keeps.
@@ -71,7 +76,8 @@ pub(crate) fn cc(arguments: &CcArguments) -> anyhow::Result<Exit> {
     };
     let directory = tempfile::Builder::new().prefix("onbeat-cc-").tempdir()?;
     let interrupted = interrupt()?;
-    let driver = Driver { wanted, places, recipe, directory, interrupted };
+    let base = PathBuf::new();
+    let driver = Driver { wanted, places, base, recipe, directory, interrupted };
     match driver.drive() {
         Err(error) if error.is::<Interrupted>() => Ok(Exit::Interrupted),
         done => done,
@@ -98,8 +104,8 @@ impl Driver {
         self.build(&read)
     }
 
-    /// Shows what is wrong in all files; whether there are no errors, nor were when they were read.
-    fn told(&self, read: &[Read], is_read: bool) -> bool {
+    /// The files of all units, and what is wrong in them.
+    fn joined(read: &[Read]) -> (Vec<SourceFile>, Vec<Diagnostic>) {
         let mut files: Vec<SourceFile> = Vec::new();
         let mut all: Vec<Diagnostic> = Vec::new();
         for unit in read {
@@ -112,6 +118,12 @@ impl Driver {
                 all.push(diagnostic);
             }
         }
+        (files, all)
+    }
+
+    /// Shows what is wrong in all files; whether there are no errors, nor were when they were read.
+    fn told(&self, read: &[Read], is_read: bool) -> bool {
+        let (files, all) = Self::joined(read);
         show(&files, &all);
         let is_right = is_read && all.iter().all(|found| found.severity != Severity::Error);
         if self.wanted.json {

@@ -7,7 +7,6 @@ mod capture;
 mod cc;
 mod chosen;
 mod exit;
-mod graph;
 mod measure;
 mod network;
 mod output;
@@ -15,7 +14,9 @@ mod run;
 mod simulate;
 mod source;
 mod stat;
+mod study;
 mod terminal;
+mod tfg;
 
 use crate::arguments::{
     Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
@@ -23,6 +24,7 @@ use crate::arguments::{
 use crate::exit::Exit;
 use crate::source::{Examined, Source};
 use clap::Parser;
+use onbeat_plan::tfg::Limits;
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
@@ -32,6 +34,7 @@ fn main() -> std::process::ExitCode {
         Verb::Run(run) => run::run(run),
         Verb::Simulate(simulate) => simulate::simulate(simulate),
         Verb::Bounds(bounds) => bounds::bounds(bounds),
+        Verb::Tfg(tfg) => tfg::tfg(tfg),
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
@@ -43,6 +46,7 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::Tasks => onbeat_model::tasks::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
+                SchemaKind::Tfg => onbeat_measure::timing::schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)
@@ -82,7 +86,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
 fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?;
     let protected = source.system.run.protected && !arguments.unprotected;
-    let plan = source.plan(&source.system, protected)?;
+    let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if arguments.json {
         let document = onbeat_plan::document(&source.system, &plan);
         terminal::print(serde_json::to_string_pretty(&document)?);

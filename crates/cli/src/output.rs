@@ -3,8 +3,9 @@
 use anyhow::{Context, bail};
 use onbeat_host::process::{Keeper, Kept};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The results of all runs of an output, as JSON.
@@ -144,6 +145,30 @@ impl Drop for OutputFile {
             let _ = std::fs::remove_file(&self.partial);
         }
     }
+}
+
+/// Writes files, all or none: each is complete before the first gets its name.
+pub(crate) fn write_files(files: &[(&Path, String)]) -> anyhow::Result<()> {
+    let mut written = Vec::new();
+    for (target, text) in files {
+        let shown = || target.display().to_string();
+        let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
+        // What is written is as open to others as the user's other files.
+        let mut file = tempfile::Builder::new()
+            .prefix(".onbeat-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(parent.unwrap_or(Path::new(".")))
+            .with_context(shown)?;
+        file.write_all(text.as_bytes()).with_context(shown)?;
+        if target.is_dir() {
+            bail!("{} is a directory", shown());
+        }
+        written.push((file, target));
+    }
+    for (file, target) in written {
+        file.persist(target).with_context(|| target.display().to_string())?;
+    }
+    Ok(())
 }
 
 /// Whether a file is empty or begins as pcapng does.

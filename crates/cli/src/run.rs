@@ -17,6 +17,7 @@ use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
+use onbeat_plan::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::path::{Path, PathBuf};
@@ -115,7 +116,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
             onbeat_measure::records::decode(&octets).with_context(|| path.display().to_string())?;
         let mut system = source.system.clone();
         system.run = RunSettings { duration: log.duration, ..system.run };
-        let plan = source.plan(&system, log.protected)?;
+        let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
         runs.push(measured(plan, &system, log)?);
     }
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
@@ -152,7 +153,7 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
         }
         let mut system = system.clone();
         system.run = settings;
-        let plan = source.plan(&system, settings.protected)?;
+        let (plan, _) = source.plan_and_study(&system, settings.protected, Limits::default())?;
         Ok(Wanted { scenario, system, plan, network: network.clone() })
     });
     plans.collect()

@@ -1,11 +1,15 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
-use crate::{graph, terminal};
+use crate::study::{self, Graphs};
+use crate::terminal;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
+use onbeat_model::timing::Study;
+use onbeat_plan::tfg::{self, Limits};
+use std::cell::OnceCell;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +23,8 @@ pub(crate) struct Source {
     files: Vec<SourceFile>,
     /// Whether what is wrong is also printed for machines.
     json: bool,
+    /// Those of its programs, once they have been asked for.
+    graphs: OnceCell<Graphs>,
 }
 
 /// The description has errors, which have been shown.
@@ -59,26 +65,22 @@ impl Examined {
     /// Reads a description and also looks for what stands in the way of its plans.
     pub(crate) fn with_plan(path: &Path) -> anyhow::Result<Self> {
         let mut examined = Self::read(path)?;
-        let Some(system) = &examined.system else { return Ok(examined) };
+        let Some(system) = examined.system.clone() else { return Ok(examined) };
+        let graphs = study::graphs(&system, &examined.directory);
         let scenarios = system.scenarios.iter().map(|s| s.run.protected);
         for protected in [false, true] {
             if system.run.protected != protected && !scenarios.clone().any(|p| p == protected) {
                 continue;
             }
-            let found = match onbeat_plan::plan(system, protected) {
-                Ok(plan) => {
-                    let graphs = graph::program_graphs(system);
-                    let joined = onbeat_plan::tfg::system_graph(system, &plan, &graphs);
-                    let mut found = onbeat_plan::warnings(system, &plan);
-                    found.extend(joined.err().unwrap_or_default());
-                    found
-                }
-                Err(errors) => errors,
-            };
+            let found = findings(&system, &graphs, protected).unwrap_or_else(|errors| errors);
             let new = found.into_iter().filter(|d| !examined.diagnostics.contains(d));
             let new: Vec<_> = new.collect();
             examined.diagnostics.extend(new);
         }
+        let before = u16::try_from(examined.files.len()).unwrap_or(u16::MAX);
+        examined.files.extend(graphs.files);
+        let of_programs = graphs.diagnostics.into_iter().map(|d| study::moved(d, before));
+        examined.diagnostics.extend(of_programs);
         Ok(examined)
     }
 
@@ -98,6 +100,25 @@ impl Examined {
         let name = self.system.as_ref().map(|s| s.name.as_str());
         to_json(name, &self.files, &self.diagnostics)
     }
+}
+
+/// What the user should know of a system's plan and of its programs' timing; what stands in their
+/// way as an error.
+fn findings(
+    system: &System,
+    graphs: &Graphs,
+    protected: bool,
+) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    let mut plan = onbeat_plan::plan(system, protected)?;
+    let study = study::study(system, &plan, graphs, Limits::default())?;
+    let Some(study) = study else { return Ok(onbeat_plan::warnings(system, &plan)) };
+    study::promise(system, graphs, &study, &mut plan);
+    let mut found = onbeat_plan::warnings(system, &plan);
+    // Without reservations nothing is promised: that is what such a run shows.
+    if protected || !system.channels.iter().any(|channel| channel.reserve) {
+        found.extend(tfg::findings(&study, Some(system)));
+    }
+    Ok(found)
 }
 
 /// What was found in a description, for machines.
@@ -141,12 +162,24 @@ impl Source {
             terminal::print(format_args!("{:#}", examined.to_json()));
         }
         let system = examined.system.ok_or(Wrong)?;
-        Ok(Self { directory: examined.directory, system, files: examined.files, json })
+        Ok(Self {
+            directory: examined.directory,
+            system,
+            files: examined.files,
+            json,
+            graphs: OnceCell::new(),
+        })
     }
 
     /// A system without a description, whose programs are found in the current directory.
     pub(crate) fn without_description(system: System, json: bool) -> Self {
-        Self { directory: PathBuf::from("."), system, files: Vec::new(), json }
+        Self {
+            directory: PathBuf::from("."),
+            system,
+            files: Vec::new(),
+            json,
+            graphs: OnceCell::new(),
+        }
     }
 
     /// Plans `system`, which is this description's but for its run settings.
@@ -156,19 +189,62 @@ impl Source {
         Ok(plan)
     }
 
+    /// The same with the bounds of chains as the programs' timing has them, and that timing if any
+    /// program is known.
+    pub(crate) fn plan_and_study(
+        &self,
+        system: &System,
+        protected: bool,
+        limits: Limits,
+    ) -> anyhow::Result<(Plan, Option<Study>)> {
+        let wrong = |errors: Vec<Diagnostic>| self.wrong(&errors);
+        let mut plan = onbeat_plan::plan(system, protected).map_err(wrong)?;
+        let graphs = self.graphs();
+        let study = study::study(system, &plan, graphs, limits).map_err(wrong)?;
+        if let Some(study) = &study {
+            study::promise(system, graphs, study, &mut plan);
+        }
+        show(&self.files, &onbeat_plan::warnings(system, &plan));
+        Ok((plan, study))
+    }
+
+    /// The graphs of its programs.
+    pub(crate) fn graphs(&self) -> &Graphs {
+        self.graphs.get_or_init(|| study::graphs(&self.system, &self.directory))
+    }
+
+    /// Shows what is wrong with its programs' sources, and why their timing cannot be followed.
+    pub(crate) fn show_programs(&self) -> Result<(), Wrong> {
+        let Graphs { files, diagnostics, .. } = self.graphs();
+        if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+            return Err(wrong(Some(&self.system.name), files, diagnostics, self.json));
+        }
+        show(files, diagnostics);
+        Ok(())
+    }
+
     /// Shows what is wrong.
     pub(crate) fn wrong(&self, diagnostics: &[Diagnostic]) -> Wrong {
-        show(&self.files, diagnostics);
-        if self.json {
-            let found = to_json(Some(&self.system.name), &self.files, diagnostics);
-            terminal::print(format_args!("{found:#}"));
-        }
-        Wrong
+        wrong(Some(&self.system.name), &self.files, diagnostics, self.json)
     }
 }
 
+/// Shows what is wrong in files, with `json` also on standard output, as `check` prints it.
+pub(crate) fn wrong(
+    system: Option<&str>,
+    files: &[SourceFile],
+    diagnostics: &[Diagnostic],
+    json: bool,
+) -> Wrong {
+    show(files, diagnostics);
+    if json {
+        terminal::print(format_args!("{:#}", to_json(system, files, diagnostics)));
+    }
+    Wrong
+}
+
 /// Reads a file as text; of one that is larger than any may be, only so much that this shows.
-fn read(file: &Path) -> Result<String, String> {
+pub(crate) fn read(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let most = description::limits::FILE_OCTETS as u64 + 1;
     let mut octets = Vec::new();

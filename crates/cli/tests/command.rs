@@ -171,7 +171,7 @@ fn a_program_without_a_fabric_says_how_to_start_it() {
 
 #[test]
 fn the_schemas_that_are_printed_are_the_ones_in_the_tree() {
-    for kind in ["system", "tasks", "results", "simulation"] {
+    for kind in ["system", "tasks", "results", "simulation", "tfg"] {
         let file = format!("{kind}.schema.json");
         let output = onbeat().args(["schema", kind]).output().expect("onbeat runs");
         let committed = std::fs::read(root().join("schema").join(&file)).expect("the schema");

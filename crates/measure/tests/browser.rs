@@ -4,9 +4,11 @@
 mod common;
 
 use common::simulated::{Simulated, ring, single};
+use common::studies;
 use common::synthetic::{Runs, dense, hostile, paper, two_hosts};
-use onbeat_measure::{report, simulation};
+use onbeat_measure::{report, simulation, timing};
 use onbeat_model::system::System;
+use onbeat_model::timing::Study;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -232,5 +234,75 @@ fn hostile_names_of_streams_and_terms_stay_text_in_the_browser() {
     let Some(dom) = simulated("hostile-streams", &hostile, steps) else { return };
     assert!(!dom.contains("<img") && !dom.contains("<i>term"), "a name became an element");
     assert!(dom.contains("&lt;i&gt;term"), "the terms are not shown");
+    assert!(dom.contains("{{ 7*7 }}"), "a name was run as a template");
+}
+
+/// The page on a time-flow graph after `steps`.
+fn timed(name: &str, study: &Study, steps: &str) -> Option<String> {
+    let steps = format!("<script>{HANDS}{steps}</script></body>");
+    let dom = dom(name, &timing::html(study).replace("</body>", &steps))?;
+    assert_eq!(data(&dom, "<html", "errors"), "[]");
+    Some(dom)
+}
+
+#[test]
+fn a_graph_of_52_nodes_is_drawn_such_that_nothing_hides_anything() {
+    let study = studies::fifty();
+    let steps = r#"
+    const all = (within, selector) => [...within.querySelectorAll(selector)];
+    const graph = document.querySelector('[data-level="program"] .tfg');
+    const box = (element) => element.getBoundingClientRect();
+    const shape = (node) => node.querySelector("circle, rect, path");
+    const parts = all(graph, "[data-node]").flatMap((node) => [shape(node), ...all(node, ".label")]);
+    const meet = (a, b) =>
+      a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    const boxes = parts.map(box), whole = box(graph);
+    note("nodes", all(graph, "[data-node]").length);
+    note("outside", boxes.filter((b) => b.left < whole.left || b.right > whole.right
+      || b.top < whole.top || b.bottom > whole.bottom || b.width === 0).length);
+    note("meet", boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => meet(a, b))).length);
+    // Symbols are within their shapes, at their own size.
+    note("symbols out", all(graph, "[data-node]").filter((node) => {
+      const text = node.querySelector(".symbol"), around = box(shape(node));
+      return text && (box(text).left < around.left || box(text).right > around.right);
+    }).length);
+    note("shrunk", whole.width < graph.viewBox.baseVal.width - 1);
+    "#;
+    let Some(dom) = timed("fifty", &study, steps) else { return };
+    let seen = seen(&dom);
+    let nodes: usize = study.graph.tasks.iter().map(|task| task.nodes.len()).sum();
+    assert_eq!(seen["nodes"], nodes);
+    for none in ["outside", "meet", "symbols out"] {
+        assert_eq!(seen[none], 0, "{none}");
+    }
+    assert_eq!(seen["shrunk"], false);
+}
+
+#[test]
+fn levels_can_be_switched_and_a_node_leads_to_its_columns() {
+    let steps = r#"
+    const visible = (selector) => [...document.querySelectorAll(selector)]
+      .filter((element) => element.offsetParent !== null);
+    note("levels", visible("[data-level]").map((part) => part.dataset.level));
+    document.querySelector('[data-show="platform"]').click();
+    note("switched", visible("[data-level]").map((part) => part.dataset.level));
+    const node = document.querySelector('[data-level="platform"] [data-node="4-2"]');
+    node.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    note("tasks", visible("[data-task]").map((part) => part.dataset.task));
+    note("columns", texts(visible("[data-column].chosen")));
+    "#;
+    let Some(dom) = timed("levels", &studies::fifty(), steps) else { return };
+    let seen = seen(&dom);
+    let both = |level| serde_json::json!([level, level]);
+    assert_eq!((&seen["levels"], &seen["switched"]), (&both("program"), &both("platform")));
+    assert_eq!(seen["tasks"], serde_json::json!(["4"]));
+    assert_eq!(seen["columns"], serde_json::json!(["tA(c4)", "tR(c4)"]));
+}
+
+#[test]
+fn hostile_names_of_tasks_and_channels_stay_text_in_the_browser() {
+    let Some(dom) = timed("hostile-tasks", &studies::hostile(), "") else { return };
+    assert!(!dom.contains("<img"), "a name became an element");
+    assert_eq!(dom.matches("<script").count(), 3, "a name became a script");
     assert!(dom.contains("{{ 7*7 }}"), "a name was run as a template");
 }

@@ -19,3 +19,13 @@ fn the_committed_schema_of_simulations_has_not_drifted() {
          schema/simulation.schema.json` makes it again"
     );
 }
+
+#[test]
+fn the_committed_schema_of_time_flow_graphs_has_not_drifted() {
+    let committed = include_str!("../../../schema/tfg.schema.json");
+    assert!(
+        committed == onbeat_measure::timing::schema(),
+        "schema/tfg.schema.json has drifted; `onbeat schema tfg > schema/tfg.schema.json` makes \
+         it again"
+    );
+}

@@ -56,13 +56,6 @@ fn the_picture_of_a_loop_in_a_loop() {
 }
 
 #[test]
-fn the_figure_of_the_documentation_is_current() {
-    let figure = include_str!("../../../docs/listing-3.svg");
-    let drawn = timing::svg(&listing3(fifo("c")), Level::Program);
-    assert!(figure == drawn, "docs/listing-3.svg is not what is drawn:\n{drawn}");
-}
-
-#[test]
 fn hostile_names_stay_text() {
     let study = hostile();
     let level = Level::Program;

@@ -159,6 +159,8 @@ pub struct Task {
     /// point was `from`, or none and `from` is node 0. In a firm or hard segment the deadline cuts
     /// them short.
     pub segments: Vec<Segment>,
+    /// Where it reads and writes lvchannels, which chains may go over.
+    pub latest: Vec<Latest>,
     /// How it is scheduled.
     pub policy: Policy,
     /// 1 to 99, the greater the more urgent, where it is stated.
@@ -190,6 +192,17 @@ pub enum Policy {
     DeadlineMonotonic,
     /// Earliest deadline first.
     Edf,
+}
+
+/// Where a task reads or writes an lvchannel: a node without any effect on time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Latest {
+    /// A fragment.
+    pub node: usize,
+    /// The lvchannel's name, one in its program.
+    pub variable: String,
+    /// Whether it is written here; otherwise it is read.
+    pub is_write: bool,
 }
 
 /// What a whole segment takes.

@@ -102,6 +102,9 @@ pub struct Pattern {
     pub tasks: Vec<Option<(u32, u32)>>,
     /// By how much all times shift.
     pub shift: Span,
+    /// The same of each task and those that are joined to it by channels, alone: rounds and shift.
+    /// So many rounds are in the table; of those of [`Pattern::tasks`] the first may be.
+    pub parts: Vec<Option<(u32, Span)>>,
 }
 
 /// What makes a program not composable.
@@ -215,13 +218,15 @@ pub struct Scheduled {
     pub priority: Option<u8>,
     /// Whether priority or processor are a proposal: nothing states them.
     pub is_proposed: bool,
-    /// The least time between two releases; none of a task that is released once.
+    /// The least time between two releases, 0 if nobody knows it; none of a task that is released
+    /// once.
     pub period: Option<Span>,
-    /// From release to deadline, the tightest.
+    /// From release to deadline; of a task with several, that of the job with the least time left.
     pub deadline: Option<Span>,
-    /// The longest execution time of what is released at once.
+    /// The longest execution time of what is released at once; [`Span::MAX`] if there is no bound.
     pub wcet: Span,
-    /// From release to completion at most; none if there is no bound.
+    /// From release to completion at most, of the job that `deadline` is of, waits for messages not
+    /// counted; none if there is no bound.
     pub response: Option<Span>,
     /// Of a firm task that may miss deadlines: of so many consecutive jobs (second) at most so many
     /// (first) miss theirs.

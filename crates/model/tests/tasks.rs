@@ -178,6 +178,20 @@ fn limits_are_enforced() {
     assert!(codes(&deep).contains(&shared::SYNTAX));
 }
 
+#[test]
+fn many_points_that_may_be_next_take_no_time_to_tell() {
+    let head = "format = 1\nname = \"x\"\n[[task]]\nname = \"t\"\nsteps = [";
+    let work = "{ work_us = 1 },".repeat(30_000);
+    let ways: String = (0..30_000).map(|way| format!("[{{ firm_us = {way} }}],")).collect();
+    let wrong = tasks::read(&format!("{head}{work} {{ either = [{ways}] }}]"), "t");
+    let wrong = wrong.expect_err("which deadline holds?");
+    assert_eq!(wrong.iter().map(|d| d.code).collect::<Vec<_>>(), [codes::TWO_DEADLINES]);
+    let ways = "[{ soft_us = 5 }],[{ firm_us = 5 }],".repeat(15_000);
+    let file = read(&format!("{head}{work} {{ either = [{ways}] }}]"));
+    // Way 2 of the fork at 30,001 is the first firm point.
+    assert_eq!(file.graph.tasks[0].nodes[1].guard, Some(30_003));
+}
+
 /// Run with `ONBEAT_UPDATE=1` to write the schema anew.
 #[test]
 fn the_committed_schema_is_the_one_that_the_types_give() {
@@ -207,6 +221,22 @@ fn every_key_of_the_schema_is_documented_and_in_the_file_with_every_key() {
     }
 }
 
+/// What the steps in the documentation stand in.
+const AROUND: &str = r#"
+format = 1
+name = "x"
+[[channel]]
+name = "samples"
+kind = "ip"
+fixed_delay_us = 5
+[[task]]
+name = "writer"
+steps = [{ write = "samples" }]
+[[task]]
+name = "reader"
+steps = [
+"#;
+
 #[test]
 fn the_examples_of_the_documentation_are_right() {
     let document = fs::read_to_string(root().join("docs/tasks.md")).expect("it is there");
@@ -217,11 +247,7 @@ fn the_examples_of_the_documentation_are_right() {
         if text.starts_with("format") {
             read(text);
         } else {
-            let head = "format = 1\nname = \"x\"\n[[channel]]\nname = \"samples\"\nkind = \"ip\"\n\
-                        fixed_delay_us = 5\n[[task]]\nname = \"w\"\nsteps = [{ write = \"samples\" }]\
-                        \n[[task]]\nname = \"log\"\nsteps = [{ soft_ms = 1 }]\n\
-                        [[task]]\nname = \"x\"\nsteps = [\n";
-            read(&format!("{head}{text}]"));
+            read(&format!("{AROUND}{text}]"));
         }
     }
 }

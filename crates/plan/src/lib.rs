@@ -183,7 +183,8 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         })
     });
     let protected = |chain: &&Chain| chain.channels.iter().all(|c| plan.channel(*c).protected);
-    let untriggered = system.chains.iter().filter(protected).filter_map(|chain| {
+    let unbounded = system.chains.iter().zip(&plan.chains).filter(|(_, bound)| bound.is_none());
+    let untriggered = unbounded.map(|(c, _)| c).filter(protected).filter_map(|chain| {
         let why = analysis::bound::untriggered(system, chain)?;
         let message = format!("chain `{}` has no bound: {why}", chain.name);
         Some(

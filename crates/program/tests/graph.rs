@@ -172,10 +172,291 @@ fn programs_have_the_graphs_that_their_snapshots_show() {
         let text = fs::read_to_string(&path).expect("a program");
         let made = linked(&text);
         check(&made.graph);
-        let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path(&directory);
-        settings.set_prepend_module_to_snapshot(false);
-        settings.set_omit_expression(true);
-        settings.bind(|| insta::assert_snapshot!(name.clone(), printed(&made)));
+        snapshot(&name, &made);
     }
+}
+
+fn snapshot(name: &str, made: &Linked) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("graph");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, printed(made)));
+}
+
+/// Why programs cannot be followed, and where.
+fn lost(text: &str) -> Vec<String> {
+    let file = SourceFile { path: String::new(), text: text.to_owned() };
+    let made = linked(text);
+    assert_eq!(made.diagnostics.is_empty(), !made.graph.tasks.is_empty());
+    let shown = |found: &onbeat_model::diagnostic::Diagnostic| {
+        let line = found.at.as_ref().map_or(0, |(origin, _)| file.line(origin.start));
+        format!("{}:{line}: {}", found.code, found.message)
+    };
+    made.diagnostics.iter().map(shown).collect()
+}
+
+#[test]
+fn what_cannot_be_followed_is_told() {
+    let cases = [
+        (
+            "void f(int n) {\n if (n) f(n - 1);\n sdelay(1, ms); }\nint main(void) { f(3); }",
+            2,
+            "calls itself",
+        ),
+        (
+            "void f(void) { sdelay(1, ms); }\nint main(void) { void (*p)(void) =\n f; p(); }",
+            3,
+            "pointer",
+        ),
+        (
+            "int fifochannel(c);\nvoid *f(void *p) { int v; cread(c, v); }\nint main(void) {\n \
+             pthread_create(0, 0, f, 0); }",
+            4,
+            "pointer",
+        ),
+        (
+            "task f() { sdelay(1, ms); }\nint main(void) { while (more())\n f(); }",
+            3,
+            "started in a loop",
+        ),
+        (
+            "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { f();\n \
+             cinit(c, 0); }",
+            4,
+            "cinit",
+        ),
+        (
+            "int fifochannel(c);\ntask f() { int v; while (1) { cread(c, v);\n cinit(c, 0); } }\n\
+             task g() { cwrite(c, 1); }\nint main(void) { f(); g(); }",
+            3,
+            "cinit",
+        ),
+        ("int main(void) {\n chan_read(row->end, 0); }", 2, "which channel"),
+        ("task f();\nint main(void) {\n f(); }", 3, "in no file"),
+        ("int main(void) { void *p = &&a;\na:\n sdelay(1, ms);\n goto *p; }", 4, "label"),
+        ("extern int\n fifochannel(c); int main(void) { cwrite(c, 1); }", 2, "room"),
+    ];
+    for (text, line, message) in cases {
+        let told = lost(text);
+        let is_it = |t: &String| t.starts_with(&format!("OB5007:{line}: ")) && t.contains(message);
+        assert!(told.len() == 1 && is_it(&told[0]), "{text}\n{told:?}");
+    }
+    for text in [
+        "void f(int n) { if (n) f(n - 1); }\nint main(void) { f(3); sdelay(1, ms); }",
+        "void f(void) { w(); }\nint main(void) { signal(2, f); sdelay(1, ms); }",
+        "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { cinit(c, 0); f(); }",
+        "int fifochannel(c);\ntask f() { cinit(c, 0); sdelay(1, ms); cwrite(c, 1); }\n\
+         int main(void) { f(); }",
+    ] {
+        assert_eq!(lost(text), Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_program_that_grows_without_measure_is_told() {
+    let mut text = "void f0(void) { sdelay(1, ms); sdelay(2, ms); }\n".to_owned();
+    for n in 1..30 {
+        let _ = writeln!(text, "void f{n}(void) {{ f{m}(); f{m}(); }}", m = n - 1);
+    }
+    text.push_str("int main(void) { f29(); }\n");
+    let told = lost(&text);
+    assert!(told.len() == 1 && told[0].contains("more than 100000 steps"), "{told:?}");
+}
+
+#[test]
+fn units_of_a_program_are_one_graph() {
+    let main = "task f(int n);\nextern int fifochannel(c);\nstatic int fifochannel(s);\n\
+                int main(void) {\n f(3);\n cwrite(c, 1);\n cwrite(s, 1); }\n";
+    let other = "int fifochannel(c, 2);\nstatic int fifochannel(s, 3);\nvoid step(int);\n\
+                 task f(int n) {\n int v;\n cread(c, v);\n cread(s, v);\n step(n); }\n";
+    let third = "void step(int n) { work();\n fdelay(n, ms); }\n";
+    let units = [unit("main.c", main), unit("src/other.c", other), unit("third.c", third)];
+    let made = link(&units, "demo");
+    check(&made.graph);
+    snapshot("units", &made);
+}
+
+#[test]
+fn files_of_execution_times_become_segments() {
+    use onbeat_model::execution_times::read;
+    use onbeat_program::graph::apply_times;
+    let text = "task f() {\n while (1) {\n sdelay(10, ms);\n sdelay(20, ms); } }\n\
+                int main(void) { f();\n f(); }\n";
+    let mut made = linked(text);
+    let rows =
+        "0,1,4,0,0,1\nf:3,5,6,0,0,f:4\n1,7,8,0,0,2\nf:4,1,1,,,f:end\nf:9,1,1,,,f:3\n0,1,1,0,0,3\n";
+    let rows = read(rows, "times").expect("right");
+    let told = apply_times(&mut made.graph, &made.places, &rows);
+    assert_eq!(
+        told,
+        [(5, "the program has no f:9".to_owned()), (6, "the program has no 3".to_owned())]
+    );
+    for task in &made.graph.tasks[1..] {
+        let segments: Vec<_> = task
+            .segments
+            .iter()
+            .map(|s| {
+                let place = |n: usize| task.nodes[n].place.as_str();
+                (place(s.from), place(s.to), s.execution.lo.as_ns())
+            })
+            .collect();
+        assert_eq!(segments, [("start", "3", 1), ("3", "4", 5)]);
+    }
+    assert!(made.graph.tasks[0].segments.is_empty());
+}
+
+/// Where a task without loops goes: whether its first point has a period of 1 ms. None if that
+/// depends on what is not known.
+fn taken(text: &str) -> Option<bool> {
+    let graph = linked(text).graph;
+    let task = &graph.tasks[0];
+    let mut registers = vec![None; usize::from(task.registers)];
+    let mut at = 0;
+    loop {
+        let node = &task.nodes[at];
+        match &node.what {
+            What::Set { register, value } => {
+                registers[usize::from(*register)] = value.value(&registers);
+            }
+            What::Branch(condition) => {
+                let is_so = condition.value(&registers)? != 0;
+                at = node.next[usize::from(!is_so)];
+                continue;
+            }
+            What::Any => return None,
+            What::Point { period, .. } => {
+                return Some(*period == Expression::Constant(1_000_000));
+            }
+            _ => {}
+        }
+        at = *node.next.first()?;
+    }
+}
+
+/// What a condition of two variables is for their values.
+fn decided(kinds: [&str; 2], values: [i64; 2], condition: &str) -> Option<bool> {
+    let [a, b] = kinds;
+    let [x, y] = values;
+    taken(&format!(
+        "task f() {{ {a} a = {x}; {b} b = {y}; \
+         if ({condition}) sdelay(1, ms); else sdelay(2, ms); }}"
+    ))
+}
+
+#[test]
+fn conditions_are_what_c_makes_of_them() {
+    let int = |a, b, c| decided(["int", "int"], [a, b], c);
+    assert_eq!(int(3, 4, "a < b && b < 5"), Some(true));
+    assert_eq!(int(-7, 2, "a / b == -3 && a % b == -1"), Some(true));
+    assert_eq!(int(2_147_483_647, 1, "a + b > 0"), None, "overflow");
+    assert_eq!(int(2_147_483_647, 1, "a + b - 2 > 0"), Some(true), "wraps twice");
+    assert_eq!(int(5, 0, "a / b"), None, "by zero");
+    assert_eq!(int(5, 0, "b && a / b"), Some(false));
+    assert_eq!(int(5, 3, "(a & b) == 1 && (a | b) == 7 && (a ^ b) == 6 && ~a == -6"), Some(true));
+    assert_eq!(int(-8, 1, "a >> b == -4"), None, "by a variable");
+    assert_eq!(int(-8, 1, "a >> 1 == -4"), Some(true));
+    assert_eq!(int(1, 0, "!(a && !b)"), Some(false));
+    assert_eq!(int(1, 5, "(a ? b : 0) == 5"), Some(true));
+    assert_eq!(decided(["int", "unsigned"], [-1, 1], "a < b"), None, "converted to unsigned");
+    assert_eq!(decided(["int", "unsigned"], [2, 3], "a < b"), Some(true));
+    assert_eq!(decided(["unsigned", "unsigned"], [1, 2], "a - b < 10"), None, "wraps");
+    assert_eq!(decided(["uint8_t", "int"], [255, 1], "a + b == 256"), Some(true), "promoted");
+    assert_eq!(decided(["uint8_t", "int"], [256, 1], "a == 0"), None, "does not fit");
+    assert_eq!(decided(["char", "long"], [100, 1 << 40], "a * b > 1L << 46"), Some(true));
+    assert_eq!(decided(["bool", "int"], [7, 1], "a == b"), Some(true));
+    assert_eq!(decided(["double", "int"], [1, 1], "a == b"), None);
+    assert_eq!(decided(["volatile int", "int"], [1, 1], "a == b"), None);
+    assert_eq!(decided(["static int", "int"], [1, 1], "a == b"), None);
+}
+
+/// Numbers that look random.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    /// An expression of `a`, `b` and `c` that C defines, given that integers wrap.
+    fn expression(&mut self, depth: usize) -> String {
+        let leaves = ["a", "b", "c", "1", "7", "-3", "200", "5u", "1000000", "2L", "'x'", "65536"];
+        if depth == 0 || self.below(6) == 0 {
+            return self.one_of(&leaves).to_owned();
+        }
+        let left = self.expression(depth - 1);
+        match self.below(10) {
+            0 => format!("({left} / {})", self.one_of(&["1", "3", "7u", "10L"])),
+            1 => format!("({left} % {})", self.one_of(&["2", "3", "5u", "9L"])),
+            2 => format!("({left} {} {})", self.one_of(&["<<", ">>"]), self.below(9)),
+            3 => format!("{}({left})", self.one_of(&["-", "~", "!", "+"])),
+            4 => {
+                let kinds = ["int", "unsigned char", "unsigned", "short", "long", "_Bool"];
+                format!("({})({left})", self.one_of(&kinds))
+            }
+            5 => {
+                let (yes, no) = (self.expression(depth - 1), self.expression(depth - 1));
+                format!("({left} ? {yes} : {no})")
+            }
+            _ => {
+                let all = [
+                    "+", "-", "*", "+", "-", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "&&",
+                    "||",
+                ];
+                let right = self.expression(depth - 1);
+                format!("({left} {} {right})", self.one_of(&all))
+            }
+        }
+    }
+}
+
+#[test]
+fn random_expressions_have_the_values_that_the_c_compiler_gives_them() {
+    const COUNT: usize = 1_500;
+    let mut dice = Dice(6);
+    let kinds =
+        ["int", "unsigned", "unsigned char", "long", "short", "unsigned long", "signed char"];
+    let mut cases = Vec::new();
+    let mut program = "#include <stdio.h>\nint main(void) {\n".to_owned();
+    for _ in 0..COUNT {
+        let variables: String = ["a", "b", "c"]
+            .iter()
+            .map(|name| {
+                let value = dice.one_of(&[0_i64, 1, 5, 100, 127, 30_000, 2_147_483_647, -1, -128]);
+                format!("{} {name} = {value}; ", dice.one_of(&kinds))
+            })
+            .collect();
+        let expression = dice.expression(3);
+        let _ = writeln!(program, "{{ {variables} printf(\"%ld\\n\", (long)({expression})); }}");
+        cases.push((variables, expression));
+    }
+    program.push_str("}\n");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, binary) = (directory.join("expressions.c"), directory.join("expressions"));
+    fs::write(&source, program).expect("a temporary file");
+    let compiled = std::process::Command::new("gcc")
+        .args(["-w", "-O0", "-fwrapv", "-o"])
+        .args([&binary, &source])
+        .status();
+    assert!(compiled.expect("gcc").success());
+    let output = std::process::Command::new(&binary).output().expect("the program");
+    let values = String::from_utf8(output.stdout).expect("numbers");
+    assert_eq!(values.lines().count(), COUNT);
+    let mut known = 0;
+    for ((variables, expression), value) in cases.iter().zip(values.lines()) {
+        let text = format!(
+            "task f() {{ {variables} long r = {expression}; \
+             if (r == {value}) sdelay(1, ms); else sdelay(2, ms); }}"
+        );
+        let taken = taken(&text);
+        assert_ne!(taken, Some(false), "{variables} {expression} is {value}");
+        known += usize::from(taken.is_some());
+    }
+    assert!(known > COUNT / 3, "{known} of {COUNT} are known");
 }

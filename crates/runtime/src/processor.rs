@@ -75,7 +75,8 @@ impl Processors {
     }
 
     /// A piece of work is ready at `now`. The name `id` is the caller's, and no other piece that is
-    /// not fetched may have it. Work of no length is done as soon as nothing is more urgent.
+    /// not fetched may have it. Work of no length waits for its turn: it is done when nothing more
+    /// urgent is ready.
     ///
     /// # Panics
     /// When there is no such core, the amount is negative, or `now` is past.
@@ -127,12 +128,20 @@ impl Processors {
     }
 
     /// Lets time pass up to `now`: what is done and was not fetched, in the order in which it was
-    /// done; at one instant, in the order of cores, then in that of their urgency.
+    /// done; at one instant, in the order of cores. If that is nothing, one piece of work of no
+    /// length of each core: what is done may lead to more that is urgent, at the same instant.
     ///
     /// # Panics
     /// When `now` is past.
     pub fn advance(&mut self, now: NetTime) -> Vec<u64> {
         self.go_on(now);
+        if self.done.is_empty() {
+            for (core, ready) in self.cores.iter_mut().enumerate() {
+                let turn = ready.pop_if(|work| work.left == Span::ZERO);
+                self.done.extend(turn.iter().map(|work| (now, core, work.id)));
+                self.just_done.extend(turn.iter().map(|work| (work.id, work.order)));
+            }
+        }
         self.done.drain(..).map(|(_, _, id)| id).collect()
     }
 
@@ -151,6 +160,7 @@ impl Processors {
             .next()
     }
 
+    /// Lets time pass. Work of no length is not done at this instant: more may start.
     fn go_on(&mut self, now: NetTime) {
         assert!(now >= self.now, "time does not run backwards");
         if now > self.now {
@@ -160,7 +170,8 @@ impl Processors {
         for (core, ready) in self.cores.iter_mut().enumerate() {
             let mut at = self.now;
             while let Some(work) = ready.last_mut() {
-                if work.left > now - at {
+                let waits = at == now && work.left == Span::ZERO;
+                if work.left > now - at || waits {
                     work.left = work.left - (now - at);
                     break;
                 }
@@ -248,6 +259,28 @@ mod tests {
         one.start(at(1), 2, 0, Rank::by_deadline(at(10)), ns(5));
         one.start(at(2), 3, 0, Rank::by_deadline(at(20)), ns(5));
         assert_eq!(rest(&mut one), [(6, 2), (10, 1), (15, 3)]);
+    }
+
+    #[test]
+    fn work_of_no_length_waits_for_its_turn() {
+        let mut one = Processors::new(1);
+        one.start(at(0), 1, 0, Rank::Fixed(3), ns(5));
+        one.start(at(2), 2, 0, Rank::Fixed(1), ns(0));
+        // Who is done may go on at the same instant, before the others have their turn.
+        assert_eq!(one.advance(at(5)), [1]);
+        one.start(at(5), 1, 0, Rank::Fixed(3), ns(1));
+        assert_eq!(one.advance(at(6)), [1]);
+        assert_eq!(one.advance(at(6)), [2]);
+    }
+
+    #[test]
+    fn turns_of_one_instant_go_by_urgency() {
+        let mut one = Processors::new(1);
+        one.start(at(0), 1, 0, Rank::Fixed(3), ns(5));
+        one.start(at(2), 2, 0, Rank::Fixed(1), ns(0));
+        one.start(at(5), 3, 0, Rank::Fixed(2), ns(0));
+        one.start(at(5), 4, 0, Rank::Fixed(4), ns(1));
+        assert_eq!(rest(&mut one), [(5, 1), (6, 4), (6, 3), (6, 2)]);
     }
 
     #[test]

@@ -44,6 +44,12 @@ impl Places {
         )
     }
 
+    /// A source tree.
+    #[cfg(test)]
+    pub(super) fn tree(home: PathBuf) -> Self {
+        Self { beside: home.clone(), home, is_tree: true, stated: Vec::new() }
+    }
+
     /// Directories of headers.
     pub(super) fn includes(&self) -> Vec<PathBuf> {
         if !self.is_tree {

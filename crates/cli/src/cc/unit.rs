@@ -4,6 +4,7 @@ use super::Driver;
 use super::arguments::compiler;
 use anyhow::{Context, anyhow, bail};
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
+use onbeat_program::graph::UnitGraph;
 use onbeat_program::source::{Expanded, NotFollowed, Unit, apply, normal};
 use onbeat_program::timedc::{Target, Translation, translate};
 use std::ffi::OsString;
@@ -23,6 +24,8 @@ pub(super) struct Read {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// What it becomes; nothing if it stays as it is.
     pub(super) generated: Option<String>,
+    /// What it does in time.
+    pub(super) graph: UnitGraph,
     /// Its rule for `make`, where that was asked for.
     pub(super) dependencies: Option<PathBuf>,
 }
@@ -51,13 +54,14 @@ impl Driver {
     /// Reads and translates a file.
     pub(super) fn read(&self, path: &Path, number: usize) -> Result<Read, Stop> {
         let shown = path.display().to_string();
-        let text = std::fs::read(path).with_context(|| shown.clone())?;
+        let text = std::fs::read(self.base.join(path)).with_context(|| shown.clone())?;
         let text =
             String::from_utf8(text).map_err(|_| anyhow!("{shown}: the file is not UTF-8"))?;
         let (plain, mut diagnostics) = normal(&text, 0);
         let dependencies = self.dependencies(number);
         let first = self.first(path, &text, &plain, dependencies.as_deref())?;
-        let unit = Unit::read(&shown, &text, &first, &mut header).map_err(Stop::from_header)?;
+        let unit = Unit::read(&shown, &text, &first, &mut |name| header(&self.base, name))
+            .map_err(Stop::from_header)?;
         let expanded: Expanded = unit.expand(&mut |marked: &str| {
             let output = self.preprocess(path, Some(marked), &[])?;
             Ok::<_, Stop>(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -70,7 +74,8 @@ impl Driver {
             && diagnostics.is_empty();
         let generated = (!is_plain).then(|| generated(&unit, &expanded, &translation));
         diagnostics.extend(translation.diagnostics);
-        Ok(Read { path: path.to_owned(), files, diagnostics, generated, dependencies })
+        let graph = translation.graph;
+        Ok(Read { path: path.to_owned(), files, diagnostics, generated, graph, dependencies })
     }
 
     /// The preprocessor's output of the file as it is, with its definitions.
@@ -137,6 +142,9 @@ impl Driver {
         let words = compiler();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&self.wanted.flags);
+        if !self.base.as_os_str().is_empty() {
+            command.current_dir(&self.base);
+        }
         if self.wanted.options.target == Target::FreeRtos {
             for directory in self.recipe.own_includes() {
                 command.arg("-isystem").arg(directory);
@@ -184,8 +192,8 @@ pub(super) fn name_of(command: &Command) -> String {
 }
 
 /// Reads a header. Comments need not be UTF-8: what is not is one other octet.
-fn header(path: &str) -> Result<String, String> {
-    let octets = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+fn header(base: &Path, path: &str) -> Result<String, String> {
+    let octets = std::fs::read(base.join(path)).map_err(|error| format!("{path}: {error}"))?;
     let mut text = String::with_capacity(octets.len());
     for chunk in octets.utf8_chunks() {
         text.push_str(chunk.valid());

@@ -48,6 +48,8 @@ const EXECUTION_TIMES: &str = "ONBEAT_EXECUTION_TIMES";
 const TASK_TRACE: &str = "ONBEAT_TRACE";
 /// The one that tells it, in virtual time, the priority that the description gives it; or nothing.
 const PRIORITY: &str = "ONBEAT_PRIORITY";
+/// The one that tells it how many processors its host's programs share; or nothing.
+const CORES: &str = "ONBEAT_CORES";
 
 /// How to run.
 pub struct RunOptions<'a> {
@@ -134,7 +136,8 @@ pub fn run<'a>(
         getrandom(&mut token, GetRandomFlags::empty()).map_err(io::Error::from)?;
         let value = format!("{name}:{}", hex(&token));
         let keeper = started.keeper.as_deref();
-        let settings = settings_of(program, &directory, task_trace);
+        let cores = processors::cores_of(system, program.host);
+        let settings = settings_of(program, cores, &directory, task_trace);
         let mut environment = vec![(ENVIRONMENT, OsStr::new(&value))];
         environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
         environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
@@ -168,18 +171,22 @@ fn watch_environment(options: &RunOptions<'_>) -> Vec<(&'static str, String)> {
     environment
 }
 
-/// What a program of Timed C is told: its priority, and which files it reads and writes.
+/// What a program of Timed C is told: how it shares processors, and which files it reads and
+/// writes.
 fn settings_of(
     program: &Program,
+    cores: Option<u16>,
     directory: &Path,
     task_trace: Option<&Path>,
 ) -> Vec<(&'static str, OsString)> {
     let priority = program.priority.map(|own| own.to_string()).unwrap_or_default();
+    let cores = cores.map(|cores| cores.to_string()).unwrap_or_default();
     let times = program.execution_times.as_ref();
     let times = times.map(|path| (EXECUTION_TIMES, directory.join(path).into()));
     let trace = task_trace.map(|to| to.join(format!("{}.csv", program.name)));
     let trace = trace.map(|path| (TASK_TRACE, path.into()));
-    [(PRIORITY, priority.into())].into_iter().chain(times).chain(trace).collect()
+    let shares = [(PRIORITY, priority.into()), (CORES, cores.into())];
+    shares.into_iter().chain(times).chain(trace).collect()
 }
 
 /// The process groups that the keeper watches over for the time of a run.

@@ -28,13 +28,21 @@ pub(super) struct HostProcessors {
     hosts: Vec<Option<Shared>>,
 }
 
+/// How many processors a host's threads share, if they do.
+pub(super) fn cores_of(system: &System, host: NodeId) -> Option<u16> {
+    match &system.node(host).kind {
+        NodeKind::Host(host) => host.cores,
+        NodeKind::Bridge(_) => None,
+    }
+}
+
 impl HostProcessors {
     pub(super) fn new(system: &System) -> Self {
-        let hosts = system.nodes.iter().map(|node| {
-            let NodeKind::Host(host) = &node.kind else { return None };
-            host.cores.map(|cores| Shared {
+        let hosts = (0..system.nodes.len()).map(|node| {
+            let node = NodeId(node as u32);
+            cores_of(system, node).map(|cores| Shared {
                 cores,
-                clock: node.clock,
+                clock: system.node(node).clock,
                 processors: Processors::new(cores),
                 alarm: None,
             })

@@ -333,7 +333,7 @@ impl Scheduler<'_, '_> {
         let span = work.span.clamp(Span::ZERO, left);
         let until = clamp_to_run(work.until, &clock, self.session.stop);
         let host = self.host_of(thread);
-        if span == Span::ZERO || !self.processors.are_shared(host) {
+        if !self.processors.are_shared(host) {
             match span <= until - clock.read(now) {
                 true => self.sleep(thread, now + span, false),
                 false => self.be_cut_short(thread, clock.when(until)),

@@ -4,7 +4,7 @@
 use super::words::{self, letter};
 use onbeat_model::graph::{Interval, Node, Task, What};
 use onbeat_model::timing::{Level, Row, Study, Timing};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The table of one task.
 #[derive(Debug)]
@@ -41,9 +41,11 @@ pub(super) struct Cell {
     pub(super) is_uncertain: bool,
 }
 
-/// What a node is called in tables: `p6`, `c12`.
+/// What a node is called in tables: `p6`, `c12`, `c loop.h:12`.
 pub(super) fn symbol(node: &Node) -> String {
-    letter(&node.what).map_or(String::new(), |letter| format!("{letter}{}", node.place))
+    let Some(letter) = letter(&node.what) else { return String::new() };
+    let space = if node.place.contains(':') { " " } else { "" };
+    format!("{letter}{space}{}", node.place)
 }
 
 /// One visit, or what several of one iteration have in common.
@@ -89,8 +91,9 @@ pub(super) fn arrivals(study: &Study, level: Level, task: usize, most: (u32, usi
 fn visits(timing: &Timing, task: usize) -> BTreeMap<(usize, &[u32]), Visit> {
     let mut visits: BTreeMap<(usize, &[u32]), Visit> = BTreeMap::new();
     let of_task = |(_, row): &(usize, &Row)| row.task == task;
+    let late: BTreeSet<usize> = timing.misses.iter().map(|miss| miss.row).collect();
     for (number, row) in timing.rows.iter().enumerate().filter(of_task) {
-        let is_late = timing.misses.iter().any(|miss| miss.row == number);
+        let is_late = late.contains(&number);
         let (arrival, release) = (row.arrival, row.release);
         let visit = Visit { arrival, release, is_late, is_certain: row.is_certain };
         let together = |other: &mut Visit| {
@@ -150,16 +153,16 @@ fn closed(timing: &Timing, task: usize) -> String {
             None => String::new(),
         };
     };
-    match pattern.tasks.get(task).copied().flatten() {
-        Some((from, 1)) => {
-            format!("From iteration {from} on: + {} each iteration.", words::time(pattern.shift))
-        }
-        Some((from, every)) => format!(
-            "From iteration {from} on: + {} every {every} iterations.",
-            words::time(pattern.shift)
-        ),
-        None if rounds.is_some() => "The task ends.".to_owned(),
-        None => String::new(),
+    let Some((from, every)) = pattern.tasks.get(task).copied().flatten() else {
+        return rounds.map_or(String::new(), |_| "The task ends.".to_owned());
+    };
+    // What is joined to the task comes again sooner than the whole system does.
+    let part = pattern.parts.get(task).copied().flatten();
+    let (every, shift) = part.unwrap_or((every, pattern.shift));
+    let shift = words::time(shift);
+    match every {
+        1 => format!("From iteration {from} on: + {shift} each iteration."),
+        _ => format!("From iteration {from} on: + {shift} every {every} iterations."),
     }
 }
 

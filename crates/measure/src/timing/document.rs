@@ -196,6 +196,17 @@ pub struct PatternEntry {
     pub tasks: Vec<Option<RepeatEntry>>,
     /// By how much all times shift.
     pub shift_ns: i64,
+    /// Of each task: the same of what is joined to it by channels, alone; null for one that ends.
+    pub parts: Vec<Option<PartEntry>>,
+}
+
+/// How a task and what is joined to it by channels goes on, alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartEntry {
+    /// The number of rounds after which all comes again.
+    pub every: u32,
+    /// By how much all times shift then.
+    pub shift_ns: i64,
 }
 
 /// From where on a task repeats itself.
@@ -210,7 +221,7 @@ pub struct RepeatEntry {
 /// Why a bound is lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CulpritEntry {
-    /// `best-effort`, `unsent`, `shared`, `loop` or `delay`.
+    /// `best-effort`, `unsent`, `shared`, `loop`, `delay` or `processor`.
     pub why: String,
     /// The channel, if it is one.
     pub channel: Option<usize>,
@@ -307,12 +318,12 @@ pub struct ScheduledEntry {
     pub proposed: bool,
     /// Whether it meets its deadlines.
     pub met: bool,
-    /// The least time between two releases; null: it is released once.
+    /// The least time between two releases, 0 if it is not known; null: it is released once.
     pub period_ns: Option<i64>,
     /// From release to deadline.
     pub deadline_ns: Option<i64>,
-    /// The longest execution time.
-    pub wcet_ns: i64,
+    /// The longest execution time; null: there is no bound.
+    pub wcet_ns: Option<i64>,
     /// From release to completion at most; null: there is no bound.
     pub response_ns: Option<i64>,
     /// Of so many consecutive jobs (second) at most so many (first) miss their deadlines.
@@ -474,6 +485,11 @@ fn timing(study: &Study, timing: &timing::Timing) -> TimingEntry {
             .map(|task| task.map(|(from, every)| RepeatEntry { from, every }))
             .collect(),
         shift_ns: pattern.shift.as_ns(),
+        parts: pattern
+            .parts
+            .iter()
+            .map(|part| part.map(|(every, shift)| PartEntry { every, shift_ns: shift.as_ns() }))
+            .collect(),
     });
     TimingEntry {
         rows: timing.rows.iter().map(row).collect(),
@@ -507,6 +523,7 @@ fn culprit(study: &Study, timing: &timing::Timing, culprit: &Culprit) -> Culprit
         Why::Shared { channel } => ("shared", Some(channel)),
         Why::Loop => ("loop", None),
         Why::Delay => ("delay", None),
+        Why::Processor => ("processor", None),
     };
     CulpritEntry {
         why: why.to_owned(),
@@ -561,7 +578,7 @@ fn schedule(schedule: &timing::Schedule) -> ScheduleEntry {
         met: task.is_met(),
         period_ns: ns(task.period),
         deadline_ns: ns(task.deadline),
-        wcet_ns: task.wcet.as_ns(),
+        wcet_ns: (task.wcet != Span::MAX).then_some(task.wcet.as_ns()),
         response_ns: ns(task.response),
         misses: task.misses.clone(),
     };

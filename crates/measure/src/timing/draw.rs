@@ -10,7 +10,7 @@ use minijinja::value::Serde;
 use onbeat_model::graph::{ChannelKind, Graph, Node, What};
 use onbeat_model::timing::{Level, Row, Study, Timing};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const TEMPLATE: &str = include_str!("../../assets/graph.svg");
 /// How the picture looks.
@@ -30,13 +30,13 @@ const HEAD: (i32, i32) = (8, 4);
 
 /// The picture, in units of its own view box.
 #[derive(Debug, Serialize)]
-struct Picture {
-    width: i32,
-    height: i32,
+pub(super) struct Picture {
+    pub(super) width: i32,
+    pub(super) height: i32,
     hosts: Vec<Titled>,
     lanes: Vec<Titled>,
-    lines: Vec<Line>,
-    nodes: Vec<Shape>,
+    pub(super) lines: Vec<Line>,
+    pub(super) nodes: Vec<Shape>,
     legend: Vec<Entry>,
 }
 
@@ -53,25 +53,27 @@ struct Titled {
 
 /// An edge or a wire.
 #[derive(Debug, Serialize)]
-struct Line {
-    class: String,
-    way: String,
+pub(super) struct Line {
+    pub(super) class: String,
+    /// Its corners; for the template, the path with these made round.
+    #[serde(serialize_with = "as_path")]
+    pub(super) way: Vec<(i32, i32)>,
     head: String,
     title: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Shape {
+pub(super) struct Shape {
     /// By which scripts find it: task and node.
-    id: String,
+    pub(super) id: String,
     class: String,
-    shape: &'static str,
-    x: i32,
-    y: i32,
+    pub(super) shape: &'static str,
+    pub(super) x: i32,
+    pub(super) y: i32,
     letter: Option<char>,
     place: String,
-    label: String,
-    label_x: i32,
+    pub(super) label: String,
+    pub(super) label_x: i32,
     title: String,
 }
 
@@ -117,7 +119,7 @@ pub(super) fn svg(study: &Study, level: Level, style: &str) -> String {
 }
 
 /// About how wide a text is drawn: rather too wide than too narrow.
-fn text_width(characters: usize) -> i32 {
+pub(super) fn text_width(characters: usize) -> i32 {
     characters as i32 * 15 / 2
 }
 
@@ -137,7 +139,8 @@ fn fits(node: &Node) -> bool {
     node.place.chars().count() <= INSIDE_MAX
 }
 
-fn picture(study: &Study, level: Level) -> Picture {
+/// Where everything is, and how it looks.
+pub(super) fn picture(study: &Study, level: Level) -> Picture {
     let graph = &study.graph;
     let timing = super::timing(study, level);
     let wires = wires(graph);
@@ -322,7 +325,7 @@ fn line(class: String, way: &[(i32, i32)], title: String) -> Line {
         [.., before, tip] => head(*before, *tip),
         _ => String::new(),
     };
-    Line { class, way: rounded(&corners), head, title }
+    Line { class, way: corners, head, title }
 }
 
 /// The triangle at the end of an arrow.
@@ -331,6 +334,10 @@ fn head(before: (i32, i32), tip: (i32, i32)) -> String {
     let (x, y) = (tip.0 - dx * HEAD.0, tip.1 - dy * HEAD.0);
     let (wx, wy) = (dy * HEAD.1, dx * HEAD.1);
     format!("{},{} {},{} {},{}", tip.0, tip.1, x + wx, y + wy, x - wx, y - wy)
+}
+
+fn as_path<S: serde::Serializer>(corners: &[(i32, i32)], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&rounded(corners))
 }
 
 /// A path with round corners.
@@ -355,6 +362,10 @@ fn rounded(corners: &[(i32, i32)]) -> String {
 }
 
 fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec<Shape> {
+    let mut visits: BTreeMap<Place, Vec<&Row>> = BTreeMap::new();
+    for row in &timing.rows {
+        visits.entry((row.task, row.node)).or_default().push(row);
+    }
     let mut shapes = Vec::new();
     for (t, task) in graph.tasks.iter().enumerate() {
         for (n, node) in task.nodes.iter().enumerate() {
@@ -378,8 +389,8 @@ fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec
                 letter: letter(&node.what),
                 place: if fits(node) { node.place.clone() } else { String::new() },
                 label: label(graph, node),
-                label_x: layout.labels[t],
-                title: title(graph, timing, place),
+                label_x: layout.labels[t][n],
+                title: title(graph, visits.get(&place).map_or(&[][..], Vec::as_slice), place),
             });
         }
     }
@@ -400,15 +411,14 @@ const fn look(what: &What) -> (&'static str, &'static str) {
 }
 
 /// What a node is, and when it is begun and done.
-fn title(graph: &Graph, timing: &Timing, (task, node): Place) -> String {
+fn title(graph: &Graph, visits: &[&Row], (task, node): Place) -> String {
     let of = &graph.tasks[task];
     let it = &of.nodes[node];
-    let mut text = format!("{}: {}", words::place(of, it), words::phrase(graph, it));
+    let mut text = format!("{}: {}", words::place(of, node), words::phrase(graph, it));
     if let Some(guard) = it.guard {
         text += &format!("; left at the deadline of p{}", of.nodes[guard].place);
     }
-    let visits = || timing.rows.iter().filter(|row| (row.task, row.node) == (task, node));
-    for row in visits().take(VISITS_MAX) {
+    for row in visits.iter().take(VISITS_MAX) {
         let iteration = words::iteration(&row.iteration);
         let iteration = match iteration.is_empty() {
             true => String::new(),
@@ -418,7 +428,7 @@ fn title(graph: &Graph, timing: &Timing, (task, node): Place) -> String {
         let sure = if row.is_certain { "" } else { ", not in every execution" };
         text += &format!("\n{iteration}begins at {arrival}, done at {release} ms{sure}");
     }
-    if visits().count() > VISITS_MAX {
+    if visits.len() > VISITS_MAX {
         text += "\n…";
     }
     text

@@ -12,7 +12,7 @@ const COLUMN: i32 = 46;
 const BACK: i32 = 14;
 /// Above the first row, for the task's name.
 const HEAD: i32 = 34;
-/// From the last column to the labels.
+/// From the last column in a row to the label.
 const BESIDE: i32 = 28;
 /// Half of what a node with a name takes, and half of what the others take.
 pub(super) const HALF: [i32; 2] = [18, 6];
@@ -24,8 +24,8 @@ pub(super) struct Lane {
     pub(super) nodes: Vec<(i32, i32)>,
     /// The edges as corners on their ways; the last is where the arrow's head is.
     pub(super) edges: Vec<(usize, usize, Vec<(i32, i32)>)>,
-    /// Where labels begin.
-    pub(super) labels: i32,
+    /// Of each node: where its label begins, beside all that runs through its row.
+    pub(super) labels: Vec<i32>,
     /// Where its last row ends.
     pub(super) height: i32,
 }
@@ -71,7 +71,13 @@ pub(super) fn lane(task: &Task) -> Lane {
         };
         edges.push((from, to, way));
     }
-    let labels = x(columns.count.saturating_sub(1)) + BESIDE;
+    let mut rightmost = columns.of.clone();
+    for ((from, to), column) in &columns.edges {
+        for node in &order[row_of[*from]..=row_of[*to]] {
+            rightmost[*node] = rightmost[*node].max(*column);
+        }
+    }
+    let labels = rightmost.into_iter().map(|column| x(column) + BESIDE).collect();
     Lane { nodes, edges, labels, height: height + 8 }
 }
 
@@ -127,7 +133,6 @@ fn visit(task: &Task, root: usize, is_seen: &mut [bool], order: &mut Vec<usize>)
 struct Columns {
     of: Vec<usize>,
     edges: BTreeMap<(usize, usize), usize>,
-    count: usize,
 }
 
 /// An edge keeps a column to itself, or shares it with others to the same node, until it is there.
@@ -156,7 +161,7 @@ fn columns(task: &Task, order: &[usize], row_of: &[usize]) -> Columns {
             edges.insert((*node, *next), column);
         }
     }
-    Columns { of, edges, count: taken.len() }
+    Columns { of, edges }
 }
 
 /// The first column that nothing is in.

@@ -45,8 +45,8 @@ pub(super) struct Layout {
     pub(super) lanes: Vec<Frame>,
     /// Of each task and node: the middle of its shape.
     pub(super) nodes: Vec<Vec<(i32, i32)>>,
-    /// Of each task: where its labels begin.
-    pub(super) labels: Vec<i32>,
+    /// Of each task and node: where its label begins.
+    pub(super) labels: Vec<Vec<i32>>,
     /// Of each task: its edges and their corners.
     pub(super) edges: Vec<Vec<(usize, usize, Vec<(i32, i32)>)>>,
     /// The corners of each wire.
@@ -61,9 +61,9 @@ pub(super) fn layout(
 ) -> Layout {
     let lanes: Vec<Lane> = graph.tasks.iter().map(lane).collect();
     let of_lane = |(task, lane): (usize, &Lane)| {
-        let labels = (0..lane.nodes.len()).map(|node| width(task, Some(node)));
-        let labels = lane.labels + labels.max().unwrap_or(0) + 6;
-        labels.max(width(task, None) + 20).max(LANE_WIDTH)
+        let labels = lane.labels.iter().enumerate();
+        let ends = labels.map(|(node, from)| from + width(task, Some(node)) + 6);
+        ends.max().unwrap_or(0).max(width(task, None) + 20).max(LANE_WIDTH)
     };
     let widths: Vec<i32> = lanes.iter().enumerate().map(of_lane).collect();
     let shelves = Shelves::fill(graph, &widths, &lanes);
@@ -319,7 +319,7 @@ impl Plan {
             let moved = |(dx, dy): &(i32, i32)| (x + dx, y + dy);
             let (width, height) = (widths[task], lane.height);
             layout.lanes.push(Frame { x, y, width, height });
-            layout.labels.push(x + lane.labels);
+            layout.labels.push(lane.labels.iter().map(|dx| x + dx).collect());
             layout.nodes.push(lane.nodes.iter().map(moved).collect());
             let edges = lane.edges.iter();
             let edges = edges.map(|(a, b, way)| (*a, *b, way.iter().map(moved).collect()));

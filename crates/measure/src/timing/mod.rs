@@ -7,10 +7,16 @@ mod chains;
 mod document;
 mod dot;
 mod draw;
+#[cfg(test)]
+mod geometry;
 mod lane;
 mod layout;
 mod page;
 mod schedules;
+#[cfg(test)]
+#[path = "../../tests/common/studies.rs"]
+#[allow(dead_code, reason = "the tests of the whole crate use the rest")]
+mod studies;
 mod table;
 mod words;
 

@@ -20,8 +20,8 @@ const ROWS: usize = 40;
 #[derive(Serialize)]
 struct View {
     system: String,
-    /// For the style sheet, as a badge, and as a sentence.
-    verdict: (&'static str, &'static str, String),
+    /// For the style sheet, as a badge, and what follows it.
+    verdict: (&'static str, &'static str, &'static str),
     culprits: Vec<FindingView>,
     about: Vec<(&'static str, String)>,
     levels: Vec<LevelView>,
@@ -88,15 +88,15 @@ pub fn html(study: &Study) -> String {
 
 fn view(study: &Study) -> View {
     let graph = &study.graph;
-    let (class, badge) = match study.program.culprits.is_empty() {
-        true => ("kept", "composable"),
-        false => ("broken", "not composable"),
+    let verdict = match study.program.culprits.is_empty() {
+        true => ("kept", "composable", "to its logical timing: every time is bounded."),
+        false => ("broken", "not composable", "to its logical timing."),
     };
     let schedules = study.schedules.iter().map(|schedule| schedule_view(study, schedule));
     let schedules: Vec<_> = schedules.collect();
     View {
         system: study.name.clone(),
-        verdict: (class, badge, words::verdict(study)),
+        verdict,
         culprits: findings(words::culprits(graph, &study.program)),
         about: about(study),
         levels: vec![level(study, Level::Program), level(study, Level::Platform)],
@@ -159,7 +159,7 @@ fn table(study: &Study, level: Level, number: usize) -> TableView {
             which: if column.is_release { 'R' } else { 'A' },
             letter: letter(&node.what),
             place: node.place.clone(),
-            title: format!("{}: {phrase}, {which}", words::place(task, node)),
+            title: format!("{}: {phrase}, {which}", words::place(task, column.node)),
         }
     };
     let host = study.graph.hosts.get(task.host).map(|host| host.name.clone());

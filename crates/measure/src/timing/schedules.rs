@@ -54,9 +54,9 @@ pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView 
     let verdict = if is_met { "all deadlines are met" } else { "deadlines may be missed" };
     let scaling = match schedule.scaling_ppm {
         Some(ppm) => {
-            format!("execution times may grow to {} of what they are", per_mille(ppm / 1_000))
+            format!("met up to {} of the execution times", per_mille(ppm / 1_000))
         }
-        None => "execution times may grow for ever".to_owned(),
+        None => "met whatever the execution times".to_owned(),
     };
     let used = per_mille(schedule.utilisation_ppm.div_ceil(1_000));
     ScheduleView {
@@ -79,9 +79,15 @@ fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
     ScheduledView {
         name: study.graph.tasks[task.task].name.clone(),
         priority: task.priority.map_or(format!("EDF{star}"), |p| format!("{p}{star}")),
-        period: known(task.period),
+        period: match task.period {
+            Some(Span::ZERO) => "not known".to_owned(),
+            period => known(period),
+        },
         deadline: known(task.deadline),
-        wcet: words::time(task.wcet),
+        wcet: match task.wcet {
+            Span::MAX => "no bound".to_owned(),
+            wcet => words::time(wcet),
+        },
         response: task.response.map_or("no bound".to_owned(), words::time),
         slack: known(slack),
         misses: misses.collect::<Vec<_>>().join(", "),

@@ -4,6 +4,7 @@ use super::arrivals::{Arrivals, Cell, arrivals, heading};
 use super::chains::{ChainView, chain_view};
 use super::words::{self, Finding};
 use crate::grid::{grid, ruled};
+use crate::report::counted;
 use comfy_table::CellAlignment;
 use onbeat_model::timing::{Level, Schedule, Study};
 
@@ -16,7 +17,7 @@ const ROWS: usize = 40;
 /// chains, processors and what may go wrong.
 pub fn table(study: &Study, level: Level, iterations: u32) -> String {
     let timing = super::timing(study, level);
-    let mut parts = vec![super::words::verdict(study)];
+    let mut parts = vec![words::verdict(study).to_owned()];
     parts.extend(findings("no bound", &words::culprits(&study.graph, &study.program)));
     let mut has_more = [false; 2];
     for task in 0..study.graph.tasks.len() {
@@ -75,7 +76,7 @@ fn of_task(study: &Study, number: usize, arrivals: &Arrivals) -> Option<String> 
         text = format!("{text}\n{}", ruled(&grid));
     }
     if arrivals.left_out > 0 {
-        text = format!("{text}\nand {} more rows", arrivals.left_out);
+        text = format!("{text}\nand {}", counted(arrivals.left_out, "more row", "more rows"));
     }
     if !arrivals.closed.is_empty() {
         text = format!("{text}\n{}", arrivals.closed);

@@ -119,8 +119,9 @@ fn listing3_timing(level: Level, latency: Interval) -> Timing {
         now = now.later(there);
         rows.push(row(1, 3, round, now, now));
     }
-    let tasks = vec![Some((1, 1)), Some((2, 1))];
-    Timing { level, rows, pattern: Some(Pattern { tasks, shift: ms(10) }), ..Timing::default() }
+    let (tasks, parts) = (vec![Some((1, 1)), Some((2, 1))], vec![Some((1, ms(10))); 2]);
+    let pattern = Pattern { tasks, parts, shift: ms(10) };
+    Timing { level, rows, pattern: Some(pattern), ..Timing::default() }
 }
 
 /// Listing 3 over a channel.
@@ -333,8 +334,11 @@ fn all_rows(graph: &Graph, level: Level) -> Timing {
             }
         }
     }
-    let tasks = vec![Some((1, 1)); graph.tasks.len()];
-    Timing { level, rows, pattern: Some(Pattern { tasks, shift: ms(10) }), ..Timing::default() }
+    // All comes again after two rounds: what is alone, after each.
+    let tasks = vec![Some((1, 2)); graph.tasks.len()];
+    let parts = vec![Some((1, ms(10))); graph.tasks.len()];
+    let pattern = Pattern { tasks, parts, shift: ms(20) };
+    Timing { level, rows, pattern: Some(pattern), ..Timing::default() }
 }
 
 /// What is read from the best-effort channel has no bound.

@@ -215,8 +215,8 @@ impl<'a> Builder<'a> {
             return self.error("`break` stands in no loop", step.at, help);
         };
         self.node(What::Any, step);
-        for resource in self.locks[around..].to_vec().into_iter().rev() {
-            self.node(What::Unlock(resource), step);
+        for held in (around..self.locks.len()).rev() {
+            self.node(What::Unlock(self.locks[held]), step);
         }
         let open = std::mem::take(&mut self.open);
         self.loops.last_mut().expect("a loop").breaks.extend(open);

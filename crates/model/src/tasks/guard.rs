@@ -9,6 +9,8 @@ use crate::graph::{Expression, PointKind, What};
 use std::collections::BTreeSet;
 
 /// What may be the next timing point from each node on; none: the task ends. A point's own is it.
+/// Where there are many, only as many as it takes to tell what guards the node, and that there
+/// are several.
 fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); flow.nodes.len()];
     let ways = flow.nodes.iter().enumerate();
@@ -27,7 +29,9 @@ fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
         next[end].insert(point);
         let mut work = before[end].clone();
         while let Some(at) = work.pop() {
-            if !matches!(flow.nodes[at].what, What::Point { .. }) && next[at].insert(point) {
+            let is_point = matches!(flow.nodes[at].what, What::Point { .. });
+            // What a node has, all before it have too: they need no more than it does.
+            if !is_point && is_news(flow, &next[at], point) && next[at].insert(point) {
                 work.extend(&before[at]);
             }
         }
@@ -35,15 +39,21 @@ fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
     next
 }
 
+/// Whether one more point that may be next makes a difference.
+fn is_news(flow: &Flow, next: &BTreeSet<Option<usize>>, point: Option<usize>) -> bool {
+    let of = |point: &Option<usize>| point.and_then(|point| deadline(flow, point));
+    next.len() < 2 || next.iter().all(|known| of(known) != of(&point)) && next.len() < 4
+}
+
 /// Sets the guards of all nodes, and the ways of `skip`.
 pub(super) fn guard(flow: &mut Flow, sink: &mut Sink) {
     let next = next_points(flow);
     let mut told = BTreeSet::new();
-    for at in 0..flow.nodes.len() {
+    for (at, next) in next.iter().enumerate() {
         match flow.nodes[at].what {
-            What::Skip => skip(flow, at, &next[at], sink),
+            What::Skip => skip(flow, at, next, sink),
             _ if flow.unguarded[at] => {}
-            _ => match guarding(flow, at, &next[at]) {
+            _ => match guarding(flow, at, next) {
                 Ok(guard) => flow.nodes[at].guard = guard,
                 Err(both) if told.insert(both) => sink.push(two_deadlines(flow, at, both)),
                 Err(_) => {}

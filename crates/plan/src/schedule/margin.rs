@@ -49,9 +49,9 @@ pub fn scaled(time: Span, ppm: u64) -> Span {
     Span::from_ns(i64::try_from((product + whole - 1) / whole).unwrap_or(i64::MAX / 4))
 }
 
-/// Of any `jobs` consecutive jobs of `loads[index]`, how many may miss their deadlines at most,
-/// where it is released strictly every period, may begin by its jitter late, and each job is given up
-/// at its deadline, not after the next release.
+/// Of any `jobs` consecutive jobs of `loads[index]`, how many may miss their deadlines at most. It
+/// is released strictly every period, but for its jitter, and each job is given up at its
+/// deadline, not after the next release.
 ///
 /// A job that misses had to leave the processor to others for longer than its deadline leaves.
 /// So many times over, the others have no such work: neither each time, nor altogether.
@@ -67,16 +67,20 @@ pub fn misses(loads: &[Load], index: usize, jobs: u32, protocol: Protocol) -> u3
         let other = &loads[at];
         at != index && other.priority >= me.priority && !other.is_same_thread(me)
     };
-    // What was released before may be left: up to the longest that it may take.
+    // What was released before may be left. Of a job whose last work is done so late, none is
+    // done before: it counts from its end less its work.
     let mut late = loads.to_vec();
     for at in (0..late.len()).filter(|at| is_rival(*at)) {
         let Some(end) = longest(loads, at, protocol) else { return jobs };
-        let late_by = ns(end).max(ns(late[at].jitter) + ns(late[at].lag));
-        late[at].lag = span(late_by - ns(late[at].jitter));
+        let load = &mut late[at];
+        let is_alone = loads.iter().filter(|other| other.line == load.line).count() == 1;
+        let is_short = is_alone && load.period.is_none_or(|period| load.wcet <= period);
+        let late_by = ns(end) - if is_short { ns(load.wcet) } else { 0 };
+        load.lag = span((late_by - ns(load.jitter)).max(0));
     }
     let lines = Line::all(&late, is_rival);
     let blocked = fixed::blocked(loads, index, protocol).max(fixed::own(loads, index));
-    let left = ns(deadline - me.jitter - me.wcet) - blocked;
+    let left = ns(deadline) - ns(me.jitter) - ns(me.wcet) - blocked;
     if left < 0 {
         return jobs;
     }

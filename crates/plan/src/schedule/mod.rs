@@ -35,8 +35,8 @@ pub struct Interference {
     blocking: i128,
     /// More urgent tasks, and those as urgent.
     others: Vec<Line>,
-    /// Under EDF, of a task that never waits in between: the longest execution, and from its
-    /// release to its end.
+    /// Under EDF, of a task that never waits in between: the longest execution, and the response
+    /// time.
     whole: Option<(i128, i128)>,
     /// Whether nobody can say.
     is_unbounded: bool,
@@ -53,9 +53,10 @@ impl Interference {
     /// - the processor always goes on with the most urgent task that is ready, in the order that
     ///   [`analyse`] states;
     /// - the other tasks keep to their graphs: execution times, and least times between releases;
-    /// - under EDF, for a task that does not wait in between, the instant is its release and `work`
-    ///   all that it has done since, at most its longest execution. Otherwise only what would hold
-    ///   if all others were more urgent is said.
+    /// - under EDF, of a task that does not wait in between, all belongs to one job and is at most
+    ///   what its longest execution leaves. (A job that has done *w* was released *w* ago at least,
+    ///   so its response time less what would still be to do holds from there as well.) Of others
+    ///   only what would hold if all were more urgent is said.
     ///
     /// It does not decrease with `work`, and is `work` itself where nothing interferes.
     pub fn completion(&self, work: Span) -> Option<Span> {
@@ -156,7 +157,7 @@ fn processors(graph: &Graph) -> Vec<Processor> {
             loads.extend(mine);
         }
         let Some(cores) = it.cores.map(|cores| cores.max(1)) else {
-            all.extend(apart(graph, &shapes, host, &here, &loads, &owned));
+            all.extend(apart(&shapes, host, &here, &loads, &owned));
             continue;
         };
         let is_open = |task: usize| is_open(graph, task);
@@ -215,7 +216,6 @@ fn is_apart(
 /// The tasks of a host where each has a processor to itself. A lock waits for each other task that
 /// has it, once.
 fn apart(
-    graph: &Graph,
     shapes: &[Shape],
     host: usize,
     here: &[usize],
@@ -281,12 +281,7 @@ fn priority(graph: &Graph, shapes: &[Shape], task: usize) -> u32 {
 }
 
 /// Tasks that lock the same stay together, where what is stated allows it.
-fn groups(
-    graph: &Graph,
-    here: &[usize],
-    owned: &[(usize, usize)],
-    loads: &[Load],
-) -> Vec<Group> {
+fn groups(graph: &Graph, here: &[usize], owned: &[(usize, usize)], loads: &[Load]) -> Vec<Group> {
     let resources = |at: usize| -> Vec<usize> {
         let mine = loads[owned[at].0..owned[at].1].iter().flat_map(|load| &load.sections);
         mine.flat_map(|section| section.resources.iter().copied()).collect()
@@ -298,7 +293,8 @@ fn groups(
             Group { loads: (owned[at].0..owned[at].1).collect(), cores: stated.clone() };
         let mut locked = resources(at);
         let (near, far) = all.into_iter().partition(|(other, theirs): &(Group, Vec<usize>)| {
-            theirs.iter().any(|r| locked.contains(r)) && common(&other.cores, &group.cores).is_some()
+            theirs.iter().any(|r| locked.contains(r))
+                && common(&other.cores, &group.cores).is_some()
         });
         all = far;
         let near: Vec<(Group, Vec<usize>)> = near;
@@ -370,7 +366,8 @@ impl Processor {
             blocking: held,
             is_unbounded: Share::of(rivals).is_full(),
             others: Line::all(&self.loads, is_rival),
-            whole: response.map(|response| (ns(me.wcet), ns(response) - ns(me.jitter))),
+            // It may have been released as early as it nominally is.
+            whole: response.map(|response| (ns(me.wcet), ns(response))),
         }
     }
 
@@ -419,14 +416,16 @@ impl Processor {
         let all: Vec<(Option<Span>, Option<Span>)> =
             (from..to).map(|at| (self.loads[at].deadline, one(at))).collect();
         // The job that has the least time left.
-        let left = |(deadline, response): &(Option<Span>, Option<Span>)| match (deadline, response) {
+        let left = |(deadline, response): &(Option<Span>, Option<Span>)| match (deadline, response)
+        {
             (_, None) => (0, 0),
             (Some(deadline), Some(response)) => (1, ns(*deadline) - ns(*response)),
             (None, Some(response)) => (2, -ns(*response)),
         };
         let (deadline, response) = all.iter().copied().min_by_key(left).unwrap_or_default();
         let is_late = deadline.is_some_and(|d| response.is_none_or(|response| response > d));
-        let windows = WINDOWS.iter().filter(|_| is_late && placed.is_firm && !is_lost);
+        let is_counted = is_late && placed.is_firm && !is_lost && to == from + 1;
+        let windows = WINDOWS.iter().filter(|_| is_counted);
         let me = &self.loads[from];
         let shown = me.priority != EDF && me.priority != 0;
         let wcet = (from..to).map(|at| self.loads[at].wcet).max().unwrap_or_default();
@@ -438,7 +437,9 @@ impl Processor {
             deadline,
             wcet,
             response,
-            misses: windows.map(|k| (margin::misses(&self.loads, from, *k, protocol), *k)).collect(),
+            misses: windows
+                .map(|k| (margin::misses(&self.loads, from, *k, protocol), *k))
+                .collect(),
         }
     }
 }

@@ -109,7 +109,9 @@ impl<'a> Tasks<'a> {
         shape.waits = jobs.waits();
         let job = jobs.apart();
         shape.releases = match jobs.cycle() {
-            Some((before, cycle)) if shape.waits == 0 && (cycle.len() > 1 || !before.is_empty()) => {
+            Some((before, cycle))
+                if shape.waits == 0 && (cycle.len() > 1 || !before.is_empty()) =>
+            {
                 Releases::Cycle(before, cycle)
             }
             _ => Releases::Apart(job),
@@ -122,8 +124,9 @@ impl<'a> Tasks<'a> {
         shape.is_thread = !task.keeps_phase || is_aborted && shape.sections.is_empty();
         let firm = |n: &Node| matches!(n.what, What::Point { kind: PointKind::Firm, .. });
         let has_one = points().count() == 1 && points().all(firm);
-        let is_plain = shape.waits == 0 && shape.sections.is_empty() && job.gap > 1;
-        shape.is_firm = has_one && is_aborted && is_plain && !has(task, &What::Gettime);
+        let is_plain = shape.waits == 0 && shape.sections.is_empty() && task.separation.is_none();
+        let is_strict = jobs.is_strict(&job) && !has(task, &What::Gettime);
+        shape.is_firm = has_one && is_aborted && is_plain && is_strict;
         if !shape.is_thread && shape.waits > 0 {
             shape.lag = UNBOUNDED;
         }
@@ -205,8 +208,7 @@ impl<'a> Tasks<'a> {
     fn written(&self, channel: usize, seen: &mut [bool]) -> Option<Arrival> {
         let is_it = |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
         let tasks = self.graph.tasks.iter().enumerate();
-        let mut writers =
-            tasks.filter(|(_, task)| task.nodes.iter().any(|node| is_it(&node.what)));
+        let mut writers = tasks.filter(|(_, task)| task.nodes.iter().any(|node| is_it(&node.what)));
         let (writer, task) = writers.next()?;
         if writers.next().is_some() {
             return None;
@@ -248,7 +250,10 @@ fn capacity(kind: &ChannelKind) -> i128 {
 
 /// Whether all work of a task is given up at a deadline.
 fn is_guarded(task: &Task) -> bool {
-    let is_work = |what: &What| matches!(what, What::Fragment { execution } if execution.hi != Some(Span::ZERO));
+    let is_work = |what: &What| match what {
+        What::Fragment { execution } => execution.hi != Some(Span::ZERO),
+        _ => false,
+    };
     task.nodes.iter().all(|node| !is_work(&node.what) || node.guard.is_some())
 }
 
@@ -263,9 +268,8 @@ fn sums(
     begins: impl Fn(usize) -> bool,
     ends: impl Fn(usize) -> bool,
 ) -> Vec<i128> {
-    let follows = |piece: &Piece, other: &Piece| {
-        piece.end.to.is_some_and(|to| other.from == to && !ends(to))
-    };
+    let follows =
+        |piece: &Piece, other: &Piece| piece.end.to.is_some_and(|to| other.from == to && !ends(to));
     let next: Vec<Vec<usize>> = pieces
         .iter()
         .map(|piece| (0..pieces.len()).filter(|at| follows(piece, &pieces[*at])).collect())
@@ -299,11 +303,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
         let rounds = sums(&self.counted(), |stop| stop == 0, |_| false);
         let is_endless = rounds.iter().any(|sum| *sum >= UNBOUNDED);
         let work = || sums(self.pieces, |stop| stop == 0, |_| false).into_iter().max();
-        (!is_endless).then(|| Job {
-            work: work().unwrap_or(0),
-            gap: 0,
-            deadline: self.deadline(),
-        })
+        (!is_endless).then(|| Job { work: work().unwrap_or(0), gap: 0, deadline: self.deadline() })
     }
 
     /// Whether there is a timing point in each way round.
@@ -328,9 +328,17 @@ impl<'p, 'a> Jobs<'p, 'a> {
     fn apart(&self) -> Job {
         let begins = |stop| stop == 0 || self.is_point(stop);
         let work = sums(self.pieces, begins, |stop| self.is_point(stop)).into_iter().max();
-        let to_points = self.pieces.iter().filter(|piece| piece.end.to.is_some_and(|s| self.is_point(s)));
+        let to_points =
+            self.pieces.iter().filter(|piece| piece.end.to.is_some_and(|s| self.is_point(s)));
         let gap = to_points.map(|piece| i128::from(piece.end.period.unwrap_or(0))).min();
         Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
+    }
+
+    /// Whether each job is as long before the next one, and over then.
+    fn is_strict(&self, job: &Job) -> bool {
+        let is_it = |p: &Piece| p.end.period.is_some_and(|period| i128::from(period) == job.gap);
+        let is_over = |p: &Piece| p.end.deadline.is_some_and(|due| i128::from(due) <= job.gap);
+        self.pieces.iter().all(|piece| is_it(piece) && is_over(piece))
     }
 
     /// The jobs in their order, if there is only one: those that come once, and those that come

@@ -3,28 +3,101 @@
 //! Every capture of the first channel is followed along the table's rows: through the tasks that
 //! read it, over what they write next, to the last reader. Its age there is an interval. It grows
 //! by what each visit takes, and is never more than the two instants leave it, which ties it to the
-//! timeline again where a task waits for a release.
+//! timeline again where a task waits for a release. What a task holds is what it has read last.
+//!
+//! The pattern goes on for so long that everything that can happen has happened once.
 
-use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
+use super::unroll::{Unrolled, Unroller};
+use onbeat_model::graph::{ChannelKind, Graph, Interval, Task, What};
 use onbeat_model::plan::BoundTerm;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{ChainTime, Row, Timing};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// At least so many times the pattern is looked at, and more while a value needs more of it.
+const PATTERNS: i64 = 6;
+/// At most so many rows are looked at.
+const ROWS: usize = 50_000;
+/// Later than every instant.
+const FAR: Span = Span::from_ns(i64::MAX / 4);
 
 /// The time of a chain of channels: each is written by what has read the one before it, in the same
-/// task or over fifochannels, or, where no message leads from one to the other, by a task of the
-/// same host, which then has what was read there last.
+/// task, or over fifochannels and lvchannels. Where neither leads from one to the other, a task of
+/// the same host writes what was read there: after its last write it has looked at it, and before
+/// the reader reads again it was there to be looked at.
 pub fn chain(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
-    let Some((last, _)) = channels.split_last() else { return ChainTime::default() };
-    let mut walk = Walk { graph, timing, order: order(&timing.rows), steps: Vec::new() };
-    let mut messages = walk.captures(channels[0]);
-    for pair in channels.windows(2) {
-        let carried = walk.carry(pair[0], &messages);
-        messages = walk.written(pair, &carried);
+    let Some((&last, _)) = channels.split_last() else { return ChainTime::default() };
+    let Some(unroller) = Unroller::new(graph, timing, &along(graph, channels)) else {
+        return at_best(graph, timing, channels);
+    };
+    let mut patterns = PATTERNS;
+    loop {
+        let until = match unroller.shift > Span::ZERO {
+            true => unroller.steady + unroller.shift * patterns,
+            false => FAR,
+        };
+        let mut walk = Walk::new(graph, &unroller, unroller.until(until));
+        let receipts = walk.follow(channels, last);
+        let is_last = unroller.count(unroller.steady + unroller.shift * patterns * 2) > ROWS;
+        match walk.is_seen(&receipts) {
+            _ if !walk.is_ordered => return at_best(graph, timing, channels),
+            Some(true) => return walk.judge(channels[0], &receipts),
+            None if is_last || unroller.shift == Span::ZERO => {
+                return walk.judge(channels[0], &receipts);
+            }
+            _ if is_last => return at_best(graph, timing, channels),
+            _ => patterns *= 2,
+        }
     }
-    let carried = walk.carry(*last, &messages);
-    let receipts = walk.receipts(*last, &carried);
-    walk.judge(channels[0], &receipts)
+}
+
+/// The tasks that the chain goes over, and those that pass something on to them within a program.
+fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
+    let ends = |task: &Task| {
+        let ends = task.nodes.iter().filter_map(|node| match node.what {
+            What::Read { channel, .. } | What::Write { channel, .. } => Some(channel),
+            _ => None,
+        });
+        ends.collect::<BTreeSet<usize>>()
+    };
+    let ends: Vec<_> = graph.tasks.iter().map(ends).collect();
+    let is_fifo = |c: &usize| matches!(graph.channels[*c].kind, ChannelKind::Fifo { .. });
+    let is_joined = |(a, b): (usize, usize)| {
+        let (one, other) = (&graph.tasks[a], &graph.tasks[b]);
+        let share =
+            one.latest.iter().any(|x| other.latest.iter().any(|y| x.variable == y.variable));
+        let starts = one.nodes.iter().any(|node| node.what == What::Run { task: b });
+        one.program == other.program
+            && (share || starts || ends[a].intersection(&ends[b]).any(is_fifo))
+    };
+    let mut wanted: Vec<bool> =
+        ends.iter().map(|ends| channels.iter().any(|c| ends.contains(c))).collect();
+    let mut open: Vec<usize> = (0..wanted.len()).filter(|task| wanted[*task]).collect();
+    while let Some(task) = open.pop() {
+        for other in 0..wanted.len() {
+            if !wanted[other] && (is_joined((task, other)) || is_joined((other, task))) {
+                wanted[other] = true;
+                open.push(other);
+            }
+        }
+    }
+    wanted
+}
+
+/// Where the table does not show everything: the least latencies of all channels, if there is
+/// something at the end.
+fn at_best(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
+    let reads = |row: &Row| {
+        let what = &graph.tasks[row.task].nodes[row.node].what;
+        matches!(what, What::Read { channel, .. } if Some(channel) == channels.last())
+    };
+    let least = |channel: &usize| match &graph.channels[*channel].kind {
+        ChannelKind::Network(network) => network.latencies.iter().map(|(_, l)| l.lo).min(),
+        _ => None,
+    };
+    let comes = timing.rows.iter().any(|row| reads(row) && !row.messages.is_empty());
+    let best = channels.iter().filter_map(least).sum();
+    ChainTime { latency: comes.then_some(Interval::from(best)), ..ChainTime::default() }
 }
 
 /// A value on its way: which capture it comes from, and its age.
@@ -56,45 +129,31 @@ struct Receipt {
 
 struct Walk<'a> {
     graph: &'a Graph,
-    timing: &'a Timing,
+    rows: Vec<Row>,
+    /// Nothing is missing until then.
+    until: Span,
+    steady: Span,
+    shift: Span,
+    /// Of each row that reads an lvchannel: the rows that may have written what is there, and when
+    /// it is over at the latest.
+    stored: BTreeMap<usize, Vec<(usize, Option<Span>)>>,
     /// Rows, causes first.
     order: Vec<usize>,
+    /// Whether there is such an order.
+    is_ordered: bool,
     steps: Vec<Step>,
 }
 
-/// Rows in an order in which those that lead to one stand before it.
-fn order(rows: &[Row]) -> Vec<usize> {
-    let mut order = Vec::with_capacity(rows.len());
-    let mut seen = vec![false; rows.len()];
-    let causes = |row: usize| {
-        let row = &rows[row];
-        row.before.iter().map(|b| b.0).chain(row.messages.iter().copied()).collect::<Vec<_>>()
-    };
-    for first in 0..rows.len() {
-        if std::mem::replace(&mut seen[first], true) {
-            continue;
-        }
-        let mut open = vec![(first, causes(first))];
-        while let Some((row, left)) = open.last_mut() {
-            match left.pop() {
-                Some(cause) if !std::mem::replace(&mut seen[cause], true) => {
-                    open.push((cause, causes(cause)));
-                }
-                Some(_) => {}
-                None => {
-                    order.push(*row);
-                    open.pop();
-                }
-            }
-        }
-    }
-    order
+/// What may lie between two instants of one execution, less than nothing for those of two clocks.
+fn between(from: Interval, to: Interval) -> Interval {
+    let lo = from.hi.map_or(-FAR, |hi| to.lo - hi);
+    Interval { lo, hi: to.hi.map(|hi| hi - from.lo) }
 }
 
-/// What may lie between two instants of one execution.
-fn between(from: Interval, to: Interval) -> Interval {
-    let lo = from.hi.map_or(Span::ZERO, |hi| (to.lo - hi).max(Span::ZERO));
-    Interval { lo, hi: to.hi.map(|hi| hi - from.lo) }
+/// The same on one clock, of which the second instant is not the first.
+fn waited(from: Interval, to: Interval) -> Interval {
+    let Interval { lo, hi } = between(from, to);
+    Interval { lo: lo.max(Span::ZERO), hi }
 }
 
 /// The times of both; none if there are none.
@@ -107,6 +166,20 @@ fn both(a: Interval, b: Interval) -> Option<Interval> {
     hi.is_none_or(|hi| lo <= hi).then_some(Interval { lo, hi })
 }
 
+/// Of what one task writes, in order: what may be there at an instant, and up to when at the latest.
+fn latest(rows: &[Row], writes: &[usize], at: Interval) -> Vec<(usize, Option<Span>)> {
+    let surely =
+        |row: &usize| rows[*row].is_certain && rows[*row].release.hi.is_some_and(|hi| hi < at.lo);
+    let from = writes.iter().rposition(surely).unwrap_or(0);
+    let over = |next: usize| {
+        let next = writes[next + 1..].iter().filter(|row| rows[**row].is_certain);
+        next.map(|row| rows[*row].release.hi).next().flatten()
+    };
+    let possible = (from..writes.len())
+        .filter(|index| at.hi.is_none_or(|hi| rows[writes[*index]].release.lo <= hi));
+    possible.map(|index| (writes[index], over(index))).collect()
+}
+
 /// Whether a longest age is longer than another one.
 fn is_longer(a: Option<Span>, b: Option<Span>) -> bool {
     match (a, b) {
@@ -116,22 +189,154 @@ fn is_longer(a: Option<Span>, b: Option<Span>) -> bool {
     }
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(graph: &'a Graph, unroller: &Unroller<'_>, unrolled: Unrolled) -> Self {
+        let Unrolled { rows, until } = unrolled;
+        let (steady, shift) = (unroller.steady, unroller.shift);
+        let mut walk = Self {
+            graph,
+            rows,
+            until,
+            steady,
+            shift,
+            stored: BTreeMap::new(),
+            order: Vec::new(),
+            is_ordered: true,
+            steps: Vec::new(),
+        };
+        walk.store();
+        walk.sort();
+        walk
+    }
+
+    /// Finds what readers of lvchannels find there.
+    fn store(&mut self) {
+        let rows = &self.rows;
+        let mut writes: BTreeMap<(&str, &str), BTreeMap<usize, Vec<usize>>> = BTreeMap::new();
+        let mut reads = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            let task = &self.graph.tasks[row.task];
+            for access in task.latest.iter().filter(|access| access.node == row.node) {
+                let name = (task.program.as_str(), access.variable.as_str());
+                match access.is_write {
+                    true => writes.entry(name).or_default().entry(row.task).or_default().push(at),
+                    false => reads.push((at, name)),
+                }
+            }
+        }
+        for (read, name) in reads {
+            let by_task = writes.get(&name).into_iter().flat_map(BTreeMap::values);
+            let found = by_task.flat_map(|writes| latest(rows, writes, rows[read].arrival));
+            self.stored.insert(read, found.collect());
+        }
+    }
+
+    /// Rows in an order in which those that lead to one stand before it.
+    fn sort(&mut self) {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Seen {
+            No,
+            Open,
+            Done,
+        }
+        let causes = |row: usize| {
+            let Row { before, messages, .. } = &self.rows[row];
+            let stored = self.stored.get(&row).into_iter().flatten().map(|(write, _)| *write);
+            before.iter().map(|b| b.0).chain(messages.iter().copied()).chain(stored).collect()
+        };
+        let mut order = Vec::with_capacity(self.rows.len());
+        let mut seen = vec![Seen::No; self.rows.len()];
+        let mut is_ordered = true;
+        for first in 0..self.rows.len() {
+            if seen[first] != Seen::No {
+                continue;
+            }
+            seen[first] = Seen::Open;
+            let mut open: Vec<(usize, Vec<usize>)> = vec![(first, causes(first))];
+            while let Some((row, left)) = open.last_mut() {
+                match left.pop() {
+                    Some(cause) if seen[cause] == Seen::No => {
+                        seen[cause] = Seen::Open;
+                        open.push((cause, causes(cause)));
+                    }
+                    Some(cause) => is_ordered &= seen[cause] == Seen::Done,
+                    None => {
+                        seen[*row] = Seen::Done;
+                        order.push(*row);
+                        open.pop();
+                    }
+                }
+            }
+        }
+        (self.order, self.is_ordered) = (order, is_ordered);
+    }
+
+    /// The receipts at the end of the chain.
+    fn follow(&mut self, channels: &[usize], last: usize) -> Vec<Receipt> {
+        let mut messages = self.captures(channels[0]);
+        for pair in channels.windows(2) {
+            let carried = self.carry(pair[0], &messages);
+            messages = self.written(pair, &carried);
+        }
+        let carried = self.carry(last, &messages);
+        self.receipts(last, &carried)
+    }
+
+    /// Whether all receipts of one pattern, and those after them, come of what repeats itself: then
+    /// there are no others. None if there are none.
+    fn is_seen(&self, receipts: &[Receipt]) -> Option<bool> {
+        let (from, to) = (self.until - self.shift * 3, self.until - self.shift * 2);
+        let is_steady = |s: &Sample| self.captured(s.capture).lo >= self.steady;
+        let within = |r: &&Receipt| {
+            self.shift == Span::ZERO
+                || self.rows[r.row].release.hi.is_none_or(|hi| from < hi && hi <= to)
+        };
+        let seen = receipts.iter().filter(within).map(|r| {
+            self.shift == Span::ZERO
+                || self.rows[r.row].release.hi.is_none()
+                || r.samples.iter().all(is_steady)
+        });
+        seen.reduce(|a, b| a && b)
+    }
+
     fn what(&self, row: usize) -> &What {
-        let row = &self.timing.rows[row];
+        let row = &self.rows[row];
         &self.graph.tasks[row.task].nodes[row.node].what
+    }
+
+    /// From the begin of a writing end's visit to the capture.
+    fn held_back(&self, row: usize) -> Interval {
+        let visit = &self.rows[row];
+        let What::Write { channel, waits: true } = *self.what(row) else { return visit.took };
+        let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
+            return visit.took;
+        };
+        let Interval { lo, hi } = self.wait(visit.task, network.fixed_delay);
+        Interval {
+            lo: hi.map_or(Span::ZERO, |hi| (visit.took.lo - hi).max(Span::ZERO)),
+            hi: visit.took.hi.map(|most| (most - lo).max(Span::ZERO)),
+        }
+    }
+
+    /// How long a task that waits so long waits.
+    fn wait(&self, task: usize, delay: Span) -> Interval {
+        Interval::exactly(delay) + self.graph.hosts[self.graph.tasks[task].host].wakeup
     }
 
     /// When the message of a writing end's visit was captured.
     fn captured(&self, row: usize) -> Interval {
-        let visit = &self.timing.rows[row];
+        let visit = &self.rows[row];
         let What::Write { channel, waits: true } = *self.what(row) else { return visit.release };
         let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
             return visit.release;
         };
-        let wakeup = self.graph.hosts[self.graph.tasks[visit.task].host].wakeup;
-        let hi = visit.release.hi.map(|hi| hi - network.fixed_delay - wakeup.lo);
-        Interval { lo: visit.arrival.lo, hi }
+        let after = visit.arrival + self.held_back(row);
+        let wait = self.wait(visit.task, network.fixed_delay);
+        let before = Interval {
+            lo: wait.hi.map_or(-FAR, |hi| visit.release.lo - hi),
+            hi: visit.release.hi.map(|hi| hi - wait.lo),
+        };
+        both(after, before).unwrap_or(after)
     }
 
     /// A sample behind one more step, tied to the timeline: at `at` it is no older than the time
@@ -154,7 +359,7 @@ impl Walk<'_> {
 
     /// Each write of the first channel is a capture.
     fn captures(&mut self, channel: usize) -> BTreeMap<usize, Samples> {
-        let rows = (0..self.timing.rows.len()).filter(|row| self.is_write(*row, channel));
+        let rows = (0..self.rows.len()).filter(|row| self.is_write(*row, channel));
         let rows: Vec<usize> = rows.collect();
         let capture = |row| {
             self.steps.push(Step { row, age: Some(Span::ZERO), before: None });
@@ -166,10 +371,10 @@ impl Walk<'_> {
 
     /// What tasks hold when each row is done, if `messages` are those of `channel`.
     fn carry(&mut self, channel: usize, messages: &BTreeMap<usize, Samples>) -> Vec<Samples> {
-        let mut held: Vec<Samples> = vec![Samples::new(); self.timing.rows.len()];
+        let mut held: Vec<Samples> = vec![Samples::new(); self.rows.len()];
         let mut inner: BTreeMap<usize, Samples> = BTreeMap::new();
         for row in self.order.clone() {
-            let visit = self.timing.rows[row].clone();
+            let visit = self.rows[row].clone();
             let mut arriving = Samples::new();
             for (before, gap) in &visit.before {
                 for sample in held[*before].clone() {
@@ -183,6 +388,10 @@ impl Walk<'_> {
                 }
             }
             held[row] = match *self.what(row) {
+                _ if self.stored.contains_key(&row) => {
+                    let got = self.load(row, &inner);
+                    if got.is_empty() { self.pass(row, &arriving) } else { got }
+                }
                 What::Read { channel: from, waits } => {
                     let source = if from == channel { messages } else { &inner };
                     let got = self.read(row, (from, waits), source);
@@ -198,15 +407,43 @@ impl Walk<'_> {
                     }
                     self.pass(row, &arriving)
                 }
-                _ => self.pass(row, &arriving),
+                _ => {
+                    if !arriving.is_empty() && self.is_store(row) {
+                        inner.insert(row, arriving.clone());
+                    }
+                    self.pass(row, &arriving)
+                }
             };
         }
         held
     }
 
+    /// Whether a row writes an lvchannel.
+    fn is_store(&self, row: usize) -> bool {
+        let visit = &self.rows[row];
+        let latest = &self.graph.tasks[visit.task].latest;
+        latest.iter().any(|access| access.is_write && access.node == visit.node)
+    }
+
+    /// What a reader of an lvchannel finds there.
+    fn load(&mut self, row: usize, stores: &BTreeMap<usize, Samples>) -> Samples {
+        let release = self.rows[row].release;
+        let mut got = Samples::new();
+        for (write, over) in self.stored[&row].clone() {
+            let at = both(release, Interval { lo: release.lo, hi: over }).unwrap_or(release);
+            let waited = waited(self.rows[write].release, at);
+            for sample in stores.get(&write).cloned().unwrap_or_default() {
+                if let Some(sample) = self.step(&sample, row, waited, at) {
+                    merge(&mut got, sample);
+                }
+            }
+        }
+        got
+    }
+
     /// What a visit lets pass, older by what it took.
     fn pass(&mut self, row: usize, arriving: &Samples) -> Samples {
-        let visit = &self.timing.rows[row];
+        let visit = &self.rows[row];
         let (took, release) = (visit.took, visit.release);
         arriving.iter().filter_map(|s| self.step(s, row, took, release)).collect()
     }
@@ -218,7 +455,7 @@ impl Walk<'_> {
         (channel, waits): (usize, bool),
         messages: &BTreeMap<usize, Samples>,
     ) -> Samples {
-        let visit = self.timing.rows[row].clone();
+        let visit = self.rows[row].clone();
         let (latency, wait) = self.latency(channel, visit.task, waits);
         let mut got = Samples::new();
         for write in &visit.messages {
@@ -226,7 +463,8 @@ impl Walk<'_> {
             let captured = self.captured(*write);
             // The reader waits for the message, or the message for the reader.
             let queued = between(captured, visit.arrival);
-            let grown = queued.later(latency).later(wait);
+            let there = queued.later(latency);
+            let grown = wait.map_or(there, |wait| there.later(wait));
             for sample in samples.clone() {
                 if let Some(sample) = self.step(&sample, row, grown, visit.release) {
                     merge(&mut got, sample);
@@ -237,43 +475,38 @@ impl Walk<'_> {
     }
 
     /// From capture to receipt, and to when a reader that waits for the fixed delay goes on.
-    fn latency(&self, channel: usize, task: usize, waits: bool) -> (Interval, Interval) {
+    fn latency(&self, channel: usize, task: usize, waits: bool) -> (Interval, Option<Interval>) {
         let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
-            return (Interval::ZERO, Interval::ZERO);
+            return (Interval::ZERO, None);
         };
         let host = self.graph.tasks[task].host;
         let found = network.latencies.iter().find(|(at, _)| *at == host);
-        let latency = found.map_or(Interval::from(Span::ZERO), |(_, latency)| *latency);
-        let wait = match waits {
-            true => Interval::exactly(network.fixed_delay) + self.graph.hosts[host].wakeup,
-            false => Interval::ZERO,
-        };
-        (latency, wait)
+        let latency = found.map_or(Interval::from(-FAR), |(_, latency)| *latency);
+        (latency, waits.then(|| self.wait(task, network.fixed_delay)))
     }
 
     /// The messages of the second channel, made of what was read of the first.
     fn written(&mut self, pair: &[usize], held: &[Samples]) -> BTreeMap<usize, Samples> {
-        let rows = 0..self.timing.rows.len();
+        let rows = 0..self.rows.len();
         let writes: Vec<usize> = rows.filter(|row| self.is_write(*row, pair[1])).collect();
-        let task = |row: usize| self.timing.rows[row].task;
+        let flows = (0..held.len()).filter(|row| !held[*row].is_empty());
+        let flows: BTreeSet<usize> = flows.map(|row| self.rows[row].task).collect();
         let mut made = BTreeMap::new();
         for row in writes {
-            let visit = self.timing.rows[row].clone();
+            let visit = self.rows[row].clone();
             let before = visit
                 .before
                 .iter()
                 .flat_map(|(before, gap)| held[*before].iter().map(move |sample| (*sample, *gap)));
             let before: Vec<_> = before.collect();
-            let captured = self.captured(row);
+            let (captured, held_back) = (self.captured(row), self.held_back(row));
             let mut samples = Samples::new();
             for (sample, gap) in before {
-                let waited = between(visit.arrival, captured);
-                if let Some(sample) = self.step(&sample, row, gap + waited, captured) {
+                if let Some(sample) = self.step(&sample, row, gap + held_back, captured) {
                     merge(&mut samples, sample);
                 }
             }
-            let flows = (0..held.len()).any(|r| task(r) == visit.task && !held[r].is_empty());
-            if !flows {
+            if !flows.contains(&visit.task) {
                 samples = self.sampled(row, pair[0], held);
             }
             made.insert(row, samples);
@@ -281,31 +514,14 @@ impl Walk<'_> {
         made
     }
 
-    /// What a host's tasks had read last when one of them writes: no message leads there, but they
-    /// share their memory.
+    /// What a host's tasks had read when one of them writes: nothing leads there, but they share
+    /// their memory.
     fn sampled(&mut self, write: usize, channel: usize, held: &[Samples]) -> Samples {
-        let rows = &self.timing.rows;
-        let host = |row: usize| self.graph.tasks[rows[row].task].host;
         let captured = self.captured(write);
-        let is_read = |row: &usize| {
-            host(*row) == host(write)
-                && matches!(self.what(*row), What::Read { channel: c, .. } if *c == channel)
-        };
-        let reads: Vec<usize> = (0..rows.len()).filter(is_read).collect();
-        let surely = |row: &&usize| {
-            rows[**row].is_certain && rows[**row].release.hi.is_some_and(|hi| hi <= captured.lo)
-        };
-        let newest = reads.iter().filter(surely).map(|row| rows[*row].release.lo).max();
-        let possible = |row: &usize| {
-            let visit = &rows[*row];
-            captured.hi.is_none_or(|hi| visit.release.lo <= hi)
-                && newest.is_none_or(|at| visit.release.hi.is_none_or(|hi| hi >= at))
-        };
-        let possible: Vec<usize> = reads.iter().copied().filter(possible).collect();
         let mut samples = Samples::new();
-        for row in possible {
-            let waited = between(self.timing.rows[row].release, captured);
-            for sample in held[row].clone() {
+        for read in self.looked_at(write, channel) {
+            let waited = waited(self.rows[read].release, captured);
+            for sample in held[read].clone() {
                 if let Some(sample) = self.step(&sample, write, waited, captured) {
                     merge(&mut samples, sample);
                 }
@@ -314,9 +530,39 @@ impl Walk<'_> {
         samples
     }
 
+    /// The reads whose value a write may be of: it was looked at after the write before, and each
+    /// was there before the next read.
+    fn looked_at(&self, write: usize, channel: usize) -> Vec<usize> {
+        let rows = &self.rows;
+        let (task, captured) = (rows[write].task, self.captured(write));
+        let place = |row: usize| (rows[row].task, rows[row].node);
+        let before = rows[..write].iter().enumerate().rev();
+        let before = before.filter(|(row, r)| place(*row) == place(write) && r.is_certain);
+        let first = rows.iter().find(|row| row.task == task).map(|row| row.arrival.lo);
+        let since = before.map(|(_, row)| row.arrival.lo).next().or(first).unwrap_or_default();
+        let is_read = |row: &usize| {
+            self.graph.tasks[rows[*row].task].host == self.graph.tasks[task].host
+                && matches!(self.what(*row), What::Read { channel: c, .. } if *c == channel)
+        };
+        let reads: Vec<usize> = (0..rows.len()).filter(is_read).collect();
+        let of_a_task = reads.chunk_by(|a, b| rows[*a].task == rows[*b].task);
+        let possible = |reads: &[usize]| {
+            // Is the one after this there, and this one over, before the write looks?
+            let over = |at: &usize| {
+                let next = reads[at + 1..].iter().find(|row| rows[**row].is_certain);
+                next.is_some_and(|row| rows[*row].arrival.hi.is_some_and(|hi| hi < since))
+            };
+            let from = (0..reads.len()).rev().find(|at| rows[reads[*at]].is_certain && over(at));
+            let comes = |row: &usize| captured.hi.is_none_or(|hi| rows[*row].release.lo <= hi);
+            reads[from.unwrap_or(0)..].iter().copied().filter(comes).collect::<Vec<_>>()
+        };
+        of_a_task.flat_map(possible).collect()
+    }
+
     fn receipts(&self, channel: usize, held: &[Samples]) -> Vec<Receipt> {
         let is_end = |row: &usize| {
             matches!(self.what(*row), What::Read { channel: c, .. } if *c == channel)
+                && self.rows[*row].release.hi.is_none_or(|hi| hi <= self.until)
                 && !held[*row].is_empty()
         };
         let rows = (0..held.len()).filter(is_end);
@@ -325,28 +571,42 @@ impl Walk<'_> {
 
     fn judge(&self, first: usize, receipts: &[Receipt]) -> ChainTime {
         let all = || receipts.iter().flat_map(|r| &r.samples);
-        let Some(latency) = all().map(|s| s.age).reduce(Interval::or) else {
-            return ChainTime::default();
-        };
-        // What the table does not show may be worse.
-        if self.timing.pattern.is_none() {
-            return ChainTime { latency: Some(Interval::from(latency.lo)), ..ChainTime::default() };
-        }
+        let latency = all().map(|s| s.age).reduce(Interval::or);
         let worst = all().reduce(|a, b| if is_longer(b.age.hi, a.age.hi) { b } else { a });
         let terms = worst.filter(|s| s.age.hi.is_some()).map(|s| self.terms(s.step));
+        let certain = self.certain();
         ChainTime {
-            latency: Some(latency),
+            latency,
             terms: terms.unwrap_or_default(),
-            age: self.age(receipts),
-            reaction: self.reaction(first, receipts),
+            age: self.age(receipts, &certain),
+            reaction: self.reaction(first, receipts, &certain),
         }
+    }
+
+    /// Of each row, whether it is done in every execution: no abort leads away from it.
+    fn certain(&self) -> Vec<bool> {
+        let mut certain: Vec<bool> = self.rows.iter().map(|row| row.is_certain).collect();
+        for row in &self.rows {
+            for (before, gap) in &row.before {
+                let from = &self.rows[*before];
+                let node = &self.graph.tasks[from.task].nodes[from.node];
+                let is_next = node.next.contains(&row.node) && *gap == Interval::ZERO;
+                if node.guard == Some(row.node) && !is_next {
+                    certain[*before] = false;
+                }
+            }
+        }
+        certain
     }
 
     /// From a capture to a later receipt, of which it is known how old its own data are.
     fn spread(&self, capture: usize, receipt: &Receipt) -> Option<Span> {
-        let (rows, from) = (&self.timing.rows, self.captured(capture));
-        let apart = rows[receipt.row].release.hi.map(|hi| hi - from.lo);
+        let from = self.captured(capture);
+        let apart = self.rows[receipt.row].release.hi.map(|hi| hi - from.lo);
         let over = receipt.samples.iter().map(|sample| {
+            if sample.capture == capture {
+                return sample.age.hi;
+            }
             let later = self.captured(sample.capture).hi?;
             Some(sample.age.hi? + (later - from.lo))
         });
@@ -358,13 +618,19 @@ impl Walk<'_> {
     }
 
     /// The longest from a capture to the receipt after the last that still has it.
-    fn age(&self, receipts: &[Receipt]) -> Option<Span> {
+    fn age(&self, receipts: &[Receipt], certain: &[bool]) -> Option<Span> {
         let mut most = None;
         for (at, receipt) in receipts.iter().enumerate() {
-            let task = self.timing.rows[receipt.row].task;
+            let task = self.rows[receipt.row].task;
             let later = receipts[at + 1..].iter();
-            let later = later.filter(|r| self.timing.rows[r.row].task == task);
-            let Some(next) = self.up_to_certain(later) else { continue };
+            let later = later.filter(|r| self.rows[r.row].task == task);
+            let Some(next) = up_to_certain(later, certain) else {
+                let end = self.rows[receipt.row].release.hi?;
+                if end <= self.until - self.shift * 2 && self.shift > Span::ZERO {
+                    return None;
+                }
+                continue;
+            };
             for sample in &receipt.samples {
                 for next in &next {
                     most = most.max(Some(self.spread(sample.capture, next)?));
@@ -375,10 +641,9 @@ impl Walk<'_> {
     }
 
     /// The longest from a capture to the first receipt of a later one.
-    fn reaction(&self, first: usize, receipts: &[Receipt]) -> Option<Span> {
-        let rows = &self.timing.rows;
-        let captures = (0..rows.len()).filter(|row| self.is_write(*row, first));
-        let mut tasks: Vec<usize> = receipts.iter().map(|r| rows[r.row].task).collect();
+    fn reaction(&self, first: usize, receipts: &[Receipt], certain: &[bool]) -> Option<Span> {
+        let captures = (0..self.rows.len()).filter(|row| self.is_write(*row, first));
+        let mut tasks: Vec<usize> = receipts.iter().map(|r| self.rows[r.row].task).collect();
         tasks.sort_unstable();
         tasks.dedup();
         let mut most = None;
@@ -389,9 +654,13 @@ impl Walk<'_> {
                     let newer = |s: &Sample| {
                         s.capture != capture && self.captured(s.capture).lo >= since.lo
                     };
-                    rows[r.row].task == *task && r.samples.iter().all(newer)
+                    self.rows[r.row].task == *task && r.samples.iter().all(newer)
                 };
-                let Some(shown) = self.up_to_certain(receipts.iter().filter(fresh)) else {
+                let fresh = receipts.iter().filter(fresh);
+                let Some(shown) = up_to_certain(fresh, certain) else {
+                    if since.hi? <= self.steady + self.shift && self.shift > Span::ZERO {
+                        return None;
+                    }
                     continue;
                 };
                 for receipt in shown {
@@ -400,21 +669,6 @@ impl Walk<'_> {
             }
         }
         most
-    }
-
-    /// The first receipts, up to one that every execution has.
-    fn up_to_certain<'r>(
-        &self,
-        receipts: impl Iterator<Item = &'r Receipt>,
-    ) -> Option<Vec<&'r Receipt>> {
-        let mut found = Vec::new();
-        for receipt in receipts {
-            found.push(receipt);
-            if self.timing.rows[receipt.row].is_certain {
-                return Some(found);
-            }
-        }
-        None
     }
 
     /// The longest way as a sum.
@@ -445,7 +699,7 @@ impl Walk<'_> {
     }
 
     fn add_terms(&self, terms: &mut Vec<BoundTerm>, row: usize, span: Span) {
-        let visit = &self.timing.rows[row];
+        let visit = &self.rows[row];
         let task = &self.graph.tasks[visit.task];
         let place = format!("{}:{}", task.name, task.nodes[visit.node].place);
         let mut add = |what: String, span: Span| match terms.last_mut() {
@@ -455,9 +709,13 @@ impl Walk<'_> {
         match *self.what(row) {
             What::Read { channel, waits } => {
                 let (latency, wait) = self.latency(channel, visit.task, waits);
-                let most = latency.later(wait).hi.unwrap_or(span).min(span);
+                let there = wait.map_or(latency, |wait| latency.later(wait));
+                let most = there.hi.unwrap_or(span).min(span);
                 add(format!("channel {}", self.graph.channels[channel].name), most);
                 add(format!("waiting to be read at {place}"), span - most);
+            }
+            _ if self.stored.contains_key(&row) => {
+                add(format!("waiting to be taken at {place}"), span);
             }
             What::Point { .. } => add(format!("waiting for the release of {place}"), span),
             What::Write { channel, .. } => {
@@ -467,6 +725,21 @@ impl Walk<'_> {
             _ => add(format!("code at {place}"), span),
         }
     }
+}
+
+/// The first receipts, up to one that every execution has.
+fn up_to_certain<'r>(
+    receipts: impl Iterator<Item = &'r Receipt>,
+    certain: &[bool],
+) -> Option<Vec<&'r Receipt>> {
+    let mut found = Vec::new();
+    for receipt in receipts {
+        found.push(receipt);
+        if certain[receipt.row] {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// Adds a sample; of the same capture there is one.
@@ -481,3 +754,6 @@ fn merge(samples: &mut Samples, new: Sample) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

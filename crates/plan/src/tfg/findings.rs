@@ -128,6 +128,10 @@ impl Finder<'_> {
                 let help = "write a delay that does not depend on data";
                 (format!("the delay at {place} is not known"), at_program, help)
             }
+            Why::Processor => {
+                let help = "give the task another processor, or a higher priority";
+                (format!("nothing bounds how long the code at {place} takes"), at_program, help)
+            }
         };
         let message = format!("`{}` is not composable: {reason}", self.study.name);
         let path = self.path(timing, &culprit.path);
@@ -177,7 +181,8 @@ impl Finder<'_> {
         let origin = self.system.and_then(|s| s.chains.iter().find(|c| c.name == chain.name));
         let at = origin.map(|c| (c.origin, "this chain"));
         let latency = chain.time.latency.and_then(|latency| latency.hi);
-        let deadline = chain.deadline.filter(|_| self.system.is_none());
+        // The plan warns of what it has a bound for.
+        let deadline = chain.deadline.filter(|_| self.system.is_none() || latency.is_none());
         let asked = [
             ("may take", deadline, latency),
             ("may show data that are as old as", chain.age, chain.time.age),

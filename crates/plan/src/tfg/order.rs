@@ -19,6 +19,9 @@ pub(super) struct Order {
     nodes: Vec<usize>,
     /// By node: the positions of the heads of the loops that it is in, the outermost first.
     loops: Vec<Vec<u32>>,
+    /// By node: when a search comes to it that takes no aborts. The first of a loop is its head,
+    /// though an abort may lead into its midst.
+    found: Vec<usize>,
 }
 
 /// Where control may go from a node, aborts included.
@@ -34,6 +37,7 @@ impl Order {
             position: vec![UNREACHABLE; count],
             nodes: Vec::new(),
             loops: vec![Vec::new(); count],
+            found: search(task),
         };
         order.arrange(task, &[0], &vec![true; count], &[]);
         order
@@ -42,7 +46,9 @@ impl Order {
     /// Puts in order what can be reached from `starts` within `inside`.
     fn arrange(&mut self, task: &Task, starts: &[usize], inside: &[bool], heads: &[u32]) {
         for component in components(task, starts, inside) {
-            let head = component[0];
+            let Some(head) = component.iter().copied().min_by_key(|n| self.found[*n]) else {
+                continue;
+            };
             let position = self.nodes.len() as u32;
             self.position[head] = position;
             self.nodes.push(head);
@@ -54,8 +60,9 @@ impl Order {
             heads.push(position);
             self.loops[head].clone_from(&heads);
             let mut rest = vec![false; task.nodes.len()];
-            component[1..].iter().for_each(|node| rest[*node] = true);
-            let starts: Vec<usize> = targets(task, head).filter(|to| rest[*to]).collect();
+            component.iter().for_each(|node| rest[*node] = *node != head);
+            let mut starts: Vec<usize> = component.into_iter().filter(|n| *n != head).collect();
+            starts.sort_by_key(|node| self.found[*node]);
             self.arrange(task, &starts, &rest, &heads);
         }
     }
@@ -119,14 +126,28 @@ impl Order {
     }
 }
 
+/// Numbers the nodes in the order in which a search by depth comes to them; the others last.
+fn search(task: &Task) -> Vec<usize> {
+    let mut found = vec![usize::MAX; task.nodes.len()];
+    let (mut open, mut count) = (vec![0], 0);
+    while let Some(node) = open.pop() {
+        if found[node] == usize::MAX {
+            found[node] = count;
+            count += 1;
+            open.extend(task.nodes[node].next.iter().rev());
+        }
+    }
+    found
+}
+
 /// Where the search for components is in a node.
 struct Frame {
     node: usize,
     next: Vec<usize>,
 }
 
-/// The strongly connected components that can be reached, in topological order, each with the node
-/// first by which the search came in (Tarjan 1972, without recursion).
+/// The strongly connected components that can be reached, in topological order (Tarjan 1972,
+/// without recursion).
 fn components(task: &Task, starts: &[usize], inside: &[bool]) -> Vec<Vec<usize>> {
     let count = task.nodes.len();
     let (mut number, mut low) = (vec![0_usize; count], vec![0_usize; count]);
@@ -141,8 +162,7 @@ fn components(task: &Task, starts: &[usize], inside: &[bool]) -> Vec<Vec<usize>>
                 (number[node], low[node]) = (counter, counter);
                 open.push(node);
                 is_open[node] = true;
-                let mut next: Vec<usize> =
-                    targets(task, node).filter(|to| inside[*to]).collect();
+                let mut next: Vec<usize> = targets(task, node).filter(|to| inside[*to]).collect();
                 next.reverse();
                 frames.push(Frame { node, next });
             }

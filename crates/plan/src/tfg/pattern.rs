@@ -17,6 +17,9 @@ const LONGEST: Span = Span::from_s(3_600);
 /// So many pairs of visits are tried.
 const TRIALS: usize = 256;
 
+/// By task: a visit and one that is the same later.
+type Pairs<'a> = BTreeMap<usize, (&'a Cut, &'a Cut)>;
+
 /// The pattern of a component.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
@@ -67,23 +70,46 @@ impl Explorer<'_> {
             })?;
             pairs.insert(*task, pair);
         }
-        let all = 0..self.lines.len();
-        let is_same = |channel| self.is_same_channel(channel, &pairs, shift);
+        if !self.are_same(&pairs, shift) {
+            return None;
+        }
+        self.earliest(&mut pairs, shift);
         let rounds = |(a, b): (&Cut, &Cut)| (a.round, b.round - a.round);
-        all.into_iter().all(is_same).then(|| Found {
-            rounds: pairs.into_iter().map(|(task, pair)| (task, rounds(pair))).collect(),
-            shift,
-        })
+        let rounds = pairs.into_iter().map(|(task, pair)| (task, rounds(pair)));
+        Some(Found { rounds: rounds.collect(), shift })
+    }
+
+    fn are_same(&self, pairs: &Pairs<'_>, shift: Span) -> bool {
+        (0..self.lines.len()).all(|channel| self.is_same_channel(channel, pairs, shift))
+    }
+
+    /// Moves the pairs to earlier rounds where they are as good.
+    fn earliest<'a>(&'a self, pairs: &mut Pairs<'a>, shift: Span) {
+        let tasks: Vec<usize> = pairs.keys().copied().collect();
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for task in &tasks {
+                let cuts = &self.tasks[*task].cuts;
+                let (first, second) = pairs[task];
+                let find = |round: u32| {
+                    cuts.iter().find(|cut| cut.head == first.head && cut.round + 1 == round)
+                };
+                let earlier = find(first.round).zip(find(second.round));
+                let Some(pair) = earlier.filter(|(a, b)| is_again(a, b, shift)) else { continue };
+                pairs.insert(*task, pair);
+                if self.are_same(pairs, shift) {
+                    moved = true;
+                } else {
+                    pairs.insert(*task, (first, second));
+                }
+            }
+        }
     }
 
     /// Whether a channel has the same messages under way at both visits, and as many written as
     /// read in between.
-    fn is_same_channel(
-        &self,
-        channel: usize,
-        pairs: &BTreeMap<usize, (&Cut, &Cut)>,
-        shift: Span,
-    ) -> bool {
+    fn is_same_channel(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
         let count = |task: usize, writes: bool| {
             let end = self.shapes[task].number(End { channel, writes })?;
             let (first, second) = pairs.get(&task)?;
@@ -161,10 +187,10 @@ impl Explorer<'_> {
             _ => return true,
         };
         let more = i64::from(writes.1 - writes.0);
-        if more == 0 {
+        let latency = self.latency(channel, reader);
+        if more == 0 || latency.hi.is_none() {
             return true;
         }
-        let latency = self.latency(channel, reader);
         let Some(end) = self.shapes[reader].number(End { channel, writes: false }) else {
             return false;
         };
@@ -217,12 +243,14 @@ pub(super) fn together(tasks: usize, found: &[Found]) -> Option<Pattern> {
             return None;
         }
     }
-    let mut rounds = vec![None; tasks];
+    let (mut rounds, mut parts) = (vec![None; tasks], vec![None; tasks]);
     for one in found {
         let times = u32::try_from(shift / one.shift.as_ns()).ok()?;
         for (task, (first, again)) in &one.rounds {
             rounds[*task] = Some((*first, again.checked_mul(times)?));
+            parts[*task] = Some((*again, one.shift));
         }
     }
-    (!found.is_empty()).then_some(Pattern { tasks: rounds, shift: Span::from_ns(shift) })
+    let shift = Span::from_ns(shift);
+    (!found.is_empty()).then_some(Pattern { tasks: rounds, shift, parts })
 }

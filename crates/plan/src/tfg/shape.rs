@@ -1,7 +1,7 @@
 //! What a task's graph says by itself, before time passes.
 
 use super::order::{Order, targets};
-use onbeat_model::graph::{Expression, Graph, Task, What};
+use onbeat_model::graph::{Expression, Graph, Node, Task, What};
 
 /// A channel that a task writes or reads. The start of another task is a message as well: task *t*
 /// reads it from channel number "channels + *t*".
@@ -21,6 +21,9 @@ pub(super) struct Shape<'a> {
     pub(super) end: Vec<Option<usize>>,
     /// By node: which ends it and what may follow have.
     pub(super) uses: Vec<Vec<bool>>,
+    /// By node: of which registers it and what may follow use the values, and, behind them, whether
+    /// they use the origin.
+    pub(super) lives: Vec<Vec<bool>>,
 }
 
 /// What happens in a loop.
@@ -55,7 +58,8 @@ impl<'a> Shape<'a> {
         });
         let end: Vec<Option<usize>> = end.collect();
         let uses = uses(task, &end, ends.len());
-        Self { task, order: Order::of(task), ends, end, uses }
+        let lives = lives(task);
+        Self { task, order: Order::of(task), ends, end, uses, lives }
     }
 
     /// The number of one of its ends.
@@ -108,10 +112,64 @@ fn uses(task: &Task, end: &[Option<usize>], ends: usize) -> Vec<Vec<bool>> {
 
 /// Whether a value depends on a register.
 pub(super) fn has_register(expression: &Expression) -> bool {
+    let mut is_used = false;
+    each_register(expression, &mut |_| is_used = true);
+    is_used
+}
+
+fn each_register(expression: &Expression, call: &mut impl FnMut(usize)) {
     match expression {
-        Expression::Constant(_) | Expression::Unknown => false,
-        Expression::Register(_) => true,
-        Expression::Unary(_, inner) => has_register(inner),
-        Expression::Binary(_, left, right) => has_register(left) || has_register(right),
+        Expression::Constant(_) | Expression::Unknown => {}
+        Expression::Register(register) => call(usize::from(*register)),
+        Expression::Unary(_, inner) => each_register(inner, call),
+        Expression::Binary(_, left, right) => {
+            each_register(left, call);
+            each_register(right, call);
+        }
     }
+}
+
+/// What a node uses itself.
+fn used(task: &Task, node: &Node) -> Vec<bool> {
+    let origin = usize::from(task.registers);
+    let mut used = vec![false; origin + 1];
+    let mut note = |expression: &Expression| each_register(expression, &mut |r| used[r] = true);
+    let guard = node.guard.map(|point| &task.nodes[point].what);
+    if let Some(What::Point { deadline: Some(deadline), .. }) = guard {
+        note(deadline);
+    }
+    match &node.what {
+        What::Point { period, deadline, .. } => {
+            note(period);
+            deadline.iter().for_each(note);
+        }
+        What::Set { value, .. } => note(value),
+        What::Branch(condition) => note(condition),
+        _ => {}
+    }
+    used[origin] = guard.is_some() || matches!(node.what, What::Point { .. });
+    used
+}
+
+fn lives(task: &Task) -> Vec<Vec<bool>> {
+    let origin = usize::from(task.registers);
+    let mut lives: Vec<Vec<bool>> = task.nodes.iter().map(|node| used(task, node)).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for node in (0..task.nodes.len()).rev() {
+            let set = match &task.nodes[node].what {
+                What::Set { register, .. } => Some(usize::from(*register)),
+                What::Gettime => Some(origin),
+                _ => None,
+            };
+            for to in targets(task, node) {
+                for value in (0..=origin).filter(|value| Some(*value) != set) {
+                    changed |= lives[to][value] && !lives[node][value];
+                    lives[node][value] |= lives[to][value];
+                }
+            }
+        }
+    }
+    lives
 }

@@ -118,6 +118,17 @@ impl State {
         }
     }
 
+    /// Forgets what nothing depends on: registers, and the origin behind them, without a use.
+    pub(super) fn forget(&mut self, lives: &[bool]) {
+        self.before.clear();
+        let registers = self.registers.iter_mut().zip(lives);
+        registers.filter(|(_, lives)| !**lives).for_each(|(register, _)| *register = None);
+        if lives.last() == Some(&false) {
+            (self.origin, self.elapsed) = (self.now, Interval::ZERO);
+            self.busy.elapsed = None;
+        }
+    }
+
     /// A busy period begins here.
     pub(super) fn rest(&mut self) {
         self.busy = Busy { now: self.now.hi, elapsed: self.elapsed.hi, work: Span::ZERO };
@@ -203,11 +214,7 @@ impl State {
         self.may_skip |= other.may_skip;
         self.may_wait |= other.may_wait;
         self.late = match (self.late, other.late) {
-            (a, b) if a.may && b.may => Late {
-                must: a.must && b.must,
-                by: most(a.by, b.by),
-                ..a
-            },
+            (a, b) if a.may && b.may => Late { must: a.must && b.must, by: most(a.by, b.by), ..a },
             (a, b) => Late { must: false, ..if a.may { a } else { b } },
         };
         self.wide |= other.wide;

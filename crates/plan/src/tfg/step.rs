@@ -2,15 +2,18 @@
 
 use super::explore::{Cut, Explorer, Head, Lost, rounds};
 use super::order::Key;
-use super::shape::has_register;
+use super::room::Room;
+use super::shape::{End, has_register};
 use super::state::{Busy, Count, Late, State, least, plus, sum};
-use crate::schedule::Interference;
 use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Miss, Row, Why};
 
 /// Delays above are as good as for ever: sums of them must not overflow.
 const LONGEST: i64 = 1 << 58;
+
+/// Any time.
+const ANY: Interval = Interval::from(Span::ZERO);
 
 /// A visit.
 pub(super) struct Visit {
@@ -27,28 +30,6 @@ pub(super) struct Visit {
 
 fn delay(expression: &Expression, registers: &[Option<i64>]) -> Option<Span> {
     expression.value(registers).map(|ns| Span::from_ns(ns.clamp(-LONGEST, LONGEST)))
-}
-
-/// How long work takes at most from the begin of a busy period.
-fn completion(interference: &Interference, work: Span) -> Option<Span> {
-    const MOST: usize = 10_000;
-    let own = work + interference.blocking;
-    let mut length = own;
-    for _ in 0..MOST {
-        let others = interference.others.iter().map(|other| {
-            let releases = (length + other.jitter).as_ns() / other.period.as_ns().max(1) + 1;
-            other.wcet * releases
-        });
-        let next = own + others.sum();
-        if next == length {
-            return Some(length);
-        }
-        length = next;
-        if length > Span::from_ns(LONGEST) {
-            return None;
-        }
-    }
-    None
 }
 
 impl Explorer<'_> {
@@ -73,16 +54,20 @@ impl Explorer<'_> {
         }
     }
 
+    /// How long work takes at most, from the begin of a busy period.
+    fn complete(&self, task: usize, work: Span) -> Option<Span> {
+        match self.interference.get(task) {
+            Some(interference) => interference.completion(work),
+            None => Some(work),
+        }
+    }
+
     /// Executes.
     fn execute(&self, task: usize, mut state: State, time: Interval) -> State {
         if time == Interval::ZERO {
             return state;
         }
-        let interference = self.interference.get(task);
-        let complete = |work: Span| match interference {
-            Some(interference) => completion(interference, work),
-            None => Some(work),
-        };
+        let complete = |work: Span| self.complete(task, work);
         let total = time.hi.map(|hi| hi + state.busy.work);
         let (alone, all) = (time.hi.and_then(complete), total.and_then(complete));
         let most = |now, begin| match all {
@@ -156,6 +141,7 @@ impl Explorer<'_> {
             iteration: visit.rounds.clone(),
             arrival: state.now,
             release: state.now,
+            took: Interval::ZERO,
             is_certain,
             before: std::mem::take(&mut state.before),
             messages: Vec::new(),
@@ -258,14 +244,23 @@ impl Explorer<'_> {
         }
     }
 
-    /// Notes when the node is done, and goes on.
-    fn done(&mut self, visit: &Visit, state: &State) {
+    /// Notes when the node is done. What it took is known by the ends of the visit, and where the
+    /// origin stays by what has elapsed.
+    fn done(&mut self, visit: &Visit, state: &State, took: Interval) {
         let row = &mut self.rows[visit.row];
         row.release = state.now;
+        let mut hi = least(took.hi, state.now.hi.map(|hi| hi - row.arrival.lo));
+        let mut lo = took.lo.max(row.arrival.hi.map_or(took.lo, |last| state.now.lo - last));
+        let what = &self.graph.tasks[visit.task].nodes[visit.node].what;
+        if !matches!(what, What::Point { .. } | What::Gettime) {
+            hi = least(hi, state.elapsed.hi.map(|hi| hi - visit.arrived.lo));
+            lo = lo.max(visit.arrived.hi.map_or(lo, |last| state.elapsed.lo - last));
+        }
+        row.took = Interval { lo, hi };
     }
 
     /// To all that may be next.
-    fn leave(&mut self, visit: &Visit, state: Option<State>) {
+    fn leave(&mut self, visit: &Visit, state: Option<State>, took: Interval) {
         let Some(state) = state else {
             let guard = visit.guard;
             if guard.is_none() {
@@ -273,7 +268,7 @@ impl Explorer<'_> {
             }
             return;
         };
-        self.done(visit, &state);
+        self.done(visit, &state, took);
         let task = &self.graph.tasks[visit.task];
         let node = &task.nodes[visit.node];
         let next: Vec<usize> = match &node.what {
@@ -347,11 +342,11 @@ impl Explorer<'_> {
                 state.origin = state.now;
                 state.elapsed = Interval::ZERO;
                 state.rest();
-                self.leave(visit, Some(state));
+                self.leave(visit, Some(state), Interval::ZERO);
             }
             What::Skip => {
                 (state.may_skip, state.may_wait) = (true, false);
-                self.leave(visit, Some(state));
+                self.leave(visit, Some(state), Interval::ZERO);
             }
             What::Fragment { execution } if self.is_platform() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
@@ -359,7 +354,8 @@ impl Explorer<'_> {
                 if state.now.hi.is_some() && after.as_ref().is_some_and(|a| a.now.hi.is_none()) {
                     self.lose(Why::Processor, visit.row);
                 }
-                self.leave(visit, after);
+                let longest = execution.hi.and_then(|hi| self.complete(visit.task, hi));
+                self.leave(visit, after, Interval { lo: execution.lo, hi: longest });
             }
             What::Write { channel, waits } => self.write(visit, state, *channel, *waits),
             What::Read { channel, waits } => self.read(visit, state, *channel, *waits, forced),
@@ -367,14 +363,14 @@ impl Explorer<'_> {
             What::Set { register, value } => {
                 let value = value.value(&state.registers);
                 state.registers[usize::from(*register)] = value;
-                self.leave(visit, Some(state));
+                self.leave(visit, Some(state), Interval::ZERO);
             }
             What::Fragment { .. }
             | What::Start
             | What::Lock(_)
             | What::Unlock(_)
             | What::Branch(_)
-            | What::Any => self.leave(visit, Some(state)),
+            | What::Any => self.leave(visit, Some(state), Interval::ZERO),
         }
     }
 
@@ -395,16 +391,15 @@ impl Explorer<'_> {
         let mut cut = after.clone();
         let limit = Interval {
             lo: state.elapsed.lo.max(after.elapsed.lo.min(deadline)),
-            hi: state.elapsed.hi.map_or(after.elapsed.hi, |hi| {
-                least(after.elapsed.hi, Some(hi.max(deadline)))
-            }),
+            hi: state
+                .elapsed
+                .hi
+                .map_or(after.elapsed.hi, |hi| least(after.elapsed.hi, Some(hi.max(deadline)))),
         };
         let now = Interval {
             lo: state.now.lo.max(after.now.lo.min(state.origin.lo + deadline)),
             hi: match (state.now.hi, state.origin.hi) {
-                (Some(now), Some(origin)) => {
-                    least(after.now.hi, Some(now.max(origin + deadline)))
-                }
+                (Some(now), Some(origin)) => least(after.now.hi, Some(now.max(origin + deadline))),
                 _ => after.now.hi,
             },
         };
@@ -429,6 +424,7 @@ impl Explorer<'_> {
             self.missed(visit, &state, kind, deadline);
         }
         let mut all: Option<State> = None;
+        let took = self.sleeps(visit.task, &state, period);
         if state.may_skip {
             let mut state = state.clone();
             state.origin = state.now;
@@ -457,7 +453,20 @@ impl Explorer<'_> {
             after.rest();
             after
         });
-        self.leave(visit, after);
+        self.leave(visit, after, took);
+    }
+
+    /// How long executions stay at a point.
+    fn sleeps(&self, task: usize, state: &State, period: Option<Span>) -> Interval {
+        let Some(period) = period.filter(|_| state.may_wait) else {
+            return if state.may_wait { ANY } else { Interval::ZERO };
+        };
+        let wakeup = self.wakeup(task);
+        let longest = period - state.elapsed.lo;
+        let shortest = state.elapsed.hi.map(|hi| period - hi).filter(|_| !state.may_skip);
+        let lo = shortest.filter(|s| *s > Span::ZERO).map_or(Span::ZERO, |s| s + wakeup.lo);
+        let hi = wakeup.hi.map(|late| longest + late);
+        Interval { lo, hi: if longest > Span::ZERO { hi } else { Some(Span::ZERO) } }
     }
 
     /// Those that sleep until their release, and those that come too late for it.
@@ -554,21 +563,29 @@ impl Explorer<'_> {
             after = self.sleep(&after, allowed, wakeup);
         }
         let Some(mut captured) = self.guarded(visit, &state, Some(after), true) else {
-            self.leave(visit, None);
+            self.leave(visit, None, ANY);
             return;
         };
         if let Some(network) = &network {
             let due = captured.due[end].later(captured.now);
             captured.due[end] = plus(due, Interval::exactly(network.interval));
         }
-        let is_certain = visit.is_certain && visit.guard.is_none();
         let number = captured.counts[end];
+        let room = self.room(visit.task, channel, number, captured.now).unwrap_or(Room::Perhaps);
+        if room != Room::Yes {
+            self.overflow(visit.row, channel);
+        }
+        if room == Room::No {
+            self.leave(visit, Some(captured), ANY);
+            return;
+        }
+        let is_certain = visit.is_certain && visit.guard.is_none() && room == Room::Yes;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
             line.add(number, capture);
         }
-        captured.counts[end] = number.more(true);
+        captured.counts[end] = number.more(room == Room::Yes);
         self.rise(visit, end, captured.counts[end].lo);
         let mut done = Some(captured.clone());
         if let (true, Some(network)) = (waits, &network) {
@@ -581,7 +598,7 @@ impl Explorer<'_> {
             }
             done = self.guarded(visit, &captured, Some(after), true);
         }
-        self.leave(visit, done);
+        self.leave(visit, done, ANY);
     }
 
     fn rise(&mut self, visit: &Visit, end: usize, count: u32) {
@@ -632,12 +649,12 @@ impl Explorer<'_> {
         let number = state.counts[end];
         let known = self.captures(channel, number);
         let mut capture = known.at;
-        let is_unknown = matches!(
-            self.graph.channels.get(channel).map(|c| &c.kind),
-            Some(ChannelKind::Named)
-        ) && self.lines[channel].is_empty();
+        let is_unknown =
+            matches!(self.graph.channels.get(channel).map(|c| &c.kind), Some(ChannelKind::Named))
+                && self.lines[channel].is_empty();
         let is_shared = self.is_shared(visit.task, channel);
-        if is_unknown || is_shared {
+        let loses = self.loses(visit.task, channel, end, number, capture, &known.rows);
+        if is_unknown || is_shared || loses {
             let lo = capture.map_or(state.now.lo, |at| at.lo);
             capture = Some(Interval::from(lo));
         }
@@ -645,8 +662,11 @@ impl Explorer<'_> {
             let lo = capture.map_or(first, |at| at.lo.min(first));
             capture = Some(Interval::from(lo));
         }
-        let is_sure =
-            !is_shared && (is_unknown || forced.is_none() && self.is_sure(channel, number));
+        let own = self.shapes[visit.task].number(End { channel, writes: true });
+        let is_own = own.is_none_or(|own| number.hi.is_some_and(|hi| state.counts[own].lo > hi));
+        let is_sure = !is_shared
+            && !loses
+            && (is_unknown || forced.is_none() && is_own && self.is_sure(channel, number));
         let after = capture.map(|capture| {
             let mut after = self.receive(visit.task, &state, channel, capture, waits);
             after.counts[end] = number.more(true);
@@ -673,11 +693,12 @@ impl Explorer<'_> {
         self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);
         if done.is_none() && visit.guard.is_none() {
             self.rows[visit.row].release.hi = None;
+            self.rows[visit.row].took = ANY;
         }
         if !is_sure && visit.guard.is_none() {
             self.end(visit.task, &state);
         }
-        self.leave(visit, done);
+        self.leave(visit, done, ANY);
     }
 
     /// Notes a read for who asks how full the channel is.
@@ -799,11 +820,14 @@ impl Explorer<'_> {
     fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
         let shape = &self.shapes[task];
         let progress = &mut self.tasks[task];
-        let is_quiet =
-            |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
+        let is_quiet = |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
-            state.before.clear();
+            let lives = &shape.lives[shape.order.node(key)];
+            state.forget(lives);
+            if self.level == Level::Program || shape.task.segments.is_empty() {
+                state.points.clear();
+            }
             progress.cuts.push(Cut { head: key[0], round, state });
         }
     }

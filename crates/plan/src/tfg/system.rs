@@ -115,7 +115,7 @@ impl<'a> Merged<'a> {
         let channels = self.add_channels(program, graph);
         let first_task = self.graph.tasks.len();
         let first_resource = self.graph.resources.len();
-        let own = |name: &String| of_program(program, name);
+        let own = |name: &String| of_program(program, name.as_str());
         self.graph.resources.extend(graph.resources.iter().map(own));
         let host = self.host(program.host);
         let cores = self.graph.hosts[host].cores;
@@ -269,9 +269,9 @@ impl<'a> Merged<'a> {
 }
 
 /// What a program's own channel or resource is called in the system.
-fn of_program(program: &Program, name: &String) -> String {
+fn of_program(program: &Program, name: &str) -> String {
     let prefix = format!("{}.", program.name);
-    if name.starts_with(&prefix) { name.clone() } else { prefix + name }
+    if name.starts_with(&prefix) { name.to_owned() } else { prefix + name }
 }
 
 fn node(what: What, place: &str, next: &[usize]) -> Node {

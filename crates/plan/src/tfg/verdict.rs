@@ -1,7 +1,8 @@
 //! The table, and what it says about the program.
 
 use super::explore::{Explorer, Lost};
-use onbeat_model::graph::What;
+use onbeat_model::graph::{Interval, What};
+use onbeat_model::time::Span;
 use onbeat_model::timing::{Culprit, Pattern, Row, Timing, Trouble, Why};
 
 /// Puts all that was found together.
@@ -55,9 +56,7 @@ impl Table {
         let mut table = Self { rows: Vec::new(), place };
         for old in order {
             let mut row = explorer.rows[old].clone();
-            row.before = (row.before.iter())
-                .filter_map(|(before, passed)| Some((table.place[*before]?, *passed)))
-                .collect();
+            row.before = table.before(explorer, old);
             row.before.sort_unstable_by_key(|(before, passed)| (*before, passed.lo));
             row.before.dedup();
             table.renumber(&mut row.messages);
@@ -68,6 +67,29 @@ impl Table {
 }
 
 impl Table {
+    /// What leads to a row: rows of the table, also over those that are not in it.
+    fn before(&self, explorer: &Explorer<'_>, row: usize) -> Vec<(usize, Interval)> {
+        let arrival = explorer.rows[row].arrival;
+        let mut found = Vec::new();
+        let mut open = explorer.rows[row].before.clone();
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some((before, passed)) = open.pop() {
+            match self.place[before] {
+                Some(place) => found.push((place, passed)),
+                None if seen.insert(before) => {
+                    let further = explorer.rows[before].before.iter().map(|(before, _)| {
+                        let from = explorer.rows[*before].release.lo;
+                        let hi = arrival.hi.map(|hi| hi - from);
+                        (*before, Interval { lo: Span::ZERO, hi })
+                    });
+                    open.extend(further);
+                }
+                None => {}
+            }
+        }
+        found
+    }
+
     fn of_row(&self, row: usize) -> Option<usize> {
         self.place[row]
     }

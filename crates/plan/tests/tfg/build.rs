@@ -6,52 +6,52 @@ use onbeat_model::graph::{
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Row, Timing};
 
-pub const MS: i64 = 1_000_000;
+pub(crate) const MS: i64 = 1_000_000;
 
-pub fn ms(ms: i64) -> Span {
+pub(crate) fn ms(ms: i64) -> Span {
     Span::from_ms(ms)
 }
 
-pub fn constant(value: i64) -> Expression {
+pub(crate) fn constant(value: i64) -> Expression {
     Expression::Constant(value)
 }
 
-pub fn node(place: &str, what: What, next: &[usize]) -> Node {
+pub(crate) fn node(place: &str, what: What, next: &[usize]) -> Node {
     Node { what, place: place.to_owned(), next: next.to_vec(), guard: None }
 }
 
-pub fn guarded(place: &str, what: What, next: &[usize], guard: usize) -> Node {
+pub(crate) fn guarded(place: &str, what: What, next: &[usize], guard: usize) -> Node {
     Node { guard: Some(guard), ..node(place, what, next) }
 }
 
 /// A point with the deadline at the release, in milliseconds.
-pub fn point(kind: PointKind, period: i64) -> What {
+pub(crate) fn point(kind: PointKind, period: i64) -> What {
     let period = constant(period * MS);
     What::Point { kind, period: period.clone(), deadline: Some(period) }
 }
 
-pub fn write(channel: usize) -> What {
+pub(crate) fn write(channel: usize) -> What {
     What::Write { channel, waits: false }
 }
 
-pub fn read(channel: usize) -> What {
+pub(crate) fn read(channel: usize) -> What {
     What::Read { channel, waits: false }
 }
 
-pub fn code(lo: i64, hi: i64) -> What {
+pub(crate) fn code(lo: i64, hi: i64) -> What {
     What::Fragment { execution: Interval::between(ms(lo), ms(hi)) }
 }
 
-pub fn task(name: &str, host: usize, nodes: Vec<Node>) -> Task {
+pub(crate) fn task(name: &str, host: usize, nodes: Vec<Node>) -> Task {
     Task { name: name.to_owned(), host, nodes, is_first: true, ..Task::default() }
 }
 
-pub fn fifo(capacity: u32) -> Channel {
+pub(crate) fn fifo(capacity: u32) -> Channel {
     Channel { name: "fifo".to_owned(), kind: ChannelKind::Fifo { capacity } }
 }
 
 /// A network channel to host 1.
-pub fn network(latency: Interval) -> Channel {
+pub(crate) fn network(latency: Interval) -> Channel {
     let network = Network {
         latencies: vec![(1, latency)],
         fixed_delay: ms(3),
@@ -62,14 +62,14 @@ pub fn network(latency: Interval) -> Channel {
     Channel { name: "net".to_owned(), kind: ChannelKind::Network(network) }
 }
 
-pub fn graph(channels: Vec<Channel>, tasks: Vec<Task>) -> Graph {
+pub(crate) fn graph(channels: Vec<Channel>, tasks: Vec<Task>) -> Graph {
     let hosts = 1 + tasks.iter().map(|task| task.host).max().unwrap_or(0);
     let host = |index| Host { name: format!("h{index}"), ..Host::default() };
     Graph { hosts: (0..hosts).map(host).collect(), channels, resources: Vec::new(), tasks }
 }
 
 /// Listing 3 of Austad et al. 2023.
-pub fn listing_3(channel: Channel, waits: bool) -> Graph {
+pub(crate) fn listing_3(channel: Channel, waits: bool) -> Graph {
     let sensor = vec![
         node("1", What::Start, &[1]),
         node("3", What::Any, &[2]),
@@ -88,19 +88,19 @@ pub fn listing_3(channel: Channel, waits: bool) -> Graph {
 }
 
 /// The visits of a place.
-pub fn visits<'a>(graph: &Graph, timing: &'a Timing, place: &str) -> Vec<&'a Row> {
+pub(crate) fn visits<'a>(graph: &Graph, timing: &'a Timing, place: &str) -> Vec<&'a Row> {
     let is_it = |row: &&Row| graph.tasks[row.task].nodes[row.node].place == place;
     timing.rows.iter().filter(is_it).collect()
 }
 
 /// The arrivals at a place, in milliseconds, where they are exact.
-pub fn arrivals(graph: &Graph, timing: &Timing, place: &str) -> Vec<i64> {
+pub(crate) fn arrivals(graph: &Graph, timing: &Timing, place: &str) -> Vec<i64> {
     let rows = visits(graph, timing, place);
     rows.iter().filter(|row| row.arrival.is_exact()).map(|r| r.arrival.lo.as_ns() / MS).collect()
 }
 
 /// The releases, likewise.
-pub fn releases(graph: &Graph, timing: &Timing, place: &str) -> Vec<i64> {
+pub(crate) fn releases(graph: &Graph, timing: &Timing, place: &str) -> Vec<i64> {
     let rows = visits(graph, timing, place);
     rows.iter().filter(|row| row.release.is_exact()).map(|r| r.release.lo.as_ns() / MS).collect()
 }

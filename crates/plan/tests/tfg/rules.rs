@@ -17,7 +17,8 @@ fn listing_3_with_a_fifochannel_gives_table_1() {
     assert!(timing.rows.iter().all(|row| row.is_certain));
     assert!(timing.culprits.is_empty() && timing.misses.is_empty());
     let tasks = vec![Some((1, 1)), Some((2, 1))];
-    assert_eq!(timing.pattern, Some(Pattern { tasks, shift: ms(10) }));
+    let parts = vec![Some((1, ms(10))); 2];
+    assert_eq!(timing.pattern, Some(Pattern { tasks, shift: ms(10), parts }));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tasks with all functions in them that do something with time or channels.
 
-use super::unit::{Act, Argument, Call, End, Function, Place, Scheduling, UnitGraph};
+use super::unit::{Act, Argument, Call, End, Function, Latest, Place, Scheduling, UnitGraph};
 use super::{lost, shape};
 use crate::timedc::Integer;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
@@ -27,6 +27,7 @@ pub(super) enum Does {
     Run(usize),
     Write { channel: usize, waits: bool },
     Read { channel: usize, waits: bool },
+    Latest { variable: String, is_write: bool },
     Init(usize),
     Lock(usize),
     Unlock(usize),
@@ -50,10 +51,13 @@ pub(super) struct Raw {
 /// A function of a unit.
 type At = (usize, usize);
 
+/// A value that is passed, and its type if that is known.
+type Passed = (Expression, Option<Integer>);
+
 /// A task to be made.
 struct Wanted {
     function: At,
-    arguments: Vec<Expression>,
+    arguments: Vec<Passed>,
 }
 
 /// Makes the tasks of a program.
@@ -358,9 +362,9 @@ impl<'a> Linker<'a> {
         for (index, steps) in tasks.into_iter().enumerate() {
             let at = steps.first().map_or(Origin::default(), |s| s.origin);
             match shape::task(steps) {
-                Some((nodes, registers)) => {
-                    self.graph.tasks[index].nodes = nodes;
-                    self.graph.tasks[index].registers = registers;
+                Some(shape::Made { nodes, latest, registers }) => {
+                    let task = &mut self.graph.tasks[index];
+                    (task.nodes, task.latest, task.registers) = (nodes, latest, registers);
                 }
                 None => {
                     let text = format!("`{}` has too many variables", self.graph.tasks[index].name);
@@ -389,7 +393,7 @@ struct Entry<'e> {
     /// Whether that ends at its first point.
     is_foreign: bool,
     in_critical: bool,
-    arguments: &'e [Expression],
+    arguments: &'e [Passed],
     /// Of the caller's registers.
     base: u32,
     ends: &'e [Option<usize>],
@@ -404,7 +408,7 @@ impl<'a> Inliner<'_, 'a> {
         self.steps.len() - 1
     }
 
-    fn begin(&mut self, at: At, arguments: &[Expression]) {
+    fn begin(&mut self, at: At, arguments: &[Passed]) {
         let origin = self.linker.origin(at.0, self.linker.function(at).origin);
         let start = self.push(Does::Start, "start".to_owned(), 0, origin);
         let ends = vec![None; arguments.len()];
@@ -434,6 +438,11 @@ impl<'a> Inliner<'_, 'a> {
     /// The steps of a function: where it begins, and where it ends.
     fn function(&mut self, at: At, entry: &Entry<'_>) -> (usize, Option<usize>) {
         let function = self.linker.function(at);
+        if let Some(origin) = function.leap {
+            let text = format!("`{}` goes to a label that it computes", function.name);
+            let help = "name the label, or choose with `switch`";
+            self.linker.lose(at.0, origin, &text, "where to?", help);
+        }
         let first = self.steps.len();
         let base = self.registers;
         self.registers = self.registers.saturating_add(u32::from(function.variable_count));
@@ -486,7 +495,9 @@ impl<'a> Inliner<'_, 'a> {
         let mut begin = first;
         for (parameter, value) in function.parameters.iter().zip(entry.arguments).rev() {
             let Some((register, kind)) = parameter else { continue };
-            let value = Integer::holds(*kind, value.clone());
+            let (value, from) = value;
+            let is_within = from.is_some_and(|from| from.is_within(*kind));
+            let value = if is_within { value.clone() } else { kind.holds(value.clone()) };
             let register = base + u32::from(*register);
             let (place, origin) = (self.steps[first].place.clone(), self.steps[first].origin);
             let does = Does::Set { register, value, is_code: false };
@@ -543,6 +554,14 @@ impl<'a> Inliner<'_, 'a> {
                 Some(channel) => Does::Read { channel, waits: *waits },
                 None => Does::Nothing,
             },
+            Act::Latest { latest, is_write } => {
+                let Latest { name, is_shared, origin } = latest;
+                let variable = match is_shared {
+                    true => name.clone(),
+                    false => format!("{name} of {}:{}", at.0, origin.start),
+                };
+                Does::Latest { variable, is_write: *is_write }
+            }
             Act::Init(channel) => match self.end(at.0, channel, entry, step.origin) {
                 Some(channel) => Does::Init(channel),
                 None => Does::Nothing,
@@ -561,7 +580,8 @@ impl<'a> Inliner<'_, 'a> {
                 Does::Code
             }
             Act::Lost(text) => {
-                let help = "name the channel here, or pass its end to a function that is called by its name";
+                let help =
+                    "name the channel here, or pass its end to a function called by its name";
                 self.linker.lose(at.0, step.origin, text, "here", help);
                 Does::Nothing
             }
@@ -586,8 +606,8 @@ impl<'a> Inliner<'_, 'a> {
         }
         // What the task that starts it has in variables is not known when it begins.
         let arguments = call.arguments.iter().map(|a| match a.value {
-            Expression::Constant(value) => Expression::Constant(value),
-            _ => Expression::Unknown,
+            Expression::Constant(value) => (Expression::Constant(value), None),
+            _ => (Expression::Unknown, None),
         });
         self.linker.wanted.push(Wanted { function, arguments: arguments.collect() });
         Does::Run(self.linker.wanted.len() - 1)
@@ -640,7 +660,7 @@ impl<'a> Inliner<'_, 'a> {
         }
         let ends: Vec<Option<usize>> =
             call.arguments.iter().map(|a| self.passed(at.0, a, known)).collect();
-        let arguments: Vec<Expression> = call.arguments.iter().map(|a| a.value.clone()).collect();
+        let arguments: Vec<_> = call.arguments.iter().map(|a| (a.value.clone(), a.kind)).collect();
         let is_work = self.linker.only_work.contains(&to);
         let place = self.steps[now].place.clone();
         let callee = self.linker.function(to);

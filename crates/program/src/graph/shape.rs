@@ -2,7 +2,7 @@
 
 use super::inline::{Does, Raw};
 use super::slice::{Slice, slice};
-use onbeat_model::graph::{Expression, Interval, Node, What};
+use onbeat_model::graph::{Expression, Interval, Latest, Node, What};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -52,23 +52,33 @@ impl Region {
     };
 }
 
-/// The nodes of a task and how many registers they use. None if there are too many.
-pub(super) fn task(mut steps: Vec<Raw>) -> Option<(Vec<Node>, u16)> {
+/// What becomes of a task.
+pub(super) struct Made {
+    pub nodes: Vec<Node>,
+    pub latest: Vec<Latest>,
+    /// How many registers its expressions use.
+    pub registers: u16,
+}
+
+/// The nodes of a task. None if it needs too many registers.
+pub(super) fn task(mut steps: Vec<Raw>) -> Option<Made> {
     let reachable = reachable(&steps, &[0]);
     let slice = slice(&mut steps, &reachable)?;
-    let count = u16::try_from(slice.registers.len()).ok()?;
+    let registers = u16::try_from(slice.registers.len()).ok()?;
     let order = order(&steps);
     let mut shape = Shape {
+        steps,
+        slice,
+        order,
         classes: Vec::new(),
         next: Vec::new(),
+        leaders: Vec::new(),
         regions: BTreeMap::new(),
-        slice,
-        steps,
-        order,
     };
     shape.classify();
     shape.lead();
-    Some((shape.nodes(), count))
+    let (nodes, latest) = shape.nodes();
+    Some(Made { nodes, latest, registers })
 }
 
 /// Steps in an order in which those that come first come first, as far as there are no loops.
@@ -78,8 +88,8 @@ fn order(steps: &[Raw]) -> Vec<usize> {
     let mut done = Vec::new();
     while let Some((at, way)) = open.pop() {
         // The first way last, for it to come first.
-        let ways = steps[at].guard.into_iter().chain(steps[at].next.iter().rev().copied());
-        match ways.skip(way).next() {
+        let mut ways = steps[at].guard.into_iter().chain(steps[at].next.iter().rev().copied());
+        match ways.nth(way) {
             Some(next) => {
                 open.push((at, way + 1));
                 if seen.insert(next) {
@@ -100,6 +110,8 @@ struct Shape {
     classes: Vec<Class>,
     /// Without what control passes.
     next: Vec<Vec<usize>>,
+    /// The first step of the region that a step of code is in.
+    leaders: Vec<Option<usize>>,
     /// By their first step.
     regions: BTreeMap<usize, Region>,
 }
@@ -131,10 +143,10 @@ impl Shape {
         self.classes = (0..self.steps.len()).map(|at| self.class(at)).collect();
         let mut to: HashMap<usize, usize> = HashMap::new();
         for start in self.order.clone() {
-            let mut way = Vec::new();
+            let (mut way, mut seen) = (Vec::new(), HashSet::new());
             let mut at = start;
             while self.classes[at] == Class::Pass && !to.contains_key(&at) {
-                if way.contains(&at) {
+                if !seen.insert(at) {
                     // A loop in which nothing happens.
                     self.classes[at] = Class::Soft;
                     break;
@@ -181,8 +193,9 @@ impl Shape {
                 break;
             }
         }
+        self.leaders = leader;
         for at in soft {
-            let first = leader[at].unwrap_or(at);
+            let first = self.leaders[at].unwrap_or(at);
             self.regions.entry(first).or_insert(Region::EMPTY).members.push(at);
         }
         for region in self.regions.values_mut() {
@@ -230,11 +243,9 @@ impl Shape {
 
     /// The step whose node stands for a step.
     fn target(&mut self, mut at: usize) -> usize {
-        let leaders: Vec<usize> = self.regions.keys().copied().collect();
         let mut seen = HashSet::new();
         while self.classes[at] == Class::Soft {
-            let is_in = |first: &&usize| self.regions[*first].members.contains(&at);
-            let first = leaders.iter().find(is_in).copied().unwrap_or(at);
+            let first = self.leaders[at].unwrap_or(at);
             let Some(region) = self.regions.get_mut(&first) else { break };
             at = first;
             if region.is_kept {
@@ -249,14 +260,15 @@ impl Shape {
         at
     }
 
-    fn nodes(mut self) -> Vec<Node> {
-        // A region that is kept because nothing but such regions follow it is known then.
+    fn nodes(mut self) -> (Vec<Node>, Vec<Latest>) {
         let order = self.order.clone();
-        let targets: Vec<Vec<usize>> = self.next.clone();
         let mut to: HashMap<usize, usize> = HashMap::new();
-        for next in targets.iter().flatten() {
-            let target = self.target(*next);
-            to.insert(*next, target);
+        // Twice: a region is kept if nothing but such regions follow it, which shows on the way.
+        for _ in 0..2 {
+            for next in order.iter().flat_map(|at| self.next[*at].clone()).collect::<Vec<_>>() {
+                let target = self.target(next);
+                to.insert(next, target);
+            }
         }
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         let mut count = 0;
@@ -272,7 +284,7 @@ impl Shape {
             count += size;
         }
         let number = |at: usize| numbers[&to.get(&at).copied().unwrap_or(at)];
-        let mut made = Vec::with_capacity(count);
+        let (mut made, mut latest) = (Vec::with_capacity(count), Vec::new());
         for at in order.iter().filter(|at| numbers.contains_key(at)) {
             let step = &self.steps[*at];
             let guard = step.guard.map(|point| numbers[&point]);
@@ -281,9 +293,13 @@ impl Shape {
                 continue;
             }
             let next = self.next[*at].iter().map(|n| number(*n)).collect();
+            if let Does::Latest { variable, is_write } = &step.does {
+                let (node, variable) = (made.len(), variable.clone());
+                latest.push(Latest { node, variable, is_write: *is_write });
+            }
             made.push(Node { what: self.what(step), place: step.place.clone(), next, guard });
         }
-        made
+        (made, latest)
     }
 
     fn region(
@@ -337,7 +353,7 @@ impl Shape {
             },
             Does::Branch(condition) => What::Branch(read(condition)),
             Does::Work(execution) => What::Fragment { execution: *execution },
-            Does::Code => What::Fragment { execution: Interval::ZERO },
+            Does::Code | Does::Latest { .. } => What::Fragment { execution: Interval::ZERO },
             Does::Nothing | Does::Init(_) | Does::Any => What::Any,
         }
     }

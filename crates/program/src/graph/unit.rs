@@ -32,6 +32,15 @@ pub(crate) struct Fifo {
     pub origin: Origin,
 }
 
+/// An lvchannel.
+#[derive(Clone, Debug)]
+pub(crate) struct Latest {
+    pub name: String,
+    /// Whether other units can mean the same one.
+    pub is_shared: bool,
+    pub origin: Origin,
+}
+
 /// A function. Registers are the places of its variables in its list.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
@@ -47,6 +56,8 @@ pub(crate) struct Function {
     /// By position: the register and its type, if it is one.
     pub parameters: Vec<Option<(u16, Integer)>>,
     pub scheduling: Scheduling,
+    /// A `goto` to a label that is computed.
+    pub leap: Option<Origin>,
     pub origin: Origin,
 }
 
@@ -106,6 +117,11 @@ pub(crate) enum Act {
         channel: End,
         waits: bool,
     },
+    /// An end of an lvchannel.
+    Latest {
+        latest: Latest,
+        is_write: bool,
+    },
     /// `cinit`.
     Init(End),
     Lock(String),
@@ -137,6 +153,8 @@ pub(crate) struct Call {
 #[derive(Clone, Debug)]
 pub(crate) struct Argument {
     pub value: Expression,
+    /// Its type, if that is known.
+    pub kind: Option<Integer>,
     /// The channel's end that it is, if it is one.
     pub end: Option<End>,
 }

@@ -7,11 +7,11 @@ use super::net;
 use super::program::Program;
 use super::syntax::{bare, children, number, walk};
 use super::unit::{Function, Role, Unit};
-use super::value::{self, Reader};
+use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
-    Act, Argument, Call, End, Fifo, Function as Made, Place, Scheduling, Step, UnitGraph,
+    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step, UnitGraph,
 };
 use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
 use onbeat_model::time::Span;
@@ -120,8 +120,23 @@ impl<'t> Extractor<'_, 't> {
                 .map(|(at, _)| Some((u16::try_from(at).ok()?, registers.get(at).copied()??)))
                 .collect(),
             scheduling: self.scheduling(index),
+            leap: self.leap(function),
             origin: self.unit.at(function.definition.start_byte()..function.body.start_byte()),
         }
+    }
+
+    /// `goto *there;`
+    fn leap(&self, function: &Function<'t>) -> Option<onbeat_model::diagnostic::Origin> {
+        let mut found = None;
+        walk(function.body, |node| {
+            let mut words = self.unit.words(node).strip_prefix("goto").unwrap_or("").chars();
+            let is_leap = words.find(|c| !c.is_whitespace()) == Some('*');
+            if is_leap && found.is_none() {
+                found = Some(self.unit.at(node.byte_range()));
+            }
+            !is_leap
+        });
+        found
     }
 
     /// What a function, and those that it calls, say of the task.
@@ -195,8 +210,8 @@ struct Fifos {
     /// Of file scope.
     by_name: HashMap<String, usize>,
     /// lvchannels, by the same.
-    latest: HashSet<usize>,
-    latest_names: HashSet<String>,
+    latest: HashMap<usize, Latest>,
+    latest_names: HashMap<String, Latest>,
 }
 
 impl Fifos {
@@ -205,26 +220,29 @@ impl Fifos {
             all: Vec::new(),
             by_place: HashMap::new(),
             by_name: HashMap::new(),
-            latest: HashSet::new(),
-            latest_names: HashSet::new(),
+            latest: HashMap::new(),
+            latest_names: HashMap::new(),
         };
         for channel in &unit.prepared.channels {
             let name = unit.text.get(channel.name.clone()).unwrap_or("").to_owned();
             let Some(node) = channels::declaration(unit, channel) else { continue };
             let is_inner = node.parent().is_some_and(|p| p.kind() == "compound_statement");
-            if channel.is_latest {
-                made.latest.insert(channel.name.start);
-                if !is_inner {
-                    made.latest_names.insert(name);
-                }
-                continue;
-            }
             let storage = children(node)
                 .into_iter()
                 .filter(|n| n.kind() == "storage_class_specifier")
                 .map(|n| unit.words(n));
             let storage: Vec<&str> = storage.collect();
             let is_extern = storage.contains(&"extern");
+            let is_shared = is_extern || !is_inner && !storage.contains(&"static");
+            if channel.is_latest {
+                let origin = unit.at(channel.name.clone());
+                let latest = Latest { name: name.clone(), is_shared, origin };
+                if !is_inner {
+                    made.latest_names.insert(name, latest.clone());
+                }
+                made.latest.insert(channel.name.start, latest);
+                continue;
+            }
             let count = channel.count.clone().map(|c| unit.text.get(c).unwrap_or("").trim());
             let stated = match count {
                 None => channels::CAPACITY.parse().ok(),
@@ -232,7 +250,7 @@ impl Fifos {
             };
             let capacity = stated.filter(|_| !is_extern).and_then(|n: i128| u32::try_from(n).ok());
             let fifo = Fifo {
-                is_shared: is_extern || !is_inner && !storage.contains(&"static"),
+                is_shared,
                 capacity,
                 origin: unit.at(channel.name.clone()),
                 name: name.clone(),
@@ -259,7 +277,7 @@ impl Fifos {
 enum About {
     Channel(End),
     /// An lvchannel, a shared variable.
-    Latest,
+    Latest(Latest),
     Unknown,
 }
 
@@ -333,13 +351,15 @@ impl<'t> Ends<'t> {
         let name = unit.words(node);
         let known = match unit.resolve(&unit.functions[function], name, node.start_byte()) {
             Some(local) => {
-                if self.fifos.latest.contains(&local.place.start) {
-                    return About::Latest;
+                if let Some(latest) = self.fifos.latest.get(&local.place.start) {
+                    return About::Latest(latest.clone());
                 }
                 self.fifos.by_place.get(&local.place.start)
             }
-            None if self.fifos.latest_names.contains(name) => return About::Latest,
-            None => self.fifos.by_name.get(name),
+            None => match self.fifos.latest_names.get(name) {
+                Some(latest) => return About::Latest(latest.clone()),
+                None => self.fifos.by_name.get(name),
+            },
         };
         known.map_or(About::Unknown, |fifo| About::Channel(End::Fifo(*fifo)))
     }
@@ -496,7 +516,7 @@ impl<'t> Maker<'_, 't> {
 
     fn assign(&mut self, at: usize, variable: usize) -> Act {
         let (place, unit) = (self.flow.steps[at].place.clone(), self.all.unit);
-        let node = unit.root.descendant_for_byte_range(place.start, place.end);
+        let node = self.function.body.descendant_for_byte_range(place.start, place.end);
         let mut outer = node;
         while let Some(parent) = outer.and_then(|n| n.parent()) {
             let is_target = matches!(
@@ -604,12 +624,18 @@ impl<'t> Maker<'_, 't> {
             return Expression::Constant(constant);
         }
         let zero = || Box::new(Expression::Constant(0));
-        match self.reader.read(length.node) {
+        let (value, kind) = self.reader.typed(length.node);
+        match value {
             Expression::Unknown => Expression::Unknown,
             Expression::Constant(value) => {
                 let ns = value.max(0).checked_mul(unit.scale());
                 ns.map_or(Expression::Unknown, Expression::Constant)
             }
+            value if kind.is_some_and(Integer::is_natural) => Expression::Binary(
+                Binary::Multiply,
+                Box::new(value),
+                Box::new(Expression::Constant(unit.scale())),
+            ),
             value => {
                 let factor = Expression::Binary(
                     Binary::Multiply,
@@ -623,12 +649,13 @@ impl<'t> Maker<'_, 't> {
 
     fn arguments(&self, call: Node<'t>) -> Vec<Argument> {
         let all = call.child_by_field_name("arguments").map(children).unwrap_or_default();
-        let argument = |node: Node<'t>| Argument {
-            value: self.reader.read(node),
-            end: match bare(node).kind() {
+        let argument = |node: Node<'t>| {
+            let (value, kind) = self.reader.typed(node);
+            let end = match bare(node).kind() {
                 "identifier" => self.ends.net(self.all.unit, self.index, node),
                 _ => None,
-            },
+            };
+            Argument { value, kind, end }
         };
         all.into_iter().map(argument).collect()
     }
@@ -638,7 +665,7 @@ impl<'t> Maker<'_, 't> {
         let callee = unit.callee(call).unwrap_or("");
         if let Some((about, writes, waits)) = self.ends.end(unit, self.index, call) {
             let channel = match about {
-                About::Latest => return Act::Nothing,
+                About::Latest(latest) => return Act::Latest { latest, is_write: writes },
                 About::Channel(channel) => channel,
                 About::Unknown => {
                     let text = format!("nobody can say which channel `{callee}` is about");
@@ -660,7 +687,7 @@ impl<'t> Maker<'_, 't> {
             ("cinit", [channel, ..]) if !is_own && !is_local => {
                 match self.ends.fifo(unit, self.index, *channel) {
                     About::Channel(channel) => Act::Init(channel),
-                    About::Latest => Act::Nothing,
+                    About::Latest(_) => Act::Nothing,
                     About::Unknown => {
                         Act::Lost("nobody can say which channel `cinit` is about".to_owned())
                     }

@@ -50,6 +50,16 @@ impl Integer {
         }
     }
 
+    /// Whether it has no negative values.
+    pub(crate) fn is_natural(self) -> bool {
+        self.lo == 0
+    }
+
+    /// Whether another type has all of its values.
+    pub(crate) fn is_within(self, other: Self) -> bool {
+        other != Self::BOOL && other.lo <= self.lo && self.hi <= other.hi
+    }
+
     /// An expression converted to this type, unknown if the type does not have its value.
     pub(crate) fn holds(self, expression: Expression) -> Expression {
         match expression {
@@ -81,6 +91,7 @@ impl Integer {
 fn binary(operation: Binary, left: Expression, right: Expression) -> Expression {
     match (left, right) {
         (Expression::Unknown, _) | (_, Expression::Unknown) => Expression::Unknown,
+        (left, right) if size(&left) + size(&right) > SIZE_MAX => Expression::Unknown,
         (left, right) => {
             let is_constant = |e: &Expression| matches!(e, Expression::Constant(_));
             let are_constant = is_constant(&left) && is_constant(&right);
@@ -255,6 +266,12 @@ impl<'t> Reader<'_, 't> {
         self.converted(node, None)
     }
 
+    /// The same with its type.
+    pub(super) fn typed(&self, node: Node<'t>) -> (Expression, Option<Integer>) {
+        let kind = self.value(node, &self.moved(node)).map(|value| value.kind);
+        (self.read(node), kind)
+    }
+
     /// A part of one.
     pub(super) fn part(&self, node: Node<'t>, whole: Node<'t>) -> Expression {
         self.limited(self.value(node, &self.moved(whole)), None)
@@ -277,7 +294,7 @@ impl<'t> Reader<'_, 't> {
             let kind = kind.unwrap_or(v.kind);
             v.to(kind).expression
         });
-        made.filter(|e| size(e) <= SIZE_MAX).unwrap_or(Expression::Unknown)
+        made.unwrap_or(Expression::Unknown)
     }
 
     /// What a variable has after `x += value`, `x++` and the like.
@@ -295,7 +312,7 @@ impl<'t> Reader<'_, 't> {
             None => Some(Value::of(Expression::Constant(1), Integer::INT)),
         };
         let made = by.and_then(|by| operation(operator, old, by)).map(|v| v.to(*kind).expression);
-        made.filter(|e| size(e) <= SIZE_MAX).unwrap_or(Expression::Unknown)
+        made.unwrap_or(Expression::Unknown)
     }
 
     fn moves(&self, node: Node<'t>, variable: usize) -> bool {

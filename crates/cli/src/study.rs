@@ -1,0 +1,118 @@
+//! The timing of a system's programs: their graphs, put together and studied.
+
+use crate::cc::{self, Found};
+use crate::terminal;
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
+use onbeat_model::execution_times;
+use onbeat_model::graph::Graph;
+use onbeat_model::plan::Plan;
+use onbeat_model::system::{Chain, NodeId, Program, System};
+use onbeat_model::timing::Study;
+use onbeat_plan::tfg::{self, Limits};
+use onbeat_program::graph::apply_times;
+use std::path::Path;
+
+/// Execution times are not right.
+const EXECUTION_TIMES: Code = Code("OB1059");
+
+/// The graphs of a system's programs.
+#[derive(Debug, Default)]
+pub(crate) struct Graphs {
+    /// Each with its program's position in the system.
+    all: Vec<(usize, Graph)>,
+    /// The C files that were read.
+    pub(crate) files: Vec<SourceFile>,
+    /// What is wrong in these files.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the programs whose sources or tasks are known. What cannot be read is said, and left out.
+pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
+    let mut found = Graphs::default();
+    for (at, program) in system.programs.iter().enumerate() {
+        found.all.extend(program.tasks.clone().map(|tasks| (at, tasks)));
+        let Some(source) = &program.source else { continue };
+        match cc::graph(&source.files, &source.flags, directory, &program.name) {
+            Err(error) => terminal::say(format_args!(
+                "onbeat: the timing of program `{}` is not analysed: {error:#}",
+                program.name
+            )),
+            Ok(mut one) => {
+                if let Some(path) = &program.execution_times {
+                    declare(&mut one, path, directory);
+                }
+                // A program that cannot be followed has told why.
+                if one.diagnostics.is_empty() {
+                    found.all.push((at, one.linked.graph));
+                }
+                let before = u16::try_from(found.files.len()).unwrap_or(u16::MAX);
+                found.files.extend(one.files);
+                found.diagnostics.extend(one.diagnostics.into_iter().map(|d| moved(d, before)));
+            }
+        }
+    }
+    found
+}
+
+/// Gives a program's segments the execution times of a file, which the description's check has read.
+fn declare(found: &mut Found, path: &str, directory: &Path) {
+    let Ok(text) = std::fs::read_to_string(directory.join(path)) else { return };
+    let Ok(rows) = execution_times::read(&text, path) else { return };
+    let linked = &mut found.linked;
+    let file = u16::try_from(found.files.len()).unwrap_or(u16::MAX);
+    for (line, problem) in apply_times(&mut linked.graph, &linked.places, &rows) {
+        let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let length = text[start..].lines().next().map_or(0, str::len);
+        let [start, end] = [start, start + length].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        let help = "a node is task:line of a timing point, task:start or task:end";
+        let at = Origin { file, start, end };
+        let wrong = Diagnostic::error(EXECUTION_TIMES, problem, at, "this line").help(help);
+        found.diagnostics.push(wrong);
+    }
+    found.files.push(SourceFile { path: path.to_owned(), text });
+}
+
+/// The same, about files that stand so many places later.
+pub(crate) fn moved(mut diagnostic: Diagnostic, by: u16) -> Diagnostic {
+    let at = diagnostic.at.iter_mut().chain(&mut diagnostic.related);
+    at.for_each(|(origin, _)| origin.file = origin.file.saturating_add(by));
+    diagnostic
+}
+
+/// The study of a system whose programs' graphs are known; none if none is.
+pub(crate) fn study(
+    system: &System,
+    plan: &Plan,
+    graphs: &Graphs,
+    limits: Limits,
+) -> Result<Option<Study>, Vec<Diagnostic>> {
+    let is_wrong = graphs.diagnostics.iter().any(|d| d.severity == Severity::Error);
+    if graphs.all.is_empty() || is_wrong {
+        return Ok(None);
+    }
+    let (graph, chains) = tfg::system_graph(system, plan, &graphs.all)?;
+    Ok(Some(tfg::study(&system.name, graph, chains, limits)))
+}
+
+/// Gives the chains whose programs are all known the bounds of the study: it knows when they read
+/// and write, which the plan can only suppose.
+pub(crate) fn promise(system: &System, graphs: &Graphs, study: &Study, plan: &mut Plan) {
+    let is_known = |program: &Program| {
+        let mut known = graphs.all.iter().map(|(at, _)| &system.programs[*at].name);
+        known.any(|name| *name == program.name)
+    };
+    let host_is_known =
+        |host: NodeId| system.programs.iter().filter(|p| p.host == host).all(is_known);
+    let chain_is_known = |chain: &Chain| {
+        let channels = chain.channels.iter().map(|id| system.channel(*id));
+        let last = chain.channels.last().map(|id| system.channel(*id));
+        let ends = last.into_iter().flat_map(|channel| channel.listeners.iter().copied());
+        channels.map(|channel| channel.talker).chain(ends).all(host_is_known)
+    };
+    for (chain, bound) in system.chains.iter().zip(&mut plan.chains) {
+        let studied = study.chains.iter().find(|c| c.name == chain.name);
+        if let Some(studied) = studied.filter(|_| chain_is_known(chain)) {
+            *bound = studied.time.latency.and_then(|latency| latency.hi);
+        }
+    }
+}

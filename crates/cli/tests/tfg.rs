@@ -1,0 +1,137 @@
+//! `onbeat tfg` on files of tasks and descriptions.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Listing 3 of Austad et al. 2023, over the channel `c` that `%` describes.
+const LISTING_3: &str = r#"
+format = 1
+name = "listing-3"
+
+[[channel]]
+name = "c"
+%
+
+[[task]]
+name = "sensor"
+steps = [
+    { loop = "ever", steps = [
+        { work_us = [0, 0], at = "4" },
+        { write = "c", at = "5" },
+        { firm_ms = 10, at = "6" },
+    ] },
+]
+
+[[task]]
+name = "processor"
+steps = [
+    { loop = "ever", steps = [{ read = "c", at = "12" }, { work_us = [0, 0], at = "13" }] },
+]
+"#;
+
+/// A directory with a file of tasks.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn with(channel: &str) -> Self {
+        let place = Self(tempfile::tempdir().expect("a directory"));
+        let text = LISTING_3.replace('%', channel);
+        std::fs::write(place.path("listing-3.toml"), text).expect("the tasks");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn tfg(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
+        command.args(["tfg", "listing-3.toml"]).args(arguments);
+        command.current_dir(self.0.path()).output().expect("onbeat")
+    }
+
+    /// What it prints when nothing is wrong.
+    fn prints(&self, arguments: &[&str]) -> String {
+        let output = self.tfg(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn listing_3_gives_table_1_of_the_paper() {
+    let printed = Place::with("kind = \"fifo\"\ncapacity = 4").prints(&["--iterations", "3"]);
+    for line in [
+        "Composable to its logical timing: every time is bounded.",
+        "iteration  t_A(c5)  t_R(p6)",
+        "1                0       10",
+        "3               20       30",
+        "iteration  t_A(c12)  t_R(c12)",
+        "1                 0         0",
+        "2                 0        10",
+        "3                10        20",
+    ] {
+        assert!(printed.lines().any(|other| other == line), "no `{line}` in\n{printed}");
+    }
+}
+
+#[test]
+fn the_figure_of_the_documentation_is_current() {
+    let place = Place::with("kind = \"fifo\"\ncapacity = 4");
+    place.prints(&["--svg", "figure.svg"]);
+    let drawn = std::fs::read_to_string(place.path("figure.svg")).expect("the figure");
+    let figure = std::fs::read_to_string(root().join("docs/listing-3.svg")).expect("the figure");
+    assert!(figure == drawn, "docs/listing-3.svg is not what `onbeat tfg --svg` draws:\n{drawn}");
+}
+
+#[test]
+fn what_is_not_composable_is_no_error_and_the_way_is_named() {
+    let place = Place::with("kind = \"ip\"");
+    let printed = place.prints(&[]);
+    assert!(printed.starts_with("Not composable"), "{printed}");
+    assert!(printed.contains("the best-effort channel c has no latency bound"), "{printed}");
+    assert!(printed.contains("sensor:5 → c → processor:12 → processor:13"), "{printed}");
+    let json: serde_json::Value = serde_json::from_str(&place.prints(&["--json"])).expect("JSON");
+    assert_eq!((&json["format"], &json["composable"]), (&"onbeat-tfg".into(), &false.into()));
+}
+
+#[test]
+fn files_are_written_all_or_none() {
+    let place = Place::with("kind = \"fifo\"\ncapacity = 4");
+    let files = ["--html", "a.html", "--svg", "a.svg", "--dot"];
+    let failed = place.tfg(&[&files[..], &["no/such/place"]].concat());
+    assert_eq!(failed.status.code(), Some(5));
+    assert_eq!(std::fs::read_dir(place.0.path()).expect("the directory").count(), 1);
+    place.prints(&[&files[..], &["a.dot"]].concat());
+    let read = |name| std::fs::read_to_string(place.path(name)).expect(name);
+    assert!(read("a.html").starts_with("<!doctype html>"));
+    assert!(read("a.svg").starts_with("<svg"));
+    assert_eq!(read("a.dot").trim_end(), place.prints(&["--dot", "-"]).trim_end());
+}
+
+#[test]
+fn errors_in_a_file_of_tasks_are_shown_with_their_lines() {
+    let place = Place::with("kind = \"pigeon\"");
+    let output = place.tfg(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("listing-3.toml:7"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_description_is_studied_with_its_plan() {
+    let output = Command::new(env!("CARGO_BIN_EXE_onbeat"))
+        .args(["tfg", "--level", "platform", "--iterations", "2"])
+        .arg(root().join("examples/05-control-loop"))
+        .output()
+        .expect("onbeat");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("chain"), "{}", text(&output.stdout));
+}
