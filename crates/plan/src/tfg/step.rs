@@ -353,7 +353,8 @@ impl Explorer<'_> {
             }
             What::Fragment { execution } if self.is_platform() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
-                let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
+                let late = self.wakeup(visit.task);
+                let after = self.guarded(visit, &state, Some(after), late);
                 if state.now.hi.is_some() && after.as_ref().is_some_and(|a| a.now.hi.is_none()) {
                     self.lose(Why::Processor, visit.row);
                 }
@@ -392,17 +393,16 @@ impl Explorer<'_> {
         }
         let by = after.elapsed.hi.map(|hi| hi - deadline);
         let mut cut = after.clone();
+        // What is cut short is so late.
+        let Some(wakeup) = self.wakeup(visit.task).hi else { return after };
         let limit = Interval {
             lo: state.elapsed.lo.max(after.elapsed.lo.min(deadline)),
-            hi: state
-                .elapsed
-                .hi
-                .map_or(after.elapsed.hi, |hi| least(after.elapsed.hi, Some(hi.max(deadline)))),
+            hi: state.elapsed.hi.map_or(after.elapsed.hi, |hi| Some(hi.max(deadline + wakeup))),
         };
         let now = Interval {
             lo: state.now.lo.max(after.now.lo.min(state.origin.lo + deadline)),
             hi: match (state.now.hi, state.origin.hi) {
-                (Some(now), Some(origin)) => least(after.now.hi, Some(now.max(origin + deadline))),
+                (Some(now), Some(origin)) => Some(now.max(origin + deadline + wakeup)),
                 _ => after.now.hi,
             },
         };
@@ -684,16 +684,19 @@ impl Explorer<'_> {
         });
         // Who waits for a message is not asleep.
         let late = if waits { self.woken(visit.task) } else { Interval::ZERO };
+        let mut cut = state.clone();
+        cut.counts[end] = self.taken_before_abort(visit, &state, end, channel, capture, is_sure);
+        let cut = if waits { cut } else { state.clone() };
         let done = match never {
             Some(never) => {
-                let _ = self.guarded(visit, &state, Some(never), late);
+                let _ = self.guarded(visit, &cut, Some(never), late);
                 let deadline = visit.guard.and_then(|(_, deadline)| deadline);
                 after.and_then(|after| match deadline {
                     Some(deadline) => after.until(deadline),
                     None => Some(after),
                 })
             }
-            None => self.guarded(visit, &state, after, late),
+            None => self.guarded(visit, &cut, after, late),
         };
         self.taken(visit, end, done.as_ref());
         self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);
@@ -705,6 +708,29 @@ impl Explorer<'_> {
             self.end(visit.task, &state);
         }
         self.leave(visit, done, ANY);
+    }
+
+    /// How many messages have been read when a wait for capture + D is aborted: one that was there
+    /// stays taken.
+    fn taken_before_abort(
+        &self,
+        visit: &Visit,
+        state: &State,
+        end: usize,
+        channel: usize,
+        capture: Option<Interval>,
+        is_sure: bool,
+    ) -> Count {
+        let number = state.counts[end];
+        let Some((capture, (_, deadline))) = capture.zip(visit.guard) else { return number };
+        let there = plus(capture, self.latency(channel, visit.task));
+        let abort = deadline.map(|deadline| plus(state.origin, Interval::exactly(deadline)));
+        let last = abort.and_then(|abort| abort.hi);
+        if last.is_some_and(|last| there.lo > last) {
+            return number;
+        }
+        let first = abort.map_or(state.now.lo, |abort| abort.lo.max(state.now.lo));
+        number.more(is_sure && there.hi.is_some_and(|hi| hi < first))
     }
 
     /// Notes a read for who asks how full the channel is.
