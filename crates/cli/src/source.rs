@@ -161,12 +161,24 @@ impl Source {
             terminal::print(format_args!("{:#}", examined.to_json()));
         }
         let system = examined.system.ok_or(Wrong)?;
-        Ok(Self { directory: examined.directory, system, files: examined.files, json, graphs: OnceCell::new() })
+        Ok(Self {
+            directory: examined.directory,
+            system,
+            files: examined.files,
+            json,
+            graphs: OnceCell::new(),
+        })
     }
 
     /// A system without a description, whose programs are found in the current directory.
     pub(crate) fn without_description(system: System, json: bool) -> Self {
-        Self { directory: PathBuf::from("."), system, files: Vec::new(), json, graphs: OnceCell::new() }
+        Self {
+            directory: PathBuf::from("."),
+            system,
+            files: Vec::new(),
+            json,
+            graphs: OnceCell::new(),
+        }
     }
 
     /// Plans `system`, which is this description's but for its run settings.

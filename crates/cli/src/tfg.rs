@@ -1,6 +1,7 @@
 //! The verb `tfg`: what the time-flow graph of programs says of their timing.
 
 use crate::arguments::TfgArguments;
+use crate::build;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::output::write_files;
@@ -10,7 +11,7 @@ use anyhow::bail;
 use onbeat_measure::timing;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::timing::Study;
-use onbeat_plan::tfg::{Limits, study, system_graph};
+use onbeat_plan::tfg::{Limits, study};
 use std::path::Path;
 
 /// Makes the graph, computes its times and shows them.
@@ -45,13 +46,18 @@ fn run(study: &Study, arguments: &TfgArguments) -> anyhow::Result<Exit> {
 
 /// Studies what is asked for.
 fn study_of(arguments: &TfgArguments) -> anyhow::Result<Study> {
-    let [subject] = &arguments.subject[..] else {
-        bail!(WrongArgument("a graph is of one description or one file of tasks".to_owned()));
-    };
     let limits = Limits { rounds: arguments.iterations, ..Limits::default() };
+    if build::are_sources(&arguments.subject) {
+        let system = build::system_of(&arguments.subject)?;
+        return of_system(&Source::without_description(system, arguments.json), arguments, limits);
+    }
+    let [subject] = &arguments.subject[..] else {
+        let message = "a graph is of one description, one file of tasks, or C files";
+        bail!(WrongArgument(message.to_owned()));
+    };
     match tasks_file(subject)? {
         Some(text) => of_tasks(subject, text, arguments.json, limits),
-        None => of_system(subject, arguments, limits),
+        None => of_system(&Source::load(subject, arguments.json)?, arguments, limits),
     }
 }
 
@@ -82,13 +88,21 @@ fn of_tasks(subject: &Path, text: String, json: bool, limits: Limits) -> anyhow:
     }
 }
 
-fn of_system(subject: &Path, arguments: &TfgArguments, limits: Limits) -> anyhow::Result<Study> {
-    let source = Source::load(subject, arguments.json)?;
+fn of_system(source: &Source, arguments: &TfgArguments, limits: Limits) -> anyhow::Result<Study> {
     let system = &source.system;
-    let plan = source.plan(system, system.run.protected && !arguments.unprotected)?;
-    let programs = system.programs.iter().enumerate();
-    let graphs = programs.filter_map(|(at, program)| Some((at, program.tasks.clone()?)));
-    let joined = system_graph(system, &plan, &graphs.collect::<Vec<_>>());
-    let (graph, chains) = joined.map_err(|errors| source.wrong(&errors))?;
-    Ok(study(&system.name, graph, chains, limits))
+    let protected = system.run.protected && !arguments.unprotected;
+    let (_, study) = source.plan_and_study(system, protected, limits)?;
+    let graphs = source.graphs();
+    source::show(&graphs.files, &graphs.diagnostics);
+    if let Some(study) = study {
+        return Ok(study);
+    }
+    if graphs.diagnostics.is_empty() {
+        bail!("{}: no program has sources or a file of tasks: there is no graph", system.name);
+    }
+    if arguments.json {
+        let found = source::to_json(Some(&system.name), &graphs.files, &graphs.diagnostics);
+        terminal::print(format_args!("{found:#}"));
+    }
+    bail!(source::Wrong)
 }

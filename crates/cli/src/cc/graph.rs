@@ -1,10 +1,10 @@
 //! What a program of C files does in time, without compiling it.
 
+use super::Driver;
 use super::arguments::Wanted;
 use super::freertos::Recipe;
 use super::places::Places;
 use super::unit::Stop;
-use super::Driver;
 use crate::run::interrupt;
 use anyhow::bail;
 use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
@@ -147,7 +147,8 @@ mod tests {
     fn has(graph: &Graph, text: &str, [task, event, place]: &[String; 3]) -> bool {
         let is_it = |node: &Node| match (event.as_str(), &node.what) {
             ("start", What::Start) | ("end", What::End) => true,
-            ("write" | "full", What::Write { channel, .. }) | ("read", What::Read { channel, .. }) => {
+            ("write" | "full", What::Write { channel, .. })
+            | ("read", What::Read { channel, .. }) => {
                 let name = &graph.channels[*channel].name;
                 name == place || name.strip_prefix("case.") == Some(place)
             }
