@@ -1,7 +1,9 @@
-//! No text makes the translation of Timed C panic, and its edits fit the text that they are about.
+//! No text makes the translation of Timed C panic, nor its graph, and its edits fit the text that
+//! they are about.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use onbeat_program::graph::link;
 use onbeat_program::source::{Expanded, Unit, apply, normal};
 use onbeat_program::timedc::{Options, Target, translate};
 
@@ -13,5 +15,6 @@ fuzz_target!(|text: &str| {
         let options = Options { keep_phase: false, target };
         let translation = translate(&expanded, &unit.files(), options);
         let _ = apply(&unit, &expanded, &translation.edits);
+        let _ = link(&[translation.graph], "program");
     }
 });

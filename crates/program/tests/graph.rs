@@ -199,14 +199,42 @@ fn lost(text: &str) -> Vec<String> {
 #[test]
 fn what_cannot_be_followed_is_told() {
     let cases = [
-        ("void f(int n) {\n if (n) f(n - 1);\n sdelay(1, ms); }\nint main(void) { f(3); }", 2, "calls itself"),
-        ("void f(void) { sdelay(1, ms); }\nint main(void) { void (*p)(void) =\n f; p(); }", 3, "pointer"),
-        ("int fifochannel(c);\nvoid *f(void *p) { int v; cread(c, v); }\nint main(void) {\n pthread_create(0, 0, f, 0); }", 4, "pointer"),
-        ("task f() { sdelay(1, ms); }\nint main(void) { while (more())\n f(); }", 3, "started in a loop"),
-        ("int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { f();\n cinit(c, 0); }", 4, "cinit"),
-        ("int fifochannel(c);\ntask f() { int v; while (1) { cread(c, v);\n cinit(c, 0); } }\ntask g() { cwrite(c, 1); }\nint main(void) { f(); g(); }", 3, "cinit"),
+        (
+            "void f(int n) {\n if (n) f(n - 1);\n sdelay(1, ms); }\nint main(void) { f(3); }",
+            2,
+            "calls itself",
+        ),
+        (
+            "void f(void) { sdelay(1, ms); }\nint main(void) { void (*p)(void) =\n f; p(); }",
+            3,
+            "pointer",
+        ),
+        (
+            "int fifochannel(c);\nvoid *f(void *p) { int v; cread(c, v); }\nint main(void) {\n \
+             pthread_create(0, 0, f, 0); }",
+            4,
+            "pointer",
+        ),
+        (
+            "task f() { sdelay(1, ms); }\nint main(void) { while (more())\n f(); }",
+            3,
+            "started in a loop",
+        ),
+        (
+            "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { f();\n \
+             cinit(c, 0); }",
+            4,
+            "cinit",
+        ),
+        (
+            "int fifochannel(c);\ntask f() { int v; while (1) { cread(c, v);\n cinit(c, 0); } }\n\
+             task g() { cwrite(c, 1); }\nint main(void) { f(); g(); }",
+            3,
+            "cinit",
+        ),
         ("int main(void) {\n chan_read(row->end, 0); }", 2, "which channel"),
         ("task f();\nint main(void) {\n f(); }", 3, "in no file"),
+        ("int main(void) { void *p = &&a;\na:\n sdelay(1, ms);\n goto *p; }", 4, "label"),
         ("extern int\n fifochannel(c); int main(void) { cwrite(c, 1); }", 2, "room"),
     ];
     for (text, line, message) in cases {
@@ -218,7 +246,8 @@ fn what_cannot_be_followed_is_told() {
         "void f(int n) { if (n) f(n - 1); }\nint main(void) { f(3); sdelay(1, ms); }",
         "void f(void) { w(); }\nint main(void) { signal(2, f); sdelay(1, ms); }",
         "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { cinit(c, 0); f(); }",
-        "int fifochannel(c);\ntask f() { cinit(c, 0); sdelay(1, ms); cwrite(c, 1); }\nint main(void) { f(); }",
+        "int fifochannel(c);\ntask f() { cinit(c, 0); sdelay(1, ms); cwrite(c, 1); }\n\
+         int main(void) { f(); }",
     ] {
         assert_eq!(lost(text), Vec::<String>::new(), "{text}");
     }
@@ -255,7 +284,8 @@ fn files_of_execution_times_become_segments() {
     let text = "task f() {\n while (1) {\n sdelay(10, ms);\n sdelay(20, ms); } }\n\
                 int main(void) { f();\n f(); }\n";
     let mut made = linked(text);
-    let rows = "0,1,4,0,0,1\nf:3,5,6,0,0,f:4\n1,7,8,0,0,2\nf:4,1,1,,,f:end\nf:9,1,1,,,f:3\n0,1,1,0,0,3\n";
+    let rows =
+        "0,1,4,0,0,1\nf:3,5,6,0,0,f:4\n1,7,8,0,0,2\nf:4,1,1,,,f:end\nf:9,1,1,,,f:3\n0,1,1,0,0,3\n";
     let rows = read(rows, "times").expect("right");
     let told = apply_times(&mut made.graph, &made.places, &rows);
     assert_eq!(
@@ -276,14 +306,10 @@ fn files_of_execution_times_become_segments() {
     assert!(made.graph.tasks[0].segments.is_empty());
 }
 
-/// What a condition of two variables is for their values, as C has it on this machine.
-fn decided(kinds: [&str; 2], values: [i64; 2], condition: &str) -> Option<bool> {
-    let [a, b] = kinds;
-    let [x, y] = values;
-    let text = format!(
-        "task f() {{ {a} a = {x}; {b} b = {y}; if ({condition}) sdelay(1, ms); else sdelay(2, ms); }}"
-    );
-    let graph = linked(&text).graph;
+/// Where a task without loops goes: whether its first point has a period of 1 ms. None if that
+/// depends on what is not known.
+fn taken(text: &str) -> Option<bool> {
+    let graph = linked(text).graph;
     let task = &graph.tasks[0];
     let mut registers = vec![None; usize::from(task.registers)];
     let mut at = 0;
@@ -306,6 +332,16 @@ fn decided(kinds: [&str; 2], values: [i64; 2], condition: &str) -> Option<bool> 
         }
         at = *node.next.first()?;
     }
+}
+
+/// What a condition of two variables is for their values.
+fn decided(kinds: [&str; 2], values: [i64; 2], condition: &str) -> Option<bool> {
+    let [a, b] = kinds;
+    let [x, y] = values;
+    taken(&format!(
+        "task f() {{ {a} a = {x}; {b} b = {y}; \
+         if ({condition}) sdelay(1, ms); else sdelay(2, ms); }}"
+    ))
 }
 
 #[test]
@@ -332,4 +368,95 @@ fn conditions_are_what_c_makes_of_them() {
     assert_eq!(decided(["double", "int"], [1, 1], "a == b"), None);
     assert_eq!(decided(["volatile int", "int"], [1, 1], "a == b"), None);
     assert_eq!(decided(["static int", "int"], [1, 1], "a == b"), None);
+}
+
+/// Numbers that look random.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    /// An expression of `a`, `b` and `c` that C defines, given that integers wrap.
+    fn expression(&mut self, depth: usize) -> String {
+        let leaves = ["a", "b", "c", "1", "7", "-3", "200", "5u", "1000000", "2L", "'x'", "65536"];
+        if depth == 0 || self.below(6) == 0 {
+            return self.one_of(&leaves).to_owned();
+        }
+        let left = self.expression(depth - 1);
+        match self.below(10) {
+            0 => format!("({left} / {})", self.one_of(&["1", "3", "7u", "10L"])),
+            1 => format!("({left} % {})", self.one_of(&["2", "3", "5u", "9L"])),
+            2 => format!("({left} {} {})", self.one_of(&["<<", ">>"]), self.below(9)),
+            3 => format!("{}({left})", self.one_of(&["-", "~", "!", "+"])),
+            4 => {
+                let kinds = ["int", "unsigned char", "unsigned", "short", "long", "_Bool"];
+                format!("({})({left})", self.one_of(&kinds))
+            }
+            5 => {
+                let (yes, no) = (self.expression(depth - 1), self.expression(depth - 1));
+                format!("({left} ? {yes} : {no})")
+            }
+            _ => {
+                let all = [
+                    "+", "-", "*", "+", "-", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "&&",
+                    "||",
+                ];
+                let right = self.expression(depth - 1);
+                format!("({left} {} {right})", self.one_of(&all))
+            }
+        }
+    }
+}
+
+#[test]
+fn random_expressions_have_the_values_that_the_c_compiler_gives_them() {
+    const COUNT: usize = 1_500;
+    let mut dice = Dice(6);
+    let kinds =
+        ["int", "unsigned", "unsigned char", "long", "short", "unsigned long", "signed char"];
+    let mut cases = Vec::new();
+    let mut program = "#include <stdio.h>\nint main(void) {\n".to_owned();
+    for _ in 0..COUNT {
+        let variables: String = ["a", "b", "c"]
+            .iter()
+            .map(|name| {
+                let value = dice.one_of(&[0_i64, 1, 5, 100, 127, 30_000, 2_147_483_647, -1, -128]);
+                format!("{} {name} = {value}; ", dice.one_of(&kinds))
+            })
+            .collect();
+        let expression = dice.expression(3);
+        let _ = writeln!(program, "{{ {variables} printf(\"%ld\\n\", (long)({expression})); }}");
+        cases.push((variables, expression));
+    }
+    program.push_str("}\n");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, binary) = (directory.join("expressions.c"), directory.join("expressions"));
+    fs::write(&source, program).expect("a temporary file");
+    let compiled = std::process::Command::new("gcc")
+        .args(["-w", "-O0", "-fwrapv", "-o"])
+        .args([&binary, &source])
+        .status();
+    assert!(compiled.expect("gcc").success());
+    let output = std::process::Command::new(&binary).output().expect("the program");
+    let values = String::from_utf8(output.stdout).expect("numbers");
+    assert_eq!(values.lines().count(), COUNT);
+    let mut known = 0;
+    for ((variables, expression), value) in cases.iter().zip(values.lines()) {
+        let text = format!(
+            "task f() {{ {variables} long r = {expression}; \
+             if (r == {value}) sdelay(1, ms); else sdelay(2, ms); }}"
+        );
+        let taken = taken(&text);
+        assert_ne!(taken, Some(false), "{variables} {expression} is {value}");
+        known += usize::from(taken.is_some());
+    }
+    assert!(known > COUNT / 3, "{known} of {COUNT} are known");
 }

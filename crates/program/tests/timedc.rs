@@ -345,7 +345,8 @@ proptest! {
             }
         }
         let target = if on_freertos { Target::FreeRtos } else { Target::Posix };
-        translated(&text, Options { target, ..Options::default() });
+        let made = translated(&text, Options { target, ..Options::default() });
+        onbeat_program::graph::link(&[made.graph], "broken");
     }
 }
 

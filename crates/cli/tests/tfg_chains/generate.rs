@@ -40,6 +40,15 @@ const PERIODS: [&[u64]; 6] = [
     &[10_000, 15_000, 30_000],
 ];
 
+/// One in four is 1: what is not known before.
+const CHANCE: &str = "\
+static __attribute__((unused)) int chance(unsigned *state)
+{
+	*state = *state * 1103515245U + 12345U;
+	return (*state >> 16) % 4 == 0;
+}
+";
+
 /// Capture to wake-up in class A.
 const FIXED_DELAY_US: u64 = 2_000;
 
@@ -85,7 +94,7 @@ impl System {
             let starts: String = names.iter().map(|name| format!("\t{name}();\n")).collect();
             let text = format!(
                 "#include <stdint.h>\n#include <stdio.h>\n#include <cilktc.h>\n\
-                 #include <timedc_avtp.h>\n#include \"manifest.h\"\n\n\
+                 #include <timedc_avtp.h>\n#include \"manifest.h\"\n\n{CHANCE}\n\
                  {channels}\n{tasks}int main(void)\n{{\n{starts}}}\n"
             );
             write(&format!("h{host}.c"), &text);
@@ -207,7 +216,7 @@ impl Maker<'_> {
             }
             self.channel(&chain.channels[at], (talker, host), period);
             if at + 1 == count {
-                self.end(&mut chain, host);
+                self.end(&mut chain, host, period);
             } else {
                 period = self.middle(&mut chain, (at, host), period);
             }
@@ -233,7 +242,7 @@ impl Maker<'_> {
         );
     }
 
-    /// Code that takes a part of a period.
+    /// Code that takes a part of a period, always as long or not.
     fn work(&mut self, period: u64) -> String {
         let worst = self.random.between(period / 20, period * 3 / 10);
         let best = match self.random.below(4) {
@@ -241,7 +250,13 @@ impl Maker<'_> {
             1 => worst - self.random.below(worst.min(100)),
             _ => worst,
         };
-        format!("__attribute__((exectime({best}, {worst}, us)));")
+        if best == worst {
+            return format!("__attribute__((exectime({worst}, us)));");
+        }
+        format!(
+            "if (chance(&state)) {{\n\t\t\t__attribute__((exectime({best}, us)));\n\t\t}} else {{\n\
+             \t\t\t__attribute__((exectime({worst}, us)));\n\t\t}}"
+        )
     }
 
     fn write(&mut self, period: u64) -> &'static str {
@@ -268,8 +283,13 @@ impl Maker<'_> {
     }
 
     fn task(&mut self, host: usize, name: String, body: &str) {
+        let state = self.random.below(1 << 31);
         let (_, tasks, names) = &mut self.system.programs[host];
-        let _ = writeln!(tasks, "task {name}(void)\n{{\n{body}}}\n");
+        let state = match body.contains("&state") {
+            true => format!("\tunsigned state = {state};\n"),
+            false => String::new(),
+        };
+        let _ = writeln!(tasks, "task {name}(void)\n{{\n{state}{body}}}\n");
         names.push(name);
     }
 
@@ -353,15 +373,19 @@ impl Maker<'_> {
         }
     }
 
-    /// The last reader: which captures come, in order.
-    fn end(&mut self, chain: &mut Chain, host: usize) {
+    /// The last reader: which captures come, in order; as soon as they come or in its own time.
+    fn end(&mut self, chain: &mut Chain, host: usize, period: u64) {
         let (task, channel) = (format!("{}_end", chain.name), chain.channels.last().expect("one"));
         let head = format!("\tNETFIFO_RX({channel});\n\tint64_t value = 0;\n");
         let channel = channel.clone();
         let read = self.read(chain);
+        let (phase, point) = match self.random.below(3) {
+            0 => (self.phase(period), format!("\t\tsdelay({period}, us);\n")),
+            _ => (String::new(), String::new()),
+        };
         let body = format!(
-            "{head}\twhile (1) {{\n\t\t{read}({channel}, &value);\n\
-             \t\tprintf(\"{} %lld\\n\", (long long)value);\n\t}}\n",
+            "{head}{phase}\twhile (1) {{\n\t\t{read}({channel}, &value);\n\
+             \t\tprintf(\"{} %lld\\n\", (long long)value);\n{point}\t}}\n",
             chain.name
         );
         self.task(host, task.clone(), &body);

@@ -160,8 +160,8 @@ pub fn is_feasible(loads: &[Load], protocol: Protocol) -> bool {
 /// When there is no such load.
 pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span> {
     let me = &loads[index];
-    if ns(me.wcet) == 0 {
-        return Some(me.jitter);
+    if ns(me.wcet) == 0 || me.jitter == Span::MAX {
+        return Some(me.jitter).filter(|jitter| *jitter < Span::MAX);
     }
     let all = Demand::new(loads, protocol);
     if Share::of(loads.iter().filter(|load| load.priority == EDF)).is_over() || me.waits > 0 {

@@ -19,8 +19,8 @@ const JOBS_MAX: i128 = 100_000;
 /// When there is no such load.
 pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span> {
     let me = &loads[index];
-    if ns(me.wcet) == 0 {
-        return Some(me.jitter);
+    if ns(me.wcet) == 0 || me.jitter == Span::MAX {
+        return Some(me.jitter).filter(|jitter| *jitter < Span::MAX);
     }
     let is_rival = |at: usize| {
         let other = &loads[at];
@@ -128,8 +128,8 @@ impl Sight<'_> {
 }
 
 /// From the release of a job of `loads[index]`, which takes `shortest[index]` at least, to its end
-/// at least, where all loads are strictly periodic and preemptive (Redell and Sanfridson 2002; Bril,
-/// Steffens and Verhaegh 2004). Equal priorities count as none here.
+/// at least, where all loads are strictly periodic and preemptive (Redell and Sanfridson 2002;
+/// Bril, Steffens and Verhaegh 2004). Equal priorities count as none here.
 ///
 /// # Panics
 /// When there is no such load.

@@ -6,7 +6,7 @@ use onbeat_model::time::Span;
 const FAR_NS: i128 = 1 << 60;
 
 /// A search that has not ended after so many rounds ends without a bound.
-const ROUNDS_MAX: usize = 1_000_000;
+const ROUNDS_MAX: usize = 100_000;
 
 /// The priority of whatever has a deadline to be scheduled by (EDF): before all fixed ones.
 pub const EDF: u32 = 1_000;
@@ -162,8 +162,8 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// The least time, in nanoseconds, that is not less than what `needed` says is needed up to it, from
-/// `start` on. `needed` must not decrease. None if there is none, or none was found.
+/// The least time, in nanoseconds, that is not less than what `needed` says is needed up to it, at
+/// least `start`. `needed` must not decrease. None if there is none, or none was found.
 pub(super) fn least(start: i128, needed: impl Fn(i128) -> Option<i128>) -> Option<i128> {
     let mut at = start;
     for _ in 0..ROUNDS_MAX {

@@ -49,9 +49,9 @@ pub fn scaled(time: Span, ppm: u64) -> Span {
     Span::from_ns(i64::try_from((product + whole - 1) / whole).unwrap_or(i64::MAX / 4))
 }
 
-/// Of any `jobs` consecutive jobs of `loads[index]`, how many may miss their deadlines at most,
-/// where it is released strictly every period, may begin by its jitter late, and each job is given up
-/// at its deadline, not after the next release.
+/// Of any `jobs` consecutive jobs of `loads[index]`, how many may miss their deadlines at most. It
+/// is released strictly every period, but for its jitter, and each job is given up at its
+/// deadline, not after the next release.
 ///
 /// A job that misses had to leave the processor to others for longer than its deadline leaves.
 /// So many times over, the others have no such work: neither each time, nor altogether.
@@ -80,7 +80,7 @@ pub fn misses(loads: &[Load], index: usize, jobs: u32, protocol: Protocol) -> u3
     }
     let lines = Line::all(&late, is_rival);
     let blocked = fixed::blocked(loads, index, protocol).max(fixed::own(loads, index));
-    let left = ns(deadline - me.jitter - me.wcet) - blocked;
+    let left = ns(deadline) - ns(me.jitter) - ns(me.wcet) - blocked;
     if left < 0 {
         return jobs;
     }

@@ -35,8 +35,8 @@ pub struct Interference {
     blocking: i128,
     /// More urgent tasks, and those as urgent.
     others: Vec<Line>,
-    /// Under EDF, of a task that never waits in between: the longest execution, and from its
-    /// release to its end.
+    /// Under EDF, of a task that never waits in between: the longest execution, and the response
+    /// time.
     whole: Option<(i128, i128)>,
     /// Whether nobody can say.
     is_unbounded: bool,
@@ -53,9 +53,10 @@ impl Interference {
     /// - the processor always goes on with the most urgent task that is ready, in the order that
     ///   [`analyse`] states;
     /// - the other tasks keep to their graphs: execution times, and least times between releases;
-    /// - under EDF, for a task that does not wait in between, the instant is its release and `work`
-    ///   all that it has done since, at most its longest execution. Otherwise only what would hold
-    ///   if all others were more urgent is said.
+    /// - under EDF, of a task that does not wait in between, all belongs to one job and is at most
+    ///   what its longest execution leaves. (A job that has done *w* was released *w* ago at least,
+    ///   so its response time less what would still be to do holds from there as well.) Of others
+    ///   only what would hold if all were more urgent is said.
     ///
     /// It does not decrease with `work`, and is `work` itself where nothing interferes.
     pub fn completion(&self, work: Span) -> Option<Span> {
@@ -365,7 +366,8 @@ impl Processor {
             blocking: held,
             is_unbounded: Share::of(rivals).is_full(),
             others: Line::all(&self.loads, is_rival),
-            whole: response.map(|response| (ns(me.wcet), ns(response) - ns(me.jitter))),
+            // It may have been released as early as it nominally is.
+            whole: response.map(|response| (ns(me.wcet), ns(response))),
         }
     }
 
@@ -422,7 +424,8 @@ impl Processor {
         };
         let (deadline, response) = all.iter().copied().min_by_key(left).unwrap_or_default();
         let is_late = deadline.is_some_and(|d| response.is_none_or(|response| response > d));
-        let windows = WINDOWS.iter().filter(|_| is_late && placed.is_firm && !is_lost);
+        let is_counted = is_late && placed.is_firm && !is_lost && to == from + 1;
+        let windows = WINDOWS.iter().filter(|_| is_counted);
         let me = &self.loads[from];
         let shown = me.priority != EDF && me.priority != 0;
         let wcet = (from..to).map(|at| self.loads[at].wcet).max().unwrap_or_default();

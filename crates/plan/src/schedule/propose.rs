@@ -11,10 +11,10 @@ const PRIORITY_MAX: u32 = 99;
 /// The greatest that is proposed where nothing more urgent is stated, as Timed C's run time does.
 const PRIORITY_TOP: u32 = 80;
 
-/// Gives priorities to the loads that are `open`, one to each line and thread; the others keep theirs. If any order of
-/// the open ones among the others lets all meet their deadlines, so does this one (Audsley 1991):
-/// from the least urgent on, each place goes to one that is in time there. Where none is, it
-/// goes to the one with the longest deadline.
+/// Gives priorities to the loads that are `open`, one to each line and thread; the others keep
+/// theirs. If any order of the open ones among the others lets all meet their deadlines, so does
+/// this one (Audsley 1991): from the least urgent on, each place goes to one that is in time there.
+/// Where none is, it goes to the one with the longest deadline.
 ///
 /// Between two stated priorities there may be fewer numbers than lines: they then share one.
 pub fn priorities(loads: &mut [Load], open: &[bool], protocol: Protocol) {
@@ -124,9 +124,9 @@ pub struct Group {
 
 /// A processor for each group, of `cores`: those with least choice first, then those that use most,
 /// each goes to the first processor on which all still meet their deadlines (first fit), and if
-/// there is none to the one that is used least. If that leaves deadlines unmet, each goes to the one
-/// that is used least from the beginning (worst fit), if that leaves none. Groups whose processors
-/// do not exist go to processor 0.
+/// there is none, to the one that is used least. If that leaves deadlines unmet, each goes to the
+/// least used one from the beginning (worst fit), if that leaves none. Groups whose processors do
+/// not exist go to processor 0.
 pub fn processors(loads: &[Load], open: &[bool], groups: &[Group], cores: u16) -> Vec<u16> {
     let first = place(loads, open, groups, cores, true);
     if first.1 {

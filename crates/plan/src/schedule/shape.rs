@@ -124,8 +124,9 @@ impl<'a> Tasks<'a> {
         shape.is_thread = !task.keeps_phase || is_aborted && shape.sections.is_empty();
         let firm = |n: &Node| matches!(n.what, What::Point { kind: PointKind::Firm, .. });
         let has_one = points().count() == 1 && points().all(firm);
-        let is_plain = shape.waits == 0 && shape.sections.is_empty() && job.gap > 1;
-        shape.is_firm = has_one && is_aborted && is_plain && !has(task, &What::Gettime);
+        let is_plain = shape.waits == 0 && shape.sections.is_empty() && task.separation.is_none();
+        let is_strict = jobs.is_strict(&job) && !has(task, &What::Gettime);
+        shape.is_firm = has_one && is_aborted && is_plain && is_strict;
         if !shape.is_thread && shape.waits > 0 {
             shape.lag = UNBOUNDED;
         }
@@ -249,7 +250,10 @@ fn capacity(kind: &ChannelKind) -> i128 {
 
 /// Whether all work of a task is given up at a deadline.
 fn is_guarded(task: &Task) -> bool {
-    let is_work = |what: &What| matches!(what, What::Fragment { execution } if execution.hi != Some(Span::ZERO));
+    let is_work = |what: &What| match what {
+        What::Fragment { execution } => execution.hi != Some(Span::ZERO),
+        _ => false,
+    };
     task.nodes.iter().all(|node| !is_work(&node.what) || node.guard.is_some())
 }
 
@@ -328,6 +332,13 @@ impl<'p, 'a> Jobs<'p, 'a> {
             self.pieces.iter().filter(|piece| piece.end.to.is_some_and(|s| self.is_point(s)));
         let gap = to_points.map(|piece| i128::from(piece.end.period.unwrap_or(0))).min();
         Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
+    }
+
+    /// Whether each job is as long before the next one, and over then.
+    fn is_strict(&self, job: &Job) -> bool {
+        let is_it = |p: &Piece| p.end.period.is_some_and(|period| i128::from(period) == job.gap);
+        let is_over = |p: &Piece| p.end.deadline.is_some_and(|due| i128::from(due) <= job.gap);
+        self.pieces.iter().all(|piece| is_it(piece) && is_over(piece))
     }
 
     /// The jobs in their order, if there is only one: those that come once, and those that come

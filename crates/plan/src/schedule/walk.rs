@@ -5,7 +5,7 @@
 
 use super::load::ns;
 use onbeat_model::graph::{ChannelKind, Expression, Graph, PointKind, Task, What};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// More than any work that is bounded, in nanoseconds.
 pub(super) const UNBOUNDED: i128 = i64::MAX as i128;
@@ -13,6 +13,9 @@ pub(super) const UNBOUNDED: i128 = i64::MAX as i128;
 /// With more stops, or states between two of them, less of the registers is followed.
 const STOPS_MAX: usize = 256;
 const STATES_MAX: usize = 4_096;
+
+/// A lock is followed so many times within itself.
+const HELD_MAX: usize = 8;
 
 /// What is followed of registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -199,7 +202,11 @@ impl<'a> Walk<'a> {
                 Some(_) => nexts = &nexts[..nexts.len().min(1)],
                 None => {}
             },
-            What::Lock(resource) => after.held.push(*resource),
+            What::Lock(resource) => {
+                if after.held.iter().filter(|held| *held == resource).count() < HELD_MAX {
+                    after.held.push(*resource);
+                }
+            }
             What::Unlock(resource) => {
                 if let Some(at) = after.held.iter().rposition(|held| held == resource) {
                     after.held.remove(at);
@@ -261,24 +268,27 @@ impl<'a> Walk<'a> {
             What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
             _ => 0,
         };
-        let is_given_up = |at: usize, held: bool| node(at).guard.is_some() && !held;
         let mut all = Vec::new();
         for (from, ways) in self.ways.iter().enumerate() {
             let total = ways.longest(|at, _| work(at));
-            let firm = ways.longest(|at, held| if is_given_up(at, held) { work(at) } else { 0 });
-            let rest = ways.longest(|at, held| if is_given_up(at, held) { 0 } else { work(at) });
-            all.extend(ways.exits.iter().map(|exit| {
-                let whole = self.segment(exit);
-                let at = exit.state;
-                let amount = match exit.end.deadline {
-                    Some(deadline) if self.is_firm(exit.node) && !ways.has_gettime => {
-                        let firm = (firm[at] + whole).min(i128::from(deadline.max(0)));
-                        (firm + rest[at]).min(total[at] + whole)
-                    }
-                    _ => total[at] + whole,
-                };
-                Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) }
-            }));
+            let parts = |point: usize| {
+                let is_it = |at: usize, held: bool| node(at).guard == Some(point) && !held;
+                let firm = ways.longest(|at, held| if is_it(at, held) { work(at) } else { 0 });
+                let rest = ways.longest(|at, held| if is_it(at, held) { 0 } else { work(at) });
+                (firm, rest)
+            };
+            let mut known: BTreeMap<usize, (Vec<i128>, Vec<i128>)> = BTreeMap::new();
+            for exit in &ways.exits {
+                let (whole, at) = (self.segment(exit), exit.state);
+                let mut amount = total[at] + whole;
+                let deadline = exit.end.deadline.filter(|_| self.is_firm(exit.node));
+                if let Some(deadline) = deadline.filter(|_| !ways.has_gettime) {
+                    let (firm, rest) = known.entry(exit.node).or_insert_with(|| parts(exit.node));
+                    let firm = (firm[at] + whole).min(i128::from(deadline.max(0)));
+                    amount = amount.min(firm + rest[at]);
+                }
+                all.push(Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) });
+            }
         }
         merged(all)
     }
@@ -327,32 +337,37 @@ impl<'a> Walk<'a> {
 
     /// The section that a lock before state `begin` begins.
     fn section(&self, ways: &Ways, begin: usize) -> (Vec<usize>, i128) {
-        let mut part = Ways { states: ways.states.clone(), ..Ways::default() };
-        for state in &mut part.states {
-            let is_inside = !state.1.is_empty();
-            state.2.retain(|_| is_inside);
+        let is_inside = |at: usize| !ways.states[at].1.is_empty();
+        let mut states = vec![begin];
+        let mut places = HashMap::from([(begin, 0)]);
+        let mut next: Vec<Vec<usize>> = Vec::new();
+        while let Some(at) = states.get(next.len()) {
+            let inside: Vec<usize> =
+                ways.states[*at].2.iter().copied().filter(|to| is_inside(*to)).collect();
+            let place = |to: usize| {
+                *places.entry(to).or_insert_with(|| {
+                    states.push(to);
+                    states.len() - 1
+                })
+            };
+            next.push(inside.into_iter().map(place).collect());
         }
-        part.states[0].2 = vec![begin];
-        let work = |at: usize, held: bool| match self.task.nodes[at].what {
-            What::Fragment { execution } if held => execution.hi.map_or(UNBOUNDED, ns),
+        let work = |at: &usize| match self.task.nodes[ways.states[*at].0].what {
+            What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
             _ => 0,
         };
-        let lengths = part.longest(work);
-        let inside = |at: &usize| lengths[*at] >= 0 && !part.states[*at].1.is_empty();
-        let states: Vec<usize> = (0..part.states.len()).filter(inside).collect();
-        let mut resources: Vec<usize> =
-            states.iter().flat_map(|at| part.states[*at].1.iter().copied()).collect();
-        resources.sort_unstable();
-        resources.dedup();
+        let weights: Vec<i128> = states.iter().map(work).collect();
+        let length = longest(&next, &weights, &[0]).into_iter().max().unwrap_or(0);
+        let held = states.iter().flat_map(|at| ways.states[*at].1.iter().copied());
+        let resources: BTreeSet<usize> = held.collect();
         // A section that goes on over a stop has no end that is known here.
-        let is_open = ways.exits.iter().any(|exit| {
-            states.contains(&exit.state) && {
-                !matches!(self.task.nodes[ways.states[exit.state].0].what, What::Unlock(_))
-                    || ways.states[exit.state].1.len() > 1
-            }
-        });
-        let length = states.iter().map(|at| lengths[*at]).max().unwrap_or(0);
-        (resources, if is_open { UNBOUNDED } else { length.min(UNBOUNDED) })
+        let is_last = |at: usize| {
+            let (node, held, _) = &ways.states[at];
+            matches!(self.task.nodes[*node].what, What::Unlock(_)) && held.len() == 1
+        };
+        let mut exits = ways.exits.iter().map(|exit| exit.state);
+        let is_open = exits.any(|at| places.contains_key(&at) && !is_last(at));
+        (resources.into_iter().collect(), if is_open { UNBOUNDED } else { length })
     }
 }
 

@@ -64,7 +64,8 @@ fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
     let is_fifo = |c: &usize| matches!(graph.channels[*c].kind, ChannelKind::Fifo { .. });
     let is_joined = |(a, b): (usize, usize)| {
         let (one, other) = (&graph.tasks[a], &graph.tasks[b]);
-        let share = one.latest.iter().any(|x| other.latest.iter().any(|y| x.variable == y.variable));
+        let share =
+            one.latest.iter().any(|x| other.latest.iter().any(|y| x.variable == y.variable));
         let starts = one.nodes.iter().any(|node| node.what == What::Run { task: b });
         one.program == other.program
             && (share || starts || ends[a].intersection(&ends[b]).any(is_fifo))
@@ -167,9 +168,8 @@ fn both(a: Interval, b: Interval) -> Option<Interval> {
 
 /// Of what one task writes, in order: what may be there at an instant, and up to when at the latest.
 fn latest(rows: &[Row], writes: &[usize], at: Interval) -> Vec<(usize, Option<Span>)> {
-    let surely = |row: &usize| {
-        rows[*row].is_certain && rows[*row].release.hi.is_some_and(|hi| hi < at.lo)
-    };
+    let surely =
+        |row: &usize| rows[*row].is_certain && rows[*row].release.hi.is_some_and(|hi| hi < at.lo);
     let from = writes.iter().rposition(surely).unwrap_or(0);
     let over = |next: usize| {
         let next = writes[next + 1..].iter().filter(|row| rows[**row].is_certain);
@@ -713,6 +713,9 @@ impl<'a> Walk<'a> {
                 let most = there.hi.unwrap_or(span).min(span);
                 add(format!("channel {}", self.graph.channels[channel].name), most);
                 add(format!("waiting to be read at {place}"), span - most);
+            }
+            _ if self.stored.contains_key(&row) => {
+                add(format!("waiting to be taken at {place}"), span);
             }
             What::Point { .. } => add(format!("waiting for the release of {place}"), span),
             What::Write { channel, .. } => {

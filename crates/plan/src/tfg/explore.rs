@@ -31,6 +31,8 @@ pub(super) struct Progress {
     pub(super) risen: Vec<(u32, u32)>,
     /// By reading end: counts after reads and their releases.
     pub(super) taken: Vec<Vec<(Count, Interval, bool)>>,
+    /// Reading ends of which a message may have got lost.
+    pub(super) loses: BTreeSet<usize>,
 }
 
 /// A visit of the head of a loop.
@@ -85,6 +87,8 @@ pub(super) enum Wait {
     Ready,
     /// For the message with one of these numbers.
     Message(usize, Count),
+    /// For what a reader does: it may make room.
+    Room(usize),
 }
 
 impl<'a> Explorer<'a> {
@@ -149,7 +153,11 @@ impl<'a> Explorer<'a> {
         let first = self.rows.len();
         self.is_forced = false;
         self.advance(tasks, first, None);
+        let rows = self.rows.len();
         let found = self.search(tasks, first);
+        if found.is_none() {
+            self.hide(rows);
+        }
         let mut widened = true;
         while widened {
             widened = false;
@@ -159,6 +167,20 @@ impl<'a> Explorer<'a> {
             self.advance(tasks, first, None);
         }
         found
+    }
+
+    /// Leaves out rows that were made in search of a pattern in vain.
+    fn hide(&mut self, from: usize) {
+        let overflows = self.troubles.iter().filter_map(|trouble| match trouble {
+            Trouble::Overflow { row, .. } => Some(*row),
+            Trouble::Deadlock { .. } => None,
+        });
+        let lost = self.lost.iter().map(|lost| lost.row);
+        let kept: BTreeSet<usize> = overflows.chain(lost).collect();
+        for row in (from..self.rows.len()).filter(|row| !kept.contains(row)) {
+            let is_early = self.rows[row].iteration.first().is_none_or(|r| *r <= self.limits.rounds);
+            self.is_wide[row] |= !is_early;
+        }
     }
 
     /// Goes on until everything comes again.
@@ -210,8 +232,7 @@ impl<'a> Explorer<'a> {
         let needed = self.needed(tasks, horizon);
         let may = |t: &&usize| {
             self.front(**t).is_some_and(|(_, state)| {
-                needed.contains(t)
-                    || horizon.map_or(self.lacks_rounds(**t), |h| state.now.lo < h)
+                needed.contains(t) || horizon.map_or(self.lacks_rounds(**t), |h| state.now.lo < h)
             }) && self.is_ready(**t)
         };
         let ready = tasks.iter().filter(may);
@@ -235,7 +256,16 @@ impl<'a> Explorer<'a> {
     }
 
     fn need(&self, task: usize, needed: &mut BTreeSet<usize>) {
-        let Wait::Message(channel, _) = self.wait(task) else { return };
+        let channel = match self.wait(task) {
+            Wait::Ready => return,
+            Wait::Message(channel, _) => channel,
+            Wait::Room(reader) => {
+                if needed.insert(reader) {
+                    self.need(reader, needed);
+                }
+                return;
+            }
+        };
         for (writer, _) in &self.lines[channel] {
             if self.is_promising(*writer, channel) && needed.insert(*writer) {
                 self.need(*writer, needed);
@@ -280,7 +310,13 @@ impl<'a> Explorer<'a> {
         let Some(end) = shape.end[node] else { return Wait::Ready };
         let End { channel, writes } = shape.ends[end];
         let number = state.counts[end];
-        if writes || self.is_final(channel, number) {
+        if writes {
+            return match self.room(task, channel, number, state.now) {
+                Err(reader) => Wait::Room(reader),
+                Ok(_) => Wait::Ready,
+            };
+        }
+        if self.is_final(channel, number) {
             return Wait::Ready;
         }
         Wait::Message(channel, number)
@@ -384,7 +420,7 @@ impl<'a> Explorer<'a> {
             wakes.push((self.wake(*task), *task));
         }
         let may = |(_, task): &&(Option<Span>, usize)| {
-            matches!(self.wait(*task), Wait::Message(..)) && self.lacks_rounds(*task)
+            !matches!(self.wait(*task), Wait::Ready) && self.lacks_rounds(*task)
         };
         let late = |at: Option<Span>| at.unwrap_or(Span::MAX);
         let Some((_, task)) = wakes.iter().filter(may).min_by_key(|(at, _)| late(*at)).copied()

@@ -109,12 +109,7 @@ impl Explorer<'_> {
 
     /// Whether a channel has the same messages under way at both visits, and as many written as
     /// read in between.
-    fn is_same_channel(
-        &self,
-        channel: usize,
-        pairs: &Pairs<'_>,
-        shift: Span,
-    ) -> bool {
+    fn is_same_channel(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
         let count = |task: usize, writes: bool| {
             let end = self.shapes[task].number(End { channel, writes })?;
             let (first, second) = pairs.get(&task)?;
@@ -192,10 +187,10 @@ impl Explorer<'_> {
             _ => return true,
         };
         let more = i64::from(writes.1 - writes.0);
-        if more == 0 {
+        let latency = self.latency(channel, reader);
+        if more == 0 || latency.hi.is_none() {
             return true;
         }
-        let latency = self.latency(channel, reader);
         let Some(end) = self.shapes[reader].number(End { channel, writes: false }) else {
             return false;
         };

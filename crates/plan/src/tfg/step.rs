@@ -2,7 +2,8 @@
 
 use super::explore::{Cut, Explorer, Head, Lost, rounds};
 use super::order::Key;
-use super::shape::has_register;
+use super::room::Room;
+use super::shape::{End, has_register};
 use super::state::{Busy, Count, Late, State, least, plus, sum};
 use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
 use onbeat_model::time::Span;
@@ -390,16 +391,15 @@ impl Explorer<'_> {
         let mut cut = after.clone();
         let limit = Interval {
             lo: state.elapsed.lo.max(after.elapsed.lo.min(deadline)),
-            hi: state.elapsed.hi.map_or(after.elapsed.hi, |hi| {
-                least(after.elapsed.hi, Some(hi.max(deadline)))
-            }),
+            hi: state
+                .elapsed
+                .hi
+                .map_or(after.elapsed.hi, |hi| least(after.elapsed.hi, Some(hi.max(deadline)))),
         };
         let now = Interval {
             lo: state.now.lo.max(after.now.lo.min(state.origin.lo + deadline)),
             hi: match (state.now.hi, state.origin.hi) {
-                (Some(now), Some(origin)) => {
-                    least(after.now.hi, Some(now.max(origin + deadline)))
-                }
+                (Some(now), Some(origin)) => least(after.now.hi, Some(now.max(origin + deadline))),
                 _ => after.now.hi,
             },
         };
@@ -570,14 +570,22 @@ impl Explorer<'_> {
             let due = captured.due[end].later(captured.now);
             captured.due[end] = plus(due, Interval::exactly(network.interval));
         }
-        let is_certain = visit.is_certain && visit.guard.is_none();
         let number = captured.counts[end];
+        let room = self.room(visit.task, channel, number, captured.now).unwrap_or(Room::Perhaps);
+        if room != Room::Yes {
+            self.overflow(visit.row, channel);
+        }
+        if room == Room::No {
+            self.leave(visit, Some(captured), ANY);
+            return;
+        }
+        let is_certain = visit.is_certain && visit.guard.is_none() && room == Room::Yes;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
             line.add(number, capture);
         }
-        captured.counts[end] = number.more(true);
+        captured.counts[end] = number.more(room == Room::Yes);
         self.rise(visit, end, captured.counts[end].lo);
         let mut done = Some(captured.clone());
         if let (true, Some(network)) = (waits, &network) {
@@ -641,12 +649,12 @@ impl Explorer<'_> {
         let number = state.counts[end];
         let known = self.captures(channel, number);
         let mut capture = known.at;
-        let is_unknown = matches!(
-            self.graph.channels.get(channel).map(|c| &c.kind),
-            Some(ChannelKind::Named)
-        ) && self.lines[channel].is_empty();
+        let is_unknown =
+            matches!(self.graph.channels.get(channel).map(|c| &c.kind), Some(ChannelKind::Named))
+                && self.lines[channel].is_empty();
         let is_shared = self.is_shared(visit.task, channel);
-        if is_unknown || is_shared {
+        let loses = self.loses(visit.task, channel, end, number, capture, &known.rows);
+        if is_unknown || is_shared || loses {
             let lo = capture.map_or(state.now.lo, |at| at.lo);
             capture = Some(Interval::from(lo));
         }
@@ -654,8 +662,11 @@ impl Explorer<'_> {
             let lo = capture.map_or(first, |at| at.lo.min(first));
             capture = Some(Interval::from(lo));
         }
-        let is_sure =
-            !is_shared && (is_unknown || forced.is_none() && self.is_sure(channel, number));
+        let own = self.shapes[visit.task].number(End { channel, writes: true });
+        let is_own = own.is_none_or(|own| number.hi.is_some_and(|hi| state.counts[own].lo > hi));
+        let is_sure = !is_shared
+            && !loses
+            && (is_unknown || forced.is_none() && is_own && self.is_sure(channel, number));
         let after = capture.map(|capture| {
             let mut after = self.receive(visit.task, &state, channel, capture, waits);
             after.counts[end] = number.more(true);
@@ -809,8 +820,7 @@ impl Explorer<'_> {
     fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
         let shape = &self.shapes[task];
         let progress = &mut self.tasks[task];
-        let is_quiet =
-            |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
+        let is_quiet = |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
             let lives = &shape.lives[shape.order.node(key)];

@@ -1,7 +1,7 @@
 //! Random loads, from a seed.
 
 use onbeat_model::time::Span;
-use onbeat_plan::schedule::{EDF, Load, Section};
+use onbeat_plan::schedule::{EDF, Load, Section, Share};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -39,8 +39,7 @@ pub(crate) fn loads(dice: &mut Dice, mix: Mix) -> Vec<Load> {
     loop {
         let count = dice.between(2, 5);
         let mut all: Vec<Load> = (0..count).map(|at| load(dice, mix, at, count)).collect();
-        let used: f64 = all.iter().map(share).sum();
-        if used > 1.0 || used < 0.33 {
+        if !(333_333..=1_000_000).contains(&Share::of(&all).ppm()) {
             continue;
         }
         if !mix.equals && !mix.edf {
@@ -53,11 +52,6 @@ pub(crate) fn loads(dice: &mut Dice, mix: Mix) -> Vec<Load> {
         }
         return all;
     }
-}
-
-/// For choosing sets only.
-fn share(load: &Load) -> f64 {
-    load.wcet.as_ns() as f64 / load.period.expect("all are periodic").as_ns() as f64
 }
 
 fn load(dice: &mut Dice, mix: Mix, at: i64, count: i64) -> Load {

@@ -130,8 +130,8 @@ fn phases_with_known_counters_are_told_apart() {
     low.priority = Some(5);
     let graph = graph(Some(1), vec![phases(), low]);
     let schedule = one(&graph);
-    // As any of them at any time it would be 8 + 2·5. The longest phase is the most up to 10 ms, and
-    // with the one before it the most up to 20 ms.
+    // As any of them at any time it would be 8 + 2·5. The longest phase is the most up to 10 ms,
+    // and with the one before it the most up to 20 ms.
     assert_eq!(schedule.tasks[1].response, Some(ms(8 + 5 + 1)));
     assert_eq!(schedule.tasks[0].period, Some(ms(10)));
     assert_eq!(schedule.tasks[0].wcet, ms(5));
@@ -329,4 +329,66 @@ fn two_hundred_tasks_are_analysed() {
     let schedules = analyse(&graph);
     assert_eq!(schedules.iter().map(|schedule| schedule.tasks.len()).sum::<usize>(), 200);
     assert!(schedules.iter().flat_map(|schedule| &schedule.tasks).all(|task| task.is_met()));
+}
+
+#[test]
+fn what_has_no_bound_bounds_nothing_and_breaks_nothing() {
+    let high = Task { priority: Some(9), ..periodic("high", 1, soft(10)) };
+    let low = Task { priority: Some(5), ..periodic("low", 1, soft(10)) };
+    let endless = What::Fragment { execution: Interval::from(Span::ZERO) };
+    let mut long = graph(Some(1), vec![high.clone(), low.clone()]);
+    long.tasks[0].nodes[1].what = endless;
+    let mut sleepy = graph(Some(1), vec![high.clone(), low.clone()]);
+    sleepy.hosts[0].wakeup = Interval::from(Span::ZERO);
+    let mut unknown = graph(Some(1), vec![high.clone(), low.clone()]);
+    let what = What::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
+    unknown.tasks[0].nodes[2].what = what;
+    for policy in [Policy::Fixed, Policy::Edf] {
+        for mut graph in [long.clone(), sleepy.clone(), unknown.clone()] {
+            graph.tasks.iter_mut().for_each(|task| task.policy = policy);
+            if policy == Policy::Edf {
+                graph.tasks.iter_mut().for_each(|task| task.priority = None);
+            }
+            let schedule = one(&graph);
+            assert_eq!(schedule.tasks.iter().find(|t| t.task == 1).and_then(|t| t.response), None);
+            let low = &interference(&graph)[1];
+            assert!(graph.hosts[0].wakeup.hi.is_none() || low.completion(ms(1)).is_none());
+        }
+    }
+}
+
+#[test]
+fn what_is_never_unlocked_blocks_without_bound() {
+    let locking = |last: What| {
+        let nodes: Vec<(What, &[usize])> =
+            vec![(What::Lock(0), &[2]), (work(1), &[3]), (last, &[4]), (soft(10), &[1])];
+        task("t", nodes)
+    };
+    let high = Task { priority: Some(9), ..locking(What::Unlock(0)) };
+    let low = Task { priority: Some(5), ..locking(What::Any) };
+    let schedule = one(&graph(Some(1), vec![high, low]));
+    assert_eq!(responses(&schedule), [(0, None), (1, Some(ms(2)))]);
+}
+
+#[test]
+fn a_task_that_ends_delays_others_once() {
+    let once: Vec<(What, &[usize])> =
+        vec![(work(3), &[2]), (soft(5), &[3]), (work(2), &[4]), (What::End, &[])];
+    let once = Task { priority: Some(9), ..task("once", once) };
+    let low = Task { priority: Some(5), ..periodic("low", 4, soft(10)) };
+    let schedule = one(&graph(Some(1), vec![once, low]));
+    assert_eq!(responses(&schedule), [(0, Some(ms(5))), (1, Some(ms(4 + 5)))]);
+    assert_eq!(schedule.tasks[0].period, None);
+}
+
+#[test]
+fn late_wake_ups_come_before_work_and_bring_jobs_together() {
+    let high = Task { priority: Some(9), ..periodic("high", 2, soft(10)) };
+    let low = Task { priority: Some(5), ..periodic("low", 7, soft(20)) };
+    let mut graph = graph(Some(1), vec![high, low]);
+    graph.hosts[0].wakeup = Interval::between(Span::ZERO, ms(1));
+    // 7 + 2 comes to the second release of the more urgent one if its first was late.
+    assert_eq!(responses(&one(&graph)), [(0, Some(ms(1 + 2))), (1, Some(ms(1 + 7 + 2)))]);
+    graph.tasks[1].nodes[1].what = work(8);
+    assert_eq!(responses(&one(&graph)), [(0, Some(ms(1 + 2))), (1, Some(ms(1 + 8 + 2 * 2)))]);
 }

@@ -91,8 +91,8 @@ fn lehoczky_arbitrary_deadlines() {
     assert!(!is_feasible(&tasks, CEILING));
 }
 
-/// Burns and Wellings: a sporadic task that a periodic one with T = 20 releases at its end, which is
-/// 1 to 15 after its release: two releases may be 5 apart.
+/// Burns and Wellings: a sporadic task that a periodic one with T = 20 releases at its end, which
+/// is 1 to 15 after its release: two releases may be 5 apart.
 #[test]
 fn release_jitter_brings_jobs_together() {
     let mut tasks = ranked(&[(2, 20, 20), (4, 50, 50)]);
@@ -103,8 +103,8 @@ fn release_jitter_brings_jobs_together() {
     assert_eq!(responses(&tasks), some(&[17, 11]));
 }
 
-/// Audsley et al. 1993: R = J + w with w = C + B + Σ ⌈(w + J)/T⌉ C, by hand: blocking by the longest
-/// section of a less urgent task whose ceiling is as urgent at least.
+/// The equation of Audsley et al. 1993, R = J + w with w = C + B + Σ ⌈(w + J)/T⌉ C, by hand. B is
+/// the longest section of a less urgent task whose ceiling is as urgent at least.
 #[test]
 fn blocking_and_jitter_are_what_the_equation_says() {
     let mut tasks = ranked(&[(2, 10, 10), (3, 20, 20), (5, 50, 50), (6, 100, 100)]);
@@ -123,8 +123,8 @@ fn blocking_and_jitter_are_what_the_equation_says() {
     assert_eq!(inherited, Some(ns(3 + (2 + 4) + 2 * 2)));
 }
 
-/// Baruah, Rosier and Howell 1990 as in Buttazzo, Hard Real-Time Computing Systems, section 4.6: the
-/// demand at 4, 5, 7, 10, 13, 16, 21, 22 is 2, 4, 7, 9, 11, 16, 18, 20.
+/// Baruah, Rosier and Howell 1990, as in Buttazzo, Hard Real-Time Computing Systems, section 4.6:
+/// the demand at 4, 5, 7, 10, 13, 16, 21, 22 is 2, 4, 7, 9, 11, 16, 18, 20.
 #[test]
 fn processor_demand_is_met_exactly_and_not_beyond() {
     assert!(edf::is_feasible(&edf_set(&[(2, 6, 4), (2, 8, 5), (3, 9, 7)]), CEILING));

@@ -107,9 +107,41 @@ impl Execution<'_> {
                 _ => best = Some((key, vec![task])),
             }
         }
-        let (_, tasks) = best?;
+        let ((_, aborts), mut tasks) = best?;
+        if aborts {
+            let last: Vec<usize> =
+                tasks.iter().copied().filter(|t| self.hangs_on(*t, &tasks)).collect();
+            if last.len() < tasks.len() {
+                tasks.retain(|task| !last.contains(task));
+            }
+        }
         let task = tasks[self.dice.roll(tasks.len())];
         (self.runners[task].steps < steps).then_some(task)
+    }
+
+    /// Whether one of `others`, which are aborted at the same instant, may make the message that
+    /// `task` waits for: at the very instant of the deadline it is on time.
+    fn hangs_on(&self, task: usize, others: &[usize]) -> bool {
+        let (mut open, mut seen) = (vec![task], vec![task]);
+        while let Some(waiting) = open.pop() {
+            let What::Read { channel, .. } =
+                self.graph.tasks[waiting].nodes[self.runners[waiting].at].what
+            else {
+                continue;
+            };
+            for (writer, graph) in self.graph.tasks.iter().enumerate() {
+                let is_it = |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
+                if !graph.nodes.iter().any(|node| is_it(&node.what)) || seen.contains(&writer) {
+                    continue;
+                }
+                if others.contains(&writer) {
+                    return true;
+                }
+                seen.push(writer);
+                open.push(writer);
+            }
+        }
+        false
     }
 
     fn is_blocked(&self, task: usize) -> bool {

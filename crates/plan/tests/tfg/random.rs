@@ -2,8 +2,8 @@
 
 use crate::build::*;
 use onbeat_model::graph::{
-    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind, Task,
-    What,
+    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind,
+    Task, What,
 };
 use onbeat_model::time::Span;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -105,7 +105,8 @@ impl Writer<'_> {
             for index in self.segment..at {
                 let is_code = !matches!(self.nodes[index].what, What::Start);
                 let is_inside = self.loops[index].starts_with(&self.stack);
-                if is_code && is_inside && self.nodes[index].guard.is_none() && self.dice.chance(90) {
+                if is_code && is_inside && self.nodes[index].guard.is_none() && self.dice.chance(90)
+                {
                     self.nodes[index].guard = Some(at);
                 }
             }
@@ -271,8 +272,9 @@ pub(crate) fn random(dice: &mut Dice, kind: Kind) -> Random {
         (0..dice.roll(tasks + 1)).map(|_| channel(dice, kind, hosts)).collect();
     let ends: Vec<(Vec<usize>, Vec<usize>)> = channels
         .iter()
-        .map(|_| {
-            let several = kind.is_unknown && dice.chance(10);
+        .map(|channel| {
+            let is_fifo = matches!(channel.kind, ChannelKind::Fifo { .. });
+            let several = is_fifo && kind.is_unknown && dice.chance(10);
             let mut writers = vec![dice.roll(tasks)];
             let readers = vec![dice.roll(tasks)];
             if several {

@@ -438,6 +438,11 @@ impl<'a> Inliner<'_, 'a> {
     /// The steps of a function: where it begins, and where it ends.
     fn function(&mut self, at: At, entry: &Entry<'_>) -> (usize, Option<usize>) {
         let function = self.linker.function(at);
+        if let Some(origin) = function.leap {
+            let text = format!("`{}` goes to a label that it computes", function.name);
+            let help = "name the label, or choose with `switch`";
+            self.linker.lose(at.0, origin, &text, "where to?", help);
+        }
         let first = self.steps.len();
         let base = self.registers;
         self.registers = self.registers.saturating_add(u32::from(function.variable_count));
@@ -575,7 +580,8 @@ impl<'a> Inliner<'_, 'a> {
                 Does::Code
             }
             Act::Lost(text) => {
-                let help = "name the channel here, or pass its end to a function that is called by its name";
+                let help =
+                    "name the channel here, or pass its end to a function called by its name";
                 self.linker.lose(at.0, step.origin, text, "here", help);
                 Does::Nothing
             }

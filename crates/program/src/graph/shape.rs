@@ -88,8 +88,8 @@ fn order(steps: &[Raw]) -> Vec<usize> {
     let mut done = Vec::new();
     while let Some((at, way)) = open.pop() {
         // The first way last, for it to come first.
-        let ways = steps[at].guard.into_iter().chain(steps[at].next.iter().rev().copied());
-        match ways.skip(way).next() {
+        let mut ways = steps[at].guard.into_iter().chain(steps[at].next.iter().rev().copied());
+        match ways.nth(way) {
             Some(next) => {
                 open.push((at, way + 1));
                 if seen.insert(next) {

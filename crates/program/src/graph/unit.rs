@@ -56,6 +56,8 @@ pub(crate) struct Function {
     /// By position: the register and its type, if it is one.
     pub parameters: Vec<Option<(u16, Integer)>>,
     pub scheduling: Scheduling,
+    /// A `goto` to a label that is computed.
+    pub leap: Option<Origin>,
     pub origin: Origin,
 }
 

@@ -11,8 +11,7 @@ use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
-    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step,
-    UnitGraph,
+    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step, UnitGraph,
 };
 use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
 use onbeat_model::time::Span;
@@ -121,8 +120,23 @@ impl<'t> Extractor<'_, 't> {
                 .map(|(at, _)| Some((u16::try_from(at).ok()?, registers.get(at).copied()??)))
                 .collect(),
             scheduling: self.scheduling(index),
+            leap: self.leap(function),
             origin: self.unit.at(function.definition.start_byte()..function.body.start_byte()),
         }
+    }
+
+    /// `goto *there;`
+    fn leap(&self, function: &Function<'t>) -> Option<onbeat_model::diagnostic::Origin> {
+        let mut found = None;
+        walk(function.body, |node| {
+            let mut words = self.unit.words(node).strip_prefix("goto").unwrap_or("").chars();
+            let is_leap = words.find(|c| !c.is_whitespace()) == Some('*');
+            if is_leap && found.is_none() {
+                found = Some(self.unit.at(node.byte_range()));
+            }
+            !is_leap
+        });
+        found
     }
 
     /// What a function, and those that it calls, say of the task.

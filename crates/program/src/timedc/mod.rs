@@ -137,6 +137,24 @@ fn translate_here(expanded: &Expanded, files: &[SourceFile], options: Options) -
     translate_unit(unit::Unit::new(expanded, files, options, &prepared, root))
 }
 
+/// The guards of all functions.
+fn guards<'t>(
+    unit: &unit::Unit<'t>,
+    constructs: &construct::Constructs<'t>,
+    program: &program::Program<'t>,
+    flows: &[flow::Flow<'t>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<guard::Guards> {
+    let mut found = Vec::new();
+    for (function, flow) in unit.functions.iter().zip(flows) {
+        let mut finder =
+            guard::Finder { unit, constructs, program, function, flow, diagnostics: Vec::new() };
+        found.push(finder.find());
+        diagnostics.append(&mut finder.diagnostics);
+    }
+    found
+}
+
 fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let mut edits = edits::Edits::default();
     let constructs = construct::read(&mut unit);
@@ -150,19 +168,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let mut diagnostics = std::mem::take(&mut unit.diagnostics);
     diagnostics.extend(tasks::check(&unit));
     diagnostics.extend(channels::check_writers(&unit, &program));
-    let mut guards = Vec::new();
-    for (function, flow) in unit.functions.iter().zip(&flows) {
-        let mut finder = guard::Finder {
-            unit: &unit,
-            constructs: &constructs,
-            program: &program,
-            function,
-            flow,
-            diagnostics: Vec::new(),
-        };
-        guards.push(finder.find());
-        diagnostics.append(&mut finder.diagnostics);
-    }
+    let guards = guards(&unit, &constructs, &program, &flows, &mut diagnostics);
     let mut checker = check::Checker {
         unit: &unit,
         constructs: &constructs,

@@ -1,4 +1,4 @@
-task sensor() { struct timedc_avtp *chan_du = pdu_create_standalone("chan", 1, net_fifo_chans, 1);
+task sensor() { struct timedc_avtp *chan_du = pdu_create_standalone("chan", 1, chans, 1);
     int val;
     while(1) {
         val = sense();
@@ -6,7 +6,7 @@ task sensor() { struct timedc_avtp *chan_du = pdu_create_standalone("chan", 1, n
         fdelay(10, ms);
     }
 }
-task processor() { struct timedc_avtp *chan_du = pdu_create_standalone("chan", 0, net_fifo_chans, 1);
+task processor() { struct timedc_avtp *chan_du = pdu_create_standalone("chan", 0, chans, 1);
     while(1) {
         int val;
         pdu_read_wait(chan_du, &val);

@@ -348,7 +348,9 @@ fn both_ends_that_wait_go_on_at_the_same_distance() {
     for row in &mut made.timing.rows {
         let t = i64::from(row.iteration[0] - 1) * PERIOD;
         match (row.task, row.node) {
-            (1, 2) => (row.release, row.took) = (span((t + 2_300, t + 2_800)), span((2_000, 2_000))),
+            (1, 2) => {
+                (row.release, row.took) = (span((t + 2_300, t + 2_800)), span((2_000, 2_000)))
+            }
             (2, 0) => row.release = span((t + 2_300, t + 2_805)),
             _ => {}
         }
