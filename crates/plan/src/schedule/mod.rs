@@ -281,12 +281,7 @@ fn priority(graph: &Graph, shapes: &[Shape], task: usize) -> u32 {
 }
 
 /// Tasks that lock the same stay together, where what is stated allows it.
-fn groups(
-    graph: &Graph,
-    here: &[usize],
-    owned: &[(usize, usize)],
-    loads: &[Load],
-) -> Vec<Group> {
+fn groups(graph: &Graph, here: &[usize], owned: &[(usize, usize)], loads: &[Load]) -> Vec<Group> {
     let resources = |at: usize| -> Vec<usize> {
         let mine = loads[owned[at].0..owned[at].1].iter().flat_map(|load| &load.sections);
         mine.flat_map(|section| section.resources.iter().copied()).collect()
@@ -298,7 +293,8 @@ fn groups(
             Group { loads: (owned[at].0..owned[at].1).collect(), cores: stated.clone() };
         let mut locked = resources(at);
         let (near, far) = all.into_iter().partition(|(other, theirs): &(Group, Vec<usize>)| {
-            theirs.iter().any(|r| locked.contains(r)) && common(&other.cores, &group.cores).is_some()
+            theirs.iter().any(|r| locked.contains(r))
+                && common(&other.cores, &group.cores).is_some()
         });
         all = far;
         let near: Vec<(Group, Vec<usize>)> = near;
@@ -419,7 +415,8 @@ impl Processor {
         let all: Vec<(Option<Span>, Option<Span>)> =
             (from..to).map(|at| (self.loads[at].deadline, one(at))).collect();
         // The job that has the least time left.
-        let left = |(deadline, response): &(Option<Span>, Option<Span>)| match (deadline, response) {
+        let left = |(deadline, response): &(Option<Span>, Option<Span>)| match (deadline, response)
+        {
             (_, None) => (0, 0),
             (Some(deadline), Some(response)) => (1, ns(*deadline) - ns(*response)),
             (None, Some(response)) => (2, -ns(*response)),
@@ -438,7 +435,9 @@ impl Processor {
             deadline,
             wcet,
             response,
-            misses: windows.map(|k| (margin::misses(&self.loads, from, *k, protocol), *k)).collect(),
+            misses: windows
+                .map(|k| (margin::misses(&self.loads, from, *k, protocol), *k))
+                .collect(),
         }
     }
 }

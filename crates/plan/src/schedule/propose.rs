@@ -48,9 +48,8 @@ pub fn priorities(loads: &mut [Load], open: &[bool], protocol: Protocol) {
             order.push(Place::Open(group));
             continue;
         };
-        let lowest: Vec<usize> = (0..loads.len())
-            .filter(|at| !is_open(*at) && loads[*at].priority == *level)
-            .collect();
+        let lowest: Vec<usize> =
+            (0..loads.len()).filter(|at| !is_open(*at) && loads[*at].priority == *level).collect();
         let is_longest = || shortest(loads, &lowest) < shortest(loads, &left[0]);
         if !is_met_at(loads, &below, &lowest, protocol) && is_longest() {
             let group = left.remove(0);

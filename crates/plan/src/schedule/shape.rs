@@ -109,7 +109,9 @@ impl<'a> Tasks<'a> {
         shape.waits = jobs.waits();
         let job = jobs.apart();
         shape.releases = match jobs.cycle() {
-            Some((before, cycle)) if shape.waits == 0 && (cycle.len() > 1 || !before.is_empty()) => {
+            Some((before, cycle))
+                if shape.waits == 0 && (cycle.len() > 1 || !before.is_empty()) =>
+            {
                 Releases::Cycle(before, cycle)
             }
             _ => Releases::Apart(job),
@@ -205,8 +207,7 @@ impl<'a> Tasks<'a> {
     fn written(&self, channel: usize, seen: &mut [bool]) -> Option<Arrival> {
         let is_it = |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
         let tasks = self.graph.tasks.iter().enumerate();
-        let mut writers =
-            tasks.filter(|(_, task)| task.nodes.iter().any(|node| is_it(&node.what)));
+        let mut writers = tasks.filter(|(_, task)| task.nodes.iter().any(|node| is_it(&node.what)));
         let (writer, task) = writers.next()?;
         if writers.next().is_some() {
             return None;
@@ -263,9 +264,8 @@ fn sums(
     begins: impl Fn(usize) -> bool,
     ends: impl Fn(usize) -> bool,
 ) -> Vec<i128> {
-    let follows = |piece: &Piece, other: &Piece| {
-        piece.end.to.is_some_and(|to| other.from == to && !ends(to))
-    };
+    let follows =
+        |piece: &Piece, other: &Piece| piece.end.to.is_some_and(|to| other.from == to && !ends(to));
     let next: Vec<Vec<usize>> = pieces
         .iter()
         .map(|piece| (0..pieces.len()).filter(|at| follows(piece, &pieces[*at])).collect())
@@ -299,11 +299,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
         let rounds = sums(&self.counted(), |stop| stop == 0, |_| false);
         let is_endless = rounds.iter().any(|sum| *sum >= UNBOUNDED);
         let work = || sums(self.pieces, |stop| stop == 0, |_| false).into_iter().max();
-        (!is_endless).then(|| Job {
-            work: work().unwrap_or(0),
-            gap: 0,
-            deadline: self.deadline(),
-        })
+        (!is_endless).then(|| Job { work: work().unwrap_or(0), gap: 0, deadline: self.deadline() })
     }
 
     /// Whether there is a timing point in each way round.
@@ -328,7 +324,8 @@ impl<'p, 'a> Jobs<'p, 'a> {
     fn apart(&self) -> Job {
         let begins = |stop| stop == 0 || self.is_point(stop);
         let work = sums(self.pieces, begins, |stop| self.is_point(stop)).into_iter().max();
-        let to_points = self.pieces.iter().filter(|piece| piece.end.to.is_some_and(|s| self.is_point(s)));
+        let to_points =
+            self.pieces.iter().filter(|piece| piece.end.to.is_some_and(|s| self.is_point(s)));
         let gap = to_points.map(|piece| i128::from(piece.end.period.unwrap_or(0))).min();
         Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
     }

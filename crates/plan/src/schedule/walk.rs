@@ -125,12 +125,7 @@ impl<'a> Walk<'a> {
     }
 
     /// None if that is too much to follow.
-    fn with(
-        graph: &'a Graph,
-        task: &'a Task,
-        follow: Follow,
-        live: &[Vec<bool>],
-    ) -> Option<Self> {
+    fn with(graph: &'a Graph, task: &'a Task, follow: Follow, live: &[Vec<bool>]) -> Option<Self> {
         let registers = vec![None; usize::from(task.registers)];
         let memory = Memory { registers, held: Vec::new(), skips: false };
         let mut walk = Self { graph, task, follow, stops: Vec::new(), ways: Vec::new() };
@@ -195,7 +190,8 @@ impl<'a> Walk<'a> {
         let mut nexts = &node.next[..];
         match &node.what {
             What::Set { register, value } => {
-                let value = value.value(&before.registers).filter(|_| self.follow != Follow::Nothing);
+                let value =
+                    value.value(&before.registers).filter(|_| self.follow != Follow::Nothing);
                 after.registers[usize::from(*register)] = value;
             }
             What::Branch(condition) => match condition.value(&before.registers) {
@@ -349,9 +345,11 @@ impl<'a> Walk<'a> {
         resources.sort_unstable();
         resources.dedup();
         // A section that goes on over a stop has no end that is known here.
-        let is_open = ways.exits.iter().any(|exit| states.contains(&exit.state) && {
-            !matches!(self.task.nodes[ways.states[exit.state].0].what, What::Unlock(_))
-                || ways.states[exit.state].1.len() > 1
+        let is_open = ways.exits.iter().any(|exit| {
+            states.contains(&exit.state) && {
+                !matches!(self.task.nodes[ways.states[exit.state].0].what, What::Unlock(_))
+                    || ways.states[exit.state].1.len() > 1
+            }
         });
         let length = states.iter().map(|at| lengths[*at]).max().unwrap_or(0);
         (resources, if is_open { UNBOUNDED } else { length.min(UNBOUNDED) })

@@ -83,9 +83,8 @@ pub(super) fn merged(lines: &[&Line], number: Count) -> Known {
     let mut latest: Vec<Span> = certain.filter_map(|capture| capture.at.hi).collect();
     latest.sort_unstable();
     let hi = number.hi.and_then(|hi| latest.get(hi as usize)).copied();
-    let is_it = |c: &&Capture| {
-        c.at.hi.is_none_or(|at| at >= *lo) && hi.is_none_or(|hi| c.at.lo <= hi)
-    };
+    let is_it =
+        |c: &&Capture| c.at.hi.is_none_or(|at| at >= *lo) && hi.is_none_or(|hi| c.at.lo <= hi);
     let rows = all().filter(is_it).map(|capture| capture.row).collect();
     Known { at: Some(Interval { lo: *lo, hi }), rows }
 }

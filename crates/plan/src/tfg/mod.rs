@@ -38,12 +38,7 @@ impl Default for Limits {
 
 /// When each node of a graph begins and ends. `interference` is what each task may have to wait for
 /// on its processor, by task; it may be empty.
-pub fn time(
-    graph: &Graph,
-    level: Level,
-    interference: &[Interference],
-    limits: Limits,
-) -> Timing {
+pub fn time(graph: &Graph, level: Level, interference: &[Interference], limits: Limits) -> Timing {
     let mut explorer = explore::Explorer::new(graph, level, interference, limits);
     let (mut found, mut is_complete) = (Vec::new(), true);
     for tasks in explorer.components() {

@@ -162,8 +162,7 @@ fn components(task: &Task, starts: &[usize], inside: &[bool]) -> Vec<Vec<usize>>
                 (number[node], low[node]) = (counter, counter);
                 open.push(node);
                 is_open[node] = true;
-                let mut next: Vec<usize> =
-                    targets(task, node).filter(|to| inside[*to]).collect();
+                let mut next: Vec<usize> = targets(task, node).filter(|to| inside[*to]).collect();
                 next.reverse();
                 frames.push(Frame { node, next });
             }

@@ -109,12 +109,7 @@ impl Explorer<'_> {
 
     /// Whether a channel has the same messages under way at both visits, and as many written as
     /// read in between.
-    fn is_same_channel(
-        &self,
-        channel: usize,
-        pairs: &Pairs<'_>,
-        shift: Span,
-    ) -> bool {
+    fn is_same_channel(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
         let count = |task: usize, writes: bool| {
             let end = self.shapes[task].number(End { channel, writes })?;
             let (first, second) = pairs.get(&task)?;

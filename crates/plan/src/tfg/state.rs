@@ -214,11 +214,7 @@ impl State {
         self.may_skip |= other.may_skip;
         self.may_wait |= other.may_wait;
         self.late = match (self.late, other.late) {
-            (a, b) if a.may && b.may => Late {
-                must: a.must && b.must,
-                by: most(a.by, b.by),
-                ..a
-            },
+            (a, b) if a.may && b.may => Late { must: a.must && b.must, by: most(a.by, b.by), ..a },
             (a, b) => Late { must: false, ..if a.may { a } else { b } },
         };
         self.wide |= other.wide;

@@ -188,6 +188,7 @@ impl Explorer<'_> {
         by: Option<Span>,
         took: Interval,
     ) {
+        self.aborted = Some(visit.row);
         state.late = Late { may: true, must: true, by, row: visit.row };
         let before = self.rows[visit.row].before.iter();
         state.before = before.map(|(row, passed)| (*row, plus(*passed, took))).collect();
@@ -391,16 +392,15 @@ impl Explorer<'_> {
         let mut cut = after.clone();
         let limit = Interval {
             lo: state.elapsed.lo.max(after.elapsed.lo.min(deadline)),
-            hi: state.elapsed.hi.map_or(after.elapsed.hi, |hi| {
-                least(after.elapsed.hi, Some(hi.max(deadline)))
-            }),
+            hi: state
+                .elapsed
+                .hi
+                .map_or(after.elapsed.hi, |hi| least(after.elapsed.hi, Some(hi.max(deadline)))),
         };
         let now = Interval {
             lo: state.now.lo.max(after.now.lo.min(state.origin.lo + deadline)),
             hi: match (state.now.hi, state.origin.hi) {
-                (Some(now), Some(origin)) => {
-                    least(after.now.hi, Some(now.max(origin + deadline)))
-                }
+                (Some(now), Some(origin)) => least(after.now.hi, Some(now.max(origin + deadline))),
                 _ => after.now.hi,
             },
         };
@@ -425,6 +425,7 @@ impl Explorer<'_> {
             self.missed(visit, &state, kind, deadline);
         }
         let mut all: Option<State> = None;
+        let is_bounded = state.now.hi.is_some();
         let took = self.sleeps(visit.task, &state, period);
         if state.may_skip {
             let mut state = state.clone();
@@ -446,6 +447,10 @@ impl Explorer<'_> {
                     None => part,
                 });
             }
+        }
+        let is_lost = is_bounded && all.as_ref().is_some_and(|after| after.now.hi.is_none());
+        if is_lost && period.is_some() {
+            self.lose(Why::Processor, visit.row);
         }
         let after = all.map(|mut after| {
             after.points = vec![visit.node];
@@ -580,7 +585,7 @@ impl Explorer<'_> {
             self.leave(visit, Some(captured), ANY);
             return;
         }
-        let is_certain = visit.is_certain && visit.guard.is_none() && room == Room::Yes;
+        let is_certain = visit.is_certain && self.aborted != Some(visit.row) && room == Room::Yes;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
@@ -650,10 +655,9 @@ impl Explorer<'_> {
         let number = state.counts[end];
         let known = self.captures(channel, number);
         let mut capture = known.at;
-        let is_unknown = matches!(
-            self.graph.channels.get(channel).map(|c| &c.kind),
-            Some(ChannelKind::Named)
-        ) && self.lines[channel].is_empty();
+        let is_unknown =
+            matches!(self.graph.channels.get(channel).map(|c| &c.kind), Some(ChannelKind::Named))
+                && self.lines[channel].is_empty();
         let is_shared = self.is_shared(visit.task, channel);
         let loses = self.loses(visit.task, channel, end, number, capture, &known.rows);
         if is_unknown || is_shared || loses {
@@ -691,7 +695,7 @@ impl Explorer<'_> {
             }
             None => self.guarded(visit, &state, after, true),
         };
-        self.taken(visit, end, done.as_ref());
+        self.taken(visit, end, done.as_ref(), is_sure);
         self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);
         if done.is_none() && visit.guard.is_none() {
             self.rows[visit.row].release.hi = None;
@@ -704,9 +708,9 @@ impl Explorer<'_> {
     }
 
     /// Notes a read for who asks how full the channel is.
-    fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>) {
+    fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>, is_sure: bool) {
         let Some(done) = done else { return };
-        let is_certain = visit.is_certain && visit.guard.is_none();
+        let is_certain = visit.is_certain && is_sure && self.aborted != Some(visit.row);
         self.tasks[visit.task].taken[end].push((done.counts[end], done.now, is_certain));
     }
 
@@ -822,8 +826,7 @@ impl Explorer<'_> {
     fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
         let shape = &self.shapes[task];
         let progress = &mut self.tasks[task];
-        let is_quiet =
-            |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
+        let is_quiet = |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
             let lives = &shape.lives[shape.order.node(key)];

@@ -2,8 +2,8 @@
 
 use crate::build::*;
 use onbeat_model::graph::{
-    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind, Task,
-    What,
+    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind,
+    Task, What,
 };
 use onbeat_model::time::Span;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -105,7 +105,8 @@ impl Writer<'_> {
             for index in self.segment..at {
                 let is_code = !matches!(self.nodes[index].what, What::Start);
                 let is_inside = self.loops[index].starts_with(&self.stack);
-                if is_code && is_inside && self.nodes[index].guard.is_none() && self.dice.chance(90) {
+                if is_code && is_inside && self.nodes[index].guard.is_none() && self.dice.chance(90)
+                {
                     self.nodes[index].guard = Some(at);
                 }
             }

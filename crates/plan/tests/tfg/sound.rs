@@ -2,7 +2,7 @@
 
 use crate::interpreter::{Outcome, Place, Visit, run};
 use crate::random::{Dice, Kind, Random, random};
-use onbeat_model::graph::Interval;
+use onbeat_model::graph::{ChannelKind, Interval, What};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Row, Timing, Trouble};
 use onbeat_plan::tfg::{Limits, time};
@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const LIMITS: Limits = Limits { rounds: 4, rows: 2_000 };
 const STEPS: usize = 600;
-const ANY: Kind =
-    Kind { is_unknown: true, is_endless: true, has_unknown_loops: true, tasks: 8 };
+const ANY: Kind = Kind { is_unknown: true, is_endless: true, has_unknown_loops: true, tasks: 8 };
 
 type Table<'a> = BTreeMap<(usize, usize, Vec<u32>), &'a Row>;
 
@@ -83,7 +82,9 @@ fn check(random: &Random, timing: &Timing, outcome: &Outcome, seen: &mut Seen) -
         let is_same_loop = random.loops[place.0][place.1].len() == 1;
         if is_same_loop
             && *round <= LIMITS.rounds
-            && *round < furthest(place.0) && row(&table, timing, place).is_none() {
+            && *round < furthest(place.0)
+            && row(&table, timing, place).is_none()
+        {
             let head = random.loops[place.0][place.1][0];
             let is_there = |row: &&Row| {
                 row.task == place.0
@@ -117,16 +118,16 @@ fn explain(random: &Random, timing: &Timing, outcome: &Outcome) {
         println!("task {task} on {} keeps {}", graph.host, graph.keeps_phase);
         for (index, node) in graph.nodes.iter().enumerate() {
             let loops = &random.loops[task][index];
-            println!("  {index} {:?} -> {:?} guard {:?} {loops:?}", node.what, node.next, node.guard);
+            println!(
+                "  {index} {:?} -> {:?} guard {:?} {loops:?}",
+                node.what, node.next, node.guard
+            );
         }
     }
     for row in timing.rows.iter().take(400) {
         let place = (row.task, row.node, row.iteration.clone());
         let visit: Option<&Visit> = outcome.visits.get(&place);
-        println!(
-            "{place:?} {:?} {:?} {} | {visit:?}",
-            row.arrival, row.release, row.is_certain
-        );
+        println!("{place:?} {:?} {:?} {} | {visit:?}", row.arrival, row.release, row.is_certain);
     }
     println!("{:?}\n{:?}", timing.pattern, timing.troubles);
 }
@@ -158,8 +159,7 @@ fn every_execution_of_a_random_graph_is_in_the_table() {
     let small = Kind { tasks: 2, ..ANY };
     println!("{:?}", hold(small, 0, 600, 8));
     let large = ANY;
-    let first: u64 = std::env::var("FIRST").map_or(100_700, |v| v.parse().unwrap());
-    println!("{:?}", hold(large, first, 300, 8));
+    println!("{:?}", hold(large, 100_000, 300, 6));
 }
 
 #[test]
@@ -174,6 +174,48 @@ fn what_is_known_is_exact() {
         exact += timing.rows.iter().filter(|row| row.arrival.is_exact()).count();
     }
     println!("{exact} of {rows}");
+}
+
+/// What a program's rows say, whatever their numbers.
+fn said(timing: &Timing, tasks: usize) -> Vec<String> {
+    let rows = timing.rows.iter().filter(|row| row.task < tasks);
+    rows.map(|row| {
+        let before: Vec<_> = row.before.iter().map(|b| (timing.rows[b.0].node, b.1)).collect();
+        let (a, b) = (row.arrival, row.release);
+        format!("{} {} {:?} {a:?} {b:?} {before:?}", row.task, row.node, row.iteration)
+    })
+    .collect()
+}
+
+#[test]
+fn an_independent_program_beside_it_changes_no_row() {
+    for seed in 0..200 {
+        let one = random(&mut Dice::new(seed), ANY).graph;
+        let mut other = random(&mut Dice::new(seed + 1_000_000), ANY).graph;
+        let (hosts, channels) = (one.hosts.len(), one.channels.len());
+        for task in &mut other.tasks {
+            task.host += hosts;
+            for node in &mut task.nodes {
+                if let What::Write { channel, .. } | What::Read { channel, .. } = &mut node.what {
+                    *channel += channels;
+                }
+            }
+        }
+        for channel in &mut other.channels {
+            if let ChannelKind::Network(network) = &mut channel.kind {
+                network.latencies.iter_mut().for_each(|(host, _)| *host += hosts);
+            }
+        }
+        let mut both = one.clone();
+        both.hosts.extend(other.hosts);
+        both.channels.extend(other.channels);
+        both.tasks.extend(other.tasks);
+        for level in [Level::Program, Level::Platform] {
+            let alone = time(&one, level, &[], LIMITS);
+            let beside = time(&both, level, &[], LIMITS);
+            assert_eq!(said(&alone, one.tasks.len()), said(&beside, one.tasks.len()), "{seed}");
+        }
+    }
 }
 
 /// How often the ends of arrivals are reached in small graphs.
@@ -209,7 +251,7 @@ fn small_graphs_reach_the_ends_of_their_intervals() {
 #[test]
 fn two_hundred_tasks_on_twenty_hosts_are_timed() {
     use crate::build::*;
-    use onbeat_model::graph::{ChannelKind, PointKind, What};
+    use onbeat_model::graph::PointKind;
     let (mut channels, mut tasks) = (Vec::new(), Vec::new());
     for index in 0..200 {
         let host = index % 20;
@@ -240,7 +282,8 @@ fn two_hundred_tasks_on_twenty_hosts_are_timed() {
     let begin = std::time::Instant::now();
     for level in [Level::Program, Level::Platform] {
         let timing = time(&graph, level, &[], Limits::default());
-        println!("{} rows, {:?} {:?}", timing.rows.len(), timing.pattern.map(|p| p.shift), begin.elapsed());
+        println!("{} rows, {:?}", timing.rows.len(), begin.elapsed());
         assert!(timing.culprits.is_empty());
+        assert_eq!(timing.pattern.map(|pattern| pattern.shift), Some(ms(20)));
     }
 }
