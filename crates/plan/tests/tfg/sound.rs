@@ -21,12 +21,18 @@ fn table(timing: &Timing) -> Table<'_> {
 
 /// The row of a visit, and by how much it is later than the row says: by the pattern.
 fn row<'a>(
+    random: &Random,
     table: &Table<'a>,
     timing: &Timing,
     place: &(usize, usize, Vec<u32>),
 ) -> Option<(&'a Row, Span)> {
     if let Some(row) = table.get(place) {
         return Some((*row, Span::ZERO));
+    }
+    // Counted loops that stand before or behind the endless one are none of the pattern's.
+    let head = *random.loops[place.0][place.1].first()?;
+    if random.graph.tasks[place.0].nodes[head].what != What::Any {
+        return None;
     }
     let pattern = timing.pattern.as_ref()?;
     let (first, again) = pattern.tasks[place.0]?;
@@ -63,7 +69,7 @@ fn check(random: &Random, timing: &Timing, outcome: &Outcome, seen: &mut Seen) -
         let round = place.2.first().copied().unwrap_or(0);
         let last = last.entry(head(place)).or_default();
         *last = (*last).max(round);
-        let Some((row, by)) = row(&table, timing, place) else { continue };
+        let Some((row, by)) = row(random, &table, timing, place) else { continue };
         seen.with_row += 1;
         seen.by_pattern += usize::from(by > Span::ZERO);
         if !shifted(row.arrival, by).contains(visit.arrival) {
@@ -83,7 +89,7 @@ fn check(random: &Random, timing: &Timing, outcome: &Outcome, seen: &mut Seen) -
         if is_same_loop
             && *round <= LIMITS.rounds
             && *round < furthest(place.0)
-            && row(&table, timing, place).is_none()
+            && row(random, &table, timing, place).is_none()
         {
             let head = random.loops[place.0][place.1][0];
             let is_there = |row: &&Row| {
