@@ -97,7 +97,7 @@ fn check(random: &Random, timing: &Timing, outcome: &Outcome, seen: &mut Seen) -
                     && random.loops[place.0][row.node].first() == Some(&head)
                     && row.iteration.first().is_some_and(|r| r > round)
             };
-            if timing.rows.iter().any(|row| is_there(&&row)) {
+            if timing.rows.iter().any(|row| is_there(&row)) {
                 return Some(format!("{place:?} has no row"));
             }
         }
@@ -163,9 +163,9 @@ fn hold(kind: Kind, first: u64, graphs: u64, runs: usize) -> Seen {
 #[test]
 fn every_execution_of_a_random_graph_is_in_the_table() {
     let small = Kind { tasks: 2, ..ANY };
-    println!("{:?}", hold(small, 0, 600, 8));
+    println!("{:?}", hold(small, 0, 400, 8));
     let large = ANY;
-    println!("{:?}", hold(large, 100_000, 300, 6));
+    println!("{:?}", hold(large, 100_000, 200, 6));
 }
 
 #[test]
@@ -179,7 +179,8 @@ fn what_is_known_is_exact() {
         rows += timing.rows.len();
         exact += timing.rows.iter().filter(|row| row.arrival.is_exact()).count();
     }
-    println!("{exact} of {rows}");
+    // The others wait for themselves, or write to a full channel at the instant of a read.
+    assert!(exact * 100 >= rows * 95, "{exact} of {rows}");
 }
 
 /// What a program's rows say, whatever their numbers.
@@ -250,7 +251,7 @@ fn small_graphs_reach_the_ends_of_their_intervals() {
         }
     }
     println!("{} of {} ends are met", seen.met, seen.ends);
-    assert!(seen.met * 100 >= seen.ends * 50, "{} of {}", seen.met, seen.ends);
+    assert!(seen.met * 100 >= seen.ends * 70, "{} of {}", seen.met, seen.ends);
 }
 
 /// A system of 200 tasks on 20 hosts, in chains of ten over network channels.
@@ -285,10 +286,8 @@ fn two_hundred_tasks_on_twenty_hosts_are_timed() {
         tasks.push(task(&format!("t{index}"), host, nodes));
     }
     let graph = graph(channels, tasks);
-    let begin = std::time::Instant::now();
     for level in [Level::Program, Level::Platform] {
         let timing = time(&graph, level, &[], Limits::default());
-        println!("{} rows, {:?}", timing.rows.len(), begin.elapsed());
         assert!(timing.culprits.is_empty());
         assert_eq!(timing.pattern.map(|pattern| pattern.shift), Some(ms(20)));
     }
