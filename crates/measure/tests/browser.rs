@@ -246,7 +246,7 @@ fn timed(name: &str, study: &Study, steps: &str) -> Option<String> {
 }
 
 #[test]
-fn a_graph_of_52_nodes_is_drawn_such_that_nothing_hides_anything() {
+fn a_graph_of_54_nodes_is_drawn_such_that_nothing_hides_anything() {
     let study = studies::fifty();
     let steps = r#"
     const all = (within, selector) => [...within.querySelectorAll(selector)];

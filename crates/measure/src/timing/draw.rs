@@ -136,7 +136,7 @@ fn label(graph: &Graph, node: &Node) -> String {
 }
 
 fn fits(node: &Node) -> bool {
-    node.place.chars().count() <= INSIDE_MAX
+    words::is_line(node) && node.place.len() <= INSIDE_MAX
 }
 
 /// Where everything is, and how it looks.
