@@ -24,6 +24,7 @@ use crate::arguments::{
 use crate::exit::Exit;
 use crate::source::{Examined, Source};
 use clap::Parser;
+use onbeat_plan::tfg::Limits;
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();

@@ -1,6 +1,7 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
-use crate::{graph, terminal};
+use crate::study::{self, Graphs};
+use crate::terminal;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
@@ -161,12 +162,24 @@ impl Source {
             terminal::print(format_args!("{:#}", examined.to_json()));
         }
         let system = examined.system.ok_or(Wrong)?;
-        Ok(Self { directory: examined.directory, system, files: examined.files, json, graphs: OnceCell::new() })
+        Ok(Self {
+            directory: examined.directory,
+            system,
+            files: examined.files,
+            json,
+            graphs: OnceCell::new(),
+        })
     }
 
     /// A system without a description, whose programs are found in the current directory.
     pub(crate) fn without_description(system: System, json: bool) -> Self {
-        Self { directory: PathBuf::from("."), system, files: Vec::new(), json, graphs: OnceCell::new() }
+        Self {
+            directory: PathBuf::from("."),
+            system,
+            files: Vec::new(),
+            json,
+            graphs: OnceCell::new(),
+        }
     }
 
     /// Plans `system`, which is this description's but for its run settings.
@@ -200,15 +213,34 @@ impl Source {
         self.graphs.get_or_init(|| study::graphs(&self.system, &self.directory))
     }
 
+    /// Shows what is wrong with its programs' sources, and why their timing cannot be followed.
+    pub(crate) fn show_programs(&self) -> Result<(), Wrong> {
+        let Graphs { files, diagnostics, .. } = self.graphs();
+        if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+            return Err(wrong(Some(&self.system.name), files, diagnostics, self.json));
+        }
+        show(files, diagnostics);
+        Ok(())
+    }
+
     /// Shows what is wrong.
     pub(crate) fn wrong(&self, diagnostics: &[Diagnostic]) -> Wrong {
-        show(&self.files, diagnostics);
-        if self.json {
-            let found = to_json(Some(&self.system.name), &self.files, diagnostics);
-            terminal::print(format_args!("{found:#}"));
-        }
-        Wrong
+        wrong(Some(&self.system.name), &self.files, diagnostics, self.json)
     }
+}
+
+/// Shows what is wrong in files, with `json` also on standard output, as `check` prints it.
+pub(crate) fn wrong(
+    system: Option<&str>,
+    files: &[SourceFile],
+    diagnostics: &[Diagnostic],
+    json: bool,
+) -> Wrong {
+    show(files, diagnostics);
+    if json {
+        terminal::print(format_args!("{:#}", to_json(system, files, diagnostics)));
+    }
+    Wrong
 }
 
 /// Reads a file as text; of one that is larger than any may be, only so much that this shows.

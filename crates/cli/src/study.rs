@@ -1,14 +1,19 @@
 //! The timing of a system's programs: their graphs, put together and studied.
 
-use crate::cc;
+use crate::cc::{self, Found};
 use crate::terminal;
-use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
+use onbeat_model::execution_times;
 use onbeat_model::graph::Graph;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{Chain, NodeId, Program, System};
 use onbeat_model::timing::Study;
 use onbeat_plan::tfg::{self, Limits};
+use onbeat_program::graph::apply_times;
 use std::path::Path;
+
+/// Execution times are not right.
+const EXECUTION_TIMES: Code = Code("OB1059");
 
 /// The graphs of a system's programs.
 #[derive(Debug, Default)]
@@ -32,7 +37,10 @@ pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
                 "onbeat: the timing of program `{}` is not analysed: {error:#}",
                 program.name
             )),
-            Ok(one) => {
+            Ok(mut one) => {
+                if let Some(path) = &program.execution_times {
+                    declare(&mut one, path, directory);
+                }
                 // A program that cannot be followed has told why.
                 if one.diagnostics.is_empty() {
                     found.all.push((at, one.linked.graph));
@@ -44,6 +52,24 @@ pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
         }
     }
     found
+}
+
+/// Gives a program's segments the execution times of a file, which the description's check has read.
+fn declare(found: &mut Found, path: &str, directory: &Path) {
+    let Ok(text) = std::fs::read_to_string(directory.join(path)) else { return };
+    let Ok(rows) = execution_times::read(&text, path) else { return };
+    let linked = &mut found.linked;
+    let file = u16::try_from(found.files.len()).unwrap_or(u16::MAX);
+    for (line, problem) in apply_times(&mut linked.graph, &linked.places, &rows) {
+        let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let length = text[start..].lines().next().map_or(0, str::len);
+        let [start, end] = [start, start + length].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        let help = "a node is task:line of a timing point, task:start or task:end";
+        let at = Origin { file, start, end };
+        let wrong = Diagnostic::error(EXECUTION_TIMES, problem, at, "this line").help(help);
+        found.diagnostics.push(wrong);
+    }
+    found.files.push(SourceFile { path: path.to_owned(), text });
 }
 
 /// The same, about files that stand so many places later.

@@ -1,6 +1,7 @@
 //! The verb `tfg`: what the time-flow graph of programs says of their timing.
 
 use crate::arguments::TfgArguments;
+use crate::build;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::output::write_files;
@@ -9,8 +10,9 @@ use crate::terminal;
 use anyhow::bail;
 use onbeat_measure::timing;
 use onbeat_model::diagnostic::SourceFile;
+use onbeat_model::tasks;
 use onbeat_model::timing::Study;
-use onbeat_plan::tfg::{Limits, study, system_graph};
+use onbeat_plan::tfg::{self, Limits};
 use std::path::Path;
 
 /// Makes the graph, computes its times and shows them.
@@ -43,52 +45,49 @@ fn run(study: &Study, arguments: &TfgArguments) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Studies what is asked for.
+/// The study of what is asked for: a description, a file of tasks, or the C files of a program.
 fn study_of(arguments: &TfgArguments) -> anyhow::Result<Study> {
-    let [subject] = &arguments.subject[..] else {
-        bail!(WrongArgument("a graph is of one description or one file of tasks".to_owned()));
-    };
     let limits = Limits { rounds: arguments.iterations, ..Limits::default() };
-    match tasks_file(subject)? {
-        Some(text) => of_tasks(subject, text, arguments.json, limits),
-        None => of_system(subject, arguments, limits),
+    let source = match &arguments.subject[..] {
+        files if build::are_sources(files) => {
+            Source::without_description(build::system_of(files)?, arguments.json)
+        }
+        [subject] => match file_of_tasks(subject, arguments.json)? {
+            Some(tasks) => return Ok(tfg::study(&tasks.name, tasks.graph, tasks.chains, limits)),
+            None => Source::load(subject, arguments.json)?,
+        },
+        _ => {
+            let text = "a graph is of one description, of one file of tasks, or of C files";
+            bail!(WrongArgument(text.to_owned()))
+        }
+    };
+    let protected = source.system.run.protected && !arguments.unprotected;
+    let (_, study) = source.plan_and_study(&source.system, protected, limits)?;
+    source.show_programs()?;
+    match study {
+        Some(study) => Ok(study),
+        None => bail!(
+            "{}: nothing is known of what its programs do: give them `source` or `tasks`",
+            source.system.name
+        ),
     }
 }
 
-/// The text of a file of tasks; none if it is something else. Such a file has tasks and no run.
-fn tasks_file(subject: &Path) -> anyhow::Result<Option<String>> {
-    if subject.is_dir() {
+/// A file of tasks, if it is one: it has tasks, and no run.
+fn file_of_tasks(path: &Path, json: bool) -> anyhow::Result<Option<tasks::TasksFile>> {
+    if path.is_dir() {
         return Ok(None);
     }
-    let text = source::read(subject).map_err(anyhow::Error::msg)?;
-    let has = |heading: &str| text.lines().any(|line| line.trim() == heading);
-    let is_tasks = has("[[task]]") && !has("[run]");
-    Ok(is_tasks.then_some(text))
-}
-
-fn of_tasks(subject: &Path, text: String, json: bool, limits: Limits) -> anyhow::Result<Study> {
-    let path = subject.display().to_string();
-    match onbeat_model::tasks::read(&text, &path) {
-        Ok(file) => Ok(study(&file.name, file.graph, file.chains, limits)),
+    let text = source::read(path).map_err(anyhow::Error::msg)?;
+    if !tasks::is_tasks(&text) {
+        return Ok(None);
+    }
+    let shown = path.display().to_string();
+    match tasks::read(&text, &shown) {
+        Ok(tasks) => Ok(Some(tasks)),
         Err(errors) => {
-            let files = [SourceFile { path, text }];
-            source::show(&files, &errors);
-            if json {
-                let found = source::to_json(None, &files, &errors);
-                terminal::print(format_args!("{found:#}"));
-            }
-            bail!(source::Wrong)
+            let file = SourceFile { path: shown, text };
+            Err(source::wrong(None, &[file], &errors, json).into())
         }
     }
-}
-
-fn of_system(subject: &Path, arguments: &TfgArguments, limits: Limits) -> anyhow::Result<Study> {
-    let source = Source::load(subject, arguments.json)?;
-    let system = &source.system;
-    let plan = source.plan(system, system.run.protected && !arguments.unprotected)?;
-    let programs = system.programs.iter().enumerate();
-    let graphs = programs.filter_map(|(at, program)| Some((at, program.tasks.clone()?)));
-    let joined = system_graph(system, &plan, &graphs.collect::<Vec<_>>());
-    let (graph, chains) = joined.map_err(|errors| source.wrong(&errors))?;
-    Ok(study(&system.name, graph, chains, limits))
 }

@@ -38,6 +38,13 @@ pub struct TasksFile {
     pub chains: Vec<timing::Chain>,
 }
 
+/// Whether a text is a file of tasks rather than a description, right or wrong: it has tasks, and
+/// says of no run.
+pub fn is_tasks(text: &str) -> bool {
+    let has = |head: &str| text.lines().any(|line| line.trim_start().starts_with(head));
+    has("[[task]]") && !has("[run]")
+}
+
 /// Reads a file of tasks. `file` is what it is called. Places of diagnostics are in file 0.
 ///
 /// # Errors

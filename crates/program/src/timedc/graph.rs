@@ -11,8 +11,7 @@ use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
-    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step,
-    UnitGraph,
+    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step, UnitGraph,
 };
 use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
 use onbeat_model::time::Span;
