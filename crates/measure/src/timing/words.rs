@@ -5,6 +5,7 @@ use onbeat_model::graph::{
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Culprit, Miss, Row, Study, Timing, Trouble, Why};
+use std::collections::BTreeMap;
 
 /// What stands for a time without a bound.
 const ENDLESS: &str = "∞";
@@ -213,25 +214,16 @@ const fn operator(of: Binary) -> &'static str {
 }
 
 /// Where a node is: `sensor.c:5`.
-pub(super) fn place(task: &Task, node: &Node) -> String {
-    match (node.place.as_str(), task.file.as_str()) {
-        ("", _) => format!("the start of {}", task.name),
-        (place, _) if place.contains(':') => place.to_owned(),
-        (place, "") => format!("{}:{place}", task.name),
-        (place, file) => format!("{file}:{place}"),
+pub(super) fn place(task: &Task, node: usize) -> String {
+    match task.nodes[node].place.as_str() {
+        "" => format!("the start of {}", task.name),
+        _ => task.label(node),
     }
-}
-
-/// The task and the node of a row.
-pub(super) fn node_of<'a>(graph: &'a Graph, row: &Row) -> (&'a Task, &'a Node) {
-    let task = &graph.tasks[row.task];
-    (task, &task.nodes[row.node])
 }
 
 /// Where a row's node is.
 pub(super) fn place_of(graph: &Graph, row: &Row) -> String {
-    let (task, node) = node_of(graph, row);
-    place(task, node)
+    place(&graph.tasks[row.task], row.node)
 }
 
 /// A path in words: `sensor.c:5 → status → processor.c:12 → processor.c:13`. Between a writing and
@@ -241,7 +233,7 @@ pub(super) fn path(graph: &Graph, timing: &Timing, rows: &[usize]) -> String {
     let mut written = None;
     for (at, row) in rows.iter().enumerate() {
         let row = &timing.rows[*row];
-        let (_, node) = node_of(graph, row);
+        let node = &graph.tasks[row.task].nodes[row.node];
         let is_end = at == 0 || at + 1 == rows.len();
         if !is_end && letter(&node.what).is_none() {
             continue;
@@ -278,7 +270,7 @@ fn why(graph: &Graph, timing: &Timing, culprit: &Culprit) -> String {
         }
         Why::Loop => format!("the loop at {} has no known number of rounds", at()),
         Why::Delay => format!("the delay at {} is not known", at()),
-        Why::Processor => format!("{} may wait for its processor for ever", at()),
+        Why::Processor => format!("the tasks of the processor leave no bound for {}", at()),
     }
 }
 
@@ -292,37 +284,27 @@ pub(super) struct Finding {
     pub(super) path: String,
 }
 
-/// The rows of one finding, the first of which stands for all.
-struct Found<'a, T> {
-    first: &'a T,
-    rows: Vec<usize>,
-}
-
 /// Puts together what is the same in several iterations.
-fn grouped<'a, T, K: PartialEq>(
-    of: &'a [T],
-    row: impl Fn(&T) -> usize,
-    key: impl Fn(&T) -> K,
-) -> Vec<Found<'a, T>> {
-    let mut found: Vec<Found<'a, T>> = Vec::new();
+fn grouped<T, K: Ord>(of: &[T], key: impl Fn(&T) -> K) -> Vec<Vec<&T>> {
+    let mut places: BTreeMap<K, usize> = BTreeMap::new();
+    let mut found: Vec<Vec<&T>> = Vec::new();
     for one in of {
-        match found.iter_mut().find(|other| key(other.first) == key(one)) {
-            Some(other) => other.rows.push(row(one)),
-            None => found.push(Found { first: one, rows: vec![row(one)] }),
+        let place = *places.entry(key(one)).or_insert(found.len());
+        match found.get_mut(place) {
+            Some(others) => others.push(one),
+            None => found.push(vec![one]),
         }
     }
     found
 }
 
 /// In which iterations: `iteration 2`, `iterations 2, 3 and 4`, `iteration 2 and 7 more`.
-fn iterations(timing: &Timing, rows: &[usize]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for row in rows {
-        let name = iteration(&timing.rows[*row].iteration);
-        if !name.is_empty() && !names.contains(&name) {
-            names.push(name);
-        }
-    }
+fn iterations(timing: &Timing, rows: impl Iterator<Item = usize>) -> String {
+    let mut names: Vec<String> = rows
+        .map(|row| iteration(&timing.rows[row].iteration))
+        .filter(|it| !it.is_empty())
+        .collect();
+    names.dedup();
     match names.as_slice() {
         [] => String::new(),
         [one] => format!("iteration {one}"),
@@ -338,72 +320,64 @@ pub(super) fn iteration(rounds: &[u32]) -> String {
     rounds.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
 }
 
+/// The task and node of a row, and so what it has in common with those of other iterations.
+fn node_at(timing: &Timing, row: usize) -> (usize, usize) {
+    (timing.rows[row].task, timing.rows[row].node)
+}
+
 /// Why the program is not composable.
 pub(super) fn culprits(graph: &Graph, timing: &Timing) -> Vec<Finding> {
-    let node = |culprit: &Culprit| (timing.rows[culprit.row].task, timing.rows[culprit.row].node);
-    let found = grouped(&timing.culprits, |c| c.row, |c| (c.why.clone(), node(c)));
-    let finding = |found: &Found<'_, Culprit>| Finding {
-        what: why(graph, timing, found.first),
-        when: iterations(timing, &found.rows),
-        path: path(graph, timing, &found.first.path),
+    let key = |it: &Culprit| (why(graph, timing, it), node_at(timing, it.row));
+    let finding = |found: Vec<&Culprit>| Finding {
+        what: why(graph, timing, found[0]),
+        when: iterations(timing, found.iter().map(|it| it.row)),
+        path: path(graph, timing, &found[0].path),
     };
-    found.iter().map(finding).collect()
+    grouped(&timing.culprits, key).into_iter().map(finding).collect()
 }
 
 /// The deadlines that may be missed.
 pub(super) fn misses(graph: &Graph, timing: &Timing) -> Vec<Finding> {
-    let node = |miss: &Miss| (timing.rows[miss.row].task, timing.rows[miss.row].node);
-    let found = grouped(&timing.misses, |miss| miss.row, |miss| (miss.kind, node(miss)));
-    let finding = |found: &Found<'_, Miss>| {
-        let same = timing.misses.iter().filter(|miss| found.rows.contains(&miss.row));
-        let by = same.clone().map(|miss| miss.by).reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b)));
+    let key = |it: &Miss| (point_kind(it.kind), node_at(timing, it.row));
+    let finding = |found: Vec<&Miss>| {
+        let by = found.iter().map(|it| it.by).reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b)));
         let by = by.flatten().map_or(", by how much has no bound".to_owned(), |by| {
             format!(" by up to {}", time(by))
         });
-        let is_certain = same.clone().any(|miss| miss.is_certain);
-        let is = if is_certain { "is" } else { "may be" };
-        let kind = point_kind(found.first.kind);
-        let at = place_of(graph, &timing.rows[found.first.row]);
+        let is = if found.iter().any(|it| it.is_certain) { "is" } else { "may be" };
+        let at = place_of(graph, &timing.rows[found[0].row]);
         Finding {
-            what: format!("the {kind} point at {at} {is} late{by}"),
-            when: iterations(timing, &found.rows),
-            path: path(graph, timing, &found.first.path),
+            what: format!("the {} point at {at} {is} late{by}", point_kind(found[0].kind)),
+            when: iterations(timing, found.iter().map(|it| it.row)),
+            path: path(graph, timing, &found[0].path),
         }
     };
-    found.iter().map(finding).collect()
+    grouped(&timing.misses, key).into_iter().map(finding).collect()
 }
 
 /// What else may go wrong.
 pub(super) fn troubles(graph: &Graph, timing: &Timing) -> Vec<Finding> {
-    let places = |rows: &[usize]| {
-        let places = rows.iter().map(|row| place_of(graph, &timing.rows[*row]));
-        listed(&places.collect::<Vec<_>>())
+    let at = |row: &usize| place_of(graph, &timing.rows[*row]);
+    let what = |trouble: &Trouble| match trouble {
+        Trouble::Overflow { row, channel } => {
+            let channel = &graph.channels[*channel].name;
+            format!("the channel {channel} may be full at {}, and the value is lost", at(row))
+        }
+        Trouble::Deadlock { rows } => {
+            let places = listed(&rows.iter().map(at).collect::<Vec<_>>());
+            format!("tasks wait for each other for ever at {places}")
+        }
     };
-    let row = |trouble: &Trouble| match trouble {
-        Trouble::Overflow { row, .. } => *row,
-        Trouble::Deadlock { rows } => rows.first().copied().unwrap_or_default(),
+    let row = |trouble: &&Trouble| match trouble {
+        Trouble::Overflow { row, .. } => Some(*row),
+        Trouble::Deadlock { rows } => rows.first().copied(),
     };
-    let key = |trouble: &Trouble| match trouble {
-        Trouble::Overflow { row, channel } => (Some(*channel), place_of(graph, &timing.rows[*row])),
-        Trouble::Deadlock { rows } => (None, places(rows)),
+    let finding = |found: Vec<&Trouble>| Finding {
+        what: what(found[0]),
+        when: iterations(timing, found.iter().filter_map(row)),
+        path: String::new(),
     };
-    let finding = |found: &Found<'_, Trouble>| match found.first {
-        Trouble::Overflow { row, channel } => Finding {
-            what: format!(
-                "the channel {} may be full at {}, and the value is lost",
-                graph.channels[*channel].name,
-                place_of(graph, &timing.rows[*row])
-            ),
-            when: iterations(timing, &found.rows),
-            path: String::new(),
-        },
-        Trouble::Deadlock { rows } => Finding {
-            what: format!("tasks wait for each other for ever at {}", places(rows)),
-            when: iterations(timing, &found.rows),
-            path: String::new(),
-        },
-    };
-    grouped(&timing.troubles, row, key).iter().map(finding).collect()
+    grouped(&timing.troubles, what).into_iter().map(finding).collect()
 }
 
 /// Whether the program is composable, as a sentence.
