@@ -1,6 +1,6 @@
 //! Hosts whose programs share processors in virtual time: what Timed C does there is what the
-//! scheduler alone says, to the nanosecond, for random tasks; and who is bound to a core of its own,
-//! or to a host that says nothing of processors, is not disturbed.
+//! scheduler alone says, to the nanosecond, for random tasks; and who is bound to a core of its
+//! own, or to a host that says nothing of processors, is not disturbed.
 
 mod common;
 
