@@ -130,7 +130,8 @@ impl Execution<'_> {
                 continue;
             };
             for (writer, graph) in self.graph.tasks.iter().enumerate() {
-                let is_it = |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
+                let is_it =
+                    |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
                 if !graph.nodes.iter().any(|node| is_it(&node.what)) || seen.contains(&writer) {
                     continue;
                 }
@@ -200,7 +201,7 @@ impl Execution<'_> {
                 (Some(now + self.dice.pick(*execution)), false)
             }
             What::Write { channel, waits } => return self.write(task, *channel, *waits, place),
-            What::Read { channel, waits } => (self.read(task, *channel, *waits), true),
+            What::Read { channel, waits } => (self.read(task, *channel, *waits), *waits),
             _ => (Some(now), false),
         };
         let is_aborted = match (end, deadline) {
