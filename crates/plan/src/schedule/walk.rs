@@ -203,9 +203,8 @@ impl<'a> Walk<'a> {
                 None => {}
             },
             What::Lock(resource) => {
-                if after.held.iter().filter(|held| *held == resource).count() < HELD_MAX {
-                    after.held.push(*resource);
-                }
+                let times = after.held.iter().filter(|held| *held == resource).count();
+                after.held.extend((times < HELD_MAX).then_some(*resource));
             }
             What::Unlock(resource) => {
                 if let Some(at) = after.held.iter().rposition(|held| held == resource) {

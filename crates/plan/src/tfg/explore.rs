@@ -79,6 +79,8 @@ pub(super) struct Explorer<'a> {
     pub(super) troubles: Vec<Trouble>,
     /// Whether something was taken as unknown because nobody could go on.
     pub(super) is_forced: bool,
+    /// The row of which executions were last aborted.
+    pub(super) aborted: Option<usize>,
 }
 
 /// What a task waits for.
@@ -126,6 +128,7 @@ impl<'a> Explorer<'a> {
             misses: Vec::new(),
             troubles: Vec::new(),
             is_forced: false,
+            aborted: None,
         }
     }
 
@@ -178,14 +181,15 @@ impl<'a> Explorer<'a> {
         let lost = self.lost.iter().map(|lost| lost.row);
         let kept: BTreeSet<usize> = overflows.chain(lost).collect();
         for row in (from..self.rows.len()).filter(|row| !kept.contains(row)) {
-            let is_early = self.rows[row].iteration.first().is_none_or(|r| *r <= self.limits.rounds);
+            let is_early =
+                self.rows[row].iteration.first().is_none_or(|r| *r <= self.limits.rounds);
             self.is_wide[row] |= !is_early;
         }
     }
 
     /// Goes on until everything comes again.
     fn search(&mut self, tasks: &[usize], first: usize) -> Option<super::pattern::Found> {
-        const MOST: usize = 16_384;
+        const MOST: usize = 8_192;
         let most = self.limits.rows.min(MOST);
         let begins = tasks.iter().filter_map(|t| Some(self.front(*t)?.1.now.lo));
         let mut horizon = begins.min()?;
@@ -286,10 +290,10 @@ impl<'a> Explorer<'a> {
 
     fn lacks_rounds(&self, task: usize) -> bool {
         const COUNTED: u32 = 256;
-        self.front(task).is_some_and(|(key, _)| {
+        self.front(task).is_some_and(|(key, state)| {
             let is_counted = self.tasks[task].counted.contains(&key[0]);
             let most = if is_counted { COUNTED } else { self.limits.rounds };
-            key.len() == 1 || key[1] <= most
+            key.len() == 1 || key[1] <= most || state.wide != 0
         })
     }
 

@@ -48,14 +48,13 @@ impl Explorer<'_> {
         if self.taken_at(reader, end, needed).is_some_and(|taken| taken < now.lo) {
             return Ok(Room::Yes);
         }
-        let has_passed = |state: &super::state::State| {
-            now.hi.is_some_and(|hi| state.now.lo > hi)
-        };
+        let has_passed = |state: &super::state::State| now.hi.is_some_and(|hi| state.now.lo > hi);
         let shape = &self.shapes[reader];
         let is_settled = reader == writer
-            || self.tasks[reader].frontier.iter().all(|(key, state)| {
-                has_passed(state) || !shape.uses[shape.order.node(key)][end]
-            });
+            || self.tasks[reader]
+                .frontier
+                .iter()
+                .all(|(key, state)| has_passed(state) || !shape.uses[shape.order.node(key)][end]);
         if !is_settled {
             return Err(reader);
         }

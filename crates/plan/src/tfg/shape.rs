@@ -100,9 +100,10 @@ fn uses(task: &Task, end: &[Option<usize>], ends: usize) -> Vec<Vec<bool>> {
         changed = false;
         for node in (0..task.nodes.len()).rev() {
             for to in targets(task, node) {
-                for end in 0..ends {
-                    changed |= uses[to][end] && !uses[node][end];
-                    uses[node][end] |= uses[to][end];
+                let after = uses[to].clone();
+                for (uses, after) in uses[node].iter_mut().zip(after) {
+                    changed |= after && !*uses;
+                    *uses |= after;
                 }
             }
         }

@@ -193,6 +193,7 @@ impl Explorer<'_> {
         by: Option<Span>,
         took: Interval,
     ) {
+        self.aborted = Some(visit.row);
         state.late = Late { may: true, must: true, by, row: visit.row };
         let before = self.rows[visit.row].before.iter();
         state.before = before.map(|(row, passed)| (*row, plus(*passed, took))).collect();
@@ -427,6 +428,7 @@ impl Explorer<'_> {
             self.missed(visit, &state, kind, deadline);
         }
         let mut all: Option<State> = None;
+        let is_bounded = state.now.hi.is_some();
         let took = self.sleeps(visit.task, &state, period);
         if state.may_skip {
             let mut state = state.clone();
@@ -448,6 +450,10 @@ impl Explorer<'_> {
                     None => part,
                 });
             }
+        }
+        let is_lost = is_bounded && all.as_ref().is_some_and(|after| after.now.hi.is_none());
+        if is_lost && period.is_some() {
+            self.lose(Why::Processor, visit.row);
         }
         let after = all.map(|mut after| {
             after.points = vec![visit.node];
@@ -583,7 +589,7 @@ impl Explorer<'_> {
             self.leave(visit, Some(captured), ANY);
             return;
         }
-        let is_certain = visit.is_certain && visit.guard.is_none() && room == Room::Yes;
+        let is_certain = visit.is_certain && self.aborted != Some(visit.row) && room == Room::Yes;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
@@ -698,7 +704,7 @@ impl Explorer<'_> {
             }
             None => self.guarded(visit, &cut, after, late),
         };
-        self.taken(visit, end, done.as_ref());
+        self.taken(visit, end, done.as_ref(), is_sure);
         self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);
         if done.is_none() && visit.guard.is_none() {
             self.rows[visit.row].release.hi = None;
@@ -734,9 +740,9 @@ impl Explorer<'_> {
     }
 
     /// Notes a read for who asks how full the channel is.
-    fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>) {
+    fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>, is_sure: bool) {
         let Some(done) = done else { return };
-        let is_certain = visit.is_certain && visit.guard.is_none();
+        let is_certain = visit.is_certain && is_sure && self.aborted != Some(visit.row);
         self.tasks[visit.task].taken[end].push((done.counts[end], done.now, is_certain));
     }
 

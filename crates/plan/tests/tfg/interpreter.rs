@@ -130,7 +130,8 @@ impl Execution<'_> {
                 continue;
             };
             for (writer, graph) in self.graph.tasks.iter().enumerate() {
-                let is_it = |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
+                let is_it =
+                    |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
                 if !graph.nodes.iter().any(|node| is_it(&node.what)) || seen.contains(&writer) {
                     continue;
                 }

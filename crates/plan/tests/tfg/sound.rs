@@ -2,7 +2,7 @@
 
 use crate::interpreter::{Outcome, Place, Visit, run};
 use crate::random::{Dice, Kind, Random, random};
-use onbeat_model::graph::Interval;
+use onbeat_model::graph::{ChannelKind, Interval, What};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Row, Timing, Trouble};
 use onbeat_plan::tfg::{Limits, time};
@@ -21,12 +21,18 @@ fn table(timing: &Timing) -> Table<'_> {
 
 /// The row of a visit, and by how much it is later than the row says: by the pattern.
 fn row<'a>(
+    random: &Random,
     table: &Table<'a>,
     timing: &Timing,
     place: &(usize, usize, Vec<u32>),
 ) -> Option<(&'a Row, Span)> {
     if let Some(row) = table.get(place) {
         return Some((*row, Span::ZERO));
+    }
+    // Counted loops that stand before or behind the endless one are none of the pattern's.
+    let head = *random.loops[place.0][place.1].first()?;
+    if random.graph.tasks[place.0].nodes[head].what != What::Any {
+        return None;
     }
     let pattern = timing.pattern.as_ref()?;
     let (first, again) = pattern.tasks[place.0]?;
@@ -63,7 +69,7 @@ fn check(random: &Random, timing: &Timing, outcome: &Outcome, seen: &mut Seen) -
         let round = place.2.first().copied().unwrap_or(0);
         let last = last.entry(head(place)).or_default();
         *last = (*last).max(round);
-        let Some((row, by)) = row(&table, timing, place) else { continue };
+        let Some((row, by)) = row(random, &table, timing, place) else { continue };
         seen.with_row += 1;
         seen.by_pattern += usize::from(by > Span::ZERO);
         if !shifted(row.arrival, by).contains(visit.arrival) {
@@ -82,14 +88,16 @@ fn check(random: &Random, timing: &Timing, outcome: &Outcome, seen: &mut Seen) -
         let is_same_loop = random.loops[place.0][place.1].len() == 1;
         if is_same_loop
             && *round <= LIMITS.rounds
-            && *round < furthest(place.0) && row(&table, timing, place).is_none() {
+            && *round < furthest(place.0)
+            && row(random, &table, timing, place).is_none()
+        {
             let head = random.loops[place.0][place.1][0];
             let is_there = |row: &&Row| {
                 row.task == place.0
                     && random.loops[place.0][row.node].first() == Some(&head)
                     && row.iteration.first().is_some_and(|r| r > round)
             };
-            if timing.rows.iter().any(|row| is_there(&&row)) {
+            if timing.rows.iter().any(|row| is_there(&row)) {
                 return Some(format!("{place:?} has no row"));
             }
         }
@@ -155,10 +163,9 @@ fn hold(kind: Kind, first: u64, graphs: u64, runs: usize) -> Seen {
 #[test]
 fn every_execution_of_a_random_graph_is_in_the_table() {
     let small = Kind { tasks: 2, ..ANY };
-    println!("{:?}", hold(small, 0, 600, 8));
+    println!("{:?}", hold(small, 0, 400, 8));
     let large = ANY;
-    let first: u64 = std::env::var("FIRST").map_or(100_700, |v| v.parse().unwrap());
-    println!("{:?}", hold(large, first, 300, 8));
+    println!("{:?}", hold(large, 100_000, 200, 6));
 }
 
 #[test]
@@ -172,7 +179,50 @@ fn what_is_known_is_exact() {
         rows += timing.rows.len();
         exact += timing.rows.iter().filter(|row| row.arrival.is_exact()).count();
     }
-    println!("{exact} of {rows}");
+    // The others wait for themselves, or write to a full channel at the instant of a read.
+    assert!(exact * 100 >= rows * 95, "{exact} of {rows}");
+}
+
+/// What a program's rows say, whatever their numbers.
+fn said(timing: &Timing, tasks: usize) -> Vec<String> {
+    let rows = timing.rows.iter().filter(|row| row.task < tasks);
+    rows.map(|row| {
+        let before: Vec<_> = row.before.iter().map(|b| (timing.rows[b.0].node, b.1)).collect();
+        let (a, b) = (row.arrival, row.release);
+        format!("{} {} {:?} {a:?} {b:?} {before:?}", row.task, row.node, row.iteration)
+    })
+    .collect()
+}
+
+#[test]
+fn an_independent_program_beside_it_changes_no_row() {
+    for seed in 0..200 {
+        let one = random(&mut Dice::new(seed), ANY).graph;
+        let mut other = random(&mut Dice::new(seed + 1_000_000), ANY).graph;
+        let (hosts, channels) = (one.hosts.len(), one.channels.len());
+        for task in &mut other.tasks {
+            task.host += hosts;
+            for node in &mut task.nodes {
+                if let What::Write { channel, .. } | What::Read { channel, .. } = &mut node.what {
+                    *channel += channels;
+                }
+            }
+        }
+        for channel in &mut other.channels {
+            if let ChannelKind::Network(network) = &mut channel.kind {
+                network.latencies.iter_mut().for_each(|(host, _)| *host += hosts);
+            }
+        }
+        let mut both = one.clone();
+        both.hosts.extend(other.hosts);
+        both.channels.extend(other.channels);
+        both.tasks.extend(other.tasks);
+        for level in [Level::Program, Level::Platform] {
+            let alone = time(&one, level, &[], LIMITS);
+            let beside = time(&both, level, &[], LIMITS);
+            assert_eq!(said(&alone, one.tasks.len()), said(&beside, one.tasks.len()), "{seed}");
+        }
+    }
 }
 
 /// How often the ends of arrivals are reached in small graphs.
@@ -201,14 +251,14 @@ fn small_graphs_reach_the_ends_of_their_intervals() {
         }
     }
     println!("{} of {} ends are met", seen.met, seen.ends);
-    assert!(seen.met * 100 >= seen.ends * 50, "{} of {}", seen.met, seen.ends);
+    assert!(seen.met * 100 >= seen.ends * 70, "{} of {}", seen.met, seen.ends);
 }
 
 /// A system of 200 tasks on 20 hosts, in chains of ten over network channels.
 #[test]
 fn two_hundred_tasks_on_twenty_hosts_are_timed() {
     use crate::build::*;
-    use onbeat_model::graph::{ChannelKind, PointKind, What};
+    use onbeat_model::graph::PointKind;
     let (mut channels, mut tasks) = (Vec::new(), Vec::new());
     for index in 0..200 {
         let host = index % 20;
@@ -236,10 +286,9 @@ fn two_hundred_tasks_on_twenty_hosts_are_timed() {
         tasks.push(task(&format!("t{index}"), host, nodes));
     }
     let graph = graph(channels, tasks);
-    let begin = std::time::Instant::now();
     for level in [Level::Program, Level::Platform] {
         let timing = time(&graph, level, &[], Limits::default());
-        println!("{} rows, {:?} {:?}", timing.rows.len(), timing.pattern.map(|p| p.shift), begin.elapsed());
         assert!(timing.culprits.is_empty());
+        assert_eq!(timing.pattern.map(|pattern| pattern.shift), Some(ms(20)));
     }
 }
