@@ -129,6 +129,7 @@ fn errors_in_a_file_of_tasks_are_shown_with_their_lines() {
 #[test]
 fn a_description_is_studied_with_its_plan() {
     let output = Command::new(env!("CARGO_BIN_EXE_onbeat"))
+        .env("ONBEAT_HOME", root())
         .args(["tfg", "--level", "platform", "--iterations", "2"])
         .arg(root().join("examples/05-control-loop"))
         .output()

@@ -2,7 +2,7 @@
 //! their hosts, hosts in rows ("shelves"); and the ways of channels between lanes. These run in the
 //! gaps beside lanes ("gutters") and between shelves ("corridors"), so that none crosses a name.
 
-use super::lane::{HALF, Lane, is_great, lane};
+use super::lane::{Edge, HALF, Lane, is_great, lane};
 use onbeat_model::graph::Graph;
 use std::collections::BTreeMap;
 
@@ -48,8 +48,8 @@ pub(super) struct Layout {
     pub(super) nodes: Vec<Vec<(i32, i32)>>,
     /// Of each task and node: where its label begins.
     pub(super) labels: Vec<Vec<i32>>,
-    /// Of each task: its edges and their corners.
-    pub(super) edges: Vec<Vec<(usize, usize, Vec<(i32, i32)>)>>,
+    /// Of each task.
+    pub(super) edges: Vec<Vec<Edge>>,
     /// The corners of each wire.
     pub(super) wires: Vec<Vec<(i32, i32)>>,
 }
@@ -334,7 +334,7 @@ impl Plan {
             layout.labels.push(lane.labels.iter().map(|dx| x + dx).collect());
             layout.nodes.push(lane.nodes.iter().map(moved).collect());
             let edges = lane.edges.iter();
-            let edges = edges.map(|(a, b, way)| (*a, *b, way.iter().map(moved).collect()));
+            let edges = edges.map(|e| Edge { way: e.way.iter().map(moved).collect(), ..*e });
             layout.edges.push(edges.collect());
         }
         for (shelf, row) in shelves.rows.iter().enumerate() {
