@@ -173,21 +173,26 @@ static uint64_t slot(const struct channel *ch)
 	return next > tolerance ? next - tolerance : 0;
 }
 
-/* Whether the wait for capture + D would end at the limit. */
+/* When a message will be captured that is written now. */
+static int64_t next_capture(const struct channel *ch)
+{
+	uint64_t now = tai_get_ns();
+	return (int64_t)(slot(ch) > now ? slot(ch) : now);
+}
+
+/* Whether the wait for capture + D would end at the limit. D is that of the class, but in the
+ * fabric, which knows it. */
 static bool wait_is_cut(const struct channel *ch)
 {
 	int64_t limit = timedc_wait_limit();
-	if (limit == INT64_MAX)
-		return false;
-	uint64_t now = tai_get_ns();
-	return (int64_t)((slot(ch) > now ? slot(ch) : now) + ch->sc) > limit;
+	return limit != INT64_MAX && next_capture(ch) + (int64_t)ch->sc > limit;
 }
 
 static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 {
 	int64_t capture = 0, error = 0;
 	onbeat_status status;
-	if ((ch->nh->logger && !ch->nh->in_fabric) || wait_is_cut(ch)) {
+	if (!ch->nh->in_fabric && (ch->nh->logger || wait_is_cut(ch))) {
 		/* What was sent is noted, and the log wants to know when: before the wait. */
 		status = onbeat_write(end->talker, ch->payload, &capture);
 		if (status != ONBEAT_OK)
@@ -195,7 +200,11 @@ static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 		sent(ch, capture);
 		return sleep_until(ch, end, capture + (int64_t)ch->sc);
 	}
+	int64_t expected = next_capture(ch);
 	status = onbeat_write_wait(end->talker, ch->payload, &capture, &error);
+	/* It is on its way all the same. */
+	if (status == ONBEAT_TIMED_OUT && expected <= timedc_wait_limit())
+		sent(ch, expected);
 	if (status != ONBEAT_OK)
 		return status;
 	note_sent(ch, capture);

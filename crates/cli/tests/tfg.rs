@@ -98,7 +98,8 @@ fn what_is_not_composable_is_no_error_and_the_way_is_named() {
     let printed = place.prints(&[]);
     assert!(printed.starts_with("Not composable"), "{printed}");
     assert!(printed.contains("the best-effort channel c has no latency bound"), "{printed}");
-    assert!(printed.contains("sensor:5 → c → processor:12 → processor:13"), "{printed}");
+    let way = "listing-3.toml:5 → c → listing-3.toml:12 → listing-3.toml:13";
+    assert!(printed.contains(way), "{printed}");
     let json: serde_json::Value = serde_json::from_str(&place.prints(&["--json"])).expect("JSON");
     assert_eq!((&json["format"], &json["composable"]), (&"onbeat-tfg".into(), &false.into()));
 }
@@ -128,6 +129,7 @@ fn errors_in_a_file_of_tasks_are_shown_with_their_lines() {
 #[test]
 fn a_description_is_studied_with_its_plan() {
     let output = Command::new(env!("CARGO_BIN_EXE_onbeat"))
+        .env("ONBEAT_HOME", root())
         .args(["tfg", "--level", "platform", "--iterations", "2"])
         .arg(root().join("examples/05-control-loop"))
         .output()

@@ -95,7 +95,7 @@ impl System {
             let text = format!(
                 "#include <stdint.h>\n#include <stdio.h>\n#include <cilktc.h>\n\
                  #include <timedc_avtp.h>\n#include \"manifest.h\"\n\n{CHANCE}\n\
-                 {channels}\n{tasks}int main(void)\n{{\n{starts}}}\n"
+                 {channels}\n{tasks}int main(void)\n{{\n\tsetvbuf(stdout, NULL, _IOLBF, 0);\n{starts}}}\n"
             );
             write(&format!("h{host}.c"), &text);
         }

@@ -2,8 +2,8 @@
 //! one that the table has for that visit.
 
 use crate::loops::Loops;
+use crate::table::{Document, Interval, Node, Row, Timing};
 use crate::trace::Event;
-use onbeat_measure::timing::{Document, IntervalEntry, NodeEntry, RowEntry, TimingEntry};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::AddAssign;
@@ -72,27 +72,29 @@ struct Visit {
 /// One task's part of the table.
 pub(crate) struct Walker<'a> {
     document: &'a Document,
-    timing: &'a TimingEntry,
+    timing: &'a Timing,
     task: usize,
     loops: Loops,
     rows: HashMap<(usize, Vec<u32>), usize>,
-    /// By head of an outermost loop: its last round.
-    last: HashMap<usize, u32>,
+    /// The last visit of the table, by its place among all.
+    end: Vec<u32>,
+    /// By head of a loop and the rounds of those around it: its last round.
+    rounds: HashMap<(usize, Vec<u32>), u32>,
     pub(crate) figures: Figures,
     visited: BTreeSet<usize>,
     is_beyond: bool,
 }
 
-const fn contains(interval: &IntervalEntry, at: i64) -> bool {
+const fn contains(interval: &Interval, at: i64) -> bool {
     interval.lo <= at && (interval.hi.is_none() || matches!(interval.hi, Some(hi) if at <= hi))
 }
 
-fn is_seen(node: &NodeEntry) -> bool {
+fn is_seen(node: &Node) -> bool {
     matches!(node.kind.as_str(), "soft" | "firm" | "hard" | "read" | "write" | "start" | "end")
 }
 
 /// Whether an event is what a node shows when control comes to it.
-fn shows(node: &NodeEntry, event: &Event) -> bool {
+fn shows(node: &Node, event: &Event) -> bool {
     let is_there = match event.event.as_str() {
         "reach" => matches!(node.kind.as_str(), "read" | "write"),
         "arrive" | "abort" => matches!(node.kind.as_str(), "soft" | "firm" | "hard"),
@@ -102,14 +104,21 @@ fn shows(node: &NodeEntry, event: &Event) -> bool {
 }
 
 impl<'a> Walker<'a> {
-    pub(crate) fn new(document: &'a Document, timing: &'a TimingEntry, task: usize) -> Self {
+    pub(crate) fn new(document: &'a Document, timing: &'a Timing, task: usize) -> Self {
         let loops = Loops::of(&document.tasks[task]);
         let (mut rows, mut last) = (HashMap::new(), HashMap::new());
+        let mut end = Vec::new();
         for (index, row) in timing.rows.iter().enumerate().filter(|(_, r)| r.task == task) {
-            let old = rows.insert((row.node, row.iteration.clone()), index);
+            let old = rows.insert((row.node, row.rounds.clone()), index);
             assert!(old.is_none(), "two rows for one visit: {row:?}");
-            if let (Some(head), Some(round)) = (loops.outermost(row.node), row.iteration.first()) {
-                let most: &mut u32 = last.entry(head).or_default();
+            let key = loops.key(row.node, &row.rounds);
+            assert!(end < key, "rows are not in an order in which control comes to them: {row:?}");
+            end = key;
+            if let (Some(head), Some((round, around))) =
+                (loops.heads(row.node).last(), row.rounds.split_last())
+                && *head == row.node
+            {
+                let most: &mut u32 = last.entry((*head, around.to_vec())).or_default();
                 *most = (*most).max(*round);
             }
         }
@@ -119,48 +128,67 @@ impl<'a> Walker<'a> {
             task,
             loops,
             rows,
-            last,
+            end,
+            rounds: last,
             figures: Figures::default(),
             visited: BTreeSet::new(),
             is_beyond: false,
         }
     }
 
-    fn node(&self, node: usize) -> &'a NodeEntry {
+    fn node(&self, node: usize) -> &'a Node {
         &self.document.tasks[self.task].nodes[node]
     }
 
-    fn row(&self, visit: &Visit) -> &'a RowEntry {
+    fn row(&self, visit: &Visit) -> &'a Row {
         &self.timing.rows[visit.row]
     }
 
     /// A visit that the table has, or has by its repetition.
     fn visit(&mut self, node: usize, rounds: Vec<u32>) -> Option<Visit> {
-        let mut key = (node, rounds);
+        let key = (node, rounds);
         if let Some(row) = self.rows.get(&key) {
             return Some(Visit { node, rounds: key.1, row: *row, shift: 0 });
         }
-        let last = self.last.get(&self.loops.outermost(node)?).copied()?;
-        let round = *key.1.first()?;
-        if round <= last {
-            return None;
+        if let Some(repeated) = self.repeated(node, &key.1) {
+            return Some(repeated);
         }
-        let pattern = self.timing.pattern.as_ref();
-        let repeat = pattern.and_then(|p| Some((p.tasks[self.task].as_ref()?, p.shift_ns)));
-        let Some((repeat, shift_ns)) = repeat else {
-            self.is_beyond = true;
-            return None;
-        };
-        let rounds = key.1.clone();
-        let times = (round - last).div_ceil(repeat.every);
-        let earlier = round - times * repeat.every;
-        if earlier < repeat.from {
+        if self.loops.key(node, &key.1) > self.end {
             self.is_beyond = true;
             return None;
         }
-        key.1[0] = earlier;
-        let row = *self.rows.get(&key)?;
-        Some(Visit { node, rounds, row, shift: shift_ns * i64::from(times) })
+        let rounds = self.standing(node, key.1)?;
+        let row = *self.rows.get(&(node, rounds.clone()))?;
+        Some(Visit { node, rounds, row, shift: 0 })
+    }
+
+    /// The rounds whose rows stand for further rounds of a loop, in which nothing is new.
+    fn standing(&self, node: usize, mut rounds: Vec<u32>) -> Option<Vec<u32>> {
+        let mut is_changed = false;
+        for (depth, head) in self.loops.heads(node).iter().enumerate() {
+            let last = *self.rounds.get(&(*head, rounds[..depth].to_vec()))?;
+            is_changed |= rounds[depth] > last;
+            rounds[depth] = rounds[depth].min(last);
+        }
+        is_changed.then_some(rounds)
+    }
+
+    fn repeated(&self, node: usize, rounds: &[u32]) -> Option<Visit> {
+        let head = *self.loops.heads(node).first()?;
+        let last = *self.rounds.get(&(head, Vec::new()))?;
+        let round = *rounds.first()?;
+        let pattern = self.timing.pattern.as_ref().filter(|_| round > last)?;
+        let (from, every) = pattern.tasks[self.task]?;
+        let times = (round - last).div_ceil(every);
+        let mut earlier = rounds.to_vec();
+        earlier[0] = round.checked_sub(times * every).filter(|round| *round >= from)?;
+        let row = *self.rows.get(&(node, earlier))?;
+        Some(Visit {
+            node,
+            rounds: rounds.to_vec(),
+            row,
+            shift: pattern.shift_ns * i64::from(times),
+        })
     }
 
     /// The visits of seen nodes that may come next, over those of which nothing is seen.
@@ -169,14 +197,16 @@ impl<'a> Walker<'a> {
         seen
     }
 
-    /// The points to which an abort may lead. Who came to an end has not left it yet.
+    /// The points to which an abort may lead, or the end of what delayed it. Who came to a channel's
+    /// end has not left it yet.
     fn aborted(&mut self, from: &[Visit], has_begun: bool, at: i64) -> BTreeSet<Visit> {
         let mut sources: BTreeSet<Visit> = from.iter().cloned().collect();
+        let mut found = BTreeSet::new();
         if !has_begun {
             let (seen, unseen) = self.closure(from, at);
+            found.clone_from(&seen);
             sources = seen.into_iter().chain(unseen).collect();
         }
-        let mut found = BTreeSet::new();
         for visit in sources {
             if let Some(point) = self.node(visit.node).guard {
                 let rounds = self.loops.follow(visit.node, &visit.rounds, point);
@@ -194,7 +224,7 @@ impl<'a> Walker<'a> {
             for next in &self.node(visit.node).next {
                 let rounds = self.loops.follow(visit.node, &visit.rounds, *next);
                 let Some(visit) = self.visit(*next, rounds) else { continue };
-                if self.row(&visit).arrival_ns.lo + visit.shift > at {
+                if self.row(&visit).arrival.lo + visit.shift > at {
                     continue;
                 }
                 if is_seen(self.node(*next)) {
@@ -207,6 +237,17 @@ impl<'a> Walker<'a> {
         (seen, unseen)
     }
 
+    fn has_channel(&self, name: &str) -> bool {
+        let program = &self.document.tasks[self.task].program;
+        let of_program = format!("{program}.{name}");
+        self.document.channels.iter().any(|c| c.name == name || c.name == of_program)
+    }
+
+    fn shown(&self, visit: &Visit) -> String {
+        let node = self.node(visit.node);
+        format!("{} {} at {} {:?}", visit.node, node.kind, node.place, visit.rounds)
+    }
+
     /// Holds a time against the visits that it may belong to.
     fn hold(
         &mut self,
@@ -216,25 +257,15 @@ impl<'a> Walker<'a> {
     ) -> Result<Vec<Visit>, String> {
         let of = |walker: &Self, visit: &Visit| {
             let row = walker.row(visit);
-            let interval = if is_release { row.release_ns } else { row.arrival_ns };
+            let interval = if is_release { row.release } else { row.arrival };
             let hi = interval.hi.map(|hi| hi + visit.shift);
-            IntervalEntry { lo: interval.lo + visit.shift, hi }
+            Interval { lo: interval.lo + visit.shift, hi }
         };
         let kept: Vec<Visit> =
             visits.iter().filter(|v| contains(&of(self, v), at)).cloned().collect();
         let Some(first) = kept.first() else {
-            let mut text = String::new();
-            for visit in &visits {
-                let node = self.node(visit.node);
-                text.push_str(&format!(
-                    "\n  {} {} {:?}: {:?}",
-                    node.kind,
-                    node.place,
-                    visit.rounds,
-                    of(self, visit)
-                ));
-            }
-            return Err(text);
+            let shown = |v: &Visit| format!("\n    {} {:?}", self.shown(v), of(self, v));
+            return Err(visits.iter().map(shown).collect());
         };
         let interval = of(self, first);
         self.figures.times += 1;
@@ -262,9 +293,12 @@ impl Walker<'_> {
             let at = event.time_ns;
             let is_release = match event.event.as_str() {
                 "late" => continue,
+                // An lvchannel's.
+                "read" | "write" if !self.has_channel(&event.place) => continue,
                 "release" | "skip" | "read" | "write" | "full" => true,
                 _ => false,
             };
+            let was = now.clone();
             let visits: Vec<Visit> = if is_release {
                 now
             } else {
@@ -284,7 +318,12 @@ impl Walker<'_> {
                 }
                 Err(had) => {
                     let before = &events[number.saturating_sub(4)..=number];
-                    return Err(format!("{before:#?}\nthe table has{had}"));
+                    let did = before.iter().map(|e| {
+                        format!("\n    {} {} {} {}", e.time_ns, e.event, e.place, e.value_ns)
+                    });
+                    let did: String = did.collect();
+                    let was: Vec<String> = was.iter().map(|v| self.shown(v)).collect();
+                    return Err(format!("{did}\n  from {}, table:{had}", was.join(" or ")));
                 }
             };
             has_begun = matches!(event.event.as_str(), "reach" | "arrive" | "abort");
@@ -295,8 +334,8 @@ impl Walker<'_> {
     /// Whether control came wherever it must come.
     fn all_certain(&mut self, end_ns: i64) -> Result<(), String> {
         for (index, row) in self.timing.rows.iter().enumerate() {
-            let is_due = row.arrival_ns.hi.is_some_and(|hi| hi < end_ns);
-            if row.task != self.task || !row.certain || !is_due {
+            let is_due = row.arrival.hi.is_some_and(|hi| hi < end_ns);
+            if row.task != self.task || !row.is_certain || !is_due {
                 continue;
             }
             let node = self.node(row.node);

@@ -41,10 +41,10 @@ pub(super) struct Cell {
     pub(super) is_uncertain: bool,
 }
 
-/// What a node is called in tables: `p6`, `c12`, `c loop.h:12`.
+/// What a node is called in tables: `p6`, `c12`; `c loop.h:12`, `c write`.
 pub(super) fn symbol(node: &Node) -> String {
     let Some(letter) = letter(&node.what) else { return String::new() };
-    let space = if node.place.contains(':') { " " } else { "" };
+    let space = if words::is_line(node) { "" } else { " " };
     format!("{letter}{space}{}", node.place)
 }
 

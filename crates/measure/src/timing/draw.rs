@@ -1,6 +1,6 @@
 //! The graph as SVG, in the shapes of the paper.
 
-use super::lane;
+use super::lane::{Edge, is_great};
 use super::layout::{Frame, Layout, Place, layout};
 use super::words::{self, is_best_effort, kind_of_channel, letter};
 use crate::report::environment;
@@ -136,7 +136,7 @@ fn label(graph: &Graph, node: &Node) -> String {
 }
 
 fn fits(node: &Node) -> bool {
-    node.place.chars().count() <= INSIDE_MAX
+    words::is_line(node) && node.place.len() <= INSIDE_MAX
 }
 
 /// Where everything is, and how it looks.
@@ -305,11 +305,11 @@ fn titled(frame: Frame, room: i32, name: &str, title: String) -> Titled {
 fn edges(graph: &Graph, layout: &Layout, marks: &Marks) -> Vec<Line> {
     let mut lines = Vec::new();
     for (task, edges) in layout.edges.iter().enumerate() {
-        for (from, to, way) in edges {
+        for Edge { from, to, way } in edges {
             let culprit = marks.steps.contains(&((task, *from), (task, *to)));
             // Between rows that follow each other, where nothing is beside, no head is needed.
             let mut line = line(format!("edge{}", on(culprit)), way, String::new());
-            if !lane::is_great(&graph.tasks[task].nodes[*to].what) && way.len() == 2 {
+            if !is_great(&graph.tasks[task].nodes[*to].what) && way.len() == 2 {
                 line.head = String::new();
             }
             lines.push(line);

@@ -1,7 +1,7 @@
 //! Nothing in the picture hides anything else.
 
 use super::draw::{Picture, Shape, picture, text_width};
-use super::studies::{best_effort, fifty, late};
+use super::studies::{best_effort, fifty, late, starting};
 use onbeat_model::graph::{Graph, Task};
 use onbeat_model::timing::{Level, Study};
 
@@ -69,10 +69,11 @@ fn check(study: &Study) {
 fn nothing_overlaps_in_small_graphs() {
     check(&best_effort());
     check(&late());
+    check(&starting());
 }
 
 #[test]
-fn nothing_overlaps_in_a_graph_of_52_nodes_on_four_hosts() {
+fn nothing_overlaps_in_a_graph_of_54_nodes_on_four_hosts() {
     let study = fifty();
     let nodes: usize = study.graph.tasks.iter().map(|task| task.nodes.len()).sum();
     assert!(nodes >= 50, "{nodes}");

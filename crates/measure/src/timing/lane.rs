@@ -17,13 +17,22 @@ const BESIDE: i32 = 28;
 /// Half of what a node with a name takes, and half of what the others take.
 pub(super) const HALF: [i32; 2] = [18, 6];
 
+/// From one node to another.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// The corners on its way; the last is where the arrow's head is.
+    pub(super) way: Vec<(i32, i32)>,
+}
+
 /// Places of one task's nodes and the edges between them.
 #[derive(Debug)]
 pub(super) struct Lane {
     /// Of each node: the middle of its shape.
     pub(super) nodes: Vec<(i32, i32)>,
-    /// The edges as corners on their ways; the last is where the arrow's head is.
-    pub(super) edges: Vec<(usize, usize, Vec<(i32, i32)>)>,
+    /// Its edges.
+    pub(super) edges: Vec<Edge>,
     /// Of each node: where its label begins, beside all that runs through its row.
     pub(super) labels: Vec<i32>,
     /// Where its last row ends.
@@ -69,7 +78,7 @@ pub(super) fn lane(task: &Task) -> Lane {
                 back(a, b, side, [out, into])
             }
         };
-        edges.push((from, to, way));
+        edges.push(Edge { from, to, way });
     }
     let mut rightmost = columns.of.clone();
     for ((from, to), column) in &columns.edges {
@@ -99,12 +108,9 @@ fn order(task: &Task) -> Vec<usize> {
             visit(task, root, &mut is_seen, &mut order);
         }
     }
-    for rest in 0..task.nodes.len() {
-        if !is_seen[rest] {
-            order.insert(0, rest);
-        }
-    }
     order.reverse();
+    let rest = (0..task.nodes.len()).filter(|node| !is_seen[*node]);
+    order.extend(rest);
     order
 }
 

@@ -2,7 +2,7 @@
 //! their hosts, hosts in rows ("shelves"); and the ways of channels between lanes. These run in the
 //! gaps beside lanes ("gutters") and between shelves ("corridors"), so that none crosses a name.
 
-use super::lane::{Lane, lane};
+use super::lane::{Edge, HALF, Lane, is_great, lane};
 use onbeat_model::graph::Graph;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ const PAD: i32 = 10;
 const HOST_HEAD: i32 = 28;
 /// The least width of a lane.
 const LANE_WIDTH: i32 = 96;
-/// From the middle of a channel end to its way's beginning.
+/// From the middle of a channel end to its way's beginning: above what is left of it, and below the
+/// label that is right of it.
 const STUB: (i32, i32) = (14, 9);
 
 /// A node of a task, by their numbers.
@@ -47,8 +48,8 @@ pub(super) struct Layout {
     pub(super) nodes: Vec<Vec<(i32, i32)>>,
     /// Of each task and node: where its label begins.
     pub(super) labels: Vec<Vec<i32>>,
-    /// Of each task: its edges and their corners.
-    pub(super) edges: Vec<Vec<(usize, usize, Vec<(i32, i32)>)>>,
+    /// Of each task.
+    pub(super) edges: Vec<Vec<Edge>>,
     /// The corners of each wire.
     pub(super) wires: Vec<Vec<(i32, i32)>>,
 }
@@ -67,7 +68,7 @@ pub(super) fn layout(
     };
     let widths: Vec<i32> = lanes.iter().enumerate().map(of_lane).collect();
     let shelves = Shelves::fill(graph, &widths, &lanes);
-    let routes: Vec<Route> = wires.iter().map(|wire| shelves.route(*wire, &lanes)).collect();
+    let routes: Vec<Route> = wires.iter().map(|wire| shelves.route(graph, *wire, &lanes)).collect();
     let plan = Plan::make(graph, &shelves, &widths, &routes);
     plan.layout(graph, &lanes, &widths, &shelves, &routes)
 }
@@ -117,17 +118,17 @@ impl Shelves {
     }
 
     /// Which way a wire takes.
-    fn route(&self, (from, to): (Place, Place), lanes: &[Lane]) -> Route {
+    fn route(&self, graph: &Graph, (from, to): (Place, Place), lanes: &[Lane]) -> Route {
         let [(a, p), (b, q)] = [from, to].map(|(task, _)| self.of[task]);
         let (out, into) = match () {
             () if a != b || p < q => (p + 1, q),
             () if p > q => (p, q + 1),
             () => (p + 1, p + 1),
         };
-        let y = |(task, node): Place, is_right: bool| {
-            lanes[task].nodes[node].1 + if is_right { STUB.1 } else { -STUB.1 }
+        let y = |end: usize, (task, node): Place, is_right: bool| {
+            lanes[task].nodes[node].1 + stub(graph, (task, node), end, is_right).1
         };
-        let (y, z) = (y(from, out > p), y(to, into > q));
+        let (y, z) = (y(0, from, out > p), y(1, to, into > q));
         let corridors = match b as i64 - a as i64 {
             0 if out == into => None,
             0 if y + z <= 2 * self.heights[a] - y - z => Some([a, a]),
@@ -136,6 +137,17 @@ impl Shelves {
             _ => Some([a, b + 1]),
         };
         Route { ends: [from, to], y: [y, z], gutters: [(a, out), (b, into)], corridors }
+    }
+}
+
+/// From the middle of a node to where a wire begins (end 0) or ends (end 1).
+fn stub(graph: &Graph, (task, node): Place, end: usize, is_right: bool) -> (i32, i32) {
+    let side = if is_right { 1 } else { -1 };
+    match is_great(&graph.tasks[task].nodes[node].what) {
+        true => (side * STUB.0, side * STUB.1),
+        // What starts a task: off the edge below it. The start of a task has no label.
+        false if end == 0 => (0, STUB.1),
+        false => (side * HALF[1], 0),
     }
 }
 
@@ -322,7 +334,7 @@ impl Plan {
             layout.labels.push(lane.labels.iter().map(|dx| x + dx).collect());
             layout.nodes.push(lane.nodes.iter().map(moved).collect());
             let edges = lane.edges.iter();
-            let edges = edges.map(|(a, b, way)| (*a, *b, way.iter().map(moved).collect()));
+            let edges = edges.map(|e| Edge { way: e.way.iter().map(moved).collect(), ..*e });
             layout.edges.push(edges.collect());
         }
         for (shelf, row) in shelves.rows.iter().enumerate() {
@@ -336,7 +348,7 @@ impl Plan {
             }
         }
         for (route, way) in routes.iter().zip(&self.ways) {
-            layout.wires.push(corners(route, way, shelves, &layout));
+            layout.wires.push(corners(graph, route, way, shelves, &layout));
         }
         layout
     }
@@ -350,13 +362,19 @@ fn is_boundary(graph: &Graph, row: &[usize], gutter: usize) -> bool {
 }
 
 /// The corners of a wire.
-fn corners(route: &Route, way: &Way, shelves: &Shelves, layout: &Layout) -> Vec<(i32, i32)> {
+fn corners(
+    graph: &Graph,
+    route: &Route,
+    way: &Way,
+    shelves: &Shelves,
+    layout: &Layout,
+) -> Vec<(i32, i32)> {
     let [from, to] = [0, 1].map(|end| {
         let (task, node) = route.ends[end];
         let is_right = route.gutters[end].1 > shelves.of[task].1;
-        let side = if is_right { 1 } else { -1 };
         let (x, y) = layout.nodes[task][node];
-        (x + side * STUB.0, y + side * STUB.1)
+        let (dx, dy) = stub(graph, route.ends[end], end, is_right);
+        (x + dx, y + dy)
     });
     let mut corners = vec![from, (way.x[0], from.1)];
     match route.corridors {

@@ -47,6 +47,7 @@ struct LevelView {
     about: String,
     /// SVG.
     graph: String,
+    /// Those that are not the program level's.
     culprits: Vec<FindingView>,
     tables: Vec<TableView>,
 }
@@ -135,13 +136,16 @@ fn level(study: &Study, level: Level) -> LevelView {
             "Code takes its execution times, tasks wait for processors, sleeps end late.",
         ),
     };
+    let known = words::culprits(&study.graph, &study.program);
+    let mut culprits = words::culprits(&study.graph, timing(study, level));
+    culprits.retain(|finding| !known.contains(finding));
     let tables = (0..study.graph.tasks.len()).map(|task| table(study, level, task));
     LevelView {
         id,
         name,
         about: about.to_owned(),
         graph: draw::svg(study, level, ""),
-        culprits: findings(words::culprits(&study.graph, timing(study, level))),
+        culprits: findings(culprits),
         tables: tables.filter(|table| !table.rows.is_empty()).collect(),
     }
 }

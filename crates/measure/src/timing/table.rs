@@ -18,7 +18,8 @@ const ROWS: usize = 40;
 pub fn table(study: &Study, level: Level, iterations: u32) -> String {
     let timing = super::timing(study, level);
     let mut parts = vec![words::verdict(study).to_owned()];
-    parts.extend(findings("no bound", &words::culprits(&study.graph, &study.program)));
+    let unbounded = words::culprits(&study.graph, &study.program);
+    parts.extend(findings("no bound", &unbounded));
     let mut has_more = [false; 2];
     for task in 0..study.graph.tasks.len() {
         let arrivals = arrivals(study, level, task, (iterations, ROWS));
@@ -32,7 +33,9 @@ pub fn table(study: &Study, level: Level, iterations: u32) -> String {
         parts.push(notes.iter().map(|(note, _)| *note).collect::<Vec<_>>().join("\n"));
     }
     if level == Level::Platform {
-        parts.extend(findings("no bound", &words::culprits(&study.graph, timing)));
+        let mut more = words::culprits(&study.graph, timing);
+        more.retain(|finding| !unbounded.contains(finding));
+        parts.extend(findings("no bound at platform level", &more));
     }
     parts.extend(findings("late", &words::misses(&study.graph, &study.platform)));
     parts.extend(findings("trouble", &words::troubles(&study.graph, timing)));

@@ -275,6 +275,7 @@ fn why(graph: &Graph, timing: &Timing, culprit: &Culprit) -> String {
 }
 
 /// Something that the analysis found, once for all iterations.
+#[derive(PartialEq, Eq)]
 pub(super) struct Finding {
     /// What.
     pub(super) what: String,
@@ -318,6 +319,11 @@ fn iterations(timing: &Timing, rows: impl Iterator<Item = usize>) -> String {
 /// The rounds of a row's loops: `2`, `2.1`.
 pub(super) fn iteration(rounds: &[u32]) -> String {
     rounds.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
+}
+
+/// Whether a node's place is a line of its task's file, which is a short name.
+pub(super) fn is_line(node: &Node) -> bool {
+    node.place.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 /// The task and node of a row, and so what it has in common with those of other iterations.

@@ -254,7 +254,24 @@ fn edf() -> Schedule {
     Schedule { core: 1, tasks: vec![task], utilisation_ppm: 0, ..Schedule::default() }
 }
 
-/// Eight tasks on four hosts with 52 nodes: sensors, filters, a controller and actuators, joined
+/// A task that starts another one, on its right and on its left.
+pub(crate) fn starting() -> Study {
+    let main = |task: usize| {
+        vec![
+            node(What::Start, "1", &[1]),
+            node(What::Run { task }, "2", &[2]),
+            node(What::End, "3", &[]),
+        ]
+    };
+    let mut tasks = vec![task("right", 0, "a.c", main(1)), cycle("step", 0, &[], false)];
+    tasks[1].is_first = false;
+    tasks.extend([cycle("other", 1, &[], true), task("left", 1, "b.c", main(2))]);
+    let hosts = ["a", "b"].map(|name| Host { name: name.to_owned(), ..Host::default() });
+    let graph = Graph { hosts: hosts.to_vec(), tasks, ..Graph::default() };
+    Study { name: "starting".to_owned(), graph, ..Study::default() }
+}
+
+/// Eight tasks on four hosts with 54 nodes: sensors, filters, a controller and actuators, joined
 /// over the network and within hosts, with two chains.
 pub(crate) fn fifty() -> Study {
     let hosts = ["camera", "arm", "gateway", "base"].map(|name| Host {

@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 
 /// The longest shift that is of use.
 const LONGEST: Span = Span::from_s(3_600);
-/// So many pairs of visits are tried.
-const TRIALS: usize = 256;
+/// So many first visits are tried.
+const TRIALS: usize = 64;
+/// Up to so many times the shortest shift after which each task alone comes again.
+const MULTIPLES: i64 = 4;
 
 /// By task: a visit and one that is the same later.
 type Pairs<'a> = BTreeMap<usize, (&'a Cut, &'a Cut)>;
@@ -34,25 +36,34 @@ impl Explorer<'_> {
         let endless: Vec<usize> =
             tasks.iter().copied().filter(|t| self.front(*t).is_some()).collect();
         let slowest = *endless.iter().min_by_key(|t| self.tasks[**t].cuts.len())?;
+        let mut together = 1;
+        for task in &endless {
+            together = common(together, self.alone(*task)?.as_ns())?;
+        }
         let cuts = &self.tasks[slowest].cuts;
-        let mut trials = 0;
-        for (index, first) in cuts.iter().enumerate() {
-            for second in &cuts[index + 1..] {
-                let shift = second.state.now.lo - first.state.now.lo;
-                if shift <= Span::ZERO || !is_again(first, second, shift) {
-                    continue;
-                }
-                trials += 1;
+        for times in 1..=MULTIPLES {
+            let shift = Span::from_ns(together.checked_mul(times)?);
+            let seconds = |first: &Cut| {
+                let at = first.state.now.lo + shift;
+                let index = cuts.partition_point(|cut| cut.state.now.lo < at);
+                let mut same = cuts[index..].iter().take_while(|cut| cut.state.now.lo == at);
+                same.any(|second| is_again(first, second, shift))
+            };
+            for first in cuts.iter().filter(|first| seconds(first)).take(TRIALS) {
                 if let Some(found) = self.pairs(&endless, first.state.now.lo, shift) {
                     return Some(found);
                 }
-                if trials > TRIALS {
-                    return None;
-                }
-                break;
             }
         }
         None
+    }
+
+    /// After what a task alone was last as it is.
+    fn alone(&self, task: usize) -> Option<Span> {
+        let (last, before) = self.tasks[task].cuts.split_last()?;
+        let shifts = before.iter().rev().map(|cut| (cut, last.state.now.lo - cut.state.now.lo));
+        let mut shifts = shifts.filter(|(_, shift)| *shift > Span::ZERO);
+        shifts.find(|(cut, shift)| is_again(cut, last, *shift)).map(|(_, shift)| shift)
     }
 
     /// The first pair of each task from an instant on.
@@ -233,15 +244,16 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// The shortest time that is a multiple of both, if it is of use.
+fn common(a: i64, b: i64) -> Option<i64> {
+    (a / gcd(a, b)).checked_mul(b).filter(|ns| *ns <= LONGEST.as_ns())
+}
+
 /// The pattern of all components together.
 pub(super) fn together(tasks: usize, found: &[Found]) -> Option<Pattern> {
     let mut shift = 1_i64;
     for one in found {
-        let other = one.shift.as_ns();
-        shift = (shift / gcd(shift, other)).checked_mul(other)?;
-        if shift > LONGEST.as_ns() {
-            return None;
-        }
+        shift = common(shift, one.shift.as_ns())?;
     }
     let (mut rounds, mut parts) = (vec![None; tasks], vec![None; tasks]);
     for one in found {

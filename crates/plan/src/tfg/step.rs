@@ -62,6 +62,11 @@ impl Explorer<'_> {
         }
     }
 
+    /// By how much a task may go on late whose wait for an instant is aborted.
+    fn woken(&self, task: usize) -> Interval {
+        Interval { lo: Span::ZERO, hi: self.wakeup(task).hi }
+    }
+
     /// Executes.
     fn execute(&self, task: usize, mut state: State, time: Interval) -> State {
         if time == Interval::ZERO {
@@ -196,13 +201,13 @@ impl Explorer<'_> {
     }
 
     /// Aborts the executions that would pass the deadline in the node: `before` is how they began
-    /// it, `after` how it would be done.
+    /// it, `after` how it would be done, `late` by how much an abort is late.
     fn guarded(
         &mut self,
         visit: &Visit,
         before: &State,
         after: Option<State>,
-        sleeps: bool,
+        late: Interval,
     ) -> Option<State> {
         let Some((point, deadline)) = visit.guard else { return after };
         let last = after.as_ref().and_then(|after| after.elapsed.hi);
@@ -227,9 +232,7 @@ impl Explorer<'_> {
             }
         }
         if let Some(mut cut) = cut.agree() {
-            if sleeps {
-                cut = cut.after(self.wakeup(visit.task));
-            }
+            cut = cut.after(late);
             cut.rest();
             self.rows[visit.row].release = cut.now;
             let took = Interval {
@@ -351,7 +354,7 @@ impl Explorer<'_> {
             }
             What::Fragment { execution } if self.is_platform() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
-                let after = self.guarded(visit, &state, Some(after), false);
+                let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
                 if state.now.hi.is_some() && after.as_ref().is_some_and(|a| a.now.hi.is_none()) {
                     self.lose(Why::Processor, visit.row);
                 }
@@ -568,7 +571,8 @@ impl Explorer<'_> {
             };
             after = self.sleep(&after, allowed, wakeup);
         }
-        let Some(mut captured) = self.guarded(visit, &state, Some(after), true) else {
+        let late = self.woken(visit.task);
+        let Some(mut captured) = self.guarded(visit, &state, Some(after), late) else {
             self.leave(visit, None, ANY);
             return;
         };
@@ -602,7 +606,7 @@ impl Explorer<'_> {
                 after = after.after(wakeup);
                 after.rest();
             }
-            done = self.guarded(visit, &captured, Some(after), true);
+            done = self.guarded(visit, &captured, Some(after), late);
         }
         self.leave(visit, done, ANY);
     }
@@ -684,16 +688,18 @@ impl Explorer<'_> {
             (never.now.hi, never.elapsed.hi) = (None, None);
             never
         });
+        // Who waits for a message is not asleep.
+        let late = if waits { self.woken(visit.task) } else { Interval::ZERO };
         let done = match never {
             Some(never) => {
-                let _ = self.guarded(visit, &state, Some(never), true);
+                let _ = self.guarded(visit, &state, Some(never), late);
                 let deadline = visit.guard.and_then(|(_, deadline)| deadline);
                 after.and_then(|after| match deadline {
                     Some(deadline) => after.until(deadline),
                     None => Some(after),
                 })
             }
-            None => self.guarded(visit, &state, after, true),
+            None => self.guarded(visit, &state, after, late),
         };
         self.taken(visit, end, done.as_ref(), is_sure);
         self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);

@@ -201,7 +201,7 @@ impl Execution<'_> {
                 (Some(now + self.dice.pick(*execution)), false)
             }
             What::Write { channel, waits } => return self.write(task, *channel, *waits, place),
-            What::Read { channel, waits } => (self.read(task, *channel, *waits), true),
+            What::Read { channel, waits } => (self.read(task, *channel, *waits), *waits),
             _ => (Some(now), false),
         };
         let is_aborted = match (end, deadline) {

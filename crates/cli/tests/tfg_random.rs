@@ -1,0 +1,232 @@
+//! The table of times of random systems against what their programs do in virtual time: node by
+//! node, and round by round of their loops. `TFG_GRAPHS=10000` tests so many, `TFG_SEED=N` from
+//! this seed on.
+
+mod common;
+
+#[path = "tfg_random/loops.rs"]
+mod loops;
+#[path = "timedc_random/random.rs"]
+mod random;
+#[path = "tfg_random/systems.rs"]
+mod systems;
+#[path = "tfg_random/table.rs"]
+mod table;
+#[path = "tfg_random/tasks.rs"]
+mod tasks;
+#[path = "timedc/trace.rs"]
+#[allow(dead_code)] // cases' notation is read elsewhere
+mod trace;
+#[path = "tfg_random/walk.rs"]
+mod walk;
+
+use common::onbeat;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use table::{Document, Node, Row, Timing};
+use trace::Event;
+use walk::{Figures, Walker};
+
+/// Groups of tasks, each a graph, in one system.
+const GROUPS: u64 = 60;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+/// What a command says on standard output.
+fn output(command: &mut std::process::Command, directory: &Path) -> Vec<u8> {
+    let output = command.current_dir(directory).env("NO_COLOR", "1").output().expect("it runs");
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Compiles the programs for a run on the platform and for one in logical time.
+fn compile(directory: &Path) {
+    std::fs::create_dir_all(directory.join("build")).expect("a directory");
+    let one = |name: &str, flag: &str| {
+        for program in 0..systems::HOSTS {
+            let mut command = onbeat();
+            command.args(["cc", &format!("p{program}.c"), "-w", "-O0", flag, "-o"]);
+            output(command.arg(format!("build/{name}{program}")), directory);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| one("p", "-DPLATFORM"));
+        one("logical", "-DLOGICAL");
+    });
+}
+
+/// The table.
+fn table(directory: &Path) -> Document {
+    let mut command = onbeat();
+    command.args(["tfg", ".", "--json", "--iterations", "80"]);
+    Document::read(&output(&mut command, directory))
+}
+
+fn times<'a>(document: &'a Document, level: &str) -> &'a Timing {
+    if level == "logical" { &document.program } else { &document.platform }
+}
+
+/// Runs the programs; what each task did, by program and name.
+fn run(
+    directory: &Path,
+    description: &str,
+    coins: u64,
+    execution: &str,
+) -> BTreeMap<(String, String), Vec<Event>> {
+    let traces = directory.join(format!("traces-{description}-{coins}"));
+    std::fs::create_dir_all(&traces).expect("a directory");
+    let mut command = onbeat();
+    command.args(["run", &format!("{description}.toml"), "--out", "out", "--task-trace"]);
+    command.arg(&traces).env("COINS", coins.to_string()).env("ONBEAT_EXECUTION", execution);
+    output(&mut command, directory);
+    let mut tasks: BTreeMap<(String, String), Vec<Event>> = BTreeMap::new();
+    for program in 0..systems::HOSTS {
+        let name = format!("p{program}");
+        let text = std::fs::read_to_string(traces.join(format!("{name}.csv"))).expect("a trace");
+        for event in trace::read(&text).expect("a trace") {
+            if event.time_ns < systems::END_NS {
+                let key = (name.clone(), event.task.clone());
+                tasks.entry(key).or_default().push(event);
+            }
+        }
+    }
+    tasks
+}
+
+/// Walks what all tasks of a run did. What does not agree is said with the task.
+fn compare(
+    document: &Document,
+    timing: &Timing,
+    did: &BTreeMap<(String, String), Vec<Event>>,
+    figures: &mut Figures,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (number, task) in document.tasks.iter().enumerate() {
+        let events = did.get(&(task.program.clone(), task.name.clone()));
+        let events: Vec<&Event> = events.into_iter().flatten().collect();
+        let mut walker = Walker::new(document, timing, number);
+        if let Err(reason) = walker.walk(&events, systems::END_NS) {
+            wrong.push(format!("task {} of {}: {reason}", task.name, task.program));
+        }
+        *figures += walker.figures;
+    }
+    wrong
+}
+
+/// A directory that stays where something is wrong.
+fn directory(seed: u64) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("onbeat-tfg-{}-{seed}", std::process::id()));
+    std::fs::create_dir_all(&path).expect("a directory");
+    path
+}
+
+/// One system: its table against four runs.
+fn system(seed: u64, groups: &[u64], figures: &mut BTreeMap<&str, Figures>) -> Vec<String> {
+    let directory = directory(seed);
+    systems::batch(seed, groups).write(&directory);
+    let document = std::thread::scope(|scope| {
+        let table = scope.spawn(|| table(&directory));
+        compile(&directory);
+        table.join().expect("a table")
+    });
+    let mut wrong = Vec::new();
+    for (level, description, coins, execution) in [
+        ("logical", "logical", 1, "worst"),
+        ("logical", "logical", 2, "worst"),
+        ("platform", "run", 3, "worst"),
+        ("platform", "run", 4, "best"),
+    ] {
+        let timing = times(&document, level);
+        let did = run(&directory, description, coins, execution);
+        let figures = figures.entry(level).or_default();
+        for reason in compare(&document, timing, &did, figures) {
+            let place = directory.display();
+            wrong.push(format!("seed {seed}, {level}, coins {coins}, {place}: {reason}"));
+        }
+    }
+    if wrong.is_empty() {
+        std::fs::remove_dir_all(&directory).expect("removed");
+    }
+    wrong
+}
+
+#[test]
+fn what_random_systems_do_is_in_the_table() {
+    let graphs = number("TFG_GRAPHS").unwrap_or(300);
+    let first = number("TFG_SEED").unwrap_or(1);
+    let began = Instant::now();
+    let mut figures = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for batch in 0..graphs.div_ceil(GROUPS) {
+        let groups: Vec<u64> = (batch * GROUPS..((batch + 1) * GROUPS).min(graphs)).collect();
+        wrong.extend(system(first + batch, &groups, &mut figures));
+    }
+    println!("{graphs} graphs in {:.1?}", began.elapsed());
+    for (level, figures) in &figures {
+        println!("{level}: {figures}");
+    }
+    let count = wrong.len();
+    wrong.truncate(5);
+    assert!(wrong.is_empty(), "{count} tasks do not agree\n{}", wrong.join("\n\n"));
+    for (level, figures) in &figures {
+        assert!(figures.exact > figures.times / 10, "{level}: hardly anything is exact: {figures}");
+        assert!(figures.beyond < figures.times / 10, "{level}: the table is short: {figures}");
+    }
+}
+
+/// What the table says of the tasks of a group: by task, node and round.
+type Part<'a> = BTreeMap<(&'a str, usize, &'a [u32]), (&'a Row, &'a Node)>;
+
+fn part<'a>(document: &'a Document, timing: &'a Timing, group: &str) -> Part<'a> {
+    let mut part = Part::new();
+    for row in &timing.rows {
+        let task = &document.tasks[row.task];
+        if task.name.starts_with(group) {
+            let key = (task.name.as_str(), row.node, row.rounds.as_slice());
+            part.insert(key, (row, &task.nodes[row.node]));
+        }
+    }
+    part
+}
+
+/// Whether a group's tasks have a channel whose latency depends on what else is on the network.
+fn is_on_network(document: &Document, group: &str) -> bool {
+    let tasks = document.tasks.iter().filter(|task| task.name.starts_with(group));
+    let mut channels = tasks.flat_map(|t| &t.nodes).filter_map(|node| node.channel);
+    channels.any(|channel| document.channels[channel].kind != "fifo")
+}
+
+#[test]
+fn independent_programs_beside_it_change_no_row_of_a_graph() {
+    let seed = number("TFG_SEED").unwrap_or(7);
+    let table = |groups: &[u64]| {
+        let directory = tempfile::tempdir().expect("a directory");
+        systems::batch(seed, groups).write(directory.path());
+        table(directory.path())
+    };
+    let groups: Vec<u64> = (0..24).collect();
+    let all = table(&groups);
+    let mut compared = 0;
+    for group in &groups {
+        let name = format!("g{group}_");
+        if is_on_network(&all, &name) {
+            continue;
+        }
+        let alone = table(&[*group]);
+        for level in ["logical", "platform"] {
+            let together = part(&all, times(&all, level), &name);
+            let by_itself = part(&alone, times(&alone, level), &name);
+            assert_eq!(together.len(), by_itself.len(), "{name} {level}");
+            for (visit, (row, node)) in &together {
+                let (other, _) = by_itself.get(visit).unwrap_or_else(|| panic!("{visit:?}"));
+                let said = |row: &Row| (row.arrival, row.release, row.is_certain);
+                assert_eq!(said(row), said(other), "{visit:?} {} {level}", node.kind);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1_000, "{compared} rows were compared");
+}
