@@ -166,7 +166,7 @@ fn both(a: Interval, b: Interval) -> Option<Interval> {
     hi.is_none_or(|hi| lo <= hi).then_some(Interval { lo, hi })
 }
 
-/// Of what one task writes, in order: what may be there at an instant, and up to when at the latest.
+/// Of what one task writes, in order: what may be there at an instant, and until when at most.
 fn latest(rows: &[Row], writes: &[usize], at: Interval) -> Vec<(usize, Option<Span>)> {
     let surely =
         |row: &usize| rows[*row].is_certain && rows[*row].release.hi.is_some_and(|hi| hi < at.lo);
