@@ -74,9 +74,9 @@ fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
         ends.iter().map(|ends| channels.iter().any(|c| ends.contains(c))).collect();
     let mut open: Vec<usize> = (0..wanted.len()).filter(|task| wanted[*task]).collect();
     while let Some(task) = open.pop() {
-        for other in 0..wanted.len() {
-            if !wanted[other] && (is_joined((task, other)) || is_joined((other, task))) {
-                wanted[other] = true;
+        for (other, is_wanted) in wanted.iter_mut().enumerate() {
+            if !*is_wanted && (is_joined((task, other)) || is_joined((other, task))) {
+                *is_wanted = true;
                 open.push(other);
             }
         }
