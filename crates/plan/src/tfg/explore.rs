@@ -199,6 +199,7 @@ impl<'a> Explorer<'a> {
                 self.widen_all(tasks, first);
             }
             if !self.is_reopened {
+                found.iter().for_each(|found| self.unread(found));
                 return found;
             }
             self.rows.truncate(first);
@@ -207,6 +208,26 @@ impl<'a> Explorer<'a> {
             self.misses.truncate(known.1);
             self.troubles.truncate(known.2);
             self.restart(tasks);
+        }
+    }
+
+    /// What is written for ever and never read fills its channel, sooner or later.
+    fn unread(&mut self, found: &super::pattern::Found) {
+        for channel in 0..self.graph.channels.len() {
+            let is_fifo = matches!(self.graph.channels[channel].kind, ChannelKind::Fifo { .. });
+            if !is_fifo || !self.readers[channel].is_empty() {
+                continue;
+            }
+            let writes = self.lines[channel].iter().flat_map(|(_, line)| &line.all);
+            let again = writes.map(|capture| capture.row).find(|row| {
+                let row = &self.rows[*row];
+                let first = found.rounds.get(&row.task).map(|(first, _)| first);
+                !self.shapes[row.task].order.is_tail(row.node)
+                    && first.is_some_and(|first| row.iteration.first() >= Some(first))
+            });
+            if let Some(row) = again {
+                self.overflow(row, channel);
+            }
         }
     }
 
