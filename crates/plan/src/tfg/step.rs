@@ -62,9 +62,15 @@ impl Explorer<'_> {
         }
     }
 
-    /// By how much a task may go on late whose wait for an instant is aborted.
+    /// By how much a task may go on late whose code or wait for an instant is aborted.
     fn woken(&self, task: usize) -> Interval {
         Interval { lo: Span::ZERO, hi: self.wakeup(task).hi }
+    }
+
+    /// Whether a task may have to wait for its processor: locks need one, though they take no time.
+    fn has_rivals(&self, task: usize) -> bool {
+        let turn = Span::from_ns(1);
+        self.is_platform() && self.complete(task, turn) != Some(turn)
     }
 
     /// Executes.
@@ -352,9 +358,17 @@ impl Explorer<'_> {
                 (state.may_skip, state.may_wait) = (true, false);
                 self.leave(visit, Some(state), Interval::ZERO);
             }
+            What::Lock(_) if self.has_rivals(visit.task) => {
+                let turn = Interval::between(Span::ZERO, Span::from_ns(1));
+                let after = self.execute(visit.task, state.clone(), turn);
+                let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
+                let longest = self.complete(visit.task, Span::from_ns(1));
+                self.leave(visit, after, Interval { lo: Span::ZERO, hi: longest });
+            }
             What::Fragment { execution } if self.is_platform() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
-                let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
+                let late = self.woken(visit.task);
+                let after = self.guarded(visit, &state, Some(after), late);
                 if state.now.hi.is_some() && after.as_ref().is_some_and(|a| a.now.hi.is_none()) {
                     self.lose(Why::Processor, visit.row);
                 }
@@ -407,7 +421,8 @@ impl Explorer<'_> {
                 _ => after.now.hi,
             },
         };
-        (cut.elapsed, cut.now) = (limit, now);
+        let late = self.woken(visit.task);
+        (cut.elapsed, cut.now) = (plus(limit, late), plus(now, late));
         let mut cut = cut.agree().unwrap_or(after.clone());
         let must = after.elapsed.lo > deadline && (!state.late.may || state.late.must);
         let by = if state.late.may { state.late.by.zip(by).map(|(a, b)| a.max(b)) } else { by };
