@@ -54,7 +54,7 @@ pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
     found
 }
 
-/// Gives a program's segments the execution times of a file, which the description's check has read.
+/// Gives a program's segments the execution times of a file that the description's check has read.
 fn declare(found: &mut Found, path: &str, directory: &Path) {
     let Ok(text) = std::fs::read_to_string(directory.join(path)) else { return };
     let Ok(rows) = execution_times::read(&text, path) else { return };

@@ -28,8 +28,8 @@ use table::{Document, Node, Row, Timing};
 use trace::Event;
 use walk::{Figures, Walker};
 
-/// Groups of tasks, each a graph, in one system.
-const GROUPS: u64 = 60;
+/// Groups of tasks, each a graph, in one system: few enough for its table to be long.
+const GROUPS: u64 = 25;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())

@@ -1,6 +1,6 @@
-//! Time-flow graphs of programs, extended by channels (Natarajan and Broman 2020; Austad et al. 2023,
-//! section 4.1). `docs/time-flow-graphs.md` has the semantics: the analysis computes what these
-//! graphs do, runs do it.
+//! Time-flow graphs of programs, extended by channels (Natarajan and Broman 2020; Austad et al.
+//! 2023, section 4.1). `docs/time-flow-graphs.md` has the semantics: the analysis computes what
+//! these graphs do, runs do it.
 //!
 //! A graph is made from Timed C or from a file of tasks, first one per program, then one of the
 //! whole system, whose channels have their latencies.

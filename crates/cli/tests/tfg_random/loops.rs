@@ -13,23 +13,23 @@ pub(crate) struct Loops {
 
 impl Loops {
     pub(crate) fn of(task: &Task) -> Self {
+        let next: Vec<Vec<usize>> = task.nodes.iter().map(|node| node.next.clone()).collect();
         let targets: Vec<Vec<usize>> =
             task.nodes.iter().map(|n| n.next.iter().copied().chain(n.guard).collect()).collect();
-        let count = targets.len();
-        let mut loops = Self { heads: vec![Vec::new(); count], places: vec![u32::MAX; count] };
-        loops.divide(&targets, &[0], &vec![true; count], &mut 0);
+        let all = vec![true; targets.len()];
+        let mut found = vec![usize::MAX; targets.len()];
+        for (order, node) in Search::from(&next, &[0], &all).entered.into_iter().enumerate() {
+            found[node] = order;
+        }
+        let (heads, places) = (vec![Vec::new(); targets.len()], vec![u32::MAX; targets.len()]);
+        let mut loops = Self { heads, places };
+        loops.divide(&Ways { targets, found }, &[0], &all, &mut 0);
         loops
     }
 
     /// Finds the loops among some nodes: what can be reached from one of its nodes and leads back.
-    /// Its head is where a search from `starts` comes in first.
-    fn divide(
-        &mut self,
-        targets: &[Vec<usize>],
-        starts: &[usize],
-        inside: &[bool],
-        place: &mut u32,
-    ) {
+    fn divide(&mut self, ways: &Ways, starts: &[usize], inside: &[bool], place: &mut u32) {
+        let targets = &ways.targets;
         let all = Search::from(targets, starts, inside);
         let reach: Vec<Vec<bool>> = (0..targets.len())
             .map(|node| match inside[node] {
@@ -37,26 +37,26 @@ impl Loops {
                 false => vec![false; targets.len()],
             })
             .collect();
-        let mut heads: Vec<usize> = Vec::new();
+        let mut first: Vec<usize> = Vec::new();
         for node in &all.entered {
-            let is_with = |head: &usize| reach[*head][*node] && reach[*node][*head];
-            if !heads.iter().any(is_with) {
-                heads.push(*node);
+            if !first.iter().any(|other| reach[*other][*node] && reach[*node][*other]) {
+                first.push(*node);
             }
         }
-        for head in all.left.iter().rev().filter(|node| heads.contains(node)) {
-            self.places[*head] = *place;
+        for node in all.left.iter().rev().filter(|node| first.contains(node)) {
+            let is_in = |n: &usize| n == node || reach[*node][*n] && reach[*n][*node];
+            let mut members: Vec<usize> = (0..targets.len()).filter(is_in).collect();
+            members.sort_by_key(|n| ways.found[*n]);
+            let head = members[0];
+            self.places[head] = *place;
             *place += 1;
-            if !reach[*head][*head] {
+            if !reach[head][head] {
                 continue;
             }
-            let mut rest: Vec<bool> =
-                (0..targets.len()).map(|n| reach[*head][n] && reach[n][*head]).collect();
-            for node in (0..targets.len()).filter(|n| rest[*n]) {
-                self.heads[node].push(*head);
-            }
-            rest[*head] = false;
-            self.divide(targets, &targets[*head], &rest, place);
+            members.iter().for_each(|node| self.heads[*node].push(head));
+            let rest =
+                (0..targets.len()).map(|n| n != head && members.contains(&n)).collect::<Vec<_>>();
+            self.divide(ways, &members[1..], &rest, place);
         }
     }
 
@@ -89,6 +89,13 @@ impl Loops {
     pub(crate) fn first(&self) -> Vec<u32> {
         vec![1; self.heads[0].len()]
     }
+}
+
+/// Where control may go from each node, and when a search comes to it that takes no aborts: the
+/// first of a loop is its head, though an abort may lead into its midst.
+struct Ways {
+    targets: Vec<Vec<usize>>,
+    found: Vec<usize>,
 }
 
 /// A search that goes deep first.

@@ -114,12 +114,9 @@ impl<'a> Walker<'a> {
             let key = loops.key(row.node, &row.rounds);
             assert!(end < key, "rows are not in an order in which control comes to them: {row:?}");
             end = key;
-            if let (Some(head), Some((round, around))) =
-                (loops.heads(row.node).last(), row.rounds.split_last())
-                && *head == row.node
-            {
-                let most: &mut u32 = last.entry((*head, around.to_vec())).or_default();
-                *most = (*most).max(*round);
+            for (depth, head) in loops.heads(row.node).iter().enumerate() {
+                let most: &mut u32 = last.entry((*head, row.rounds[..depth].to_vec())).or_default();
+                *most = (*most).max(row.rounds[depth]);
             }
         }
         Self {

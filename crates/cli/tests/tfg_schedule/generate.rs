@@ -77,6 +77,9 @@ fn source(random: &mut Random, number: usize) -> Source {
         let priority = 1 + taken * 5 + (number % 5) as i64;
         writer.task(style, priority, task > 0);
         let _ = writeln!(starts, "\tt{task}();");
+        if writer.text.contains(&format!("t{task}_writer")) {
+            let _ = writeln!(starts, "\tt{task}_writer();");
+        }
     }
     let _ = write!(writer.text, "int main(void)\n{{\n{starts}\treturn 0;\n}}\n");
     Source { text: writer.text, segments: writer.segments }

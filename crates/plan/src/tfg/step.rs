@@ -1,7 +1,7 @@
 //! What happens in one visit of a node; `docs/time-flow-graphs.md`, "Rules".
 
-use super::explore::{Cut, Explorer, Head, Lost, rounds};
-use super::order::Key;
+use super::explore::{Cut, Explorer, Head, Lost, PERIOD, Taken, rounds};
+use super::order::{Key, Order};
 use super::room::Room;
 use super::shape::{End, has_register};
 use super::state::{Busy, Count, Late, State, least, plus, sum};
@@ -22,6 +22,8 @@ pub(super) struct Visit {
     pub(super) rounds: Vec<u32>,
     pub(super) row: usize,
     pub(super) is_certain: bool,
+    /// Whether all executions that go on come here: others have ended, or left the loop.
+    is_sole: bool,
     /// The point to which an abort leads, and its deadline.
     guard: Option<(usize, Option<Span>)>,
     /// How long had elapsed when control came.
@@ -62,7 +64,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// By how much a task may go on late whose code or wait for an instant is aborted.
+    /// By how much a task may go on late whose wait for an instant is aborted.
     fn woken(&self, task: usize) -> Interval {
         Interval { lo: Span::ZERO, hi: self.wakeup(task).hi }
     }
@@ -128,6 +130,7 @@ impl Explorer<'_> {
         }
         let progress = &self.tasks[task];
         let is_certain = progress.frontier.is_empty() && !progress.is_lossy && state.wide == 0;
+        let is_sole = is_certain || state.wide == 0 && self.goes_on(task, &key);
         let guard = self.graph.tasks[task].nodes[node].guard;
         let guard = guard.map(|point| (point, self.deadline(task, point, &state)));
         let mut visit = Visit {
@@ -136,6 +139,7 @@ impl Explorer<'_> {
             rounds: rounds(&key),
             row: self.rows.len(),
             is_certain,
+            is_sole,
             guard,
             arrived: state.elapsed,
         };
@@ -164,6 +168,13 @@ impl Explorer<'_> {
         if let Some(state) = self.on_time(&visit, state) {
             self.happen(&visit, state, forced);
         }
+    }
+
+    /// Whether all other executions have ended or left the loop.
+    fn goes_on(&self, task: usize, key: &Key) -> bool {
+        let order = &self.shapes[task].order;
+        let is_behind = |other: &Key| order.is_tail(order.node(other)) && other[0] == key[0];
+        !order.is_tail(order.node(key)) && self.tasks[task].frontier.keys().all(is_behind)
     }
 
     fn lose(&mut self, why: Why, row: usize) {
@@ -289,7 +300,10 @@ impl Explorer<'_> {
                     }
                     node.next.get(usize::from(value == 0)).copied().into_iter().collect()
                 }
-                None => node.next.clone(),
+                None => {
+                    self.reopen(visit);
+                    node.next.clone()
+                }
             },
             _ => node.next.clone(),
         };
@@ -300,11 +314,28 @@ impl Explorer<'_> {
         }
     }
 
+    /// Nobody knows a condition: an outermost loop may be left in any round.
+    fn reopen(&mut self, visit: &Visit) {
+        let (task, node) = (visit.task, visit.node);
+        let order = &self.shapes[task].order;
+        let leaves = |to: &usize| order.common(node, *to) == 0;
+        let is_left =
+            order.depth(node) > 0 && self.graph.tasks[task].nodes[node].next.iter().any(leaves);
+        if !is_left || self.open[task].contains(&node) {
+            return;
+        }
+        self.open[task].insert(node);
+        let after = Order::of(&self.graph.tasks[task], &self.open[task]);
+        self.is_reopened |=
+            self.graph.tasks[task].nodes[node].next.iter().any(|to| after.is_tail(*to));
+    }
+
     /// A condition is known: the loops that it may leave have a known number of rounds.
     fn count(&mut self, visit: &Visit) {
         let shape = &self.shapes[visit.task];
         for to in &shape.task.nodes[visit.node].next {
-            let stays = shape.order.common(visit.node, *to);
+            let is_behind = shape.order.is_tail(*to) && !shape.order.is_tail(visit.node);
+            let stays = if is_behind { 0 } else { shape.order.common(visit.node, *to) };
             let left = &shape.order.loops(visit.node)[stays..];
             self.tasks[visit.task].counted.extend(left);
         }
@@ -367,7 +398,7 @@ impl Explorer<'_> {
             }
             What::Fragment { execution } if self.is_platform() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
-                let late = self.woken(visit.task);
+                let late = self.wakeup(visit.task);
                 let after = self.guarded(visit, &state, Some(after), late);
                 if state.now.hi.is_some() && after.as_ref().is_some_and(|a| a.now.hi.is_none()) {
                     self.lose(Why::Processor, visit.row);
@@ -407,22 +438,20 @@ impl Explorer<'_> {
         }
         let by = after.elapsed.hi.map(|hi| hi - deadline);
         let mut cut = after.clone();
+        // What is cut short is so late.
+        let Some(wakeup) = self.wakeup(visit.task).hi else { return after };
         let limit = Interval {
             lo: state.elapsed.lo.max(after.elapsed.lo.min(deadline)),
-            hi: state
-                .elapsed
-                .hi
-                .map_or(after.elapsed.hi, |hi| least(after.elapsed.hi, Some(hi.max(deadline)))),
+            hi: state.elapsed.hi.map_or(after.elapsed.hi, |hi| Some(hi.max(deadline + wakeup))),
         };
         let now = Interval {
             lo: state.now.lo.max(after.now.lo.min(state.origin.lo + deadline)),
             hi: match (state.now.hi, state.origin.hi) {
-                (Some(now), Some(origin)) => least(after.now.hi, Some(now.max(origin + deadline))),
+                (Some(now), Some(origin)) => Some(now.max(origin + deadline + wakeup)),
                 _ => after.now.hi,
             },
         };
-        let late = self.woken(visit.task);
-        (cut.elapsed, cut.now) = (plus(limit, late), plus(now, late));
+        (cut.elapsed, cut.now) = (limit, now);
         let mut cut = cut.agree().unwrap_or(after.clone());
         let must = after.elapsed.lo > deadline && (!state.late.may || state.late.must);
         let by = if state.late.may { state.late.by.zip(by).map(|(a, b)| a.max(b)) } else { by };
@@ -600,17 +629,18 @@ impl Explorer<'_> {
         if room != Room::Yes {
             self.overflow(visit.row, channel);
         }
+        let has_room = matches!(room, Room::Yes | Room::WhileRead);
         if room == Room::No {
             self.leave(visit, Some(captured), ANY);
             return;
         }
-        let is_certain = visit.is_certain && self.aborted != Some(visit.row) && room == Room::Yes;
+        let is_certain = visit.is_certain && self.aborted != Some(visit.row) && has_room;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
             line.add(number, capture);
         }
-        captured.counts[end] = number.more(room == Room::Yes);
+        captured.counts[end] = number.more(has_room);
         self.rise(visit, end, captured.counts[end].lo);
         let mut done = Some(captured.clone());
         if let (true, Some(network)) = (waits, &network) {
@@ -627,6 +657,9 @@ impl Explorer<'_> {
     }
 
     fn rise(&mut self, visit: &Visit, end: usize, count: u32) {
+        if self.shapes[visit.task].order.is_tail(visit.node) {
+            return;
+        }
         let round = visit.rounds.first().copied().unwrap_or(0);
         let risen = &mut self.tasks[visit.task].risen[end];
         if count > risen.1 {
@@ -705,16 +738,19 @@ impl Explorer<'_> {
         });
         // Who waits for a message is not asleep.
         let late = if waits { self.woken(visit.task) } else { Interval::ZERO };
+        let mut cut = state.clone();
+        cut.counts[end] = self.taken_before_abort(visit, &state, end, channel, capture, is_sure);
+        let cut = if waits { cut } else { state.clone() };
         let done = match never {
             Some(never) => {
-                let _ = self.guarded(visit, &state, Some(never), late);
+                let _ = self.guarded(visit, &cut, Some(never), late);
                 let deadline = visit.guard.and_then(|(_, deadline)| deadline);
                 after.and_then(|after| match deadline {
                     Some(deadline) => after.until(deadline),
                     None => Some(after),
                 })
             }
-            None => self.guarded(visit, &state, after, late),
+            None => self.guarded(visit, &cut, after, late),
         };
         self.taken(visit, end, done.as_ref(), is_sure);
         self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);
@@ -728,11 +764,40 @@ impl Explorer<'_> {
         self.leave(visit, done, ANY);
     }
 
+    /// How many messages have been read when a wait for capture + D is aborted: one that was there
+    /// stays taken.
+    fn taken_before_abort(
+        &self,
+        visit: &Visit,
+        state: &State,
+        end: usize,
+        channel: usize,
+        capture: Option<Interval>,
+        is_sure: bool,
+    ) -> Count {
+        let number = state.counts[end];
+        let Some((capture, (_, deadline))) = capture.zip(visit.guard) else { return number };
+        let there = plus(capture, self.latency(channel, visit.task));
+        let abort = deadline.map(|deadline| plus(state.origin, Interval::exactly(deadline)));
+        let last = abort.and_then(|abort| abort.hi);
+        if last.is_some_and(|last| there.lo > last) {
+            return number;
+        }
+        let first = abort.map_or(state.now.lo, |abort| abort.lo.max(state.now.lo));
+        number.more(is_sure && there.hi.is_some_and(|hi| hi < first))
+    }
+
     /// Notes a read for who asks how full the channel is.
     fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>, is_sure: bool) {
         let Some(done) = done else { return };
-        let is_certain = visit.is_certain && is_sure && self.aborted != Some(visit.row);
-        self.tasks[visit.task].taken[end].push((done.counts[end], done.now, is_certain));
+        let is_done = self.aborted != Some(visit.row);
+        let taken = Taken {
+            count: done.counts[end],
+            at: done.now,
+            is_certain: visit.is_certain && is_sure && is_done,
+            is_sole: visit.is_sole && is_done && (is_sure || visit.guard.is_none()),
+        };
+        self.tasks[visit.task].taken[end].push(taken);
     }
 
     /// Whether several readers take each other's messages.
@@ -785,6 +850,8 @@ impl Explorer<'_> {
         let is_lost = after.is_some_and(|after| after.now.hi.is_none());
         let stops = visit.guard.is_none() && !is_sure;
         let _ = before;
+        // Whoever waits for ever has no time; those that go on do so in time.
+        let stops = stops && (is_lost || after.is_none());
         if !is_lost && !stops {
             return;
         }
@@ -816,6 +883,9 @@ impl Explorer<'_> {
             all.is_shifted(Span::ZERO, &last.state) && all.counts == last.state.counts
         };
         if last.as_ref().is_some_and(is_same) {
+            if self.shapes[task].order.is_tail(node) {
+                self.end(task, &state);
+            }
             return None;
         }
         let is_long = depth > 1 && round > self.most_rounds(task, key, head);
@@ -823,6 +893,10 @@ impl Explorer<'_> {
             true => (self.widen(task, head, depth, state), true),
             false if is_long => (self.any_number(task, head, state), true),
             false => (state, false),
+        };
+        let state = match depth == 1 && round > PERIOD && self.is_long(task, head) {
+            true => self.forget(task, head, state),
+            false => state,
         };
         if depth == 1 {
             self.cut(task, key, &state, round);
@@ -844,9 +918,27 @@ impl Explorer<'_> {
         }
     }
 
+    /// Forgets registers that do not come again.
+    fn forget(&self, task: usize, head: u32, mut state: State) -> State {
+        let cuts = &self.tasks[task].cuts;
+        for (register, value) in state.registers.iter_mut().enumerate() {
+            let is_it = |cut: &Cut| cut.head == head && cut.state.registers[register] == *value;
+            if !cuts.iter().any(is_it) {
+                *value = None;
+            }
+        }
+        state
+    }
+
     fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
+        let made = self.shapes[task].ends.iter().map(|end| {
+            let line = self.lines[end.channel].iter().find(|(writer, _)| *writer == task);
+            line.filter(|_| end.writes).map_or(0, |(_, line)| line.made())
+        });
+        let made = made.collect();
         let shape = &self.shapes[task];
         let progress = &mut self.tasks[task];
+        let is_certain = progress.frontier.is_empty() && !progress.is_lossy;
         let is_quiet = |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
@@ -855,7 +947,7 @@ impl Explorer<'_> {
             if self.level == Level::Program || shape.task.segments.is_empty() {
                 state.points.clear();
             }
-            progress.cuts.push(Cut { head: key[0], round, state });
+            progress.cuts.push(Cut { head: key[0], round, state, is_certain, made });
         }
     }
 

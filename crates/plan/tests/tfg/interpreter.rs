@@ -195,10 +195,10 @@ impl Execution<'_> {
         if deadline.is_some_and(|deadline| now > deadline) {
             return self.go(task, node.guard.unwrap_or(0), now);
         }
-        // The end of what is done, and whether it was slept away.
+        // The end of what is done, and whether an abort of it is late.
         let (end, sleeps) = match &node.what {
             What::Fragment { execution } if self.level == Level::Platform => {
-                (Some(now + self.dice.pick(*execution)), false)
+                (Some(now + self.dice.pick(*execution)), true)
             }
             What::Write { channel, waits } => return self.write(task, *channel, *waits, place),
             What::Read { channel, waits } => (self.read(task, *channel, *waits), *waits),
@@ -210,6 +210,7 @@ impl Execution<'_> {
             _ => false,
         };
         if is_aborted {
+            self.keep(task, deadline);
             return self.abort(task, deadline.unwrap_or(now), sleeps);
         }
         let end = end.unwrap_or(now);
@@ -218,6 +219,19 @@ impl Execution<'_> {
         }
         self.runners[task].now = end;
         self.happen(task, place);
+    }
+
+    /// A message that was there when a wait for capture + D is aborted stays taken.
+    fn keep(&mut self, task: usize, deadline: Option<Span>) {
+        let node = &self.graph.tasks[task].nodes[self.runners[task].at];
+        let What::Read { channel, waits: true } = node.what else { return };
+        let queue = &mut self.queues[channel];
+        let number = queue.taken.get(&task).copied().unwrap_or(0);
+        let is_made = number < queue.captures.len();
+        let there = queue.there.get(&task).copied().filter(|_| is_made);
+        if there.zip(deadline).is_some_and(|(there, deadline)| there <= deadline) {
+            *queue.taken.entry(task).or_default() += 1;
+        }
     }
 
     fn abort(&mut self, task: usize, deadline: Span, sleeps: bool) {
