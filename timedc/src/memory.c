@@ -128,10 +128,8 @@ int __wrap_pthread_mutex_unlock(mutex *lock)
 	struct timedc_thread *thread = timedc_defer();
 	timedc_unhold(thread, lock);
 	int result = __real_pthread_mutex_unlock(lock);
-	if (waiting > 0 && is_in_virtual_time(thread)) {
+	if (waiting > 0 && is_in_virtual_time(thread))
 		timedc_wake((const void *)lock);
-		timedc_take_turn(thread);
-	}
 	timedc_resume(thread);
 	return result;
 }

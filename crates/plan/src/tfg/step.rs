@@ -69,6 +69,12 @@ impl Explorer<'_> {
         Interval { lo: Span::ZERO, hi: self.wakeup(task).hi }
     }
 
+    /// Whether a task may have to wait for its processor: locks need one, though they take no time.
+    fn has_rivals(&self, task: usize) -> bool {
+        let turn = Span::from_ns(1);
+        self.is_platform() && self.complete(task, turn) != Some(turn)
+    }
+
     /// Executes.
     fn execute(&self, task: usize, mut state: State, time: Interval) -> State {
         if time == Interval::ZERO {
@@ -382,6 +388,13 @@ impl Explorer<'_> {
             What::Skip => {
                 (state.may_skip, state.may_wait) = (true, false);
                 self.leave(visit, Some(state), Interval::ZERO);
+            }
+            What::Lock(_) if self.has_rivals(visit.task) => {
+                let turn = Interval::between(Span::ZERO, Span::from_ns(1));
+                let after = self.execute(visit.task, state.clone(), turn);
+                let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
+                let longest = self.complete(visit.task, Span::from_ns(1));
+                self.leave(visit, after, Interval { lo: Span::ZERO, hi: longest });
             }
             What::Fragment { execution } if self.is_platform() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
