@@ -71,19 +71,7 @@ impl Integer {
             Expression::Constant(_) => Expression::Unknown,
             _ if self == Self::BOOL => binary(Binary::Unequal, expression, Expression::Constant(0)),
             _ if self.lo == i64::MIN => expression,
-            _ => {
-                // What is divided by 0 is unknown.
-                let copy = || expression.clone();
-                let above = binary(Binary::GreaterOrEqual, copy(), Expression::Constant(self.lo));
-                let is_there = match self.hi {
-                    i64::MAX => above,
-                    hi => {
-                        let hi = Expression::Constant(hi);
-                        binary(Binary::And, above, binary(Binary::LessOrEqual, copy(), hi))
-                    }
-                };
-                binary(Binary::Divide, expression, is_there)
-            }
+            _ => unary(Unary::Within { lo: self.lo, hi: self.hi }, expression),
         }
     }
 }
