@@ -306,7 +306,9 @@ impl<'t> Unit<'t> {
             if node.kind() == "declaration" {
                 let end = scope_end(node).unwrap_or(body.end_byte());
                 for inner in fields(node, "declarator") {
-                    let Some(name) = declared(inner) else { continue };
+                    let Some(name) = declared(inner).filter(|_| !is_prototype(inner)) else {
+                        continue;
+                    };
                     found.push(self.variable(node, inner, name, end));
                 }
             }
@@ -373,6 +375,16 @@ impl<'t> Unit<'t> {
     pub(super) fn callee(&self, call: Node<'t>) -> Option<&'t str> {
         let function = call.child_by_field_name("function").map(bare)?;
         (function.kind() == "identifier").then(|| self.words(function))
+    }
+}
+
+/// Whether a declarator declares a function, not a variable.
+fn is_prototype(declarator: Node<'_>) -> bool {
+    let inner = declarator.child_by_field_name("declarator");
+    match declarator.kind() {
+        "pointer_declarator" => inner.is_some_and(is_prototype),
+        "function_declarator" => inner.is_some_and(|n| n.kind() == "identifier"),
+        _ => false,
     }
 }
 
