@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tree_sitter::Node;
 
 /// Calls that are no code of the program's.
-const QUIET: [&str; 10] = [
+const QUIET: [&str; 11] = [
+    "__builtin_expect",
     "cinit",
     "nelem",
     "timedc_aborted",
