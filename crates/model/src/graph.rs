@@ -324,7 +324,7 @@ pub enum Expression {
     Binary(Binary, Box<Expression>, Box<Expression>),
 }
 
-/// An operation on one value, as in C.
+/// An operation on one value, as in C but for the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     /// `-`
@@ -333,6 +333,13 @@ pub enum Unary {
     Not,
     /// `~`
     Complement,
+    /// The value itself; unknown outside of a range, as of a type that cannot hold it.
+    Within {
+        /// The least value.
+        lo: i64,
+        /// The greatest one.
+        hi: i64,
+    },
 }
 
 /// An operation on two values, as in C.
@@ -385,6 +392,9 @@ impl Expression {
                     Unary::Minus => value.checked_neg(),
                     Unary::Not => Some(i64::from(value == 0)),
                     Unary::Complement => Some(!value),
+                    Unary::Within { lo, hi } => {
+                        Some(value).filter(|v| (*lo..=*hi).contains(v))
+                    }
                 }
             }
             Self::Binary(operation, left, right) => {

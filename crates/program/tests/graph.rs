@@ -23,11 +23,15 @@ fn expression(e: &Expression) -> String {
         Expression::Constant(value) => value.to_string(),
         Expression::Register(register) => format!("r{register}"),
         Expression::Unknown => "?".to_owned(),
+        Expression::Unary(Unary::Within { lo, hi }, inner) => {
+            format!("({} in {lo}..={hi})", expression(inner))
+        }
         Expression::Unary(operation, inner) => {
             let sign = match operation {
                 Unary::Minus => "-",
                 Unary::Not => "!",
                 Unary::Complement => "~",
+                Unary::Within { .. } => unreachable!("matched above"),
             };
             format!("{sign}{}", expression(inner))
         }
@@ -243,6 +247,8 @@ fn what_cannot_be_followed_is_told() {
         assert!(told.len() == 1 && is_it(&told[0]), "{text}\n{told:?}");
     }
     for text in [
+        "enum e { a, f };\ntask g(int g) { int v, g = v; g: g++; }\nstruct s { int g; };\nvoid h(int g);\n\
+         int main(void) { int x, g = 1; struct s s = { .g = g }; s.g = (g); sdelay(1, ms); }",
         "void f(int n) { if (n) f(n - 1); }\nint main(void) { f(3); sdelay(1, ms); }",
         "void f(void) { w(); }\nint main(void) { signal(2, f); sdelay(1, ms); }",
         "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { cinit(c, 0); f(); }",

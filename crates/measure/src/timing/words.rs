@@ -168,27 +168,36 @@ pub(super) fn is_best_effort(kind: &ChannelKind) -> bool {
     network.latencies.iter().any(|(_, latency)| latency.hi.is_none())
 }
 
-/// An expression in C, registers as `r0`.
+/// An expression in C, registers as `r0`. Which values its type can hold is not said.
 pub(super) fn expression(of: &Expression) -> String {
-    let inner = |of: &Expression| match of {
+    let inner = |of: &Expression| match plain(of) {
         Expression::Unary(..) | Expression::Binary(..) => format!("({})", expression(of)),
         _ => expression(of),
     };
-    match of {
+    match plain(of) {
         Expression::Constant(value) => value.to_string(),
         Expression::Register(register) => format!("r{register}"),
         Expression::Unknown => "?".to_owned(),
         Expression::Unary(operation, of) => {
             let sign = match operation {
-                Unary::Minus => '-',
-                Unary::Not => '!',
-                Unary::Complement => '~',
+                Unary::Minus => "-",
+                Unary::Not => "!",
+                Unary::Complement => "~",
+                Unary::Within { .. } => "",
             };
             format!("{sign}{}", inner(of))
         }
         Expression::Binary(operation, a, b) => {
             format!("{} {} {}", inner(a), operator(*operation), inner(b))
         }
+    }
+}
+
+/// An expression without its range.
+fn plain(of: &Expression) -> &Expression {
+    match of {
+        Expression::Unary(Unary::Within { .. }, inner) => plain(inner),
+        _ => of,
     }
 }
 
@@ -438,5 +447,9 @@ mod tests {
         let plus = Expression::Binary(Binary::Add, r0(), Box::new(Expression::Constant(1)));
         let all = Expression::Binary(Binary::Less, Box::new(plus), Box::new(Expression::Unknown));
         assert_eq!(expression(&Expression::Unary(Unary::Not, Box::new(all))), "!((r0 + 1) < ?)");
+        let plus = Expression::Binary(Binary::Add, r0(), Box::new(Expression::Constant(1)));
+        let octet = Expression::Unary(Unary::Within { lo: 0, hi: 255 }, Box::new(plus));
+        assert_eq!(expression(&octet), "r0 + 1");
+        assert_eq!((octet.value(&[Some(254)]), octet.value(&[Some(255)])), (Some(255), None));
     }
 }

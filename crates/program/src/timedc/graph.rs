@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tree_sitter::Node;
 
 /// Calls that are no code of the program's.
-const QUIET: [&str; 10] = [
+const QUIET: [&str; 11] = [
+    "__builtin_expect",
     "cinit",
     "nelem",
     "timedc_aborted",
@@ -74,14 +75,8 @@ impl<'t> Extractor<'_, 't> {
         walk(unit.root, |node| {
             let name = unit.words(node);
             let is_name = node.kind() == "identifier" && names.contains(name);
-            let is_used = node.parent().is_some_and(|p| {
-                let called = p.kind() == "call_expression"
-                    && p.child_by_field_name("function") == Some(node);
-                let declares =
-                    ["declarator", "declaration"].iter().any(|end| p.kind().ends_with(end));
-                !called && !declares || is_value(p, node)
-            });
-            if is_name && is_used && !self.is_local(node) {
+            let is_used = is_name && !is_declared(node) && !is_called(node);
+            if is_used && !self.is_local(node) {
                 found.push((name.to_owned(), unit.at(node.byte_range())));
             }
             !matches!(node.kind(), "sizeof_expression" | "alignof_expression")
@@ -185,9 +180,29 @@ impl<'t> Extractor<'_, 't> {
     }
 }
 
-/// Whether a declarator's parent has the node as what it is initialised with.
-fn is_value<'t>(parent: Node<'t>, node: Node<'t>) -> bool {
-    parent.kind() == "init_declarator" && parent.child_by_field_name("value") == Some(node)
+/// Whether a name stands where it is declared: as a variable, a parameter, an enumerator.
+fn is_declared(name: Node<'_>) -> bool {
+    name.parent().is_some_and(|parent| {
+        let mut cursor = parent.walk();
+        let mut own = parent.children_by_field_name("declarator", &mut cursor);
+        let is_value = parent.child_by_field_name("value") == Some(name);
+        !is_value && parent.kind().ends_with("declarator")
+            || own.any(|n| n == name)
+            || parent.child_by_field_name("name") == Some(name)
+    })
+}
+
+/// Whether a function's name stands in a call of it.
+fn is_called(name: Node<'_>) -> bool {
+    let mut inner = name;
+    while let Some(parent) = inner.parent() {
+        match parent.kind() {
+            "parenthesized_expression" => inner = parent,
+            "call_expression" => return parent.child_by_field_name("function") == Some(inner),
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// The steps of a function's points.

@@ -312,18 +312,42 @@ fn size_of<'t>(unit: &Unit<'t>, function: &Function<'t>, value: Node<'t>) -> Opt
 
 /// The octets of a variable.
 pub(super) fn object(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<i64> {
-    let mut size = match variable.declarator.kind() {
-        "pointer_declarator" => return Some(8),
-        "identifier" | "array_declarator" => scalar(unit, variable)?,
-        _ => return None,
-    };
-    let mut declarator = variable.declarator;
+    let (mut size, mut declarator) = element(unit, variable)?;
     while declarator.kind() == "array_declarator" {
-        let length = unit.constant(declarator.child_by_field_name("size")?)?;
+        let length = match declarator.child_by_field_name("size") {
+            Some(size) => unit.constant(size)?,
+            None => listed(variable, declarator)?,
+        };
         size = size.checked_mul(i64::try_from(length).ok()?)?;
         declarator = declarator.child_by_field_name("declarator")?;
     }
     (declarator.kind() == "identifier").then_some(size)
+}
+
+/// The octets of what an array has, or of a plain variable, and the declarator that is left.
+pub(super) fn element<'t>(unit: &Unit<'_>, variable: &Variable<'t>) -> Option<(i64, Node<'t>)> {
+    let mut declarator = variable.declarator;
+    if declarator.kind() != "pointer_declarator" {
+        return Some((scalar(unit, variable)?, declarator));
+    }
+    while declarator.kind() == "pointer_declarator" {
+        declarator = declarator.child_by_field_name("declarator")?;
+    }
+    Some((8, declarator))
+}
+
+/// How many elements an array has whose initialiser says it: one expression for each.
+fn listed(variable: &Variable<'_>, array: Node<'_>) -> Option<i128> {
+    let list = variable.value.filter(|v| v.kind() == "initializer_list")?;
+    let all = children(list);
+    let is_pointer = variable.declarator.kind() == "pointer_declarator";
+    let is_element = |n: &Node<'_>| match n.kind() {
+        "initializer_pair" | "initializer_list" => false,
+        "string_literal" | "concatenated_string" => is_pointer,
+        _ => true,
+    };
+    let is_plain = array.child_by_field_name("declarator")?.kind() == "identifier";
+    (is_plain && all.iter().all(is_element)).then_some(all.len() as i128)
 }
 
 /// The octets of the type in front of a declarator, on a 64-bit machine.

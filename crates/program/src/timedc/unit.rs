@@ -65,6 +65,8 @@ pub(super) struct Unit<'t> {
     /// Names of functions, variables and types that the program declares at file scope.
     pub names: HashSet<&'t str>,
     enumerators: HashMap<&'t str, Option<i128>>,
+    /// Types by the names that `typedef` gives them, none where one name has several.
+    typedefs: HashMap<&'t str, Option<Node<'t>>>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -89,6 +91,7 @@ impl<'t> Unit<'t> {
             globals: Vec::new(),
             names: HashSet::new(),
             enumerators: HashMap::new(),
+            typedefs: HashMap::new(),
             diagnostics: Vec::new(),
         };
         unit.read_names();
@@ -143,6 +146,9 @@ impl<'t> Unit<'t> {
                 "enumerator_list" => enumerators.push(node),
                 _ => {}
             }
+            if node.kind() == "type_definition" {
+                self.read_typedef(node);
+            }
             true
         });
         for list in enumerators {
@@ -169,6 +175,25 @@ impl<'t> Unit<'t> {
             self.enumerators.insert(self.words(name), next);
             next = next.map(|n| n + 1);
         }
+    }
+
+    fn read_typedef(&mut self, node: Node<'t>) {
+        let all = children(node);
+        let is_plain = !all.iter().any(|n| n.kind() == "type_qualifier");
+        let kind = node.child_by_field_name("type").filter(|_| is_plain);
+        for declarator in fields(node, "declarator") {
+            let Some(name) = declared(declarator) else { continue };
+            let kind = kind.filter(|_| declarator == name);
+            let other = self.typedefs.insert(self.words(name), kind);
+            if other.is_some() {
+                self.typedefs.insert(self.words(name), None);
+            }
+        }
+    }
+
+    /// The type that a name stands for, if `typedef` gives it to a type as it is.
+    pub(super) fn named_type(&self, kind: Node<'t>) -> Option<Node<'t>> {
+        self.typedefs.get(self.words(kind)).copied().flatten()
     }
 
     fn read_functions(&mut self) {
@@ -306,7 +331,9 @@ impl<'t> Unit<'t> {
             if node.kind() == "declaration" {
                 let end = scope_end(node).unwrap_or(body.end_byte());
                 for inner in fields(node, "declarator") {
-                    let Some(name) = declared(inner) else { continue };
+                    let Some(name) = declared(inner).filter(|_| !is_prototype(inner)) else {
+                        continue;
+                    };
                     found.push(self.variable(node, inner, name, end));
                 }
             }
@@ -373,6 +400,16 @@ impl<'t> Unit<'t> {
     pub(super) fn callee(&self, call: Node<'t>) -> Option<&'t str> {
         let function = call.child_by_field_name("function").map(bare)?;
         (function.kind() == "identifier").then(|| self.words(function))
+    }
+}
+
+/// Whether a declarator declares a function, not a variable.
+fn is_prototype(declarator: Node<'_>) -> bool {
+    let inner = declarator.child_by_field_name("declarator");
+    match declarator.kind() {
+        "pointer_declarator" => inner.is_some_and(is_prototype),
+        "function_declarator" => inner.is_some_and(|n| n.kind() == "identifier"),
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 //! unknown wherever C's arithmetic would not be that of plain integers.
 
 use super::net;
-use super::syntax::{bare, children, declared, walk};
+use super::syntax::{bare, children, walk};
 use super::unit::{Function, Unit, Variable};
 use onbeat_model::graph::{Binary, Expression, Unary};
 use tree_sitter::Node;
@@ -71,19 +71,7 @@ impl Integer {
             Expression::Constant(_) => Expression::Unknown,
             _ if self == Self::BOOL => binary(Binary::Unequal, expression, Expression::Constant(0)),
             _ if self.lo == i64::MIN => expression,
-            _ => {
-                // What is divided by 0 is unknown.
-                let copy = || expression.clone();
-                let above = binary(Binary::GreaterOrEqual, copy(), Expression::Constant(self.lo));
-                let is_there = match self.hi {
-                    i64::MAX => above,
-                    hi => {
-                        let hi = Expression::Constant(hi);
-                        binary(Binary::And, above, binary(Binary::LessOrEqual, copy(), hi))
-                    }
-                };
-                binary(Binary::Divide, expression, is_there)
-            }
+            _ => unary(Unary::Within { lo: self.lo, hi: self.hi }, expression),
         }
     }
 }
@@ -121,6 +109,9 @@ fn size(expression: &Expression) -> usize {
         _ => 1,
     }
 }
+
+/// The most names by which one type is followed.
+const TYPEDEFS_MAX: usize = 16;
 
 /// An expression larger than this is taken as unknown.
 const SIZE_MAX: usize = 200;
@@ -207,7 +198,7 @@ pub(super) fn registers<'t>(unit: &Unit<'t>, function: &Function<'t>) -> Vec<Opt
     found
 }
 
-fn register(unit: &Unit<'_>, variable: &Variable<'_>) -> Option<Integer> {
+fn register<'t>(unit: &Unit<'t>, variable: &Variable<'t>) -> Option<Integer> {
     let is_plain = variable.declarator.kind() == "identifier" && !variable.is_static;
     let kind = variable.kind.filter(|_| is_plain)?;
     let has_qualifier = |word| qualifiers(unit, variable).any(|q| q == word);
@@ -227,7 +218,13 @@ fn qualifiers<'u, 't>(
 }
 
 /// A type's name as an integer type, on a 64-bit machine.
-fn integer(unit: &Unit<'_>, kind: Node<'_>) -> Option<Integer> {
+fn integer<'t>(unit: &Unit<'t>, kind: Node<'t>) -> Option<Integer> {
+    let names = std::iter::successors(Some(kind), |kind| unit.named_type(*kind));
+    names.take(TYPEDEFS_MAX).find_map(|kind| standard(unit, kind))
+}
+
+/// An integer type of C's own, or an enumeration.
+fn standard(unit: &Unit<'_>, kind: Node<'_>) -> Option<Integer> {
     if kind.kind() == "enum_specifier" {
         return Some(Integer::ENUM);
     }
@@ -393,6 +390,10 @@ impl<'t> Reader<'_, 't> {
                 choice(&condition, of("consequence")?, of("alternative")?)
             }
             "comma_expression" => of("right"),
+            "call_expression" if self.unit.callee(node) == Some("__builtin_expect") => {
+                let first = *children(field("arguments")?).first()?;
+                self.value(first, moved).map(|value| value.to(Integer::signed(64)))
+            }
             "binary_expression" => {
                 let operator = self.unit.words(field("operator")?);
                 operation(operator, of("left")?, of("right")?)
@@ -486,10 +487,10 @@ impl<'t> Reader<'_, 't> {
             match is_part {
                 false => net::object(self.unit, variable)?,
                 true => {
-                    let inner = declared(variable.declarator)?.parent()?;
-                    let is_array = variable.declarator.kind() == "array_declarator"
-                        && inner.id() == variable.declarator.id();
-                    net::scalar(self.unit, variable).filter(|_| is_array)?
+                    let (octets, array) = net::element(self.unit, variable)?;
+                    let inner = array.child_by_field_name("declarator")?;
+                    let is_plain = array.kind() == "array_declarator";
+                    (is_plain && inner.kind() == "identifier").then_some(octets)?
                 }
             }
         };
