@@ -392,9 +392,7 @@ impl Expression {
                     Unary::Minus => value.checked_neg(),
                     Unary::Not => Some(i64::from(value == 0)),
                     Unary::Complement => Some(!value),
-                    Unary::Within { lo, hi } => {
-                        Some(value).filter(|v| (*lo..=*hi).contains(v))
-                    }
+                    Unary::Within { lo, hi } => Some(value).filter(|v| (*lo..=*hi).contains(v)),
                 }
             }
             Self::Binary(operation, left, right) => {
