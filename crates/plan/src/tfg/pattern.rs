@@ -150,7 +150,9 @@ impl Explorer<'_> {
                 (Some(writes), Some(reads)) => {
                     self.is_same_flow((channel, *reader), writes, made, reads, shift)
                 }
-                (None, Some((first, second))) => first == second || writers.is_empty(),
+                (None, Some((first, second))) => {
+                    first == second && self.is_over(channel, *reader, first, pairs)
+                }
                 (Some((first, second)), None) => first == second,
                 (None, None) => true,
             };
@@ -159,6 +161,16 @@ impl Explorer<'_> {
             }
         }
         true
+    }
+
+    /// Whether nothing is left to read of writers that have ended.
+    fn is_over(&self, channel: usize, reader: usize, reads: Count, pairs: &Pairs<'_>) -> bool {
+        let next = Count { lo: reads.lo, hi: Some(reads.lo) };
+        let shape = &self.shapes[reader];
+        let end = shape.number(End { channel, writes: false });
+        let cut = pairs.get(&reader).map(|(first, _)| shape.order.node(&vec![first.head]));
+        let reads_on = cut.zip(end).is_some_and(|(head, end)| shape.uses[head][end]);
+        !reads_on || self.captures(channel, next).at.is_none()
     }
 
     fn is_same_flow(

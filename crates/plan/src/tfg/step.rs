@@ -753,7 +753,7 @@ impl Explorer<'_> {
             None => self.guarded(visit, &cut, after, late),
         };
         self.taken(visit, end, done.as_ref(), is_sure);
-        self.unbounded(visit, &state, done.as_ref(), channel, is_sure, is_unknown);
+        self.unbounded(visit, done.as_ref(), channel, is_sure, is_unknown);
         if done.is_none() && visit.guard.is_none() {
             self.rows[visit.row].release.hi = None;
             self.rows[visit.row].took = ANY;
@@ -841,7 +841,6 @@ impl Explorer<'_> {
     fn unbounded(
         &mut self,
         visit: &Visit,
-        before: &State,
         after: Option<&State>,
         channel: usize,
         is_sure: bool,
@@ -849,7 +848,6 @@ impl Explorer<'_> {
     ) {
         let is_lost = after.is_some_and(|after| after.now.hi.is_none());
         let stops = visit.guard.is_none() && !is_sure;
-        let _ = before;
         // Whoever waits for ever has no time; those that go on do so in time.
         let stops = stops && (is_lost || after.is_none());
         if !is_lost && !stops {
@@ -860,9 +858,15 @@ impl Explorer<'_> {
         }
         if self.is_shared(visit.task, channel) {
             self.lose(Why::Shared { channel }, visit.row);
-        } else if stops {
+        } else if stops && !self.is_told(visit.row) {
             self.lose(Why::Unsent { channel }, visit.row);
         }
+    }
+
+    /// Whether a message that may be read has no bound for a reason of its writer's.
+    fn is_told(&self, read: usize) -> bool {
+        let late = |write: &usize| self.rows[*write].release.hi.is_none() && !self.is_wide[*write];
+        self.rows[read].messages.iter().any(late)
     }
 
     /// What the head of a loop needs: notes the cut, stands still where nothing changes any more,

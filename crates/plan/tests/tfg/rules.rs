@@ -283,3 +283,20 @@ fn a_counter_beside_a_register_that_comes_again_is_forgotten_alone() {
     assert_eq!((pattern.shift, pattern.tasks[0].map(|t| t.1)), (ms(45), Some(4)));
     assert!(timing.rows.iter().all(|row| row.arrival.is_exact()));
 }
+
+#[test]
+fn who_waits_for_what_an_unknown_delay_holds_up_is_no_culprit_besides_it() {
+    let delay = What::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
+    let writer = vec![
+        node("0", What::Start, &[1]),
+        node("1", What::Any, &[2, 4]),
+        node("2", delay, &[3]),
+        node("3", write(0), &[1]),
+        node("4", What::End, &[]),
+    ];
+    let reader = vec![node("5", What::Start, &[1]), node("6", read(0), &[1])];
+    let graph = graph(vec![fifo(8)], vec![task("w", 0, writer), task("r", 0, reader)]);
+    let timing = time(&graph, Level::Program, &[], Limits::default());
+    let culprits: Vec<_> = timing.culprits.iter().map(|culprit| &culprit.why).collect();
+    assert_eq!(culprits, [&Why::Delay]);
+}
