@@ -5,6 +5,7 @@
 //! [`interference`] make them from a graph.
 
 pub mod edf;
+mod feed;
 pub mod fixed;
 mod load;
 pub mod margin;
@@ -24,6 +25,10 @@ use std::cmp::Reverse;
 
 /// Of so many consecutive jobs of a firm task it is said how many may miss their deadlines.
 const WINDOWS: [u32; 4] = [5, 10, 20, 100];
+
+/// So often response times may grow by what comes late for others; what still does has no bound
+/// then.
+const ROUNDS_MAX: usize = 200;
 
 /// The priority of the first task under RM and DM.
 const PRIORITY_TOP: usize = 80;
@@ -141,10 +146,35 @@ pub fn interference(graph: &Graph) -> Vec<Interference> {
     all
 }
 
-/// Every task on its processor.
+/// Every task on its processor. Who writes messages late makes others come late, and longer for
+/// those that they delay: response times grow from none at all until nothing changes.
 fn processors(graph: &Graph) -> Vec<Processor> {
     let tasks = Tasks::new(graph);
-    let shapes: Vec<Shape> = (0..graph.tasks.len()).map(|task| tasks.shape(task)).collect();
+    let mut ends: Vec<Option<i128>> = vec![Some(0); graph.tasks.len()];
+    let mut shapes = tasks.shapes(&ends);
+    let mut all = place(graph, &shapes);
+    for round in 0.. {
+        let mut is_changed = false;
+        for (processor, placed) in all.iter().flat_map(|p| p.tasks.iter().map(move |t| (p, t))) {
+            let (task, before) = (placed.task, ends[placed.task]);
+            let end = || tasks.end(task, &shapes[task], processor.end(placed)?);
+            let next = before.and_then(|before| Some(end()?.max(before)));
+            if next != before {
+                ends[task] = next.filter(|_| round < ROUNDS_MAX);
+                is_changed = true;
+            }
+        }
+        if !is_changed {
+            break;
+        }
+        shapes = tasks.shapes(&ends);
+        all.iter_mut().for_each(|processor| processor.reload(&shapes));
+    }
+    all
+}
+
+/// Puts every task on a processor.
+fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
     let mut all = Vec::new();
     for (host, it) in graph.hosts.iter().enumerate() {
         let here: Vec<usize> =
@@ -152,12 +182,12 @@ fn processors(graph: &Graph) -> Vec<Processor> {
         let mut loads: Vec<Load> = Vec::new();
         let mut owned: Vec<(usize, usize)> = Vec::new();
         for task in &here {
-            let mine = shapes[*task].loads(*task, priority(graph, &shapes, *task));
+            let mine = shapes[*task].loads(*task, priority(graph, shapes, *task));
             owned.push((loads.len(), loads.len() + mine.len()));
             loads.extend(mine);
         }
         let Some(cores) = it.cores.map(|cores| cores.max(1)) else {
-            all.extend(apart(&shapes, host, &here, &loads, &owned));
+            all.extend(apart(shapes, host, &here, &loads, &owned));
             continue;
         };
         let is_open = |task: usize| is_open(graph, task);
@@ -342,6 +372,24 @@ impl Processor {
             deadline: shape.deadline(),
             remote,
         });
+    }
+
+    /// Takes over what has changed but for who is where, and how urgent.
+    fn reload(&mut self, shapes: &[Shape]) {
+        for placed in &self.tasks {
+            let (from, to) = placed.loads;
+            let priority = self.loads.get(from).map_or(0, |load| load.priority);
+            let loads = shapes[placed.task].loads(placed.task, priority);
+            self.loads[from..to].clone_from_slice(&loads);
+        }
+    }
+
+    /// From the nominal release of any job of a task to its end.
+    fn end(&self, placed: &Placed) -> Option<i128> {
+        let (from, to) = placed.loads;
+        let one = |at| response(&self.loads, at, Protocol::default()).map(ns);
+        let all: Option<Vec<i128>> = (from..to).map(one).collect();
+        Some(all?.into_iter().max().unwrap_or(0) + placed.remote?)
     }
 
     fn interference(&self, placed: &Placed) -> Interference {

@@ -1,8 +1,9 @@
 //! What a task of a graph asks of its processor: how often, how much, until when.
 
+use super::feed::{Feed, Links, Source};
 use super::load::{Load, Section, ns, span};
 use super::walk::{Piece, UNBOUNDED, Walk, longest};
-use onbeat_model::graph::{ChannelKind, Graph, Node, PointKind, Task, What};
+use onbeat_model::graph::{Graph, Node, PointKind, Task, What};
 use onbeat_model::time::Span;
 
 /// What a task asks for.
@@ -11,13 +12,13 @@ pub(super) struct Shape {
     /// Its jobs.
     pub(super) releases: Releases,
     /// How often a job may wait in between.
-    waits: u32,
+    pub(super) waits: u32,
     /// By how much a release may be late.
-    jitter: i128,
+    pub(super) jitter: i128,
     /// By how much more jobs may come late because they, or what they depend upon, wait.
-    lag: i128,
+    pub(super) lag: i128,
     /// Whether a job is over before the next one is released.
-    is_thread: bool,
+    pub(super) is_thread: bool,
     /// How often a job locks something, at most.
     pub(super) locks: i128,
     sections: Vec<(Vec<usize>, i128)>,
@@ -30,8 +31,8 @@ pub(super) struct Shape {
 pub(super) struct Job {
     pub(super) work: i128,
     /// Until the next one, at least.
-    gap: i128,
-    deadline: Option<i64>,
+    pub(super) gap: i128,
+    pub(super) deadline: Option<i64>,
 }
 
 /// When jobs come.
@@ -51,37 +52,51 @@ impl Default for Releases {
     }
 }
 
-/// When messages come.
-#[derive(Clone, Copy, Debug)]
-struct Arrival {
-    period: Option<i128>,
-    jitter: i128,
-    /// So many at once.
-    messages: i128,
-}
-
 /// All tasks of a graph, walked through.
 pub(super) struct Tasks<'a> {
-    graph: &'a Graph,
+    pub(super) graph: &'a Graph,
     pub(super) walks: Vec<Walk<'a>>,
+    /// Of each task.
+    pub(super) pieces: Vec<Vec<Piece>>,
+    /// What releases each task that messages release, where that is known.
+    pub(super) feeds: Vec<Option<Feed>>,
+    /// These, each behind those whose messages release it.
+    pub(super) order: Vec<usize>,
+    pub(super) links: Links,
+    /// What writes each channel, where that is known.
+    pub(super) sources: Vec<Option<Source>>,
 }
 
 impl<'a> Tasks<'a> {
     pub(super) fn new(graph: &'a Graph) -> Self {
-        Self { graph, walks: graph.tasks.iter().map(|task| Walk::new(graph, task)).collect() }
+        let walks: Vec<Walk> = graph.tasks.iter().map(|task| Walk::new(graph, task)).collect();
+        let pieces = walks.iter().map(Walk::pieces).collect();
+        let feeds = vec![None; walks.len()];
+        let sources = vec![None; graph.channels.len()];
+        let (order, links) = (Vec::new(), Links::new(graph));
+        let mut tasks = Self { graph, walks, pieces, feeds, order, links, sources };
+        tasks.link();
+        tasks
     }
 
-    pub(super) fn shape(&self, index: usize) -> Shape {
+    /// What each task asks for, if from the nominal release of its jobs to their ends takes so long
+    /// at most, or has no bound.
+    pub(super) fn shapes(&self, ends: &[Option<i128>]) -> Vec<Shape> {
+        let jitters = self.jitters(ends);
+        (0..self.walks.len()).map(|task| self.shape(task, ends, jitters[task])).collect()
+    }
+
+    fn shape(&self, index: usize, ends: &[Option<i128>], jitter: i128) -> Shape {
         let (task, walk) = (&self.graph.tasks[index], &self.walks[index]);
         let wakeup = self.graph.hosts[task.host].wakeup.hi.map_or(UNBOUNDED, ns);
-        let (pieces, sections) = (walk.pieces(), walk.sections());
+        let (pieces, sections) = (&self.pieces[index], walk.sections());
         let mut shape = Shape { jitter: wakeup, is_thread: true, ..Shape::default() };
         shape.sections = sections;
         if walk.is_lost() {
             shape.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, deadline: None });
             return shape;
         }
-        let jobs = Jobs::new(walk, &pieces);
+        let jobs = Jobs::new(walk, pieces);
         if let Some(mut job) = jobs.once() {
             job.gap = task.separation.map_or(0, ns);
             shape.releases = Releases::Once(job);
@@ -89,7 +104,7 @@ impl<'a> Tasks<'a> {
         } else if jobs.are_timed() {
             self.timed(task, &jobs, &mut shape);
         } else {
-            self.fed(index, &mut shape);
+            self.fed(index, ends, jitter, &mut shape);
         }
         let locks = walk.counts(|what| matches!(what, What::Lock(_)));
         let locks = locks.iter().map(|piece| piece.amount).max().unwrap_or(0);
@@ -116,136 +131,26 @@ impl<'a> Tasks<'a> {
             }
             _ => Releases::Apart(job),
         };
-        // Behind its phase, a task may have several jobs to do.
+        shape.is_thread = is_thread(task, shape.sections.is_empty());
         let is_point = |node: &&Node| matches!(node.what, What::Point { .. });
-        let is_soft = |node: &Node| matches!(node.what, What::Point { kind: PointKind::Soft, .. });
         let points = || task.nodes.iter().filter(is_point);
-        let is_aborted = points().all(|node| !is_soft(node)) && is_guarded(task);
-        shape.is_thread = !task.keeps_phase || is_aborted && shape.sections.is_empty();
         let firm = |n: &Node| matches!(n.what, What::Point { kind: PointKind::Firm, .. });
         let has_one = points().count() == 1 && points().all(firm);
         let is_plain = shape.waits == 0 && shape.sections.is_empty() && task.separation.is_none();
         let is_strict = jobs.is_strict(&job) && !has(task, &What::Gettime);
-        shape.is_firm = has_one && is_aborted && is_plain && is_strict;
+        shape.is_firm = has_one && is_guarded(task) && is_plain && is_strict;
         if !shape.is_thread && shape.waits > 0 {
             shape.lag = UNBOUNDED;
         }
     }
-
-    /// Of a task that is released by messages. It waits for others between them, and what came
-    /// meanwhile is then done at once: as much as its channel holds.
-    fn fed(&self, index: usize, shape: &mut Shape) {
-        shape.is_thread = false;
-        let mut seen = vec![false; self.graph.tasks.len()];
-        let Some((channel, arrival, job, others)) = self.feed(index, &mut seen) else {
-            shape.releases = Releases::Apart(Job { gap: 1, ..self.most(index) });
-            return;
-        };
-        shape.jitter += arrival.jitter;
-        shape.waits = others;
-        let period = arrival.period.unwrap_or(0);
-        if others > 0 {
-            shape.lag = capacity(&self.graph.channels[channel].kind).saturating_mul(period);
-        }
-        let work = (job.work * arrival.messages).min(UNBOUNDED);
-        let job = Job { work, gap: period, deadline: job.deadline };
-        shape.releases = match arrival.period {
-            Some(_) => Releases::Apart(job),
-            None => Releases::Once(job),
-        };
-    }
-
-    /// All that a task may do between two stops.
-    fn most(&self, index: usize) -> Job {
-        let work = self.walks[index].pieces().iter().map(|piece| piece.amount).max().unwrap_or(0);
-        Job { work, gap: 0, deadline: None }
-    }
-
-    /// The channel whose messages are in each of a task's ways round, when they come, what is done
-    /// for each, and how often it waits for something else meanwhile. The rarest messages.
-    fn feed(&self, index: usize, seen: &mut [bool]) -> Option<(usize, Arrival, Job, u32)> {
-        if std::mem::replace(&mut seen[index], true) {
-            return None;
-        }
-        let walk = &self.walks[index];
-        let mut read: Vec<usize> =
-            (0..walk.stops.len()).filter_map(|stop| Some(walk.reads(stop)?.0)).collect();
-        read.sort_unstable();
-        read.dedup();
-        let pieces = walk.pieces();
-        let found = read.into_iter().filter_map(|channel| {
-            let is_fed = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == channel);
-            let sums = sums(&pieces, |stop| is_fed(stop) || stop == 0, is_fed);
-            let work = sums.iter().copied().max().unwrap_or(0);
-            let steps: Vec<Piece> = pieces.iter().map(|p| Piece { amount: 1, ..*p }).collect();
-            let steps = self::sums(&steps, |stop| is_fed(stop) || stop == 0, is_fed);
-            let steps = steps.into_iter().max().unwrap_or(0);
-            let others = u32::try_from(steps - 1).ok().filter(|_| steps < UNBOUNDED)?;
-            let arrival = self.arrival(channel, index, &mut seen.to_vec())?;
-            Some((channel, arrival, Job { work, gap: 0, deadline: None }, others))
-        });
-        found.max_by_key(|(_, arrival, ..)| arrival.period.unwrap_or(i128::MAX))
-    }
-
-    /// When messages of a channel come to a task; none if nobody knows.
-    fn arrival(&self, channel: usize, reader: usize, seen: &mut [bool]) -> Option<Arrival> {
-        let host = self.graph.tasks[reader].host;
-        match &self.graph.channels[channel].kind {
-            ChannelKind::Named => None,
-            ChannelKind::Network(network) => {
-                let period = Some(ns(network.interval)).filter(|interval| *interval > 0)?;
-                let mine = network.latencies.iter().find(|(at, _)| *at == host);
-                let latency = mine.map(|(_, latency)| *latency)?;
-                let varies = ns(latency.hi?) - ns(latency.lo);
-                let jitter = ns(network.tolerance) + varies;
-                Some(Arrival { period: Some(period), jitter, messages: 1 })
-            }
-            ChannelKind::Fifo { .. } => self.written(channel, seen),
-        }
-    }
-
-    /// When messages of a fifochannel come; none if nobody knows, or several tasks write it.
-    fn written(&self, channel: usize, seen: &mut [bool]) -> Option<Arrival> {
-        let is_it = |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
-        let tasks = self.graph.tasks.iter().enumerate();
-        let mut writers = tasks.filter(|(_, task)| task.nodes.iter().any(|node| is_it(&node.what)));
-        let (writer, task) = writers.next()?;
-        if writers.next().is_some() {
-            return None;
-        }
-        let walk = &self.walks[writer];
-        let (pieces, counts) = (walk.pieces(), walk.counts(is_it));
-        let (jobs, counts) = (Jobs::new(walk, &pieces), Jobs::new(walk, &counts));
-        if let Some(all) = counts.once() {
-            let messages = Some(all.work).filter(|all| *all < UNBOUNDED)?;
-            return Some(Arrival { period: None, jitter: 0, messages });
-        }
-        if jobs.are_timed() {
-            let job = jobs.apart();
-            let messages = counts.apart().work;
-            let period = job.gap.max(task.separation.map_or(0, ns));
-            // Written at any time of a job, which is over when the next one comes.
-            let is_known = period > 1 && messages < UNBOUNDED && !task.keeps_phase;
-            return is_known.then_some(Arrival { period: Some(period), jitter: period, messages });
-        }
-        let (feed, arrival, ..) = self.feed(writer, seen)?;
-        let is_fed = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == feed);
-        let counts = walk.counts(is_it);
-        let each = sums(&counts, |stop| is_fed(stop) || stop == 0, is_fed);
-        let each = each.into_iter().max().unwrap_or(0);
-        let messages = Some(each * arrival.messages).filter(|all| *all < UNBOUNDED)?;
-        // It may have left as many as the channel holds, and be at one more.
-        let late = (capacity(&self.graph.channels[feed].kind) + 1) * arrival.period.unwrap_or(0);
-        Some(Arrival { jitter: arrival.jitter + late, messages, ..arrival })
-    }
 }
 
-fn capacity(kind: &ChannelKind) -> i128 {
-    match kind {
-        ChannelKind::Fifo { capacity } => i128::from(*capacity),
-        ChannelKind::Network(network) => i128::from(network.capacity),
-        ChannelKind::Named => UNBOUNDED,
-    }
+/// Whether a task with timing points has done a job when the next one is released. Behind its
+/// phase, a task may have several to do.
+pub(super) fn is_thread(task: &Task, locks_nothing: bool) -> bool {
+    let is_soft = |node: &Node| matches!(node.what, What::Point { kind: PointKind::Soft, .. });
+    let is_aborted = || !task.nodes.iter().any(is_soft) && is_guarded(task);
+    !task.keeps_phase || locks_nothing && is_aborted()
 }
 
 /// Whether all work of a task is given up at a deadline.
@@ -263,7 +168,7 @@ fn has(task: &Task, what: &What) -> bool {
 
 /// The most that is done up to each piece's end on ways that begin at stops that `begins` says and
 /// do not go on behind those that `ends` says; at least [`UNBOUNDED`] if they go round.
-fn sums(
+pub(super) fn sums(
     pieces: &[Piece],
     begins: impl Fn(usize) -> bool,
     ends: impl Fn(usize) -> bool,
@@ -280,13 +185,13 @@ fn sums(
 }
 
 /// Pieces of a task, made to jobs.
-struct Jobs<'p, 'a> {
+pub(super) struct Jobs<'p, 'a> {
     walk: &'p Walk<'a>,
     pieces: &'p [Piece],
 }
 
 impl<'p, 'a> Jobs<'p, 'a> {
-    fn new(walk: &'p Walk<'a>, pieces: &'p [Piece]) -> Self {
+    pub(super) fn new(walk: &'p Walk<'a>, pieces: &'p [Piece]) -> Self {
         Self { walk, pieces }
     }
 
@@ -299,7 +204,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
     }
 
     /// All that is done, if it comes to an end.
-    fn once(&self) -> Option<Job> {
+    pub(super) fn once(&self) -> Option<Job> {
         let rounds = sums(&self.counted(), |stop| stop == 0, |_| false);
         let is_endless = rounds.iter().any(|sum| *sum >= UNBOUNDED);
         let work = || sums(self.pieces, |stop| stop == 0, |_| false).into_iter().max();
@@ -307,13 +212,13 @@ impl<'p, 'a> Jobs<'p, 'a> {
     }
 
     /// Whether there is a timing point in each way round.
-    fn are_timed(&self) -> bool {
+    pub(super) fn are_timed(&self) -> bool {
         let rounds = sums(&self.counted(), |_| true, |stop| self.is_point(stop));
         rounds.iter().all(|sum| *sum < UNBOUNDED)
     }
 
     /// How often a job waits at most.
-    fn waits(&self) -> u32 {
+    pub(super) fn waits(&self) -> u32 {
         let begins = |stop| stop == 0 || self.is_point(stop);
         let steps = sums(&self.counted(), begins, |stop| self.is_point(stop));
         let steps = steps.into_iter().max().unwrap_or(1).max(1);
@@ -325,7 +230,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
     }
 
     /// The most that a job does, and the least time to the next.
-    fn apart(&self) -> Job {
+    pub(super) fn apart(&self) -> Job {
         let begins = |stop| stop == 0 || self.is_point(stop);
         let work = sums(self.pieces, begins, |stop| self.is_point(stop)).into_iter().max();
         let to_points =

@@ -260,6 +260,14 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The channel that is written at a stop, without the fixed delay.
+    pub(super) fn writes(&self, stop: usize) -> Option<usize> {
+        match self.task.nodes[self.stops[stop].node].what {
+            What::Write { channel, waits: false } => Some(channel),
+            _ => None,
+        }
+    }
+
     /// The pieces of work. What must be given up at a deadline is no longer than that.
     pub(super) fn pieces(&self) -> Vec<Piece> {
         let node = |at: usize| &self.task.nodes[at];

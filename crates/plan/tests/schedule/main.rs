@@ -3,6 +3,8 @@
 
 mod dice;
 mod graphs;
+mod messages;
+mod pipelines;
 mod random;
 mod simulation;
 mod textbook;

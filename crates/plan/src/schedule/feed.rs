@@ -1,0 +1,466 @@
+//! What releases tasks that wait for messages (holistic analysis; Tindell and Clark 1994): a message
+//! comes as often as its writer's jobs do, and as late as that one and its channel may be.
+//!
+//! Messages of a channel have *nominal* times, at least a period apart, and come up to a jitter
+//! after theirs. Periods are found once; jitters grow with the response times of the writers.
+
+use super::load::ns;
+use super::shape::{Job, Jobs, Releases, Shape, Tasks, is_thread, sums};
+use super::walk::{Piece, UNBOUNDED};
+use onbeat_model::graph::{ChannelKind, Graph, Network, Node, Task, What};
+
+/// What releases a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Feed {
+    /// Its messages are in each of the task's ways round.
+    channel: usize,
+    arrival: Arrival,
+    /// The most that is done for one message.
+    work: i128,
+    /// How often the task waits for something else meanwhile.
+    waits: u32,
+    /// Whether it does so only for channels whose rates allow all messages in the end.
+    is_paced: bool,
+    /// By how many periods more a job may be late at the begin.
+    late: i128,
+}
+
+/// How often messages come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Arrival {
+    /// None: once.
+    period: Option<i128>,
+    /// So many at once.
+    messages: i128,
+}
+
+impl Arrival {
+    /// Whether messages are rarer in the long run.
+    fn is_rarer(self, other: Self) -> bool {
+        match (self.period, other.period) {
+            (None, _) => other.period.is_some(),
+            (Some(_), None) => false,
+            (Some(mine), Some(its)) => mine * other.messages > its * self.messages,
+        }
+    }
+}
+
+/// What writes a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    writer: usize,
+    arrival: Arrival,
+    /// From the nominal release of the writer's job to the write, at least.
+    best: i128,
+    /// Whether the writer's response time counts up to the write.
+    is_prompt: bool,
+    /// The most by which it is late, where something else says that.
+    most: Most,
+}
+
+/// Why a writer is not later than something.
+#[derive(Clone, Copy, Debug)]
+enum Most {
+    /// Its job is over when the next one comes.
+    Thread,
+    /// It has left as many messages as its own channel holds.
+    Backlog,
+    /// Nothing says so.
+    Unknown,
+}
+
+impl Tasks<'_> {
+    /// Finds what releases each task, beginning with what nothing but time releases. A task is
+    /// decided when all that it reads is, or else when no such one is left.
+    pub(super) fn link(&mut self) {
+        let mut is_fed: Vec<bool> = (0..self.walks.len()).map(|task| self.is_fed(task)).collect();
+        let timed: Vec<usize> = (0..is_fed.len()).filter(|task| !is_fed[*task]).collect();
+        timed.into_iter().for_each(|task| self.write(task));
+        loop {
+            let open = (0..is_fed.len()).filter(|task| is_fed[*task]);
+            let found: Vec<(usize, bool, Feed)> = open
+                .filter_map(|task| self.feed(task).map(|(all, feed)| (task, all, feed)))
+                .collect();
+            let is_any_whole = found.iter().any(|(_, is_whole, _)| *is_whole);
+            let count = if is_any_whole { found.len() } else { found.len().min(1) };
+            if count == 0 {
+                return;
+            }
+            for (task, is_whole, feed) in found.into_iter().take(count) {
+                if is_whole || !is_any_whole {
+                    is_fed[task] = false;
+                    self.feeds[task] = Some(feed);
+                    self.order.push(task);
+                    self.write(task);
+                }
+            }
+        }
+    }
+
+    /// Whether messages release a task.
+    fn is_fed(&self, index: usize) -> bool {
+        let walk = &self.walks[index];
+        let jobs = Jobs::new(walk, &self.pieces[index]);
+        !walk.is_lost() && jobs.once().is_none() && !jobs.are_timed()
+    }
+
+    /// The channel whose messages are in each of a task's ways round and rarest, of those of which
+    /// it is known when they come; and whether that is all of them.
+    fn feed(&self, index: usize) -> Option<(bool, Feed)> {
+        let (walk, pieces) = (&self.walks[index], &self.pieces[index]);
+        let mut read: Vec<usize> =
+            (0..walk.stops.len()).filter_map(|stop| Some(walk.reads(stop)?.0)).collect();
+        read.sort_unstable();
+        read.dedup();
+        let (mut is_whole, mut rarest) = (true, None::<Feed>);
+        for channel in read {
+            let is_read = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == channel);
+            let begins = |stop: usize| is_read(stop) || stop == 0;
+            let most = |pieces: &[Piece]| sums(pieces, begins, is_read).into_iter().max();
+            let steps: Vec<Piece> = pieces.iter().map(|p| Piece { amount: 1, ..*p }).collect();
+            let steps = most(&steps).unwrap_or(0);
+            let Some(waits) = u32::try_from(steps - 1).ok().filter(|_| steps < UNBOUNDED) else {
+                continue;
+            };
+            let Some(arrival) = self.arrival(channel, index) else {
+                is_whole = false;
+                continue;
+            };
+            if rarest.is_some_and(|rarest| !arrival.is_rarer(rarest.arrival)) {
+                continue;
+            }
+            let work = most(pieces).unwrap_or(0);
+            let is_paced = arrival.messages == 1
+                && arrival.period.is_some_and(|period| self.is_paced(index, period, is_read));
+            // What is done before the first message may come right before it.
+            let first = sums(pieces, |stop| stop == 0, is_read).into_iter().max().unwrap_or(0);
+            let is_early = first > 0 || self.writes_first(index, channel);
+            let waiting = if self.links.starts_at_once(self.graph, index) {
+                0
+            } else {
+                capacity(&self.graph.channels[channel].kind)
+            };
+            let late = waiting + i128::from(is_early);
+            rarest = Some(Feed { channel, arrival, work, waits, is_paced, late });
+        }
+        rarest.map(|feed| (is_whole, feed))
+    }
+
+    /// Whether a task may write something before it reads a channel first.
+    fn writes_first(&self, index: usize, channel: usize) -> bool {
+        let walk = &self.walks[index];
+        let is_read = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == channel);
+        let counts = walk.counts(|what| matches!(what, What::Write { .. }));
+        sums(&counts, |stop| stop == 0, is_read).into_iter().any(|writes| writes > 0)
+    }
+
+    /// Whether a task waits for nothing but rates of channels between the stops that `begins` says,
+    /// and these rates allow one message each period, as it writes them.
+    fn is_paced(&self, index: usize, period: i128, begins: impl Fn(usize) -> bool) -> bool {
+        let walk = &self.walks[index];
+        let is_begin = |stop: usize| begins(stop) || stop == 0;
+        (0..walk.stops.len()).filter(|stop| !is_begin(*stop)).all(|stop| {
+            let Some(channel) = walk.writes(stop) else { return false };
+            let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
+                return false;
+            };
+            let counts = walk.counts(|what| is_write(what, channel));
+            let each = sums(&counts, is_begin, is_begin).into_iter().max().unwrap_or(0);
+            let is_alone = self.links.writer(channel) == Some(index);
+            is_alone && each <= 1 && ns(network.interval) <= period
+        })
+    }
+
+    /// How often messages of a channel come to a task; none if nobody knows.
+    fn arrival(&self, channel: usize, reader: usize) -> Option<Arrival> {
+        let source = self.sources[channel];
+        let written = source.map(|source| source.arrival);
+        match &self.graph.channels[channel].kind {
+            ChannelKind::Named => None,
+            ChannelKind::Fifo { .. } => written,
+            ChannelKind::Network(network) => {
+                self.varies(channel, network, reader)?;
+                // A rate always has an end.
+                let is_bounded = |source: Source| !matches!(source.most, Most::Unknown);
+                let written = match paced(network) {
+                    Some(_) => source.filter(|s| is_bounded(*s)).map(|s| s.arrival),
+                    None => written,
+                };
+                match (paced(network), written) {
+                    (Some(rate), Some(written)) if !written.is_rarer(rate) => Some(rate),
+                    (rate, written) => written.or(rate),
+                }
+            }
+        }
+    }
+
+    /// By how much the latency of a channel varies; none if it has no bound. Who waits for the fixed
+    /// delay sees nothing of what is shorter.
+    fn varies(&self, channel: usize, network: &Network, reader: usize) -> Option<i128> {
+        let host = self.graph.tasks[reader].host;
+        let mine = network.latencies.iter().find(|(at, _)| *at == host);
+        let latency = mine.map(|(_, latency)| *latency)?;
+        let is_read =
+            |node: &&Node| matches!(node.what, What::Read { channel: c, .. } if c == channel);
+        let mut reads = self.graph.tasks[reader].nodes.iter().filter(is_read);
+        let all_wait = reads.all(|node| matches!(node.what, What::Read { waits: true, .. }));
+        let least = if all_wait { ns(network.fixed_delay) } else { 0 };
+        Some((ns(latency.hi?).max(least) - ns(latency.lo).max(least)).max(0))
+    }
+
+    /// By how much the messages that release each task come late, if the tasks' jobs end so.
+    pub(super) fn jitters(&self, ends: &[Option<i128>]) -> Vec<i128> {
+        let mut jitters = vec![0; self.feeds.len()];
+        for task in &self.order {
+            let feed = self.feeds[*task].as_ref();
+            jitters[*task] = feed.map_or(0, |feed| self.jitter(feed, *task, ends, &jitters));
+        }
+        jitters
+    }
+
+    fn jitter(&self, feed: &Feed, reader: usize, ends: &[Option<i128>], jitters: &[i128]) -> i128 {
+        let written = || self.written(feed.channel, ends, jitters);
+        let jitter = match &self.graph.channels[feed.channel].kind {
+            ChannelKind::Network(network) => {
+                let varies = self.varies(feed.channel, network, reader).unwrap_or(UNBOUNDED);
+                let rate = paced(network).filter(|rate| *rate == feed.arrival);
+                let rate = rate.map(|_| ns(network.tolerance));
+                let is_written =
+                    self.sources[feed.channel].is_some_and(|s| s.arrival == feed.arrival);
+                let written = is_written.then(written);
+                rate.into_iter().chain(written).min().unwrap_or(UNBOUNDED) + varies
+            }
+            _ => written(),
+        };
+        let period = feed.arrival.period.unwrap_or(0);
+        (jitter + feed.late.saturating_mul(period)).min(UNBOUNDED)
+    }
+
+    /// By how much the messages of a channel are captured late.
+    fn written(&self, channel: usize, ends: &[Option<i128>], jitters: &[i128]) -> i128 {
+        let Some(source) = &self.sources[channel] else { return UNBOUNDED };
+        let Some(period) = source.arrival.period else { return 0 };
+        let most = match (source.most, &self.feeds[source.writer]) {
+            (Most::Thread, _) => period,
+            // As many as the channel holds, and the one that it is at.
+            (Most::Backlog, Some(feed)) => {
+                let left = capacity(&self.graph.channels[feed.channel].kind) + 1;
+                (jitters[source.writer] + left.saturating_mul(period)).min(UNBOUNDED)
+            }
+            _ => UNBOUNDED,
+        };
+        match ends[source.writer].filter(|_| source.is_prompt) {
+            Some(end) => most.min((end - source.best).max(0)),
+            None => most,
+        }
+    }
+
+    /// Notes what a task writes that only it writes.
+    fn write(&mut self, task: usize) {
+        for node in &self.graph.tasks[task].nodes {
+            let What::Write { channel, .. } = node.what else { continue };
+            if self.links.writer(channel) == Some(task) && self.sources[channel].is_none() {
+                self.sources[channel] = self.source(task, channel);
+            }
+        }
+    }
+
+    /// When a task writes a channel; none if nobody knows.
+    fn source(&self, writer: usize, channel: usize) -> Option<Source> {
+        let (task, walk) = (&self.graph.tasks[writer], &self.walks[writer]);
+        let counts = walk.counts(|what| is_write(what, channel));
+        let (jobs, written) = (Jobs::new(walk, &self.pieces[writer]), Jobs::new(walk, &counts));
+        let is_known = |arrival: &Arrival| arrival.messages < UNBOUNDED;
+        if walk.is_lost() {
+            return None;
+        }
+        if let Some(all) = written.once() {
+            let arrival = Arrival { period: None, messages: all.work };
+            let most = Most::Unknown;
+            let source = Source { writer, arrival, best: 0, is_prompt: false, most };
+            return Some(source).filter(|source| is_known(&source.arrival));
+        }
+        let is_point = |stop: usize| stop == 0 || walk.is_point(stop);
+        if jobs.are_timed() {
+            let period = jobs.apart().gap.max(task.separation.map_or(0, ns));
+            let arrival = Arrival { period: Some(period), messages: written.apart().work };
+            let is_first = || counts.iter().all(|p| p.amount <= 0 || is_point(p.from));
+            let is_paced = || self.is_paced(writer, period, is_point);
+            let is_prompt = jobs.waits() == 0 || is_first() || is_paced();
+            let is_thread = is_thread(task, walk.sections().is_empty());
+            let most = if is_thread { Most::Thread } else { Most::Unknown };
+            let is_known = period > 1 && is_known(&arrival);
+            let is_bounded = is_thread || jobs.waits() == 0;
+            let best = shortest(task, channel, |what| matches!(what, What::Point { .. }));
+            let source = Source { writer, arrival, best, is_prompt, most };
+            return (is_known && is_bounded).then_some(source);
+        }
+        let feed = self.feeds[writer].as_ref()?;
+        let is_fed = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == feed.channel);
+        let each = sums(&counts, |stop| is_fed(stop) || stop == 0, is_fed).into_iter().max()?;
+        let arrival = Arrival { messages: each.max(0) * feed.arrival.messages, ..feed.arrival };
+        let is_prompt = feed.waits == 0 || feed.is_paced;
+        let is_it =
+            |what: &What| matches!(what, What::Read { channel, .. } if *channel == feed.channel);
+        let best = shortest(task, channel, is_it);
+        let source = Source { writer, arrival, best, is_prompt, most: Most::Backlog };
+        Some(source).filter(|source| is_known(&source.arrival))
+    }
+
+    /// What a task asks for that is released by messages. Where it waits for others between them,
+    /// what came meanwhile is then done at once: as much as its channel holds.
+    pub(super) fn fed(&self, index: usize, ends: &[Option<i128>], jitter: i128, shape: &mut Shape) {
+        shape.is_thread = false;
+        let Some(feed) = &self.feeds[index] else {
+            let pieces = self.pieces[index].iter();
+            let work = pieces.map(|piece| piece.amount).max().unwrap_or(0);
+            shape.releases = Releases::Apart(Job { work, gap: 1, deadline: None });
+            return;
+        };
+        shape.jitter = (shape.jitter + jitter).min(UNBOUNDED);
+        shape.waits = feed.waits;
+        let period = feed.arrival.period.unwrap_or(0);
+        if feed.waits > 0 {
+            let backlog = capacity(&self.graph.channels[feed.channel].kind).saturating_mul(period);
+            let own = ends[index].filter(|_| feed.is_paced).map(|end| end - shape.jitter);
+            shape.lag = own.map_or(backlog, |own| own.max(0)).min(UNBOUNDED);
+        }
+        let work = (feed.work * feed.arrival.messages).min(UNBOUNDED);
+        let job = Job { work, gap: period, deadline: None };
+        shape.releases = match feed.arrival.period {
+            Some(_) => Releases::Apart(job),
+            None => Releases::Once(job),
+        };
+    }
+
+    /// When a task is done with a job that responds so, if that says anything. After each wait it
+    /// may wake up late. If messages release it, a job may wait for the one before unless that is
+    /// over when the next one comes.
+    pub(super) fn end(&self, index: usize, shape: &Shape, response: i128) -> Option<i128> {
+        let wakeup = self.graph.hosts[self.graph.tasks[index].host].wakeup.hi.map_or(UNBOUNDED, ns);
+        let end = response + i128::from(shape.waits).saturating_mul(wakeup);
+        let Some(feed) = &self.feeds[index] else { return Some(end) };
+        let period = feed.arrival.period.unwrap_or(0);
+        let is_over = feed.waits == 0 || feed.is_paced && end - shape.jitter <= period;
+        is_over.then_some(end)
+    }
+}
+
+/// Who writes channels and starts tasks.
+#[derive(Clone, Debug)]
+pub(super) struct Links {
+    /// Of each channel, in order.
+    writers: Vec<Vec<usize>>,
+    /// Of each task.
+    starters: Vec<Vec<usize>>,
+}
+
+impl Links {
+    pub(super) fn new(graph: &Graph) -> Self {
+        let mut writers = vec![Vec::new(); graph.channels.len()];
+        let mut starters = vec![Vec::new(); graph.tasks.len()];
+        for (at, task) in graph.tasks.iter().enumerate() {
+            for node in &task.nodes {
+                match node.what {
+                    What::Write { channel, .. } => writers[channel].push(at),
+                    What::Run { task } => starters[task].push(at),
+                    _ => {}
+                }
+            }
+        }
+        writers.iter_mut().for_each(Vec::dedup);
+        starters.iter_mut().for_each(Vec::dedup);
+        Self { writers, starters }
+    }
+
+    /// The only task that writes a channel.
+    fn writer(&self, channel: usize) -> Option<usize> {
+        self.writers[channel].first().copied().filter(|_| self.writers[channel].len() == 1)
+    }
+
+    /// Whether a task begins at the system's start, before anything takes time.
+    fn starts_at_once(&self, graph: &Graph, task: usize) -> bool {
+        let mut at = task;
+        // Each step goes to who starts it; a circle does not begin at all.
+        for _ in 0..=graph.tasks.len() {
+            if graph.tasks[at].is_first {
+                return true;
+            }
+            let [starter] = self.starters[at][..] else { return false };
+            if !starts_freely(&graph.tasks[starter], at) {
+                return false;
+            }
+            at = starter;
+        }
+        false
+    }
+}
+
+/// Whether nothing takes time on any way through `task` to where it starts another one.
+fn starts_freely(task: &Task, other: usize) -> bool {
+    let mut seen = vec![false; task.nodes.len()];
+    let mut stack: Vec<usize> =
+        (0..task.nodes.len()).filter(|at| starts(&task.nodes[*at], other)).collect();
+    // Backwards, from there to the start: all that may come before it.
+    let mut before = vec![Vec::new(); task.nodes.len()];
+    for (at, node) in task.nodes.iter().enumerate() {
+        node.next.iter().chain(&node.guard).for_each(|to| before[*to].push(at));
+    }
+    while let Some(at) = stack.pop() {
+        if !std::mem::replace(&mut seen[at], true) {
+            stack.extend(&before[at]);
+        }
+    }
+    let is_free = |node: &Node| match &node.what {
+        What::Fragment { execution } => execution.hi.is_some_and(|hi| ns(hi) == 0),
+        What::Point { .. } | What::Read { .. } | What::Write { .. } | What::Lock(_) => false,
+        _ => true,
+    };
+    task.nodes.iter().zip(&seen).all(|(node, is_before)| !is_before || is_free(node))
+}
+
+fn starts(node: &Node, other: usize) -> bool {
+    matches!(node.what, What::Run { task } if task == other)
+}
+
+fn is_write(what: &What, channel: usize) -> bool {
+    matches!(what, What::Write { channel: c, .. } if *c == channel)
+}
+
+/// How often a channel's rate lets messages come.
+fn paced(network: &Network) -> Option<Arrival> {
+    let interval = ns(network.interval);
+    (interval > 0).then_some(Arrival { period: Some(interval), messages: 1 })
+}
+
+fn capacity(kind: &ChannelKind) -> i128 {
+    match kind {
+        ChannelKind::Fifo { capacity } => i128::from(*capacity),
+        ChannelKind::Network(network) => i128::from(network.capacity),
+        ChannelKind::Named => UNBOUNDED,
+    }
+}
+
+/// The least work on any way to where a channel is written, from the start or nodes that `begins`
+/// says. What may be aborted takes nothing.
+fn shortest(task: &Task, channel: usize, begins: impl Fn(&What) -> bool) -> i128 {
+    let is_begin = |at: &usize| *at == 0 || begins(&task.nodes[*at].what);
+    let mut least = vec![i128::MAX; task.nodes.len()];
+    let mut open: Vec<usize> = (0..task.nodes.len()).filter(is_begin).collect();
+    open.iter().for_each(|at| least[*at] = 0);
+    while let Some(at) = open.pop() {
+        let node = &task.nodes[at];
+        let work = match node.what {
+            What::Fragment { execution } if node.guard.is_none() => ns(execution.lo).max(0),
+            _ => 0,
+        };
+        for to in node.next.iter().chain(&node.guard) {
+            if least[at] + work < least[*to] {
+                least[*to] = least[at] + work;
+                open.push(*to);
+            }
+        }
+    }
+    let writes = (0..task.nodes.len()).filter(|at| is_write(&task.nodes[*at].what, channel));
+    writes.map(|at| least[at]).min().filter(|least| *least < i128::MAX).unwrap_or(0)
+}
