@@ -110,7 +110,9 @@ fn hold(line: &Value, task: &Value, jobs: &[Job], seen: &mut Seen) -> Result<(),
         for (at, job) in jobs.iter().enumerate() {
             if if job.is_aborted { left >= 0 } else { job.deadline - job.response < left } {
                 let (took, of) = (job.response, job.deadline);
-                return Err(format!("job {at} takes {took} of {of}, stated {response} of {deadline}"));
+                return Err(format!(
+                    "job {at} takes {took} of {of}, stated {response} of {deadline}"
+                ));
             }
         }
         let is_least = |job: &Job| !job.is_aborted && job.deadline - job.response == left;
@@ -148,9 +150,7 @@ fn is_exact(document: &Value, schedule: &Value) -> bool {
             && points.count() == 1
             && !has_kind(task, &["lock", "read", "write", "branch"])
     };
-    priorities.len() == lines.len()
-        && host["wakeup_ns"]["hi"] == 0
-        && lines.iter().all(is_simple)
+    priorities.len() == lines.len() && host["wakeup_ns"]["hi"] == 0 && lines.iter().all(is_simple)
 }
 
 /// Holds what a run did against the schedules.

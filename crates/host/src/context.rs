@@ -182,7 +182,9 @@ impl Context {
             return Ok(true);
         }
         match self {
-            Self::Fabric(context) if context.is_virtual()? => context.park(key(word), until, holder),
+            Self::Fabric(context) if context.is_virtual()? => {
+                context.park(key(word), until, holder)
+            }
             Self::Fabric(context) => context.base().wait(word, value, until),
             Self::Link(context) => context.base().wait(word, value, until),
         }
