@@ -186,7 +186,7 @@ impl Writer<'_> {
 
     /// Its work is in the source or beside it.
     fn soft(&mut self, period: i64, from: &str) {
-        let is_beside = self.one_in(2);
+        let is_beside = !self.is_plain && self.one_in(2);
         if !is_beside {
             self.work(period, 1);
         }
@@ -213,7 +213,7 @@ impl Writer<'_> {
             self.work(2 * period, 1);
         }
         let here = self.here().to_string();
-        if self.one_in(3) {
+        if !self.is_plain && self.one_in(3) {
             self.beside(from, &here, period);
         }
         self.line(&format!("ftp({period}, {deadline}, us);"));

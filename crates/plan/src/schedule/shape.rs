@@ -3,7 +3,7 @@
 use super::feed::{Feed, Links, Source};
 use super::load::{Load, Section, ns, span};
 use super::walk::{Piece, UNBOUNDED, Walk, longest};
-use onbeat_model::graph::{Graph, Node, PointKind, Task, What};
+use onbeat_model::graph::{Graph, Node, PointKind, Policy, Task, What};
 use onbeat_model::time::Span;
 
 /// What a task asks for.
@@ -123,7 +123,8 @@ impl<'a> Tasks<'a> {
     fn timed(&self, task: &Task, jobs: &Jobs<'_, '_>, shape: &mut Shape) {
         shape.waits = jobs.waits();
         let job = jobs.apart();
-        shape.releases = match jobs.cycle() {
+        let is_edf = task.policy == Policy::Edf && task.priority.is_none();
+        shape.releases = match jobs.cycle(is_edf) {
             Some((before, cycle))
                 if shape.waits == 0 && (cycle.len() > 1 || !before.is_empty()) =>
             {
@@ -247,8 +248,8 @@ impl<'p, 'a> Jobs<'p, 'a> {
     }
 
     /// The jobs in their order, if there is only one: those that come once, and those that come
-    /// again and again.
-    fn cycle(&self) -> Option<(Vec<Job>, Vec<Job>)> {
+    /// again and again. EDF goes by the task's tightest deadline, but in segments that are guarded.
+    fn cycle(&self, is_edf: bool) -> Option<(Vec<Job>, Vec<Job>)> {
         let (mut order, mut stops, mut at) = (Vec::new(), Vec::new(), 0);
         let first = loop {
             if let Some(first) = stops.iter().position(|stop| *stop == at) {
@@ -257,9 +258,14 @@ impl<'p, 'a> Jobs<'p, 'a> {
             let mut ways = self.pieces.iter().filter(|piece| piece.from == at);
             let piece = ways.next().filter(|_| ways.next().is_none())?;
             let gap = i128::from(piece.end.period.filter(|period| *period > 0)?);
-            order.push(Job { work: piece.amount, gap, deadline: piece.end.deadline });
+            let to = piece.end.to?;
+            let deadline = match is_edf && self.walk.is_soft(to) {
+                true => self.deadline(),
+                false => piece.end.deadline,
+            };
+            order.push(Job { work: piece.amount, gap, deadline });
             stops.push(at);
-            at = piece.end.to?;
+            at = to;
         };
         let length = order.len() - first;
         let mut first = first;

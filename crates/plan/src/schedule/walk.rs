@@ -248,6 +248,11 @@ impl<'a> Walk<'a> {
         ways.exits.push(Exit { state, end: End { to, period, deadline }, node, last });
     }
 
+    pub(super) fn is_soft(&self, stop: usize) -> bool {
+        let what = &self.task.nodes[self.stops[stop].node].what;
+        matches!(what, What::Point { kind: PointKind::Soft, .. })
+    }
+
     pub(super) fn is_point(&self, stop: usize) -> bool {
         matches!(self.task.nodes[self.stops[stop].node].what, What::Point { .. })
     }

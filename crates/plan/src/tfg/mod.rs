@@ -3,6 +3,7 @@
 mod chain;
 mod explore;
 mod findings;
+mod loops;
 mod messages;
 mod order;
 mod pattern;
