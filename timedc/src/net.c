@@ -45,7 +45,9 @@ static int waited(struct timedc_thread *thread, int result)
 {
 	if (thread && result == -ECANCELED)
 		timedc_world_look();
-	if (thread && result == -ETIMEDOUT)
+	/* Who woke after the deadline is late, though the wait was for an instant before it. */
+	bool is_late = thread && timedc_world_is_virtual() && timedc_now() > timedc_limit(thread);
+	if (thread && (result == -ETIMEDOUT || is_late))
 		timedc_expire(thread);
 	timedc_wait_ends(thread);
 	return result;
