@@ -115,6 +115,8 @@ bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns l
 void timedc_take_turn(const struct timedc_thread *thread);
 /* Waits while `*word` is `value`, at most until `until`: false then. */
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until);
+/* In virtual time, waits for what another thread holds, which inherits this one's urgency. */
+void timedc_wait_for(const uint32_t *word, pid_t holder);
 void timedc_wake(const uint32_t *word);
 bool timedc_world_create(struct timedc_thread *thread, void *(*body)(void *thread));
 void timedc_world_join(struct timedc_thread *thread);

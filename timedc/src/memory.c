@@ -77,7 +77,8 @@ WRAP_TAKES(int, pthread_mutex_clocklock, (mutex *lock, clockid_t clock, time_at 
 /*
  * In virtual time a task that finds a mutex taken waits in the run, not in the system, so that time
  * goes on. Taking one needs the processor, like all work: else a task could take it while a more
- * urgent one computes. So of those that wait the most urgent gets it.
+ * urgent one computes. So of those that wait the most urgent gets it. Who holds it is as urgent
+ * meanwhile, as with PTHREAD_PRIO_INHERIT.
  */
 static unsigned waiting;
 
@@ -100,7 +101,7 @@ static int lock_in_virtual_time(struct timedc_thread *thread, mutex *lock)
 		if (result != ETIMEDOUT)
 			break;
 		waiting++;
-		timedc_wait(word, *word, TIMEDC_INFTY);
+		timedc_wait_for(word, lock->__data.__owner);
 		waiting--;
 	}
 	return result;
@@ -127,10 +128,8 @@ int __wrap_pthread_mutex_unlock(mutex *lock)
 	struct timedc_thread *thread = timedc_defer();
 	timedc_unhold(thread, lock);
 	int result = __real_pthread_mutex_unlock(lock);
-	if (waiting > 0 && is_in_virtual_time(thread)) {
+	if (waiting > 0 && is_in_virtual_time(thread))
 		timedc_wake((const void *)lock);
-		timedc_take_turn(thread);
-	}
 	timedc_resume(thread);
 	return result;
 }

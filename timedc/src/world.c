@@ -162,6 +162,11 @@ void timedc_take_turn(const struct timedc_thread *thread)
 		timedc_pass(thread, 0, TIMEDC_INFTY);
 }
 
+void timedc_wait_for(const uint32_t *word, pid_t holder)
+{
+	done(onbeat_wait_for(world.context, word, *word, INT64_MAX, (uint32_t)holder));
+}
+
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until)
 {
 	if (world.context) {

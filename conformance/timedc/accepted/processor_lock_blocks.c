@@ -1,6 +1,6 @@
 /*
  * A task that finds a mutex taken waits, and lets its processor to others. Of those that wait the
- * most urgent gets it. Priorities are not inherited: what comes in between delays both.
+ * most urgent gets it. Who holds it is as urgent as they are: what comes in between delays neither.
  * duration: 60ms
  * cores: 1
  * trace: 0 main start, end
@@ -9,11 +9,11 @@
  * trace: 50ms low release @l, end
  * trace: 0 middle start, arrive @m
  * trace: 2ms middle release @m
- * trace: 5ms middle arrive @n
+ * trace: 9ms middle arrive @n
  * trace: 42ms middle release @n, end
  * trace: 0 high start, arrive @h
  * trace: 1ms high release @h
- * trace: 9ms high arrive @i
+ * trace: 6ms high arrive @i
  * trace: 51ms high release @i, end
  * trace: 0 other start, arrive @o
  * trace: 500us other release @o

@@ -615,6 +615,18 @@ enum onbeat_status onbeat_wait(struct onbeat_context *context,
                                int64_t until_ns);
 
 /**
+ * As `onbeat_wait`, for what the thread `holder` of this program holds, as `gettid` numbers it; 0
+ * if nobody knows. In virtual time, where threads share processors, that one's work is as urgent
+ * meanwhile as the last work of the one that waits (priority inheritance); elsewhere this is
+ * `onbeat_wait`. Allocates nothing.
+ */
+enum onbeat_status onbeat_wait_for(struct onbeat_context *context,
+                                   const uint32_t *word,
+                                   uint32_t value,
+                                   int64_t until_ns,
+                                   uint32_t holder);
+
+/**
  * Wakes all threads of this program that wait for `word` in `onbeat_wait`. Change the word first.
  * Never blocks, allocates nothing.
  */

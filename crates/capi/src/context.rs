@@ -201,6 +201,25 @@ pub unsafe extern "C" fn onbeat_wait(
     value: u32,
     until_ns: i64,
 ) -> onbeat_status {
+    // SAFETY: the caller's promise.
+    unsafe { onbeat_wait_for(context, word, value, until_ns, 0) }
+}
+
+/// As `onbeat_wait`, for what the thread `holder` of this program holds, as `gettid` numbers it; 0
+/// if nobody knows. In virtual time, where threads share processors, that one's work is as urgent
+/// meanwhile as the last work of the one that waits (priority inheritance); elsewhere this is
+/// `onbeat_wait`. Allocates nothing.
+///
+/// # Safety
+/// As for `onbeat_wait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn onbeat_wait_for(
+    context: *mut onbeat,
+    word: *const u32,
+    value: u32,
+    until_ns: i64,
+    holder: u32,
+) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
         let (context, word) = unsafe { (shared(context)?, self::word(word)?) };
@@ -208,7 +227,7 @@ pub unsafe extern "C" fn onbeat_wait(
             i64::MAX => Patience::Endless,
             until => Patience::Until(LocalTime::from_ns(until)),
         };
-        Ok(match context.0.wait(word, value, until)? {
+        Ok(match context.0.wait_for_holder(word, value, until, holder)? {
             true => onbeat_status::OnbeatOk,
             false => onbeat_status::OnbeatTimedOut,
         })

@@ -9,7 +9,8 @@ use std::path::Path;
 /// A copy of the example: a run writes beside the description.
 fn example() -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a directory");
-    for entry in root().join("examples/05-control-loop").read_dir().expect("the example").flatten() {
+    for entry in root().join("examples/05-control-loop").read_dir().expect("the example").flatten()
+    {
         if entry.path().is_file() {
             std::fs::copy(entry.path(), copy.path().join(entry.file_name())).expect("copied");
         }

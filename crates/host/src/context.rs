@@ -166,11 +166,23 @@ impl Context {
     /// [`Patience::None`] is at once. False: nothing of the first two happened in time. As with
     /// any futex, whoever waits looks at the word again. Real-time: allocates nothing.
     pub fn wait(&self, word: &AtomicU32, value: u32, until: Patience) -> Result<bool, Fault> {
+        self.wait_for_holder(word, value, until, 0)
+    }
+
+    /// The same for what a thread of this program holds, as `gettid` numbers it, 0 if nobody knows.
+    /// In virtual time it inherits the urgency of those that wait for it.
+    pub fn wait_for_holder(
+        &self,
+        word: &AtomicU32,
+        value: u32,
+        until: Patience,
+        holder: u32,
+    ) -> Result<bool, Fault> {
         if word.load(Ordering::Acquire) != value {
             return Ok(true);
         }
         match self {
-            Self::Fabric(context) if context.is_virtual()? => context.park(key(word), until),
+            Self::Fabric(context) if context.is_virtual()? => context.park(key(word), until, holder),
             Self::Fabric(context) => context.base().wait(word, value, until),
             Self::Link(context) => context.base().wait(word, value, until),
         }

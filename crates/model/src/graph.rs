@@ -8,7 +8,7 @@
 use crate::time::Span;
 
 /// From a shortest to a longest time, both possible.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
     /// The shortest.
     pub lo: Span,
@@ -57,6 +57,13 @@ impl Interval {
     pub fn later(self, other: Self) -> Self {
         let hi = self.hi.zip(other.hi).map(|(a, b)| a.max(b));
         Self { lo: self.lo.max(other.lo), hi }
+    }
+}
+
+/// No time: a missing bound has to be stated.
+impl Default for Interval {
+    fn default() -> Self {
+        Self::ZERO
     }
 }
 

@@ -214,7 +214,7 @@ pub struct Schedule {
 pub struct Scheduled {
     /// In [`crate::graph::Graph::tasks`].
     pub task: usize,
-    /// Its priority, 1 to 99; none under EDF.
+    /// Its priority, 1 to 99; none under EDF, or if it has none.
     pub priority: Option<u8>,
     /// Whether priority or processor are a proposal: nothing states them.
     pub is_proposed: bool,

@@ -86,7 +86,8 @@ impl System {
         };
         write("system.toml", &self.description);
         let manifest = format!(
-            "#pragma once\n#include <timedc_avtp.h>\n\nstruct net_fifo net_fifo_chans[] = {{\n{}}};\n",
+            "#pragma once\n#include <timedc_avtp.h>\n\n\
+             struct net_fifo net_fifo_chans[] = {{\n{}}};\n",
             self.rows
         );
         write("manifest.h", &manifest);
@@ -95,7 +96,8 @@ impl System {
             let text = format!(
                 "#include <stdint.h>\n#include <stdio.h>\n#include <cilktc.h>\n\
                  #include <timedc_avtp.h>\n#include \"manifest.h\"\n\n{CHANCE}\n\
-                 {channels}\n{tasks}int main(void)\n{{\n\tsetvbuf(stdout, NULL, _IOLBF, 0);\n{starts}}}\n"
+                 {channels}\n{tasks}int main(void)\n{{\n\
+                 \tsetvbuf(stdout, NULL, _IOLBF, 0);\n{starts}}}\n"
             );
             write(&format!("h{host}.c"), &text);
         }
@@ -151,7 +153,8 @@ fn head(system: &mut System, random: &mut Random, hosts: usize, (seed, duration)
     let link = |text: &mut String, a: &str, b: &str, propagation: u64| {
         let _ = writeln!(
             text,
-            "\n[[link]]\nends = [\"{a}\", \"{b}\"]\nrate_mbps = 1000\npropagation_ns = {propagation}"
+            "\n[[link]]\nends = [\"{a}\", \"{b}\"]\nrate_mbps = 1000\n\
+             propagation_ns = {propagation}"
         );
     };
     if bridges == 2 {
@@ -238,7 +241,8 @@ impl Maker<'_> {
         );
         let _ = writeln!(
             self.system.description,
-            "\n[[channel]]\nname = \"{name}\"\ntalker = \"h{talker}\"\nlisteners = [\"h{listener}\"]"
+            "\n[[channel]]\nname = \"{name}\"\ntalker = \"h{talker}\"\n\
+             listeners = [\"h{listener}\"]"
         );
     }
 
@@ -364,7 +368,8 @@ impl Maker<'_> {
                 );
                 self.task(host, format!("{name}_in"), &body);
                 let body = format!(
-                    "\tNETFIFO_TX({to});\n{value}{phase}\twhile (1) {{\n\t\tcread({name}_l, value);\n\
+                    "\tNETFIFO_TX({to});\n{value}{phase}\twhile (1) {{\n\
+                     \t\tcread({name}_l, value);\n\
                      \t\t{second}\n\t\t{write}({to}, &value);\n\t\t{point}\n\t}}\n"
                 );
                 self.task(host, format!("{name}_out"), &body);

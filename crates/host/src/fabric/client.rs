@@ -30,6 +30,7 @@ use onbeat_runtime::port::{Fault, Framing, Instant, Limited, Patience, Port, Rec
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::mm::MlockAllFlags;
+use rustix::thread::gettid;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, OnceLock};
@@ -96,7 +97,8 @@ impl Control {
         let socket = socket::connect(&shared.name)?;
         let now = Instant::default();
         let mut control = Self { socket, now, stopped: false, packet: [0; MAX_PACKET] };
-        let hello = Request::Hello { version: VERSION, token: shared.token, ticket };
+        let tid = gettid().as_raw_nonzero().get().unsigned_abs();
+        let hello = Request::Hello { version: VERSION, token: shared.token, ticket, tid };
         match control.ask(&hello)? {
             Body::Done => Ok(control),
             Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
@@ -402,9 +404,9 @@ impl Context {
     }
 
     /// In virtual time, waits until a thread of this program wakes those that wait for `key`;
-    /// whether one did in time.
-    pub(crate) fn park(&self, key: u64, patience: Patience) -> Result<bool, Fault> {
-        with_control(|control| match control.ask(&Request::Park(key, patience))? {
+    /// whether one did in time. The one that holds what is waited for is as urgent meanwhile.
+    pub(crate) fn park(&self, key: u64, patience: Patience, holder: u32) -> Result<bool, Fault> {
+        with_control(|control| match control.ask(&Request::Park { key, patience, holder })? {
             Body::Done => Ok(true),
             Body::Empty => Ok(false),
             _ => Err(Fault::Disconnected),

@@ -98,10 +98,11 @@ impl Session<'_> {
             Ok(Request::Hello { version, .. }) if version != VERSION => {
                 "this program was built against another version of Onbeat: build it again"
             }
-            Ok(Request::Hello { token, ticket, .. }) => match self.thread_for(token, ticket) {
+            Ok(Request::Hello { token, ticket, tid, .. }) => match self.thread_for(token, ticket) {
                 Some(thread) => {
                     self.threads[thread].socket = Some(connection);
                     self.threads[thread].state = State::Connected;
+                    self.threads[thread].tid = tid;
                     return Some(thread);
                 }
                 None => "the fabric expects no such program or thread",

@@ -7,6 +7,7 @@ use onbeat_model::system::{NodeId, NodeKind, Program, System};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_net::Engine;
 use onbeat_runtime::processor::{Processors, Rank};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So far from the epoch instants can still be converted between clocks.
 const FAR: i64 = i64::MAX / 4;
@@ -17,6 +18,10 @@ struct Shared {
     cores: u16,
     clock: ClockError,
     processors: Processors,
+    /// How urgent each thread's last work was by itself.
+    ranks: BTreeMap<usize, Rank>,
+    /// By thread that waits: the one that holds what it waits for.
+    holders: BTreeMap<usize, usize>,
     /// When the engine will wake the fabric.
     alarm: Option<NetTime>,
 }
@@ -44,6 +49,8 @@ impl HostProcessors {
                 cores,
                 clock: system.node(node).clock,
                 processors: Processors::new(cores),
+                ranks: BTreeMap::new(),
+                holders: BTreeMap::new(),
                 alarm: None,
             })
         });
@@ -67,6 +74,8 @@ impl HostProcessors {
         let Some(shared) = &mut self.hosts[program.host.index()] else { return };
         let core = program.cores.first().filter(|core| **core < shared.cores);
         let (core, rank) = (core.copied().unwrap_or(0), shared.rank(program, &work));
+        shared.ranks.insert(thread, rank);
+        let rank = shared.inherited(thread);
         shared.processors.start(engine.now(), thread as u64, core, rank, work.span);
         shared.set_alarm(engine, program.host);
     }
@@ -77,6 +86,28 @@ impl HostProcessors {
         let left = shared.processors.cancel(engine.now(), thread as u64);
         shared.set_alarm(engine, host);
         left.unwrap_or(Span::ZERO)
+    }
+
+    /// A thread waits for what another one holds: that one is as urgent at least, until it waits no
+    /// more. So are those that this one waits for.
+    pub(super) fn wait_for(
+        &mut self,
+        engine: &mut Engine,
+        host: NodeId,
+        thread: usize,
+        holder: usize,
+    ) {
+        let Some(shared) = &mut self.hosts[host.index()] else { return };
+        shared.holders.insert(thread, holder);
+        shared.inherit(engine, host);
+    }
+
+    /// A thread does not wait for another one any more.
+    pub(super) fn waits_no_more(&mut self, engine: &mut Engine, host: NodeId, thread: usize) {
+        let Some(shared) = &mut self.hosts[host.index()] else { return };
+        if shared.holders.remove(&thread).is_some() {
+            shared.inherit(engine, host);
+        }
     }
 
     /// The threads whose work is done, in the order in which they go on.
@@ -100,6 +131,27 @@ impl Shared {
             0 => program.priority.map_or(Rank::LOWEST, |own| Rank::Fixed(own.into())),
             own => Rank::Fixed(own.into()),
         }
+    }
+
+    /// How urgent a thread is: as the most urgent of those that wait for it, directly or not.
+    fn inherited(&self, thread: usize) -> Rank {
+        let mut known = BTreeSet::from([thread]);
+        let mut open = vec![thread];
+        let mut rank = Rank::LOWEST;
+        while let Some(at) = open.pop() {
+            rank = rank.max(self.ranks.get(&at).copied().unwrap_or(Rank::LOWEST));
+            let waiting = self.holders.iter().filter(|(_, holder)| **holder == at);
+            open.extend(waiting.map(|(waiter, _)| *waiter).filter(|waiter| known.insert(*waiter)));
+        }
+        rank
+    }
+
+    /// Makes work under way as urgent as it is now.
+    fn inherit(&mut self, engine: &mut Engine, host: NodeId) {
+        for thread in self.ranks.keys() {
+            self.processors.set_rank(engine.now(), *thread as u64, self.inherited(*thread));
+        }
+        self.set_alarm(engine, host);
     }
 
     fn set_alarm(&mut self, engine: &mut Engine, host: NodeId) {

@@ -35,6 +35,8 @@ pub enum Request<'a> {
         token: Token,
         /// Which thread of it.
         ticket: Option<u32>,
+        /// The thread, as `gettid` numbers it in the program.
+        tid: u32,
     },
     /// Opens an end of a channel.
     Open {
@@ -62,7 +64,14 @@ pub enum Request<'a> {
     /// Waits until a thread has ended.
     Join(u32),
     /// Waits until a thread of the same program wakes those that wait for this key.
-    Park(u64, Patience),
+    Park {
+        /// For what.
+        key: u64,
+        /// How long.
+        patience: Patience,
+        /// The thread that holds it, as `gettid` numbers it; 0: nobody is known.
+        holder: u32,
+    },
     /// Wakes the threads of the program that wait for this key. Not answered.
     Unpark(u64),
     /// The thread ends.
@@ -341,9 +350,9 @@ impl<'a> Request<'a> {
     pub fn encode(&self, into: &mut [u8; MAX_PACKET]) -> usize {
         let mut to = Writer { into, length: 0 };
         match *self {
-            Self::Hello { version, token, ticket } => {
+            Self::Hello { version, token, ticket, tid } => {
                 to.u8(1).put(&version.to_le_bytes()).put(&token.0);
-                to.u8(u8::from(ticket.is_some())).u32(ticket.unwrap_or(0))
+                to.u8(u8::from(ticket.is_some())).u32(ticket.unwrap_or(0)).u32(tid)
             }
             Self::Open { role, size, name } => to
                 .u8(2)
@@ -363,7 +372,9 @@ impl<'a> Request<'a> {
             Self::Select(ends, patience) => to.u8(11).patience(patience).rest(ends.0),
             Self::Announce => to.u8(8),
             Self::Join(ticket) => to.u8(9).u32(ticket),
-            Self::Park(key, patience) => to.u8(12).i64(key as i64).patience(patience),
+            Self::Park { key, patience, holder } => {
+                to.u8(12).i64(key as i64).patience(patience).u32(holder)
+            }
             Self::Unpark(key) => to.u8(13).i64(key as i64),
             Self::Bye => to.u8(10),
         };
@@ -376,8 +387,9 @@ impl<'a> Request<'a> {
         let request = match from.u8()? {
             1 => {
                 let (version, token) = (from.u16()?, Token(from.take()?));
-                let (has_ticket, ticket) = (from.u8()?, from.u32()?);
-                Self::Hello { version, token, ticket: (has_ticket == 1).then_some(ticket) }
+                let (has_ticket, ticket, tid) = (from.u8()?, from.u32()?, from.u32()?);
+                let ticket = (has_ticket == 1).then_some(ticket);
+                Self::Hello { version, token, ticket, tid }
             }
             2 => {
                 let role = if from.u8()? == 1 { Role::Talker } else { Role::Listener };
@@ -405,7 +417,7 @@ impl<'a> Request<'a> {
             }
             12 => {
                 let key = from.i64()? as u64;
-                Self::Park(key, from.patience()?)
+                Self::Park { key, patience: from.patience()?, holder: from.u32()? }
             }
             13 => Self::Unpark(from.i64()? as u64),
             _ => return Err(Nonsense),
@@ -538,8 +550,8 @@ mod tests {
     fn every_request_is_read_back_as_it_was_written() {
         let token = Token([7; 16]);
         for request in [
-            Request::Hello { version: VERSION, token, ticket: None },
-            Request::Hello { version: VERSION, token, ticket: Some(3) },
+            Request::Hello { version: VERSION, token, ticket: None, tid: u32::MAX },
+            Request::Hello { version: VERSION, token, ticket: Some(3), tid: 0 },
             Request::Open { role: Role::Talker, size: Octets::new(8), name: "mcast42" },
             Request::Open { role: Role::Listener, size: Octets::new(8), name: "" },
             Request::Start,
@@ -557,7 +569,11 @@ mod tests {
             Request::Receive(2, Patience::Endless),
             Request::Announce,
             Request::Join(4),
-            Request::Park(u64::MAX, Patience::Until(LocalTime::from_ns(9))),
+            Request::Park {
+                key: u64::MAX,
+                patience: Patience::Until(LocalTime::from_ns(9)),
+                holder: 7,
+            },
             Request::Unpark(1),
             Request::Bye,
             Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Patience::None),

@@ -115,11 +115,13 @@ pub(super) struct Thread {
     pub(super) alarms: u32,
     /// The ends that it selects from.
     pub(super) selected: Vec<usize>,
+    /// What its program knows it by, once it has connected.
+    pub(super) tid: u32,
 }
 
 impl Thread {
     fn new(program: usize, state: State) -> Self {
-        Self { program, socket: None, state, alarms: 0, selected: Vec::new() }
+        Self { program, socket: None, state, alarms: 0, selected: Vec::new(), tid: 0 }
     }
 }
 

@@ -151,6 +151,7 @@ impl Scheduler<'_, '_> {
             }
             State::Parked(_) => {
                 self.parked.retain(|other| *other != thread);
+                self.waits_no_more(thread);
                 self.ready.push_back((thread, Wake::Empty));
             }
             _ => {}
@@ -287,13 +288,7 @@ impl Scheduler<'_, '_> {
                 Ok(())
             }
             Request::Join(ticket) => self.join(thread, ticket as usize),
-            Request::Park(key, patience) => {
-                self.wait(thread, State::Parked(key), patience)?;
-                if self.session.threads[thread].state == State::Parked(key) {
-                    self.parked.push(thread);
-                }
-                Ok(())
-            }
+            Request::Park { key, patience, holder } => self.park(thread, key, patience, holder),
             Request::Unpark(key) => {
                 self.unpark(program, key);
                 Ok(())
@@ -396,6 +391,7 @@ impl Scheduler<'_, '_> {
             if self.session.threads[thread].state == State::Done {
                 let host = self.host_of(thread);
                 self.processors.cancel(&mut self.session.engine, host, thread);
+                self.waits_no_more(thread);
             }
         }
     }
@@ -449,9 +445,39 @@ impl Scheduler<'_, '_> {
                 continue;
             }
             self.cancel_alarm(thread);
+            self.waits_no_more(thread);
             self.session.threads[thread].state = State::Running;
             self.ready.push_back((thread, Wake::Done));
         }
+    }
+
+    /// Makes a thread wait for a key, and who has what it waits for as urgent as it is.
+    fn park(
+        &mut self,
+        thread: usize,
+        key: u64,
+        patience: Patience,
+        holder: u32,
+    ) -> Result<(), Failure> {
+        self.wait(thread, State::Parked(key), patience)?;
+        if self.session.threads[thread].state != State::Parked(key) {
+            return Ok(());
+        }
+        self.parked.push(thread);
+        let program = self.session.threads[thread].program;
+        let is_it = |t: &Thread| {
+            holder != 0 && t.program == program && t.tid == holder && t.state != State::Done
+        };
+        if let Some(holder) = self.session.threads.iter().position(is_it) {
+            let host = self.host_of(thread);
+            self.processors.wait_for(&mut self.session.engine, host, thread, holder);
+        }
+        Ok(())
+    }
+
+    fn waits_no_more(&mut self, thread: usize) {
+        let host = self.host_of(thread);
+        self.processors.waits_no_more(&mut self.session.engine, host, thread);
     }
 
     fn join(&mut self, thread: usize, other: usize) -> Result<(), Failure> {

@@ -312,7 +312,7 @@ pub struct ScheduleEntry {
 pub struct ScheduledEntry {
     /// The task.
     pub task: usize,
-    /// Its priority; null under EDF.
+    /// Its priority; null under EDF, or if it has none.
     pub priority: Option<u8>,
     /// Whether priority or processor are a proposal.
     pub proposed: bool,

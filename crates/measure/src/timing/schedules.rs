@@ -2,6 +2,7 @@
 
 use super::words;
 use crate::text::per_mille;
+use onbeat_model::graph::Policy;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Schedule, Scheduled, Study};
 use serde::Serialize;
@@ -24,7 +25,7 @@ pub(super) struct ScheduleView {
 pub(super) struct ScheduledView {
     /// Its name.
     pub(super) name: String,
-    /// Its priority, or EDF; with a star if it is proposed.
+    /// Its priority, EDF, or a dash; with a star if it is proposed.
     pub(super) priority: String,
     /// From release to release at least.
     pub(super) period: String,
@@ -75,10 +76,15 @@ fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
         let share = i128::from(response.as_ns()) * 100 / i128::from(deadline.as_ns().max(1));
         share.clamp(0, 100) as i64
     };
+    let rank = match (task.priority, study.graph.tasks[task.task].policy) {
+        (Some(priority), _) => priority.to_string(),
+        (None, Policy::Edf) => "EDF".to_owned(),
+        (None, _) => "–".to_owned(),
+    };
     let misses = task.misses.iter().map(|(missed, of)| format!("{missed} of {of}"));
     ScheduledView {
         name: study.graph.tasks[task.task].name.clone(),
-        priority: task.priority.map_or(format!("EDF{star}"), |p| format!("{p}{star}")),
+        priority: format!("{rank}{star}"),
         period: match task.period {
             Some(Span::ZERO) => "not known".to_owned(),
             period => known(period),

@@ -283,7 +283,8 @@ impl<'a> Walk<'a> {
                 let deadline = exit.end.deadline.filter(|_| self.is_firm(exit.node));
                 if let Some(deadline) = deadline.filter(|_| !ways.has_gettime) {
                     let (firm, rest) = known.entry(exit.node).or_insert_with(|| parts(exit.node));
-                    let firm = (firm[at] + whole).min(i128::from(deadline.max(0)));
+                    // Who would need longer misses it.
+                    let firm = (firm[at] + whole).min(i128::from(deadline.max(0)) + 1);
                     amount = amount.min(firm + rest[at]);
                 }
                 all.push(Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) });

@@ -74,9 +74,9 @@ fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
         ends.iter().map(|ends| channels.iter().any(|c| ends.contains(c))).collect();
     let mut open: Vec<usize> = (0..wanted.len()).filter(|task| wanted[*task]).collect();
     while let Some(task) = open.pop() {
-        for other in 0..wanted.len() {
-            if !wanted[other] && (is_joined((task, other)) || is_joined((other, task))) {
-                wanted[other] = true;
+        for (other, is_wanted) in wanted.iter_mut().enumerate() {
+            if !*is_wanted && (is_joined((task, other)) || is_joined((other, task))) {
+                *is_wanted = true;
                 open.push(other);
             }
         }
@@ -166,7 +166,7 @@ fn both(a: Interval, b: Interval) -> Option<Interval> {
     hi.is_none_or(|hi| lo <= hi).then_some(Interval { lo, hi })
 }
 
-/// Of what one task writes, in order: what may be there at an instant, and up to when at the latest.
+/// Of what one task writes, in order: what may be there at an instant, and until when at most.
 fn latest(rows: &[Row], writes: &[usize], at: Interval) -> Vec<(usize, Option<Span>)> {
     let surely =
         |row: &usize| rows[*row].is_certain && rows[*row].release.hi.is_some_and(|hi| hi < at.lo);

@@ -12,6 +12,9 @@ use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Miss, Row, Trouble, Why};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Registers that come again after at most so many rounds are kept in long loops.
+pub(super) const PERIOD: u32 = 64;
+
 /// How far a task has come.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -29,10 +32,22 @@ pub(super) struct Progress {
     pub(super) cuts: Vec<Cut>,
     /// By end: in which round of an outermost loop the least count rose, and to what.
     pub(super) risen: Vec<(u32, u32)>,
-    /// By reading end: counts after reads and their releases.
-    pub(super) taken: Vec<Vec<(Count, Interval, bool)>>,
+    /// By reading end.
+    pub(super) taken: Vec<Vec<Taken>>,
     /// Reading ends of which a message may have got lost.
     pub(super) loses: BTreeSet<usize>,
+}
+
+/// A read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// The count after it.
+    pub(super) count: Count,
+    pub(super) at: Interval,
+    /// Whether it is done in every execution.
+    pub(super) is_certain: bool,
+    /// Whether it is done in all that go on: others have ended, or left the loop.
+    pub(super) is_sole: bool,
 }
 
 /// A visit of the head of a loop.
@@ -50,6 +65,10 @@ pub(super) struct Cut {
     pub(super) head: u32,
     pub(super) round: u32,
     pub(super) state: State,
+    /// Whether every execution comes there.
+    pub(super) is_certain: bool,
+    /// By end: up to which number messages may have been made.
+    pub(super) made: Vec<usize>,
 }
 
 /// Why a bound is lost, and where.
@@ -81,6 +100,12 @@ pub(super) struct Explorer<'a> {
     pub(super) is_forced: bool,
     /// The row of which executions were last aborted.
     pub(super) aborted: Option<usize>,
+    /// By task: branches that registers turned out not to decide.
+    pub(super) open: Vec<BTreeSet<usize>>,
+    /// By task: outermost loops that registers decide, but not within the rows that there may be.
+    pub(super) long: Vec<BTreeSet<usize>>,
+    /// Whether the order of a task's visits has to be another one.
+    pub(super) is_reopened: bool,
 }
 
 /// What a task waits for.
@@ -129,6 +154,9 @@ impl<'a> Explorer<'a> {
             troubles: Vec::new(),
             is_forced: false,
             aborted: None,
+            open: vec![BTreeSet::new(); graph.tasks.len()],
+            long: vec![BTreeSet::new(); graph.tasks.len()],
+            is_reopened: false,
         }
     }
 
@@ -151,16 +179,60 @@ impl<'a> Explorer<'a> {
         components.into_values().collect()
     }
 
-    /// Moves the tasks of a component.
+    /// Moves the tasks of a component: anew with what turns out about their loops.
     pub(super) fn explore(&mut self, tasks: &[usize]) -> Option<super::pattern::Found> {
         let first = self.rows.len();
-        self.is_forced = false;
-        self.advance(tasks, first, None);
-        let rows = self.rows.len();
-        let found = self.search(tasks, first);
-        if found.is_none() {
-            self.hide(rows);
+        let known = (self.lost.len(), self.misses.len(), self.troubles.len());
+        loop {
+            self.is_forced = false;
+            self.advance(tasks, first, None);
+            let rows = self.rows.len();
+            let found = self.search(tasks, first);
+            let is_full = self.rows.len() - first >= self.most();
+            if found.is_none() && is_full && !self.is_reopened {
+                self.is_reopened = self.lengthen(tasks);
+            }
+            if !self.is_reopened {
+                if found.is_none() {
+                    self.hide(rows);
+                }
+                self.widen_all(tasks, first);
+            }
+            if !self.is_reopened {
+                found.iter().for_each(|found| self.unread(found));
+                return found;
+            }
+            self.rows.truncate(first);
+            self.is_wide.truncate(first);
+            self.lost.truncate(known.0);
+            self.misses.truncate(known.1);
+            self.troubles.truncate(known.2);
+            self.restart(tasks);
         }
+    }
+
+    /// What is written for ever and never read fills its channel, sooner or later.
+    fn unread(&mut self, found: &super::pattern::Found) {
+        for channel in 0..self.graph.channels.len() {
+            let is_fifo = matches!(self.graph.channels[channel].kind, ChannelKind::Fifo { .. });
+            if !is_fifo || !self.readers[channel].is_empty() {
+                continue;
+            }
+            let writes = self.lines[channel].iter().flat_map(|(_, line)| &line.all);
+            let again = writes.map(|capture| capture.row).find(|row| {
+                let row = &self.rows[*row];
+                let first = found.rounds.get(&row.task).map(|(first, _)| first);
+                !self.shapes[row.task].order.is_tail(row.node)
+                    && first.is_some_and(|first| row.iteration.first() >= Some(first))
+            });
+            if let Some(row) = again {
+                self.overflow(row, channel);
+            }
+        }
+    }
+
+    /// Goes on behind outermost loops that may have been left.
+    fn widen_all(&mut self, tasks: &[usize], first: usize) {
         let mut widened = true;
         while widened {
             widened = false;
@@ -169,7 +241,53 @@ impl<'a> Explorer<'a> {
             }
             self.advance(tasks, first, None);
         }
-        found
+    }
+
+    /// In so many rows everything has to come again.
+    fn most(&self) -> usize {
+        const MOST: usize = 8_192;
+        self.limits.rows.min(MOST)
+    }
+
+    fn restart(&mut self, tasks: &[usize]) {
+        self.is_reopened = false;
+        self.aborted = None;
+        for task in tasks {
+            let shape = &mut self.shapes[*task];
+            shape.order = Order::of(shape.task, &self.open[*task]);
+            self.tasks[*task] = begin(self.graph, shape);
+        }
+        let lines = self.lines.iter_mut().flatten().filter(|(writer, _)| tasks.contains(writer));
+        lines.for_each(|(_, line)| *line = Line::default());
+    }
+
+    /// Whether there are loops of which nothing comes again but for registers: those are forgotten
+    /// there, and the loops may end in any round.
+    fn lengthen(&mut self, tasks: &[usize]) -> bool {
+        if self.is_forced {
+            return false;
+        }
+        let mut is_any = false;
+        for task in tasks.iter().copied() {
+            let cuts = &self.tasks[task].cuts;
+            let is_over = self.front(task).is_none();
+            let Some(last) = cuts.last().filter(|last| !is_over && last.is_but_for_registers(cuts))
+            else {
+                continue;
+            };
+            let shape = &self.shapes[task];
+            let head = shape.order.node(&vec![last.head]);
+            let is_in = |node: &usize| shape.order.loops(*node).first() == Some(&last.head);
+            let mut open = self.open[task].clone();
+            open.extend((0..shape.task.nodes.len()).filter(is_in));
+            let order = Order::of(shape.task, &open);
+            let Some(position) = order.loops(head).first() else { continue };
+            if order.is_closed(shape.task, *position) && self.long[task].insert(head) {
+                self.open[task] = open;
+                is_any = true;
+            }
+        }
+        is_any
     }
 
     /// Leaves out rows that were made in search of a pattern in vain.
@@ -183,18 +301,17 @@ impl<'a> Explorer<'a> {
         for row in (from..self.rows.len()).filter(|row| !kept.contains(row)) {
             let is_early =
                 self.rows[row].iteration.first().is_none_or(|r| *r <= self.limits.rounds);
-            self.is_wide[row] |= !is_early;
+            self.is_wide[row] |= !is_early && self.front(self.rows[row].task).is_some();
         }
     }
 
     /// Goes on until everything comes again.
     fn search(&mut self, tasks: &[usize], first: usize) -> Option<super::pattern::Found> {
-        const MOST: usize = 8_192;
-        let most = self.limits.rows.min(MOST);
+        let most = self.most();
         let begins = tasks.iter().filter_map(|t| Some(self.front(*t)?.1.now.lo));
         let mut horizon = begins.min()?;
         loop {
-            if self.is_forced {
+            if self.is_forced || self.is_reopened {
                 return None;
             }
             if let Some(found) = self.repeats(tasks) {
@@ -218,7 +335,7 @@ impl<'a> Explorer<'a> {
     /// Moves tasks until they have had their rounds, or up to a horizon.
     fn advance(&mut self, tasks: &[usize], first: usize, horizon: Option<Span>) {
         loop {
-            if self.rows.len() - first >= self.limits.rows {
+            if self.rows.len() - first >= self.limits.rows || self.is_reopened {
                 return;
             }
             if let Some(task) = self.next(tasks, horizon) {
@@ -291,10 +408,16 @@ impl<'a> Explorer<'a> {
     fn lacks_rounds(&self, task: usize) -> bool {
         const COUNTED: u32 = 256;
         self.front(task).is_some_and(|(key, state)| {
-            let is_counted = self.tasks[task].counted.contains(&key[0]);
+            let is_long = self.is_long(task, key[0]);
+            let is_counted = self.tasks[task].counted.contains(&key[0]) && !is_long;
             let most = if is_counted { COUNTED } else { self.limits.rounds };
             key.len() == 1 || key[1] <= most || state.wide != 0
         })
+    }
+
+    /// Whether a loop, by the position of its head, is longer than there may be rows.
+    pub(super) fn is_long(&self, task: usize, head: u32) -> bool {
+        self.long[task].contains(&self.shapes[task].order.node(&vec![head]))
     }
 
     /// The visit of a task that is next.
@@ -458,6 +581,21 @@ impl<'a> Explorer<'a> {
         if !rows.is_empty() {
             self.troubles.push(Trouble::Deadlock { rows });
         }
+    }
+}
+
+impl Cut {
+    /// Whether an earlier one is the same but for time and registers.
+    fn is_but_for_registers(&self, cuts: &[Self]) -> bool {
+        let known = |state: &State| state.registers.iter().map(Option::is_some).collect::<Vec<_>>();
+        cuts.iter().rev().skip(1).take(PERIOD as usize).any(|cut| {
+            let mut state = cut.state.clone();
+            let is_same = known(&state) == known(&self.state);
+            state.registers.clone_from(&self.state.registers);
+            let shift = self.state.now.lo - state.now.lo;
+            let is_again = cut.head == self.head && state.is_shifted(shift, &self.state);
+            is_same && is_again && shift > Span::ZERO && cut.state != self.state
+        })
     }
 }
 

@@ -44,6 +44,11 @@ impl Line {
         }
     }
 
+    /// Up to which number there may be messages.
+    pub(super) fn made(&self) -> usize {
+        self.numbered.len()
+    }
+
     /// What may have made a message.
     pub(super) fn captures(&self, number: u32) -> impl Iterator<Item = &Capture> {
         let numbered = self.numbered.get(number as usize).into_iter().flatten();

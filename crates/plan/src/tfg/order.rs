@@ -1,7 +1,9 @@
 //! In which order the nodes of a task are visited: a weak topological order (Bourdoncle 1993), and
 //! what it becomes when loops are unrolled.
 
-use onbeat_model::graph::Task;
+use super::shape::has_register;
+use onbeat_model::graph::{Task, What};
+use std::collections::BTreeSet;
 
 /// Where a visit stands in the unrolled order: for each loop that the node is in, the outermost
 /// first, the position of its head and the round; then the node's own position. The unrolled graph
@@ -22,6 +24,9 @@ pub(super) struct Order {
     /// By node: when a search comes to it that takes no aborts. The first of a loop is its head,
     /// though an abort may lead into its midst.
     found: Vec<usize>,
+    /// By node: whether it is behind an outermost loop that may be left in any round. Its visits
+    /// are those of the round in which the loop was left.
+    tail: Vec<bool>,
 }
 
 /// Where control may go from a node, aborts included.
@@ -31,21 +36,29 @@ pub(super) fn targets(task: &Task, node: usize) -> impl Iterator<Item = usize> +
 }
 
 impl Order {
-    pub(super) fn of(task: &Task) -> Self {
+    /// `open` are branches that registers do not decide.
+    pub(super) fn of(task: &Task, open: &BTreeSet<usize>) -> Self {
         let count = task.nodes.len();
         let mut order = Self {
             position: vec![UNREACHABLE; count],
             nodes: Vec::new(),
             loops: vec![Vec::new(); count],
             found: search(task),
+            tail: vec![false; count],
         };
-        order.arrange(task, &[0], &vec![true; count], &[]);
+        let mut all = components(task, &[0], &vec![true; count]);
+        order.join_tails(task, open, &mut all);
+        order.arrange_all(task, all, &[]);
         order
     }
 
     /// Puts in order what can be reached from `starts` within `inside`.
     fn arrange(&mut self, task: &Task, starts: &[usize], inside: &[bool], heads: &[u32]) {
-        for component in components(task, starts, inside) {
+        self.arrange_all(task, components(task, starts, inside), heads);
+    }
+
+    fn arrange_all(&mut self, task: &Task, components: Vec<Vec<usize>>, heads: &[u32]) {
+        for component in components {
             let Some(head) = component.iter().copied().min_by_key(|n| self.found[*n]) else {
                 continue;
             };
@@ -65,6 +78,36 @@ impl Order {
             starts.sort_by_key(|node| self.found[*node]);
             self.arrange(task, &starts, &rest, &heads);
         }
+    }
+
+    /// Makes what is behind outermost loops that may be left in any round part of them.
+    fn join_tails(
+        &mut self,
+        task: &Task,
+        open: &BTreeSet<usize>,
+        components: &mut Vec<Vec<usize>>,
+    ) {
+        let mut joined = Vec::new();
+        for component in components.iter() {
+            if component.iter().any(|node| self.tail[*node]) {
+                continue;
+            }
+            let tail = tail(task, component, open, components);
+            tail.iter().for_each(|node| self.tail[*node] = true);
+            joined.push(component.iter().copied().chain(tail).collect());
+        }
+        *components = joined;
+    }
+
+    /// Whether a node is behind an outermost loop and counted to its rounds.
+    pub(super) fn is_tail(&self, node: usize) -> bool {
+        self.tail[node]
+    }
+
+    /// Whether control cannot go from an outermost loop to what is not counted to its rounds.
+    pub(super) fn is_closed(&self, task: &Task, head: u32) -> bool {
+        let is_in = |node: usize| self.loops[node].first() == Some(&head);
+        (0..task.nodes.len()).filter(|node| is_in(*node)).all(|n| targets(task, n).all(is_in))
     }
 
     /// The key of a visit.
@@ -124,6 +167,60 @@ impl Order {
         rounds.resize(depth, 1);
         rounds
     }
+}
+
+/// Whether control may leave a loop at a node whatever the registers are.
+fn is_open(task: &Task, node: usize, open: &BTreeSet<usize>) -> bool {
+    match &task.nodes[node].what {
+        What::Branch(condition) => {
+            open.contains(&node) || !has_register(condition) && condition.value(&[]).is_none()
+        }
+        _ => true,
+    }
+}
+
+/// What is behind a loop in which time passes and that may be left in any round: nothing if it can
+/// be reached on other ways, if time passes in loops there, or if an abort may lead to it.
+fn tail(
+    task: &Task,
+    component: &[usize],
+    open: &BTreeSet<usize>,
+    components: &[Vec<usize>],
+) -> Vec<usize> {
+    let is_in = |node: &usize| component.contains(node);
+    let leaves = |node: usize| task.nodes[node].next.iter().any(|to| !is_in(to));
+    let passes = |node: &usize| {
+        let what = &task.nodes[*node].what;
+        matches!(what, What::Point { .. } | What::Write { .. } | What::Read { .. })
+    };
+    let is_loop = component.len() > 1 || targets(task, component[0]).any(|to| is_in(&to));
+    let is_left = component.iter().any(|node| leaves(*node) && is_open(task, *node, open));
+    let is_aborted = component.iter().any(|n| task.nodes[*n].guard.is_some_and(|g| !is_in(&g)));
+    if !is_loop || !is_left || is_aborted || !component.iter().any(passes) {
+        return Vec::new();
+    }
+    let reached = |starts: Vec<usize>| {
+        let (mut reached, mut open) = (BTreeSet::new(), starts);
+        while let Some(node) = open.pop() {
+            if !is_in(&node) && reached.insert(node) {
+                open.extend(targets(task, node));
+            }
+        }
+        reached
+    };
+    let exits = component.iter().flat_map(|node| task.nodes[*node].next.iter().copied());
+    let tail = reached(exits.collect());
+    let is_quiet = |node: &usize| {
+        matches!(task.nodes[*node].what, What::Any | What::Branch(_) | What::Fragment { .. })
+    };
+    let may_be = |other: &Vec<usize>| {
+        let is_loop = other.len() > 1 || targets(task, other[0]).any(|to| to == other[0]);
+        !is_loop || !tail.contains(&other[0]) || other.iter().all(is_quiet)
+    };
+    if !components.iter().all(may_be) || !reached(vec![0]).is_disjoint(&tail) {
+        return Vec::new();
+    }
+    tail.into_iter().collect()
 }
 
 /// Numbers the nodes in the order in which a search by depth comes to them; the others last.

@@ -126,6 +126,11 @@ impl Explorer<'_> {
             let (first, second) = pairs.get(&task)?;
             Some((first.state.counts[end], second.state.counts[end]))
         };
+        let made = |task: usize| {
+            let end = self.shapes[task].number(End { channel, writes: true })?;
+            let (first, second) = pairs.get(&task)?;
+            Some((first.made[end], second.made[end]))
+        };
         let writers = &self.lines[channel];
         let has_pair = |task: &usize| pairs.contains_key(task);
         if !writers.iter().map(|(t, _)| t).chain(&self.readers[channel]).any(has_pair) {
@@ -138,11 +143,12 @@ impl Explorer<'_> {
             Some((writer, _)) => count(*writer, true),
             None => None,
         };
+        let made = writers.first().and_then(|(writer, _)| made(*writer)).unwrap_or_default();
         for reader in &self.readers[channel] {
             let reads = count(*reader, false);
             let is_same = match (writes, reads) {
                 (Some(writes), Some(reads)) => {
-                    self.is_same_flow(channel, *reader, writes, reads, shift)
+                    self.is_same_flow((channel, *reader), writes, made, reads, shift)
                 }
                 (None, Some((first, second))) => first == second || writers.is_empty(),
                 (Some((first, second)), None) => first == second,
@@ -157,17 +163,21 @@ impl Explorer<'_> {
 
     fn is_same_flow(
         &self,
-        channel: usize,
-        reader: usize,
+        (channel, reader): (usize, usize),
         writes: (Count, Count),
+        made: (usize, usize),
         reads: (Count, Count),
         shift: Span,
     ) -> bool {
         let more = writes.1.lo - writes.0.lo;
+        // Who left the loop before may have made messages that it makes later.
+        if made.0 + more as usize != made.1 {
+            return false;
+        }
         if reads.1.lo - reads.0.lo != more || !is_more(writes, more) || !is_more(reads, more) {
             return false;
         }
-        let last = writes.0.hi.unwrap_or(writes.0.lo).max(writes.0.lo);
+        let last = writes.0.hi.unwrap_or(writes.0.lo).max(writes.0.lo).max(made.0 as u32);
         for number in reads.0.lo..last {
             let at = |number| {
                 let count = Count { lo: number, hi: Some(number) };
@@ -220,11 +230,11 @@ impl Explorer<'_> {
         })
     }
 
-    /// When the read of a message is done at the latest.
+    /// When the read of a message is done at the latest, if the reader goes on.
     pub(super) fn taken_at(&self, task: usize, end: usize, number: u32) -> Option<Span> {
         let taken = &self.tasks[task].taken[end];
-        let done = taken.iter().filter(|(count, _, is_certain)| *is_certain && count.lo > number);
-        done.filter_map(|(_, at, _)| at.hi).min()
+        let mut done = taken.iter().filter(|taken| taken.is_sole && taken.count.lo > number);
+        done.next()?.at.hi
     }
 }
 
@@ -237,7 +247,9 @@ fn is_more(counts: (Count, Count), more: u32) -> bool {
 }
 
 fn is_again(first: &Cut, second: &Cut, shift: Span) -> bool {
-    first.head == second.head && first.state.is_shifted(shift, &second.state)
+    first.head == second.head
+        && first.is_certain == second.is_certain
+        && first.state.is_shifted(shift, &second.state)
 }
 
 fn gcd(a: i64, b: i64) -> i64 {

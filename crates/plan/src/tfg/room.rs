@@ -1,6 +1,6 @@
 //! Whether channels have room for what is written to them.
 
-use super::explore::Explorer;
+use super::explore::{Explorer, Taken};
 use super::shape::End;
 use super::state::{Count, plus};
 use onbeat_model::graph::{ChannelKind, Interval};
@@ -10,6 +10,8 @@ use onbeat_model::timing::Trouble;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Yes,
+    /// As long as the reader goes on.
+    WhileRead,
     Perhaps,
     No,
 }
@@ -46,7 +48,10 @@ impl Explorer<'_> {
             return Ok(Room::Perhaps);
         };
         if self.taken_at(reader, end, needed).is_some_and(|taken| taken < now.lo) {
-            return Ok(Room::Yes);
+            let taken = self.tasks[reader].taken[end].iter().filter(|taken| taken.is_certain);
+            let mut before = taken.filter(|taken| taken.at.hi.is_some_and(|hi| hi < now.lo));
+            let is_certain = before.any(|taken| taken.count.lo > needed);
+            return Ok(if is_certain { Room::Yes } else { Room::WhileRead });
         }
         let has_passed = |state: &super::state::State| now.hi.is_some_and(|hi| state.now.lo > hi);
         let shape = &self.shapes[reader];
@@ -61,7 +66,7 @@ impl Explorer<'_> {
         let first = number.lo.checked_sub(*capacity);
         let taken = &self.tasks[reader].taken[end];
         let may_take = |first: u32| {
-            taken.iter().any(|(count, at, _)| {
+            taken.iter().any(|Taken { count, at, .. }| {
                 count.hi.is_none_or(|hi| hi > first) && now.hi.is_none_or(|hi| at.lo <= hi)
             })
         };

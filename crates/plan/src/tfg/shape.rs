@@ -2,6 +2,7 @@
 
 use super::order::{Order, targets};
 use onbeat_model::graph::{Expression, Graph, Node, Task, What};
+use std::collections::BTreeSet;
 
 /// A channel that a task writes or reads. The start of another task is a message as well: task *t*
 /// reads it from channel number "channels + *t*".
@@ -59,7 +60,7 @@ impl<'a> Shape<'a> {
         let end: Vec<Option<usize>> = end.collect();
         let uses = uses(task, &end, ends.len());
         let lives = lives(task);
-        Self { task, order: Order::of(task), ends, end, uses, lives }
+        Self { task, order: Order::of(task, &BTreeSet::new()), ends, end, uses, lives }
     }
 
     /// The number of one of its ends.

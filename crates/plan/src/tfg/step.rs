@@ -1,7 +1,7 @@
 //! What happens in one visit of a node; `docs/time-flow-graphs.md`, "Rules".
 
-use super::explore::{Cut, Explorer, Head, Lost, rounds};
-use super::order::Key;
+use super::explore::{Cut, Explorer, Head, Lost, PERIOD, Taken, rounds};
+use super::order::{Key, Order};
 use super::room::Room;
 use super::shape::{End, has_register};
 use super::state::{Busy, Count, Late, State, least, plus, sum};
@@ -22,6 +22,8 @@ pub(super) struct Visit {
     pub(super) rounds: Vec<u32>,
     pub(super) row: usize,
     pub(super) is_certain: bool,
+    /// Whether all executions that go on come here: others have ended, or left the loop.
+    is_sole: bool,
     /// The point to which an abort leads, and its deadline.
     guard: Option<(usize, Option<Span>)>,
     /// How long had elapsed when control came.
@@ -65,6 +67,12 @@ impl Explorer<'_> {
     /// By how much a task may go on late whose wait for an instant is aborted.
     fn woken(&self, task: usize) -> Interval {
         Interval { lo: Span::ZERO, hi: self.wakeup(task).hi }
+    }
+
+    /// Whether a task may have to wait for its processor: locks need one, though they take no time.
+    fn has_rivals(&self, task: usize) -> bool {
+        let turn = Span::from_ns(1);
+        self.is_platform() && self.complete(task, turn) != Some(turn)
     }
 
     /// Executes.
@@ -122,6 +130,7 @@ impl Explorer<'_> {
         }
         let progress = &self.tasks[task];
         let is_certain = progress.frontier.is_empty() && !progress.is_lossy && state.wide == 0;
+        let is_sole = is_certain || state.wide == 0 && self.goes_on(task, &key);
         let guard = self.graph.tasks[task].nodes[node].guard;
         let guard = guard.map(|point| (point, self.deadline(task, point, &state)));
         let mut visit = Visit {
@@ -130,6 +139,7 @@ impl Explorer<'_> {
             rounds: rounds(&key),
             row: self.rows.len(),
             is_certain,
+            is_sole,
             guard,
             arrived: state.elapsed,
         };
@@ -158,6 +168,13 @@ impl Explorer<'_> {
         if let Some(state) = self.on_time(&visit, state) {
             self.happen(&visit, state, forced);
         }
+    }
+
+    /// Whether all other executions have ended or left the loop.
+    fn goes_on(&self, task: usize, key: &Key) -> bool {
+        let order = &self.shapes[task].order;
+        let is_behind = |other: &Key| order.is_tail(order.node(other)) && other[0] == key[0];
+        !order.is_tail(order.node(key)) && self.tasks[task].frontier.keys().all(is_behind)
     }
 
     fn lose(&mut self, why: Why, row: usize) {
@@ -283,7 +300,10 @@ impl Explorer<'_> {
                     }
                     node.next.get(usize::from(value == 0)).copied().into_iter().collect()
                 }
-                None => node.next.clone(),
+                None => {
+                    self.reopen(visit);
+                    node.next.clone()
+                }
             },
             _ => node.next.clone(),
         };
@@ -294,11 +314,28 @@ impl Explorer<'_> {
         }
     }
 
+    /// Nobody knows a condition: an outermost loop may be left in any round.
+    fn reopen(&mut self, visit: &Visit) {
+        let (task, node) = (visit.task, visit.node);
+        let order = &self.shapes[task].order;
+        let leaves = |to: &usize| order.common(node, *to) == 0;
+        let is_left =
+            order.depth(node) > 0 && self.graph.tasks[task].nodes[node].next.iter().any(leaves);
+        if !is_left || self.open[task].contains(&node) {
+            return;
+        }
+        self.open[task].insert(node);
+        let after = Order::of(&self.graph.tasks[task], &self.open[task]);
+        self.is_reopened |=
+            self.graph.tasks[task].nodes[node].next.iter().any(|to| after.is_tail(*to));
+    }
+
     /// A condition is known: the loops that it may leave have a known number of rounds.
     fn count(&mut self, visit: &Visit) {
         let shape = &self.shapes[visit.task];
         for to in &shape.task.nodes[visit.node].next {
-            let stays = shape.order.common(visit.node, *to);
+            let is_behind = shape.order.is_tail(*to) && !shape.order.is_tail(visit.node);
+            let stays = if is_behind { 0 } else { shape.order.common(visit.node, *to) };
             let left = &shape.order.loops(visit.node)[stays..];
             self.tasks[visit.task].counted.extend(left);
         }
@@ -351,6 +388,13 @@ impl Explorer<'_> {
             What::Skip => {
                 (state.may_skip, state.may_wait) = (true, false);
                 self.leave(visit, Some(state), Interval::ZERO);
+            }
+            What::Lock(_) if self.has_rivals(visit.task) => {
+                let turn = Interval::between(Span::ZERO, Span::from_ns(1));
+                let after = self.execute(visit.task, state.clone(), turn);
+                let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
+                let longest = self.complete(visit.task, Span::from_ns(1));
+                self.leave(visit, after, Interval { lo: Span::ZERO, hi: longest });
             }
             What::Fragment { execution } if self.is_platform() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
@@ -585,17 +629,18 @@ impl Explorer<'_> {
         if room != Room::Yes {
             self.overflow(visit.row, channel);
         }
+        let has_room = matches!(room, Room::Yes | Room::WhileRead);
         if room == Room::No {
             self.leave(visit, Some(captured), ANY);
             return;
         }
-        let is_certain = visit.is_certain && self.aborted != Some(visit.row) && room == Room::Yes;
+        let is_certain = visit.is_certain && self.aborted != Some(visit.row) && has_room;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
             line.add(number, capture);
         }
-        captured.counts[end] = number.more(room == Room::Yes);
+        captured.counts[end] = number.more(has_room);
         self.rise(visit, end, captured.counts[end].lo);
         let mut done = Some(captured.clone());
         if let (true, Some(network)) = (waits, &network) {
@@ -612,6 +657,9 @@ impl Explorer<'_> {
     }
 
     fn rise(&mut self, visit: &Visit, end: usize, count: u32) {
+        if self.shapes[visit.task].order.is_tail(visit.node) {
+            return;
+        }
         let round = visit.rounds.first().copied().unwrap_or(0);
         let risen = &mut self.tasks[visit.task].risen[end];
         if count > risen.1 {
@@ -742,8 +790,14 @@ impl Explorer<'_> {
     /// Notes a read for who asks how full the channel is.
     fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>, is_sure: bool) {
         let Some(done) = done else { return };
-        let is_certain = visit.is_certain && is_sure && self.aborted != Some(visit.row);
-        self.tasks[visit.task].taken[end].push((done.counts[end], done.now, is_certain));
+        let is_done = self.aborted != Some(visit.row);
+        let taken = Taken {
+            count: done.counts[end],
+            at: done.now,
+            is_certain: visit.is_certain && is_sure && is_done,
+            is_sole: visit.is_sole && is_done && (is_sure || visit.guard.is_none()),
+        };
+        self.tasks[visit.task].taken[end].push(taken);
     }
 
     /// Whether several readers take each other's messages.
@@ -796,6 +850,8 @@ impl Explorer<'_> {
         let is_lost = after.is_some_and(|after| after.now.hi.is_none());
         let stops = visit.guard.is_none() && !is_sure;
         let _ = before;
+        // Whoever waits for ever has no time; those that go on do so in time.
+        let stops = stops && (is_lost || after.is_none());
         if !is_lost && !stops {
             return;
         }
@@ -827,6 +883,9 @@ impl Explorer<'_> {
             all.is_shifted(Span::ZERO, &last.state) && all.counts == last.state.counts
         };
         if last.as_ref().is_some_and(is_same) {
+            if self.shapes[task].order.is_tail(node) {
+                self.end(task, &state);
+            }
             return None;
         }
         let is_long = depth > 1 && round > self.most_rounds(task, key, head);
@@ -834,6 +893,10 @@ impl Explorer<'_> {
             true => (self.widen(task, head, depth, state), true),
             false if is_long => (self.any_number(task, head, state), true),
             false => (state, false),
+        };
+        let state = match depth == 1 && round > PERIOD && self.is_long(task, head) {
+            true => self.forget(task, head, state),
+            false => state,
         };
         if depth == 1 {
             self.cut(task, key, &state, round);
@@ -855,9 +918,27 @@ impl Explorer<'_> {
         }
     }
 
+    /// Forgets registers that do not come again.
+    fn forget(&self, task: usize, head: u32, mut state: State) -> State {
+        let cuts = &self.tasks[task].cuts;
+        for (register, value) in state.registers.iter_mut().enumerate() {
+            let is_it = |cut: &Cut| cut.head == head && cut.state.registers[register] == *value;
+            if !cuts.iter().any(is_it) {
+                *value = None;
+            }
+        }
+        state
+    }
+
     fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
+        let made = self.shapes[task].ends.iter().map(|end| {
+            let line = self.lines[end.channel].iter().find(|(writer, _)| *writer == task);
+            line.filter(|_| end.writes).map_or(0, |(_, line)| line.made())
+        });
+        let made = made.collect();
         let shape = &self.shapes[task];
         let progress = &mut self.tasks[task];
+        let is_certain = progress.frontier.is_empty() && !progress.is_lossy;
         let is_quiet = |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
@@ -866,7 +947,7 @@ impl Explorer<'_> {
             if self.level == Level::Program || shape.task.segments.is_empty() {
                 state.points.clear();
             }
-            progress.cuts.push(Cut { head: key[0], round, state });
+            progress.cuts.push(Cut { head: key[0], round, state, is_certain, made });
         }
     }
 

@@ -8,7 +8,7 @@ use onbeat_model::graph::{
 };
 use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, Program, System};
-use onbeat_model::time::{LocalTime, NetTime};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::timing::Chain;
 use std::collections::BTreeSet;
 
@@ -58,6 +58,24 @@ pub fn system_graph(
     Ok((merged.graph, chains.collect()))
 }
 
+/// By how much a clock goes on while so much true time passes. Its reading is rounded down, and a
+/// fast one skips readings: who goes on at one of them goes on at the next.
+fn by_clock(passed: Interval, clock: &ClockError) -> Interval {
+    let drift = i64::from(clock.drift_ppb);
+    if drift == 0 && clock.wander == Span::ZERO {
+        return passed;
+    }
+    let scaled = |span: Span, ppb: i64| {
+        let more = i128::from(span.as_ns()) * i128::from(ppb);
+        span + Span::from_ns(more.div_euclid(1_000_000_000) as i64)
+    };
+    let apart = clock.wander_ppb();
+    Interval {
+        lo: (scaled(passed.lo, drift - apart) - Span::from_ns(1)).max(Span::ZERO),
+        hi: passed.hi.map(|hi| scaled(hi, drift + apart) + Span::from_ns(2)),
+    }
+}
+
 struct Merged<'a> {
     system: &'a System,
     graph: Graph,
@@ -81,7 +99,9 @@ impl<'a> Merged<'a> {
             let is_modelled = !system.has_program(id);
             let wakeup = match is_modelled {
                 true => Interval::ZERO,
-                false => Interval::between(host.wakeup.min(), host.wakeup.max()),
+                false => {
+                    by_clock(Interval::between(host.wakeup.min(), host.wakeup.max()), &node.clock)
+                }
             };
             graph.hosts.push(Host {
                 name: node.name.clone(),
@@ -126,8 +146,16 @@ impl<'a> Merged<'a> {
             if task.cores.is_empty() && cores.is_some() {
                 task.cores.clone_from(&program.cores);
             }
+            let clock = self.system.node(program.host).clock;
+            let worked = |execution: &mut Interval| {
+                if execution.hi != Some(Span::ZERO) {
+                    *execution = by_clock(*execution, &clock);
+                }
+            };
+            task.segments.iter_mut().for_each(|segment| worked(&mut segment.execution));
             for node in &mut task.nodes {
                 match &mut node.what {
+                    What::Fragment { execution } => worked(execution),
                     What::Write { channel, .. } => {
                         *channel = channels[*channel];
                         wrong.extend(self.is_no_end(program, *channel, true));

@@ -1,5 +1,6 @@
 //! The table of some tasks, continued by its pattern.
 
+use super::order::Order;
 use onbeat_model::graph::{Graph, Interval, Task};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Row, Timing};
@@ -65,25 +66,12 @@ fn common(a: Span, b: Span) -> Span {
     Span::from_ns(i64::try_from(product / i128::from(high)).unwrap_or(i64::MAX / 8))
 }
 
-/// Nodes that can be reached.
-fn reached(from: usize, next: &dyn Fn(usize) -> Vec<usize>) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    let mut open = next(from);
-    while let Some(node) = open.pop() {
-        if found.insert(node) {
-            open.extend(next(node));
-        }
-    }
-    found
-}
-
-/// The outermost loop that a node is in.
+/// The outermost loop that a node is in, with what may be counted to its rounds.
 fn around(task: &Task, node: usize) -> BTreeSet<usize> {
-    let next = |n: usize| task.nodes[n].next.iter().copied().chain(task.nodes[n].guard).collect();
-    let ahead = reached(node, &next);
-    let behind =
-        reached(node, &|to| (0..task.nodes.len()).filter(|n| next(*n).contains(&to)).collect());
-    ahead.intersection(&behind).copied().collect()
+    let all: BTreeSet<usize> = (0..task.nodes.len()).collect();
+    let order = Order::of(task, &all);
+    let head = order.loops(node).first();
+    all.into_iter().filter(|node| order.loops(*node).first() == head).collect()
 }
 
 impl<'a> Unroller<'a> {

@@ -6,6 +6,7 @@ use onbeat_model::graph::{
     Task, What,
 };
 use onbeat_model::time::Span;
+use onbeat_model::timing::Timing;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -55,6 +56,8 @@ pub(crate) struct Kind {
     pub(crate) is_endless: bool,
     /// Loops that nobody knows.
     pub(crate) has_unknown_loops: bool,
+    /// Endless loops that nobody knows when they are left, with counters.
+    pub(crate) has_exits: bool,
     pub(crate) tasks: usize,
 }
 
@@ -62,6 +65,26 @@ pub(crate) struct Kind {
 pub(crate) struct Random {
     pub(crate) graph: Graph,
     pub(crate) loops: Vec<Vec<Vec<usize>>>,
+    /// Of each task what is behind its endless loop, which it may leave in any round.
+    pub(crate) tails: Vec<Option<Tail>>,
+}
+
+/// The head of a loop, and the nodes behind it.
+pub(crate) type Tail = (usize, std::ops::Range<usize>);
+
+impl Random {
+    /// Counts what is behind endless loops to their rounds where the table does.
+    pub(crate) fn follow(&mut self, timing: &Timing) {
+        for (task, tail) in self.tails.iter().enumerate() {
+            let Some((head, nodes)) = tail else { continue };
+            let is_counted = timing.rows.iter().any(|row| {
+                row.task == task && nodes.contains(&row.node) && !row.iteration.is_empty()
+            });
+            for node in nodes.clone() {
+                self.loops[task][node] = if is_counted { vec![*head] } else { Vec::new() };
+            }
+        }
+    }
 }
 
 struct Writer<'a> {
@@ -170,6 +193,22 @@ impl Writer<'_> {
         self.nodes[head].next = vec![head + 1, last + 1];
     }
 
+    /// `if (…) break;`, after so many rounds, or when nobody knows; where it leads is open.
+    fn exit(&mut self) -> Option<usize> {
+        if self.dice.chance(30) {
+            return None;
+        }
+        if self.dice.chance(40) {
+            return Some(self.add(What::Branch(Expression::Unknown)));
+        }
+        let counter = || Box::new(Expression::Register(COUNTER));
+        let value = Expression::Binary(Binary::Add, counter(), Box::new(constant(1)));
+        self.add(What::Set { register: COUNTER, value });
+        let rounds = [3, 90, 100_000][self.dice.roll(3)];
+        let goes_on = Expression::Binary(Binary::Less, counter(), Box::new(constant(rounds)));
+        Some(self.add(What::Branch(goes_on)))
+    }
+
     fn statement(&mut self, depth: usize) {
         match self.dice.roll(14) {
             0..=2 => {
@@ -214,21 +253,37 @@ fn task_of(dice: &mut Dice, kind: Kind, index: usize, ends: &[(Vec<usize>, Vec<u
     }
     writer.segment = writer.nodes.len();
     writer.block(0, 3);
+    let mut tail = None;
+    if kind.has_exits {
+        writer.add(What::Set { register: COUNTER, value: constant(0) });
+    }
     if kind.is_endless && writer.dice.chance(80) {
         let head = writer.nodes.len();
         writer.stack.push(head);
         writer.add(What::Any);
         writer.block(0, 4);
+        let mut exits = Vec::new();
+        if kind.has_exits {
+            exits.extend(writer.exit());
+            writer.block(0, 2);
+            exits.extend(writer.exit());
+        }
         writer.channel(true);
         writer.point();
         let last = writer.add(What::Any);
         writer.nodes[last].next = vec![head];
         writer.stack.pop();
         if kind.has_unknown_loops && writer.dice.chance(15) {
-            writer.nodes[head].next = vec![head + 1, last + 1];
+            exits.push(head);
+        }
+        if !exits.is_empty() {
+            exits.iter().for_each(|exit| writer.nodes[*exit].next = vec![exit + 1, last + 1]);
             writer.block(0, 2);
             let end = writer.add(What::End);
             writer.nodes[end].next = vec![];
+            let is_straight = writer.loops[last + 1..].iter().all(Vec::is_empty);
+            let is_aborted = writer.nodes[head..=last].iter().any(|n| n.guard > Some(last));
+            tail = (is_straight && !is_aborted).then_some((head, last + 1..end + 1));
         }
     } else {
         writer.block(0, 6);
@@ -236,10 +291,13 @@ fn task_of(dice: &mut Dice, kind: Kind, index: usize, ends: &[(Vec<usize>, Vec<u
         writer.nodes[end].next = vec![];
     }
     let keeps_phase = writer.dice.chance(20);
-    (writer.nodes, writer.loops, keeps_phase)
+    (writer.nodes, writer.loops, tail, keeps_phase)
 }
 
-type Made = (Vec<Node>, Vec<Vec<usize>>, bool);
+type Made = (Vec<Node>, Vec<Vec<usize>>, Option<Tail>, bool);
+
+/// The register that counts the rounds of endless loops.
+const COUNTER: u16 = 7;
 
 fn channel(dice: &mut Dice, kind: Kind, hosts: usize) -> Channel {
     if dice.chance(50) {
@@ -283,9 +341,9 @@ pub(crate) fn random(dice: &mut Dice, kind: Kind) -> Random {
             (writers, readers)
         })
         .collect();
-    let mut random = Random { graph: Graph::default(), loops: Vec::new() };
+    let mut random = Random { graph: Graph::default(), loops: Vec::new(), tails: Vec::new() };
     for index in 0..tasks {
-        let (nodes, loops, keeps_phase) = task_of(dice, kind, index, &ends);
+        let (nodes, loops, tail, keeps_phase) = task_of(dice, kind, index, &ends);
         let task = Task {
             keeps_phase,
             registers: 8,
@@ -293,6 +351,7 @@ pub(crate) fn random(dice: &mut Dice, kind: Kind) -> Random {
         };
         random.graph.tasks.push(task);
         random.loops.push(loops);
+        random.tails.push(tail);
     }
     for index in 0..hosts {
         let most = if kind.is_unknown { dice.roll(300) as i64 } else { 0 };

@@ -118,8 +118,7 @@ fn a_loop_of_unknown_rounds_in_which_time_passes_has_no_bound() {
         node("0", What::Start, &[1]),
         node("1", What::Any, &[2, 3]),
         node("2", point(PointKind::Soft, 1), &[1]),
-        node("3", point(PointKind::Soft, 5), &[4]),
-        node("4", What::End, &[]),
+        node("3", point(PointKind::Soft, 5), &[3]),
     ]);
     assert_eq!(visits(&graph, &timing, "3")[0].arrival, Interval::from(Span::ZERO));
     assert_eq!(timing.culprits[0].why, Why::Loop);
@@ -199,4 +198,88 @@ fn a_deadline_ends_a_circle_of_waiting() {
     let timing = time(&graph, Level::Program, &[], Limits::default());
     assert_eq!(releases(&graph, &timing, "6")[..2], [10, 20]);
     assert!(timing.troubles.is_empty());
+}
+
+/// Listing 11 of the paper, or, with `running`, without its counter, and Listing 12.
+fn stopped_at_any_time(counts: bool, rounds: i64) -> (Graph, Timing) {
+    use onbeat_model::graph::Binary;
+    let counter = || Box::new(Expression::Register(0));
+    let goes_on = Expression::Binary(Binary::Less, counter(), Box::new(constant(rounds)));
+    let value = Expression::Binary(Binary::Add, counter(), Box::new(constant(1)));
+    let wait = |next: &str, to: &[usize]| node(next, What::Write { channel: 0, waits: true }, to);
+    let writer = vec![
+        node("0", What::Start, &[1]),
+        node("1", What::Set { register: 0, value: constant(0) }, &[2]),
+        node("2", if counts { What::Branch(goes_on) } else { What::Any }, &[3, 7]),
+        node("3", if rounds > 1_000 { What::Any } else { What::Branch(constant(1)) }, &[4, 7]),
+        wait("22", &[5]),
+        node("25", point(PointKind::Soft, 20), &[6]),
+        node("6", What::Set { register: 0, value }, &[2]),
+        wait("29", &[8]),
+        node("30", What::End, &[]),
+    ];
+    let reader = vec![
+        node("10", What::Start, &[1]),
+        node("13", What::Read { channel: 0, waits: true }, &[2]),
+        node("17", What::Branch(Expression::Unknown), &[3, 1]),
+        node("23", What::End, &[]),
+    ];
+    let mut writer = task("writer", 0, writer);
+    writer.registers = 1;
+    let channel = network(Interval::between(Span::from_us(100), ms(2)));
+    let graph = graph(vec![channel], vec![writer, task("reader", 1, reader)]);
+    let timing = time(&graph, Level::Program, &[], Limits::default());
+    (graph, timing)
+}
+
+#[test]
+fn listings_11_and_12_may_stop_in_any_round_and_are_composable() {
+    for counts in [false, true] {
+        let (graph, timing) = stopped_at_any_time(counts, 900_000);
+        assert_eq!(timing.culprits, []);
+        assert_eq!(releases(&graph, &timing, "13")[..4], [3, 23, 43, 63]);
+        assert_eq!(arrivals(&graph, &timing, "29")[..4], [0, 20, 40, 60]);
+        assert_eq!(visits(&graph, &timing, "29")[3].iteration, [4]);
+        assert!(timing.rows.iter().all(|row| row.release.hi.is_some()));
+        assert_eq!(timing.pattern.map(|pattern| pattern.shift), Some(ms(20)));
+    }
+}
+
+#[test]
+fn a_loop_of_some_hundred_rounds_ends_exactly() {
+    let (graph, timing) = stopped_at_any_time(true, 250);
+    let [end] = visits(&graph, &timing, "29")[..] else { panic!("one visit") };
+    assert_eq!((end.arrival, end.is_certain), (Interval::exactly(ms(5_000)), true));
+    assert_eq!(visits(&graph, &timing, "22").len(), 250);
+}
+
+#[test]
+fn a_counter_beside_a_register_that_comes_again_is_forgotten_alone() {
+    use onbeat_model::graph::Binary;
+    let register = |number| Box::new(Expression::Register(number));
+    let next = |number| Expression::Binary(Binary::Add, register(number), Box::new(constant(1)));
+    let turn = Expression::Binary(Binary::Remainder, Box::new(next(1)), Box::new(constant(4)));
+    let less = Expression::Binary(Binary::Less, register(0), Box::new(constant(1_000_000)));
+    let mut task = task(
+        "t",
+        0,
+        vec![
+            node("0", What::Start, &[1]),
+            node("1", What::Set { register: 0, value: constant(0) }, &[2]),
+            node("2", What::Set { register: 1, value: constant(0) }, &[3]),
+            node("3", What::Branch(less), &[4, 9]),
+            node("4", What::Set { register: 0, value: next(0) }, &[5]),
+            node("5", What::Set { register: 1, value: turn }, &[6]),
+            node("6", What::Branch(Expression::Register(1)), &[8, 7]),
+            node("7", point(PointKind::Soft, 5), &[8]),
+            node("8", point(PointKind::Soft, 10), &[3]),
+            node("9", What::End, &[]),
+        ],
+    );
+    task.registers = 2;
+    let graph = graph(vec![], vec![task]);
+    let timing = time(&graph, Level::Program, &[], Limits::default());
+    let pattern = timing.pattern.unwrap_or_else(|| panic!("it comes again"));
+    assert_eq!((pattern.shift, pattern.tasks[0].map(|t| t.1)), (ms(45), Some(4)));
+    assert!(timing.rows.iter().all(|row| row.arrival.is_exact()));
 }

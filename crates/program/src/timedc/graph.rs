@@ -77,7 +77,9 @@ impl<'t> Extractor<'_, 't> {
             let is_used = node.parent().is_some_and(|p| {
                 let called = p.kind() == "call_expression"
                     && p.child_by_field_name("function") == Some(node);
-                !called && !p.kind().ends_with("declarator") || is_value(p, node)
+                let declares =
+                    ["declarator", "declaration"].iter().any(|end| p.kind().ends_with(end));
+                !called && !declares || is_value(p, node)
             });
             if is_name && is_used && !self.is_local(node) {
                 found.push((name.to_owned(), unit.at(node.byte_range())));

@@ -1,0 +1,273 @@
+//! The analysis of processors that tasks share against runs: random hosts whose programs are Timed C
+//! do nothing in virtual time that `onbeat tfg` does not allow for. Response times, misses of firm
+//! tasks, and every visit of the table at platform level. `SCHEDULE_HOSTS=10000` tests so many,
+//! `SCHEDULE_SEED=N` from this seed on.
+
+mod common;
+
+#[path = "tfg_schedule/generate.rs"]
+mod generate;
+#[path = "tfg_random/loops.rs"]
+mod loops;
+#[path = "timedc_random/random.rs"]
+mod random;
+#[path = "tfg_random/table.rs"]
+#[allow(dead_code)] // channels and the program level are compared elsewhere
+mod table;
+#[path = "timedc/trace.rs"]
+#[allow(dead_code)] // cases' notation is read elsewhere
+mod trace;
+#[path = "tfg_random/walk.rs"]
+mod walk;
+
+use generate::{END_NS, Hosts};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use table::Document;
+use trace::Event;
+use walk::{Figures, Walker};
+
+/// Hosts of one run.
+const SIDE_BY_SIDE: usize = 75;
+
+/// What tasks did, by program and task.
+type Did = BTreeMap<(String, String), Vec<Event>>;
+
+/// What was held against the analysis.
+#[derive(Debug, Default)]
+struct Seen {
+    processors: u64,
+    jobs: u64,
+    tasks: u64,
+    /// Tasks with a bound whose worst job takes all of it; where it must.
+    reached: u64,
+    exact: u64,
+    /// Tasks with locks, and readers, that have a bound.
+    locking: u64,
+    fed: u64,
+    missed: u64,
+    windows: u64,
+}
+
+/// A job: how long it took from its nominal release, and its deadline.
+struct Job {
+    response: i64,
+    deadline: i64,
+    is_aborted: bool,
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+fn has_kind(task: &Value, kinds: &[&str]) -> bool {
+    list(&task["nodes"]).iter().any(|n| kinds.iter().any(|kind| n["kind"] == *kind))
+}
+
+/// The jobs of a task that timing points release.
+fn jobs(task: &Value, events: &[Event]) -> Vec<Job> {
+    let mut origin = 0;
+    let mut found = Vec::new();
+    for event in events.iter().filter(|e| e.event == "arrive" || e.event == "abort") {
+        let is_it = |n: &&Value| n["place"] == event.place.as_str() && !n["period_ns"].is_null();
+        let point = list(&task["nodes"]).iter().find(is_it).expect("the point");
+        let period = point["period_ns"].as_i64().expect("a constant");
+        let response = event.time_ns - origin;
+        let deadline = point["deadline_ns"].as_i64().unwrap_or(period);
+        found.push(Job { response, deadline, is_aborted: event.event == "abort" });
+        origin = event.time_ns.max(origin + period);
+    }
+    found
+}
+
+/// From a message's being written to its reader's having done what it does for it.
+fn fed(task: &Value, document: &Value, program: &Did, name: &str) -> Vec<i64> {
+    let read = list(&task["nodes"]).iter().find(|n| n["kind"] == "read").expect("an end");
+    let channel = read["channel"].as_u64().expect("a channel") as usize;
+    let channel = document["channels"][channel]["name"].as_str().expect("a name");
+    let mut written = Vec::new();
+    for ((of, _), events) in program {
+        let writes = events.iter().filter(|e| e.event == "write" && e.place == channel);
+        written.extend(writes.filter(|_| of == name).map(|e| e.time_ns));
+    }
+    let own = &program[&(name.to_owned(), task["name"].as_str().expect("a name").to_owned())];
+    let reaches = own.iter().filter(|e| e.event == "reach").skip(1);
+    reaches.zip(written).map(|(done, written)| done.time_ns - written).collect()
+}
+
+/// Holds the jobs of a task against its line in the schedule.
+fn hold(line: &Value, task: &Value, jobs: &[Job], seen: &mut Seen) -> Result<(), String> {
+    seen.jobs += jobs.len() as u64;
+    let (deadline, response) = (line["deadline_ns"].as_i64(), line["response_ns"].as_i64());
+    let is_missed = |job: &Job| job.is_aborted || job.response > job.deadline;
+    if let (Some(deadline), Some(response)) = (deadline, response) {
+        let left = deadline - response;
+        for (at, job) in jobs.iter().enumerate() {
+            if if job.is_aborted { left >= 0 } else { job.deadline - job.response < left } {
+                let (took, of) = (job.response, job.deadline);
+                return Err(format!("job {at} takes {took} of {of}, stated {response} of {deadline}"));
+            }
+        }
+        let is_least = |job: &Job| !job.is_aborted && job.deadline - job.response == left;
+        seen.reached += u64::from(jobs.iter().any(is_least));
+        seen.locking += u64::from(has_kind(task, &["lock"]));
+    }
+    for window in list(&line["misses"]) {
+        let (most, of) = (window[0].as_u64().expect("a count"), window[1].as_u64());
+        let of = of.expect("a count") as usize;
+        let missed = |jobs: &[Job]| jobs.iter().filter(|job| is_missed(job)).count() as u64;
+        for (at, jobs) in jobs.windows(of).enumerate() {
+            seen.windows += 1;
+            if missed(jobs) > most {
+                return Err(format!("{} of {of} missed from {at} on, stated {most}", missed(jobs)));
+            }
+        }
+    }
+    seen.missed += jobs.iter().filter(|job| is_missed(job)).count() as u64;
+    Ok(())
+}
+
+/// Whether the theory of a processor is exact: tasks with one point and distinct priorities that
+/// begin together and meet their deadlines.
+fn is_exact(document: &Value, schedule: &Value) -> bool {
+    let lines = list(&schedule["tasks"]);
+    let mut priorities: Vec<u64> = lines.iter().filter_map(|l| l["priority"].as_u64()).collect();
+    priorities.sort_unstable();
+    priorities.dedup();
+    let host = &document["hosts"][schedule["host"].as_u64().expect("a host") as usize];
+    let is_simple = |line: &Value| {
+        let task = &document["tasks"][line["task"].as_u64().expect("a task") as usize];
+        let points = ["soft", "firm", "hard"];
+        let points = list(&task["nodes"]).iter().filter(|n| points.iter().any(|k| n["kind"] == *k));
+        line["met"] == true
+            && points.count() == 1
+            && !has_kind(task, &["lock", "read", "write", "branch"])
+    };
+    priorities.len() == lines.len()
+        && host["wakeup_ns"]["hi"] == 0
+        && lines.iter().all(is_simple)
+}
+
+/// Holds what a run did against the schedules.
+fn schedules(document: &Value, did: &Did, seen: &mut Seen) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for schedule in list(&document["schedules"]) {
+        seen.processors += 1;
+        let is_exact = is_exact(document, schedule);
+        for line in list(&schedule["tasks"]) {
+            let task = &document["tasks"][line["task"].as_u64().expect("a task") as usize];
+            let text = |key: &str| task[key].as_str().expect("a text").to_owned();
+            let (program, name) = (text("program"), text("name"));
+            seen.tasks += 1;
+            let events = &did[&(program.clone(), name.clone())];
+            let reached = seen.reached;
+            let result = if has_kind(task, &["soft", "firm", "hard"]) {
+                hold(line, task, &jobs(task, events), seen)
+            } else {
+                let stated = line["response_ns"].as_i64();
+                seen.fed += u64::from(stated.is_some());
+                let most = fed(task, document, did, &program).into_iter().max();
+                match stated.zip(most).filter(|(stated, most)| most > stated) {
+                    Some((stated, most)) => Err(format!("a message takes {most}, stated {stated}")),
+                    None => Ok(()),
+                }
+            };
+            if is_exact && result.is_ok() && events.iter().any(|e| e.event == "arrive") {
+                seen.exact += 1;
+                if seen.reached == reached {
+                    wrong.push(format!("{name} of {program}: no job takes as long as {line}"));
+                }
+            }
+            if let Err(why) = result {
+                wrong.push(format!("{name} of {program}: {why}\n{line}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// Holds every visit against the table.
+fn rows(document: &Document, did: &Did, figures: &mut Figures) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (number, task) in document.tasks.iter().enumerate() {
+        let events = did.get(&(task.program.clone(), task.name.clone()));
+        let events: Vec<&Event> = events.into_iter().flatten().collect();
+        let mut walker = Walker::new(document, &document.platform, number);
+        if let Err(why) = walker.walk(&events, END_NS) {
+            wrong.push(format!("{} of {}: {why}", task.name, task.program));
+        }
+        *figures += walker.figures;
+    }
+    wrong
+}
+
+fn run(hosts: &Hosts, directory: &Path) -> Did {
+    std::fs::create_dir_all(directory.join("traces")).expect("a directory");
+    let arguments = ["run", "run.toml", "--task-trace", "traces", "--out", "out"];
+    common::run(&arguments, directory, 0);
+    let mut did = Did::new();
+    for program in &hosts.names {
+        let path = directory.join("traces").join(format!("{program}.csv"));
+        let text = std::fs::read_to_string(path).expect("a trace");
+        for event in trace::read(&text).expect("a trace") {
+            if event.time_ns < END_NS {
+                let key = (program.clone(), event.task.clone());
+                did.entry(key).or_default().push(event);
+            }
+        }
+    }
+    did
+}
+
+fn compile(hosts: &Hosts, directory: &Path) {
+    std::thread::scope(|scope| {
+        for half in [0, 1] {
+            scope.spawn(move || {
+                for number in (0..hosts.sources.len()).filter(|number| number % 2 == half) {
+                    let (source, binary) = (format!("s{number}.c"), format!("s{number}"));
+                    let arguments = ["cc", &source, "-w", "-O0", "-pthread", "-o", &binary];
+                    common::run(&arguments, directory, 0);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn no_host_does_what_its_schedule_rules_out() {
+    let count = number("SCHEDULE_HOSTS").unwrap_or(150) as usize;
+    let first = number("SCHEDULE_SEED").unwrap_or(1);
+    let (mut seen, mut figures, mut wrong) = (Seen::default(), Figures::default(), Vec::new());
+    for batch in 0..count.div_ceil(SIDE_BY_SIDE) as u64 {
+        let hosts = generate::hosts(first + batch, SIDE_BY_SIDE);
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path();
+        hosts.write(path);
+        let text = std::thread::scope(|scope| {
+            let arguments = ["tfg", "system.toml", "--json", "--iterations", "40"];
+            let text = scope.spawn(move || common::run(&arguments, path, 0).stdout);
+            compile(&hosts, path);
+            text.join().expect("a table")
+        });
+        let document: Value = serde_json::from_slice(&text).expect("JSON");
+        let did = run(&hosts, path);
+        let before = wrong.len();
+        wrong.extend(schedules(&document, &did, &mut seen));
+        wrong.extend(rows(&Document::read(&text), &did, &mut figures));
+        if wrong.len() > before {
+            println!("seed {} is in {}", first + batch, directory.keep().display());
+        }
+    }
+    println!("{seen:?}\n{figures}");
+    let count = wrong.len();
+    wrong.truncate(6);
+    assert!(wrong.is_empty(), "{count} do not agree\n{}", wrong.join("\n\n"));
+    assert!(seen.exact > 20 && seen.locking > 50 && seen.fed > 10, "{seen:?}");
+    assert!(seen.missed > 50 && seen.windows > 50, "{seen:?}");
+    assert!(figures.times > 10_000 && figures.beyond < figures.times / 2, "{figures}");
+}
