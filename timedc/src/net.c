@@ -53,8 +53,8 @@ static int waited(struct timedc_thread *thread, int result)
 	return result;
 }
 
-/* A value went or came. An end's own name may be gone when the trace is written. A call of the first
- * generation makes one of the later: that is no second value. */
+/* A value went or came. An end's own name may be gone when the trace is written. A call of the
+ * first generation makes one of the later: that is no second value. */
 static int moved(struct timedc_thread *thread, enum timedc_event event, const struct channel *end,
 		 int result)
 {
