@@ -45,14 +45,16 @@ static int waited(struct timedc_thread *thread, int result)
 {
 	if (thread && result == -ECANCELED)
 		timedc_world_look();
-	if (thread && result == -ETIMEDOUT)
+	/* Who woke after the deadline is late, though the wait was for an instant before it. */
+	bool is_late = thread && timedc_world_is_virtual() && timedc_now() > timedc_limit(thread);
+	if (thread && (result == -ETIMEDOUT || is_late))
 		timedc_expire(thread);
 	timedc_wait_ends(thread);
 	return result;
 }
 
-/* A value went or came. An end's own name may be gone when the trace is written. A call of the first
- * generation makes one of the later: that is no second value. */
+/* A value went or came. An end's own name may be gone when the trace is written. A call of the
+ * first generation makes one of the later: that is no second value. */
 static int moved(struct timedc_thread *thread, enum timedc_event event, const struct channel *end,
 		 int result)
 {

@@ -247,7 +247,8 @@ static bool sleeps(timedc_ns span)
 	timedc_ns limit = timedc_limit(thread);
 	timedc_ns until = timedc_add(timedc_now(), span);
 	timedc_sleep_until(until <= limit ? until : limit);
-	if (until > limit)
+	/* Who woke after the deadline is late as well. */
+	if (until > limit || timedc_now() > limit)
 		timedc_expire(thread);
 	timedc_wait_ends(thread);
 	timedc_resume(thread);

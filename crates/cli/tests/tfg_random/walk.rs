@@ -194,8 +194,8 @@ impl<'a> Walker<'a> {
         seen
     }
 
-    /// The points to which an abort may lead, or the end of what delayed it. Who came to a channel's
-    /// end has not left it yet.
+    /// The points to which an abort may lead, or the end of what delayed it. Who came to an end of
+    /// a channel has not left it yet.
     fn aborted(&mut self, from: &[Visit], has_begun: bool, at: i64) -> BTreeSet<Visit> {
         let mut sources: BTreeSet<Visit> = from.iter().cloned().collect();
         let mut found = BTreeSet::new();

@@ -6,6 +6,7 @@ use super::messages::{Known, Line, merged};
 use super::order::{Key, Order};
 use super::shape::{End, Shape};
 use super::state::{Count, NEVER, State, least, plus};
+use super::step::Visit;
 use crate::schedule::Interference;
 use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
 use onbeat_model::time::Span;
@@ -505,6 +506,29 @@ impl<'a> Explorer<'a> {
             }
             lines => merged(&lines.iter().map(|(_, line)| line).collect::<Vec<_>>(), number),
         }
+    }
+
+    /// How many messages have been read when a wait for capture + D is aborted: one that was there
+    /// stays taken.
+    pub(super) fn taken_by_abort(
+        &self,
+        visit: &Visit,
+        state: &State,
+        channel: usize,
+        capture: Option<Interval>,
+        is_sure: bool,
+    ) -> Count {
+        let end = self.shapes[visit.task].end[visit.node].unwrap_or(0);
+        let number = state.counts[end];
+        let Some((capture, (_, deadline))) = capture.zip(visit.guard) else { return number };
+        let there = plus(capture, self.latency(channel, visit.task));
+        let abort = deadline.map(|deadline| plus(state.origin, Interval::exactly(deadline)));
+        let last = abort.and_then(|abort| abort.hi);
+        if last.is_some_and(|last| there.lo > last) {
+            return number;
+        }
+        let first = abort.map_or(state.now.lo, |abort| abort.lo.max(state.now.lo));
+        number.more(is_sure && there.hi.is_some_and(|hi| hi < first))
     }
 
     /// The latency of a channel to a task.

@@ -25,7 +25,7 @@ pub(super) struct Visit {
     /// Whether all executions that go on come here: others have ended, or left the loop.
     is_sole: bool,
     /// The point to which an abort leads, and its deadline.
-    guard: Option<(usize, Option<Span>)>,
+    pub(super) guard: Option<(usize, Option<Span>)>,
     /// How long had elapsed when control came.
     arrived: Interval,
 }
@@ -739,8 +739,9 @@ impl Explorer<'_> {
         // Who waits for a message is not asleep.
         let late = if waits { self.woken(visit.task) } else { Interval::ZERO };
         let mut cut = state.clone();
-        cut.counts[end] = self.taken_before_abort(visit, &state, end, channel, capture, is_sure);
-        let cut = if waits { cut } else { state.clone() };
+        if waits {
+            cut.counts[end] = self.taken_by_abort(visit, &state, channel, capture, is_sure);
+        }
         let done = match never {
             Some(never) => {
                 let _ = self.guarded(visit, &cut, Some(never), late);
@@ -762,29 +763,6 @@ impl Explorer<'_> {
             self.end(visit.task, &state);
         }
         self.leave(visit, done, ANY);
-    }
-
-    /// How many messages have been read when a wait for capture + D is aborted: one that was there
-    /// stays taken.
-    fn taken_before_abort(
-        &self,
-        visit: &Visit,
-        state: &State,
-        end: usize,
-        channel: usize,
-        capture: Option<Interval>,
-        is_sure: bool,
-    ) -> Count {
-        let number = state.counts[end];
-        let Some((capture, (_, deadline))) = capture.zip(visit.guard) else { return number };
-        let there = plus(capture, self.latency(channel, visit.task));
-        let abort = deadline.map(|deadline| plus(state.origin, Interval::exactly(deadline)));
-        let last = abort.and_then(|abort| abort.hi);
-        if last.is_some_and(|last| there.lo > last) {
-            return number;
-        }
-        let first = abort.map_or(state.now.lo, |abort| abort.lo.max(state.now.lo));
-        number.more(is_sure && there.hi.is_some_and(|hi| hi < first))
     }
 
     /// Notes a read for who asks how full the channel is.
