@@ -317,7 +317,7 @@ pub enum Expression {
     Binary(Binary, Box<Expression>, Box<Expression>),
 }
 
-/// An operation on one value, as in C but for the last one.
+/// An operation on one value, as in C, or a type's limits on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     /// `-`
@@ -332,6 +332,11 @@ pub enum Unary {
         lo: i64,
         /// The greatest one.
         hi: i64,
+    },
+    /// The lowest bits of it, as an unsigned type of less than 64 bits has them.
+    Wrap {
+        /// How many.
+        bits: u8,
     },
 }
 
@@ -385,9 +390,8 @@ impl Expression {
                     Unary::Minus => value.checked_neg(),
                     Unary::Not => Some(i64::from(value == 0)),
                     Unary::Complement => Some(!value),
-                    Unary::Within { lo, hi } => {
-                        Some(value).filter(|v| (*lo..=*hi).contains(v))
-                    }
+                    Unary::Within { lo, hi } => Some(value).filter(|v| (*lo..=*hi).contains(v)),
+                    Unary::Wrap { bits } => Some(value & ((1 << (*bits).min(62)) - 1)),
                 }
             }
             Self::Binary(operation, left, right) => {
