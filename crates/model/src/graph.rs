@@ -324,7 +324,7 @@ pub enum Expression {
     Binary(Binary, Box<Expression>, Box<Expression>),
 }
 
-/// An operation on one value, as in C but for the last one.
+/// An operation on one value, as in C, or a type's limits on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     /// `-`
@@ -339,6 +339,11 @@ pub enum Unary {
         lo: i64,
         /// The greatest one.
         hi: i64,
+    },
+    /// The lowest bits of it, as an unsigned type of less than 64 bits has them.
+    Wrap {
+        /// How many.
+        bits: u8,
     },
 }
 
@@ -393,6 +398,10 @@ impl Expression {
                     Unary::Not => Some(i64::from(value == 0)),
                     Unary::Complement => Some(!value),
                     Unary::Within { lo, hi } => Some(value).filter(|v| (*lo..=*hi).contains(v)),
+<<<<<<< HEAD
+=======
+                    Unary::Wrap { bits } => Some(value & ((1 << (*bits).min(62)) - 1)),
+>>>>>>> extract2
                 }
             }
             Self::Binary(operation, left, right) => {

@@ -26,12 +26,15 @@ fn expression(e: &Expression) -> String {
         Expression::Unary(Unary::Within { lo, hi }, inner) => {
             format!("({} in {lo}..={hi})", expression(inner))
         }
+        Expression::Unary(Unary::Wrap { bits }, inner) => {
+            format!("({} to {bits} bits)", expression(inner))
+        }
         Expression::Unary(operation, inner) => {
             let sign = match operation {
                 Unary::Minus => "-",
                 Unary::Not => "!",
                 Unary::Complement => "~",
-                Unary::Within { .. } => unreachable!("matched above"),
+                Unary::Within { .. } | Unary::Wrap { .. } => unreachable!("matched above"),
             };
             format!("{sign}{}", expression(inner))
         }
@@ -247,8 +250,8 @@ fn what_cannot_be_followed_is_told() {
         assert!(told.len() == 1 && is_it(&told[0]), "{text}\n{told:?}");
     }
     for text in [
-        "enum e { a, f };\ntask g(int g) { int v, g = v; g: g++; }\nstruct s { int g; };\nvoid h(int g);\n\
-         int main(void) { int x, g = 1; struct s s = { .g = g }; s.g = (g); sdelay(1, ms); }",
+        "enum e { a, f };\ntask g(int g) { int v, g = v; g: g++; }\nstruct s { int g; };\n\
+         void h(int g);\nint main(void) { int x, g = 1; struct s s = { .g = g }; s.g = (g); sdelay(1, ms); }",
         "void f(int n) { if (n) f(n - 1); }\nint main(void) { f(3); sdelay(1, ms); }",
         "void f(void) { w(); }\nint main(void) { signal(2, f); sdelay(1, ms); }",
         "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { cinit(c, 0); f(); }",
@@ -360,15 +363,22 @@ fn conditions_are_what_c_makes_of_them() {
     assert_eq!(int(5, 0, "a / b"), None, "by zero");
     assert_eq!(int(5, 0, "b && a / b"), Some(false));
     assert_eq!(int(5, 3, "(a & b) == 1 && (a | b) == 7 && (a ^ b) == 6 && ~a == -6"), Some(true));
-    assert_eq!(int(-8, 1, "a >> b == -4"), None, "by a variable");
+    assert_eq!(int(-8, 1, "a >> b == -4"), Some(true), "by a variable");
+    assert_eq!(int(1, 31, "a << b"), None, "more than int has");
+    assert_eq!(int(1, 32, "a >> b"), None, "by more than int has");
+    assert_eq!(int(1, -1, "a << b"), None, "by less than nothing");
     assert_eq!(int(-8, 1, "a >> 1 == -4"), Some(true));
     assert_eq!(int(1, 0, "!(a && !b)"), Some(false));
     assert_eq!(int(1, 5, "(a ? b : 0) == 5"), Some(true));
-    assert_eq!(decided(["int", "unsigned"], [-1, 1], "a < b"), None, "converted to unsigned");
+    assert_eq!(
+        decided(["int", "unsigned"], [-1, 1], "a < b"),
+        Some(false),
+        "converted to unsigned"
+    );
     assert_eq!(decided(["int", "unsigned"], [2, 3], "a < b"), Some(true));
-    assert_eq!(decided(["unsigned", "unsigned"], [1, 2], "a - b < 10"), None, "wraps");
+    assert_eq!(decided(["unsigned", "unsigned"], [1, 2], "a - b < 10"), Some(false), "wraps");
     assert_eq!(decided(["uint8_t", "int"], [255, 1], "a + b == 256"), Some(true), "promoted");
-    assert_eq!(decided(["uint8_t", "int"], [256, 1], "a == 0"), None, "does not fit");
+    assert_eq!(decided(["uint8_t", "int"], [256, 1], "a == 0"), Some(true), "wraps");
     assert_eq!(decided(["char", "long"], [100, 1 << 40], "a * b > 1L << 46"), Some(true));
     assert_eq!(decided(["bool", "int"], [7, 1], "a == b"), Some(true));
     assert_eq!(decided(["double", "int"], [1, 1], "a == b"), None);

@@ -108,9 +108,8 @@ impl System {
 pub(crate) fn system(seed: u64, chains: usize, duration_ms: u64) -> System {
     let mut random = Random(seed);
     let hosts = random.between(2, 5) as usize;
-    let mut system = System::default();
-    system.has_clocks = random.one_in(4);
-    system.has_noise = random.one_in(3);
+    let has_clocks = random.one_in(4);
+    let mut system = System { has_clocks, has_noise: random.one_in(3), ..System::default() };
     head(&mut system, &mut random, hosts, (seed, duration_ms));
     let periods = random.one_of(&PERIODS);
     system.programs = vec![(String::new(), String::new(), Vec::new()); hosts];

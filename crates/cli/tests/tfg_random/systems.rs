@@ -62,7 +62,7 @@ struct Maker {
     streams: usize,
 }
 
-/// Groups of tasks, which are the same in whatever company. Their names begin with `g0_`, `g1_`, ...
+/// Groups of tasks, which are the same in whatever company. Their names begin with `g0_`, `g1_`, …
 pub(crate) fn batch(seed: u64, groups: &[u64]) -> Batch {
     let mut random = Random(seed);
     let description = describe(&mut random);

@@ -13,7 +13,7 @@ const SOURCES: usize = 25;
 
 /// Hosts with their programs.
 pub(crate) struct Hosts {
-    /// Hosts, links and programs, with `BUILT` before what was compiled and `SOURCE` before sources.
+    /// Hosts, links, programs, with `BUILT` before what was compiled and `SOURCE` before sources.
     description: String,
     pub(crate) sources: Vec<String>,
     /// Of programs.

@@ -183,7 +183,7 @@ pub(super) fn expression(of: &Expression) -> String {
                 Unary::Minus => "-",
                 Unary::Not => "!",
                 Unary::Complement => "~",
-                Unary::Within { .. } => "",
+                Unary::Within { .. } | Unary::Wrap { .. } => "",
             };
             format!("{sign}{}", inner(of))
         }
@@ -196,7 +196,7 @@ pub(super) fn expression(of: &Expression) -> String {
 /// An expression without its range.
 fn plain(of: &Expression) -> &Expression {
     match of {
-        Expression::Unary(Unary::Within { .. }, inner) => plain(inner),
+        Expression::Unary(Unary::Within { .. } | Unary::Wrap { .. }, inner) => plain(inner),
         _ => of,
     }
 }

@@ -773,7 +773,11 @@ impl<'t> Maker<'_, 't> {
         let default = cases.iter().find(|(v, _)| v.is_none()).map(|(_, target)| *target);
         let end = self.flow.steps[at].next.iter().copied().find(|n| !targets.contains(n));
         let constant = |(value, target): &(Option<Node<'t>>, usize)| {
-            let number = self.all.unit.constant((*value)?)?;
+            // `case 1 ... 3:` is no number.
+            let is = |node: Option<Node<'t>>, kind| node.is_some_and(|n| n.kind() == kind);
+            let is_one = |v: &Node<'t>| is(v.prev_sibling(), "case") && is(v.next_sibling(), ":");
+            let value = value.filter(is_one)?;
+            let number = self.all.unit.constant(value)?;
             Some((i64::try_from(number).ok()?, *target))
         };
         let known: Vec<(i64, usize)> = cases.iter().filter_map(constant).collect();

@@ -1,5 +1,6 @@
 //! C's integer expressions as the graph's: their values where the graph's registers have theirs,
-//! unknown wherever C's arithmetic would not be that of plain integers.
+//! unknown wherever C's arithmetic would not be that of plain integers, but for unsigned types of
+//! less than 64 bits.
 
 use super::net;
 use super::syntax::{bare, children, walk};
@@ -35,6 +36,11 @@ impl Integer {
         Self { lo: 0, hi, bits, is_signed: false }
     }
 
+    /// Whether what it cannot hold is a value all the same.
+    fn wraps(self) -> bool {
+        !self.is_signed && self.bits < 64 && self != Self::BOOL
+    }
+
     fn promoted(self) -> Self {
         if self.bits < 32 { Self::INT } else { self }
     }
@@ -68,6 +74,7 @@ impl Integer {
                 Expression::Constant(i64::from(value != 0))
             }
             Expression::Constant(value) if (self.lo..=self.hi).contains(&value) => expression,
+            _ if self.wraps() => unary(Unary::Wrap { bits: self.bits }, expression),
             Expression::Constant(_) => Expression::Unknown,
             _ if self == Self::BOOL => binary(Binary::Unequal, expression, Expression::Constant(0)),
             _ if self.lo == i64::MIN => expression,
@@ -572,15 +579,23 @@ fn operation(operator: &str, left: Value, right: Value) -> Option<Value> {
     if let "<<" | ">>" = operator {
         let kind = left.kind.promoted();
         let left = left.to(kind);
-        let Expression::Constant(by) = right.expression else { return None };
-        if !(0..i64::from(kind.bits.min(63))).contains(&by) {
-            return None;
-        }
+        let most = i64::from(kind.bits.min(63)) - 1;
+        let (by, far) = match right.fit(right.kind).expression {
+            Expression::Constant(by) if (0..=most).contains(&by) => (Expression::Constant(by), by),
+            Expression::Constant(_) | Expression::Unknown => return None,
+            by => (unary(Unary::Within { lo: 0, hi: most }, by), most),
+        };
         let is_left = operator == "<<";
         let operation = if is_left { Binary::ShiftLeft } else { Binary::ShiftRight };
-        let expression = binary(operation, left.expression, Expression::Constant(by));
-        let bound = |at: i128| if is_left { at << by.min(62) } else { at };
-        return Some(Value { expression, lo: bound(left.lo), hi: bound(left.hi), kind });
+        let expression = binary(operation, left.expression, by);
+        // By 0 it is itself.
+        let bound = |at: i128| if is_left { at << far } else { at };
+        return Some(Value {
+            expression,
+            lo: bound(left.lo.min(0)),
+            hi: bound(left.hi.max(0)),
+            kind,
+        });
     }
     let operation = match operator {
         "/" => Binary::Divide,
