@@ -398,10 +398,7 @@ impl Expression {
                     Unary::Not => Some(i64::from(value == 0)),
                     Unary::Complement => Some(!value),
                     Unary::Within { lo, hi } => Some(value).filter(|v| (*lo..=*hi).contains(v)),
-<<<<<<< HEAD
-=======
                     Unary::Wrap { bits } => Some(value & ((1 << (*bits).min(62)) - 1)),
->>>>>>> extract2
                 }
             }
             Self::Binary(operation, left, right) => {

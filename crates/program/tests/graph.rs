@@ -251,7 +251,8 @@ fn what_cannot_be_followed_is_told() {
     }
     for text in [
         "enum e { a, f };\ntask g(int g) { int v, g = v; g: g++; }\nstruct s { int g; };\n\
-         void h(int g);\nint main(void) { int x, g = 1; struct s s = { .g = g }; s.g = (g); sdelay(1, ms); }",
+         void h(int g);\nint main(void) { int x, g = 1; struct s s = { .g = g };\n\
+         s.g = (g); sdelay(1, ms); }",
         "void f(int n) { if (n) f(n - 1); }\nint main(void) { f(3); sdelay(1, ms); }",
         "void f(void) { w(); }\nint main(void) { signal(2, f); sdelay(1, ms); }",
         "int fifochannel(c);\ntask f() { cwrite(c, 1); }\nint main(void) { cinit(c, 0); f(); }",
