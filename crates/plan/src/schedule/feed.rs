@@ -122,6 +122,8 @@ impl Tasks<'_> {
             let Some(waits) = u32::try_from(steps - 1).ok().filter(|_| steps < UNBOUNDED) else {
                 continue;
             };
+            // Of a rate alone something is known even before the writer is.
+            is_whole &= self.sources[channel].is_some() || !self.is_open(channel);
             let Some(arrival) = self.arrival(channel, index) else {
                 is_whole = false;
                 continue;
@@ -144,6 +146,12 @@ impl Tasks<'_> {
             rarest = Some(Feed { channel, arrival, work, waits, is_paced, late });
         }
         rarest.map(|feed| (is_whole, feed))
+    }
+
+    /// Whether it is not decided yet what releases a channel's only writer.
+    fn is_open(&self, channel: usize) -> bool {
+        let writer = self.links.writer(channel);
+        writer.is_some_and(|writer| self.feeds[writer].is_none() && self.is_fed(writer))
     }
 
     /// Whether a task may write something before it reads a channel first.

