@@ -1,7 +1,7 @@
 //! The analysis of processors that tasks share against runs: random hosts whose programs are Timed
 //! C do nothing in virtual time that `onbeat tfg` does not allow for. Response times, misses of
-//! firm tasks, and every visit of the table at platform level. `SCHEDULE_HOSTS=10000` tests so many,
-//! `SCHEDULE_SEED=N` from this seed on.
+//! firm tasks, and every visit of the table at platform level. `SCHEDULE_HOSTS=10000` tests so
+//! many, `SCHEDULE_SEED=N` from this seed on.
 
 mod common;
 
