@@ -1,5 +1,5 @@
-//! What releases tasks that wait for messages (holistic analysis; Tindell and Clark 1994): a message
-//! comes as often as its writer's jobs do, and as late as that one and its channel may be.
+//! What releases tasks that wait for messages (holistic analysis; Tindell and Clark 1994): a
+//! message comes as often as its writer's jobs do, and as late as that one and its channel may be.
 //!
 //! Messages of a channel have *nominal* times, at least a period apart, and come up to a jitter
 //! after theirs. Periods are found once; jitters grow with the response times of the writers.

@@ -193,6 +193,6 @@ fn pipelines_on_twenty_hosts_are_as_late_as_they_are() {
     let begin = std::time::Instant::now();
     let all = all(&graph);
     println!("{} tasks in {:?}: {:?}", all.len(), begin.elapsed(), &all[..10]);
-    // Ten jobs of 100 µs at most in each of at most six stages, one after the other.
-    assert!(all.iter().all(|response| response.is_some_and(|response| response < ms(5))));
+    // Taken as independent, each of six stages may meet all others anew, but none comes twice.
+    assert!(all.iter().all(|response| response.is_some_and(|response| response < ms(10))));
 }
