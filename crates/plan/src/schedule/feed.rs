@@ -202,8 +202,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// By how much the latency of a channel varies; none if it has no bound. Who waits for the fixed
-    /// delay sees nothing of what is shorter.
+    /// By how much the latency of a channel varies; none if it has no bound. Who waits for the
+    /// fixed delay sees nothing of what is shorter.
     fn varies(&self, channel: usize, network: &Network, reader: usize) -> Option<i128> {
         let host = self.graph.tasks[reader].host;
         let mine = network.latencies.iter().find(|(at, _)| *at == host);
