@@ -335,5 +335,5 @@ fn pipelines_are_never_above_their_bounds() {
         "{count} bounds, {none} none, {late} late: {median}, {high}, {most} % of what is seen"
     );
     assert!(count > 1_500 && none + late < count, "{count}, {none}, {late}");
-    assert!(median < 200, "{median} per cent of what was seen");
+    assert!(median < 300, "{median} per cent of what was seen");
 }
