@@ -408,7 +408,41 @@ impl Expression {
     }
 }
 
+impl Unary {
+    /// Its operator in C; empty for those that C has no operator for.
+    pub const fn operator(self) -> &'static str {
+        match self {
+            Self::Minus => "-",
+            Self::Not => "!",
+            Self::Complement => "~",
+            Self::Within { .. } | Self::Wrap { .. } => "",
+        }
+    }
+}
+
 impl Binary {
+    /// Its operator in C.
+    pub const fn operator(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+            Self::And => "&",
+            Self::Or => "|",
+            Self::Xor => "^",
+            Self::ShiftLeft => "<<",
+            Self::ShiftRight => ">>",
+            Self::Equal => "==",
+            Self::Unequal => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+
     /// What comes of two values, if it is known.
     fn of(self, a: i64, b: i64) -> Option<i64> {
         let shift = u32::try_from(b).ok().filter(|by| *by < 63);

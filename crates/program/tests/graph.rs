@@ -30,33 +30,10 @@ fn expression(e: &Expression) -> String {
             format!("({} to {bits} bits)", expression(inner))
         }
         Expression::Unary(operation, inner) => {
-            let sign = match operation {
-                Unary::Minus => "-",
-                Unary::Not => "!",
-                Unary::Complement => "~",
-                Unary::Within { .. } | Unary::Wrap { .. } => unreachable!("matched above"),
-            };
-            format!("{sign}{}", expression(inner))
+            format!("{}{}", operation.operator(), expression(inner))
         }
         Expression::Binary(operation, left, right) => {
-            let sign = match operation {
-                Binary::Add => "+",
-                Binary::Subtract => "-",
-                Binary::Multiply => "*",
-                Binary::Divide => "/",
-                Binary::Remainder => "%",
-                Binary::And => "&",
-                Binary::Or => "|",
-                Binary::Xor => "^",
-                Binary::ShiftLeft => "<<",
-                Binary::ShiftRight => ">>",
-                Binary::Equal => "==",
-                Binary::Unequal => "!=",
-                Binary::Less => "<",
-                Binary::LessOrEqual => "<=",
-                Binary::Greater => ">",
-                Binary::GreaterOrEqual => ">=",
-            };
+            let sign = operation.operator();
             format!("({}{sign}{})", expression(left), expression(right))
         }
     }

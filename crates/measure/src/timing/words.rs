@@ -1,7 +1,7 @@
 //! What nodes, places and times are called, and what the analysis says, in words.
 
 use onbeat_model::graph::{
-    Binary, ChannelKind, Expression, Graph, Interval, Node, PointKind, Task, Unary, What,
+    ChannelKind, Expression, Graph, Interval, Node, PointKind, Task, Unary, What,
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Culprit, Miss, Row, Study, Timing, Trouble, Why};
@@ -10,12 +10,17 @@ use std::collections::BTreeMap;
 /// What stands for a time without a bound.
 const ENDLESS: &str = "∞";
 
-/// A time with the largest unit that shows it exactly with three decimals: `12.304 µs`, `2 ms`.
+/// A time with the largest unit that shows it exactly with three decimals, `12.304 µs`, `2 ms`; with
+/// all decimals where that were a large number: `12.851068672 s`.
 pub(super) fn time(span: Span) -> String {
+    const LARGE: u64 = 10_000;
     let ns = span.as_ns().unsigned_abs();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
-    let exact = |(unit, _): &(u64, _)| ns >= *unit && (ns % unit).is_multiple_of(unit / 1_000);
-    let (unit, name) = units.into_iter().find(exact).unwrap_or((1, "ns"));
+    let mut fitting = units.into_iter().filter(|(unit, _)| ns >= *unit);
+    let largest = fitting.clone().next().unwrap_or((1, "ns"));
+    let is_short =
+        |(unit, _): &(u64, _)| (ns % unit).is_multiple_of(unit / 1_000) && ns / unit < LARGE;
+    let (unit, name) = fitting.find(is_short).unwrap_or(largest);
     let (unit, name) = if ns == 0 { (1_000_000, "ms") } else { (unit, name) };
     format!("{}{} {name}", sign(span), decimal(ns / unit, ns % unit, unit))
 }
@@ -179,16 +184,10 @@ pub(super) fn expression(of: &Expression) -> String {
         Expression::Register(register) => format!("r{register}"),
         Expression::Unknown => "?".to_owned(),
         Expression::Unary(operation, of) => {
-            let sign = match operation {
-                Unary::Minus => "-",
-                Unary::Not => "!",
-                Unary::Complement => "~",
-                Unary::Within { .. } | Unary::Wrap { .. } => "",
-            };
-            format!("{sign}{}", inner(of))
+            format!("{}{}", operation.operator(), inner(of))
         }
         Expression::Binary(operation, a, b) => {
-            format!("{} {} {}", inner(a), operator(*operation), inner(b))
+            format!("{} {} {}", inner(a), operation.operator(), inner(b))
         }
     }
 }
@@ -198,27 +197,6 @@ fn plain(of: &Expression) -> &Expression {
     match of {
         Expression::Unary(Unary::Within { .. } | Unary::Wrap { .. }, inner) => plain(inner),
         _ => of,
-    }
-}
-
-const fn operator(of: Binary) -> &'static str {
-    match of {
-        Binary::Add => "+",
-        Binary::Subtract => "-",
-        Binary::Multiply => "*",
-        Binary::Divide => "/",
-        Binary::Remainder => "%",
-        Binary::And => "&",
-        Binary::Or => "|",
-        Binary::Xor => "^",
-        Binary::ShiftLeft => "<<",
-        Binary::ShiftRight => ">>",
-        Binary::Equal => "==",
-        Binary::Unequal => "!=",
-        Binary::Less => "<",
-        Binary::LessOrEqual => "<=",
-        Binary::Greater => ">",
-        Binary::GreaterOrEqual => ">=",
     }
 }
 
@@ -425,7 +403,8 @@ mod tests {
             (0, "0 ms", "0"),
             (10_000_000, "10 ms", "10"),
             (1_500_000_000, "1.5 s", "1500"),
-            (1_000_000_500, "1000000.5 µs", "1000.0005"),
+            (1_000_000_500, "1.0000005 s", "1000.0005"),
+            (1_234_567, "1234.567 µs", "1.234567"),
             (1_001, "1.001 µs", "0.001001"),
             (999, "999 ns", "0.000999"),
             (-2_500_000, "-2.5 ms", "-2.5"),
