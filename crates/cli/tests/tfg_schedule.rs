@@ -267,7 +267,7 @@ fn no_host_does_what_its_schedule_rules_out() {
     let count = wrong.len();
     wrong.truncate(6);
     assert!(wrong.is_empty(), "{count} do not agree\n{}", wrong.join("\n\n"));
-    assert!(seen.exact > 20 && seen.locking > 50 && seen.fed > 10, "{seen:?}");
+    assert!(seen.exact > 5 && seen.locking > 50 && seen.fed > 10, "{seen:?}");
     assert!(seen.missed > 50 && seen.windows > 50, "{seen:?}");
     assert!(figures.times > 10_000 && figures.beyond < figures.times / 2, "{figures}");
 }
