@@ -240,7 +240,7 @@ fn compile(hosts: &Hosts, directory: &Path) {
 
 #[test]
 fn no_host_does_what_its_schedule_rules_out() {
-    let count = number("SCHEDULE_HOSTS").unwrap_or(150) as usize;
+    let count = number("SCHEDULE_HOSTS").unwrap_or(75) as usize;
     let first = number("SCHEDULE_SEED").unwrap_or(1);
     let (mut seen, mut figures, mut wrong) = (Seen::default(), Figures::default(), Vec::new());
     for batch in 0..count.div_ceil(SIDE_BY_SIDE) as u64 {

@@ -396,6 +396,7 @@ pub(super) fn line(finding: &Finding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onbeat_model::graph::Binary;
 
     #[test]
     fn times_lose_no_nanosecond() {
