@@ -1,7 +1,7 @@
 //! Time-flow graphs of programs: the paper's listings and a program for each construct.
 
 use onbeat_model::diagnostic::SourceFile;
-use onbeat_model::graph::{Binary, ChannelKind, Expression, Graph, Interval, Task, Unary, What};
+use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, Task, Unary, What};
 use onbeat_program::graph::{Linked, UnitGraph, link};
 use onbeat_program::source::Expanded;
 use onbeat_program::timedc::{Options, translate};
