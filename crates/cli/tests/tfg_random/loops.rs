@@ -60,6 +60,29 @@ impl Loops {
         }
     }
 
+    /// Counts nodes behind an outermost loop, of which the table has visits for each round in which
+    /// it was left, to this loop.
+    pub(crate) fn join(&mut self, task: &Task, behind: &[usize]) {
+        let mut joined: Vec<Option<usize>> = vec![None; task.nodes.len()];
+        let mut is_changed = true;
+        while std::mem::take(&mut is_changed) {
+            for (from, node) in task.nodes.iter().enumerate() {
+                let is_behind = behind.contains(&from);
+                let first = self.heads[from].first().copied().filter(|_| !is_behind);
+                let Some(head) = joined[from].or(first) else { continue };
+                for to in node.next.iter().copied().chain(node.guard) {
+                    if behind.contains(&to) && joined[to].is_none() {
+                        joined[to] = Some(head);
+                        is_changed = true;
+                    }
+                }
+            }
+        }
+        for (node, head) in joined.into_iter().enumerate() {
+            head.into_iter().for_each(|head| self.heads[node].insert(0, head));
+        }
+    }
+
     /// Where a visit stands among all: the places and rounds of its loops' heads, then its own.
     pub(crate) fn key(&self, node: usize, rounds: &[u32]) -> Vec<u32> {
         let loops = self.heads[node].iter().zip(rounds);

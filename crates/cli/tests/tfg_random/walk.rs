@@ -105,15 +105,17 @@ fn shows(node: &Node, event: &Event) -> bool {
 
 impl<'a> Walker<'a> {
     pub(crate) fn new(document: &'a Document, timing: &'a Timing, task: usize) -> Self {
-        let loops = Loops::of(&document.tasks[task]);
+        let mut loops = Loops::of(&document.tasks[task]);
+        let of_task = timing.rows.iter().filter(|row| row.task == task);
+        let behind = of_task.filter(|row| row.rounds.len() > loops.heads(row.node).len());
+        let behind: Vec<usize> = behind.map(|row| row.node).collect();
+        loops.join(&document.tasks[task], &behind);
         let (mut rows, mut last) = (HashMap::new(), HashMap::new());
         let mut end = Vec::new();
         for (index, row) in timing.rows.iter().enumerate().filter(|(_, r)| r.task == task) {
             let old = rows.insert((row.node, row.rounds.clone()), index);
             assert!(old.is_none(), "two rows for one visit: {row:?}");
-            let key = loops.key(row.node, &row.rounds);
-            assert!(end < key, "rows are not in an order in which control comes to them: {row:?}");
-            end = key;
+            end = loops.key(row.node, &row.rounds).max(end);
             for (depth, head) in loops.heads(row.node).iter().enumerate() {
                 let most: &mut u32 = last.entry((*head, row.rounds[..depth].to_vec())).or_default();
                 *most = (*most).max(row.rounds[depth]);
