@@ -240,7 +240,10 @@ mod tests {
                     {
                         onwards(task, state, &mut open);
                     }
-                    ("arrive" | "abort", What::Point { .. }) if is_place(node) => {
+                    ("arrive" | "abort", What::Point { .. })
+                    | ("reach", What::Write { .. } | What::Read { .. })
+                        if is_place(node) =>
+                    {
                         open.push(state.clone());
                     }
                     ("release" | "skip", What::Point { .. }) if is_place(node) => {
