@@ -50,6 +50,8 @@ pub(crate) struct Row {
     pub(crate) arrival: Interval,
     pub(crate) release: Interval,
     pub(crate) is_certain: bool,
+    /// From where control comes: rows.
+    pub(crate) before: Vec<usize>,
 }
 
 /// Both ends are possible, or should be; none: there is no bound.
@@ -114,6 +116,7 @@ fn timing(value: &Value) -> Timing {
         arrival: interval(&row["arrival_ns"]),
         release: interval(&row["release_ns"]),
         is_certain: row["certain"] == true,
+        before: all(&row["before"], |before| index(&before["row"])),
     };
     let repeat = |repeat: &Value| number(&repeat["from"]).zip(number(&repeat["every"]));
     let pattern = value["pattern"].as_object().map(|pattern| Pattern {

@@ -76,7 +76,8 @@ pub(crate) struct Walker<'a> {
     task: usize,
     loops: Loops,
     rows: HashMap<(usize, Vec<u32>), usize>,
-    /// The last visit of the table, by its place among all.
+    /// The last visit of the table, or the first that nothing follows, by its place among all: from
+    /// there on the table need not have what happens.
     end: Vec<u32>,
     /// By head of a loop and the rounds of those around it: its last round.
     rounds: HashMap<(usize, Vec<u32>), u32>,
@@ -110,14 +111,21 @@ impl<'a> Walker<'a> {
         let behind = of_task.filter(|row| row.rounds.len() > loops.heads(row.node).len());
         let behind: Vec<usize> = behind.map(|row| row.node).collect();
         loops.join(&document.tasks[task], &behind);
-        let (mut rows, mut last) = (HashMap::new(), HashMap::new());
-        let mut end = Vec::new();
+        let (mut rows, mut most) = (HashMap::new(), HashMap::new());
+        let before = timing.rows.iter().flat_map(|row| &row.before);
+        let followed: BTreeSet<usize> = before.copied().collect();
+        let (mut open, mut last) = (None, Vec::new());
         for (index, row) in timing.rows.iter().enumerate().filter(|(_, r)| r.task == task) {
             let old = rows.insert((row.node, row.rounds.clone()), index);
             assert!(old.is_none(), "two rows for one visit: {row:?}");
-            end = loops.key(row.node, &row.rounds).max(end);
+            let is_end = document.tasks[task].nodes[row.node].kind == "end";
+            let key = loops.key(row.node, &row.rounds);
+            if !is_end && !followed.contains(&index) {
+                open = Some(open.map_or(key.clone(), |open: Vec<u32>| open.min(key.clone())));
+            }
+            last = key.max(last);
             for (depth, head) in loops.heads(row.node).iter().enumerate() {
-                let most: &mut u32 = last.entry((*head, row.rounds[..depth].to_vec())).or_default();
+                let most: &mut u32 = most.entry((*head, row.rounds[..depth].to_vec())).or_default();
                 *most = (*most).max(row.rounds[depth]);
             }
         }
@@ -127,8 +135,8 @@ impl<'a> Walker<'a> {
             task,
             loops,
             rows,
-            end,
-            rounds: last,
+            end: open.map_or(last.clone(), |open| open.min(last)),
+            rounds: most,
             figures: Figures::default(),
             visited: BTreeSet::new(),
             is_beyond: false,
