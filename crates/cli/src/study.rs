@@ -38,11 +38,12 @@ pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
                 program.name
             )),
             Ok(mut one) => {
+                // A program that cannot be followed has told why.
+                let is_followed = one.diagnostics.is_empty();
                 if let Some(path) = &program.execution_times {
                     declare(&mut one, path, directory);
                 }
-                // A program that cannot be followed has told why.
-                if one.diagnostics.is_empty() {
+                if is_followed {
                     found.all.push((at, one.linked.graph));
                 }
                 let before = u16::try_from(found.files.len()).unwrap_or(u16::MAX);
@@ -66,8 +67,8 @@ fn declare(found: &mut Found, path: &str, directory: &Path) {
         let [start, end] = [start, start + length].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
         let help = "a node is task:line of a timing point, task:start or task:end";
         let at = Origin { file, start, end };
-        let wrong = Diagnostic::error(EXECUTION_TIMES, problem, at, "this line").help(help);
-        found.diagnostics.push(wrong);
+        let wrong = Diagnostic::error(EXECUTION_TIMES, problem, at, "this line");
+        found.diagnostics.push(wrong.help(help).warning());
     }
     found.files.push(SourceFile { path: path.to_owned(), text });
 }

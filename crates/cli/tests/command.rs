@@ -27,6 +27,11 @@ fn bad_descriptions_each_give_their_own_coded_error_with_the_right_line() {
                 std::fs::copy(bad.join(&beside), directory.path().join(&beside)).expect("copied");
             }
         }
+        let tasks = directory.path().join("tasks");
+        std::fs::create_dir(&tasks).expect("a directory");
+        for file in names(&bad.join("tasks")) {
+            std::fs::copy(bad.join("tasks").join(&file), tasks.join(&file)).expect("copied");
+        }
         let before = names(directory.path());
         for verb in ["check", "plan", "run"] {
             let output = run(&[verb, "."], directory.path(), 1);
