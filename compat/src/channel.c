@@ -201,9 +201,10 @@ static onbeat_status write_wait(struct channel *ch, struct nc_end *end)
 		return sleep_until(ch, end, capture + (int64_t)ch->sc);
 	}
 	int64_t expected = next_capture(ch);
+	bool is_free = slot(ch) < (uint64_t)expected;
 	status = onbeat_write_wait(end->talker, ch->payload, &capture, &error);
-	/* It is on its way all the same. */
-	if (status == ONBEAT_TIMED_OUT && expected <= timedc_wait_limit())
+	/* It is on its way all the same: the rate did not hold it back, or not up to the limit. */
+	if (status == ONBEAT_TIMED_OUT && (is_free || expected <= timedc_wait_limit()))
 		sent(ch, expected);
 	if (status != ONBEAT_OK)
 		return status;
