@@ -115,8 +115,8 @@ pub const WEAKENINGS: &[Weakening] = &[
     of("bound.rs", "offset * BILLION + drift * at", "offset * BILLION + drift * at * 99 / 100"),
     of(
         "bound.rs",
-        "i128::from(talker.drift_ppb).max(0) * latency",
-        "i128::from(talker.drift_ppb).max(0) * latency * 0",
+        "i128::from(drift_ppb).max(0) * latency",
+        "i128::from(drift_ppb).max(0) * latency * 0",
     ),
     of(
         "bound.rs",

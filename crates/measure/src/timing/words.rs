@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// What stands for a time without a bound.
 const ENDLESS: &str = "∞";
 
-/// A time with the largest unit that shows it exactly with three decimals, `12.304 µs`, `2 ms`; with
-/// all decimals where that were a large number: `12.851068672 s`.
+/// A time with the largest unit that shows it exactly with three decimals, `12.304 µs`, `2 ms`;
+/// with all decimals where that were a large number: `12.851068672 s`.
 pub(super) fn time(span: Span) -> String {
     const LARGE: u64 = 10_000;
     let ns = span.as_ns().unsigned_abs();
