@@ -96,9 +96,10 @@ fn task(random: &mut Random, load: i64) -> Task {
 fn host(random: &mut Random) -> Host {
     let count = random.within(1, 3);
     let cores = (!random.one_in(10)).then(|| random.within(1, 2) as u16);
+    let last_core = cores.map_or(1, |cores| i64::from(cores) - 1);
     let programs = (0..count).map(|_| Program {
         priority: random.one_in(2).then(|| random.within(1, 99) as u32),
-        core: random.one_in(2).then(|| random.within(0, 1) as u16),
+        core: random.one_in(2).then(|| random.within(0, last_core) as u16),
         tasks: (0..TASKS).map(|_| task(random, 2 * count)).collect(),
     });
     Host { cores, programs: programs.collect() }
@@ -247,8 +248,10 @@ impl Simulation<'_> {
     }
 
     fn core(&self, id: usize) -> u16 {
-        let Some(cores) = self.host.cores else { return id as u16 };
-        self.host.programs[id / TASKS].core.filter(|core| *core < cores).unwrap_or(0)
+        match self.host.cores {
+            Some(_) => self.host.programs[id / TASKS].core.unwrap_or(0),
+            None => id as u16,
+        }
     }
 
     fn rank(&self, id: usize) -> Rank {

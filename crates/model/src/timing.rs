@@ -56,6 +56,8 @@ pub struct Timing {
     pub level: Level,
     /// The table: visits of nodes, by task, then in an order in which control can come to them.
     pub rows: Vec<Row>,
+    /// Rows behind which control may go on, but the table does not.
+    pub open: Vec<usize>,
     /// Where the table repeats itself for ever.
     pub pattern: Option<Pattern>,
     /// Why the program is not composable; empty: it is.

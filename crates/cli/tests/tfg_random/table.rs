@@ -32,6 +32,8 @@ pub(crate) struct Node {
 /// The times at one level.
 pub(crate) struct Timing {
     pub(crate) rows: Vec<Row>,
+    /// Rows behind which the table does not go on.
+    pub(crate) open: Vec<usize>,
     pub(crate) pattern: Option<Pattern>,
 }
 
@@ -50,8 +52,6 @@ pub(crate) struct Row {
     pub(crate) arrival: Interval,
     pub(crate) release: Interval,
     pub(crate) is_certain: bool,
-    /// From where control comes: rows.
-    pub(crate) before: Vec<usize>,
 }
 
 /// Both ends are possible, or should be; none: there is no bound.
@@ -116,12 +116,11 @@ fn timing(value: &Value) -> Timing {
         arrival: interval(&row["arrival_ns"]),
         release: interval(&row["release_ns"]),
         is_certain: row["certain"] == true,
-        before: all(&row["before"], |before| index(&before["row"])),
     };
     let repeat = |repeat: &Value| number(&repeat["from"]).zip(number(&repeat["every"]));
     let pattern = value["pattern"].as_object().map(|pattern| Pattern {
         tasks: all(&pattern["tasks"], repeat),
         shift_ns: pattern["shift_ns"].as_i64().expect("a time"),
     });
-    Timing { rows: all(&value["rows"], row), pattern }
+    Timing { rows: all(&value["rows"], row), open: all(&value["open"], index), pattern }
 }

@@ -76,13 +76,13 @@ pub(crate) struct Walker<'a> {
     task: usize,
     loops: Loops,
     rows: HashMap<(usize, Vec<u32>), usize>,
-    /// The last visit of the table, or the first that nothing follows, by its place among all: from
-    /// there on the table need not have what happens.
-    end: Vec<u32>,
+    /// The first visit behind which the table does not go on, by its place among all.
+    end: Option<Vec<u32>>,
     /// By head of a loop and the rounds of those around it: its last round.
     rounds: HashMap<(usize, Vec<u32>), u32>,
     pub(crate) figures: Figures,
     visited: BTreeSet<usize>,
+    /// Whether control may have gone beyond the table's end.
     is_beyond: bool,
 }
 
@@ -112,30 +112,23 @@ impl<'a> Walker<'a> {
         let behind: Vec<usize> = behind.map(|row| row.node).collect();
         loops.join(&document.tasks[task], &behind);
         let (mut rows, mut most) = (HashMap::new(), HashMap::new());
-        let before = timing.rows.iter().flat_map(|row| &row.before);
-        let followed: BTreeSet<usize> = before.copied().collect();
-        let (mut open, mut last) = (None, Vec::new());
         for (index, row) in timing.rows.iter().enumerate().filter(|(_, r)| r.task == task) {
             let old = rows.insert((row.node, row.rounds.clone()), index);
             assert!(old.is_none(), "two rows for one visit: {row:?}");
-            let is_end = document.tasks[task].nodes[row.node].kind == "end";
-            let key = loops.key(row.node, &row.rounds);
-            if !is_end && !followed.contains(&index) {
-                open = Some(open.map_or(key.clone(), |open: Vec<u32>| open.min(key.clone())));
-            }
-            last = key.max(last);
             for (depth, head) in loops.heads(row.node).iter().enumerate() {
                 let most: &mut u32 = most.entry((*head, row.rounds[..depth].to_vec())).or_default();
                 *most = (*most).max(row.rounds[depth]);
             }
         }
+        let open = timing.open.iter().map(|row| &timing.rows[*row]).filter(|r| r.task == task);
+        let end = open.map(|row| loops.key(row.node, &row.rounds)).min();
         Self {
             document,
             timing,
             task,
             loops,
             rows,
-            end: open.map_or(last.clone(), |open| open.min(last)),
+            end,
             rounds: most,
             figures: Figures::default(),
             visited: BTreeSet::new(),
@@ -151,22 +144,35 @@ impl<'a> Walker<'a> {
         &self.timing.rows[visit.row]
     }
 
-    /// A visit that the table has, or has by its repetition.
-    fn visit(&mut self, node: usize, rounds: Vec<u32>) -> Option<Visit> {
-        let key = (node, rounds);
+    /// A visit that follows another one, which the table has, or has by its repetition.
+    fn visit(&mut self, from: &Visit, node: usize, is_abort: bool) -> Option<Visit> {
+        let key = (node, self.loops.follow(from.node, &from.rounds, node));
         if let Some(row) = self.rows.get(&key) {
             return Some(Visit { node, rounds: key.1, row: *row, shift: 0 });
         }
         if let Some(repeated) = self.repeated(node, &key.1) {
             return Some(repeated);
         }
-        if self.loops.key(node, &key.1) > self.end {
+        // What an abort interrupts is in the table before what it leads to, but not always linked.
+        let is_open = match is_abort {
+            true => self.end.as_ref().is_some_and(|end| self.loops.key(node, &key.1) > *end),
+            false => self.timing.open.binary_search(&from.row).is_ok(),
+        };
+        if is_open {
             self.is_beyond = true;
             return None;
         }
         let rounds = self.standing(node, key.1)?;
         let row = *self.rows.get(&(node, rounds.clone()))?;
         Some(Visit { node, rounds, row, shift: 0 })
+    }
+
+    /// The begin. A task may be started where the table is not any more.
+    fn start(&mut self) -> Option<Visit> {
+        let (node, rounds) = (0, self.loops.first());
+        let row = self.rows.get(&(node, rounds.clone())).copied();
+        self.is_beyond |= row.is_none();
+        Some(Visit { node, rounds, row: row?, shift: 0 })
     }
 
     /// The rounds whose rows stand for further rounds of a loop, in which nothing is new.
@@ -216,8 +222,7 @@ impl<'a> Walker<'a> {
         }
         for visit in sources {
             if let Some(point) = self.node(visit.node).guard {
-                let rounds = self.loops.follow(visit.node, &visit.rounds, point);
-                found.extend(self.visit(point, rounds));
+                found.extend(self.visit(&visit, point, true));
             }
         }
         found
@@ -229,8 +234,7 @@ impl<'a> Walker<'a> {
         let mut open = from.to_vec();
         while let Some(visit) = open.pop() {
             for next in &self.node(visit.node).next {
-                let rounds = self.loops.follow(visit.node, &visit.rounds, *next);
-                let Some(visit) = self.visit(*next, rounds) else { continue };
+                let Some(visit) = self.visit(&visit, *next, false) else { continue };
                 if self.row(&visit).arrival.lo + visit.shift > at {
                     continue;
                 }
@@ -309,9 +313,8 @@ impl Walker<'_> {
             let visits: Vec<Visit> = if is_release {
                 now
             } else {
-                self.is_beyond = false;
                 let found = match event.event.as_str() {
-                    "start" => self.visit(0, self.loops.first()).into_iter().collect(),
+                    "start" => self.start().into_iter().collect(),
                     "abort" => self.aborted(&now, has_begun, at),
                     _ => self.following(&now, at),
                 };

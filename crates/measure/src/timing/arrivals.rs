@@ -147,14 +147,15 @@ fn cell(visit: Option<&Visit>, is_release: bool) -> Cell {
 fn closed(timing: &Timing, task: usize) -> String {
     let rounds = timing.rows.iter().filter(|row| row.task == task);
     let rounds = rounds.filter_map(|row| row.iteration.first()).max().copied();
-    let Some(pattern) = &timing.pattern else {
-        return match rounds {
-            Some(rounds) => format!("Not found to repeat itself in {rounds} iterations."),
-            None => String::new(),
+    let Some(rounds) = rounds else { return String::new() };
+    let repeats = timing.pattern.as_ref();
+    let repeats = repeats.and_then(|it| Some((it, it.tasks.get(task).copied().flatten()?)));
+    let Some((pattern, (from, every))) = repeats else {
+        let mut open = timing.open.iter().map(|row| timing.rows[*row].task);
+        return match timing.pattern.is_none() && open.any(|of| of == task) {
+            true => format!("Not found to repeat itself in {rounds} iterations."),
+            false => "The task ends.".to_owned(),
         };
-    };
-    let Some((from, every)) = pattern.tasks.get(task).copied().flatten() else {
-        return rounds.map_or(String::new(), |_| "The task ends.".to_owned());
     };
     // What is joined to the task comes again sooner than the whole system does.
     let part = pattern.parts.get(task).copied().flatten();

@@ -147,6 +147,8 @@ pub struct NodeEntry {
 pub struct TimingEntry {
     /// Visits of nodes: arrivals and releases.
     pub rows: Vec<RowEntry>,
+    /// Rows behind which control may go on, but the table does not.
+    pub open: Vec<usize>,
     /// Where the table repeats itself for ever; null: it was not found to.
     pub pattern: Option<PatternEntry>,
     /// Why there is no bound; empty: all times are bounded.
@@ -493,6 +495,7 @@ fn timing(study: &Study, timing: &timing::Timing) -> TimingEntry {
     });
     TimingEntry {
         rows: timing.rows.iter().map(row).collect(),
+        open: timing.open.clone(),
         pattern,
         culprits: timing.culprits.iter().map(|it| culprit(study, timing, it)).collect(),
         misses: timing.misses.iter().map(miss).collect(),

@@ -4,6 +4,7 @@ use super::explore::{Explorer, Lost};
 use onbeat_model::graph::{Interval, What};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Culprit, Pattern, Row, Timing, Trouble, Why};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts all that was found together.
 pub(super) fn timing(mut explorer: Explorer<'_>, pattern: Option<Pattern>) -> Timing {
@@ -16,6 +17,7 @@ pub(super) fn timing(mut explorer: Explorer<'_>, pattern: Option<Pattern>) -> Ti
     let mut table = Table::of(&explorer);
     let mut timing = Timing {
         level: explorer.level,
+        open: table.open(&explorer),
         rows: std::mem::take(&mut table.rows),
         pattern,
         culprits,
@@ -67,12 +69,22 @@ impl Table {
 }
 
 impl Table {
+    /// Rows that lead to what is not in the table, or to where the exploration stopped.
+    fn open(&self, explorer: &Explorer<'_>) -> Vec<usize> {
+        let rows = explorer.rows.iter().zip(&self.place);
+        let hidden = rows.filter(|(_, place)| place.is_none()).map(|(row, _)| &row.before);
+        let ahead = explorer.tasks.iter().flat_map(|task| task.frontier.values());
+        let before = hidden.chain(ahead.map(|state| &state.before)).flatten();
+        let open: BTreeSet<usize> = before.filter_map(|(row, _)| self.place[*row]).collect();
+        open.into_iter().collect()
+    }
+
     /// What leads to a row: rows of the table, also over those that are not in it.
     fn before(&self, explorer: &Explorer<'_>, row: usize) -> Vec<(usize, Interval)> {
         let arrival = explorer.rows[row].arrival;
         let mut found = Vec::new();
         let mut open = explorer.rows[row].before.clone();
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         while let Some((before, passed)) = open.pop() {
             match self.place[before] {
                 Some(place) => found.push((place, passed)),
@@ -131,7 +143,7 @@ impl Explorer<'_> {
         let round = first.iteration.first();
         let mut path = Vec::new();
         path.extend(first.messages.last());
-        let mut parents = std::collections::BTreeMap::from([(lost.row, None)]);
+        let mut parents = BTreeMap::from([(lost.row, None)]);
         let (mut last, mut is_seen) = (lost.row, false);
         for (index, row) in self.rows.iter().enumerate().skip(lost.row + 1) {
             if row.task != first.task || row.release.hi.is_some() {
