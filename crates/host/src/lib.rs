@@ -9,6 +9,7 @@ pub mod fabric;
 pub mod inspect;
 pub mod instrument;
 pub mod link;
+pub mod machine;
 pub mod netns;
 pub mod process;
 pub mod recorder;
