@@ -188,7 +188,8 @@ impl Task {
 }
 
 /// How a task is scheduled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// By its priority, if it has one.
     #[default]

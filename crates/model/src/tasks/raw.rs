@@ -1,7 +1,7 @@
 //! A file of tasks as it is written: every key optional, so that one wrong key hides no other.
 
 use crate::description::At;
-use crate::graph;
+use crate::graph::Policy;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -120,31 +120,6 @@ pub(super) struct Task {
     steps: Option<Vec<Step>>,
 }
 
-/// How a task is scheduled.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Policy {
-    /// By its priority, if it has one.
-    Fixed,
-    /// By a priority in the order of shortest periods.
-    RateMonotonic,
-    /// By a priority in the order of shortest deadlines.
-    DeadlineMonotonic,
-    /// Earliest deadline first.
-    Edf,
-}
-
-impl From<Policy> for graph::Policy {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Fixed => Self::Fixed,
-            Policy::RateMonotonic => Self::RateMonotonic,
-            Policy::DeadlineMonotonic => Self::DeadlineMonotonic,
-            Policy::Edf => Self::Edf,
-        }
-    }
-}
-
 /// One thing that a task does.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -222,6 +197,26 @@ pub(super) struct Step {
     /// Leaves the innermost loop.
     #[serde(rename = "break")]
     pub(super) leave: Option<At<bool>>,
+}
+
+/// A time's keys in one unit each, of which one may be there, from seconds on.
+pub(super) type Units<'a, T> = [(&'static str, &'a Option<At<T>>); 4];
+
+macro_rules! units {
+    ($($name:ident: $value:ty = $($key:ident)*;)*) => {
+        impl Step {
+            $(pub(super) fn $name(&self) -> Units<'_, $value> {
+                [$((stringify!($key), &self.$key)),*]
+            })*
+        }
+    };
+}
+units! {
+    work: Times = work_s work_ms work_us work_ns;
+    soft: i64 = soft_s soft_ms soft_us soft_ns;
+    firm: i64 = firm_s firm_ms firm_us firm_ns;
+    hard: i64 = hard_s hard_ms hard_us hard_ns;
+    deadline: i64 = deadline_s deadline_ms deadline_us deadline_ns;
 }
 
 /// That a point has no deadline.
