@@ -12,6 +12,7 @@ use std::fmt;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Onbeat tasks")]
+#[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
 pub(super) struct File {
     /// Version of this format: 1.
     #[schemars(required)]
@@ -20,16 +21,12 @@ pub(super) struct File {
     #[schemars(required)]
     pub(super) name: Option<At<String>>,
     /// Where tasks run; without any, all are on one host named `host`.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     host: Option<Vec<Host>>,
     /// What tasks write and read.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     channel: Option<Vec<Channel>>,
     /// The tasks.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     task: Option<Vec<Task>>,
     /// What is asked of channels one after the other.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     chain: Option<Vec<Chain>>,
 }
 
@@ -123,6 +120,7 @@ pub(super) struct Task {
 /// One thing that a task does.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
 pub(super) struct Step {
     /// Its place, as tables have it; the line that it stands in by default.
     pub(super) at: Option<At<Place>>,
@@ -180,13 +178,10 @@ pub(super) struct Step {
     /// Does `steps` while it holds this resource.
     pub(super) lock: Option<At<String>>,
     /// What a loop or a lock is around.
-    #[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
     steps: Option<Vec<Step>>,
     /// Does one of these lists of steps; nobody knows which.
-    #[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
     either: Option<Vec<Vec<Step>>>,
     /// Does these steps, which no deadline aborts.
-    #[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
     critical: Option<Vec<Step>>,
     /// Starts this task.
     pub(super) start: Option<At<String>>,
