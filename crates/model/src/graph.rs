@@ -407,6 +407,23 @@ impl Expression {
             }
         }
     }
+
+    /// Itself and all that it is made of.
+    pub fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Constant(_) | Self::Register(_) | Self::Unknown => vec![self],
+            Self::Unary(_, inner) => [vec![self], inner.parts()].concat(),
+            Self::Binary(_, left, right) => [vec![self], left.parts(), right.parts()].concat(),
+        }
+    }
+
+    /// The registers that its value depends on.
+    pub fn registers(&self) -> impl Iterator<Item = u16> {
+        self.parts().into_iter().filter_map(|part| match part {
+            Self::Register(register) => Some(*register),
+            _ => None,
+        })
+    }
 }
 
 impl Unary {
