@@ -7,6 +7,7 @@
 //!
 //! The pattern goes on for so long that everything that can happen has happened once.
 
+use super::state::least;
 use super::unroll::{Unrolled, Unroller};
 use onbeat_model::graph::{ChannelKind, Graph, Interval, Task, What};
 use onbeat_model::plan::BoundTerm;
@@ -91,12 +92,12 @@ fn at_best(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
         let what = &graph.tasks[row.task].nodes[row.node].what;
         matches!(what, What::Read { channel, .. } if Some(channel) == channels.last())
     };
-    let least = |channel: &usize| match &graph.channels[*channel].kind {
+    let shortest = |channel: &usize| match &graph.channels[*channel].kind {
         ChannelKind::Network(network) => network.latencies.iter().map(|(_, l)| l.lo).min(),
         _ => None,
     };
     let comes = timing.rows.iter().any(|row| reads(row) && !row.messages.is_empty());
-    let best = channels.iter().filter_map(least).sum();
+    let best = channels.iter().filter_map(shortest).sum();
     ChainTime { latency: comes.then_some(Interval::from(best)), ..ChainTime::default() }
 }
 
@@ -158,11 +159,7 @@ fn waited(from: Interval, to: Interval) -> Interval {
 
 /// The times of both; none if there are none.
 fn both(a: Interval, b: Interval) -> Option<Interval> {
-    let hi = match (a.hi, b.hi) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    let lo = a.lo.max(b.lo);
+    let (lo, hi) = (a.lo.max(b.lo), least(a.hi, b.hi));
     hi.is_none_or(|hi| lo <= hi).then_some(Interval { lo, hi })
 }
 
@@ -611,10 +608,7 @@ impl<'a> Walk<'a> {
             Some(sample.age.hi? + (later - from.lo))
         });
         let over = over.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
-        match (apart, over) {
-            (Some(apart), Some(over)) => Some(apart.min(over)),
-            (apart, over) => apart.or(over),
-        }
+        least(apart, over)
     }
 
     /// The longest from a capture to the receipt after the last that still has it.

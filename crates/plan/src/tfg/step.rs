@@ -1,9 +1,9 @@
 //! What happens in one visit of a node; `docs/time-flow-graphs.md`, "Rules".
 
-use super::explore::{Explorer, Lost, Taken, rounds};
+use super::explore::{Explorer, Lost, Taken};
 use super::order::{Key, Order};
 use super::room::Room;
-use super::shape::{End, has_register};
+use super::shape::End;
 use super::state::{Busy, Count, Late, State, least, plus, sum};
 use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
 use onbeat_model::time::Span;
@@ -136,7 +136,7 @@ impl Explorer<'_> {
         let mut visit = Visit {
             task,
             node,
-            rounds: rounds(&key),
+            rounds: Order::rounds(&key),
             row: self.rows.len(),
             is_certain,
             is_sole,
@@ -295,7 +295,7 @@ impl Explorer<'_> {
         let next: Vec<usize> = match &node.what {
             What::Branch(condition) => match condition.value(&state.registers) {
                 Some(value) => {
-                    if has_register(condition) {
+                    if condition.registers().next().is_some() {
                         self.count(visit);
                     }
                     node.next.get(usize::from(value == 0)).copied().into_iter().collect()
