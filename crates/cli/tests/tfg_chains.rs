@@ -1,7 +1,11 @@
 //! Chains: what is computed of random systems is held against what they do in virtual time, capture
 //! by capture. Which capture comes out is followed: messages carry its number.
 //!
-//! `CHAINS_SYSTEMS=1000` tests more, `CHAINS_SEED=N` those of one run.
+//! What is not known of a system differs from run to run: how long code takes, the stacks of hosts,
+//! what is on the links, when chains begin relative to each other.
+//!
+//! `CHAINS_SYSTEMS=1000` tests more, `CHAINS_SEED=N` the system of one seed, `CHAINS_RUNS=N` runs
+//! each system so often.
 
 mod common;
 
@@ -9,14 +13,17 @@ mod common;
 mod generate;
 
 use common::{channel, number};
-use generate::{Chain, System};
+use generate::{Chain, Delays, Random, System, Variant};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// So many chains lie side by side in a run, each a system of its own.
+/// So many systems lie side by side in a run.
 const SIDE_BY_SIDE: usize = 12;
-const DURATION_MS: u64 = 1_500;
+/// More than twenty times all that can happen.
+const DURATION_MS: u64 = 900;
+/// How often each system runs, at least.
+const RUNS: u64 = 8;
 
 /// What one chain did, in nanoseconds.
 #[derive(Debug, Default)]
@@ -92,17 +99,26 @@ fn measured(captures: &[i64], reads: &[i64], shown: &[usize]) -> Measured {
     found
 }
 
-/// What is computed.
-fn study(directory: &Path) -> Value {
+/// What is computed of each chain.
+fn study(directory: &Path) -> Vec<Value> {
     let arguments = ["tfg", "system.toml", "--json"];
     let output = common::run(&arguments, directory, 0);
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    let study: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    study["chains"].as_array().expect("chains").clone()
 }
 
-/// A run's results, and what each chain did in it. No promise is broken.
-fn execute(system: &System, directory: &Path) -> (Value, Vec<Measured>) {
+/// A run's results, when messages were captured, and what each chain did. No promise is broken.
+struct Execution {
+    results: Value,
+    captures: BTreeMap<String, Vec<i64>>,
+    measured: Vec<Measured>,
+}
+
+fn execute(systems: &[System], directory: &Path) -> Execution {
+    let _ = std::fs::remove_dir_all(directory.join("traces"));
+    let _ = std::fs::remove_dir_all(directory.join("out"));
     std::fs::create_dir_all(directory.join("traces")).expect("a directory");
-    let arguments = ["run", "system.toml", "--json", "--out", "out", "--task-trace", "traces"];
+    let arguments = ["run", "run.toml", "--json", "--out", "out", "--task-trace", "traces"];
     let output = common::run(&arguments, directory, 0);
     let results = serde_json::from_slice(&output.stdout).expect("JSON");
     let shown = shown(&String::from_utf8_lossy(&output.stderr));
@@ -112,67 +128,175 @@ fn execute(system: &System, directory: &Path) -> (Value, Vec<Measured>) {
         let shown = shown.get(&chain.name).cloned().unwrap_or_default();
         measured(&captures, &reads(&traces, &chain.end), &shown)
     };
-    (results, system.chains.iter().map(of_chain).collect())
+    let measured = systems.iter().flat_map(|system| &system.chains).map(of_chain).collect();
+    Execution { results, captures, measured }
 }
 
-/// How far the bound of a chain is from what was seen, in parts of a thousand.
-#[derive(Debug)]
+/// What is seen and computed of a chain, the most of all runs.
+#[derive(Debug, Default)]
 struct Tight {
     seed: u64,
     chain: String,
-    all: i64,
+    most: Option<i64>,
+    bound: Option<i64>,
+    /// By channel, what its messages took, and the network's bound.
+    network: Vec<(Option<i64>, Option<i64>)>,
+}
+
+impl Tight {
+    /// How far the bound is from what was seen, in parts of a thousand.
+    fn ratio(&self) -> i64 {
+        let (bound, most) = (self.bound.expect("a bound"), self.most.expect("something came out"));
+        bound * 1_000 / most.max(1)
+    }
+
     /// Without what the network's own bounds are above what its messages took: no analysis of the
-    /// programs can know less.
-    but_network: i64,
+    /// programs can know less. A reader that waits for the fixed delay does not see it.
+    fn but_network(&self, chain: &Chain) -> i64 {
+        let reads = self.network.iter().zip(&chain.waits).filter(|(_, waits)| !**waits);
+        let slack = reads.map(|((took, bound), _)| bound.unwrap_or(0) - took.unwrap_or(0));
+        let bound = self.bound.expect("a bound") - slack.sum::<i64>();
+        bound * 1_000 / self.most.expect("something came out").max(1)
+    }
 }
 
-/// By how much the network's bounds for a chain's messages are above what they took. A reader that
-/// waits for the fixed delay does not see it.
-fn network_slack(results: &Value, chain: &Chain) -> i64 {
-    let reads = chain.channels.iter().zip(&chain.waits).filter(|(_, waits)| !**waits);
-    let slack = |(name, _): (&String, &bool)| {
-        let channel = channel(results, name);
-        number(channel, "bound_ns") - number(channel, "latency_ns.max")
+/// Holds what a run did against what is computed of it.
+fn compare(
+    (system, chain): (&System, &Chain),
+    measured: &Measured,
+    computed: &Value,
+    tight: &mut Tight,
+) {
+    let context = format!("seed {} {}: {measured:?} {computed:#}", tight.seed, chain.name);
+    let (Some(least), Some(longest)) = (measured.least, measured.most) else {
+        panic!("nothing came out: {context}");
     };
-    reads.map(slack).sum()
+    let bound = computed["latency_ns"]["hi"].as_i64();
+    let bound = bound.unwrap_or_else(|| panic!("without a bound: {context}"));
+    assert!(number(computed, "latency_ns.lo") <= least && longest <= bound, "{context}");
+    assert!(measured.age.is_none_or(|age| age <= number(computed, "age_ns")), "{context}");
+    let is_kept = |reaction| reaction <= number(computed, "reaction_ns");
+    assert!(measured.reaction.is_none_or(is_kept), "{context}");
+    let terms = computed["terms"].as_array().expect("terms");
+    let sum: i64 = terms.iter().map(|term| number(term, "span_ns")).sum();
+    assert_eq!(sum, bound, "{context}");
+    // Between two clocks a time is no measure until they are compared.
+    let offset = |host: Option<&usize>| system.hosts[*host.expect("a host")].offset;
+    let apart = offset(chain.hosts.last()) - offset(chain.hosts.first());
+    most(&mut tight.most, longest - apart);
+    most(&mut tight.bound, bound - apart);
 }
 
-/// Runs the systems of a seed, side by side.
-fn compare(seed: u64, chains: usize) -> Vec<Tight> {
-    let directory = tempfile::tempdir().expect("a directory");
-    let system = generate::system(seed, chains, DURATION_MS);
-    system.write(directory.path());
-    let study = study(directory.path());
-    let (results, all) = execute(&system, directory.path());
-    let computed = study["chains"].as_array().expect("chains");
-    let mut tight = Vec::new();
-    for ((chain, measured), computed) in system.chains.iter().zip(&all).zip(computed) {
-        let context = format!("seed {seed} {}: {measured:?} {computed:#}", chain.name);
-        let (Some(least), Some(most)) = (measured.least, measured.most) else {
-            panic!("nothing came out: {context}");
-        };
-        let bound = computed["latency_ns"]["hi"].as_i64();
-        let bound = bound.unwrap_or_else(|| panic!("without a bound: {context}"));
-        assert!(number(computed, "latency_ns.lo") <= least && most <= bound, "{context}");
-        assert!(measured.age.is_none_or(|age| age <= number(computed, "age_ns")), "{context}");
-        let is_kept = |reaction| reaction <= number(computed, "reaction_ns");
-        assert!(measured.reaction.is_none_or(is_kept), "{context}");
-        let terms = computed["terms"].as_array().expect("terms");
-        let sum: i64 = terms.iter().map(|term| number(term, "span_ns")).sum();
-        assert_eq!(sum, bound, "{context}");
-        // Between two clocks that differ, a time is no measure.
-        if system.has_clocks && most < 1_000_000 {
-            continue;
+/// How a run differs from others; from the third on one chain of each system is met by others.
+fn variant(round: u64, seed: u64, systems: &[System], longest: Option<&Execution>) -> Variant {
+    let mut random = Random(seed * 1_000 + round);
+    let delays = match round {
+        0 | 2 => Delays::Described,
+        3 => Delays::Extreme,
+        round if round % 3 == 2 => Delays::Described,
+        _ => Delays::Longest,
+    };
+    let shifts = systems.iter().map(|system| match longest {
+        Some(longest) if round > 3 => meet(system, round as usize, &longest.captures, &mut random),
+        _ => vec![0; system.chains.len()],
+    });
+    Variant {
+        delays,
+        is_full: round > 0,
+        shifts: shifts.collect(),
+        seed: random.below(1 << 40),
+        duration_ms: DURATION_MS,
+    }
+}
+
+/// By how much chains are shifted so that their messages are sent with those of one of them.
+fn meet(
+    system: &System,
+    round: usize,
+    captures: &BTreeMap<String, Vec<i64>>,
+    random: &mut Random,
+) -> Vec<i64> {
+    let target = round % system.chains.len();
+    let chain = &system.chains[target];
+    let at = random.below(chain.channels.len() as u64) as usize;
+    let ends = |chain: &Chain, at: usize| (chain.hosts[at], chain.hosts[at + 1]);
+    let (talker, listener) = ends(chain, at);
+    let times = |chain: &Chain, at: usize| {
+        let offset = system.hosts[chain.hosts[at]].offset;
+        let all = captures.get(&chain.channels[at]).cloned().unwrap_or_default();
+        all.into_iter().map(|time| time - offset).collect::<Vec<_>>()
+    };
+    let of_target = times(chain, at);
+    let Some(when) = of_target.get(of_target.len() / 2).copied() else {
+        return vec![0; system.chains.len()];
+    };
+    let shift = |(number, other): (usize, &Chain)| {
+        if number == target {
+            return 0;
         }
-        let ratio = |bound: i64| bound * 1_000 / most.max(1);
-        tight.push(Tight {
+        // One from the same talker if there is one, else one to the same listener, else any.
+        let rank = |at: &usize| match ends(other, *at) {
+            (from, _) if from == talker => 0,
+            (_, to) if to == listener => 1,
+            _ => 2,
+        };
+        let ranks: Vec<usize> = (0..other.channels.len()).map(|at| rank(&at)).collect();
+        let best = *ranks.iter().min().expect("channels");
+        let all: Vec<usize> = (0..ranks.len()).filter(|at| ranks[*at] == best).collect();
+        let theirs = times(other, all[random.below(all.len() as u64) as usize]);
+        // Just before, or at about the same time.
+        let early = if best == 0 { 10 } else { random.below(20_000).cast_signed() - 10_000 };
+        let last = theirs.iter().rfind(|time| **time <= when - early);
+        last.map_or(0, |time| when - early - time)
+    };
+    system.chains.iter().enumerate().map(shift).collect()
+}
+
+/// Runs the systems of some seeds, side by side.
+fn hold(seeds: &[u64], runs: u64) -> Vec<(Tight, i64)> {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    let systems: Vec<System> =
+        seeds.iter().enumerate().map(|(number, seed)| generate::system(*seed, number)).collect();
+    let write = |name: &str, text: String| std::fs::write(path.join(name), text).expect("written");
+    write("manifest.h", generate::manifest(&systems));
+    write("all.c", generate::program(&systems));
+    common::run(&["cc", "all.c", "-o", "all"], path, 0);
+    let chains = || systems.iter().flat_map(|s| s.chains.iter().map(move |chain| (s, chain)));
+    let of_system = systems.iter().zip(seeds);
+    let mut all: Vec<Tight> = of_system
+        .flat_map(|(system, seed)| system.chains.iter().map(move |chain| (*seed, chain)))
+        .map(|(seed, chain)| Tight {
             seed,
             chain: chain.name.clone(),
-            all: ratio(bound),
-            but_network: ratio(bound - network_slack(&results, chain)),
-        });
+            network: vec![(None, None); chain.channels.len()],
+            ..Tight::default()
+        })
+        .collect();
+    let mut longest = None;
+    for round in 0..runs {
+        let variant = variant(round, seeds[0], &systems, longest.as_ref());
+        let described = Variant { delays: Delays::Described, shifts: variant.shifts.clone(), ..variant };
+        generate::describe(&systems, &described, None, path, "system.toml");
+        let computed = study(path);
+        let coins = [1_001, 0, 1_003, 1_002, 0, 1_005, 0, 1_004][round as usize % 8] + round / 8 * 10;
+        generate::describe(&systems, &variant, Some(coins), path, "run.toml");
+        let execution = execute(&systems, path);
+        let of_run = execution.measured.iter().zip(&computed);
+        for ((chain, tight), (measured, computed)) in chains().zip(&mut all).zip(of_run) {
+            compare(chain, measured, computed, tight);
+            for (name, (took, bound)) in chain.1.channels.iter().zip(&mut tight.network) {
+                let channel = channel(&execution.results, name);
+                most(took, number(channel, "latency_ns.max"));
+                most(bound, number(channel, "bound_ns"));
+            }
+        }
+        if round == 1 {
+            longest = Some(execution);
+        }
     }
-    tight
+    let found = all.into_iter().zip(chains());
+    found.map(|(tight, (_, chain))| { let but = tight.but_network(chain); (tight, but) }).collect()
 }
 
 /// At which quantiles ratios are, and the one that is furthest off.
@@ -196,18 +320,22 @@ fn environment(name: &str) -> Option<u64> {
 
 #[test]
 fn no_chain_is_above_its_bound_and_the_bounds_are_close() {
-    let count = environment("CHAINS_SYSTEMS").unwrap_or(60) as usize;
-    let seeds = match environment("CHAINS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 1..1 + count.div_ceil(SIDE_BY_SIDE) as u64,
+    let count = environment("CHAINS_SYSTEMS").unwrap_or(24);
+    let runs = environment("CHAINS_RUNS").unwrap_or(RUNS);
+    let seeds: Vec<u64> = match environment("CHAINS_SEED") {
+        Some(seed) => vec![seed],
+        None => (1..=count).collect(),
     };
-    let all: Vec<Tight> = seeds.flat_map(|seed| compare(seed, SIDE_BY_SIDE)).collect();
-    let of = |ratio: fn(&Tight) -> i64| {
-        all.iter().map(|t| (ratio(t), t.seed, t.chain.clone())).collect::<Vec<_>>()
+    let mut all: Vec<(Tight, i64)> = Vec::new();
+    for seeds in seeds.chunks(SIDE_BY_SIDE) {
+        all.extend(hold(seeds, runs));
+    }
+    let of = |ratio: fn(&(Tight, i64)) -> i64| {
+        all.iter().map(|t| (ratio(t), t.0.seed, t.0.chain.clone())).collect::<Vec<_>>()
     };
-    tell("bound to most", of(|t| t.all));
-    tell("but for the network's share", of(|t| t.but_network));
-    for tight in all.iter().filter(|t| t.but_network > 1_200) {
-        println!("{tight:?}");
+    tell("bound to most", of(|t| t.0.ratio()));
+    tell("but for the network's share", of(|t| t.1));
+    for (tight, but) in all.iter().filter(|t| t.0.ratio() > 1_200) {
+        println!("{} {but} {tight:?}", tight.ratio());
     }
 }
