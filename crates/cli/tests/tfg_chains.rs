@@ -218,6 +218,21 @@ fn coins(round: u64) -> u64 {
     }
 }
 
+/// The best channel of another chain to meet one with these ends: one from the same talker if there
+/// is one, else one to the same listener, else any. Whether it is from the same talker.
+fn partner(other: &Chain, (talker, listener): (usize, usize), random: &mut Random) -> (usize, bool) {
+    let ends = other.hosts.windows(2);
+    let rank = |ends: &[usize]| match ends {
+        [from, _] if *from == talker => 0,
+        [_, to] if *to == listener => 1,
+        _ => 2,
+    };
+    let ranks: Vec<u32> = ends.map(rank).collect();
+    let best = *ranks.iter().min().expect("channels");
+    let all: Vec<usize> = (0..ranks.len()).filter(|at| ranks[*at] == best).collect();
+    (all[random.below(all.len() as u64) as usize], best == 0)
+}
+
 /// By how much chains are shifted so that their messages are sent with those of one of them.
 fn meet(
     system: &System,
@@ -228,8 +243,6 @@ fn meet(
     let target = round % system.chains.len();
     let chain = &system.chains[target];
     let at = random.below(chain.channels.len() as u64) as usize;
-    let ends = |chain: &Chain, at: usize| (chain.hosts[at], chain.hosts[at + 1]);
-    let (talker, listener) = ends(chain, at);
     let times = |chain: &Chain, at: usize| {
         let offset = system.hosts[chain.hosts[at]].offset;
         let all = captures.get(&chain.channels[at]).cloned().unwrap_or_default();
@@ -239,26 +252,25 @@ fn meet(
     let Some(when) = of_target.get(of_target.len() / 2).copied() else {
         return vec![0; system.chains.len()];
     };
-    let shift = |(number, other): (usize, &Chain)| {
-        if number == target {
-            return 0;
-        }
-        // One from the same talker if there is one, else one to the same listener, else any.
-        let rank = |at: &usize| match ends(other, *at) {
-            (from, _) if from == talker => 0,
-            (_, to) if to == listener => 1,
-            _ => 2,
-        };
-        let ranks: Vec<usize> = (0..other.channels.len()).map(|at| rank(&at)).collect();
-        let best = *ranks.iter().min().expect("channels");
-        let all: Vec<usize> = (0..ranks.len()).filter(|at| ranks[*at] == best).collect();
-        let theirs = times(other, all[random.below(all.len() as u64) as usize]);
-        // Just before, or when what is met has been queued for a while.
-        let early = if best == 0 { 10 } else { 10_000 - random.below(90_000).cast_signed() };
-        let last = theirs.iter().rfind(|time| **time <= when - early);
-        last.map_or(0, |time| when - early - time)
+    let (talker, listener) = (chain.hosts[at], chain.hosts[at + 1]);
+    let others: Vec<_> =
+        system.chains.iter().map(|chain| partner(chain, (talker, listener), random)).collect();
+    // Before it leaves its host, those that are sent there just before it have left: the port sends
+    // as many in a class measurement interval as it has channels.
+    let same = others.iter().enumerate().filter(|(at, (_, is_same))| *at != target && *is_same);
+    let talkers = system.chains.iter().flat_map(|chain| &chain.hosts[..chain.channels.len()]);
+    let queued = 125_000 * same.count() / talkers.filter(|host| **host == talker).count();
+    let mut early = |is_same| match is_same {
+        true => 10,
+        false => random.below(15_000).cast_signed() - 5_000 - queued as i64,
     };
-    system.chains.iter().enumerate().map(shift).collect()
+    let shift = |(number, (other, (at, is_same))): (usize, (&Chain, &(usize, bool)))| {
+        let early = early(*is_same);
+        let theirs = times(other, *at);
+        let last = theirs.iter().rfind(|time| **time <= when - early);
+        last.filter(|_| number != target).map_or(0, |time| when - early - time)
+    };
+    system.chains.iter().zip(&others).enumerate().map(shift).collect()
 }
 
 /// Runs the systems of some seeds, side by side.
