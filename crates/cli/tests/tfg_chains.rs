@@ -24,6 +24,8 @@ const SIDE_BY_SIDE: usize = 12;
 const DURATION_MS: u64 = 400;
 /// How often each system runs.
 const RUNS: u64 = 8;
+/// A bound is close that is no more above the most that was seen, in parts of a thousand.
+const CLOSE: i64 = 1_200;
 
 /// What one chain did, in nanoseconds.
 #[derive(Debug, Default)]
@@ -220,7 +222,11 @@ fn coins(round: u64) -> u64 {
 
 /// The best channel of another chain to meet one with these ends: one from the same talker if there
 /// is one, else one to the same listener, else any. Whether it is from the same talker.
-fn partner(other: &Chain, (talker, listener): (usize, usize), random: &mut Random) -> (usize, bool) {
+fn partner(
+    other: &Chain,
+    (talker, listener): (usize, usize),
+    random: &mut Random,
+) -> (usize, bool) {
     let ends = other.hosts.windows(2);
     let rank = |ends: &[usize]| match ends {
         [from, _] if *from == talker => 0,
@@ -315,16 +321,20 @@ fn hold(seeds: &[u64], runs: u64) -> Vec<(Tight, i64)> {
             longest = Some(execution);
         }
     }
-    if std::env::var("CHAINS_KEEP").is_ok() { let _ = std::process::Command::new("cp").args(["-rT"]).arg(path).arg(std::env::var("CHAINS_KEEP").unwrap()).status(); }
     let found = all.into_iter().zip(chains());
-    found.map(|(tight, (_, chain))| { let but = tight.but_network(chain); (tight, but) }).collect()
+    found
+        .map(|(tight, (_, chain))| {
+            let but = tight.but_network(chain);
+            (tight, but)
+        })
+        .collect()
 }
 
 /// At which quantiles ratios are, and the one that is furthest off.
 fn tell(what: &str, mut all: Vec<(i64, u64, String)>) {
     all.sort();
     let at = |percent: usize| all[(all.len() - 1) * percent / 100].0;
-    let within = all.iter().filter(|(ratio, ..)| *ratio <= 1_200).count();
+    let within = all.iter().filter(|(ratio, ..)| *ratio <= CLOSE).count();
     println!(
         "{what}: {within} of {} within 1.2; in thousandths p50 {}, p90 {}, p99 {}, most {:?}",
         all.len(),
@@ -341,7 +351,7 @@ fn environment(name: &str) -> Option<u64> {
 
 #[test]
 fn no_chain_is_above_its_bound_and_the_bounds_are_close() {
-    let count = environment("CHAINS_SYSTEMS").unwrap_or(24);
+    let count = environment("CHAINS_SYSTEMS").unwrap_or(12);
     let runs = environment("CHAINS_RUNS").unwrap_or(RUNS);
     let first = environment("CHAINS_SEED").unwrap_or(1);
     let seeds: Vec<u64> = (first..first + count).collect();
@@ -354,8 +364,13 @@ fn no_chain_is_above_its_bound_and_the_bounds_are_close() {
     };
     tell("bound to most", of(|t| t.0.ratio()));
     tell("but for the network's share", of(|t| t.1));
-    if std::env::var("CHAINS_KEEP").is_ok() { for t in &all { println!("ALL {} {} {} {}", t.0.ratio(), t.1, t.0.seed, t.0.chain); } }
-    for (tight, but) in all.iter().filter(|t| t.0.ratio() > 1_200) {
+    for (tight, but) in all.iter().filter(|t| t.0.ratio() > CLOSE) {
         println!("{} {but} {tight:?}", tight.ratio());
     }
+    let share = |ratio: fn(&(Tight, i64)) -> i64| {
+        all.iter().filter(|t| ratio(t) <= CLOSE).count() * 100 / all.len()
+    };
+    // The rest is the network's: what its bounds count and no order of messages does to them all.
+    assert!(share(|t| t.0.ratio()) >= 80);
+    assert!(share(|t| t.1) >= 95);
 }

@@ -566,9 +566,8 @@ impl<'a> Walk<'a> {
                 most = most.max(sample.since?);
             }
             let is_beyond = visit.arrival.hi.is_none_or(|hi| hi > self.until);
-            let follows = |last: usize, new: usize| {
-                last < new && self.rows[last].task == self.rows[new].task
-            };
+            let follows =
+                |last: usize, new: usize| last < new && self.rows[last].task == self.rows[new].task;
             match (last, message) {
                 (_, None) if is_beyond => {}
                 (Some(last), Some(new)) if !follows(last, new) => return None,

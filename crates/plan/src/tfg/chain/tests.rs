@@ -229,7 +229,8 @@ fn a_message_that_is_written_twice_is_held_back_by_its_rate() {
     let mut made = held_back([(9_900, 100), (9_900, 100)], 0);
     // The second round writes what the first one has read.
     let reads = |row: &Row| row.task == 1 && row.node == 0;
-    let reads: Vec<usize> = (0..made.timing.rows.len()).filter(|r| reads(&made.timing.rows[*r])).collect();
+    let reads: Vec<usize> =
+        (0..made.timing.rows.len()).filter(|r| reads(&made.timing.rows[*r])).collect();
     let first = made.timing.rows[reads[0]].messages.clone();
     made.timing.rows[reads[1]].messages = first;
     let without = latency(&made.chain(&[0, 1])).1.expect("a bound");
