@@ -4,8 +4,8 @@
 //! What is not known of a system differs from run to run: how long code takes, the stacks of hosts,
 //! what is on the links, when chains begin relative to each other.
 //!
-//! `CHAINS_SYSTEMS=1000` tests more, `CHAINS_SEED=N` those from the N-th on, `CHAINS_RUNS=N` runs each
-//! so often.
+//! `CHAINS_SYSTEMS=1000` tests more, `CHAINS_SEED=N` those from the N-th on, `CHAINS_RUNS=N` runs
+//! each so often.
 
 mod common;
 
