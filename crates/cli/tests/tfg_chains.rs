@@ -23,7 +23,7 @@ const SIDE_BY_SIDE: usize = 12;
 /// Everything comes again more than ten times.
 const DURATION_MS: u64 = 400;
 /// How often each system runs.
-const RUNS: u64 = 8;
+const RUNS: u64 = 6;
 /// A bound is close that is no more above the most that was seen, in parts of a thousand.
 const CLOSE: i64 = 1_200;
 
