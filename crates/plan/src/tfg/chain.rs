@@ -182,14 +182,6 @@ fn latest(rows: &[Row], writes: &[usize], at: Interval) -> Vec<(usize, Option<Sp
     possible.map(|index| (writes[index], over(index))).collect()
 }
 
-/// Whichever is there and the least.
-fn least(a: Option<Span>, b: Option<Span>) -> Option<Span> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
-}
-
 /// Whether a longest age is longer than another one.
 fn is_longer(a: Option<Span>, b: Option<Span>) -> bool {
     match (a, b) {
