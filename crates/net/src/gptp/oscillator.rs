@@ -78,13 +78,15 @@ impl Stamper {
     /// The stamp of what came at an instant: late by the jitter.
     pub(super) fn received(&mut self, clock: &mut FreeClock, at: NetTime) -> FreeTime {
         clock.read(at);
-        self.cut(clock.extend(at + self.jitter()))
+        let late = self.jitter();
+        self.cut(clock.extend(at + late))
     }
 
     /// The stamp of what left: early by the jitter.
     pub(super) fn sent(&mut self, clock: &mut FreeClock, at: NetTime) -> FreeTime {
         clock.read(at);
-        self.cut(clock.extend(at - self.jitter()))
+        let early = self.jitter();
+        self.cut(clock.extend(at - early))
     }
 
     fn jitter(&mut self) -> Span {
