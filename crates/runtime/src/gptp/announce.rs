@@ -7,8 +7,9 @@ use crate::gptp::time::{Fine, FreeTime, log_interval};
 
 /// flagField of a grandmaster that knows nothing of leap seconds: ptpTimescale (10.6.2.2.8).
 const FLAGS: u8 = 0x08;
-/// currentUtcOffset: not valid with these flags, but commonly the true one.
-const UTC_OFFSET: i16 = 37;
+/// currentUtcOffset: by how many seconds TAI is ahead of UTC, since 2017. It is not called valid:
+/// nothing tells this node of leap seconds.
+pub const UTC_OFFSET_S: i16 = 37;
 /// timeSource: an internal oscillator (8.6.2.7).
 const INTERNAL_OSCILLATOR: u8 = 0xa0;
 /// What an announcement further away than this says is nobody's business (10.3.11.2.1).
@@ -75,7 +76,7 @@ impl Node {
             Some(heard) => heard.announce.clone(),
             None => Announce {
                 flags: FLAGS,
-                utc_offset: UTC_OFFSET,
+                utc_offset: UTC_OFFSET_S,
                 root: self.settings.system,
                 steps_removed: 0,
                 time_source: INTERNAL_OSCILLATOR,

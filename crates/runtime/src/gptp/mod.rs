@@ -27,6 +27,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use announce::UTC_OFFSET_S;
 pub use best_master::{Role, SystemIdentity};
 pub use message::{ClockIdentity, Message, MessageError, PortIdentity};
 pub use node::{Action, Condition, Event, Node, Settings, Ticket};

@@ -34,6 +34,9 @@ pub struct Settings {
     pub delay_threshold: Span,
     /// How fast the clock follows.
     pub servo: ServoSettings,
+    /// How far the time that it distributes as grandmaster is ahead of its own clock:
+    /// [`UTC_OFFSET_S`](crate::gptp::UTC_OFFSET_S) for a clock that shows UTC, as gPTP has TAI.
+    pub ahead: Span,
 }
 
 impl Settings {
@@ -48,6 +51,7 @@ impl Settings {
             log_pdelay_interval: 0,
             delay_threshold: Span::from_ns(800),
             servo: ServoSettings::default(),
+            ahead: Span::ZERO,
         }
     }
 }
@@ -453,7 +457,7 @@ impl Node {
             return;
         }
         if self.servo.line().is_none() && self.alone_since + self.patience() <= now {
-            out.extend(self.servo.set_free(now).map(Action::Steer));
+            out.extend(self.servo.set_free(now, self.settings.ahead.into()).map(Action::Steer));
         }
         if self.servo.line().is_some() && self.sync_due <= now {
             let log = self.settings.log_sync_interval;

@@ -99,12 +99,13 @@ impl Servo {
         self.last_offset
     }
 
-    /// Sets the clock by itself, to go with the node's own clock; nothing if it is set.
-    pub fn set_free(&mut self, now: FreeTime) -> Option<Line> {
+    /// Sets the clock by itself, to go with the node's own clock and ahead of it; nothing if it is
+    /// set.
+    pub fn set_free(&mut self, now: FreeTime, ahead: Fine) -> Option<Line> {
         if self.line.is_some() {
             return None;
         }
-        let reading = PtpTime::from_epoch(now.since_epoch());
+        let reading = PtpTime::from_epoch(now.since_epoch() + ahead);
         self.line = Some(Line { from: now, reading, rate: RateOffset::ZERO });
         self.line
     }
