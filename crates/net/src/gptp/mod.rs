@@ -211,9 +211,6 @@ impl Scenario {
         }
         for (node, model) in self.nodes.iter().enumerate() {
             model.check().map_err(|what| ScenarioError::Node { node, what })?;
-            if !self.links.iter().any(|link| link.ends.contains(&node)) {
-                return Err(ScenarioError::Node { node, what: "it has no link" });
-            }
         }
         for (link, model) in self.links.iter().enumerate() {
             let [a, b] = model.ends;
@@ -227,6 +224,15 @@ impl Scenario {
             };
             return Err(ScenarioError::Link { link, what });
         }
+        let linked = |node: &usize| self.links.iter().any(|link| link.ends.contains(node));
+        if let Some(node) = (0..self.nodes.len()).find(|node| !linked(node)) {
+            return Err(ScenarioError::Node { node, what: "it has no link" });
+        }
+        self.check_faults()?;
+        self.check_times()
+    }
+
+    fn check_faults(&self) -> Result<(), ScenarioError> {
         let end = NetTime::ZERO + Span::from_s(1_000_000);
         for (index, fault) in self.faults.iter().enumerate() {
             let sound = match *fault {
@@ -241,7 +247,7 @@ impl Scenario {
                 return Err(ScenarioError::Fault(index));
             }
         }
-        self.check_times()
+        Ok(())
     }
 
     fn check_times(&self) -> Result<(), ScenarioError> {
