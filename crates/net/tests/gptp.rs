@@ -3,6 +3,8 @@
 //! The bounds are those of the literature for such networks: 500 ns over 7 hops (Garner, Gelter and
 //! Teener 2009), about 2 µs over 100 (Gutiérrez et al. 2017).
 
+use onbeat_model::description;
+use onbeat_model::system::NodeId;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::gptp::{
     ErrorFigures, Fault, LinkModel, Scenario, ScenarioError, Stamping, Trace, simulate,
@@ -193,6 +195,38 @@ fn a_ring_goes_on_the_other_way_round_when_a_link_breaks() {
     assert!(trace.samples.iter().rev().take(100).all(|s| s.reference == Some(0)));
     assert!(worst(&trace, 30, 80) < Span::from_us(1), "{}", worst(&trace, 30, 80));
     assert!(worst(&trace, 60, 80) < Span::from_ns(500), "{}", worst(&trace, 60, 80));
+    assert_no_step(&trace);
+}
+
+const DESCRIPTION: &str = r#"
+format = 1
+name = "two-bridges"
+run = { duration_s = 100 }
+host = [{ name = "talker" }, { name = "listener" }]
+bridge = [{ name = "b1" }, { name = "b2" }]
+link = [
+    { ends = ["talker", "b1"], rate_mbps = 1000, propagation_ns = 100 },
+    { ends = ["b1", "b2"], rate_mbps = 1000, propagation_ns = 500 },
+    { ends = ["b2", "listener"], rate_mbps = 1000, propagation_ns = 50 },
+]
+fault = [
+    { link = "b1.p2", from_ms = 40000, until_ms = 50000 },
+    { node = "listener", from_ms = 60000, until_ms = 70000 },
+]
+"#;
+
+#[test]
+fn a_descriptions_network_is_simulated_with_its_links_and_faults() {
+    let loaded = description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
+    let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    let named = |name: &str| system.nodes.iter().position(|n| n.name == name).expect("a node");
+    let (bridge, far) = (named("b1"), named("listener"));
+    let scenario = Scenario::of(&system, NodeId(bridge as u32), Stamping::HARDWARE, 1);
+    assert_eq!(scenario.links[1].delay, [Span::from_ns(500); 2]);
+    assert_eq!(scenario.faults.len(), 2);
+    let trace = run(&scenario);
+    assert_eq!(trace.samples.last().and_then(|s| s.reference), Some(bridge));
+    assert!(error(&trace, far, 20).max < Span::from_us(1), "{:?}", error(&trace, far, 20));
     assert_no_step(&trace);
 }
 

@@ -30,6 +30,8 @@ mod world;
 pub use trace::{ErrorFigures, NodeSummary, Sample, Trace};
 
 use crate::random::{Purpose, Stream};
+use onbeat_model::stream::FaultKind;
+use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_runtime::gptp::ServoSettings;
 
@@ -174,31 +176,49 @@ impl Scenario {
     /// samples a second. Software stamps get a threshold for the link delay that lets them be.
     pub fn chain(hops: usize, stamps: Stamping, seed: u64) -> Self {
         let mut random = Stream::new(seed, Purpose::Synchronisation, NODES_MAX);
-        let mut between =
-            |low: i64, high: i64| low + random.below((high - low + 1).unsigned_abs()) as i64;
-        let node = |number: usize| NodeModel {
-            priority1: if number == 0 { 100 } else { 246 },
-            oscillator: Oscillator {
-                start: Span::from_ns(between(1_000_000_000, 1_000_000_000_000)),
-                rate_ppb: between(-99_000, 99_000),
-                wander_step_ppt: 500,
-                wander_max_ppb: 1_000,
-            },
-            stamps,
-            residence: [Span::from_us(100), Span::from_ms(10)],
-            delay_threshold: Span::from_ns(800) + stamps.jitter * 4,
-            servo: ServoSettings::default(),
-        };
+        let node = |number: usize| NodeModel::typical(number == 0, stamps, &mut random);
         let nodes = (0..=hops).map(node).collect();
         let link = |number: usize| {
-            let delay = between(50, 500);
-            let back = delay + between(-8, 8);
+            let delay = between(&mut random, 50, 500);
+            let back = delay + between(&mut random, -8, 8);
             let delay = [delay, back].map(Span::from_ns);
             LinkModel { ends: [number, number + 1], delay }
         };
         let links = (0..hops).map(link).collect();
         let (duration, sample_every) = (Span::from_s(100), Span::from_ms(100));
         Self { nodes, links, faults: Vec::new(), duration, sample_every, seed }
+    }
+
+    /// The network of a description: its nodes and links by their indices, propagation delays as
+    /// described, clocks and residences as those of [`Scenario::chain`]. One node is grandmaster
+    /// (802.1AS: commonly a bridge), all others may become it. Of the description's faults, links
+    /// that are down, and nodes, whose clocks go on meanwhile and whose links do not. Its clock
+    /// errors are not used: a trace is what they may be compared with.
+    pub fn of(system: &System, grandmaster: NodeId, stamps: Stamping, seed: u64) -> Self {
+        let mut random = Stream::new(seed, Purpose::Synchronisation, NODES_MAX);
+        let node =
+            |number: usize| NodeModel::typical(number == grandmaster.index(), stamps, &mut random);
+        let nodes = (0..system.nodes.len()).map(node).collect();
+        let link = |link: &onbeat_model::system::Link| {
+            let ends = link.ports.map(|port| system.port(port).node.index());
+            LinkModel { ends, delay: [link.propagation; 2] }
+        };
+        let links: Vec<_> = system.links.iter().map(link).collect();
+        let mut faults = Vec::new();
+        for fault in &system.faults {
+            let down = |link| Fault::LinkDown { link, from: fault.from, until: fault.until };
+            let touches = |link: &LinkModel, node: NodeId| link.ends.contains(&node.index());
+            match fault.kind {
+                FaultKind::LinkDown(link) => faults.push(down(link.index())),
+                FaultKind::NodeDown(node) => {
+                    let numbered = links.iter().enumerate().filter(|(_, link)| touches(link, node));
+                    faults.extend(numbered.map(|(index, _)| down(index)));
+                }
+                _ => {}
+            }
+        }
+        let (duration, sample_every) = (Span::from_s(100), Span::from_ms(100));
+        Self { nodes, links, faults, duration, sample_every, seed }
     }
 
     /// Looks for what cannot be simulated.
@@ -233,14 +253,11 @@ impl Scenario {
     }
 
     fn check_faults(&self) -> Result<(), ScenarioError> {
-        let end = NetTime::ZERO + Span::from_s(1_000_000);
         for (index, fault) in self.faults.iter().enumerate() {
             let sound = match *fault {
-                Fault::NodeStops { node, at } => {
-                    node < self.nodes.len() && (NetTime::ZERO..=end).contains(&at)
-                }
+                Fault::NodeStops { node, at } => node < self.nodes.len() && NetTime::ZERO <= at,
                 Fault::LinkDown { link, from, until } => {
-                    link < self.links.len() && NetTime::ZERO <= from && from < until && until <= end
+                    link < self.links.len() && NetTime::ZERO <= from && from < until
                 }
             };
             if !sound {
@@ -267,6 +284,22 @@ impl Scenario {
 }
 
 impl NodeModel {
+    fn typical(grandmaster: bool, stamps: Stamping, random: &mut Stream) -> Self {
+        Self {
+            priority1: if grandmaster { 100 } else { 246 },
+            oscillator: Oscillator {
+                start: Span::from_ns(between(random, 1_000_000_000, 1_000_000_000_000)),
+                rate_ppb: between(random, -99_000, 99_000),
+                wander_step_ppt: 500,
+                wander_max_ppb: 1_000,
+            },
+            stamps,
+            residence: [Span::from_us(100), Span::from_ms(10)],
+            delay_threshold: Span::from_ns(800) + stamps.jitter * 4,
+            servo: ServoSettings::default(),
+        }
+    }
+
     fn check(&self) -> Result<(), &'static str> {
         let Oscillator { start, rate_ppb, wander_step_ppt, wander_max_ppb } = self.oscillator;
         let (second, hour) = (1_000_000_000, 3_600_000_000_000);
@@ -298,6 +331,11 @@ impl NodeModel {
             () => Ok(()),
         }
     }
+}
+
+/// Drawn evenly, both ends included.
+fn between(random: &mut Stream, low: i64, high: i64) -> i64 {
+    low + random.below((high - low + 1).unsigned_abs()) as i64
 }
 
 fn is_within(span: Span, low: i64, high: i64) -> bool {

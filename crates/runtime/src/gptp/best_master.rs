@@ -157,7 +157,8 @@ mod tests {
         ) {
             let own = clock(2, 3);
             let view = |(at, (p, root, steps, from, capable)): (usize, &(u8, u8, u16, u8, bool))| {
-                PortView { capable: *capable, ..heard(clock(*p, *root), *steps, *from, at as u16 + 1) }
+                let view = heard(clock(*p, *root), *steps, *from, at as u16 + 1);
+                PortView { capable: *capable, ..view }
             };
             let ports: Vec<_> = all.iter().enumerate().map(view).collect();
             let choice = choose(&own, &ports);

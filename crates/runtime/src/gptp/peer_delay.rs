@@ -12,7 +12,7 @@ const WINDOW: usize = 16;
 /// Exchanges that may fail in a row before the neighbour counts as not there (11.5.3,
 /// allowedLostResponses).
 const LOST_MAX: u8 = 9;
-/// What a neighbour's clock differs at most: twice 100 ppm (B.1.1), and what time stamps may be off.
+/// What a neighbour's rate differs at most: twice 100 ppm (B.1.1), and what stamps may be off.
 const RATE_MAX: RateOffset = RateOffset::from_ppb(1_000_000);
 /// A neighbour answers within this (11.5.2 wants 10 ms).
 const TURNAROUND_MAX: Fine = Fine::from_ns(1_000_000_000);
@@ -52,7 +52,8 @@ pub struct PeerDelay {
 }
 
 impl PeerDelay {
-    /// Nothing is known. Beyond `threshold`, a delay is not that of a link (neighborPropDelayThresh).
+    /// Nothing is known. Beyond `threshold` (neighborPropDelayThresh), a delay is not that of a
+    /// link.
     pub fn new(threshold: Span) -> Self {
         Self {
             threshold: threshold.into(),

@@ -48,8 +48,8 @@ pub struct ServoSettings {
 
 impl Default for ServoSettings {
     /// A time constant of 16 measurements, damped with 1/√2 (4 · integral = 2 · proportional²):
-    /// noise of time stamps is filtered, the wander of a crystal is followed. At most 500 ppm: twice
-    /// what two clocks within the standard's 100 ppm (B.1.1) may differ, and some more to slew with.
+    /// noise of time stamps is filtered, the wander of a crystal is followed. At most 500 ppm: what
+    /// two clocks within the standard's 100 ppm (B.1.1) may differ, and some more to slew with.
     fn default() -> Self {
         Self { proportional: 64, integral: 2, rate_max: RateOffset::from_ppb(500_000) }
     }
@@ -140,7 +140,7 @@ impl Servo {
         line
     }
 
-    /// Goes on at the grandmaster's last rate; nothing if the clock is not set or does that already.
+    /// Goes on at the grandmaster's last rate; nothing if the clock is not set, or does so already.
     pub fn hold(&mut self, now: FreeTime) -> Option<Line> {
         let line = self.line.filter(|line| line.rate != self.drift)?;
         self.line = Some(line.bent(now, self.drift));

@@ -1,4 +1,4 @@
-//! Intervals in 2⁻¹⁶ ns, instants of the clocks that gPTP has to do with, and ratios of their rates.
+//! Intervals in 2⁻¹⁶ ns, instants of the clocks that gPTP has to do with, ratios of their rates.
 
 use onbeat_model::time::Span;
 use std::ops::{Add, AddAssign, Neg, Sub};
