@@ -182,10 +182,11 @@ impl Node {
             sync_due: now,
             ignored: 0,
         };
-        for log in [settings.log_announce_interval, settings.log_sync_interval] {
+        let Settings { log_announce_interval, log_sync_interval, log_pdelay_interval, .. } =
+            settings;
+        for log in [log_announce_interval, log_sync_interval, log_pdelay_interval] {
             node.interval(log);
         }
-        node.interval(settings.log_pdelay_interval);
         node
     }
 
