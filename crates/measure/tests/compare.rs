@@ -1,7 +1,7 @@
 //! Comparisons of runs whose truth is known: equal ones must not be told apart, shifts must be
 //! seen, and neither heavy tails nor values that resemble their neighbours nor drift may change that.
 
-use onbeat_measure::compare::{Comparison, Kind, Quantity, Series, Subject, Verdict, compare};
+use onbeat_measure::compare::{Kind, Quantity, Series, Subject, Verdict, compare};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -112,8 +112,8 @@ fn right(nature: Nature, series: usize, values: usize, slower: usize) {
 }
 
 #[test]
-fn equal_runs_are_not_told_apart_and_one_slow_series_of_twenty_is_found() {
-    right(PLAIN, 20, 1_000, 1);
+fn equal_runs_are_not_told_apart_and_one_slow_series_of_twelve_is_found() {
+    right(PLAIN, 12, 1_000, 1);
 }
 
 #[test]
@@ -123,15 +123,15 @@ fn a_run_of_500_messages_suffices() {
 
 #[test]
 fn heavy_tails_neither_hide_a_shift_nor_feign_one() {
-    right(Nature { outliers: 30, ..PLAIN }, 6, 2_000, 6);
+    right(Nature { outliers: 30, ..PLAIN }, 4, 2_000, 4);
 }
 
 #[test]
 fn values_that_resemble_their_neighbours_are_not_taken_for_more_than_they_are() {
-    right(Nature { memory: 0.95, ..PLAIN }, 6, 3_000, 6);
+    right(Nature { memory: 0.95, ..PLAIN }, 4, 3_000, 4);
 }
 
 #[test]
 fn drift_within_a_run_is_not_taken_for_a_change() {
-    right(Nature { drift: 0.02, outliers: 10, memory: 0.8, spread: 0.05 }, 6, 3_000, 6);
+    right(Nature { drift: 0.02, outliers: 10, memory: 0.8, spread: 0.05 }, 4, 3_000, 4);
 }

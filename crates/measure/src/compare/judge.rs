@@ -16,9 +16,9 @@ const VALUES_BEYOND: usize = 20;
 /// The maximum, and a share, are judged from so many values on.
 const VALUES_MIN: usize = 2 * BLOCKS_MAX;
 /// The interval's ends before they are stretched: this place among the resamples from either end.
-const END: usize = RESAMPLES / 400;
-/// The deviate of the normal distribution that is exceeded that rarely: once in 400 times.
-const END_DEVIATE: f64 = 2.807_033_768;
+const END: usize = RESAMPLES / 200;
+/// The deviate of the normal distribution that is exceeded that rarely: once in 200 times.
+const END_DEVIATE: f64 = 2.575_829_304;
 /// Where all random numbers come from.
 const SEED: u64 = 0x6f6e_6265_6174_0001;
 

@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// How many resamples are made.
-pub(super) const RESAMPLES: usize = 4_000;
+pub(super) const RESAMPLES: usize = 2_000;
 /// The blocks that a run is cut into, at most.
 pub(super) const BLOCKS_MAX: usize = 32;
 /// The blocks below which nothing is judged.
