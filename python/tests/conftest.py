@@ -23,7 +23,9 @@ def run_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All scenarios of the first example, the first 11 s of each: the last of them has noise."""
     out = tmp_path_factory.mktemp("outputs") / "run"
     example = ROOT / "examples/01-two-hosts"
-    onbeat("run", example, "--all-scenarios", "--time", "virtual", "--duration", "11s", "--out", out)
+    onbeat(
+        "run", example, "--all-scenarios", "--time", "virtual", "--duration", "11s", "--out", out
+    )
     return out
 
 

@@ -7,8 +7,9 @@ import json
 import shutil
 from pathlib import Path
 
-import onbeat
 import pytest
+
+import onbeat
 
 
 def test_the_frames_of_a_run_have_all_messages_and_figures(run_directory: Path) -> None:
@@ -90,8 +91,10 @@ def test_what_is_no_output_is_named(run_directory: Path, tmp_path: Path) -> None
         onbeat.load(measurement(tmp_path / "newer", version=9))
     with pytest.raises(onbeat.NotAnOutput, match="no file's name"):
         onbeat.load(measurement(tmp_path / "away", series=[{"name": "../../etc/passwd"}]))
-    with pytest.raises(onbeat.NotAnOutput, match="series"):
+    with pytest.raises(onbeat.NotAnOutput, match="a field has no such value"):
         onbeat.load(measurement(tmp_path / "none", series=None))
+    with pytest.raises(onbeat.NotAnOutput, match="there is no 'name'"):
+        onbeat.load(measurement(tmp_path / "nameless", series=[{}]))
     broken = tmp_path / "broken"
     shutil.copytree(run_directory, broken)
     (broken / "1-unprotected/messages.csv").write_text("channel,listener\na,b\n")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onbeat
 import pandas as pd
 import pytest
+
+import onbeat
 
 
 @pytest.fixture(scope="module")

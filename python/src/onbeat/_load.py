@@ -150,8 +150,11 @@ def load(path: str | PathLike[str]) -> Run | Simulation | Measurement:
             document = _document(directory / name)
             try:
                 return loader(directory, document)
-            except (KeyError, TypeError) as error:
-                raise NotAnOutput(f"{directory / name}: {error!r} is missing or wrong") from error
+            except KeyError as error:
+                raise NotAnOutput(f"{directory / name}: there is no {error}") from error
+            except (AttributeError, TypeError) as error:
+                what = f"a field has no such value: {error}"
+                raise NotAnOutput(f"{directory / name}: {what}") from error
     raise NotAnOutput(
         f"{directory} has none of results.json, simulation.json and measurement.json: "
         "give the directory that `onbeat run --out`, `simulate --out` or `measure` wrote"
@@ -200,6 +203,8 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
         if present and all(type(value) is int for value in present):
             large = max(present) >= 1 << 63
             frame[name] = pd.array(values, dtype="UInt64" if large else "Int64")
+        elif present and all(type(value) is bool for value in present):
+            frame[name] = pd.array(values, dtype="boolean")
         elif not present and name.endswith("_ns"):
             frame[name] = pd.array(values, dtype="Int64")
         else:
@@ -225,7 +230,9 @@ def _run(directory: Path, document: dict[str, Any]) -> Run:
         runs.append({"run": name, "network": network, "ended": ending, **plain})
         for channel in result["channels"]:
             errors = channel["wakeup_error_ns"]
-            wakeups = {f"{end}_wakeup_ns": errors[end] for end in ("talker", "listener", "relative")}
+            wakeups = {
+                f"{end}_wakeup_ns": errors[end] for end in ("talker", "listener", "relative")
+            }
             row = {"run": name, "channel": channel["name"], **channel, **wakeups}
             for key in ("name", "listeners", "wakeup_error_ns"):
                 del row[key]
@@ -274,7 +281,9 @@ def _simulation(directory: Path, document: dict[str, Any]) -> Simulation:
         for queue in port["queues"]
     ]
     file = directory / "repetitions.csv"
-    empty = pd.DataFrame({name: pd.array([], dtype=kind) for name, kind in _REPETITION_TYPES.items()})
+    empty = pd.DataFrame(
+        {name: pd.array([], dtype=kind) for name, kind in _REPETITION_TYPES.items()}
+    )
     return Simulation(
         path=directory,
         document=document,
@@ -294,7 +303,9 @@ def _measurement(directory: Path, document: dict[str, Any]) -> Measurement:
     for series in document["series"]:
         name = series["name"]
         if Path(name).name != name:
-            raise NotAnOutput(f"{directory / 'measurement.json'}: series {name!r} is no file's name")
+            raise NotAnOutput(
+                f"{directory / 'measurement.json'}: series {name!r} is no file's name"
+            )
         column = _csv(directory / "samples" / f"{name}.csv", {"value_ns": "int64"})["value_ns"]
         samples[name] = column.rename(name)
     return Measurement(

@@ -23,7 +23,7 @@ _COLUMNS = (
     ("latency_p50_ns", "p50"),
     ("latency_p99_ns", "p99"),
     ("latency_max_ns", "max"),
-    ("latency_stddev_ns", "σ"),
+    ("latency_stddev_ns", "stddev"),
     ("bound_ns", "bound"),
     ("verdict", "verdict"),
 )
@@ -69,9 +69,7 @@ def histogram(
     return figure
 
 
-def time_series(
-    messages: pd.DataFrame, *, bound_ns: int | None = None, title: str = ""
-) -> Figure:
+def time_series(messages: pd.DataFrame, *, bound_ns: int | None = None, title: str = "") -> Figure:
     """Draw latencies over capture time, with a bound and with lost messages.
 
     Args:
