@@ -153,7 +153,7 @@ fn what_cannot_be_compared_is_said_and_why() {
 #[test]
 fn simulations_are_compared_by_their_repetitions() {
     let noise = "\n[[noise]]\nname = \"n\"\nfrom = \"a\"\nto = \"b\"\nsize_octets = 1470\n\
-                 frames_per_s = 3000\njitter = true\n";
+                 frames_per_s = 6000\njitter = true\n";
     let system = TestSystem::new(&two_hosts(noise));
     let simulate = |seed: &str, out: &str, more: &[&str]| {
         let wanted = ["simulate", ".", "--repetitions", "60", "--duration", "200ms"];

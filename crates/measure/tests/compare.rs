@@ -1,5 +1,5 @@
 //! Comparisons of runs whose truth is known: equal ones must not be told apart, shifts must be
-//! seen, and neither heavy tails nor values that resemble their neighbours nor drift may change that.
+//! seen; heavy tails, values that resemble their neighbours and drift must not change that.
 
 use onbeat_measure::compare::{Kind, Quantity, Series, Subject, Verdict, compare};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -83,8 +83,8 @@ fn shifted(mut subject: Subject, series: usize, percent: i64) -> Subject {
     subject
 }
 
-fn verdict(first: &Subject, second: &Subject) -> Verdict {
-    compare(first, second, EFFECT).expect("they are of a kind").verdict
+fn verdict(first: &Subject, second: &Subject, effect: u32) -> Verdict {
+    compare(first, second, effect).expect("they are of a kind").verdict
 }
 
 /// How often equal runs are told apart, and how often runs that are slower by 10 % in so many of
@@ -95,8 +95,8 @@ fn errors(nature: Nature, series: usize, values: usize, slower: usize) -> (u64, 
         let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(1_000 + repetition));
         let first = source.subject(nature, series, values);
         let second = source.subject(nature, series, values);
-        errors.0 += u64::from(verdict(&first, &second) != Verdict::NotDistinguishable);
-        let worse = verdict(&first, &shifted(second, slower, 10));
+        errors.0 += u64::from(verdict(&first, &second, EFFECT) != Verdict::NotDistinguishable);
+        let worse = verdict(&first, &shifted(second, slower, 10), EFFECT);
         errors.1 += u64::from(worse != Verdict::Worse);
     }
     errors
@@ -134,4 +134,67 @@ fn values_that_resemble_their_neighbours_are_not_taken_for_more_than_they_are() 
 #[test]
 fn drift_within_a_run_is_not_taken_for_a_change() {
     right(Nature { drift: 0.02, outliers: 10, memory: 0.8, spread: 0.05 }, 4, 3_000, 4);
+}
+
+/// The effect forgives much; without it the error that is promised is all there is. It may be 5 %:
+/// that more than 10 of 100 are wrong has a probability of 1.1 % then.
+#[test]
+fn without_any_effect_equal_runs_are_told_apart_as_rarely_as_promised() {
+    for nature in [
+        PLAIN,
+        Nature { outliers: 30, ..PLAIN },
+        Nature { memory: 0.8, ..PLAIN },
+        Nature { memory: 0.95, ..PLAIN },
+    ] {
+        let different = |repetition: &u64| {
+            let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(5_000 + repetition));
+            let first = source.subject(nature, 3, 2_000);
+            verdict(&first, &source.subject(nature, 3, 2_000), 0) != Verdict::NotDistinguishable
+        };
+        let different = (0..REPETITIONS).filter(different).count();
+        println!("{nature:?}: of {REPETITIONS}, {different} told apart without an effect");
+        assert!(different <= 10, "{nature:?}: {different} of {REPETITIONS}");
+    }
+}
+
+#[test]
+fn a_single_outlier_however_large_is_no_verdict() {
+    let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(3));
+    let first = source.subject(PLAIN, 2, 1_000);
+    let mut second = source.subject(PLAIN, 2, 1_000);
+    second.series[1].values[400] *= 1_000;
+    let comparison = compare(&first, &second, EFFECT).expect("of a kind");
+    assert_eq!(comparison.verdict, Verdict::NotDistinguishable);
+    let max = comparison.series[1].figures.last().expect("the maximum");
+    assert!(max.values_ns.expect("a time").change > 1_000_000);
+}
+
+#[test]
+fn more_losses_and_a_longer_tail_are_seen_where_the_median_stays() {
+    let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(4));
+    let subject = |source: &mut Source, lost_per_mille: u64, outliers: u64| {
+        let mut subject = source.subject(Nature { outliers, ..PLAIN }, 2, 3_000);
+        let flag = |_: &i64| i64::from(source.0.next_u64() % 1_000 < lost_per_mille);
+        subject.series[1].values = subject.series[1].values.iter().map(flag).collect();
+        subject.series[1].quantity = Quantity::Lost;
+        subject
+    };
+    let first = subject(&mut source, 10, 2);
+    let figure = |second: &Subject, series: usize, figure: &str| {
+        let comparison = compare(&first, second, EFFECT).expect("of a kind");
+        let mut figures = comparison.series[series].figures.clone();
+        figures.retain(|f| f.figure == figure);
+        figures.pop().expect("the figure").verdict
+    };
+    let same = subject(&mut source, 10, 2);
+    let worse = subject(&mut source, 60, 40);
+    for (series, name) in [(0, "p50"), (0, "p99"), (0, "max"), (1, "share")] {
+        assert_eq!(figure(&same, series, name), Verdict::NotDistinguishable, "{name}");
+    }
+    assert_eq!(figure(&worse, 0, "p50"), Verdict::NotDistinguishable);
+    assert_eq!(figure(&worse, 0, "p99"), Verdict::Worse);
+    assert_eq!(figure(&worse, 0, "max"), Verdict::Worse);
+    assert_eq!(figure(&worse, 1, "share"), Verdict::Worse);
+    // Too few values lie beyond.
+    assert_eq!(figure(&worse, 0, "p999"), Verdict::NotJudged);
 }
