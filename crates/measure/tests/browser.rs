@@ -347,7 +347,7 @@ fn compared_page(name: &str, names: [&str; 2], steps: &str) -> Option<String> {
 
 #[test]
 fn both_distributions_of_each_series_are_drawn_beside_the_verdicts() {
-    let steps = r#"
+    let steps = r##"
     const badges = (selector) => texts(document.querySelectorAll(`${selector} .badge`));
     note("conclusion", document.getElementById("conclusion").textContent);
     note("rows", document.querySelectorAll("#figure-table tbody tr").length);
@@ -356,7 +356,7 @@ fn both_distributions_of_each_series_are_drawn_beside_the_verdicts() {
     note("before", document.getElementById("s0d").dataset.tail);
     document.querySelector('[data-tail="s0"]').click();
     note("after", document.getElementById("s0d").dataset.tail);
-    "#;
+    "##;
     let Some(dom) = compared_page("compared", ["two-hosts", "joint"], steps) else { return };
     let seen = seen(&dom);
     assert_eq!(seen["conclusion"], "worse");

@@ -43,7 +43,7 @@ pub fn compare(
     effect_per_mille: u32,
 ) -> Result<Comparison, Different> {
     let (pairs, notes) = common(first, second)?;
-    let mut drawn: Vec<_> = (0..).zip(&pairs).map(|(at, pair)| Drawn::new(at, *pair)).collect();
+    let drawn: Vec<_> = (0..).zip(&pairs).map(|(at, pair)| Drawn::new(at, *pair)).collect();
     let judged: usize = drawn.iter().flat_map(|d| &d.figures).filter(|f| f.is_judged()).count();
     let rule = Rule {
         effect_per_mille,
@@ -51,7 +51,7 @@ pub fn compare(
         // first step Holm's is: whether anything is found is the same).
         level: f64::from(ERROR_PER_MILLE) / 1_000.0 / 2.0 / judged.max(1) as f64,
     };
-    let series: Vec<_> = drawn.drain(..).map(|drawn| drawn.judge(&rule)).collect();
+    let series: Vec<_> = drawn.into_iter().map(|drawn| drawn.judge(&rule)).collect();
     Ok(Comparison {
         format: FORMAT.to_owned(),
         version: VERSION,

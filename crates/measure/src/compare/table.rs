@@ -10,14 +10,13 @@ use onbeat_model::time::Span;
 const TEXTS: usize = 3;
 
 impl Comparison {
-    /// For a terminal: every figure, or those that changed and those that decide little left out
-    /// if there are many; then the verdict in one line.
+    /// For a terminal: every figure that was judged, and the verdict in one line.
     pub fn table(&self) -> String {
         let headings =
             ["run", "series", "figure", "first", "second", "change", "interval", "verdict"];
         let mut table = grid(&headings);
         for series in &self.series {
-            for figure in &series.figures {
+            for figure in series.figures.iter().filter(|f| f.verdict != Verdict::NotJudged) {
                 let cells = series.cells(figure);
                 let last = cells.len() - 1;
                 table.add_row(cells.into_iter().enumerate().map(|(column, text)| {
@@ -29,17 +28,23 @@ impl Comparison {
         }
         let mut lines = vec![ruled(&table), String::new()];
         lines.extend(self.notes.iter().map(|note| format!("Note: {note}.")));
+        let unjudged = self.count(Verdict::NotJudged);
+        if unjudged > 0 {
+            lines.push(format!("Too few values: {unjudged} more figures are not judged."));
+        }
         lines.push(self.conclusion());
         lines.join("\n")
     }
 
+    /// How many figures have this verdict.
+    fn count(&self, verdict: Verdict) -> usize {
+        let figures = self.series.iter().flat_map(|series| &series.figures);
+        figures.filter(|figure| figure.verdict == verdict).count()
+    }
+
     /// The verdict in a sentence or two.
     pub fn conclusion(&self) -> String {
-        let count = |verdict| {
-            let figures = self.series.iter().flat_map(|series| &series.figures);
-            figures.filter(|figure| figure.verdict == verdict).count()
-        };
-        let (worse, better) = (count(Verdict::Worse), count(Verdict::Better));
+        let (worse, better) = (self.count(Verdict::Worse), self.count(Verdict::Better));
         let effect = shown_per_mille(self.effect_per_mille);
         let error = shown_per_mille(self.error_per_mille);
         let judged = self.judged;
@@ -102,13 +107,14 @@ impl FigureComparison {
         let is_time = self.values_ns.is_some();
         let shown = |value: i64| match is_time {
             true => Span::from_ns(value).to_string(),
-            false => format!("{} ppm", value),
+            false => format!("{value} ppm"),
         };
         let part = match values.first {
             0 => String::new(),
             first => {
                 let per_mille = i128::from(values.change) * 1000 / i128::from(first.abs());
-                format!(" ({}{}.{} %)", sign(per_mille), per_mille.abs() / 10, per_mille.abs() % 10)
+                let sign = if values.change < 0 { "-" } else { "+" };
+                format!(" ({sign}{}.{} %)", per_mille.abs() / 10, per_mille.abs() % 10)
             }
         };
         let plus = if values.change > 0 { "+" } else { "" };
@@ -123,10 +129,6 @@ impl FigureComparison {
             interval,
         ]
     }
-}
-
-fn sign(value: i128) -> &'static str {
-    if value < 0 { "-" } else { "+" }
 }
 
 /// Thousandths as per cent: `5 %`, `0.5 %`.
