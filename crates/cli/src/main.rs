@@ -6,6 +6,7 @@ mod build;
 mod capture;
 mod cc;
 mod chosen;
+mod compare;
 mod exit;
 mod measure;
 mod network;
@@ -38,6 +39,7 @@ fn main() -> std::process::ExitCode {
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
+        Verb::Compare(arguments) => compare::compare(arguments),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
@@ -47,6 +49,7 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
                 SchemaKind::Tfg => onbeat_measure::timing::schema(),
+                SchemaKind::Comparison => onbeat_measure::compare::schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)

@@ -21,6 +21,9 @@ pub(crate) const SIMULATION: &str = "simulation.json";
 /// The report of a simulation.
 pub(crate) const SIMULATION_REPORT: &str = "simulation.html";
 
+/// What each repetition of a simulation saw, as CSV.
+pub(crate) const REPETITIONS: &str = "repetitions.csv";
+
 /// The type of the block that a pcapng file begins with.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
@@ -196,7 +199,8 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
         let is_run = run.is_dir() && names(&run).iter().all(|n| files.contains(&n.as_str()));
         [RESULTS, REPORT].contains(&name.as_str()) || is_run
     };
-    let of_simulation = |name: &String| [SIMULATION, SIMULATION_REPORT].contains(&name.as_str());
+    let files = [SIMULATION, SIMULATION_REPORT, REPETITIONS];
+    let of_simulation = |name: &String| files.contains(&name.as_str());
     Ok(match kind {
         Kind::Run => {
             let results = serde_json::from_str::<onbeat_measure::Results>(&text(RESULTS));

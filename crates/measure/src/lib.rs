@@ -9,12 +9,14 @@
 //!                                  └─ report::html ─→ one file
 //! Observed ─→ simulation::Results ─→ JSON, table; simulation::html ─→ one file
 //! Study ─→ timing::{html, svg, dot, json, table}
+//! compare::Subject, twice ─→ compare::Comparison ─→ JSON, table; compare::html ─→ one file
 //! segments::Samples ─→ segments::Measured ─→ JSON, table, CSV; segments::html ─→ one file
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
 
 mod analysis;
 mod chains;
+pub mod compare;
 mod csv;
 pub mod grid;
 mod join;

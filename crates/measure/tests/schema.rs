@@ -29,3 +29,13 @@ fn the_committed_schema_of_time_flow_graphs_has_not_drifted() {
          it again"
     );
 }
+
+#[test]
+fn the_committed_schema_of_comparisons_has_not_drifted() {
+    let committed = include_str!("../../../schema/comparison.schema.json");
+    assert!(
+        committed == onbeat_measure::compare::schema(),
+        "schema/comparison.schema.json has drifted; `onbeat schema comparison > \
+         schema/comparison.schema.json` makes it again"
+    );
+}
