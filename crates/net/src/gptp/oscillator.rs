@@ -98,3 +98,51 @@ impl Stamper {
         FreeTime::from_ns(ns - ns.rem_euclid(grain))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wandering_clock_runs_forwards_and_its_rate_stays_within_its_bounds() {
+        let model = Oscillator {
+            start: Span::from_s(5),
+            rate_ppb: -40_000,
+            wander_step_ppt: 90_000,
+            wander_max_ppb: 100,
+        };
+        let mut clock = FreeClock::new(model, 1, 0);
+        let mut before = clock.read(NetTime::ZERO);
+        assert_eq!(before, FreeTime::from_ns(5_000_000_000));
+        let mut rates = Vec::new();
+        for step in 1..5_000 {
+            let now = clock.read(NetTime::ZERO + Span::from_ms(10) * step);
+            let rate = RateOffset::between(now - before, Fine::from_ns(10_000_000));
+            rates.push(rate.expect("a sane rate").ppb());
+            before = now;
+        }
+        let (low, high) = (rates.iter().min(), rates.iter().max());
+        assert!(rates.iter().all(|rate| (-40_101..=-39_899).contains(rate)), "{low:?} {high:?}");
+        assert!(low < Some(&-40_080) && high > Some(&-39_920), "{low:?} {high:?}");
+        // The inverse is not before, and less than 2 ns after.
+        let at = clock.when(before + Fine::from_ns(1_000));
+        assert!(clock.read(at) >= before + Fine::from_ns(1_000));
+        assert!(clock.read(at) <= before + Fine::from_ns(1_002));
+    }
+
+    #[test]
+    fn stamps_are_late_or_early_by_the_jitter_at_most_and_cut_to_the_granularity() {
+        let model =
+            Oscillator { start: Span::ZERO, rate_ppb: 0, wander_step_ppt: 0, wander_max_ppb: 0 };
+        let mut clock = FreeClock::new(model, 1, 0);
+        let (granularity, jitter) = (Span::from_ns(8), Span::from_ns(20));
+        let mut stamper = Stamper::new(Stamping { granularity, jitter }, 1, 0);
+        for ns in 1_000..3_000 {
+            let at = NetTime::from_ns(ns);
+            let received = stamper.received(&mut clock, at).as_ns();
+            let sent = stamper.sent(&mut clock, at).as_ns();
+            assert!(received % 8 == 0 && (ns - 7..=ns + 20).contains(&received), "{received} {ns}");
+            assert!(sent % 8 == 0 && (ns - 27..=ns).contains(&sent), "{sent} {ns}");
+        }
+    }
+}

@@ -92,6 +92,30 @@ fn a_message_that_is_an_event_counts_for_nothing_without_its_stamp() {
     assert!(stranger.ignored() > 0);
 }
 
+#[test]
+fn when_time_is_no_longer_received_the_clock_drops_the_correction_and_keeps_the_rate() {
+    let mut pair = Pair::run([100, 246], 10_000_000_000);
+    let last = |kind: u8, number: Option<[u8; 2]>| {
+        let of_kind = |f: &&Flight| f.1 == 1 && f.2[0] & 0x0f == kind;
+        let numbered = |f: &&Flight| number.is_none_or(|number| f.2[30..32] == number);
+        pair.heard.iter().rev().filter(of_kind).find(numbered).expect("it was sent").clone()
+    };
+    let follow_up = last(8, None);
+    let sync = last(0, Some([follow_up.2[30], follow_up.2[31]]));
+    let slave = &mut pair.nodes[1];
+    // As if it had come a millisecond later: more than the clock can correct until the next one.
+    let now = FreeTime::from_ns(10_010_000_000);
+    let stamp = Some(FreeTime::from_ns(sync.0 + 1_000_000));
+    for (octets, stamp) in [(&sync.2, stamp), (&follow_up.2, None)] {
+        slave.handle(now, Event::Received { port: 0, octets, stamp });
+    }
+    let rate = |node: &Node| node.clock().expect("it is set").rate.ppb();
+    assert_eq!((slave.condition(), rate(slave)), (Condition::Slave(0), -500_000));
+    let actions = slave.handle(now + Fine::from_ns(375_000_000), Event::Alarm);
+    assert!(actions.iter().any(|action| matches!(action, Action::Steer(_))), "{actions:?}");
+    assert!(rate(slave).abs() < 100, "{}", rate(slave));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
