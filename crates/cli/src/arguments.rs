@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
 use onbeat_model::system::{TimeMode, TransportKind};
@@ -130,6 +131,11 @@ Other users' programs are shown to the superuser only.")]
     Measure {
         #[command(subcommand)]
         what: MeasureVerb,
+    },
+    /// Makes noise on a real network, and counts what comes through
+    Noise {
+        #[command(subcommand)]
+        what: NoiseVerb,
     },
     /// Writes the description's channels as a manifest for C programs
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
@@ -526,7 +532,7 @@ pub(crate) enum SchemaKind {
     Tfg,
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+pub(crate) fn duration(text: &str) -> Result<Span, String> {
     let wrong = |_| "expected a duration such as 20s, 500ms or 5min".to_owned();
     // A bare number is seconds.
     let seconds = text.parse().map(std::time::Duration::from_secs);

@@ -9,6 +9,7 @@ mod chosen;
 mod exit;
 mod measure;
 mod network;
+mod noise;
 mod output;
 mod run;
 mod simulate;
@@ -39,6 +40,7 @@ fn main() -> std::process::ExitCode {
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
+        Verb::Noise { what } => noise::noise(what),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {

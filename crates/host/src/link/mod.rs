@@ -25,6 +25,7 @@ mod xdp;
 pub use context::{Context, InterfaceSettings, parameters_of};
 pub use interface::Interface;
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
+pub(crate) use option::set as set_option;
 pub use packet::PacketSocket;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
 pub use ptp_management::{PortState, PtpStatus, ask_ptp4l};
