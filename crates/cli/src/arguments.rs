@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use crate::clock::ClockVerb;
 use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
@@ -131,6 +132,11 @@ Other users' programs are shown to the superuser only.")]
     Measure {
         #[command(subcommand)]
         what: MeasureVerb,
+    },
+    /// Keeps this node's clock on the network's time with linuxptp, and says whether it is
+    Clock {
+        #[command(subcommand)]
+        what: ClockVerb,
     },
     /// Makes noise on a real network, and counts what comes through
     Noise {

@@ -6,6 +6,7 @@ mod build;
 mod capture;
 mod cc;
 mod chosen;
+mod clock;
 mod exit;
 mod measure;
 mod network;
@@ -40,6 +41,7 @@ fn main() -> std::process::ExitCode {
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
+        Verb::Clock { what } => clock::clock(what),
         Verb::Noise { what } => noise::noise(what),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {

@@ -15,3 +15,4 @@ pub mod noise;
 pub mod process;
 pub mod recorder;
 pub mod shared_log;
+pub mod timekeeping;
