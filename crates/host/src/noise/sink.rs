@@ -1,8 +1,10 @@
 //! The sink.
 
 use super::{BATCH, GROUP, NoiseError, STAMP, failed, read_stamp, wire_octets};
+use crate::clock::MonoTime;
 use crate::link::{Interface, set_option};
 use crate::netns::noise::refused;
+use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use rustix::fd::AsRawFd;
 use std::io;
@@ -13,6 +15,8 @@ use std::thread::JoinHandle;
 
 /// How long the thread waits before it looks whether it is to stop.
 const LOOK_AGAIN: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 50_000 };
+/// How long it counts what was waiting when it is to stop.
+const DRAIN: Span = Span::from_s(1);
 /// What may wait for the thread, in octets as the kernel counts them.
 const BUFFER_OCTETS: i32 = 32 << 20;
 /// The most generator threads whose losses are told apart; those beyond are counted only.
@@ -179,12 +183,24 @@ struct Reader {
 
 impl Reader {
     fn run(mut self, stop: &AtomicBool) {
-        while !stop.load(Ordering::Relaxed) {
-            if let Err(error) = self.receive() {
-                let _ = self.board.broken.set(error.to_string());
-                return;
+        let mut end = None;
+        loop {
+            // What is there when it is to stop is counted; who goes on sending is not waited for.
+            if stop.load(Ordering::Relaxed) && end.is_none() {
+                end = Some(MonoTime::now() + DRAIN);
             }
+            let flags = if end.is_some() { libc::MSG_DONTWAIT } else { libc::MSG_WAITFORONE };
+            let got = self.receive(flags);
             self.tell();
+            match (got, end) {
+                (Ok(0), Some(_)) => return,
+                (Ok(_), Some(end)) if MonoTime::now() > end => return,
+                (Ok(_), _) => {}
+                (Err(error), _) => {
+                    let _ = self.board.broken.set(error.to_string());
+                    return;
+                }
+            }
         }
     }
 
@@ -205,8 +221,9 @@ impl Reader {
         }
     }
 
-    /// Takes what is there, or waits for something; only the stamps are copied.
-    fn receive(&mut self) -> io::Result<()> {
+    /// Takes what is there and, unless the flags say otherwise, waits for something; only the
+    /// stamps are copied. How many there were.
+    fn receive(&mut self, flags: i32) -> io::Result<usize> {
         let mut stamps = [[0_u8; STAMP]; BATCH];
         // SAFETY: all zeros is a valid `mmsghdr` and `iovec`.
         let (mut headers, mut parts): ([libc::mmsghdr; BATCH], [libc::iovec; BATCH]) =
@@ -218,14 +235,14 @@ impl Reader {
             headers[place].msg_hdr.msg_iovlen = 1;
         }
         // A datagram's full length is told although it is cut off.
-        let flags = libc::MSG_TRUNC | libc::MSG_WAITFORONE;
+        let flags = libc::MSG_TRUNC | flags;
         let (fd, none) = (self.socket.as_raw_fd(), std::ptr::null_mut());
         // SAFETY: the headers point to parts and stamps that outlive the call.
         let got = unsafe { libc::recvmmsg(fd, headers.as_mut_ptr(), BATCH as u32, flags, none) };
         let Ok(got) = usize::try_from(got) else {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
                 _ => Err(error),
             };
         };
@@ -233,7 +250,7 @@ impl Reader {
             let whole = header.msg_len as usize >= STAMP;
             self.count(header.msg_len, read_stamp(stamp).filter(|_| whole));
         }
-        Ok(())
+        Ok(got)
     }
 
     fn count(&mut self, octets: u32, stamp: Option<(u32, u64)>) {
