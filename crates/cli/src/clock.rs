@@ -200,8 +200,8 @@ fn config(arguments: &ConfigArguments) -> anyhow::Result<Exit> {
 fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let RunArguments { node, socket, within, duration, json } = arguments;
     for name in &node.interface {
-        Interface::named(name).with_context(|| format!("interface `{name}`"))?;
-        if !node.software && Interface::named(name)?.hardware_clock()?.is_none() {
+        let interface = Interface::named(name).with_context(|| format!("interface `{name}`"))?;
+        if !node.software && interface.hardware_clock()?.is_none() {
             let why = format!("interface `{name}` has no PTP hardware clock: add --software");
             return Err(WrongArgument(why).into());
         }

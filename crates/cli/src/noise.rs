@@ -215,19 +215,15 @@ impl<'a> Log<'a> {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
-        let csv = match &telling.csv {
-            None => None,
-            Some(path) => {
-                let file = File::create(path).with_context(|| path.display().to_string())?;
-                Some((path.as_path(), file))
-            }
-        };
-        let begun = MonoTime::now();
-        Ok(Self { role, telling, csv, interrupted, begun })
+        Ok(Self { role, telling, csv: None, interrupted, begun: MonoTime::now() })
     }
 
     /// Tells each second what was counted since the last, until it is over.
     fn run(mut self, counts: impl Fn() -> anyhow::Result<Counts>) -> anyhow::Result<Self> {
+        if let Some(path) = &self.telling.csv {
+            let file = File::create(path).with_context(|| path.display().to_string())?;
+            self.csv = Some((path.as_path(), file));
+        }
         let heading = ["datagrams", "goodput Mb/s", "wire Mb/s"].into_iter();
         if !self.telling.json {
             let heading = heading.chain(self.role.more.iter().copied());

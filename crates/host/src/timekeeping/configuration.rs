@@ -238,11 +238,14 @@ impl Configuration {
 
     /// A systemd unit.
     fn unit(&self, program: &str, words: &str, after: &str) -> String {
+        // What else may keep a grandmaster's clock does so rightly.
         let needs = match program {
             "phc2sys" => "BindsTo=onbeat-ptp4l.service\n",
-            _ => "Conflicts=chrony.service ntpsec.service systemd-timesyncd.service\n",
+            _ if self.0.steers && self.0.role == Role::Slave => {
+                "Conflicts=chrony.service ntpsec.service systemd-timesyncd.service\n"
+            }
+            _ => "",
         };
-        let needs = if self.0.steers { needs } else { "" };
         format!(
             "[Unit]\nDescription={program} of {}\nAfter={after}\n{needs}\n\
              [Service]\nExecStart=/usr/sbin/{program} {words}\n\

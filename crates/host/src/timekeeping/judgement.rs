@@ -153,7 +153,10 @@ pub fn judge(facts: &Facts, limit: Span) -> Status {
             let network = facts.survey.as_ref().map_or(0, |survey| survey.utc_offset);
             reasons.push(Reason::NoTaiOffset { network });
         }
-        reasons.extend(facts.rivals.iter().cloned().map(Reason::Rival));
+        // A grandmaster's clock is the source: something may well keep it.
+        if !facts.survey.as_ref().is_some_and(leads) {
+            reasons.extend(facts.rivals.iter().cloned().map(Reason::Rival));
+        }
         error = error.map(|error| error + facts.apart.unwrap_or_default().abs());
     }
     if let Some(error) = error.filter(|error| *error > limit) {
@@ -174,6 +177,11 @@ fn follows(survey: &PtpSurvey, steered: bool) -> Result<Span, Vec<Reason>> {
         PortState::Listening | PortState::Master => Err(alone(port)),
         state => Err(vec![Reason::State { port: port.number, state }]),
     }
+}
+
+fn leads(survey: &PtpSurvey) -> bool {
+    let master = |port: &PtpPort| port.state == PortState::Master;
+    !survey.has_grandmaster && survey.deciding().is_some_and(master)
 }
 
 /// Whether a clock that has no master has no one to be master of either.
@@ -297,7 +305,10 @@ mod tests {
         let (tai, rival) =
             (Reason::NoTaiOffset { network: 37 }, Reason::Rival("chronyd (42)".to_owned()));
         assert_eq!(reasons(&wrong), [down.clone(), tai, rival]);
-        assert_eq!(reasons(&Facts { steered: false, ..wrong }), [down]);
+        assert_eq!(reasons(&Facts { steered: false, ..wrong.clone() }), [down]);
+        let survey = facts(port(PortState::Master)).survey;
+        let master = Facts { survey, links: Vec::new(), tai_offset: Span::from_s(37), ..wrong };
+        assert!(reasons(&master).is_empty(), "NTP may keep a grandmaster's clock");
     }
 
     #[test]

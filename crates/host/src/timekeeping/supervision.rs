@@ -284,7 +284,12 @@ const HEADING: &str =
     "elapsed_ns,state,offset_ns,path_delay_ns,grandmaster,utc_offset_s,in_sync,reasons";
 
 impl History {
+    /// Begins one; an earlier one is kept beside it.
     fn open(path: PathBuf) -> Result<Self, SupervisionError> {
+        if path.exists() {
+            let before = path.with_extension("1.csv");
+            std::fs::rename(&path, &before).map_err(failed(before.display()))?;
+        }
         let file = File::create(&path).map_err(failed(path.display()))?;
         let mut history = Self { path, file, lines: 0 };
         history.line(HEADING)?;
@@ -302,8 +307,6 @@ impl History {
         status: &Status,
     ) -> Result<(), SupervisionError> {
         if self.lines == LINES_MAX {
-            let before = self.path.with_extension("1.csv");
-            std::fs::rename(&self.path, &before).map_err(failed(before.display()))?;
             *self = Self::open(self.path.clone())?;
         }
         self.lines += 1;
