@@ -1,5 +1,8 @@
 //! The verb `clock`: linuxptp configured and supervised, and whether the clock is on network time.
 
+mod simulate;
+
+use self::simulate::SimulateArguments;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::terminal;
@@ -46,6 +49,11 @@ Never steers the machine's clock in another network namespace or on a virtual in
   onbeat clock status --within 1us
   onbeat clock status --interface eth0 --json")]
     Status(StatusArguments),
+    /// Simulates gPTP over bridges in a row: how far each clock is from the grandmaster's
+    #[command(after_help = "Examples:
+  onbeat clock simulate --hops 7
+  onbeat clock simulate --hops 100 --stamps coarse --seed 8 --json")]
+    Simulate(SimulateArguments),
 }
 
 #[derive(Debug, Args)]
@@ -149,6 +157,7 @@ pub(crate) fn clock(what: &ClockVerb) -> anyhow::Result<Exit> {
         ClockVerb::Config(arguments) => config(arguments),
         ClockVerb::Run(arguments) => run(arguments),
         ClockVerb::Status(arguments) => status(arguments),
+        ClockVerb::Simulate(arguments) => simulate::show(arguments),
     }
 }
 

@@ -79,3 +79,19 @@ fn a_supervised_ptp4l_in_a_namespace_is_free_running_and_ends_with_the_command()
     let listed = Command::new("pgrep").args(["-f", &format!("{out}/ptp4l.cfg")]).output();
     assert!(listed.is_ok_and(|listed| listed.stdout.is_empty()), "ptp4l has ended");
 }
+
+#[test]
+fn simulated_clocks_are_within_a_microsecond_over_a_few_hops_with_hardware_stamps() {
+    let words = ["clock", "simulate", "--hops", "3", "--duration", "40s", "--json"];
+    let output = onbeat(&words);
+    code(&output, 0);
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let nodes = value["nodes"].as_array().expect("nodes");
+    assert_eq!(nodes.len(), 3);
+    for node in nodes {
+        let max = node["error_ns"]["max"].as_i64().expect("a figure");
+        assert!((1..1_000).contains(&max), "{node}");
+    }
+    assert_eq!(onbeat(&words).stdout, output.stdout, "the same seed");
+    code(&onbeat(&["clock", "simulate", "--hops", "0"]), 2);
+}
