@@ -22,7 +22,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import common  # noqa: E402
-from common import INTERFACE, ROOT, TARGET, Missing, command, network, say, table  # noqa: E402
+from common import INTERFACE, ROOT, TARGET, Missing, Place, command, network  # noqa: E402
+from common import say, table  # noqa: E402
 
 OUT = TARGET / "noise"
 RATE_BPS = 1_000_000_000
@@ -39,23 +40,23 @@ def build() -> Path:
     return TARGET / "release" / "onbeat"
 
 
-def measure(onbeat: Path, chosen: argparse.Namespace, cores: tuple[int, int]) -> dict[str, object]:
+def measure(onbeat: Path, chosen: argparse.Namespace, place: Place) -> dict[str, object]:
     pipe = subprocess.PIPE
     size, duration = str(chosen.size), f"{chosen.seconds + 1}s"
     with network() as net:
         shape = ["root", "stab", "overhead", str(OVERHEAD), "tbf", "rate", "1gbit"]
         tc = ["tc", "qdisc", "add", "dev", INTERFACE, *shape, "burst", "64kb", "limit", "4mb"]
         command([*net.talker, *tc])
-        pinned = ["taskset", "--cpu-list"]
+        on = place.words(paced=True)
         noise = [onbeat, "noise"]
-        words = [*net.listener, *pinned, str(cores[1]), *noise, "sink", INTERFACE, "--json"]
+        words = [*net.listener, *on[1], *noise, "sink", INTERFACE, "--json"]
         sink = subprocess.Popen([str(w) for w in words], stdout=pipe, stderr=pipe, text=True)
         try:
             assert sink.stderr is not None
             if "counted" not in sink.stderr.readline():
                 raise Missing("the sink did not start")
             send = ["send", INTERFACE, "--rate", chosen.rate, "--size", size]
-            words = [*net.talker, *pinned, str(cores[0]), *noise, *send]
+            words = [*net.talker, *on[0], *noise, *send]
             before = os.times()
             sent = command([*words, "--duration", duration, "--json"])
             after = os.times()
@@ -65,7 +66,8 @@ def measure(onbeat: Path, chosen: argparse.Namespace, cores: tuple[int, int]) ->
             sink.kill()
             sink.wait()
     lines = [json.loads(line) for line in sent.splitlines()]
-    used = after.children_user - before.children_user + after.children_system - before.children_system
+    used = after.children_user + after.children_system
+    used -= before.children_user + before.children_system
     return {
         "sent": lines[-1],
         "received": json.loads(counted.splitlines()[-1]),
@@ -96,7 +98,7 @@ def main() -> int:
     say("building")
     onbeat = chosen.onbeat or build()
     say(f"{chosen.seconds} s of {chosen.size} octets")
-    result = measure(onbeat, chosen, place.cores)
+    result = measure(onbeat, chosen, place)
     seconds: list[Second] = [s for s in result["seconds"] if s["datagrams"]][: chosen.seconds]
     # The first second begins before the generator, the last one ends after it.
     whole = seconds[1:] if len(seconds) > 2 else seconds
@@ -121,8 +123,8 @@ def main() -> int:
     sent, received = result["sent"], result["received"]
     missing = sent["datagrams"] - received["datagrams"] - received["overrun"]
     print(f"\non average {fill:.2%} of the link; wanted: {WANTED:.0%}")
-    print(f"sent {sent['datagrams']}, received {received['datagrams']}, overrun at the sink", end=" ")
-    print(f"{received['overrun']}, missing {missing}; {sent['skipped']} left out: over the link's rate")
+    print(f"sent {sent['datagrams']}, received {received['datagrams']}, overrun there", end=" ")
+    print(f"{received['overrun']}, missing {missing}; {sent['skipped']} left out: too many for it")
     print(f"processor time of the generator: {result['cpu_per_s']:.2f} of a core")
     OUT.mkdir(parents=True, exist_ok=True)
     document = {"machine": common.machine(), "place": str(place), "fill": fill, **result}

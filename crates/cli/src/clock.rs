@@ -130,6 +130,9 @@ pub(crate) struct StatusArguments {
     /// By how much the clock may be wrong
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = span)]
     within: Span,
+    /// Judge by what ptp4l measures: no clock is set
+    #[arg(long)]
+    free_running: bool,
     /// Print JSON for machines (docs/clock.md)
     #[arg(long)]
     json: bool,
@@ -263,15 +266,14 @@ fn kind(status: &Status) -> String {
 }
 
 fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
-    let StatusArguments { interface, socket, domain, within, json } = arguments;
+    let StatusArguments { interface, socket, domain, within, free_running, json } = arguments;
     for name in interface {
         Interface::named(name).with_context(|| format!("interface `{name}`"))?;
     }
     let machine = Machine::this();
-    // Without root nobody knows whether this is the machine's own network; whoever asks wants to
-    // know of its clock then.
+    // Where it is not known whether this is the machine's own network, its clock is meant.
     let emulated = emulation(&machine, interface);
-    let steered = matches!(emulated, None | Some(Emulated::NotKnown));
+    let steered = !free_running && matches!(emulated, None | Some(Emulated::NotKnown));
     let facts = gather(&machine, interface, Path::new(socket), *domain, steered)
         .context("the kernel's clock")?;
     let status = judge(&facts, *within);

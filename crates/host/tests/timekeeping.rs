@@ -8,7 +8,7 @@ use onbeat_host::link::PortState;
 use onbeat_host::machine::Machine;
 use onbeat_host::netns::enter;
 use onbeat_host::timekeeping::{
-    Configuration, Emulated, Reason, Report, Role, Scenario, Settings, Stamping, SupervisionError,
+    Configuration, Reason, Report, Role, Scenario, Settings, Stamping, SupervisionError,
     Supervisor, emulation, gather, hardware_threshold, judge, software_threshold,
 };
 use onbeat_model::time::Span;
@@ -228,7 +228,7 @@ fn the_reason_for_no_sync_is_named() {
     let other = Settings { domain: 5, ..settings(Role::Slave, &sockets[1]) };
     let slave = Supervised::start(&hosts[1], other, second);
     slave.until("told of the foreign master", |report| {
-        says(report, |reason| matches!(reason, Reason::Foreign(_)))
+        says(report, |reason| *reason == Reason::Foreign { profile: 1, domain: 0, wanted: 5 })
     });
     // Asked in the wrong domain, it is found in its own.
     let machine = Machine::this();
@@ -256,7 +256,8 @@ fn the_machines_clock_is_not_steered_from_another_namespace() {
     let interfaces = steers.interfaces.clone();
     let out = directory.path().join("out");
     within(&hosts[0], || {
-        assert_eq!(emulation(&Machine::this(), &interfaces), Some(Emulated::Namespace));
+        // Which of the reasons it is depends on what may be looked at.
+        assert!(emulation(&Machine::this(), &interfaces).is_some());
         let refused = Supervisor::start(configuration(steers), &out, LIMIT);
         assert!(matches!(refused, Err(SupervisionError::Emulated(_))), "{refused:?}");
     });

@@ -29,6 +29,7 @@ pub use interface::Interface;
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub(crate) use option::set as set_option;
 pub use packet::PacketSocket;
+pub(crate) use packet::overhear_ptp;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
 pub use ptp_management::{PortState, PtpStatus, ask_ptp4l};
 pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, find_ptp4l, survey_ptp4l};

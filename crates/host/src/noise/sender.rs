@@ -263,7 +263,7 @@ impl Worker {
         let times = NoiseTimes::new(&noise, usize::from(number), 0, NetTime::MAX);
         let size = sending.size.get() as usize;
         // Runs that follow each other are other streams to the sink.
-        let stream = (clock.start.as_ns() / 1_000) as u32 * u32::from(THREADS_MAX);
+        let stream = ((clock.start.as_ns() / 1_000) as u32).wrapping_mul(u32::from(THREADS_MAX));
         Self {
             socket,
             size,

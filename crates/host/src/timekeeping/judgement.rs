@@ -10,6 +10,8 @@ pub struct Facts {
     pub survey: Option<PtpSurvey>,
     /// Else the profile and domain of a ptp4l that answers in others.
     pub elsewhere: Option<(u8, u8)>,
+    /// The profile and domain of what a neighbour says, if they are others and there is no master.
+    pub heard: Option<(u8, u8)>,
     /// The wanted domain.
     pub domain: u8,
     /// The interfaces that were named, and whether each carries frames.
@@ -69,12 +71,22 @@ pub enum Reason {
     /// The neighbour answers, and still it is not capable.
     #[error("port {0} is not capable of gPTP yet: the delay to its neighbour is being measured")]
     Measuring(u16),
-    /// Masters are there that do not count.
+    /// A neighbour with other settings.
     #[error(
-        "port {0} hears masters and follows none: they have another domain or transportSpecific, \
-         or the link is not capable of gPTP"
+        "a neighbour speaks PTP in domain {domain} and {}, not in domain {wanted} with gPTP's: set \
+         domainNumber and transportSpecific alike", with_profile(*.profile)
     )]
-    Foreign(u16),
+    Foreign {
+        /// transportSpecific.
+        profile: u8,
+        /// Its domain.
+        domain: u8,
+        /// This node's domain.
+        wanted: u8,
+    },
+    /// Masters are there that do not count.
+    #[error("port {0} hears masters and follows none: is its link capable of gPTP?")]
+    Unfollowed(u16),
     /// Nobody says that it is master.
     #[error("port {0} hears no master: is a grandmaster there?")]
     NoMaster(u16),
@@ -145,7 +157,15 @@ pub fn judge(facts: &Facts, limit: Span) -> Status {
         }),
         Some(survey) => match follows(survey, facts.steered) {
             Ok(offset) => error = Some(offset),
-            Err(more) => reasons.extend(more),
+            Err(more) => {
+                let domain = facts.domain;
+                reasons.extend(facts.heard.map(|(profile, heard)| Reason::Foreign {
+                    profile,
+                    domain: heard,
+                    wanted: domain,
+                }));
+                reasons.extend(more);
+            }
         },
     }
     if facts.steered {
@@ -204,7 +224,7 @@ fn alone(port: &PtpPort) -> Vec<Reason> {
         });
     }
     match port.came {
-        Some((announces, _)) if announces > 0 => reasons.push(Reason::Foreign(number)),
+        Some((announces, _)) if announces > 0 => reasons.push(Reason::Unfollowed(number)),
         _ => reasons.push(Reason::NoMaster(number)),
     }
     reasons
@@ -241,6 +261,7 @@ mod tests {
                 ..PtpSurvey::default()
             }),
             elsewhere: None,
+            heard: None,
             domain: 0,
             links: vec![("eth0".to_owned(), true)],
             steered: true,
@@ -273,7 +294,7 @@ mod tests {
             ..port(PortState::Master)
         };
         let named = Reason::Threshold { port: 1, delay, threshold: THRESHOLD };
-        assert_eq!(reasons(&facts(low)), [named, Reason::Foreign(1)]);
+        assert_eq!(reasons(&facts(low)), [named, Reason::Unfollowed(1)]);
     }
 
     #[test]
@@ -287,7 +308,10 @@ mod tests {
         let expected = [Reason::NoAnswer(1), Reason::NoMaster(1)];
         assert_eq!(reasons(&facts(silent)), expected);
         let foreign = port(PortState::Listening);
-        assert_eq!(reasons(&facts(foreign)), [Reason::Foreign(1)]);
+        assert_eq!(reasons(&facts(foreign)), [Reason::Unfollowed(1)]);
+        let spoken = Reason::Foreign { profile: 0, domain: 7, wanted: 0 };
+        let heard = Facts { heard: Some((0, 7)), ..facts(foreign) };
+        assert_eq!(reasons(&heard), [spoken, Reason::Unfollowed(1)]);
         let faulty = port(PortState::Faulty);
         let state = PortState::Faulty;
         assert_eq!(reasons(&facts(faulty)), [Reason::State { port: 1, state }]);

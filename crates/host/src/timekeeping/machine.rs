@@ -1,7 +1,9 @@
 //! What the machine says of its clocks. Changes nothing.
 
 use super::judgement::Facts;
-use crate::link::{Interface, find_ptp4l, hardware_apart, survey_ptp4l, tai_offset};
+use crate::link::{
+    Interface, PtpSurvey, find_ptp4l, hardware_apart, overhear_ptp, survey_ptp4l, tai_offset,
+};
 use crate::machine::Machine;
 use onbeat_model::time::Span;
 use std::io;
@@ -9,6 +11,8 @@ use std::path::Path;
 
 /// gPTP's transportSpecific.
 const GPTP: u8 = 1;
+/// How long a neighbour is listened to that measures and announces once a second.
+const EAR: Span = Span::from_ms(1_200);
 /// Programs that steer the machine's clock, as the kernel names processes: 15 octets at most.
 const RIVALS: [&str; 4] = ["chronyd", "ntpd", "openntpd", "systemd-timesyn"];
 
@@ -22,21 +26,25 @@ pub enum Emulated {
     #[error("interface `{0}` is virtual")]
     Virtual(String),
     /// It may be either.
-    #[error("whether this is the machine's own network is not known without root")]
+    #[error(
+        "whether this is the machine's own network is not known: /proc/1/ns/net is not readable"
+    )]
     NotKnown,
 }
 
 /// Whether clocks are to be left alone here; `None` where they may be steered.
 pub fn emulation(machine: &Machine, interfaces: &[String]) -> Option<Emulated> {
-    let namespace = |path: &str| std::fs::read_link(machine.path(path));
-    match (namespace("/proc/thread-self/ns/net"), namespace("/proc/1/ns/net")) {
-        (Ok(own), Ok(first)) if own == first => {}
-        (Ok(_), Ok(_)) => return Some(Emulated::Namespace),
-        _ => return Some(Emulated::NotKnown),
+    let namespace = |path: &str| std::fs::read_link(machine.path(path)).ok();
+    let own = namespace("/proc/thread-self/ns/net");
+    let same = own.zip(namespace("/proc/1/ns/net")).map(|(own, first)| own == first);
+    if same == Some(false) {
+        return Some(Emulated::Namespace);
     }
     let physical = |name: &String| machine.has(&format!("/sys/class/net/{name}/device"));
-    let found = interfaces.iter().find(|name| !physical(name))?;
-    Some(Emulated::Virtual(found.clone()))
+    if let Some(found) = interfaces.iter().find(|name| !physical(name)) {
+        return Some(Emulated::Virtual(found.clone()));
+    }
+    same.is_none().then_some(Emulated::NotKnown)
 }
 
 /// Finds out all that [`super::judge`] needs, in the calling thread's network namespace. Takes up
@@ -53,6 +61,11 @@ pub fn gather(
         None => find_ptp4l(socket).ok().flatten(),
         Some(_) => None,
     };
+    let lonely = survey.as_ref().is_some_and(|survey| !is_heard(survey));
+    let heard = match interfaces.first() {
+        Some(name) if lonely => overhear(name, domain),
+        _ => None,
+    };
     let tai_offset = tai_offset()?;
     let links = interfaces.iter().map(|name| (name.clone(), has_link(name))).collect();
     let apart = interfaces.first().and_then(|name| hardware_apart(name));
@@ -60,6 +73,7 @@ pub fn gather(
     Ok(Facts {
         survey,
         elsewhere,
+        heard,
         domain,
         links,
         steered,
@@ -67,6 +81,26 @@ pub fn gather(
         rivals,
         apart: apart.map(|ahead: Span| ahead - tai_offset),
     })
+}
+
+/// Whether a neighbour or a master has been heard in this domain and profile.
+fn is_heard(survey: &PtpSurvey) -> bool {
+    let neighbour = |came: (u64, u64)| came.0 > 0 || came.1 > 0;
+    survey.has_grandmaster || survey.ports.iter().any(|port| port.came.is_none_or(neighbour))
+}
+
+/// The profile and domain of a neighbour that has others; nothing where frames may not be looked
+/// at.
+fn overhear(name: &str, domain: u8) -> Option<(u8, u8)> {
+    let interface = Interface::named(name).ok()?;
+    overhear_ptp(&interface, EAR, |message| foreign(message, domain)).ok().flatten()
+}
+
+/// The profile and domain of a message, if they are others (IEEE 1588-2008 13.3).
+fn foreign(message: &[u8], domain: u8) -> Option<(u8, u8)> {
+    let (first, theirs) = (*message.first()?, *message.get(4)?);
+    let profile = first >> 4;
+    (profile != GPTP || theirs != domain).then_some((profile, theirs))
 }
 
 fn has_link(name: &str) -> bool {
@@ -115,7 +149,16 @@ mod tests {
         assert_eq!(emulation(&other, &eth0), Some(Emulated::Namespace));
         let nothing = tempfile::tempdir().expect("a directory");
         let nothing = Machine::below(nothing.path());
-        assert_eq!(emulation(&nothing, &eth0), Some(Emulated::NotKnown));
+        assert_eq!(emulation(&nothing, &[]), Some(Emulated::NotKnown));
+    }
+
+    #[test]
+    fn a_message_of_another_domain_or_profile_is_foreign() {
+        let message = |first, domain| [first, 2, 0, 54, domain, 0];
+        assert_eq!(foreign(&message(0x12, 3), 3), None);
+        assert_eq!(foreign(&message(0x12, 0), 3), Some((1, 0)));
+        assert_eq!(foreign(&message(0x0b, 3), 3), Some((0, 3)));
+        assert_eq!(foreign(&[0x1b, 2], 0), None, "cut off");
     }
 
     #[test]

@@ -347,6 +347,7 @@ mod tests {
         let facts = Facts {
             survey: None,
             elsewhere: None,
+            heard: None,
             domain: 0,
             links: Vec::new(),
             steered: false,
