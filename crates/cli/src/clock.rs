@@ -34,7 +34,8 @@ pub(crate) enum ClockVerb {
   onbeat clock config --scenario sms --role slave --interface eth0 --out /etc/onbeat
   onbeat clock config --scenario mbs --role master --interface eth0 --software --out clock
 
-Scenarios: in sms a bridge is the grandmaster and hosts follow it; in mbs a host is (docs/clock.md).")]
+Scenarios: in sms a bridge is the grandmaster and hosts follow it; in mbs a host is
+(docs/clock.md).")]
     Config(ConfigArguments),
     /// Runs ptp4l and phc2sys with that configuration, and says when the clock is in sync
     #[command(after_help = "Examples:

@@ -75,7 +75,8 @@ pub struct Settings {
     pub domain: u8,
     /// The longest delay to a neighbour.
     pub threshold: Span,
-    /// Whether clocks are set to the network's time. In emulation they are not: ptp4l only measures.
+    /// Whether clocks are set to the network's time. In emulation they are not: ptp4l only
+    /// measures.
     pub steers: bool,
     /// Where ptp4l listens for supervisors.
     pub socket: String,
