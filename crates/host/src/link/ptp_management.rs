@@ -121,9 +121,12 @@ pub(super) fn get(question: u16, domain: u8, profile: u8, sequence: u16) -> [u8;
     message
 }
 
+/// What was asked for, and its data.
+pub(super) type Content<'a> = (u16, &'a [u8]);
+
 /// Opens a response: the sequence number of its request, and, unless it is an error, what was asked
 /// for and its data.
-pub(super) fn open(message: &[u8]) -> Option<(u16, Option<(u16, &[u8])>)> {
+pub(super) fn open(message: &[u8]) -> Option<(u16, Option<Content<'_>>)> {
     let u16_at = |at: usize| message.get(at..at + 2).map(|o| u16::from_be_bytes([o[0], o[1]]));
     if message.first()? & 0x0f != TYPE_MANAGEMENT || message.get(46)? & 0x0f != ACTION_RESPONSE {
         return None;
