@@ -23,6 +23,8 @@ use std::thread::JoinHandle;
 /// stop.
 const WAKE_UP: Span = Span::from_us(250);
 const LOOK_AGAIN: Span = Span::from_ms(10);
+/// How long a thread pauses that is behind.
+const BREATH: Span = Span::from_us(50);
 /// What is overdue by more is left out: a machine or link that cannot keep up carries less, and
 /// does not fall ever further behind.
 const OVERDUE: Span = Span::from_ms(10);
@@ -284,6 +286,8 @@ impl Worker {
             self.send_due(now, stop);
             let next = self.ready.front().copied().or(self.next).unwrap_or(now);
             let next = next.max(self.clock.network() + WAKE_UP).min(now + LOOK_AGAIN);
+            // One that cannot keep up still lets other threads of its priority have the core.
+            let next = next.max(self.clock.network() + BREATH);
             self.clock.at(next).sleep();
         }
     }
