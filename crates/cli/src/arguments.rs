@@ -1,6 +1,8 @@
 //! What can be asked for.
 
 use crate::compare::CompareArguments;
+use crate::clock::ClockVerb;
+use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
 use onbeat_model::system::{TimeMode, TransportKind};
@@ -141,6 +143,16 @@ Other users' programs are shown to the superuser only.")]
 Takes the output directories of two runs, simulations with repetitions, or measurements of one
 system. Exits with 1 if the second is worse (docs/compare.md).")]
     Compare(CompareArguments),
+    /// Keeps this node's clock on the network's time with linuxptp, and says whether it is
+    Clock {
+        #[command(subcommand)]
+        what: ClockVerb,
+    },
+    /// Makes noise on a real network, and counts what comes through
+    Noise {
+        #[command(subcommand)]
+        what: NoiseVerb,
+    },
     /// Writes the description's channels as a manifest for C programs
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
     Manifest(ManifestArguments),
@@ -538,7 +550,7 @@ pub(crate) enum SchemaKind {
     Comparison,
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+pub(crate) fn duration(text: &str) -> Result<Span, String> {
     let wrong = |_| "expected a duration such as 20s, 500ms or 5min".to_owned();
     // A bare number is seconds.
     let seconds = text.parse().map(std::time::Duration::from_secs);

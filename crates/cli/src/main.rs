@@ -7,9 +7,11 @@ mod capture;
 mod cc;
 mod chosen;
 mod compare;
+mod clock;
 mod exit;
 mod measure;
 mod network;
+mod noise;
 mod output;
 mod run;
 mod simulate;
@@ -41,6 +43,8 @@ fn main() -> std::process::ExitCode {
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Compare(arguments) => compare::compare(arguments),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
+        Verb::Clock { what } => clock::clock(what),
+        Verb::Noise { what } => noise::noise(what),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {

@@ -11,6 +11,8 @@ pub mod instrument;
 pub mod link;
 pub mod machine;
 pub mod netns;
+pub mod noise;
 pub mod process;
 pub mod recorder;
 pub mod shared_log;
+pub mod timekeeping;

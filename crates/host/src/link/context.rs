@@ -6,7 +6,7 @@ use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::link::{
     ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
-    Timebase, Transport, TransportKind, UdpSocket, XdpSocket, launch,
+    Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, launch,
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
@@ -44,6 +44,8 @@ pub(crate) const INTERFACE: &str = "ONBEAT_INTERFACE";
 const SYSTEM: &str = "ONBEAT_SYSTEM";
 /// The one that chooses the transport.
 const TRANSPORT: &str = "ONBEAT_TRANSPORT";
+/// The one that says, in nanoseconds, by how much the clock may be wrong for a program to start.
+const CLOCK_WITHIN: &str = "ONBEAT_CLOCK_WITHIN_NS";
 
 /// How a program reaches the network.
 #[derive(Clone, Debug)]
@@ -60,6 +62,8 @@ pub struct InterfaceSettings {
     pub clock: ClockKind,
     /// By how much that may be wrong before messages are marked uncertain (`tu`).
     pub clock_error: Span,
+    /// Refuse to start while it may be wrong by more than that, or nobody knows.
+    pub clock_required: bool,
     /// Where ptp4l, if it runs, is asked how well the clock is synchronised.
     pub ptp4l: PathBuf,
     /// Its PTP domain.
@@ -82,6 +86,7 @@ impl Default for InterfaceSettings {
             epoch: 0,
             clock: ClockKind::Auto,
             clock_error: Span::from_us(1),
+            clock_required: false,
             ptp4l: PathBuf::from("/var/run/ptp4l"),
             ptp_domain: 0,
             log: None,
@@ -127,6 +132,9 @@ impl Context {
         let base = Arc::new(Timebase::default());
         let clock = NetworkClock::open(&interface, &settings)
             .map_err(|error| SetupError::Interface { name: interface.name.clone(), error })?;
+        if settings.clock_required {
+            refuse_unsynchronised(&interface.name, clock.synchronisation())?;
+        }
         base.begin(clock, Limits::NONE);
         let InterfaceSettings { log, trace, break_at, .. } = &settings;
         let watch = Watch { log: log.clone(), trace: *trace, break_at: *break_at };
@@ -156,12 +164,16 @@ impl Context {
         let system = read_system(Path::new(&file)).map_err(refuse)?;
         let now = NetworkClock::Tai { epoch: 0, watch: None }.now().as_ns();
         let epoch = (now.div_euclid(SECOND) + 1) * SECOND;
-        let settings = InterfaceSettings {
+        let mut settings = InterfaceSettings {
             name: name.to_owned(),
             transport,
             epoch,
             ..InterfaceSettings::default()
         };
+        if let Ok(text) = std::env::var(CLOCK_WITHIN) {
+            settings.clock_error = clock_within(&text).map_err(refuse)?;
+            settings.clock_required = true;
+        }
         let context = Self::open(settings)?;
         for channel in &system.channels {
             context.declare(&channel.name, parameters_of(channel))?;
@@ -320,6 +332,29 @@ impl Drop for Claim {
 
 const SECOND: i64 = 1_000_000_000;
 
+/// Reads [`CLOCK_WITHIN`].
+fn clock_within(text: &str) -> Result<Span, String> {
+    let ns = text.parse().ok().filter(|ns| (1..=limits::DURATION.as_ns()).contains(ns));
+    ns.map(Span::from_ns).ok_or_else(|| {
+        format!("{CLOCK_WITHIN} is a whole number of nanoseconds above 0, not `{text}`")
+    })
+}
+
+/// A program that needs the network's time does not start without it.
+fn refuse_unsynchronised(name: &str, verdict: Option<Synchronisation>) -> Result<(), SetupError> {
+    let why = match verdict {
+        Some(Synchronisation::Synchronised { .. }) => return Ok(()),
+        Some(Synchronisation::NotSynchronised { reasons }) => {
+            reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        }
+        None => "nobody looks at its clock".to_owned(),
+    };
+    Err(SetupError::Refused(format!(
+        "interface `{name}`: its clock is not on the network's time: {why}; `onbeat clock status` \
+         says more"
+    )))
+}
+
 /// Reads the description at `path`, or what is wrong with it.
 fn read_system(path: &Path) -> Result<System, String> {
     let read = |path: &Path| {
@@ -420,5 +455,32 @@ fn udp(
     match role {
         Role::Talker => UdpSocket::talker(interface, parameters, options, version),
         Role::Listener => UdpSocket::listener(interface, parameters, options, version),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Finding;
+
+    #[test]
+    fn a_program_starts_with_a_clock_that_is_good_enough_only() {
+        let good = Synchronisation::Synchronised { error: Span::from_ns(300) };
+        assert!(refuse_unsynchronised("eth0", Some(good)).is_ok());
+        let reasons = vec![Finding::NoTaiOffset, Finding::NoPtp4l];
+        let bad = Synchronisation::NotSynchronised { reasons };
+        let error = refuse_unsynchronised("eth0", Some(bad)).expect_err("not synchronised");
+        let said = error.to_string();
+        let expected = ["`eth0`", "no leap-second offset", "ptp4l does not answer"];
+        assert!(expected.iter().all(|part| said.contains(part)), "{said}");
+        assert!(refuse_unsynchronised("eth0", None).is_err());
+    }
+
+    #[test]
+    fn how_wrong_a_clock_may_be_is_a_whole_number_above_zero() {
+        assert_eq!(clock_within("1000"), Ok(Span::from_us(1)));
+        for bad in ["", "0", "-1", "1us", "9223372036854775807"] {
+            assert!(clock_within(bad).is_err_and(|e| e.contains(CLOCK_WITHIN)), "{bad}");
+        }
     }
 }

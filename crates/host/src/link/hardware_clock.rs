@@ -25,6 +25,13 @@ pub(super) struct Device {
     method: Method,
 }
 
+/// How far the hardware clock of an interface is ahead of CLOCK_REALTIME; `None` if it has none, or
+/// that does not answer.
+pub(crate) fn hardware_apart(name: &str) -> Option<Span> {
+    let mut device = Device::of(&Interface::named(name).ok()?).ok()??;
+    device.ahead_of_realtime().ok()
+}
+
 /// How hardware and system are compared, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {

@@ -19,6 +19,8 @@ pub struct Interface {
     pub mtu: u32,
     /// Whether it is up.
     pub up: bool,
+    /// Whether something is at the other end of its cable.
+    pub running: bool,
     /// Whether it is a VLAN interface, which tags what it sends by itself.
     pub tags: bool,
 }
@@ -53,6 +55,7 @@ impl Interface {
             address,
             mtu: mtu as u32,
             up: i32::from(flags) & libc::IFF_UP != 0,
+            running: i32::from(flags) & libc::IFF_RUNNING != 0,
             tags: is_vlan(&request.socket, name),
         })
     }

@@ -1,14 +1,24 @@
 //! AF_PACKET: one socket per channel end, with a filter in the kernel, so that a reader blocks in
 //! its own receive call and wakes for its own stream only.
 
+use crate::clock::MonoTime;
 use crate::link::{Arrival, Interface, LinkOptions, filter, option, socket};
 use onbeat_model::units::MacAddress;
+use onbeat_model::time::Span;
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, TAGGED};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
+
+/// PTP over Ethernet (IEEE 1588-2008 annex F).
+const ETHERTYPE_PTP: u16 = 0x88f7;
+/// Octets of a frame before what it carries.
+const ETHERNET: usize = 14;
+/// How long one wait for a frame of PTP is.
+const OVERHEAR_STEP: Span = Span::from_ms(100);
 
 /// A channel end's socket.
 #[derive(Debug)]
@@ -114,6 +124,34 @@ pub(super) fn open() -> io::Result<OwnedFd> {
         SocketFlags::CLOEXEC,
         None,
     )?)
+}
+
+/// Waits for a frame of PTP's EtherType that the interface receives, until `wanted` picks one of
+/// those that come, or the time is over. Not for real-time paths.
+pub(crate) fn overhear_ptp<T>(
+    interface: &Interface,
+    patience: Span,
+    wanted: impl Fn(&[u8]) -> Option<T>,
+) -> io::Result<Option<T>> {
+    let socket = open()?;
+    let wait = libc::timeval { tv_sec: 0, tv_usec: OVERHEAR_STEP.as_ns() / 1_000 };
+    super::option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &wait)?;
+    bind(&socket, interface, ETHERTYPE_PTP)?;
+    let until = MonoTime::now() + patience;
+    let mut frame = [0; 256];
+    while MonoTime::now() < until {
+        match rustix::net::recv(&socket, &mut frame[..], RecvFlags::empty()) {
+            Ok((length, _)) => {
+                let message = frame.get(ETHERNET..length.min(frame.len())).unwrap_or_default();
+                if let Some(found) = wanted(message) {
+                    return Ok(Some(found));
+                }
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn bind(socket: &OwnedFd, interface: &Interface, protocol: u16) -> io::Result<()> {

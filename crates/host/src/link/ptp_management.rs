@@ -1,6 +1,6 @@
 //! Asks ptp4l, over its local management socket, how well its clock is synchronised: what its own
 //! `pmc` asks for. Messages as in IEEE 1588-2008 clause 15; TIME_STATUS_NP is linuxptp's addition.
-//! Reading them is total: any octets give a message or `None`.
+//! Reading them is total: any octets give a message or `None`. [`super::ptp_survey`] asks for more.
 
 use onbeat_model::time::Span;
 use std::io;
@@ -14,18 +14,18 @@ use std::time::Duration;
 /// up to and with the management identifier (15.5.2).
 const HEADER: usize = 34;
 const MANAGEMENT: usize = 48;
-const TLV: usize = 54;
+pub(super) const TLV: usize = 54;
 /// The longest message that is read.
-const MAX_MESSAGE: usize = 1_500;
+pub(super) const MAX_MESSAGE: usize = 1_500;
 /// Message type and version 2, without the profile's upper half octet.
 const TYPE_MANAGEMENT: u8 = 0x0d;
 const ACTION_GET: u8 = 0;
 const ACTION_RESPONSE: u8 = 2;
 const TLV_MANAGEMENT: u16 = 1;
 /// How long ptp4l has for an answer; it takes microseconds.
-const PATIENCE: Duration = Duration::from_millis(100);
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// The most ports whose state is read.
-const MAX_PORTS: usize = 64;
+pub(super) const MAX_PORTS: usize = 64;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum PortState {
 }
 
 impl PortState {
-    fn of(number: u8) -> Self {
+    pub(super) fn of(number: u8) -> Self {
         match number {
             2 => Self::Faulty,
             4 => Self::Listening,
@@ -104,7 +104,7 @@ enum Answer {
 }
 
 /// A request that all ports answer.
-fn get(question: Question, domain: u8, profile: u8, sequence: u16) -> [u8; TLV] {
+pub(super) fn get(question: u16, domain: u8, profile: u8, sequence: u16) -> [u8; TLV] {
     let mut message = [0; TLV];
     message[0] = profile << 4 | TYPE_MANAGEMENT;
     message[1] = 2;
@@ -117,27 +117,41 @@ fn get(question: Question, domain: u8, profile: u8, sequence: u16) -> [u8; TLV] 
     message[46] = ACTION_GET;
     message[48..50].copy_from_slice(&TLV_MANAGEMENT.to_be_bytes());
     message[50..52].copy_from_slice(&2_u16.to_be_bytes());
-    message[52..54].copy_from_slice(&(question as u16).to_be_bytes());
+    message[52..54].copy_from_slice(&question.to_be_bytes());
     message
 }
 
-/// Reads a response: the sequence number of its request, and what it says.
-fn parse(message: &[u8]) -> Option<(u16, Answer)> {
+/// What was asked for, and its data.
+pub(super) type Content<'a> = (u16, &'a [u8]);
+
+/// Opens a response: the sequence number of its request, and, unless it is an error, what was asked
+/// for and its data.
+pub(super) fn open(message: &[u8]) -> Option<(u16, Option<Content<'_>>)> {
     let u16_at = |at: usize| message.get(at..at + 2).map(|o| u16::from_be_bytes([o[0], o[1]]));
     if message.first()? & 0x0f != TYPE_MANAGEMENT || message.get(46)? & 0x0f != ACTION_RESPONSE {
         return None;
     }
     let sequence = u16_at(30)?;
     if u16_at(MANAGEMENT)? != TLV_MANAGEMENT {
-        return Some((sequence, Answer::Nothing));
+        return Some((sequence, None));
     }
     let length = usize::from(u16_at(50)?).checked_sub(2)?;
-    let data = message.get(TLV..TLV + length)?;
-    let answer = match u16_at(52)? {
+    Some((sequence, Some((u16_at(52)?, message.get(TLV..TLV + length)?))))
+}
+
+/// Reads a TimeInterval, which counts 2⁻¹⁶ ns (clause 5.3.2).
+pub(super) fn interval(octets: [u8; 8]) -> Span {
+    Span::from_ns(i64::from_be_bytes(octets) >> 16)
+}
+
+/// Reads a response: the sequence number of its request, and what it says.
+fn parse(message: &[u8]) -> Option<(u16, Answer)> {
+    let (sequence, content) = open(message)?;
+    let Some((id, data)) = content else { return Some((sequence, Answer::Nothing)) };
+    let answer = match id {
         id if id == Question::CurrentDataSet as u16 => {
             let (offset, _) = data.get(2..)?.split_first_chunk()?;
-            // A TimeInterval counts 2⁻¹⁶ ns (clause 5.3.2).
-            Answer::Offset(Span::from_ns(i64::from_be_bytes(*offset) >> 16))
+            Answer::Offset(interval(*offset))
         }
         id if id == Question::PortDataSet as u16 => Answer::State(PortState::of(*data.get(10)?)),
         id if id == Question::TimeStatus as u16 => {
@@ -149,11 +163,8 @@ fn parse(message: &[u8]) -> Option<(u16, Answer)> {
     Some((sequence, answer))
 }
 
-/// Asks a running ptp4l. Not for real-time paths: waits up to some tenths of a second.
-///
-/// # Errors
-/// When nobody listens at `path` in this domain, or this process may not write there.
-pub fn ask_ptp4l(path: &Path, domain: u8) -> io::Result<PtpStatus> {
+/// A socket of ours that is connected to ptp4l's.
+pub(super) fn connect(path: &Path) -> io::Result<UnixDatagram> {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     let number = ASKED.fetch_add(1, Ordering::Relaxed);
     // An abstract name leaves no file behind.
@@ -162,6 +173,15 @@ pub fn ask_ptp4l(path: &Path, domain: u8) -> io::Result<PtpStatus> {
     socket.connect(path)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// Asks a running ptp4l. Not for real-time paths: waits up to some tenths of a second.
+///
+/// # Errors
+/// When nobody listens at `path` in this domain, or this process may not write there.
+pub fn ask_ptp4l(path: &Path, domain: u8) -> io::Result<PtpStatus> {
+    let socket = connect(path)?;
     // Profiles mark their messages: 802.1AS with 1. ptp4l answers its own only.
     for profile in [0, 1] {
         if let Some(status) = ask(&socket, domain, profile)? {
@@ -176,7 +196,7 @@ fn ask(socket: &UnixDatagram, domain: u8, profile: u8) -> io::Result<Option<PtpS
     let questions = [Question::CurrentDataSet, Question::PortDataSet, Question::TimeStatus];
     let sequence = |question: usize| u16::from(profile) << 8 | question as u16;
     for (number, question) in questions.into_iter().enumerate() {
-        socket.send(&get(question, domain, profile, sequence(number)))?;
+        socket.send(&get(question as u16, domain, profile, sequence(number)))?;
     }
     let (mut offset, mut state, mut octets) = (None, None, [0; MAX_MESSAGE]);
     for _ in 0..MAX_PORTS + questions.len() {
@@ -207,7 +227,7 @@ mod tests {
 
     /// A response as ptp4l writes it: its header, the TLV and its data.
     fn response(id: u16, data: &[u8]) -> Vec<u8> {
-        let mut message = get(Question::TimeStatus, 0, 0, 7).to_vec();
+        let mut message = get(Question::TimeStatus as u16, 0, 0, 7).to_vec();
         message[46] = ACTION_RESPONSE;
         message[50..52].copy_from_slice(&(2 + data.len() as u16).to_be_bytes());
         message[52..54].copy_from_slice(&id.to_be_bytes());
@@ -219,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_request_has_the_octets_of_clause_15() {
-        let request = get(Question::PortDataSet, 3, 1, 0x0102);
+        let request = get(Question::PortDataSet as u16, 3, 1, 0x0102);
         let expected: Vec<u8> = [
             &[0x1d, 2, 0, 54, 3, 0, 0, 0][..],
             &[0; 22],
@@ -251,7 +271,7 @@ mod tests {
         let mut error = response(0xc000, &status);
         error[49] = 2;
         assert_eq!(parse(&error), Some((7, Answer::Nothing)));
-        assert_eq!(parse(&get(Question::TimeStatus, 0, 0, 7)), None, "a request");
+        assert_eq!(parse(&get(Question::TimeStatus as u16, 0, 0, 7)), None, "a request");
     }
 
     proptest! {

@@ -124,6 +124,11 @@ impl Kernel {
     }
 }
 
+/// CLOCK_TAI less CLOCK_REALTIME.
+pub(crate) fn tai_offset() -> io::Result<Span> {
+    Ok(Kernel::ask()?.tai_offset)
+}
+
 /// What ptp4l's word is worth: how far its clock may be off, or why it follows nobody. A clock
 /// that is the network's grandmaster is right by definition.
 fn judge_ptp(ptp: PtpStatus) -> Result<Span, Finding> {

@@ -16,7 +16,7 @@
 //! have learnt nothing yet when [`Network::build`] returns. A system with a loop between bridges is
 //! refused: there is no spanning tree protocol that would end the flooding.
 
-mod netlink;
+pub(crate) mod netlink;
 pub mod noise;
 
 use crate::clock::{MonoTime, pause};

@@ -2,7 +2,7 @@
 //! waits for its answer.
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{
     AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
@@ -24,6 +24,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Octets of the longest answer: one interface's description has about two thousand.
 const ANSWER_OCTETS: usize = 32 << 10;
+/// The most parts of the answer to a question after all interfaces or routes.
+const MAX_PARTS: usize = 65_536;
 /// The limit of a bridge's patience with a station that is silent, in hundredths of a second: a
 /// host that only receives must not be forgotten, or what is for it is flooded to all.
 const AGEING_CS: u32 = 1 << 30;
@@ -48,11 +50,11 @@ impl Place<'_> {
 }
 
 /// A socket to the part of the kernel that configures the network namespace that it was opened in.
-pub(super) struct Netlink(OwnedFd);
+pub(crate) struct Netlink(OwnedFd);
 
 impl Netlink {
     /// Opens one in the calling thread's namespace.
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let (family, kind) = (rustix::net::AddressFamily::NETLINK, SocketType::RAW);
         // No protocol is protocol 0, NETLINK_ROUTE.
         let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
@@ -180,17 +182,61 @@ impl Netlink {
         self.ask(request, NLM_F_REQUEST | NLM_F_ACK).map(drop)
     }
 
-    fn ask(
+    /// Asks for one thing.
+    pub(crate) fn get(&self, request: RouteNetlinkMessage) -> io::Result<RouteNetlinkMessage> {
+        match self.ask(request, NLM_F_REQUEST)? {
+            NetlinkPayload::InnerMessage(message) => Ok(message),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Asks for all interfaces or routes.
+    pub(crate) fn dump(
         &self,
         request: RouteNetlinkMessage,
-        flags: u16,
-    ) -> io::Result<NetlinkPayload<RouteNetlinkMessage>> {
+    ) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.send(request, NLM_F_REQUEST | NLM_F_DUMP)?;
+        let (mut octets, mut all) = (vec![0; ANSWER_OCTETS], Vec::new());
+        for _ in 0..MAX_PARTS {
+            let (received, _) = rustix::net::recv(&self.0, &mut octets[..], RecvFlags::empty())?;
+            let mut rest = &octets[..received];
+            while rest.len() >= 4 {
+                let length = u32::from_ne_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
+                let one = rest.get(..length).filter(|one| one.len() >= 16);
+                let one = one.ok_or(io::ErrorKind::InvalidData)?;
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+                let read = NetlinkMessage::<RouteNetlinkMessage>::deserialize(one);
+                match read.map(|message| message.payload) {
+                    Ok(NetlinkPayload::Done(_)) => return Ok(all),
+                    Ok(NetlinkPayload::Error(error)) => return Err(error.to_io()),
+                    Ok(NetlinkPayload::InnerMessage(message)) => all.push(message),
+                    Ok(_) => {}
+                    Err(error) => {
+                        let why = error.to_string();
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+                    }
+                }
+            }
+        }
+        Err(io::ErrorKind::InvalidData.into())
+    }
+
+    fn send(&self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         let mut request = NetlinkMessage::from(request);
         request.header.flags = flags;
         request.finalize();
         let mut octets = vec![0; request.buffer_len()];
         request.serialize(&mut octets);
         rustix::net::send(&self.0, &octets, SendFlags::empty())?;
+        Ok(())
+    }
+
+    fn ask(
+        &self,
+        request: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<NetlinkPayload<RouteNetlinkMessage>> {
+        self.send(request, flags)?;
         let mut octets = vec![0; ANSWER_OCTETS];
         let (received, _) = rustix::net::recv(&self.0, &mut octets[..], RecvFlags::empty())?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&octets[..received])

@@ -1,0 +1,375 @@
+//! The verb `clock`: linuxptp configured and supervised, and whether the clock is on network time.
+
+mod simulate;
+
+use self::simulate::SimulateArguments;
+use crate::chosen::WrongArgument;
+use crate::exit::Exit;
+use crate::terminal;
+use anyhow::Context;
+use clap::{Args, Subcommand, ValueEnum};
+use onbeat_host::clock::{MonoTime, pause};
+use onbeat_host::link::Interface;
+use onbeat_host::machine::Machine;
+use onbeat_host::timekeeping::{
+    Configuration, Emulated, Facts, Role, SOCKET, Scenario, Settings, Stamping, Status, Supervisor,
+    emulation, gather, hardware_threshold, judge, software_threshold,
+};
+use onbeat_model::time::Span;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often the clock is looked at.
+const LOOK: Span = Span::from_s(1);
+/// How often it is looked whether it is interrupted.
+const LOOK_AGAIN: Span = Span::from_ms(20);
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClockVerb {
+    /// Writes the configuration of ptp4l and phc2sys, units and command lines
+    #[command(after_help = "Examples:
+  onbeat clock config --scenario sms --role slave --interface eth0 --out /etc/onbeat
+  onbeat clock config --scenario mbs --role master --interface eth0 --software --out clock
+
+Scenarios: in sms a bridge is the grandmaster and hosts follow it; in mbs a host is
+(docs/clock.md).")]
+    Config(ConfigArguments),
+    /// Runs ptp4l and phc2sys with that configuration, and says when the clock is in sync
+    #[command(after_help = "Examples:
+  onbeat clock run --scenario sms --role slave --interface eth0 --out clock
+  onbeat clock run --scenario mbs --role slave --interface eth0 --software --free-running \\
+      --out clock --duration 1min --json
+
+Never steers the machine's clock in another network namespace or on a virtual interface.")]
+    Run(RunArguments),
+    /// Looks once: exits with 0 if the clock is in sync, with 1 and the reasons if it is not
+    #[command(after_help = "Examples:
+  onbeat clock status --within 1us
+  onbeat clock status --interface eth0 --json")]
+    Status(StatusArguments),
+    /// Simulates gPTP over bridges in a row: how far each clock is from the grandmaster's
+    #[command(after_help = "Examples:
+  onbeat clock simulate --hops 7
+  onbeat clock simulate --hops 100 --stamps coarse --seed 8 --json")]
+    Simulate(SimulateArguments),
+}
+
+#[derive(Debug, Args)]
+struct Node {
+    /// Who is the grandmaster
+    #[arg(long)]
+    scenario: ScenarioName,
+    /// What this node is
+    #[arg(long)]
+    role: RoleName,
+    /// Its interface; may be repeated for a bridge
+    #[arg(long, value_name = "NAME", required = true)]
+    interface: Vec<String>,
+    /// The kernel stamps messages, rather than the interface
+    #[arg(long)]
+    software: bool,
+    /// The PTP domain
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(0..=127))]
+    domain: u8,
+    /// The longest delay to a neighbour, as in 800ns [default: 800ns, with --software 20ms]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    threshold: Option<Span>,
+    /// Only measure: set no clock
+    #[arg(long)]
+    free_running: bool,
+    /// Where to write
+    #[arg(long, value_name = "DIRECTORY")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArguments {
+    #[command(flatten)]
+    node: Node,
+    /// Where ptp4l listens
+    #[arg(long, value_name = "PATH", default_value = SOCKET)]
+    socket: String,
+    /// Print JSON for machines
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    node: Node,
+    /// Where ptp4l listens [default: /var/run/ptp4l, free-running `ptp4l` in --out]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<String>,
+    /// By how much the clock may be wrong
+    #[arg(long, value_name = "TIME", default_value = "1us", value_parser = span)]
+    within: Span,
+    /// How long [default: until interrupted]
+    #[arg(long, value_name = "TIME", value_parser = crate::arguments::duration)]
+    duration: Option<Span>,
+    /// Print a line of JSON each second (docs/clock.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArguments {
+    /// Also look at this interface's link and hardware clock; may be repeated
+    #[arg(long, value_name = "NAME")]
+    interface: Vec<String>,
+    /// Where ptp4l listens
+    #[arg(long, value_name = "PATH", default_value = SOCKET)]
+    socket: PathBuf,
+    /// The PTP domain
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u8).range(0..=127))]
+    domain: u8,
+    /// By how much the clock may be wrong
+    #[arg(long, value_name = "TIME", default_value = "1us", value_parser = span)]
+    within: Span,
+    /// Judge by what ptp4l measures: no clock is set
+    #[arg(long)]
+    free_running: bool,
+    /// Print JSON for machines (docs/clock.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ScenarioName {
+    /// Slave, master, slave: a bridge
+    Sms,
+    /// Master, bridge, slave: a host
+    Mbs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RoleName {
+    /// The grandmaster
+    Master,
+    /// It follows
+    Slave,
+}
+
+/// Configures, supervises or looks.
+pub(crate) fn clock(what: &ClockVerb) -> anyhow::Result<Exit> {
+    match what {
+        ClockVerb::Config(arguments) => config(arguments),
+        ClockVerb::Run(arguments) => run(arguments),
+        ClockVerb::Status(arguments) => status(arguments),
+        ClockVerb::Simulate(arguments) => simulate::show(arguments),
+    }
+}
+
+fn configuration(node: &Node, steers: bool, socket: String) -> anyhow::Result<Configuration> {
+    let (stamping, usual) = match node.software {
+        true => (Stamping::Software, software_threshold()),
+        false => (Stamping::Hardware, hardware_threshold()),
+    };
+    let settings = Settings {
+        scenario: match node.scenario {
+            ScenarioName::Sms => Scenario::Sms,
+            ScenarioName::Mbs => Scenario::Mbs,
+        },
+        role: match node.role {
+            RoleName::Master => Role::Master,
+            RoleName::Slave => Role::Slave,
+        },
+        interfaces: node.interface.clone(),
+        stamping,
+        domain: node.domain,
+        threshold: node.threshold.unwrap_or(usual),
+        steers,
+        socket,
+    };
+    Configuration::new(settings).map_err(|error| WrongArgument(error.to_string()).into())
+}
+
+fn config(arguments: &ConfigArguments) -> anyhow::Result<Exit> {
+    let ConfigArguments { node, socket, json } = arguments;
+    let configuration = configuration(node, !node.free_running, socket.clone())?;
+    let out = std::path::absolute(&node.out).context("--out")?;
+    std::fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
+    let files = configuration.files(&out);
+    let mut names = Vec::new();
+    for file in &files {
+        let path = out.join(file.name);
+        std::fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
+        names.push(path.display().to_string());
+    }
+    if *json {
+        let value = json!({ "format": "onbeat-clock-config", "version": 1, "files": names });
+        terminal::print(value);
+    } else {
+        terminal::print(names.join("\n"));
+    }
+    Ok(Exit::Fine)
+}
+
+fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
+    let RunArguments { node, socket, within, duration, json } = arguments;
+    for name in &node.interface {
+        let interface = Interface::named(name).with_context(|| format!("interface `{name}`"))?;
+        if !node.software && interface.hardware_clock()?.is_none() {
+            let why = format!("interface `{name}` has no PTP hardware clock: add --software");
+            return Err(WrongArgument(why).into());
+        }
+    }
+    let emulated = emulation(&Machine::this(), &node.interface);
+    let steers = !node.free_running && emulated.is_none();
+    if let Some(why) = emulated.filter(|_| !node.free_running) {
+        terminal::say(format_args!("onbeat: {why}: no clock is set, ptp4l only measures"));
+    }
+    let out = std::path::absolute(&node.out).context("--out")?;
+    let usual = if steers { SOCKET.to_owned() } else { out.join("ptp4l").display().to_string() };
+    let configuration = configuration(node, steers, socket.clone().unwrap_or(usual))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let mut supervisor = Supervisor::start(configuration, &out, *within)?;
+    let begun = MonoTime::now();
+    let mut told: Option<String> = None;
+    loop {
+        let next = MonoTime::now() + LOOK;
+        let report = supervisor.look()?;
+        for note in &report.notes {
+            terminal::say(format_args!("onbeat: {note}"));
+        }
+        if *json {
+            terminal::print(document(&report.facts, &report.status, *within));
+        } else {
+            let kind = kind(&report.status);
+            if told.as_ref() != Some(&kind) {
+                terminal::print(text(&report.facts, &report.status, *within));
+                told = Some(kind);
+            }
+        }
+        while MonoTime::now() < next {
+            let over = duration.is_some_and(|duration| MonoTime::now() - begun >= duration);
+            if interrupted.load(Ordering::Relaxed) || over {
+                let fine = report.status.in_sync();
+                return Ok(if fine { Exit::Fine } else { Exit::Description });
+            }
+            pause(LOOK_AGAIN);
+        }
+    }
+}
+
+/// What a status is but for figures: a change of these alone is not told.
+fn kind(status: &Status) -> String {
+    let reasons = status.reasons.iter().map(|r| format!("{:?}", std::mem::discriminant(r)));
+    reasons.collect()
+}
+
+fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
+    let StatusArguments { interface, socket, domain, within, free_running, json } = arguments;
+    for name in interface {
+        Interface::named(name).with_context(|| format!("interface `{name}`"))?;
+    }
+    let machine = Machine::this();
+    // Where it is not known whether this is the machine's own network, its clock is meant.
+    let emulated = emulation(&machine, interface);
+    let steered = !free_running && matches!(emulated, None | Some(Emulated::NotKnown));
+    let facts = gather(&machine, interface, Path::new(socket), *domain, steered)
+        .context("the kernel's clock")?;
+    let status = judge(&facts, *within);
+    if *json {
+        terminal::print(document(&facts, &status, *within));
+    } else {
+        terminal::print(text(&facts, &status, *within));
+    }
+    Ok(if status.in_sync() { Exit::Fine } else { Exit::Description })
+}
+
+/// What a person is told.
+fn text(facts: &Facts, status: &Status, within: Span) -> String {
+    let mut lines = Vec::new();
+    let error = status.error.map(|error| format!(", the clock is wrong by {error}"));
+    let error = error.unwrap_or_default();
+    lines.push(match status.in_sync() {
+        true => format!("in sync within {within}{error}"),
+        false => "not in sync".to_owned(),
+    });
+    lines.extend(status.reasons.iter().map(|reason| format!("  {reason}")));
+    if let Some(survey) = &facts.survey {
+        let own = if survey.has_grandmaster { "" } else { " (this clock)" };
+        lines.push(format!("  grandmaster {}{own}", survey.grandmaster));
+        for port in &survey.ports {
+            let delay = if port.peer_to_peer { port.peer_delay } else { survey.path_delay };
+            let (number, state) = (port.number, port.state);
+            lines.push(format!("  port {number} is {state}, {delay} from its neighbour"));
+        }
+    }
+    if !facts.steered {
+        lines.push("  free-running: this machine's clock is not set".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The same for machines.
+fn document(facts: &Facts, status: &Status, within: Span) -> Value {
+    let reasons: Vec<_> = status.reasons.iter().map(ToString::to_string).collect();
+    let ns = |span: Option<Span>| span.map(Span::as_ns);
+    let survey = facts.survey.as_ref().map(|survey| {
+        let ports = survey.ports.iter().map(|port| {
+            json!({
+                "number": port.number,
+                "state": port.state.to_string(),
+                "peer_delay_ns": port.peer_delay.as_ns(),
+                "threshold_ns": port.capable.map(|(threshold, _)| threshold.as_ns()),
+                "as_capable": port.capable.map(|(_, capable)| capable),
+            })
+        });
+        json!({
+            "clock": survey.identity.to_string(),
+            "grandmaster": survey.grandmaster.to_string(),
+            "is_grandmaster": !survey.has_grandmaster,
+            "steps_removed": survey.steps_removed,
+            "offset_ns": survey.offset.as_ns(),
+            "path_delay_ns": survey.path_delay.as_ns(),
+            "utc_offset_s": survey.utc_offset,
+            "utc_offset_valid": survey.utc_offset_valid,
+            "ptp_timescale": survey.ptp_timescale,
+            "time_traceable": survey.time_traceable,
+            "ports": ports.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "format": "onbeat-clock",
+        "version": 1,
+        "in_sync": status.in_sync(),
+        "within_ns": within.as_ns(),
+        "error_ns": ns(status.error),
+        "steered": facts.steered,
+        "tai_offset_s": facts.tai_offset.as_ns() / 1_000_000_000,
+        "reasons": reasons,
+        "ptp4l": survey,
+    })
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    let wrong = || "expected a time such as 800ns, 1us or 20ms".to_owned();
+    let duration = humantime::parse_duration(text).map_err(|_| wrong())?;
+    let ns = i64::try_from(duration.as_nanos()).map_err(|_| wrong())?;
+    let span = Span::from_ns(ns);
+    (span > Span::ZERO && span <= Span::from_s(3_600)).then_some(span).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_times_with_a_unit() {
+        assert_eq!(span("800ns"), Ok(Span::from_ns(800)));
+        assert_eq!(span("1us"), Ok(Span::from_us(1)));
+        for bad in ["", "0us", "1", "2h", "-1us"] {
+            assert!(span(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Clocks on network time with linuxptp: configuration of ptp4l and phc2sys for both of the paper's
+//! ways to synchronise (Pérez et al. 2024, 3.2.1 and table 2), their supervision, and why a clock
+//! is not synchronised. In emulation the machine's clock is never steered.
+
+mod configuration;
+mod judgement;
+mod machine;
+mod supervision;
+
+pub use configuration::{
+    Configuration, File, PRIORITY, Role, SOCKET, Scenario, Settings, SettingsError, Stamping,
+    hardware_threshold, software_threshold,
+};
+pub use judgement::{Facts, Reason, Status, judge};
+pub use machine::{Emulated, emulation, gather};
+pub use supervision::{Backoff, Report, SupervisionError, Supervisor};
