@@ -6,6 +6,7 @@ mod build;
 mod capture;
 mod cc;
 mod chosen;
+mod doctor;
 mod exit;
 mod measure;
 mod network;
@@ -36,6 +37,7 @@ fn main() -> std::process::ExitCode {
         Verb::Bounds(bounds) => bounds::bounds(bounds),
         Verb::Tfg(tfg) => tfg::tfg(tfg),
         Verb::Cc(cc) => cc::cc(cc),
+        Verb::Doctor(doctor) => doctor::doctor(doctor),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),

@@ -24,6 +24,7 @@ mod xdp;
 
 pub use context::{Context, InterfaceSettings, parameters_of};
 pub use interface::Interface;
+pub use interface::ethtool::Abilities;
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub use packet::PacketSocket;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
