@@ -56,7 +56,11 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<Exit> {
         true => judge(&facts(arguments)?, Some(&wanted)),
         false => scripts(&arguments.script, &wanted)?,
     };
-    let verdicts = verdicts(&findings, &wanted);
+    // Scripts alone do not say whether a machine carries anything.
+    let verdicts = match arguments.script.is_empty() {
+        true => verdicts(&findings, &wanted),
+        false => Vec::new(),
+    };
     if arguments.json {
         terminal::print(format_args!("{:#}", to_json(&wanted, &findings, &verdicts)));
     } else {

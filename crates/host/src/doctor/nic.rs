@@ -88,18 +88,16 @@ impl Vlan {
     }
 }
 
-/// Drivers whose hardware is known to do more than stamp: what it has of launch times, gates
-/// (802.1Qbv), credit-based shapers and AF_XDP without copies. The kernel does not tell before one
-/// of these is set up.
-const DRIVERS: [(&str, [bool; 4]); 6] = [
-    ("igc", [true, true, true, true]),
-    ("igb", [true, false, true, true]),
-    ("stmmac", [true, true, true, true]),
-    ("st_gmac", [true, true, true, true]),
-    ("fsl_enetc", [true, true, true, false]),
-    ("am65-cpsw-nuss", [false, true, true, false]),
+/// Drivers whose hardware is known to open gates (802.1Qbv) and to launch frames at their time, or
+/// known to lack one of these. The kernel does not tell before one of them is set up.
+const DRIVERS: [(&str, bool); 6] = [
+    ("igc", true),
+    ("igb", false),
+    ("stmmac", true),
+    ("st_gmac", true),
+    ("fsl_enetc", true),
+    ("am65-cpsw-nuss", false),
 ];
-const GATES: usize = 1;
 
 /// Interrupts for received frames may be put off by this much, in µs.
 const DELAY_US: u32 = 10;
@@ -225,18 +223,38 @@ pub(super) static CHECKS: [&Check; 11] = [
     &EGRESS,
 ];
 
+/// The interface that is wanted; without a wish, what is in use.
+fn chosen<'a>(interfaces: &'a [Interface], wanted: Option<&str>) -> Vec<&'a Interface> {
+    let is_it = |interface: &&Interface| match wanted {
+        Some(name) => interface.name == name,
+        None => interface.up && !interface.is_vlan && interface.abilities.carrier != Some(false),
+    };
+    interfaces.iter().filter(is_it).collect()
+}
+
+impl Abilities {
+    /// Whether there is a clock that stamps frames both ways: channels then use that one.
+    fn has_clock(&self) -> bool {
+        self.hardware_stamps == Some(true) && self.hardware_clock.is_some()
+    }
+}
+
+/// Whether channels have an interface's clock, and nothing needs CLOCK_TAI, as gates and launch
+/// times do.
+pub(super) fn has_own_clock(judge: &Judge<'_>) -> bool {
+    let Fact::Known(calls) = &judge.facts.calls else { return false };
+    let interfaces = chosen(&calls.interfaces, judge.wanted.interface.as_deref());
+    let all = interfaces.iter().all(|interface| interface.abilities.has_clock());
+    all && !interfaces.is_empty() && !judge.wanted.gated
+}
+
 pub(super) fn judge(judge: &mut Judge<'_>) {
     let wanted = judge.wanted.interface.as_deref();
     let calls = match &judge.facts.calls {
         Fact::Known(calls) => calls,
         Fact::Unknown(why) => return judge.unknown(&THERE, why, "up, with a link"),
     };
-    let chosen = |interface: &&Interface| match wanted {
-        Some(name) => interface.name == name,
-        // Without a wish: what looks like hardware and is in use.
-        None => interface.up && !interface.is_vlan && interface.abilities.carrier != Some(false),
-    };
-    let interfaces: Vec<&Interface> = calls.interfaces.iter().filter(chosen).collect();
+    let interfaces = chosen(&calls.interfaces, wanted);
     if interfaces.is_empty()
         && let Some(name) = wanted
     {
@@ -279,7 +297,7 @@ fn link_of(judge: &mut Judge<'_>, interface: &Interface) {
 fn abilities(judge: &mut Judge<'_>, interface: &Interface) {
     let Interface { name, abilities, .. } = interface;
     let advise = |right: bool| if right { State::Ok } else { State::Advice };
-    let stamps = abilities.hardware_stamps == Some(true) && abilities.hardware_clock.is_some();
+    let stamps = abilities.has_clock();
     let value = match abilities.hardware_clock.filter(|_| stamps) {
         Some(clock) => format!("/dev/ptp{clock}"),
         None => "software only".to_owned(),
@@ -305,9 +323,7 @@ fn abilities(judge: &mut Judge<'_>, interface: &Interface) {
         let driver = abilities.driver.as_deref().unwrap_or("unknown");
         let wanted = "a driver that has both";
         match DRIVERS.iter().find(|(known, _)| *known == driver) {
-            Some((_, can)) => {
-                judge.say_of(name, &GATING, advise(can[GATES] && can[0]), driver, wanted);
-            }
+            Some((_, can)) => judge.say_of(name, &GATING, advise(*can), driver, wanted),
             None => {
                 let why = format!("the driver {driver} does not say before they are set up");
                 judge.say_of(name, &GATING, State::Unknown, why, wanted);

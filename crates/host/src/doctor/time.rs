@@ -4,6 +4,7 @@ use super::calls::{KernelClock, Ptp4l};
 use super::facts::{Fact, text};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
+use super::nic;
 use super::tasks::{self, Task};
 use crate::machine::Machine;
 use onbeat_model::time::Span;
@@ -309,18 +310,36 @@ fn stamps_in_hardware(settings: &[(String, String)]) -> bool {
     !setting(settings, "time_stamping").is_some_and(|kind| kind.eq_ignore_ascii_case("software"))
 }
 
+/// What is wrong with the system's clock blocks channels that use it; those on an interface with a
+/// clock of its own use that.
+fn on_the_systems_clock(judge: &Judge<'_>) -> State {
+    if nic::has_own_clock(judge) { State::Advice } else { State::Blocks }
+}
+
 fn kernel_clock(judge: &mut Judge<'_>, clock: &Fact<KernelClock>) {
     let clock = match clock {
         Fact::Known(clock) => clock,
         Fact::Unknown(why) => return judge.unknown(&TAI, why, "37 s"),
     };
-    let state = if clock.tai_offset_s == 0 { State::Blocks } else { State::Ok };
+    let wrong = on_the_systems_clock(judge);
+    let state = if clock.tai_offset_s == 0 { wrong } else { State::Ok };
     judge.say(&TAI, state, format!("{} s", clock.tai_offset_s), "37 s");
     let (state, value) = match clock.unsynchronised {
-        true => (State::Blocks, "running free"),
+        true => (wrong, "running free"),
         false => (State::Ok, "synchronised"),
     };
     judge.say(&SYNCHRONISED, state, value, "synchronised");
+}
+
+/// A daemon of NTP may keep the system's clock instead, to about a millisecond.
+fn without_ptp4l(judge: &Judge<'_>) -> (State, String) {
+    let other = RIVALS.iter().find(|name| judge.facts.time.named(name).is_some());
+    let clock = judge.facts.calls.known().and_then(|calls| calls.kernel_clock.known());
+    let is_kept = clock.is_some_and(|clock| !clock.unsynchronised);
+    match other.filter(|_| is_kept && !nic::has_own_clock(judge)) {
+        Some(name) => (State::Advice, format!("not running; {name} keeps the clock")),
+        None => (State::Blocks, "not running".to_owned()),
+    }
 }
 
 fn ptp4l(judge: &mut Judge<'_>, answer: &Fact<Ptp4l>) {
@@ -331,7 +350,10 @@ fn ptp4l(judge: &mut Judge<'_>, answer: &Fact<Ptp4l>) {
         Fact::Unknown(why) if judge.facts.time.named("ptp4l").is_some() => {
             return judge.unknown(&PTP4L, why, wanted);
         }
-        Fact::Unknown(_) => return judge.say(&PTP4L, State::Blocks, "not running", wanted),
+        Fact::Unknown(_) => {
+            let (state, value) = without_ptp4l(judge);
+            return judge.say(&PTP4L, state, value, wanted);
+        }
     };
     let right = match status.state.as_str() {
         "SLAVE" => true,
@@ -361,7 +383,7 @@ fn rival(judge: &mut Judge<'_>, ptp: Option<&Daemon>, phc: Option<&Daemon>) {
         (Some(rival), None) => (State::Ok, format!("{} alone", rival.name)),
         (Some(rival), Some(steers)) => {
             let value = format!("{} (pid {}) beside {}", rival.name, rival.pid, steers.name);
-            (State::Blocks, value)
+            (on_the_systems_clock(judge), value)
         }
     };
     judge.say(&RIVAL, state, value, "one only");

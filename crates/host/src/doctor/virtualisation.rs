@@ -22,10 +22,11 @@ impl Virtualisation {
         let hypervisor = text(machine, "/proc/cpuinfo").map(|info| {
             let flags = info.lines().find(|l| l.starts_with("flags") || l.starts_with("Features"));
             let is_guest = flags.is_some_and(|f| f.split_whitespace().any(|f| f == "hypervisor"));
-            let named = ["/sys/hypervisor/type", "/sys/class/dmi/id/product_name"];
+            let (xen, tree) = ("/sys/hypervisor/type", "/proc/device-tree/hypervisor/compatible");
+            let named = [xen, tree, "/sys/class/dmi/id/product_name"];
             let name = named.iter().find_map(|path| machine.read(path).ok());
-            let xen = machine.has("/sys/hypervisor/type");
-            (is_guest || xen).then(|| name.unwrap_or_else(|| "unknown".to_owned()))
+            let says_so = machine.has(xen) || machine.has(tree);
+            (is_guest || says_so).then(|| name.unwrap_or_else(|| "unknown".to_owned()))
         });
         let marks = [("/run/.containerenv", "podman"), ("/.dockerenv", "docker")];
         let mark = marks.iter().find(|(path, _)| machine.has(path)).map(|(_, n)| (*n).to_owned());

@@ -369,14 +369,23 @@ fn faults_of_synchronisation_are_found() {
                 let clock = KernelClock { tai_offset_s: 0, unsynchronised: false };
                 host.calls.kernel_clock = Fact::Known(clock);
             },
-            &[("time.tai-offset", Blocks)],
+            &[("time.tai-offset", Advice)],
+        ),
+        // Without a clock of the interface's own, channels use CLOCK_TAI.
+        fault(
+            |host| {
+                let clock = KernelClock { tai_offset_s: 0, unsynchronised: true };
+                host.calls.kernel_clock = Fact::Known(clock);
+                host.interface().abilities.hardware_clock = None;
+            },
+            &[("nic.stamps", Advice), ("time.tai-offset", Blocks), ("time.synchronised", Blocks)],
         ),
         fault(
             |host| {
                 let clock = KernelClock { tai_offset_s: 37, unsynchronised: true };
                 host.calls.kernel_clock = Fact::Known(clock);
             },
-            &[("time.synchronised", Blocks)],
+            &[("time.synchronised", Advice)],
         ),
         fault(|host| host.calls.ptp4l = ptp4l("LISTENING", 0), &[("time.ptp4l", Blocks)]),
         fault(|host| host.calls.ptp4l = ptp4l("SLAVE", 40_000), &[("time.offset", Advice)]),
@@ -387,13 +396,30 @@ fn faults_of_synchronisation_are_found() {
         ),
         fault(
             |host| host.threads.push(Thread::new(702, "chronyd", 0, 0)),
-            &[("time.rival", Blocks)],
+            &[("time.rival", Advice)],
         ),
         fault(
             |host| host.threads.push(Thread::new(702, "systemd-timesyn", 0, 0)),
-            &[("time.rival", Blocks)],
+            &[("time.rival", Advice)],
         ),
-        fault(|host| host.threads.push(Thread::new(702, "ntpd", 0, 0)), &[("time.rival", Blocks)]),
+        fault(|host| host.threads.push(Thread::new(702, "ntpd", 0, 0)), &[("time.rival", Advice)]),
+        fault(
+            |host| {
+                host.interface().abilities.hardware_clock = None;
+                host.threads.push(Thread::new(702, "chronyd", 0, 0));
+            },
+            &[("nic.stamps", Advice), ("time.rival", Blocks)],
+        ),
+        // A daemon of NTP alone keeps the system's clock, in its own way.
+        fault(
+            |host| {
+                host.threads.retain(|thread| !["phc2sys", "ptp4l"].contains(&thread.name));
+                host.threads.push(Thread::new(702, "chronyd", 0, 0));
+                host.interface().abilities.hardware_clock = None;
+                host.calls.ptp4l = Fact::Unknown("there is no /var/run/ptp4l".to_owned());
+            },
+            &[("nic.stamps", Advice), ("time.ptp4l", Advice)],
+        ),
         fault(|host| set(host, "time_stamping software"), &[("time.path-threshold", Blocks)]),
         fault(
             |host| {
