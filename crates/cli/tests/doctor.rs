@@ -207,7 +207,7 @@ fn a_threshold_too_low_for_software_stamps_is_found_in_a_ptp4l_that_runs() {
     let uds = directory.path().join("ptp4l");
     let text = format!(
         "[global]\ntransportSpecific 1\nnetwork_transport L2\ndelay_mechanism P2P\n\
-         neighborPropDelayThresh 800\nfree_running 1\nuds_address {0}\nuds_ro_address {0}ro\n",
+         neighborPropDelayThresh 800\nfree_running 1\nuds_address {}\n",
         uds.display()
     );
     std::fs::write(&path, text).expect("written");

@@ -22,7 +22,8 @@ impl<'a> Judge<'a> {
         self.findings
     }
 
-    /// A finding. What would block is only advice where no promise of the system rests on it.
+    /// A finding. Without a system what would block is only advice; with one, what no promise rests
+    /// on is as it may be.
     pub(super) fn say(
         &mut self,
         check: &'static Check,
@@ -84,8 +85,18 @@ impl<'a> Judge<'a> {
         value: String,
         wanted: String,
     ) {
-        let matters = check.against.iter().any(|need| self.wanted.rests_on(*need));
-        let state = if state == State::Blocks && !matters { State::Advice } else { state };
+        let general = self.wanted.is_general();
+        let rests = check.against.iter().any(|need| self.wanted.rests_on(*need));
+        let (state, wanted) = match state {
+            State::Blocks if general => (State::Advice, wanted),
+            State::Ok => (State::Ok, wanted),
+            // What no promise rests on is not worth a word.
+            _ if !general && !rests && !check.against.is_empty() => {
+                (State::Ok, format!("{wanted}, if it were needed"))
+            }
+            State::Blocks if !rests => (State::Advice, wanted),
+            state => (state, wanted),
+        };
         self.findings.push(Finding { check, state, subject, value, wanted });
     }
 }

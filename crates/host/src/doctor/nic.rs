@@ -195,7 +195,7 @@ static QDISC: Check = Check {
     against: &[Need::Network],
     why: "Reserved classes are shaped by mqprio with cbs, or taprio, at the talker too. Without \
           them its frames leave in one queue, as fast as they come.",
-    fix: "onbeat tune, or tc qdisc replace dev IFACE root mqprio … and cbs below it.",
+    fix: "tc qdisc replace dev IFACE root handle 100: mqprio …, and cbs below it.",
     reboot: false,
 };
 static EGRESS: Check = Check {

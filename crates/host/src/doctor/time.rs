@@ -159,7 +159,7 @@ static SYNCHRONISED: Check = Check {
     what: "synchronisation of the kernel's clock",
     against: &[Need::Time],
     why: "The kernel counts its clock as running free: nobody steers it.",
-    fix: "Run phc2sys, or ptp4l on this clock (`onbeat clock` does).",
+    fix: "Run phc2sys, or ptp4l with stamps of software on this clock.",
     reboot: false,
 };
 static PTP4L: Check = Check {
@@ -169,7 +169,7 @@ static PTP4L: Check = Check {
     against: &[Need::Time],
     why: "It is what follows the network's clock; in another state than SLAVE or MASTER it does \
           not yet, or no longer.",
-    fix: "onbeat clock start IFACE; with a state such as LISTENING look at domain, profile and \
+    fix: "Start ptp4l on the interface; with a state such as LISTENING look at domain, profile and \
           VLAN of the master.",
     reboot: false,
 };

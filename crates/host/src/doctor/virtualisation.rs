@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Virtual machines and containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Virtualisation {
-    /// The hypervisor below the kernel, if there is one; `unknown` if it does not say its name.
+    /// The hypervisor below the kernel, if there is one; with its name if it has one.
     pub hypervisor: Fact<Option<String>>,
     /// The container that this is looked at from.
     pub container: Option<String>,
@@ -26,7 +26,7 @@ impl Virtualisation {
             let named = [xen, tree, "/sys/class/dmi/id/product_name"];
             let name = named.iter().find_map(|path| machine.read(path).ok());
             let says_so = machine.has(xen) || machine.has(tree);
-            (is_guest || says_so).then(|| name.unwrap_or_else(|| "unknown".to_owned()))
+            (is_guest || says_so).then(|| name.unwrap_or_else(|| "one without a name".to_owned()))
         });
         let marks = [("/run/.containerenv", "podman"), ("/.dockerenv", "docker")];
         let mark = marks.iter().find(|(path, _)| machine.has(path)).map(|(_, n)| (*n).to_owned());

@@ -420,6 +420,12 @@ fn faults_of_synchronisation_are_found() {
             },
             &[("nic.stamps", Advice), ("time.ptp4l", Advice)],
         ),
+    ]);
+}
+
+#[test]
+fn faults_of_daemons_that_keep_the_time_are_found() {
+    check(&[
         fault(|host| set(host, "time_stamping software"), &[("time.path-threshold", Blocks)]),
         fault(
             |host| {

@@ -1,6 +1,7 @@
 //! What a system asks for, and whether findings carry it.
 
 use super::host::Host;
+use super::wrong;
 use crate::doctor::facts::Fact;
 use crate::doctor::{Need, State, Wanted, verdicts, worst};
 use onbeat_model::description;
@@ -114,6 +115,16 @@ fn a_finding_speaks_against_the_promises_that_rest_on_it_and_no_others() {
         [("joints", State::Blocks, vec!["kernel.cbs"]), ("talker", State::Ok, Vec::new())];
     assert_eq!(said, expected);
     assert_eq!(worst(&findings), State::Blocks);
+}
+
+#[test]
+fn what_no_promise_rests_on_raises_no_alarm() {
+    let mut host = Host::tuned();
+    host.calls.tried.cbs = Fact::Known(false);
+    host.calls.ptp4l = Fact::Unknown("there is no /var/run/ptp4l".to_owned());
+    host.interface().up = false;
+    host.wanted.promises.retain(|promise| promise.name == "talker");
+    assert_eq!(wrong(&host.findings()), []);
 }
 
 #[test]
