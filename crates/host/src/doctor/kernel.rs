@@ -46,11 +46,8 @@ impl Kernel {
             Some((_, rest)) => rest.split(')').next().unwrap_or_default().to_owned(),
             None => text,
         };
-        let lockdown = match text(machine, "/sys/kernel/security/lockdown") {
-            Fact::Known(text) => Fact::Known(chosen(text)),
-            // Without the file there is no lockdown, or securityfs is not mounted.
-            Fact::Unknown(why) => Fact::Unknown(why),
-        };
+        // Without the file there is no lockdown, or securityfs is not mounted.
+        let lockdown = text(machine, "/sys/kernel/security/lockdown").map(chosen);
         Self {
             release,
             realtime,

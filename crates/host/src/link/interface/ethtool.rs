@@ -13,7 +13,7 @@ const GET_CHANNELS: u32 = 0x3c;
 const GET_STAMPING: u32 = 0x41;
 const GET_EEE: u32 = 0x44;
 /// SOF_TIMESTAMPING_TX_HARDWARE, RX_HARDWARE and RAW_HARDWARE (`linux/net_tstamp.h`).
-const HARDWARE_STAMPS: u32 = 1 << 0 | 1 << 2 | 1 << 6;
+const HARDWARE_STAMPS: u32 = 1 | 1 << 2 | 1 << 6;
 
 /// What an interface can do and how it is set; `None` where its driver does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
