@@ -178,6 +178,7 @@ fn apart(script: &str) -> Option<Vec<String>> {
     let output = Command::new("unshare")
         .args(["--net", "sh", "-ec", script])
         .env("ONBEAT", onbeat.get_program())
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .output()
         .expect("unshare runs");
     if output.stdout.is_empty() {
@@ -202,6 +203,10 @@ fn a_real_interface_that_is_down_is_found_and_one_that_is_up_is_not() {
 
 #[test]
 fn a_threshold_too_low_for_software_stamps_is_found_in_a_ptp4l_that_runs() {
+    if !["/usr/sbin/ptp4l", "/usr/local/sbin/ptp4l"].iter().any(|path| Path::new(path).exists()) {
+        eprintln!("not tested here: there is no ptp4l");
+        return;
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("gPTP.cfg");
     let uds = directory.path().join("ptp4l");
@@ -213,7 +218,7 @@ fn a_threshold_too_low_for_software_stamps_is_found_in_a_ptp4l_that_runs() {
     std::fs::write(&path, text).expect("written");
     let script = format!(
         "ip link add v0 type veth peer name v1; ip link set v0 up; ip link set v1 up\n\
-         ptp4l -S -i v0 -f {} > {1}/log 2>&1 & pid=$!\n\
+         setpriv --bounding-set -sys_time ptp4l -S -i v0 -f {} > {1}/log 2>&1 & pid=$!\n\
          trap 'kill $pid' EXIT\n\
          for i in $(seq 100); do [ -S {1}/ptp4l ] && break; sleep 0.1; done\n\
          \"$ONBEAT\" doctor --json || true",
