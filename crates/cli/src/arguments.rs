@@ -48,6 +48,17 @@ Examples:
 Headers and libraries are found beside this command, or in $ONBEAT_HOME (docs/cli.md). Exits with 1
 if something is wrong in the files. docs/timed-c.md describes the language.";
 
+const DOCTOR: &str = "\
+Examples:
+  onbeat doctor
+  onbeat doctor examples/01-two-hosts --host talker --interface eth0
+  onbeat doctor --pid 4711 --all
+  onbeat doctor --save here.json; onbeat doctor examples/01-two-hosts --facts here.json
+  onbeat doctor --script setup.sh
+
+Exits with 0 if all is fine, 1 if there is advice, 2 if a promise of the system cannot be kept like
+this (docs/doctor.md).";
+
 /// The most repetitions of one simulation.
 const REPETITIONS_MAX: i64 = 1_000_000;
 /// The most iterations of which a time-flow graph's times are computed.
@@ -118,6 +129,9 @@ not errors: the exit code is 0 (docs/time-flow-graphs.md).")]
     /// Compiles Timed C and plain C, and links, as a C compiler driver does
     #[command(disable_help_flag = true, after_help = CC)]
     Cc(CcArguments),
+    /// Says what stands in the way of a system's promises on this machine; changes nothing
+    #[command(after_help = DOCTOR)]
+    Doctor(crate::doctor::DoctorArguments),
     /// Makes the report of the last run anew
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
     Report(ReportArguments),

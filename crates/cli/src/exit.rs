@@ -21,6 +21,13 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// The doctor has advice.
+    pub(crate) const ADVICE: Self = Self::Description;
+    /// The doctor found what keeps the machine from keeping a promise of the system.
+    pub(crate) const BLOCKS: Self = Self::Usage;
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

@@ -8,6 +8,7 @@ mod cc;
 mod chosen;
 mod compare;
 mod clock;
+mod doctor;
 mod exit;
 mod measure;
 mod network;
@@ -39,6 +40,7 @@ fn main() -> std::process::ExitCode {
         Verb::Bounds(bounds) => bounds::bounds(bounds),
         Verb::Tfg(tfg) => tfg::tfg(tfg),
         Verb::Cc(cc) => cc::cc(cc),
+        Verb::Doctor(doctor) => doctor::doctor(doctor),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Compare(arguments) => compare::compare(arguments),

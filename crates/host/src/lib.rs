@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod context;
+pub mod doctor;
 pub mod fabric;
 pub mod inspect;
 pub mod instrument;

@@ -1,6 +1,8 @@
 //! A network interface as the system knows it, asked for with ioctls: these follow the network
 //! namespace of the calling thread, which /sys does not.
 
+pub(super) mod ethtool;
+
 use onbeat_model::units::MacAddress;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};

@@ -29,6 +29,7 @@ pub use context::{Context, InterfaceSettings, parameters_of};
 pub use gptp::{GptpError, GptpNode};
 pub(crate) use hardware_clock::hardware_apart;
 pub use interface::Interface;
+pub use interface::ethtool::Abilities;
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub(crate) use option::set as set_option;
 pub use packet::PacketSocket;

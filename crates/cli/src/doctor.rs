@@ -1,0 +1,267 @@
+//! The verb `doctor`: what stands in the way of a system's promises on this machine.
+
+use crate::chosen::WrongArgument;
+use crate::exit::Exit;
+use crate::source::{self, Source};
+use crate::terminal;
+use anyhow::Context;
+use clap::Args;
+use onbeat_host::doctor::{
+    Fact, Facts, Finding, PromiseKind, State, Verdict, Wanted, judge, lint, verdicts, worst,
+};
+use onbeat_host::machine::Machine;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// The description whose promises are to be kept; without one, what is good in general is
+    /// advised
+    system: Option<PathBuf>,
+    /// Which host of the description this machine is; without it, all of them, on the emulated
+    /// network
+    #[arg(long, value_name = "NAME", requires = "system")]
+    host: Option<String>,
+    /// The interface that channels use; without it, all that are up
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// Look at this process as well
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+    /// Look at a copy of a machine's /proc, /sys and /etc below this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "facts")]
+    root: Option<PathBuf>,
+    /// Judge what was saved in this file, perhaps on another machine
+    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
+    facts: Option<PathBuf>,
+    /// Save what is known of the machine to this file as well
+    #[arg(long, value_name = "FILE", conflicts_with = "facts")]
+    save: Option<PathBuf>,
+    /// Look only through this script that tunes a machine, or configuration of ptp4l; may be
+    /// repeated
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "root", "facts", "save"])]
+    script: Vec<PathBuf>,
+    /// Also show what is as it should be
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks at a machine, or at scripts, and says what it found.
+pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<Exit> {
+    let wanted = wanted(arguments)?;
+    let findings = match arguments.script.is_empty() {
+        true => judge(&facts(arguments)?, Some(&wanted)),
+        false => scripts(&arguments.script, &wanted)?,
+    };
+    // Scripts alone do not say whether a machine carries anything.
+    let verdicts = match arguments.script.is_empty() {
+        true => verdicts(&findings, &wanted),
+        false => Vec::new(),
+    };
+    if arguments.json {
+        terminal::print(format_args!("{:#}", to_json(&wanted, &findings, &verdicts)));
+    } else {
+        terminal::print(text(&wanted, &findings, &verdicts, arguments.all));
+    }
+    Ok(match worst(&findings) {
+        State::Ok | State::Unknown => Exit::Fine,
+        State::Advice => Exit::ADVICE,
+        State::Blocks => Exit::BLOCKS,
+    })
+}
+
+/// What the description asks of the machine.
+fn wanted(arguments: &DoctorArguments) -> anyhow::Result<Wanted> {
+    let mut wanted = match &arguments.system {
+        None => Wanted::default(),
+        Some(path) => {
+            let source = Source::load(path, arguments.json)?;
+            let protected = source.system.run.protected;
+            let plan = source.plan(&source.system, protected)?;
+            match &arguments.host {
+                None => Wanted::of_all(&source.system, &plan),
+                Some(host) => Wanted::of_host(&source.system, &plan, host)
+                    .map_err(|error| WrongArgument(format!("--host: {error}")))?,
+            }
+        }
+    };
+    wanted.interface.clone_from(&arguments.interface);
+    Ok(wanted)
+}
+
+fn facts(arguments: &DoctorArguments) -> anyhow::Result<Facts> {
+    if let Some(path) = &arguments.facts {
+        return Facts::from_json(&read(path)?).with_context(|| path.display().to_string());
+    }
+    let machine = match &arguments.root {
+        None => Machine::this(),
+        Some(root) if root.is_dir() => Machine::below(root),
+        Some(root) => {
+            let why = format!("--root: there is no directory {}", root.display());
+            return Err(WrongArgument(why).into());
+        }
+    };
+    let facts = Facts::collect(&machine, arguments.pid);
+    if let Some(Fact::Unknown(why)) = &facts.process {
+        return Err(WrongArgument(format!("--pid: {why}")).into());
+    }
+    if let Some(path) = &arguments.save {
+        let text = facts.to_json() + "\n";
+        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    Ok(facts)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    source::read(path).map_err(anyhow::Error::msg)
+}
+
+fn scripts(paths: &[PathBuf], wanted: &Wanted) -> anyhow::Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for path in paths {
+        findings.extend(lint(&path.display().to_string(), &read(path)?, Some(wanted)));
+    }
+    Ok(findings)
+}
+
+/// How many columns explanations take.
+const WIDTH: usize = 96;
+/// And how far they are indented.
+const INDENT: &str = "        ";
+
+/// What a person reads: a table, what to do about each finding, the verdicts.
+fn text(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>], all: bool) -> String {
+    let mut grid = terminal::grid(&["area", "what", "", "state", "value", "wanted"]);
+    for finding in findings.iter().filter(|finding| all || finding.state != State::Ok) {
+        grid.add_row([
+            finding.check.area.to_string(),
+            finding.check.what.to_owned(),
+            finding.subject.clone().unwrap_or_default(),
+            finding.state.to_string(),
+            finding.value.clone(),
+            finding.wanted.clone(),
+        ]);
+    }
+    let mut parts = Vec::new();
+    if grid.row_count() > 0 {
+        parts.push(terminal::ruled(&grid));
+    }
+    for state in [State::Blocks, State::Advice] {
+        let those = findings.iter().filter(|finding| finding.state == state);
+        parts.extend(those.map(explained));
+    }
+    let fine = findings.iter().filter(|finding| finding.state == State::Ok).count();
+    let shown = if all || fine == 0 { "" } else { "; --all shows them" };
+    parts.push(format!("{fine} of {} are as they should be{shown}.", findings.len()));
+    if !verdicts.is_empty() {
+        parts.push(judged(wanted, verdicts));
+    }
+    parts.join("\n\n")
+}
+
+fn explained(finding: &Finding) -> String {
+    let check = finding.check;
+    let reboot = if check.reboot { " (needs a reboot)" } else { "" };
+    let why = wrapped(&format!("why: {}", check.why));
+    let fix = wrapped(&format!("fix: {}{reboot}", check.fix));
+    format!("{:<8}{}\n{why}\n{fix}", finding.state.to_string(), finding.name())
+}
+
+/// Lines of at most [`WIDTH`] columns, indented.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::from(INDENT)];
+    for word in text.split_whitespace() {
+        let columns = lines.last().map_or(0, |line| line.chars().count());
+        let is_first = columns == INDENT.len();
+        match lines.last_mut().filter(|_| is_first || columns + 1 + word.chars().count() <= WIDTH) {
+            Some(line) => {
+                line.push_str(if is_first { "" } else { " " });
+                line.push_str(word);
+            }
+            None => lines.push(format!("{INDENT}{word}")),
+        }
+    }
+    lines.join("\n")
+}
+
+const fn kind(kind: PromiseKind) -> &'static str {
+    match kind {
+        PromiseKind::Channel => "channel",
+        PromiseKind::Chain => "chain",
+        PromiseKind::Program => "program",
+    }
+}
+
+/// What the state of what speaks against a promise means for it.
+const fn verdict(state: State) -> &'static str {
+    match state {
+        State::Ok => "carried",
+        State::Unknown => "not known",
+        State::Advice => "weak",
+        State::Blocks => "not carried",
+    }
+}
+
+/// How many findings of one state a verdict names.
+const NAMED: usize = 4;
+
+fn judged(wanted: &Wanted, verdicts: &[Verdict<'_>]) -> String {
+    let mut grid = terminal::grid(&["promise", "", "of", "verdict", "because of"]);
+    for one in verdicts {
+        let worst: Vec<_> = one.against.iter().filter(|f| f.state == one.state).collect();
+        let mut names: Vec<String> = worst.iter().take(NAMED).map(|f| f.name()).collect();
+        if worst.len() > NAMED {
+            names.push(format!("{} more", worst.len() - NAMED));
+        }
+        grid.add_row([
+            kind(one.promise.kind).to_owned(),
+            one.promise.name.clone(),
+            one.promise.what.clone(),
+            verdict(one.state).to_owned(),
+            names.join(", "),
+        ]);
+    }
+    format!("Does this machine carry what {} promises?\n{}", wanted.system, terminal::ruled(&grid))
+}
+
+fn to_json(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>]) -> Value {
+    let of_finding = |finding: &Finding| {
+        let check = finding.check;
+        let seen = finding.state != State::Unknown;
+        json!({
+            "check": check.id,
+            "area": check.area,
+            "what": check.what,
+            "subject": finding.subject,
+            "state": finding.state,
+            "value": seen.then_some(&finding.value),
+            "unknown_because": (!seen).then_some(&finding.value),
+            "wanted": finding.wanted,
+            "why": check.why,
+            "fix": check.fix,
+            "reboot": check.reboot,
+            "against": check.against,
+        })
+    };
+    let of_verdict = |one: &Verdict<'_>| {
+        json!({
+            "kind": kind(one.promise.kind),
+            "name": one.promise.name,
+            "promise": one.promise.what,
+            "verdict": verdict(one.state),
+            "rests_on": one.promise.rests_on,
+            "against": one.against.iter().map(|finding| finding.name()).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "format": "onbeat-doctor",
+        "version": 1,
+        "system": (!wanted.is_general()).then_some(&wanted.system),
+        "state": worst(findings),
+        "findings": findings.iter().map(of_finding).collect::<Vec<_>>(),
+        "promises": verdicts.iter().map(of_verdict).collect::<Vec<_>>(),
+    })
+}
