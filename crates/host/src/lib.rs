@@ -14,3 +14,4 @@ pub mod netns;
 pub mod process;
 pub mod recorder;
 pub mod shared_log;
+pub mod tune;

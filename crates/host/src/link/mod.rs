@@ -6,6 +6,7 @@
 //!                                        └ NetworkClock
 //! ```
 
+pub mod coalescing;
 pub(crate) mod context;
 mod cross_timestamp;
 mod filter;
