@@ -126,6 +126,8 @@ not errors: the exit code is 0 (docs/time-flow-graphs.md).")]
 
 Other users' programs are shown to the superuser only.")]
     Stat(StatArguments),
+    /// Sets this machine up for a real-time system, and back
+    Tune(crate::tune::TuneArguments),
     /// Measures programs
     Measure {
         #[command(subcommand)]
@@ -526,7 +528,7 @@ pub(crate) enum SchemaKind {
     Tfg,
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+pub(crate) fn duration(text: &str) -> Result<Span, String> {
     let wrong = |_| "expected a duration such as 20s, 500ms or 5min".to_owned();
     // A bare number is seconds.
     let seconds = text.parse().map(std::time::Duration::from_secs);

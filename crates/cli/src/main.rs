@@ -17,6 +17,7 @@ mod stat;
 mod study;
 mod terminal;
 mod tfg;
+mod tune;
 
 use crate::arguments::{
     Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
@@ -38,6 +39,7 @@ fn main() -> std::process::ExitCode {
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
+        Verb::Tune(tune) => tune::tune(tune),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {

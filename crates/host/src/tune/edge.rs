@@ -102,9 +102,7 @@ impl Edge {
             Target::Coalescing { interface } => self.kernel.set_coalescing(interface, given()?),
             Target::Threads { prefix } => self.schedule(prefix, value),
             Target::Latency => self.kernel.set_held(value),
-            Target::Qdiscs { interface, setup } => {
-                self.kernel.set_qdiscs(interface, value, setup)
-            }
+            Target::Qdiscs { interface, setup } => self.kernel.set_qdiscs(interface, value, setup),
             Target::Vlan { name, setup } => self.kernel.set_vlan(name, value, setup),
         }
     }

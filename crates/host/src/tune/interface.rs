@@ -90,6 +90,6 @@ mod tests {
     #[test]
     fn other_lines_are_passed_over() {
         let odd = "x\ny z\nw g g g g g g g g\n00 81 0 0 0 0 0 0 0 eth9\n\n";
-        assert!(carriers(odd, odd, Some("1.2.3.4".parse().unwrap())).is_empty());
+        assert!(carriers("h\nx\ny z\n", odd, Some("1.2.3.4".parse().unwrap())).is_empty());
     }
 }

@@ -228,6 +228,15 @@ pub fn read(machine: &Machine) -> Result<Vec<Record>, JournalError> {
     parse(&octets(machine, JOURNAL)?)
 }
 
+/// The records of the last journal that was undone.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn last(machine: &Machine) -> Result<Vec<Record>, JournalError> {
+    parse(&octets(machine, LAST)?)
+}
+
 fn octets(machine: &Machine, path: &str) -> Result<Vec<u8>, JournalError> {
     let path = machine.path(path);
     let failed = |error| JournalError::File { path: path.clone(), error };

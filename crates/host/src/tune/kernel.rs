@@ -39,12 +39,7 @@ pub trait Kernel {
     /// An interface's queueing disciplines, as [`super::Target::Qdiscs`] has them.
     fn qdiscs(&self, interface: &str) -> io::Result<Value>;
     /// Makes them by these commands; none: removes them.
-    fn set_qdiscs(
-        &self,
-        interface: &str,
-        value: &Value,
-        setup: &[Vec<String>],
-    ) -> io::Result<()>;
+    fn set_qdiscs(&self, interface: &str, value: &Value, setup: &[Vec<String>]) -> io::Result<()>;
     /// Whether there is an interface of that name, as [`super::Target::Vlan`] has it.
     fn vlan(&self, name: &str) -> io::Result<Value>;
     /// Makes it by these commands; none: removes it.
@@ -123,12 +118,7 @@ impl Kernel for ThisKernel {
         Ok(disciplines(&shown))
     }
 
-    fn set_qdiscs(
-        &self,
-        interface: &str,
-        value: &Value,
-        setup: &[Vec<String>],
-    ) -> io::Result<()> {
+    fn set_qdiscs(&self, interface: &str, value: &Value, setup: &[Vec<String>]) -> io::Result<()> {
         match value {
             Some(_) => setup.iter().try_for_each(|command| run(command).map(drop)),
             None => run(&words(&["tc", "qdisc", "del", "dev", interface, "root"])).map(drop),
@@ -159,11 +149,9 @@ impl ThisKernel {
         let (program, arguments) =
             self.holder.split_first().ok_or_else(|| io::Error::other("no command to hold it"))?;
         let mut command = Command::new(program);
-        command.args(arguments).arg(latency).current_dir("/");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // SAFETY: between fork and exec there is one system call; it takes no lock and allocates
-        // nothing.
-        unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
+        command.args(arguments).arg(latency);
+        detach(&mut command);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let mut said = String::new();
         let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -174,6 +162,15 @@ impl ThisKernel {
         let ended = child.wait_with_output()?;
         Err(io::Error::other(String::from_utf8_lossy(&ended.stderr).trim().to_owned()))
     }
+}
+
+/// Has a process go on when the user's session ends: in a session of its own, without the
+/// terminal.
+pub fn detach(command: &mut Command) {
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: between fork and exec there is one system call; it takes no lock and allocates
+    // nothing.
+    unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
 }
 
 /// The process that holds the idle states, and the latency.

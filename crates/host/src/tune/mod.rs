@@ -21,9 +21,9 @@ mod watch;
 pub use edge::Edge;
 pub use interface::carriers;
 pub use journal::{
-    Ending, Journal, JournalError, Outstanding, Record, VERSION, outstanding, parse, read,
+    Ending, Journal, JournalError, Outstanding, Record, VERSION, last, outstanding, parse, read,
 };
-pub use kernel::{Kernel, ThisKernel, hold};
+pub use kernel::{Kernel, ThisKernel, detach, hold};
 pub use plan::{Change, Plan, Profile, Wish, WishError, plan};
 pub use pretended::Pretended;
 pub use run::{Applied, Event, Interrupt, State, Status, TuneError, apply, guard, undo, verify};
@@ -31,7 +31,6 @@ pub use snapshot::{Cgroups, InterfaceFacts, Irq, KernelThread, Snapshot, snapsho
 pub use target::{Bound, Form, Target, Value};
 pub use traffic::{Disciplines, Queue, Traffic, Vlan};
 pub use watch::watch_once;
-
 
 #[cfg(test)]
 mod tests;

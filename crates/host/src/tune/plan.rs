@@ -203,7 +203,8 @@ fn wrong(snapshot: &Snapshot, wish: &Wish) -> Vec<WishError> {
 pub(super) fn irq_changes(irqs: &[Irq], rest: &CpuList) -> Vec<Change> {
     let elsewhere = irqs.iter().filter(|irq| !irq.affinity.without(rest).is_empty());
     let change = |irq: &Irq| {
-        let name = if irq.actions.is_empty() { String::new() } else { format!(" ({})", irq.actions) };
+        let name =
+            if irq.actions.is_empty() { String::new() } else { format!(" ({})", irq.actions) };
         // Where some of its processors stay, it keeps those.
         let left = irq.affinity.and(rest);
         let new = if left.is_empty() { rest } else { &left };
@@ -240,7 +241,9 @@ impl Planner<'_> {
     fn add(&mut self, what: String, target: Target, old: Value, new: String) {
         let new = Some(new);
         if !target.same(&old, &new) {
-            let (may_refuse, reboot) = (false, false);
+            // Threads come and go with their interface.
+            let may_refuse = matches!(target, Target::Threads { .. });
+            let reboot = false;
             self.plan.changes.push(Change { what, target, old, new, may_refuse, reboot });
         }
     }
@@ -373,13 +376,15 @@ impl Planner<'_> {
         let (above, below) = ((highest + 1).min(99), lowest.saturating_sub(1).max(1));
         let facts = self.snapshot.interface.as_ref();
         let napi = facts.map(|facts| format!("napi/{}-", facts.name));
-        let known = self.snapshot.threads.iter().any(|thread| Some(&thread.prefix) == napi.as_ref());
+        let known =
+            self.snapshot.threads.iter().any(|thread| Some(&thread.prefix) == napi.as_ref());
         for thread in &self.snapshot.threads {
             let number = thread.prefix.trim_start_matches("irq/").trim_end_matches('-');
             let number = number.parse().unwrap_or(u32::MAX);
             let ours = Some(&thread.prefix) == napi.as_ref()
                 || facts.is_some_and(|facts| facts.irqs.contains(&number));
-            let now: u8 = thread.scheduling.split_once(':').map_or(0, |(_, p)| p.parse().unwrap_or(0));
+            let now: u8 =
+                thread.scheduling.split_once(':').map_or(0, |(_, p)| p.parse().unwrap_or(0));
             let (new, side) = match ours {
                 true => (above, "before"),
                 false if now < lowest => continue,
@@ -436,9 +441,7 @@ impl Planner<'_> {
 
     fn notes(&mut self) {
         let cores = &self.wish.cores;
-        let torn = |set: &&CpuList| {
-            !set.and(cores).is_empty() && !set.without(cores).is_empty()
-        };
+        let torn = |set: &&CpuList| !set.and(cores).is_empty() && !set.without(cores).is_empty();
         let torn: Vec<_> =
             self.snapshot.siblings.iter().filter(torn).map(ToString::to_string).collect();
         if !torn.is_empty() {

@@ -49,6 +49,21 @@ impl Pretended {
         }
     }
 
+    /// The thread that handles an interface's packets; `path` is its file `threaded`.
+    fn thread_of(&self, path: &Path, begins: bool) -> io::Result<()> {
+        let directory = self.machine.path("/proc/9001");
+        if !begins {
+            return match std::fs::remove_dir_all(directory) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        let interface = path.parent().and_then(Path::file_name).unwrap_or_default();
+        std::fs::create_dir_all(&directory)?;
+        let line = format!("9001 (napi/{}-1) {THREAD}\n", interface.display());
+        std::fs::write(directory.join("stat"), line)
+    }
+
     /// Moves a task into a set: it is in one set of the hierarchy at a time.
     fn move_task(&self, into: &Path, task: &str) -> io::Result<()> {
         let task = task.trim();
@@ -73,6 +88,10 @@ impl Pretended {
         Ok(())
     }
 }
+
+/// What `/proc/PID/stat` has of a thread of the kernel from its third field on.
+const THREAD: &str = "S 2 0 0 0 -1 2097152 0 0 0 0 0 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+                      0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 
 /// All files of this name below a directory.
 fn find(directory: &Path, name: &str, found: &mut Vec<PathBuf>) {
@@ -108,6 +127,10 @@ impl Kernel for Pretended {
                 };
                 let words: Vec<_> = words.into_iter().collect();
                 std::fs::write(path, words.join(" ") + "\n")
+            }
+            Some("threaded") => {
+                self.thread_of(path, text.trim() == "1")?;
+                std::fs::write(path, format!("{text}\n"))
             }
             _ => std::fs::write(path, format!("{}\n", text.trim_end())),
         }

@@ -414,9 +414,10 @@ pub(super) fn one_more(
     change: &Change,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), TuneError> {
-    let tried = journal.records().iter().any(
-        |record| matches!(record, Record::Begin { target, .. } if *target == change.target),
-    );
+    let tried = journal
+        .records()
+        .iter()
+        .any(|record| matches!(record, Record::Begin { target, .. } if *target == change.target));
     if tried {
         return Ok(());
     }

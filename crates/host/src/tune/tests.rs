@@ -98,8 +98,7 @@ impl Made {
 
     fn plan(&self, wish: &Wish) -> Plan {
         let edge = self.edge();
-        let mut plan =
-            plan(&snapshot(&edge, wish.interface.as_deref(), None, &[]), wish).unwrap();
+        let mut plan = plan(&snapshot(&edge, wish.interface.as_deref(), None, &[]), wish).unwrap();
         plan.settle(&edge).unwrap();
         plan
     }
@@ -292,7 +291,9 @@ fn after_a_reboot_undo_takes_back_what_is_on_disk_and_touches_nothing_else() {
     let mut steps = 0;
     loop {
         steps += 1;
-        let done = made.make(&changes, &wish, &mut Interrupt::after(steps)).is_ok();
+        let mut interrupt = Interrupt::after(steps);
+        let done = made.make(&changes, &wish, &mut interrupt).is_ok();
+        assert_ne!(done, interrupt.is_over());
         made.reboot(&fresh, "another-boot");
         let (failed, endings) = made.undo(&mut Interrupt::never()).unwrap();
         assert_eq!((failed, &made.all()), (0, &fresh), "killed at step {steps}");
@@ -469,14 +470,19 @@ fn wishes_that_endanger_the_machine_are_refused() {
 fn what_is_as_wanted_is_no_change_and_what_cannot_be_is_said() {
     let made = Made::new();
     made.write("/pretended/qdiscs-eth0", "fq 1:\n");
-    made.write("/proc/900/stat", &made.read("/proc/1/stat").replace("1 (init)", "900 (irqbalance)"));
+    made.write(
+        "/proc/900/stat",
+        &made.read("/proc/1/stat").replace("1 (init)", "900 (irqbalance)"),
+    );
     std::fs::remove_file(made.machine().path("/dev/cpu_dma_latency")).unwrap();
-    let plan = made.plan(&Wish { cores: "1".parse().unwrap(), ..wish(Profile::Cpuset) });
+    let plan = made.plan(&wish(Profile::Cpuset));
     let places: Vec<_> = plan.changes.iter().map(|change| change.target.place()).collect();
     assert!(!places.iter().any(|place| place.contains("numa") || place.contains("irq/27/")));
     assert!(!places.iter().any(|place| place.contains("queueing")), "{places:?}");
     let notes = plan.notes.join("\n");
-    for words in ["irqbalance runs", "fq 1:", "throttling stays on (950000", "1,3 share a core"] {
+    for words in
+        ["irqbalance runs", "fq 1:", "throttling stays on (950000", "0,2 and 1,3 share a core"]
+    {
         assert!(notes.contains(words), "{words}: {notes}");
     }
     assert!(notes.contains("no /dev/cpu_dma_latency"), "{notes}");

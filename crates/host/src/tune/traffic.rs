@@ -107,9 +107,8 @@ impl Traffic {
             });
         }
         let mut vlans: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
-        let mine = |c: &&onbeat_model::system::Channel| {
-            c.talker == host || c.listeners.contains(&host)
-        };
+        let mine =
+            |c: &&onbeat_model::system::Channel| c.talker == host || c.listeners.contains(&host);
         for channel in system.channels.iter().filter(mine) {
             vlans.entry(channel.vlan).or_default().insert(channel.pcp);
         }
@@ -295,7 +294,9 @@ mod tests {
     #[test]
     fn what_cannot_be_had_says_why() {
         assert_eq!(Traffic::default().disciplines("eth0", 1), Ok(None));
-        assert!(two().disciplines("eth0", 1).unwrap_err().contains("1 queue, and the plan needs 3"));
+        assert!(
+            two().disciplines("eth0", 1).unwrap_err().contains("1 queue, and the plan needs 3")
+        );
         let mut same = two();
         same.classes[1].pcps = BTreeSet::from([3]);
         assert!(same.disciplines("eth0", 3).unwrap_err().contains("code point 3"));
