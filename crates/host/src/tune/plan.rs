@@ -241,8 +241,15 @@ impl Planner<'_> {
     fn add(&mut self, what: String, target: Target, old: Value, new: String) {
         let new = Some(new);
         if !target.same(&old, &new) {
-            // Threads come and go with their interface.
-            let may_refuse = matches!(target, Target::Threads { .. });
+            // Threads come and go with their interface, and not every driver and kernel has all
+            // that a network needs: what is refused is said.
+            let may_refuse = matches!(
+                target,
+                Target::Threads { .. }
+                    | Target::Coalescing { .. }
+                    | Target::Qdiscs { .. }
+                    | Target::Vlan { .. }
+            );
             let reboot = false;
             self.plan.changes.push(Change { what, target, old, new, may_refuse, reboot });
         }
@@ -366,23 +373,23 @@ impl Planner<'_> {
     }
 
     /// The threads that bring messages in go before the tasks that wait for them, all other
-    /// interrupts after these. Without the application's priorities nothing is known, and nothing
-    /// is done.
+    /// interrupts after these. Without the application's priorities, or its interface, nothing is
+    /// known, and nothing is done.
     fn threads(&mut self) {
-        let Some((lowest, highest)) = self.wish.priorities else { return };
+        let (Some((lowest, highest)), Some(facts)) = (self.wish.priorities, &self.snapshot.interface)
+        else {
+            return;
+        };
         if highest == 99 {
             self.note("a task has priority 99: no thread of the kernel can go before it");
         }
         let (above, below) = ((highest + 1).min(99), lowest.saturating_sub(1).max(1));
-        let facts = self.snapshot.interface.as_ref();
-        let napi = facts.map(|facts| format!("napi/{}-", facts.name));
-        let known =
-            self.snapshot.threads.iter().any(|thread| Some(&thread.prefix) == napi.as_ref());
+        let napi = format!("napi/{}-", facts.name);
+        let known = self.snapshot.threads.iter().any(|thread| thread.prefix == napi);
         for thread in &self.snapshot.threads {
             let number = thread.prefix.trim_start_matches("irq/").trim_end_matches('-');
             let number = number.parse().unwrap_or(u32::MAX);
-            let ours = Some(&thread.prefix) == napi.as_ref()
-                || facts.is_some_and(|facts| facts.irqs.contains(&number));
+            let ours = thread.prefix == napi || facts.irqs.contains(&number);
             let now: u8 =
                 thread.scheduling.split_once(':').map_or(0, |(_, p)| p.parse().unwrap_or(0));
             let (new, side) = match ours {
@@ -395,9 +402,9 @@ impl Planner<'_> {
             self.add(what, target, Some(thread.scheduling.clone()), format!("fifo:{new}"));
         }
         // Their threads begin with the change that asks for them.
-        if let (true, false, Some(prefix)) = (self.wish.napi_threads, known, napi) {
-            let what = format!("{prefix}* go before the application's tasks");
-            self.add(what, Target::Threads { prefix }, None, format!("fifo:{above}"));
+        if self.wish.napi_threads && !known {
+            let what = format!("{napi}* go before the application's tasks");
+            self.add(what, Target::Threads { prefix: napi }, None, format!("fifo:{above}"));
         }
     }
 
