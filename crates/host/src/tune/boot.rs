@@ -6,8 +6,8 @@ use crate::machine::CpuList;
 /// The addition to the boot loader's settings that `--write-boot` writes.
 pub(super) const DOCUMENT: &str = "/etc/default/grub.d/onbeat.cfg";
 
-/// The parameters of a profile (Pérez et al. 2024, section 3.2; kernel-parameters.txt). `realtime`:
-/// a PREEMPT_RT kernel has its interrupts in threads anyway.
+/// The parameters of a profile (Pérez et al. 2024, section 3.2; the kernel's documentation of them).
+/// `realtime`: a PREEMPT_RT kernel has its interrupts in threads anyway.
 pub(super) fn parameters(
     profile: Profile,
     cores: &CpuList,
@@ -32,9 +32,9 @@ pub(super) fn parameters(
 
 /// The file that gives the boot loader these parameters beside its own.
 pub(super) fn document(parameters: &[String]) -> String {
-    let line = "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT";
+    let parameters = parameters.join(" ");
     format!(
-        "# Written by `onbeat tune apply --write-boot`; `onbeat tune undo` removes it.\n{line} {}\"\n",
-        parameters.join(" ")
+        "# Written by `onbeat tune apply --write-boot`; `onbeat tune undo` removes it.\n\
+         GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {parameters}\"\n"
     )
 }

@@ -152,7 +152,8 @@ pub struct Outstanding {
 ///
 /// # Errors
 ///
-/// [`JournalError::Line`]: a whole line that does not keep to the format or to the order of records.
+/// [`JournalError::Line`]: a whole line that does not keep to the format, or to the order of
+/// records.
 pub fn parse(octets: &[u8]) -> Result<Vec<Record>, JournalError> {
     let whole = octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |at| at + 1);
     let mut records = Vec::new();

@@ -246,8 +246,8 @@ fn run(command: &[String]) -> io::Result<String> {
     Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
-/// The disciplines that somebody set, `kind handle`, out of what `tc qdisc show` prints: those of the
-/// kernel's own choice have handle 0.
+/// The disciplines that somebody set, `kind handle`, out of what `tc qdisc show` prints: those of
+/// the kernel's own choice have handle 0.
 pub(super) fn disciplines(shown: &str) -> Value {
     let set = shown.lines().filter_map(|line| {
         let mut words = line.split_whitespace();

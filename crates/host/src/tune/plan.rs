@@ -376,10 +376,8 @@ impl Planner<'_> {
     /// interrupts after these. Without the application's priorities, or its interface, nothing is
     /// known, and nothing is done.
     fn threads(&mut self) {
-        let (Some((lowest, highest)), Some(facts)) = (self.wish.priorities, &self.snapshot.interface)
-        else {
-            return;
-        };
+        let Some((lowest, highest)) = self.wish.priorities else { return };
+        let Some(facts) = &self.snapshot.interface else { return };
         if highest == 99 {
             self.note("a task has priority 99: no thread of the kernel can go before it");
         }

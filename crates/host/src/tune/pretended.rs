@@ -90,8 +90,8 @@ impl Pretended {
 }
 
 /// What `/proc/PID/stat` has of a thread of the kernel from its third field on.
-const THREAD: &str = "S 2 0 0 0 -1 2097152 0 0 0 0 0 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
-                      0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+const THREAD: &str = "S 2 0 0 0 -1 2097152 0 0 0 0 0 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+                      0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
 
 /// All files of this name below a directory.
 fn find(directory: &Path, name: &str, found: &mut Vec<PathBuf>) {

@@ -10,7 +10,8 @@ use onbeat_model::time::Span;
 /// How often the dead-man timer looks whether it was confirmed.
 const LOOK_AGAIN: Span = Span::from_ms(100);
 
-/// A hook for tests: ends what is under way at a given step as a kill would, with nothing put right.
+/// A hook for tests: ends what is under way at a given step as a kill would, with nothing put
+/// right.
 #[derive(Debug)]
 pub struct Interrupt(Option<u32>);
 
@@ -368,8 +369,8 @@ fn effective(edge: &Edge, target: &Target, now: &Value) -> State {
     }
 }
 
-/// The dead-man timer of the tune that began at `started_ns`: waits until it is confirmed or undone,
-/// or its time is over, and then undoes it. Gives whether it did.
+/// The dead-man timer of the tune that began at `started_ns`: waits until it is confirmed or
+/// undone, or its time is over, and then undoes it. Gives whether it did.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! What a system's plan asks of an interface of this machine, as commands for `tc` and `ip`: a shaper
-//! for each reserved class (Austad et al. 2023, listing 14), gates, and VLANs.
+//! What a system's plan asks of an interface of this machine, as commands for `tc` and `ip`: a
+//! shaper for each reserved class (Austad et al. 2023, listing 14), gates, and VLANs.
 
 use onbeat_model::plan::Plan;
 use onbeat_model::port::GateControl;
