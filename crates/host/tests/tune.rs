@@ -1,4 +1,5 @@
 //! Settings of the kernel that runs this, changed and taken back: only such as nobody else uses.
+#![allow(unsafe_code)]
 
 use onbeat_host::machine::{CpuList, Machine};
 use onbeat_host::tune::{

@@ -114,6 +114,7 @@ impl Kernel for ThisKernel {
     }
 
     fn qdiscs(&self, interface: &str) -> io::Result<Value> {
+        crate::link::Interface::named(interface)?; // says which error it is if there is none
         let shown = run(&words(&["tc", "qdisc", "show", "dev", interface]))?;
         Ok(disciplines(&shown))
     }
