@@ -6,8 +6,8 @@ use crate::machine::CpuList;
 /// The addition to the boot loader's settings that `--write-boot` writes.
 pub(super) const DOCUMENT: &str = "/etc/default/grub.d/onbeat.cfg";
 
-/// The parameters of a profile (Pérez et al. 2024, section 3.2; the kernel's documentation of them).
-/// `realtime`: a PREEMPT_RT kernel has its interrupts in threads anyway.
+/// The parameters of a profile (Pérez et al. 2024, section 3.2; the kernel's documentation of its
+/// parameters). `realtime`: a PREEMPT_RT kernel has its interrupts in threads anyway.
 pub(super) fn parameters(
     profile: Profile,
     cores: &CpuList,

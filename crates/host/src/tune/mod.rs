@@ -1,9 +1,10 @@
 //! Settings of a machine for a real-time system, made so that they can be taken back
 //! (docs/tune.md).
 //!
-//! A [`Snapshot`] says how the machine is, a [`Wish`] what is wanted; [`plan`] is the difference,
-//! as a list of [`Change`]s: a pure function. An [`Edge`] reads and writes one [`Target`]. [`apply`]
-//! writes each change into the [`Journal`] before it makes it, and [`undo`] takes them back.
+//! A [`Snapshot`] says how the machine is, a [`Wish`] what is wanted; [`plan()`] is the
+//! difference, as a list of [`Change`]s: a pure function. An [`Edge`] reads and writes one
+//! [`Target`]. [`apply`] writes each change into the [`Journal`] before it makes it, and [`undo`]
+//! takes them back.
 
 mod boot;
 mod edge;
