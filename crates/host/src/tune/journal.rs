@@ -259,7 +259,17 @@ pub struct Journal {
     machine: Machine,
     records: Vec<Record>,
     file: Option<File>,
-    _lock: File,
+    _lock: Lock,
+}
+
+/// Released at its end even while a program that another thread just starts still has it.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock); // closing it does the rest
+    }
 }
 
 impl Journal {
@@ -280,7 +290,7 @@ impl Journal {
             locked => locked.map_err(|error| failed(&path, error.into()))?,
         }
         let records = read(machine)?;
-        Ok(Self { machine: machine.clone(), records, file: None, _lock: lock })
+        Ok(Self { machine: machine.clone(), records, file: None, _lock: Lock(lock) })
     }
 
     /// What it says.
