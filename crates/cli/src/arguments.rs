@@ -1,7 +1,7 @@
 //! What can be asked for.
 
-use crate::compare::CompareArguments;
 use crate::clock::ClockVerb;
+use crate::compare::CompareArguments;
 use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
@@ -143,6 +143,8 @@ not errors: the exit code is 0 (docs/time-flow-graphs.md).")]
 
 Other users' programs are shown to the superuser only.")]
     Stat(StatArguments),
+    /// Sets this machine up for a real-time system, and back
+    Tune(crate::tune::TuneArguments),
     /// Measures programs
     Measure {
         #[command(subcommand)]

@@ -69,7 +69,7 @@ pub(crate) fn scenario<'a>(system: &'a System, name: &str) -> anyhow::Result<&'a
     Ok(found)
 }
 
-fn host_named(system: &System, name: &str) -> anyhow::Result<NodeId> {
+pub(crate) fn host_named(system: &System, name: &str) -> anyhow::Result<NodeId> {
     let hosts = || {
         let nodes = (0..).map(NodeId).zip(&system.nodes);
         nodes.filter(|(_, node)| matches!(node.kind, NodeKind::Host(_)))

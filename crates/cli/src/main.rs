@@ -6,8 +6,8 @@ mod build;
 mod capture;
 mod cc;
 mod chosen;
-mod compare;
 mod clock;
+mod compare;
 mod doctor;
 mod exit;
 mod measure;
@@ -21,6 +21,7 @@ mod stat;
 mod study;
 mod terminal;
 mod tfg;
+mod tune;
 
 use crate::arguments::{
     Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
@@ -44,6 +45,7 @@ fn main() -> std::process::ExitCode {
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Compare(arguments) => compare::compare(arguments),
+        Verb::Tune(tune) => tune::tune(tune),
         Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
         Verb::Clock { what } => clock::clock(what),
         Verb::Noise { what } => noise::noise(what),

@@ -17,3 +17,4 @@ pub mod process;
 pub mod recorder;
 pub mod shared_log;
 pub mod timekeeping;
+pub mod tune;

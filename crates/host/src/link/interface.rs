@@ -141,13 +141,13 @@ pub(super) fn receive_queues(name: &str) -> io::Result<u32> {
 }
 
 /// An interface request with its name filled in.
-struct Request {
+pub(super) struct Request {
     socket: OwnedFd,
     request: libc::ifreq,
 }
 
 impl Request {
-    fn new(name: &str) -> io::Result<Self> {
+    pub(super) fn new(name: &str) -> io::Result<Self> {
         let socket = rustix::net::socket_with(
             AddressFamily::INET,
             SocketType::DGRAM,
@@ -164,6 +164,12 @@ impl Request {
             *to = from as libc::c_char;
         }
         Ok(Self { socket, request })
+    }
+
+    /// An ethtool request for coalescing, which is 23 numbers: a command, and what it gets or sets.
+    pub(super) fn coalescing(&mut self, words: &mut [u32; 23]) -> io::Result<()> {
+        self.request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        self.ask(libc::SIOCETHTOOL, |_| ())
     }
 
     fn ask<T>(&mut self, what: u64, answer: impl Fn(&libc::ifreq) -> T) -> io::Result<T> {

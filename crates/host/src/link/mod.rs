@@ -6,6 +6,7 @@
 //!                                        └ NetworkClock
 //! ```
 
+pub mod coalescing;
 pub(crate) mod context;
 mod cross_timestamp;
 mod filter;
@@ -18,8 +19,8 @@ mod option;
 mod packet;
 mod port;
 mod ptp_management;
-mod sent_stamp;
 mod ptp_survey;
+mod sent_stamp;
 mod socket;
 mod synchronisation;
 mod udp;

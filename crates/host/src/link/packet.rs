@@ -3,8 +3,8 @@
 
 use crate::clock::MonoTime;
 use crate::link::{Arrival, Interface, LinkOptions, filter, option, socket};
-use onbeat_model::units::MacAddress;
 use onbeat_model::time::Span;
+use onbeat_model::units::MacAddress;
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, TAGGED};

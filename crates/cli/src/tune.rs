@@ -1,0 +1,387 @@
+//! The verb `tune`: settings of this machine, and back (docs/tune.md).
+
+mod show;
+
+use crate::chosen::{WrongArgument, host_named};
+use crate::exit::Exit;
+use crate::source::Source;
+use crate::terminal;
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use onbeat_host::clock::{MonoTime, pause};
+use onbeat_host::machine::{CpuList, Machine};
+use onbeat_host::tune::{
+    self, Applied, Ending, Event, Interrupt, Journal, Plan, Profile, State, Traffic, Wish,
+};
+use onbeat_model::system::{NodeId, System};
+use onbeat_model::time::Span;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often `--watch` looks at the settings.
+const REFRESH: Span = Span::from_s(1);
+/// How often it looks whether it is interrupted.
+const LOOK_AGAIN: Span = Span::from_ms(50);
+
+#[derive(Debug, Args)]
+pub(crate) struct TuneArguments {
+    #[command(subcommand)]
+    what: TuneVerb,
+    /// The files of another machine, with a kernel that is made up: nothing of this one is changed
+    #[arg(long, value_name = "DIRECTORY", global = true, hide = true, default_value = "/")]
+    root: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+enum TuneVerb {
+    /// Shows what would be changed; changes nothing
+    #[command(after_help = "Examples:
+  onbeat tune plan --profile cpuset --cores 2-3
+  onbeat tune plan --profile tuned-like --cores 2-3 --interface eth1 --json
+  onbeat tune plan robot-arm --host controller --profile cpuset --cores 2-3 --interface eth1")]
+    Plan(WishArguments),
+    /// Changes the settings; each is written down first, and read back
+    #[command(after_help = "Examples:
+  onbeat tune apply --profile cpuset --cores 2-3 --confirm-within 60s
+  onbeat tune apply --profile cpuset --cores 2-3 --watch
+  onbeat tune apply --profile tuned-like --cores 2-3 --write-boot
+
+Settings last until `onbeat tune undo` or the next boot; what --write-boot writes lasts until
+`onbeat tune undo`.")]
+    Apply(ApplyArguments),
+    /// Reads the settings back and shows which have changed since; exits with 1 if any has
+    #[command(visible_alias = "verify")]
+    Status {
+        /// Print JSON for machines (docs/cli.md)
+        #[arg(long)]
+        json: bool,
+    },
+    /// Keeps the settings that `apply --confirm-within` made
+    Confirm,
+    /// Takes all settings back, the last first; what others have changed since stays
+    Undo,
+    /// Holds the processors' idle states
+    #[command(hide = true)]
+    Hold { latency: i32 },
+    /// Undoes a tune that is not confirmed
+    #[command(hide = true)]
+    Guard { started_ns: i64 },
+}
+
+#[derive(Debug, Args)]
+struct WishArguments {
+    /// The description, or the directory of a system.toml: for priorities, shapers and VLANs
+    #[arg(requires = "host")]
+    system: Option<PathBuf>,
+    /// Which of the description's hosts this machine is
+    #[arg(long, value_name = "NAME", requires = "system")]
+    host: Option<String>,
+    /// How processors are isolated
+    #[arg(long)]
+    profile: ProfileName,
+    /// The processors to isolate, as in 2-3
+    #[arg(long, value_name = "LIST")]
+    cores: Option<CpuList>,
+    /// The interface that carries the system's messages
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// Change that interface also if it carries your own session or a default route
+    #[arg(long, requires = "interface")]
+    force: bool,
+    /// Handle that interface's packets in threads of their own
+    #[arg(long, requires = "interface")]
+    napi_threads: bool,
+    /// Have that interface's hardware shape what it sends
+    #[arg(long, requires_all = ["interface", "system"])]
+    offload: bool,
+    /// Write boot parameters to /etc/default/grub.d/onbeat.cfg instead of printing them
+    #[arg(long)]
+    write_boot: bool,
+    /// Print JSON for machines (docs/cli.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ApplyArguments {
+    #[command(flatten)]
+    wish: WishArguments,
+    /// Undo everything after this time unless `onbeat tune confirm` comes before
+    #[arg(long, value_name = "TIME", value_parser = crate::arguments::duration)]
+    confirm_within: Option<Span>,
+    /// Go on, look each second, and make again what has changed
+    #[arg(long)]
+    watch: bool,
+}
+
+/// As the user writes it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ProfileName {
+    /// No processor is isolated
+    None,
+    /// At run time, in a set of processors
+    Cpuset,
+    /// By boot parameters, as TuneD's cpu-partitioning does
+    TunedLike,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::None => Self::None,
+            ProfileName::Cpuset => Self::Cpuset,
+            ProfileName::TunedLike => Self::TunedLike,
+        }
+    }
+}
+
+/// Plans, applies, reads back, confirms or undoes.
+pub(crate) fn tune(arguments: &TuneArguments) -> anyhow::Result<Exit> {
+    let root = std::path::absolute(&arguments.root)?;
+    let machine = if root == Path::new("/") { Machine::this() } else { Machine::below(&root) };
+    let itself = std::env::current_exe().context("this program's own file")?;
+    let holder = [itself.clone().into_os_string(), "tune".into(), "hold".into()];
+    let edge = tune::Edge::of(machine, holder.to_vec());
+    match &arguments.what {
+        TuneVerb::Plan(wish) => {
+            let (wished, plan) = planned(&edge, wish)?;
+            terminal::print(match wish.json {
+                true => show::plan_json(&wished, &plan),
+                false => show::plan(&plan),
+            });
+            Ok(Exit::Fine)
+        }
+        TuneVerb::Apply(apply) => self::apply(&edge, apply, &[itself.into(), root.into()]),
+        TuneVerb::Status { json } => status(&edge, *json),
+        TuneVerb::Confirm => confirm(&edge),
+        TuneVerb::Undo => undo(&edge),
+        TuneVerb::Hold { latency } => {
+            tune::hold(*latency)?;
+            Ok(Exit::Fine)
+        }
+        TuneVerb::Guard { started_ns } => {
+            tune::guard(&edge, *started_ns)?;
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+/// What is wanted, and what that takes on this machine.
+fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Wish, Plan)> {
+    let mut wish = Wish {
+        profile: arguments.profile.into(),
+        cores: arguments.cores.clone().unwrap_or_default(),
+        interface: arguments.interface.clone(),
+        force: arguments.force,
+        napi_threads: arguments.napi_threads,
+        write_boot: arguments.write_boot,
+        ..Wish::default()
+    };
+    if let (Some(path), Some(name)) = (&arguments.system, &arguments.host) {
+        let source = Source::load(path, arguments.json)?;
+        let system = &source.system;
+        let host = host_named(system, name)?;
+        let plan = source.plan(system, system.run.protected)?;
+        wish.priorities = priorities(system, host);
+        wish.traffic = Some(Traffic::of(system, &plan, host, arguments.offload));
+    }
+    let interface = wish.interface.as_deref();
+    let vlans: Vec<String> = match (interface, &wish.traffic) {
+        (Some(name), Some(traffic)) => traffic.vlans.iter().map(|vlan| vlan.name(name)).collect(),
+        _ => Vec::new(),
+    };
+    let snapshot = tune::snapshot(edge, interface, session(), &vlans);
+    let mut plan = match tune::plan(&snapshot, &wish) {
+        Ok(plan) => plan,
+        Err(errors) => {
+            let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            bail!(WrongArgument(lines.join("\nonbeat: ")));
+        }
+    };
+    plan.settle(edge)?;
+    Ok((wish, plan))
+}
+
+/// The lowest and the highest priority that the host's programs and their tasks ask for.
+fn priorities(system: &System, host: NodeId) -> Option<(u8, u8)> {
+    let programs = system.programs_on(host);
+    let all = programs.flat_map(|program| {
+        let tasks = program.tasks.iter().flat_map(|graph| &graph.tasks);
+        program.priority.into_iter().chain(tasks.filter_map(|task| task.priority))
+    });
+    let all: BTreeSet<u8> = all.collect();
+    all.first().copied().zip(all.last().copied())
+}
+
+/// The address from which the user works, over the secure shell.
+fn session() -> Option<IpAddr> {
+    let connection = std::env::var("SSH_CONNECTION").ok()?;
+    connection.split(' ').next()?.parse().ok()
+}
+
+fn apply(
+    edge: &tune::Edge,
+    arguments: &ApplyArguments,
+    itself: &[OsString; 2],
+) -> anyhow::Result<Exit> {
+    let (wish, plan) = planned(edge, &arguments.wish)?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let json = arguments.wish.json;
+    if plan.changes.is_empty() && tune::read(edge.machine())?.is_empty() {
+        terminal::print(match json {
+            true => show::plan_json(&wish, &plan),
+            false => show::plan(&plan),
+        });
+        return Ok(Exit::Fine);
+    }
+    let mut journal = Journal::open(edge.machine())?;
+    let profile = wish.profile.as_str();
+    let never = &mut Interrupt::never();
+    let started = journal.begin(edge, profile, arguments.confirm_within, never)?;
+    if arguments.confirm_within.is_some() {
+        start_guard(itself, started).context("the timer of --confirm-within")?;
+    }
+    let applied = tune::apply(edge, journal, &plan.changes, never, &mut tell)?;
+    if interrupted.load(Ordering::Relaxed) {
+        terminal::say("onbeat: interrupted: the settings are taken back");
+        undo(edge)?;
+        return Ok(Exit::Interrupted);
+    }
+    terminal::print(match json {
+        true => show::plan_json(&wish, &plan),
+        false => show::plan(&plan),
+    });
+    say_what_is_next(edge, arguments, applied);
+    match arguments.watch {
+        true => watch(edge, &wish, &interrupted),
+        false => Ok(Exit::Fine),
+    }
+}
+
+fn say_what_is_next(edge: &tune::Edge, arguments: &ApplyArguments, applied: Applied) {
+    let Applied { made, refused, .. } = applied;
+    let refused = match refused {
+        0 => String::new(),
+        n => format!(", {n} refused by the kernel"),
+    };
+    terminal::say(format_args!("onbeat: {made} settings made{refused}; `onbeat tune undo` undoes"));
+    for group in ["/sys/fs/cgroup/cpuset/onbeat", "/sys/fs/cgroup/onbeat"] {
+        if edge.machine().has(group) {
+            terminal::say(format_args!(
+                "onbeat: programs run on the isolated processors in the group {group}:\n  \
+                 sh -c 'echo $$ > {group}/cgroup.procs && exec onbeat run SYSTEM'"
+            ));
+        }
+    }
+    if let Some(within) = arguments.confirm_within {
+        terminal::say(format_args!(
+            "onbeat: all is undone in {within} unless you say `onbeat tune confirm`"
+        ));
+    }
+}
+
+fn start_guard(itself: &[OsString; 2], started_ns: i64) -> std::io::Result<()> {
+    let [program, root] = itself;
+    let mut command = std::process::Command::new(program);
+    command.args(["tune", "--root"]).arg(root).args(["guard", &started_ns.to_string()]);
+    tune::detach(&mut command);
+    command.spawn().map(drop)
+}
+
+/// What happens, as lines on standard error.
+fn tell(event: Event<'_>) {
+    match event {
+        Event::Made(_) | Event::Undone(_, Ending::Restored | Ending::Already) => {}
+        Event::Refused(what, why) => {
+            terminal::say(format_args!("onbeat: refused by the kernel: {what}: {why}"));
+        }
+        Event::Undone(what, Ending::Left) => terminal::say(format_args!(
+            "onbeat: left as it is, since somebody else has changed it: {what}"
+        )),
+        Event::Undone(what, Ending::Gone) => {
+            terminal::say(format_args!("onbeat: gone by itself: {what}"));
+        }
+        Event::Failed(what, why) => {
+            terminal::say(format_args!("onbeat: failed: {what}: {why}"));
+        }
+        Event::Again(what) => terminal::say(format_args!("onbeat: made again: {what}")),
+    }
+}
+
+/// Keeps the settings in force until interrupted, or until somebody undoes them.
+fn watch(edge: &tune::Edge, wish: &Wish, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+    let mut failed = BTreeSet::new();
+    let mut tell = |event: Event<'_>| match event {
+        Event::Made(what) => terminal::say(format_args!("onbeat: made: {what}")),
+        event => tell(event),
+    };
+    terminal::say("onbeat: watching the settings until interrupted");
+    while !interrupted.load(Ordering::Relaxed) {
+        if !tune::watch_once(edge, wish, &mut failed, &mut tell)? {
+            terminal::say("onbeat: the settings have been undone");
+            return Ok(Exit::Fine);
+        }
+        let next = MonoTime::now() + REFRESH;
+        while MonoTime::now() < next && !interrupted.load(Ordering::Relaxed) {
+            pause(LOOK_AGAIN);
+        }
+    }
+    terminal::say("onbeat: the settings stay; `onbeat tune undo` undoes them");
+    Ok(Exit::Fine)
+}
+
+fn status(edge: &tune::Edge, json: bool) -> anyhow::Result<Exit> {
+    let records = tune::read(edge.machine())?;
+    let all = tune::verify(edge, &records)?;
+    if json {
+        terminal::print(show::status_json(&records, &all));
+    } else if all.is_empty() {
+        let last = tune::last(edge.machine()).unwrap_or_default();
+        terminal::print(match show::waits(&last) {
+            true => "Nothing is tuned: the last tune was undone without having been confirmed.",
+            false => "Nothing is tuned.",
+        });
+    } else {
+        terminal::print(show::status(&records, &all));
+    }
+    let fine = all.iter().all(|one| matches!(one.state, State::InForce | State::Gone));
+    // 1 is a finding; nothing is wrong with a description here.
+    Ok(if fine { Exit::Fine } else { Exit::Description })
+}
+
+fn confirm(edge: &tune::Edge) -> anyhow::Result<Exit> {
+    let mut journal = Journal::open(edge.machine())?;
+    if !show::waits(journal.records()) {
+        bail!("no tune waits to be confirmed: `onbeat tune status` shows what is in force");
+    }
+    journal.confirm()?;
+    terminal::say("onbeat: confirmed: the settings stay until `onbeat tune undo` or the next boot");
+    Ok(Exit::Fine)
+}
+
+fn undo(edge: &tune::Edge) -> anyhow::Result<Exit> {
+    let journal = Journal::open(edge.machine())?;
+    let all = journal.outstanding().len();
+    if all == 0 && journal.records().is_empty() {
+        terminal::print("Nothing is tuned.");
+        return Ok(Exit::Fine);
+    }
+    let boot_files = journal.outstanding().iter().any(|one| one.target.survives_reboot());
+    let failed = tune::undo(edge, journal, &mut Interrupt::never(), &mut tell)?;
+    if boot_files {
+        terminal::say("onbeat: run update-grub so that the next boot is without the parameters");
+    }
+    if failed > 0 {
+        bail!("{failed} of {all} settings could not be taken back; `onbeat tune undo` tries again");
+    }
+    terminal::say(format_args!("onbeat: {all} settings undone"));
+    Ok(Exit::Fine)
+}

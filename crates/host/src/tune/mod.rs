@@ -1,0 +1,38 @@
+//! Settings of a machine for a real-time system, made so that they can be taken back
+//! (docs/tune.md).
+//!
+//! A [`Snapshot`] says how the machine is, a [`Wish`] what is wanted; [`plan()`] is the
+//! difference, as a list of [`Change`]s: a pure function. An [`Edge`] reads and writes one
+//! [`Target`]. [`apply`] writes each change into the [`Journal`] before it makes it, and [`undo`]
+//! takes them back.
+
+mod boot;
+mod edge;
+mod interface;
+mod journal;
+mod kernel;
+mod plan;
+mod pretended;
+mod run;
+mod snapshot;
+mod target;
+mod threads;
+mod traffic;
+mod watch;
+
+pub use edge::Edge;
+pub use interface::carriers;
+pub use journal::{
+    Ending, Journal, JournalError, Outstanding, Record, VERSION, last, outstanding, parse, read,
+};
+pub use kernel::{Kernel, ThisKernel, detach, hold};
+pub use plan::{Change, Plan, Profile, Wish, WishError, plan};
+pub use pretended::Pretended;
+pub use run::{Applied, Event, Interrupt, State, Status, TuneError, apply, guard, undo, verify};
+pub use snapshot::{Cgroups, InterfaceFacts, Irq, KernelThread, Snapshot, snapshot};
+pub use target::{Bound, Form, Target, Value};
+pub use traffic::{Disciplines, Queue, Traffic, Vlan};
+pub use watch::watch_once;
+
+#[cfg(test)]
+mod tests;

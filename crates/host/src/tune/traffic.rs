@@ -1,0 +1,313 @@
+//! What a system's plan asks of an interface of this machine, as commands for `tc` and `ip`: a
+//! shaper for each reserved class (Austad et al. 2023, listing 14), gates, and VLANs.
+
+use onbeat_model::plan::Plan;
+use onbeat_model::port::GateControl;
+use onbeat_model::system::{Class, NodeId, NodeKind, System};
+use onbeat_model::units::{BitRate, frame};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The number of our root discipline: what has it is ours.
+const HANDLE: &str = "8b0:";
+/// Priorities of sockets that `mqprio` and `taprio` map (linux/pkt_sched.h, TC_QOPT_BITMASK + 1).
+const PRIORITIES: usize = 16;
+/// The longest name of an interface.
+const NAME_MAX: usize = 15;
+
+/// What goes through one host's interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// The link's rate.
+    pub rate: BitRate,
+    /// The classes that have a queue of their own, the most urgent first.
+    pub classes: Vec<Queue>,
+    /// When queues are open.
+    pub gates: Vec<GateControl>,
+    /// The VLANs of its channels.
+    pub vlans: Vec<Vlan>,
+    /// Whether the interface's hardware does the shaping.
+    pub offload: bool,
+}
+
+/// A class that has a queue of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Which.
+    pub class: Class,
+    /// The priority code points of its channels, which are their sockets' priorities.
+    pub pcps: BTreeSet<u8>,
+    /// What is reserved; zero if it has no shaper.
+    pub idle_slope: BitRate,
+    /// The longest of its frames on the wire, in octets.
+    pub octets: u64,
+}
+
+/// A VLAN of the interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vlan {
+    /// Its identifier.
+    pub number: u16,
+    /// The priority code points of its channels.
+    pub pcps: BTreeSet<u8>,
+}
+
+impl Vlan {
+    /// Its interface's name.
+    pub fn name(&self, interface: &str) -> String {
+        let number = format!(".{}", self.number);
+        let most = NAME_MAX.saturating_sub(number.len());
+        interface.chars().take(most).chain(number.chars()).collect()
+    }
+
+    /// The commands that make it.
+    pub fn setup(&self, interface: &str) -> Vec<Vec<String>> {
+        let name = self.name(interface);
+        let number = self.number;
+        let mut add = words(&format!(
+            "ip link add link {interface} name {name} type vlan id {number} egress-qos-map"
+        ));
+        add.extend(self.pcps.iter().map(|pcp| format!("{pcp}:{pcp}")));
+        vec![add, words(&format!("ip link set dev {name} up"))]
+    }
+}
+
+/// Queueing disciplines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disciplines {
+    /// As [`super::Target::Qdiscs`] has them.
+    pub value: String,
+    /// The commands that make them.
+    pub setup: Vec<Vec<String>>,
+}
+
+impl Traffic {
+    /// What the plan asks of a host.
+    pub fn of(system: &System, plan: &Plan, host: NodeId, offload: bool) -> Self {
+        let node = system.node(host);
+        let (NodeKind::Host(_), Some(port)) = (&node.kind, node.ports.first()) else {
+            return Self::default();
+        };
+        let planned = plan.ports.get(port.index()).cloned().unwrap_or_default();
+        let mut classes = Vec::new();
+        for class in [Class::A, Class::B, Class::Scheduled] {
+            let channels: Vec<_> = system
+                .channels
+                .iter()
+                .filter(|c| c.talker == host && c.class == class && c.reserve && plan.protected)
+                .collect();
+            if channels.is_empty() {
+                continue;
+            }
+            let octets = |size| u64::from(frame::on_wire(frame::of_channel(size)).get());
+            classes.push(Queue {
+                class,
+                pcps: channels.iter().map(|channel| channel.pcp).collect(),
+                idle_slope: planned.idle_slope(class),
+                octets: channels.iter().map(|c| octets(c.size)).max().unwrap_or_default(),
+            });
+        }
+        let mut vlans: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
+        let mine =
+            |c: &&onbeat_model::system::Channel| c.talker == host || c.listeners.contains(&host);
+        for channel in system.channels.iter().filter(mine) {
+            vlans.entry(channel.vlan).or_default().insert(channel.pcp);
+        }
+        Self {
+            rate: system.link_of(*port).rate,
+            classes,
+            gates: planned.settings.gates,
+            vlans: vlans.into_iter().map(|(number, pcps)| Vlan { number, pcps }).collect(),
+            offload,
+        }
+    }
+
+    /// The disciplines for an interface that sends from so many queues; none if the plan asks for
+    /// none; an error says why there can be none.
+    pub fn disciplines(
+        &self,
+        interface: &str,
+        queues: usize,
+    ) -> Result<Option<Disciplines>, String> {
+        if self.classes.is_empty() && self.gates.is_empty() {
+            return Ok(None);
+        }
+        let needed = self.classes.len() + 1;
+        if queues < needed {
+            let plural = if queues == 1 { "queue" } else { "queues" };
+            return Err(format!(
+                "it sends from {queues} {plural}, and the plan needs {needed}: nothing of the plan \
+                 is shaped"
+            ));
+        }
+        let (kind, mut root) = match &self.gates[..] {
+            [] => ("mqprio", self.root("mqprio", interface, queues)?),
+            [gates] => ("taprio", {
+                let mut root = self.root("taprio", interface, queues)?;
+                root.extend(self.schedule(gates));
+                root
+            }),
+            _ => return Err("a port with several gate control lists cannot be set".to_owned()),
+        };
+        match kind {
+            "mqprio" => root.extend(words("hw 0")),
+            _ if self.offload => root.extend(words("flags 0x2")),
+            _ => root.extend(words("clockid CLOCK_TAI")),
+        }
+        let mut made = Disciplines { value: format!("{kind} {HANDLE}"), setup: vec![root] };
+        for (at, queue) in self.classes.iter().enumerate() {
+            if queue.idle_slope.as_bps() == 0 {
+                continue;
+            }
+            let handle = format!("8b{}:", at + 1);
+            made.value.push_str(&format!(",cbs {handle}"));
+            made.setup.push(self.shaper(interface, at, &handle));
+        }
+        Ok(Some(made))
+    }
+
+    /// The root: queue 0 is the most urgent one, as controllers with several queues have it.
+    fn root(&self, kind: &str, interface: &str, queues: usize) -> Result<Vec<String>, String> {
+        let last = self.classes.len();
+        let mut map = [None; PRIORITIES];
+        for (class, queue) in self.classes.iter().enumerate() {
+            for pcp in &queue.pcps {
+                match map[usize::from(*pcp) % PRIORITIES].replace(class) {
+                    None => {}
+                    Some(_) => {
+                        return Err(format!("two classes have priority code point {pcp}"));
+                    }
+                }
+            }
+        }
+        let map = map.map(|class| class.unwrap_or(last).to_string()).join(" ");
+        let mut own: Vec<String> = (0..last).map(|queue| format!("1@{queue}")).collect();
+        own.push(format!("{}@{last}", queues - last));
+        Ok(words(&format!(
+            "tc qdisc replace dev {interface} root handle {HANDLE} {kind} num_tc {} map {map} \
+             queues {}",
+            last + 1,
+            own.join(" ")
+        )))
+    }
+
+    fn schedule(&self, gates: &GateControl) -> Vec<String> {
+        let base = gates.base.as_ns();
+        let mut schedule = words(&format!("base-time {base} cycle-time {}", gates.cycle.as_ns()));
+        for entry in &gates.entries {
+            let own = self.classes.iter().map(|queue| queue.class.queue());
+            let queues: Vec<usize> = own.chain([onbeat_model::system::BEST_EFFORT_QUEUE]).collect();
+            let open = queues.iter().enumerate().filter(|(_, q)| entry.open & (1 << **q) != 0);
+            let mask: u32 = open.map(|(class, _)| 1 << class).sum();
+            let text = format!("sched-entry S {mask:02x} {}", entry.span.as_ns());
+            schedule.extend(words(&text));
+        }
+        schedule
+    }
+
+    /// A credit-based shaper; credits as in 802.1Q-2018 Annex L, rounded away from zero: `tc-cbs`
+    /// wants kilobits per second and octets.
+    fn shaper(&self, interface: &str, at: usize, handle: &str) -> Vec<String> {
+        let rate = u128::from(self.rate.as_bps().max(1));
+        let queue = &self.classes[at];
+        let slope = u128::from(queue.idle_slope.as_bps()).min(rate);
+        let higher: u128 =
+            self.classes[..at].iter().map(|class| u128::from(class.idle_slope.as_bps())).sum();
+        let longest = u128::from(frame::on_wire(frame::MAX_TAGGED).get());
+        // The longest frame that is under way, while the higher classes fill up, and one of theirs.
+        let mut waits = (longest * rate).div_ceil(rate.saturating_sub(higher).max(1));
+        waits += self.classes[..at].iter().map(|class| u128::from(class.octets)).sum::<u128>();
+        let high = (waits * slope).div_ceil(rate);
+        let low = (u128::from(queue.octets) * (rate - slope)).div_ceil(rate);
+        let (slope, rate) = (slope.div_ceil(1_000), rate / 1_000);
+        words(&format!(
+            "tc qdisc replace dev {interface} parent {HANDLE}{} handle {handle} cbs idleslope \
+             {slope} sendslope -{} hicredit {high} locredit -{low} offload {}",
+            at + 1,
+            rate.saturating_sub(slope),
+            u8::from(self.offload)
+        ))
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onbeat_model::port::GateEntry;
+    use onbeat_model::time::{NetTime, Span};
+
+    fn queue(class: Class, pcp: u8, mbps: u64, octets: u64) -> Queue {
+        let idle_slope = BitRate::from_mbps(mbps);
+        Queue { class, pcps: BTreeSet::from([pcp]), idle_slope, octets }
+    }
+
+    fn two() -> Traffic {
+        Traffic {
+            rate: BitRate::from_mbps(1_000),
+            classes: vec![queue(Class::A, 3, 20, 90), queue(Class::B, 2, 10, 200)],
+            ..Traffic::default()
+        }
+    }
+
+    fn lines(setup: &[Vec<String>]) -> Vec<String> {
+        setup.iter().map(|command| command.join(" ")).collect()
+    }
+
+    #[test]
+    fn classes_get_queues_and_shapers_and_all_priorities_a_class() {
+        let made = two().disciplines("eth0", 4).unwrap().unwrap();
+        assert_eq!(made.value, "mqprio 8b0:,cbs 8b1:,cbs 8b2:");
+        let [root, a, b] = &lines(&made.setup)[..] else { panic!("{made:?}") };
+        let map = "num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2 hw 0";
+        assert_eq!(*root, format!("tc qdisc replace dev eth0 root handle 8b0: mqprio {map}"));
+        // 1,542 octets at 2 % of the rate; 90 octets at 98 %.
+        let shaper = "cbs idleslope 20000 sendslope -980000 hicredit 31 locredit -89 offload 0";
+        assert_eq!(*a, format!("tc qdisc replace dev eth0 parent 8b0:1 handle 8b1: {shaper}"));
+        // (1,542 / 0.98 + 90) octets at 1 %.
+        let shaper = "cbs idleslope 10000 sendslope -990000 hicredit 17 locredit -198 offload 0";
+        assert_eq!(*b, format!("tc qdisc replace dev eth0 parent 8b0:2 handle 8b2: {shaper}"));
+    }
+
+    #[test]
+    fn gates_of_the_plan_are_those_of_its_classes() {
+        let entry = |open, us| GateEntry { open, span: Span::from_us(us) };
+        let gates = GateControl {
+            base: NetTime::from_ns(7),
+            cycle: Span::from_us(500),
+            entries: vec![entry(1 << 7, 100), entry(1 << 6 | 1 << 1, 400)],
+            length_aware: true,
+        };
+        let mut traffic = two();
+        traffic.gates = vec![gates.clone()];
+        let made = traffic.disciplines("eth0", 3).unwrap().unwrap();
+        assert!(made.value.starts_with("taprio 8b0:,"));
+        let end = "base-time 7 cycle-time 500000 sched-entry S 01 100000 sched-entry S 06 400000 \
+                   clockid CLOCK_TAI";
+        assert!(lines(&made.setup)[0].ends_with(end), "{:?}", made.setup);
+        traffic.gates.push(gates);
+        assert!(traffic.disciplines("eth0", 3).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_had_says_why() {
+        assert_eq!(Traffic::default().disciplines("eth0", 1), Ok(None));
+        assert!(
+            two().disciplines("eth0", 1).unwrap_err().contains("1 queue, and the plan needs 3")
+        );
+        let mut same = two();
+        same.classes[1].pcps = BTreeSet::from([3]);
+        assert!(same.disciplines("eth0", 3).unwrap_err().contains("code point 3"));
+    }
+
+    #[test]
+    fn a_vlan_has_a_name_that_the_kernel_takes() {
+        let vlan = Vlan { number: 2, pcps: BTreeSet::from([2, 3]) };
+        let add = "ip link add link enp2s0 name enp2s0.2 type vlan id 2 egress-qos-map 2:2 3:3";
+        assert_eq!(lines(&vlan.setup("enp2s0")), [add, "ip link set dev enp2s0.2 up"]);
+        let long = Vlan { number: 4_094, ..vlan }.name("enx0123456789ab");
+        assert_eq!(long, "enx0123456.4094");
+    }
+}

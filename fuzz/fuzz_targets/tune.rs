@@ -1,0 +1,12 @@
+//! No octets make the reader of the journal of settings panic, and no more changes are outstanding
+//! than it has lines.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use onbeat_host::tune::{outstanding, parse};
+
+fuzz_target!(|octets: &[u8]| {
+    if let Ok(records) = parse(octets) {
+        assert!(outstanding(&records).len() <= records.len());
+    }
+});
