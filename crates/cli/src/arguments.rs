@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use crate::measure::MeasureVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
 use onbeat_model::system::{TimeMode, TransportKind};
@@ -46,7 +47,7 @@ Headers and libraries are found beside this command, or in $ONBEAT_HOME (docs/cl
 if something is wrong in the files. docs/timed-c.md describes the language.";
 
 /// The most repetitions of one simulation.
-const REPETITIONS_MAX: i64 = 1_000_000;
+pub(crate) const REPETITIONS_MAX: i64 = 1_000_000;
 /// The most iterations of which a time-flow graph's times are computed.
 const ITERATIONS_MAX: i64 = 1_000;
 
@@ -126,7 +127,7 @@ not errors: the exit code is 0 (docs/time-flow-graphs.md).")]
 
 Other users' programs are shown to the superuser only.")]
     Stat(StatArguments),
-    /// Measures programs
+    /// Measures programs, and this machine: the five tests of synchronised time
     Measure {
         #[command(subcommand)]
         what: MeasureVerb,
@@ -351,49 +352,6 @@ pub(crate) struct StatArguments {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum MeasureVerb {
-    /// Measures what the segments of a Timed C program take on this machine
-    #[command(after_help = "Examples:
-  onbeat measure wcet program.c --duration 10s --csv times.csv
-  onbeat measure wcet program --repetitions 20 --margin 20 --csv times.csv -- 7
-  onbeat measure wcet program.c --json --html times.html
-
-Several files are compiled together, with onbeat cc. What the program prints goes to standard
-error.")]
-    Wcet(WcetArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WcetArguments {
-    /// The program's C files, or a program that onbeat cc has made
-    #[arg(required = true, value_name = "PROGRAM")]
-    pub(crate) program: Vec<PathBuf>,
-    /// How long each run lasts, if the program does not end before; a bare number is seconds
-    #[arg(long, default_value = "10s", value_parser = duration)]
-    pub(crate) duration: Span,
-    /// How many runs
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
-    pub(crate) repetitions: u32,
-    /// By how many per cent worst cases are written larger than they were measured
-    #[arg(long, value_name = "PERCENT", default_value_t = 0,
-          value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub(crate) margin: u32,
-    /// Write execution times, for the description or other tools (docs/timed-c.md)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<PathBuf>,
-    /// Write a page with the segments' histograms
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Print JSON for machines (docs/cli.md)
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The program's arguments
-    #[arg(last = true)]
-    pub(crate) arguments: Vec<String>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ManifestArguments {
     /// The description, or the directory of a system.toml
@@ -524,9 +482,13 @@ pub(crate) enum SchemaKind {
     Simulation,
     /// What `tfg --json` prints
     Tfg,
+    /// measurement.json, what `measure` prints with `--json`
+    Measurement,
+    /// campaign.json, what `measure campaign --json` prints
+    Campaign,
 }
 
-fn duration(text: &str) -> Result<Span, String> {
+pub(crate) fn duration(text: &str) -> Result<Span, String> {
     let wrong = |_| "expected a duration such as 20s, 500ms or 5min".to_owned();
     // A bare number is seconds.
     let seconds = text.parse().map(std::time::Duration::from_secs);

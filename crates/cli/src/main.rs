@@ -19,7 +19,7 @@ mod terminal;
 mod tfg;
 
 use crate::arguments::{
-    Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
+    Arguments, CheckArguments, ManifestArguments, PlanArguments, SchemaKind, Verb,
 };
 use crate::exit::Exit;
 use crate::source::{Examined, Source};
@@ -38,7 +38,7 @@ fn main() -> std::process::ExitCode {
         Verb::Cc(cc) => cc::cc(cc),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
-        Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
+        Verb::Measure { what } => measure::measure(what),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {
@@ -47,6 +47,8 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
                 SchemaKind::Tfg => onbeat_measure::timing::schema(),
+                SchemaKind::Measurement => onbeat_measure::measurement::schema(),
+                SchemaKind::Campaign => onbeat_measure::measurement::campaign_schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)

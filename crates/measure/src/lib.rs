@@ -9,6 +9,7 @@
 //!                                  └─ report::html ─→ one file
 //! Observed ─→ simulation::Results ─→ JSON, table; simulation::html ─→ one file
 //! Study ─→ timing::{html, svg, dot, json, table}
+//! measurement::Measurement ─→ JSON, table, samples as CSV; measurement::html ─→ one file
 //! segments::Samples ─→ segments::Measured ─→ JSON, table, CSV; segments::html ─→ one file
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
@@ -18,6 +19,7 @@ mod chains;
 mod csv;
 pub mod grid;
 mod join;
+pub mod measurement;
 pub mod records;
 pub mod report;
 mod result;
