@@ -128,7 +128,8 @@ fn not_reached(name: ScenarioName) -> CampaignScenario {
 fn judge(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> Scenario {
     let ptp = ask_ptp4l(Path::new(PTP4L.0), PTP4L.1).ok();
     let said = arguments.sync.map(Into::into);
-    let unmet = unmet(&Machine::this(), ptp, said, kinds);
+    let output = arguments.how.gpio.is_some();
+    let unmet = unmet(&Machine::this(), ptp, said, output, kinds);
     let state = match unmet.iter().any(|unmet| unmet.blocks) {
         true => State::Cannot,
         false if unmet.is_empty() => State::Done,

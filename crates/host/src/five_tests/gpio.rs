@@ -1,4 +1,4 @@
-//! A digital output, through the kernel's character device: what libgpiod uses, without the library.
+//! A digital output, through the kernel's character device: what libgpiod uses, without it.
 
 use super::{Clock, ns};
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

@@ -1,12 +1,15 @@
 //! Test 3: how late a thread wakes up from an absolute sleep, as cyclictest does it.
 
 use super::{Clock, Place};
+use crate::clock::pause;
 use onbeat_model::time::Span;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-/// From when threads are made to when they are first to wake up.
+/// From when all threads are in their places to when they are first to wake up.
 const LEAD: Span = Span::from_ms(5);
+/// How often threads look whether all others are there.
+const LOOK: Span = Span::from_us(200);
 
 /// What a thread that wakes up at instants of a fixed period saw, instant by instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +48,8 @@ pub fn wake(
     let mut now = clock.now_ns();
     for instant in 0..count {
         let target = target_ns(instant);
-        let woken = now < target;
+        // The first is always slept for, and be it in vain: so does cyclictest.
+        let woken = instant == 0 || now < target;
         while now < target {
             if stop.load(Ordering::Relaxed) {
                 return instant;
@@ -74,24 +78,35 @@ pub fn wake_on_all(
     count: usize,
     stop: &AtomicBool,
 ) -> io::Result<Vec<Wakes>> {
-    let start_ns = clock.now_ns() + LEAD.as_ns();
+    let start = Start::default();
     let side = |cpu| {
         let mut wakes = Wakes::room_for(count);
+        let placed = Place { cpu, ..place }.take();
+        let start_ns = start.wait();
+        placed?;
         let target = |instant| start_ns + period.as_ns() * instant as i64;
-        let done =
-            Place { cpu, ..place }.run(|| wake(clock, target, &mut wakes, stop, |_, _| ()))?;
+        let done = wake(clock, target, &mut wakes, stop, |_, _| ());
         wakes.late_ns.truncate(done);
         wakes.woken.truncate(done);
         io::Result::Ok(wakes)
     };
+    let cpus = || std::iter::once(place.cpu).chain(witnesses.iter().copied());
     let sides: io::Result<Vec<Wakes>> = std::thread::scope(|scope| {
-        let others: Vec<_> = witnesses.iter().map(|cpu| scope.spawn(move || side(*cpu))).collect();
-        let own = side(place.cpu);
-        let joined = others
-            .into_iter()
-            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let thread = |cpu| {
+            let side = &side;
+            std::thread::Builder::new()
+                .name("measure".into())
+                .spawn_scoped(scope, move || side(cpu))
+        };
+        let threads: Vec<_> = cpus().map(thread).collect();
+        // Who could not be made is not waited for.
+        let made = threads.iter().filter(|thread| thread.is_ok()).count();
+        start.give(made, || clock.now_ns() + LEAD.as_ns());
+        let join = |thread: io::Result<std::thread::ScopedJoinHandle<'_, _>>| {
+            thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
         // All are waited for before the first error is looked at.
-        std::iter::once(own).chain(joined).collect::<Vec<_>>().into_iter().collect()
+        threads.into_iter().map(join).collect::<Vec<_>>().into_iter().collect()
     });
     let mut sides = sides?;
     let common = sides.iter().map(|side| side.late_ns.len()).min().unwrap_or(0);
@@ -100,6 +115,35 @@ pub fn wake_on_all(
         side.woken.truncate(common);
     }
     Ok(sides)
+}
+
+/// The first instant of threads that start together: it comes when all are in their places.
+#[derive(Default)]
+struct Start {
+    ready: AtomicUsize,
+    /// 0: not known yet.
+    at_ns: AtomicI64,
+}
+
+impl Start {
+    /// Says that this thread is ready, and waits until the instant is known.
+    fn wait(&self) -> i64 {
+        self.ready.fetch_add(1, Ordering::AcqRel);
+        loop {
+            match self.at_ns.load(Ordering::Acquire) {
+                0 => pause(LOOK),
+                at_ns => return at_ns,
+            }
+        }
+    }
+
+    /// Waits until so many are ready, and lets them go.
+    fn give(&self, threads: usize, at_ns: impl Fn() -> i64) {
+        while self.ready.load(Ordering::Acquire) < threads {
+            pause(LOOK);
+        }
+        self.at_ns.store(at_ns(), Ordering::Release);
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +160,7 @@ mod tests {
         let target = |instant| start + period.as_ns() * instant as i64;
         let done = wake(Clock::Local, target, &mut wakes, &go_on, |instant, _| {
             if instant == 1 {
-                crate::clock::pause(Span::from_us(2_500));
+                pause(Span::from_us(2_500));
             }
         });
         assert_eq!(done, 6);
@@ -139,6 +183,9 @@ mod tests {
             wake_on_all(Clock::Global, place, &cpus[1..], Span::from_ms(1), 20, &go_on).unwrap();
         assert_eq!(sides.len(), cpus.len());
         assert!(sides.iter().all(|side| side.late_ns.len() == 20));
+        let nowhere = Place { cpu: 1023, priority: 0 };
+        let one = &cpus[..1];
+        assert!(wake_on_all(Clock::Local, nowhere, one, Span::from_ms(1), 2, &go_on).is_err());
         let stop = AtomicBool::new(true);
         let sides = wake_on_all(Clock::Local, place, &[], Span::from_ms(1), 20, &stop).unwrap();
         assert!(sides[0].late_ns.is_empty());

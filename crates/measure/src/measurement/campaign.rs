@@ -3,8 +3,8 @@
 
 use super::document::{Measurement, Series};
 use super::page::machine;
-use super::published::{IN_WORDS, SOURCE};
-use super::table::shown;
+use super::published::IN_WORDS;
+use super::table::{shown, wrapped};
 use crate::grid::{grid, ruled};
 use crate::report::render;
 use crate::result::{indented, schema_of};
@@ -174,7 +174,7 @@ pub fn campaign_table(campaign: &Campaign) -> String {
         let first = [format!("↳ {of}"), "published".to_owned()];
         grid.add_row(first.into_iter().chain(cells.map(str::to_owned)));
     }
-    let mut text = format!("{}\n\n↳ {SOURCE}. {IN_WORDS}\n", ruled(&grid));
+    let mut text = format!("{}\n\n{}\n", ruled(&grid), wrapped(&format!("↳ {IN_WORDS}")));
     for row in rows {
         for why in row.why {
             text.push_str(&format!("\n{}, {}: {why}", row.id, row.state));
@@ -198,7 +198,6 @@ pub fn campaign_html(campaign: &Campaign) -> String {
         headings => headings(),
         rows => Serde(campaign.scenarios.iter().map(row).collect::<Vec<_>>()),
         published => PUBLISHED.map(|(of, cells)| (of, cells.to_vec())).to_vec(),
-        source => SOURCE,
         in_words => IN_WORDS,
     };
     render(TEMPLATE, context! { report => view }, &(), "", "")

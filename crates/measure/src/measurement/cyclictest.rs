@@ -108,7 +108,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(noise in ".{0,80}", count in any::<u64>(), at in 0..300_usize) {
+        fn no_text_makes_the_reader_panic(
+            noise in ".{0,80}", count in any::<u64>(), at in 0..300_usize,
+        ) {
             let _ = cyclictest(&noise, 1_000_000);
             let mut whole = text(&format!(r#""5": {count}, "-7": 3"#), 1_000, i64::MIN);
             let _ = cyclictest(&whole, 1_000_000);

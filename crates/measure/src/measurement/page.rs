@@ -2,7 +2,7 @@
 
 use super::document::{MachineDescription, Measurement, Series};
 use super::figures::Bin;
-use super::published::{IN_WORDS, SOURCE, published};
+use super::published::{IN_WORDS, published};
 use super::table::{HEADINGS, compared, rows, shown, stalled};
 use crate::report::{CHART_LIBRARY, CHART_LICENCE, CHART_STYLE, render, without_banner};
 use crate::text::grouped;
@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 const TEMPLATE: &str = include_str!("../../assets/measurement.html");
 const SCRIPT: &str = include_str!("../../assets/measurement.js");
 
-/// The most ranges that a series is cut into for its chart over time, each shown by its smallest and
-/// its largest value: nothing that sticks out is lost.
+/// The most ranges that a series is cut into for its chart over time, each shown by its smallest
+/// and its largest value: nothing that sticks out is lost.
 const RANGES_MAX: usize = 1_000;
 
 #[derive(Serialize)]
@@ -25,7 +25,6 @@ struct View {
     headings: [&'static str; 9],
     rows: Vec<RowView>,
     in_words: &'static str,
-    source: &'static str,
     compared: Vec<String>,
     stalled: Vec<String>,
     notes: Vec<String>,
@@ -95,7 +94,6 @@ pub fn html(measurement: &Measurement, values: &BTreeMap<String, Vec<i64>>) -> S
         headings: HEADINGS,
         rows: rows.into_iter().map(row).collect(),
         in_words: IN_WORDS,
-        source: SOURCE,
         compared: measurement.comparisons.iter().map(compared).collect(),
         stalled: measurement.stalls.iter().map(stalled).collect(),
         notes: measurement.notes.clone(),

@@ -3,9 +3,6 @@
 
 use super::document::Series;
 
-/// What the figures are from.
-pub(super) const SOURCE: &str = "Pérez et al. 2024";
-
 /// Published figures for one series, in ns; what is not said is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Published {
@@ -75,5 +72,5 @@ pub(super) fn published(series: &Series) -> impl Iterator<Item = &'static Publis
 /// What the paper says in words about what it only draws.
 pub(super) const IN_WORDS: &str = "Pérez et al. 2024 draw tests 2 and 3 only, on logarithmic \
     scales: test 2 is like test 1 in all scenarios; in test 3 the largest latency is lower where \
-    processors are isolated, mean and least are alike. Their machine: Intel Atom E3845 at 1.91 GHz, \
-    Linux 4.9 with PREEMPT_RT.";
+    processors are isolated, mean and least are alike. Their machine: Intel Atom E3845 at \
+    1.91 GHz, Linux 4.9 with PREEMPT_RT.";

@@ -1,7 +1,7 @@
 //! Figures beside the paper's, as rows of text.
 
 use super::document::{Comparison, Measurement, Series, Stalls};
-use super::published::{IN_WORDS, Published, SOURCE, published};
+use super::published::{IN_WORDS, Published, published};
 use crate::grid::{grid, ruled};
 use crate::text::grouped;
 use comfy_table::{Cell, CellAlignment};
@@ -65,12 +65,32 @@ pub fn table(measurement: &Measurement) -> String {
             Cell::new(text).set_alignment(side)
         }));
     }
-    let mut parts = vec![ruled(&grid), format!("↳ {SOURCE}. {IN_WORDS}")];
+    let mut parts = vec![ruled(&grid), wrapped(&format!("↳ {IN_WORDS}"))];
     let lines = |lines: Vec<String>| (!lines.is_empty()).then(|| lines.join("\n"));
+    let note = |note: &String| wrapped(&format!("note: {note}"));
     parts.extend(lines(measurement.comparisons.iter().map(compared).collect()));
     parts.extend(lines(measurement.stalls.iter().map(stalled).collect()));
-    parts.extend(lines(measurement.notes.iter().map(|note| format!("note: {note}")).collect()));
+    parts.extend(lines(measurement.notes.iter().map(note).collect()));
     parts.join("\n\n")
+}
+
+/// A paragraph in lines for a terminal.
+pub(super) fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in text.split(' ') {
+        let more = word.chars().count() + 1;
+        if length > 0 && length + more > WIDTH {
+            lines.push('\n');
+            length = 0;
+        } else if length > 0 {
+            lines.push(' ');
+        }
+        lines.push_str(word);
+        length += more;
+    }
+    lines
 }
 
 /// How our wake-ups compare with cyclictest's, for a person.
