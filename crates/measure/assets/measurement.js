@@ -55,7 +55,7 @@
           paths: uPlot.paths.bars({ size: [0.9, 60] }), value: (_, value) => value == null ? "–" : String(value) },
       ],
       axes: [
-        axis({ size: 34, values: (_, splits) => splits.map((split) => Number.isInteger(split) && at(split) ? time(at(split).from) : "") }),
+        axis({ size: 34, space: 70, values: (_, splits) => splits.map((split) => Number.isInteger(split) && at(split) ? time(at(split).from) : "") }),
         axis({ label: "samples", size: 70, splits: powers, filter: (_, splits) => splits, values: (_, splits) => splits.map(String) }),
       ],
       scales: {
@@ -87,6 +87,7 @@
       ctx.lineTo(bbox.left + bbox.width, line);
       ctx.stroke();
       ctx.font = font().replace("12px", `${12 * devicePixelRatio}px`);
+      ctx.textAlign = "left";
       ctx.textBaseline = "bottom";
       ctx.fillText(`published maximum (${published})`, bbox.left + 6 * devicePixelRatio, line - 4 * devicePixelRatio);
       ctx.restore();
@@ -100,7 +101,7 @@
           points: { show: true, size: 3, width: 0, fill: colour("latency") }, value: (_, value) => time(value) },
       ],
       axes: [
-        axis({ size: 34, label: "sample", labelGap: 0 }),
+        axis({ size: 34, space: 90, label: "sample", labelGap: 0 }),
         axis({ size: 70, values: (_, splits) => splits.map(time),
           ...(logarithmic ? { splits: powers, filter: (_, splits) => splits } : {}) }),
       ],

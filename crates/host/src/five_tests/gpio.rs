@@ -1,6 +1,6 @@
 //! A digital output, through the kernel's character device: what libgpiod uses, without it.
 
-use super::{Clock, ns};
+use super::{Clock, ns, read};
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use rustix::ioctl::opcode;
 use std::fs::OpenOptions;
@@ -113,14 +113,15 @@ impl Line {
     /// # Errors
     /// That of the first pulse that fails.
     pub fn pulses(&self, samples: &mut [i64], stop: &AtomicBool) -> io::Result<usize> {
+        let clock = Clock::Local.number();
         for (done, sample) in samples.iter_mut().enumerate() {
             if stop.load(Ordering::Relaxed) {
                 return Ok(done);
             }
-            let first = Clock::Local.read();
+            let first = read(clock);
             self.set(true)?;
             self.set(false)?;
-            let second = Clock::Local.read();
+            let second = read(clock);
             *sample = ns(second) - ns(first);
         }
         Ok(samples.len())

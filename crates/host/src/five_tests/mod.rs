@@ -58,17 +58,7 @@ impl Clock {
     /// What it reads, in nanoseconds. Real-time: bounded, no system call where the kernel offers a
     /// vDSO and the clock source allows it.
     pub fn now_ns(self) -> i64 {
-        ns(self.read())
-    }
-
-    /// What it reads, as the system says it.
-    #[inline(always)]
-    fn read(self) -> libc::timespec {
-        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `now` is a valid place for the answer. All three clocks exist on every kernel
-        // that Onbeat runs on (CLOCK_TAI since 3.10), so the call does not fail.
-        unsafe { libc::clock_gettime(self.number(), &mut now) };
-        now
+        ns(read(self.number()))
     }
 
     /// Sleeps until it reads `at` or later, or a signal comes; then it is looked again.
@@ -80,6 +70,16 @@ impl Clock {
             libc::clock_nanosleep(self.number(), libc::TIMER_ABSTIME, &at, std::ptr::null_mut())
         };
     }
+}
+
+/// What the clock of that number, one of [`Clock::number`], reads, as the system says it.
+#[inline(always)]
+fn read(number: libc::clockid_t) -> libc::timespec {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid place for the answer. The three clocks exist on every kernel that
+    // Onbeat runs on (CLOCK_TAI since 3.10), so the call does not fail.
+    unsafe { libc::clock_gettime(number, &mut now) };
+    now
 }
 
 fn ns(time: libc::timespec) -> i64 {
