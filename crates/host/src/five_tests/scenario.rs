@@ -169,7 +169,10 @@ mod tests {
     use super::*;
     use onbeat_model::time::Span;
 
-    struct Fake(tempfile::TempDir, Machine);
+    struct Fake {
+        _directory: tempfile::TempDir,
+        machine: Machine,
+    }
 
     impl Fake {
         fn with(files: &[(&str, &str)]) -> Self {
@@ -180,11 +183,11 @@ mod tests {
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, text).unwrap();
             }
-            Self(directory, machine)
+            Self { _directory: directory, machine }
         }
 
         fn blocked(&self, isolation: Isolation) -> bool {
-            isolation_unmet(&self.1, isolation).is_some()
+            isolation_unmet(&self.machine, isolation).is_some()
         }
     }
 
@@ -217,7 +220,7 @@ mod tests {
         let fake = Fake::with(&[]);
         let ptp = |state| Some(PtpStatus { state, offset: Span::ZERO, has_grandmaster: true });
         let blocks = |ptp, said, mode, role| {
-            clock_unmet(&fake.1, ptp, said, mode, role).map(|unmet| unmet.blocks)
+            clock_unmet(&fake.machine, ptp, said, mode, role).map(|unmet| unmet.blocks)
         };
         assert_eq!(blocks(None, None, Mode::Sms, Role::Slave), Some(false));
         let slave = ptp(PortState::Slave);
@@ -231,8 +234,8 @@ mod tests {
         let faulty = ptp(PortState::Faulty);
         assert_eq!(blocks(faulty, Some(Mode::Sms), Mode::Sms, Role::Slave), Some(true));
         let kinds = (Isolation::None, Mode::Sms, Role::Slave);
-        let all = unmet(&fake.1, None, None, false, kinds);
+        let all = unmet(&fake.machine, None, None, false, kinds);
         assert!(all.iter().all(|unmet| !unmet.blocks) && all.len() == 2, "{all:?}");
-        assert_eq!(unmet(&fake.1, slave, Some(Mode::Sms), true, kinds), []);
+        assert_eq!(unmet(&fake.machine, slave, Some(Mode::Sms), true, kinds), []);
     }
 }
