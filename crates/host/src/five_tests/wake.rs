@@ -50,9 +50,12 @@ pub fn wake(
         let target = target_ns(instant);
         // The first is always slept for, and be it in vain: so does cyclictest.
         let woken = instant == 0 || now < target;
-        while now < target {
+        loop {
             if stop.load(Ordering::Relaxed) {
                 return instant;
+            }
+            if now >= target {
+                break;
             }
             clock.sleep_until(target);
             now = clock.now_ns();
