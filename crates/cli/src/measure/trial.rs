@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Our wake-ups and cyclictest's take turns of about this long.
-const TURN: Span = Span::from_s(3);
+const TURN: Span = Span::from_ms(1_500);
 /// cyclictest takes about so long to begin and to end, with its histogram of a million bins.
 const CYCLICTEST_BEGINS: Span = Span::from_ms(1_300);
 /// Where that histogram ends.
