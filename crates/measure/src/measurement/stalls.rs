@@ -58,15 +58,16 @@ mod tests {
     #[test]
     fn only_instants_at_which_every_side_is_late_are_stalls() {
         // Medians 10,000 and 20,000: late above 80,000 and 110,000.
-        let own = [10_000, 90_000, 10_000, 500_000, 80_000];
-        let other = [20_000, 20_000, 300_000, 400_000, 20_000];
+        let own = [10_000, 90_000, 10_000, 500_000, 80_000, 10_000, 10_000];
+        let other = [20_000, 20_000, 300_000, 400_000, 20_000, 20_000, 20_000];
         let found = stalls("latency.lc", &[&own, &other]).unwrap();
         assert_eq!((found.late_above, found.late), (80_000, 2));
         assert_eq!((found.together, found.together_max), (1, 400_000));
-        assert_eq!((found.sides, found.instants), (2, 5));
-        assert_eq!(relative(&own, &[&other]), [-10_000, 70_000, -290_000, 100_000, 60_000]);
+        assert_eq!((found.sides, found.instants), (2, 7));
+        let beyond = [-10_000, 70_000, -290_000, 100_000, 60_000, -10_000, -10_000];
+        assert_eq!(relative(&own, &[&other]), beyond);
         // A third side that was punctual: it was no stall of the machine.
-        let third = [0; 5];
+        let third = [0; 7];
         assert_eq!(stalls("latency.lc", &[&own, &other, &third]).unwrap().together, 0);
         assert_eq!(relative(&own, &[&other, &third])[3], 500_000);
     }
