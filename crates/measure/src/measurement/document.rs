@@ -212,7 +212,7 @@ pub struct Stalls {
     pub late_above: i64,
     /// How often the series' own thread was late.
     pub late: u64,
-    /// How often all sides were late: the machine stood still below its kernel.
+    /// How often all sides were late: the whole machine stood still.
     pub together: u64,
     /// The longest of these, by its most punctual side; 0 if there is none.
     pub together_max: i64,

@@ -1,5 +1,6 @@
-//! Instants at which all sides were late together. On one machine that is no scheduling: the
-//! whole machine stood still, below its kernel (a hypervisor, system management mode).
+//! Instants at which all sides were late together. On one machine that is no competition for a
+//! processor: the whole machine stood still (a hypervisor, system management mode, a kernel that
+//! stops all processors).
 
 use super::document::Stalls;
 use crate::statistics::Statistics;

@@ -114,8 +114,7 @@ pub fn stalled(stalls: &Stalls) -> String {
     let together = match stalls.together {
         0 => "never all sides together".to_owned(),
         times => format!(
-            "{} of these all {} sides together, for up to {}: the machine stood still below its \
-             kernel",
+            "{} of these all {} sides together, for up to {}: the whole machine stood still",
             grouped(times),
             stalls.sides,
             shown(stalls.together_max)
