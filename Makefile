@@ -21,10 +21,11 @@ demo: build
 	$(onbeat) run examples/01-two-hosts --all-scenarios
 
 test: build
-	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb cyclictest stress-ng
+	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python cyclictest stress-ng
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
+	@scripts/python-tests
 
 bench:
 	@scripts/needs rust cc python cyclictest

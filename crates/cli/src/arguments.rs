@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use crate::compare::CompareArguments;
 use crate::measure::MeasureVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
@@ -15,7 +16,7 @@ Example:
 
 Exit codes:
   0    everything is fine
-  1    the description, or the plan that follows from it, has errors
+  1    the description, or the plan that follows from it, has errors; compare: it is worse
   2    the arguments are wrong
   3    a run or a simulation broke a promise
   4    a run ended before its time: a program died, hung or talked nonsense
@@ -132,6 +133,15 @@ Other users' programs are shown to the superuser only.")]
         #[command(subcommand)]
         what: MeasureVerb,
     },
+    /// Says whether the second of two runs is better or worse than the first
+    #[command(after_help = "Examples:
+  onbeat compare before after
+  onbeat compare before after --effect 2% --html comparison.html
+  onbeat compare measured-monday measured-tuesday --json
+
+Takes the output directories of two runs, simulations with repetitions, or measurements of one
+system. Exits with 1 if the second is worse (docs/compare.md).")]
+    Compare(CompareArguments),
     /// Writes the description's channels as a manifest for C programs
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
     Manifest(ManifestArguments),
@@ -486,6 +496,8 @@ pub(crate) enum SchemaKind {
     Measurement,
     /// campaign.json, what `measure campaign --json` prints
     Campaign,
+    /// What `compare --json` prints
+    Comparison,
 }
 
 pub(crate) fn duration(text: &str) -> Result<Span, String> {

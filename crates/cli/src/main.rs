@@ -6,6 +6,7 @@ mod build;
 mod capture;
 mod cc;
 mod chosen;
+mod compare;
 mod exit;
 mod measure;
 mod network;
@@ -39,6 +40,7 @@ fn main() -> std::process::ExitCode {
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
         Verb::Measure { what } => measure::measure(what),
+        Verb::Compare(arguments) => compare::compare(arguments),
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {
@@ -49,6 +51,7 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::Tfg => onbeat_measure::timing::schema(),
                 SchemaKind::Measurement => onbeat_measure::measurement::schema(),
                 SchemaKind::Campaign => onbeat_measure::measurement::campaign_schema(),
+                SchemaKind::Comparison => onbeat_measure::compare::schema(),
             };
             terminal::print(text.trim_end());
             Ok(Exit::Fine)

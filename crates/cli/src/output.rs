@@ -27,6 +27,8 @@ pub(crate) const MEASUREMENT: &str = "measurement.json";
 pub(crate) const MEASUREMENT_REPORT: &str = "report.html";
 /// The values of each series of a measurement.
 pub(crate) const SAMPLES: &str = "samples";
+/// What each repetition of a simulation saw, as CSV.
+pub(crate) const REPETITIONS: &str = "repetitions.csv";
 
 /// The type of the block that a pcapng file begins with.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -205,7 +207,8 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
         let is_run = run.is_dir() && names(&run).iter().all(|n| files.contains(&n.as_str()));
         [RESULTS, REPORT].contains(&name.as_str()) || is_run
     };
-    let of_simulation = |name: &String| [SIMULATION, SIMULATION_REPORT].contains(&name.as_str());
+    let files = [SIMULATION, SIMULATION_REPORT, REPETITIONS];
+    let of_simulation = |name: &String| files.contains(&name.as_str());
     let of_measurement = |name: &String| {
         let samples = directory.join(SAMPLES);
         let is_csv = |name: &String| name.ends_with(".csv");

@@ -256,7 +256,8 @@ fn out(source: &Source, asked: Option<&Path>) -> PathBuf {
     asked.map_or_else(|| source.directory.join("out"), Path::to_owned)
 }
 
-fn run_directory(at: usize, scenario: &str) -> String {
+/// The name of a run's directory in an output.
+pub(crate) fn run_directory(at: usize, scenario: &str) -> String {
     let name = if scenario.is_empty() { "run" } else { scenario };
     format!("{}-{name}", at + 1)
 }

@@ -4,14 +4,14 @@ use crate::arguments::{Phases, SimulateArguments};
 use crate::capture::Capture;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
-use crate::output::{Kind, Output, OutputFile, SIMULATION, SIMULATION_REPORT};
+use crate::output::{Kind, Output, OutputFile, REPETITIONS, SIMULATION, SIMULATION_REPORT};
 use crate::run;
 use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_host::process::Keeper;
-use onbeat_measure::simulation::{self, Results, SimulationSettings};
+use onbeat_measure::simulation::{self, Repetitions, Results, SimulationSettings};
 use onbeat_model::observed::Observed;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{PortId, RunSettings, System};
@@ -48,11 +48,14 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let target = target.unwrap_or_else(|| source.directory.join("out-simulation"));
     let mut output = Output::begin(&target, Kind::Simulation, &mut keeper)?;
     let wanted = Wanted::new(&system, &plan, arguments, &interrupted);
-    let (observed, capture) = wanted.repeat(capture)?;
+    let (observed, repetitions, capture) = wanted.repeat(capture)?;
     let results = Results::new(&system, &plan, &observed, wanted.settings(&observed));
     output.write(SIMULATION, results.to_json())?;
     let report = simulation::html(&system, &plan, &results);
     output.write(SIMULATION_REPORT, report)?;
+    if arguments.repetitions > 1 {
+        output.write(REPETITIONS, repetitions.to_csv())?;
+    }
     if let Some(capture) = capture {
         capture.finish(output.keeper())?;
     }
@@ -177,7 +180,7 @@ impl<'a> Wanted<'a> {
     fn repeat<'c>(
         &self,
         mut capture: Option<Captured<'c>>,
-    ) -> anyhow::Result<(Observed, Option<Captured<'c>>)> {
+    ) -> anyhow::Result<(Observed, Repetitions, Option<Captured<'c>>)> {
         let bar = Bar::new(self.system.run.duration, self.repetitions);
         let next = AtomicU32::new(0);
         let first = Mutex::new(capture.as_mut());
@@ -200,16 +203,17 @@ impl<'a> Wanted<'a> {
                 }
             }
         };
+        let mut repetitions = Repetitions::new(self.system);
         let observed = std::thread::scope(|scope| {
             for _ in 0..self.jobs {
                 let done = done.clone();
                 scope.spawn(|| work(done));
             }
             drop(done);
-            in_order(results)
+            in_order(results, |seen| repetitions.add(seen))
         });
         bar.bar.finish_and_clear();
-        Ok((observed?, capture))
+        Ok((observed?, repetitions, capture))
     }
 
     /// One repetition; up to now, when it is interrupted.
@@ -251,8 +255,12 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Puts repetitions together in the order of their numbers, whatever the order in which they come.
-fn in_order(results: mpsc::Receiver<(u32, anyhow::Result<Observed>)>) -> anyhow::Result<Observed> {
+/// Puts repetitions together in the order of their numbers, whatever the order in which they come,
+/// and shows them one by one.
+fn in_order(
+    results: mpsc::Receiver<(u32, anyhow::Result<Observed>)>,
+    mut each: impl FnMut(&Observed),
+) -> anyhow::Result<Observed> {
     let mut all = Observed::default();
     let mut waiting = BTreeMap::new();
     let mut next = 0;
@@ -260,6 +268,7 @@ fn in_order(results: mpsc::Receiver<(u32, anyhow::Result<Observed>)>) -> anyhow:
         waiting.insert(number, seen?);
         while let Some(seen) = waiting.remove(&next) {
             all.merge(&seen);
+            each(&seen);
             next += 1;
         }
     }
@@ -327,7 +336,7 @@ mod tests {
                 done.send((number, Ok(seen(number)))).expect("received below");
             }
             drop(done);
-            let all = in_order(results).expect("no failures");
+            let all = in_order(results, |_| ()).expect("no failures");
             assert_eq!((all.repetitions, all.streams[0].released), (4, 4));
             assert_eq!(all.streams[0].listeners[0].max_released, NetTime::ZERO, "{order:?}");
         }

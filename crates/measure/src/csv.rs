@@ -72,7 +72,7 @@ fn line(
 }
 
 /// A field as RFC 4180 wants it.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
     }

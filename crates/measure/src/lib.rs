@@ -10,12 +10,14 @@
 //! Observed ─→ simulation::Results ─→ JSON, table; simulation::html ─→ one file
 //! Study ─→ timing::{html, svg, dot, json, table}
 //! measurement::Measurement ─→ JSON, table, samples as CSV; measurement::html ─→ one file
+//! compare::Subject, twice ─→ compare::Comparison ─→ JSON, table; compare::html ─→ one file
 //! segments::Samples ─→ segments::Measured ─→ JSON, table, CSV; segments::html ─→ one file
 //! ```
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
 
 mod analysis;
 mod chains;
+pub mod compare;
 mod csv;
 pub mod grid;
 mod join;

@@ -7,6 +7,7 @@ use common::measured::by_hand;
 use common::simulated::{Simulated, ring, single};
 use common::studies;
 use common::synthetic::{Runs, dense, hostile, paper, two_hosts};
+use onbeat_measure::compare::{self, Kind, Quantity, Series, Subject};
 use onbeat_measure::{measurement, report, simulation, timing};
 use onbeat_model::system::System;
 use onbeat_model::timing::Study;
@@ -323,4 +324,76 @@ fn every_series_of_a_measurement_has_its_histogram_and_its_course() {
     for (chart, points) in [("s0c", "100"), ("s1c", "4"), ("s3c", "3")] {
         assert_eq!(data(&dom, &format!("id=\"{chart}\""), "points"), points);
     }
+}
+
+/// A run with two series of 1,000 latencies about `middle_us` and some losses.
+fn compared(names: [&str; 2], middle_us: i64) -> Subject {
+    let latencies = |number: i64| -> Vec<i64> {
+        let value = |i: i64| middle_us * 1_000 + (i * 7_919 + number) % 1_009 * 10;
+        (0..1_000).map(|i| if i == 77 { 40 * value(i) } else { value(i) }).collect()
+    };
+    let series = |number: i64, name: &str, quantity, values| Series {
+        run: "protected".to_owned(),
+        name: format!("{name} to {number}"),
+        quantity,
+        values,
+    };
+    let lost = (0..1_000).map(|i| i64::from(i % 97 == 0)).collect();
+    Subject {
+        kind: Kind::Run,
+        system: names[0].to_owned(),
+        settings: [("time".to_owned(), format!("{names:?} {middle_us}"))].into(),
+        series: vec![
+            series(1, names[1], Quantity::Latency, latencies(1)),
+            series(2, names[1], Quantity::Latency, latencies(2)),
+            series(1, names[1], Quantity::Lost, lost),
+        ],
+    }
+}
+
+/// The page on a comparison after `steps`.
+fn compared_page(name: &str, names: [&str; 2], steps: &str) -> Option<String> {
+    let [first, second] = [compared(names, 60), compared(names, 90)];
+    let comparison = compare::compare(&first, &second, 50).expect("of one system");
+    let page = compare::html(&comparison, [&first, &second], [names[1], "after"]);
+    let steps = format!("<script>{HANDS}{steps}</script></body>");
+    let dom = dom(name, &page.replace("</body>", &steps))?;
+    assert_eq!(data(&dom, "<html", "errors"), "[]");
+    Some(dom)
+}
+
+#[test]
+fn both_distributions_of_each_series_are_drawn_beside_the_verdicts() {
+    let steps = r##"
+    const badges = (selector) => texts(document.querySelectorAll(`${selector} .badge`));
+    note("conclusion", document.getElementById("conclusion").textContent);
+    note("rows", document.querySelectorAll("#figure-table tbody tr").length);
+    note("worse", badges("#figure-table").filter((text) => text === "worse").length);
+    note("charts", badges("figure"));
+    note("before", document.getElementById("s0d").dataset.tail);
+    document.querySelector('[data-tail="s0"]').click();
+    note("after", document.getElementById("s0d").dataset.tail);
+    "##;
+    let Some(dom) = compared_page("compared", ["two-hosts", "joint"], steps) else { return };
+    let seen = seen(&dom);
+    assert_eq!(seen["conclusion"], "worse");
+    // Seven figures of each series of times, and the share of losses.
+    assert_eq!(seen["rows"], 15);
+    assert_eq!(seen["charts"], serde_json::json!(["worse", "worse"]));
+    // Of 1,000 values p10, p50, p90 and max are judged.
+    assert_eq!(seen["worse"], 8);
+    assert_eq!(data(&dom, "<html", "charts"), "4");
+    assert_eq!(dom.matches("<canvas").count(), 4);
+    for id in ["s0h", "s1h"] {
+        assert_eq!(data(&dom, &format!("id=\"{id}\""), "values"), "1000,1000");
+    }
+    assert_eq!((&seen["before"], &seen["after"]), (&"false".into(), &"true".into()));
+}
+
+#[test]
+fn hostile_names_of_series_and_directories_stay_text_in_the_browser() {
+    let names = ["</script><img src=x onerror=alert(1)>", "{{ 7*7 }}<img src=x>"];
+    let Some(dom) = compared_page("hostile-compared", names, "") else { return };
+    assert!(!dom.contains("<img"), "a name became an element");
+    assert!(dom.contains("{{ 7*7 }}"), "a name was run as a template");
 }

@@ -49,3 +49,13 @@ fn the_committed_schema_of_campaigns_has_not_drifted() {
          schema/campaign.schema.json` makes it again"
     );
 }
+
+#[test]
+fn the_committed_schema_of_comparisons_has_not_drifted() {
+    let committed = include_str!("../../../schema/comparison.schema.json");
+    assert!(
+        committed == onbeat_measure::compare::schema(),
+        "schema/comparison.schema.json has drifted; `onbeat schema comparison > \
+         schema/comparison.schema.json` makes it again"
+    );
+}

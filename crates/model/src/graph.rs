@@ -188,7 +188,8 @@ impl Task {
 }
 
 /// How a task is scheduled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// By its priority, if it has one.
     #[default]
@@ -405,6 +406,23 @@ impl Expression {
                 operation.of(left.value(registers)?, right.value(registers)?)
             }
         }
+    }
+
+    /// Itself and all that it is made of.
+    pub fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Constant(_) | Self::Register(_) | Self::Unknown => vec![self],
+            Self::Unary(_, inner) => [vec![self], inner.parts()].concat(),
+            Self::Binary(_, left, right) => [vec![self], left.parts(), right.parts()].concat(),
+        }
+    }
+
+    /// The registers that its value depends on.
+    pub fn registers(&self) -> impl Iterator<Item = u16> {
+        self.parts().into_iter().filter_map(|part| match part {
+            Self::Register(register) => Some(*register),
+            _ => None,
+        })
     }
 }
 

@@ -188,7 +188,7 @@ pub struct ChainTime {
     /// The worst latency as a sum, in the order of the way.
     pub terms: Vec<BoundTerm>,
     /// How old the data of the last receipt are at most when the next one comes (last to last;
-    /// Feiertag et al. 2009).
+    /// Feiertag et al. 2008).
     pub age: Option<Span>,
     /// From something that happens right after a capture to the first receipt that can show it
     /// (first to first).

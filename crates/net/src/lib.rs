@@ -144,6 +144,7 @@ mod fault;
 mod filter;
 mod frame;
 mod gate;
+pub mod gptp;
 mod lane;
 mod learning;
 mod load;

@@ -23,6 +23,12 @@ pub(crate) enum Purpose {
     Errors = 6,
     /// The seed and the phases of one repetition of a simulation.
     Repetition = 7,
+    /// What gPTP's nodes are like, when they start and how long messages stay in them.
+    Synchronisation = 8,
+    /// The wander of a node's own clock.
+    Oscillator = 9,
+    /// The jitter of a node's time stamps.
+    TimeStamp = 10,
 }
 
 /// One stream of random numbers, independent of all others of the same seed: a source that is

@@ -2,9 +2,11 @@
 //! knows, and the latencies between them.
 
 use onbeat_model::description;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, Network, Policy, Task, What};
 use onbeat_model::system::System;
 use onbeat_model::time::Span;
+use onbeat_model::timing::Chain;
 use onbeat_plan::tfg::system_graph;
 
 /// Three hosts at one bridge: `left` with two programs, `right` with one, `wild` with one that
@@ -165,9 +167,13 @@ fn graphs(system: &System) -> Vec<(usize, Graph)> {
     programs.filter_map(|(at, program)| Some((at, program.tasks.clone()?))).collect()
 }
 
-fn graph(system: &System, protected: bool) -> Graph {
+fn joined(system: &System, protected: bool) -> Result<(Graph, Vec<Chain>), Vec<Diagnostic>> {
     let plan = onbeat_plan::plan(system, protected).expect("it can be planned");
-    system_graph(system, &plan, &graphs(system)).expect("it is right").0
+    system_graph(system, &plan, &graphs(system))
+}
+
+fn graph(system: &System, protected: bool) -> Graph {
+    joined(system, protected).expect("it is right").0
 }
 
 fn task<'a>(graph: &'a Graph, program: &str, name: &str) -> &'a Task {
@@ -300,9 +306,7 @@ fn a_reserved_channel_has_the_plans_bounds_and_any_other_only_a_best_case() {
 
 #[test]
 fn chains_keep_what_is_asked_of_them() {
-    let system = load(SYSTEM, THIRD);
-    let plan = onbeat_plan::plan(&system, true).expect("it can be planned");
-    let (_, chains) = system_graph(&system, &plan, &graphs(&system)).expect("it is right");
+    let (_, chains) = joined(&load(SYSTEM, THIRD), true).expect("it is right");
     let [chain] = &chains[..] else { panic!("one chain") };
     assert_eq!((chain.name.as_str(), &chain.channels[..]), ("round", &[1, 0][..]));
     assert_eq!(chain.deadline, Some(Span::from_us(900)));
@@ -315,9 +319,7 @@ fn a_program_uses_only_the_ends_that_its_host_has() {
         "{ read = \"pose\", wait = true }",
         "{ write = \"pose\" }, { read = \"beat\" }, { read = \"beat\" }",
     );
-    let system = load(SYSTEM, &third);
-    let plan = onbeat_plan::plan(&system, true).expect("it can be planned");
-    let wrong = system_graph(&system, &plan, &graphs(&system)).expect_err("it is wrong");
+    let wrong = joined(&load(SYSTEM, &third), true).expect_err("it is wrong");
     let told: Vec<_> = wrong.iter().map(|d| (d.code.0, d.message.as_str())).collect();
     assert_eq!(
         told,

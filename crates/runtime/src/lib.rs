@@ -11,6 +11,7 @@
 
 pub mod channel;
 pub mod expect;
+pub mod gptp;
 pub mod listener;
 pub mod port;
 pub mod processor;

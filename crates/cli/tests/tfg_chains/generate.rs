@@ -1,5 +1,4 @@
-//! Random systems of Timed C whose chains lie side by side: what one of them does is nothing to the
-//! others but a few frames on the network.
+//! Random systems of Timed C, some of them side by side in one description: nothing joins them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -40,15 +39,6 @@ const PERIODS: [&[u64]; 6] = [
     &[10_000, 15_000, 30_000],
 ];
 
-/// One in four is 1: what is not known before.
-const CHANCE: &str = "\
-static __attribute__((unused)) int chance(unsigned *state)
-{
-	*state = *state * 1103515245U + 12345U;
-	return (*state >> 16) % 4 == 0;
-}
-";
-
 /// Capture to wake-up in class A.
 const FIXED_DELAY_US: u64 = 2_000;
 
@@ -58,134 +48,289 @@ pub(crate) struct Chain {
     pub(crate) channels: Vec<String>,
     /// Of each channel, whether its reader waits for the fixed delay.
     pub(crate) waits: Vec<bool>,
-    /// Whether a task in it takes the latest value at times of its own.
-    pub(crate) is_sampled: bool,
+    /// The hosts of its ends: who talks on each channel, then who reads the last one.
+    pub(crate) hosts: Vec<usize>,
     /// The program of the last reader, and its task.
     pub(crate) end: (String, String),
 }
 
-/// A system.
-#[derive(Default)]
+/// A host, in nanoseconds.
+pub(crate) struct Host {
+    pub(crate) name: String,
+    /// From and to, of [`DELAYS`].
+    pub(crate) delays: [Option<(u64, u64)>; 3],
+    pub(crate) offset: i64,
+    drift: i64,
+    /// What it declares; its tasks; their names.
+    declared: String,
+    tasks: String,
+    starts: Vec<String>,
+}
+
+const DELAYS: [&str; 3] = ["stack_tx_ns", "stack_rx_ns", "wakeup_ns"];
+
+/// A system: a network of its own, and chains over it.
 pub(crate) struct System {
     pub(crate) chains: Vec<Chain>,
-    description: String,
+    pub(crate) hosts: Vec<Host>,
+    /// Bridges, links, channels and chains in the description.
+    text: String,
+    /// Of the manifest.
     rows: String,
-    /// By host: lvchannels and fifochannels, tasks; their names.
-    programs: Vec<(String, String, Vec<String>)>,
-    streams: u64,
-    /// Whether its clocks differ.
-    pub(crate) has_clocks: bool,
-    pub(crate) has_noise: bool,
+    /// In octets of addresses and identifiers.
+    number: usize,
 }
 
-impl System {
-    /// Writes its files.
-    pub(crate) fn write(&self, directory: &Path) {
-        let write = |name: &str, text: &str| {
-            std::fs::write(directory.join(name), text).expect("written");
-        };
-        write("system.toml", &self.description);
-        let manifest = format!(
-            "#pragma once\n#include <timedc_avtp.h>\n\n\
-             struct net_fifo net_fifo_chans[] = {{\n{}}};\n",
-            self.rows
-        );
-        write("manifest.h", &manifest);
-        for (host, (channels, tasks, names)) in self.programs.iter().enumerate() {
-            let starts: String = names.iter().map(|name| format!("\t{name}();\n")).collect();
-            let text = format!(
-                "#include <stdint.h>\n#include <stdio.h>\n#include <cilktc.h>\n\
-                 #include <timedc_avtp.h>\n#include \"manifest.h\"\n\n{CHANCE}\n\
-                 {channels}\n{tasks}int main(void)\n{{\n\
-                 \tsetvbuf(stdout, NULL, _IOLBF, 0);\n{starts}}}\n"
-            );
-            write(&format!("h{host}.c"), &text);
-        }
+/// What a run has of the systems: all of it is within what is computed.
+pub(crate) struct Variant {
+    pub(crate) delays: Delays,
+    /// Whether frames of no reservation fill all links.
+    pub(crate) is_full: bool,
+    /// Of each chain how much later all its tasks begin, in nanoseconds.
+    pub(crate) shifts: Vec<Vec<i64>>,
+    pub(crate) seed: u64,
+    pub(crate) duration_ms: u64,
+}
+
+/// Of hosts' stacks and wake-ups.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Delays {
+    /// Any time within what is described.
+    Described,
+    /// Always the longest.
+    Longest,
+    /// Each always the longest or the shortest.
+    Extreme,
+}
+
+impl Chain {
+    fn describe(&self) -> String {
+        let names: Vec<String> = self.channels.iter().map(|c| format!("\"{c}\"")).collect();
+        format!(
+            "\n[[chain]]\nname = \"{}\"\nchannels = [{}]\ndeadline_us = 1_000_000\n",
+            self.name,
+            names.join(", ")
+        )
     }
 }
 
-/// A system of so many chains, which runs for so long.
-pub(crate) fn system(seed: u64, chains: usize, duration_ms: u64) -> System {
+impl Host {
+    /// Its part of a description.
+    fn describe(&self, delays: Delays, random: &mut Random) -> String {
+        let mut text = format!("\n[[host]]\nname = \"{}\"\n", self.name);
+        for (key, delay) in DELAYS.iter().zip(self.delays) {
+            let Some((least, most)) = delay else { continue };
+            let (least, most) = match delays {
+                Delays::Described => (least, most),
+                Delays::Extreme if random.one_in(2) => (least, least),
+                Delays::Longest | Delays::Extreme => (most, most),
+            };
+            let _ = writeln!(text, "{key} = {{ min = {least}, max = {most} }}");
+        }
+        if (self.offset, self.drift) != (0, 0) {
+            let (offset, drift) = (self.offset, self.drift);
+            let _ = writeln!(text, "clock = {{ offset_ns = {offset}, drift_ppb = {drift} }}");
+        }
+        text
+    }
+
+    fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    fn start(&self) -> String {
+        self.starts.iter().map(|name| format!("\t\t{name}();\n")).collect()
+    }
+}
+
+/// What sources begin with. Whether a chance comes is not known before: in a run always, never,
+/// always or never by task, or now and then.
+const HEAD: &str = "\
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cilktc.h>
+#include <timedc_avtp.h>
+#include \"manifest.h\"
+
+static unsigned coins;
+
+static __attribute__((unused)) int chance(unsigned *state)
+{
+	if (coins < 2)
+		return (int)coins;
+	if (coins % 2 == 0)
+		return ((*state ^ coins * 2654435761U) >> 16) % 2 == 0;
+	*state = *state * 1103515245U + 12345U;
+	return ((*state ^ coins * 2654435761U) >> 16) % 4 == 0;
+}
+";
+
+/// In runs how much later a chain begins is an argument.
+const SHIFT: &str = "
+static char **arguments;
+
+static int64_t shift(const char *chain)
+{
+	for (int i = 0; arguments[i]; i++)
+		if (!strcmp(arguments[i], chain))
+			return atoll(arguments[i + 1]);
+	return 0;
+}
+";
+
+/// The tasks of all hosts, for runs: the host that a program is on is its first argument, how
+/// chances come the second, and behind that stands by how much chains are shifted.
+pub(crate) fn program(systems: &[System]) -> String {
+    let mut text = format!("{HEAD}{SHIFT}\n");
+    let mut main = String::new();
+    for host in systems.iter().flat_map(|s| &s.hosts).filter(|host| !host.is_empty()) {
+        text.push_str(&host.declared);
+        text.push_str(&shifted(&host.tasks, |chain| format!("shift(\"{chain}\")")));
+        let (name, start) = (&host.name, host.start());
+        let _ = write!(main, "\tif (!strcmp(arguments[1], \"{name}\")) {{\n{start}\t}}\n");
+    }
+    text + "int main(int count, char **values)\n{\n\t(void)count;\n\targuments = values;\n"
+        + "\tcoins = (unsigned)atoi(values[2]);\n\tsetvbuf(stdout, NULL, _IOLBF, 0);\n"
+        + &main
+        + "}\n"
+}
+
+/// Puts in place of each `@chain@` what is made of the chain.
+fn shifted(text: &str, shift: impl Fn(&str) -> String) -> String {
+    let parts = text.split('@').enumerate();
+    parts.map(|(at, part)| if at % 2 == 1 { shift(part) } else { part.to_owned() }).collect()
+}
+
+/// What channels there are, for programs.
+pub(crate) fn manifest(systems: &[System]) -> String {
+    let rows: String = systems.iter().map(|system| system.rows.as_str()).collect();
+    format!(
+        "#pragma once\n#include <timedc_avtp.h>\n\n\
+         struct net_fifo net_fifo_chans[] = {{\n{rows}}};\n"
+    )
+}
+
+/// Writes a description of systems side by side. Programs are commands; or sources, each with
+/// what begins how much later as it is in the variant.
+pub(crate) fn describe(
+    systems: &[System],
+    variant: &Variant,
+    coins: Option<u64>,
+    directory: &Path,
+    name: &str,
+) {
+    let mut random = Random(variant.seed);
+    let mut text = format!(
+        "format = 1\nname = \"chains\"\nmanifest = \"manifest.h\"\n\n[run]\n\
+         duration_ms = {}\nseed = {}\n",
+        variant.duration_ms, variant.seed
+    );
+    for (system, shifts) in systems.iter().zip(&variant.shifts) {
+        text.push_str(&system.text);
+        if coins.is_none() {
+            text.extend(system.chains.iter().map(Chain::describe));
+        }
+        let shift = |chain: &str| {
+            let at = system.chains.iter().position(|c| c.name == chain).expect("a chain");
+            shifts[at]
+        };
+        for (at, host) in system.hosts.iter().enumerate() {
+            text.push_str(&host.describe(variant.delays, &mut random));
+            if variant.is_full {
+                let to = &system.hosts[(at + 1) % system.hosts.len()].name;
+                let from = &host.name;
+                let _ = writeln!(
+                    text,
+                    "\n[[noise]]\nname = \"fill_{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+                     size_octets = 1472\nrate_mbps = 990\njitter = true"
+                );
+            }
+            if host.is_empty() {
+                continue;
+            }
+            let name = &host.name;
+            let _ = writeln!(text, "\n[[program]]\nname = \"{name}\"\nhost = \"{name}\"");
+            let Some(coins) = coins else {
+                let _ = writeln!(text, "source = [\"{name}.c\"]");
+                let tasks = shifted(&host.tasks, |chain| shift(chain).to_string());
+                let source = format!(
+                    "{HEAD}\n{}{tasks}int main(int count, char **values)\n{{\n\t(void)count;\n\
+                     \tcoins = (unsigned)atoi(values[2]);\n\tsetvbuf(stdout, NULL, _IOLBF, 0);\n\
+                     {}}}\n",
+                    host.declared,
+                    host.start()
+                );
+                std::fs::write(directory.join(format!("{name}.c")), source).expect("written");
+                continue;
+            };
+            let chains = system.chains.iter().zip(shifts);
+            let chains = chains.map(|(c, shift)| format!(", \"{}\", \"{shift}\"", c.name));
+            let chains: String = chains.collect();
+            let _ = writeln!(text, "command = [\"./all\", \"{name}\", \"{coins}\"{chains}]");
+        }
+    }
+    std::fs::write(directory.join(name), text).expect("written");
+}
+
+/// A system, with names that begin with its number among those side by side.
+pub(crate) fn system(seed: u64, number: usize) -> System {
     let mut random = Random(seed);
     let hosts = random.between(2, 5) as usize;
-    let has_clocks = random.one_in(4);
-    let mut system = System { has_clocks, has_noise: random.one_in(3), ..System::default() };
-    head(&mut system, &mut random, hosts, (seed, duration_ms));
+    let mut system = head(&mut random, hosts, number);
     let periods = random.one_of(&PERIODS);
-    system.programs = vec![(String::new(), String::new(), Vec::new()); hosts];
-    for number in 0..chains {
-        let mut maker = Maker { system: &mut system, random: &mut random, hosts, periods, number };
+    for chain in 0..random.between(1, 4) {
+        let name = format!("s{number}_k{chain}");
+        let mut maker = Maker { system: &mut system, random: &mut random, hosts, periods, name };
         let chain = maker.chain();
-        let names: Vec<String> = chain.channels.iter().map(|c| format!("\"{c}\"")).collect();
-        let _ = writeln!(
-            system.description,
-            "\n[[chain]]\nname = \"{}\"\nchannels = [{}]\ndeadline_us = 1_000_000",
-            chain.name,
-            names.join(", ")
-        );
         system.chains.push(chain);
-    }
-    for host in 0..hosts {
-        let (.., names) = &system.programs[host];
-        if !names.is_empty() {
-            let _ = writeln!(
-                system.description,
-                "\n[[program]]\nname = \"h{host}\"\nhost = \"h{host}\"\nsource = [\"h{host}.c\"]"
-            );
-        }
     }
     system
 }
 
-fn head(system: &mut System, random: &mut Random, hosts: usize, (seed, duration): (u64, u64)) {
-    let text = &mut system.description;
-    let _ = writeln!(
-        text,
-        "format = 1\nname = \"chains\"\nmanifest = \"manifest.h\"\n\n[run]\n\
-         duration_ms = {duration}\nseed = {seed}"
-    );
+/// Hosts and the network between them.
+fn head(random: &mut Random, hosts: usize, number: usize) -> System {
+    let has_clocks = random.one_in(4);
+    let mut text = String::new();
     let bridges = random.between(1, 2);
     for bridge in 0..bridges {
         let forwarding = random.between(500, 4_000);
-        let _ = writeln!(text, "\n[[bridge]]\nname = \"b{bridge}\"\nforwarding_ns = {forwarding}");
+        let _ = writeln!(
+            text,
+            "\n[[bridge]]\nname = \"s{number}_b{bridge}\"\nforwarding_ns = {forwarding}"
+        );
     }
     let link = |text: &mut String, a: &str, b: &str, propagation: u64| {
         let _ = writeln!(
             text,
-            "\n[[link]]\nends = [\"{a}\", \"{b}\"]\nrate_mbps = 1000\n\
+            "\n[[link]]\nends = [\"s{number}_{a}\", \"s{number}_{b}\"]\nrate_mbps = 1000\n\
              propagation_ns = {propagation}"
         );
     };
     if bridges == 2 {
-        link(text, "b0", "b1", random.below(500));
+        link(&mut text, "b0", "b1", random.below(500));
     }
-    let noisy = usize::from(system.has_noise);
-    for host in 0..hosts + noisy {
-        let name = if host == hosts { "noisy".to_owned() } else { format!("h{host}") };
-        let _ = writeln!(text, "\n[[host]]\nname = \"{name}\"");
-        for key in ["stack_tx_ns", "stack_rx_ns", "wakeup_ns"] {
-            if random.one_in(2) {
-                let least = random.below(8_000);
-                let most = least + random.below(10_000);
-                let _ = writeln!(text, "{key} = {{ min = {least}, max = {most} }}");
-            }
+    let mut all = Vec::new();
+    for host in 0..hosts {
+        let delay = |random: &mut Random| {
+            let least = random.below(8_000);
+            random.one_in(2).then(|| (least, least + random.below(10_000)))
+        };
+        let delays = [(); 3].map(|()| delay(random));
+        let (mut offset, mut drift) = (0, 0);
+        if has_clocks {
+            offset = random.below(100_000).cast_signed() - 50_000;
+            drift = random.below(20_000).cast_signed() - 10_000;
         }
-        if system.has_clocks {
-            let (ahead, fast) = (random.below(100_000), random.below(20_000));
-            let (ahead, fast) = (ahead.cast_signed() - 50_000, fast.cast_signed() - 10_000);
-            let _ = writeln!(text, "clock = {{ offset_ns = {ahead}, drift_ppb = {fast} }}");
-        }
-        let bridge = format!("b{}", random.below(bridges));
-        link(text, &name, &bridge, random.below(500));
+        let name = format!("s{number}_h{host}");
+        let (declared, tasks) = (String::new(), String::new());
+        all.push(Host { name, delays, offset, drift, declared, tasks, starts: Vec::new() });
+        link(&mut text, &format!("h{host}"), &format!("b{}", random.below(bridges)), {
+            random.below(500)
+        });
     }
-    if system.has_noise {
-        let (to, rate) = (random.below(hosts as u64), random.between(50, 400));
-        let _ = writeln!(
-            text,
-            "\n[[noise]]\nname = \"noise\"\nfrom = \"noisy\"\nto = \"h{to}\"\n\
-             size_octets = 1470\nrate_mbps = {rate}\njitter = true"
-        );
-    }
+    System { chains: Vec::new(), hosts: all, text, rows: String::new(), number }
 }
 
 /// Makes one chain.
@@ -194,12 +339,12 @@ struct Maker<'a> {
     random: &'a mut Random,
     hosts: usize,
     periods: &'static [u64],
-    number: usize,
+    name: String,
 }
 
 impl Maker<'_> {
     fn chain(&mut self) -> Chain {
-        let name = format!("k{}", self.number);
+        let name = self.name.clone();
         let count = self.random.between(1, 4) as usize;
         let mut period = self.random.one_of(self.periods);
         let mut host = self.random.below(self.hosts as u64) as usize;
@@ -207,7 +352,7 @@ impl Maker<'_> {
             name: name.clone(),
             channels: (0..count).map(|c| format!("{name}_c{c}")).collect(),
             waits: Vec::new(),
-            is_sampled: false,
+            hosts: vec![host],
             end: Default::default(),
         };
         self.source(&chain, host, period);
@@ -217,6 +362,7 @@ impl Maker<'_> {
                 host = self.random.below(self.hosts as u64) as usize;
             }
             self.channel(&chain.channels[at], (talker, host), period);
+            chain.hosts.push(host);
             if at + 1 == count {
                 self.end(&mut chain, host, period);
             } else {
@@ -227,21 +373,21 @@ impl Maker<'_> {
     }
 
     fn channel(&mut self, name: &str, (talker, listener): (usize, usize), period: u64) {
-        self.system.streams += 1;
-        let stream = self.system.streams;
+        let System { number, rows, text, .. } = &mut *self.system;
+        let stream = *number * 16 + rows.lines().count() + 1;
         let rate = 1_000_000_u64.div_ceil(period);
         let rate = rate * self.random.one_of(&[100, 130, 200]) / 100;
         let _ = writeln!(
-            self.system.rows,
+            rows,
             "\t{{ .dst = {{0x01, 0x00, 0x5E, 0x05, {:#04x}, {:#04x}}}, .stream_id = {stream}, \
              .class = CLASS_A, .size = 8, .freq = {rate}, .name = \"{name}\" }},",
             stream / 256,
             stream % 256
         );
         let _ = writeln!(
-            self.system.description,
-            "\n[[channel]]\nname = \"{name}\"\ntalker = \"h{talker}\"\n\
-             listeners = [\"h{listener}\"]"
+            text,
+            "\n[[channel]]\nname = \"{name}\"\ntalker = \"s{number}_h{talker}\"\n\
+             listeners = [\"s{number}_h{listener}\"]"
         );
     }
 
@@ -287,13 +433,19 @@ impl Maker<'_> {
 
     fn task(&mut self, host: usize, name: String, body: &str) {
         let state = self.random.below(1 << 31);
-        let (_, tasks, names) = &mut self.system.programs[host];
+        let (chain, host) = (&self.name, &mut self.system.hosts[host]);
         let state = match body.contains("&state") {
             true => format!("\tunsigned state = {state};\n"),
             false => String::new(),
         };
-        let _ = writeln!(tasks, "task {name}(void)\n{{\n{state}{body}}}\n");
-        names.push(name);
+        // Ends are opened at once.
+        let ends = body.lines().take_while(|line| line.starts_with("\tNETFIFO"));
+        let (ends, body) = body.split_at(ends.map(|line| line.len() + 1).sum());
+        let _ = writeln!(
+            host.tasks,
+            "task {name}(void)\n{{\n{ends}\tsdelay(@{chain}@, ns);\n{state}{body}}}\n"
+        );
+        host.starts.push(name);
     }
 
     fn source(&mut self, chain: &Chain, host: usize, period: u64) {
@@ -339,7 +491,7 @@ impl Maker<'_> {
             3 => {
                 let [first, second] = [(); 2].map(|()| self.work(period));
                 let declared = format!("int64_t fifochannel({name}_f, 8);\n");
-                self.system.programs[host].0.push_str(&declared);
+                self.system.hosts[host].declared.push_str(&declared);
                 let body = format!(
                     "{head}{value}\twhile (1) {{\n\t\t{read}({from}, &value);\n\t\t{first}\n\
                      \t\tcwrite({name}_f, value);\n\t}}\n"
@@ -354,13 +506,12 @@ impl Maker<'_> {
             }
             // What is the latest, with another period.
             _ => {
-                chain.is_sampled = true;
                 let own = self.random.one_of(self.periods);
                 let (first, second) = (self.work(period), self.work(own));
                 let (phase, write) = (self.phase(own), self.write(own));
                 let point = self.point(own);
                 let declared = format!("int64_t lvchannel({name}_l);\n");
-                self.system.programs[host].0.push_str(&declared);
+                self.system.hosts[host].declared.push_str(&declared);
                 let body = format!(
                     "{head}{value}\twhile (1) {{\n\t\t{read}({from}, &value);\n\t\t{first}\n\
                      \t\tcwrite({name}_l, value);\n\t}}\n"
@@ -393,6 +544,6 @@ impl Maker<'_> {
             chain.name
         );
         self.task(host, task.clone(), &body);
-        chain.end = (format!("h{host}"), task);
+        chain.end = (self.system.hosts[host].name.clone(), task);
     }
 }

@@ -9,6 +9,7 @@
 pub(crate) mod context;
 mod cross_timestamp;
 mod filter;
+mod gptp;
 mod hardware_clock;
 mod interface;
 mod launch;
@@ -17,12 +18,14 @@ mod option;
 mod packet;
 mod port;
 mod ptp_management;
+mod sent_stamp;
 mod socket;
 mod synchronisation;
 mod udp;
 mod xdp;
 
 pub use context::{Context, InterfaceSettings, parameters_of};
+pub use gptp::{GptpError, GptpNode};
 pub use interface::Interface;
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub use packet::PacketSocket;

@@ -2,6 +2,7 @@
 //! its own receive call and wakes for its own stream only.
 
 use crate::link::{Arrival, Interface, LinkOptions, filter, option, socket};
+use onbeat_model::units::MacAddress;
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, TAGGED};
@@ -44,7 +45,7 @@ impl PacketSocket {
         let one: i32 = 1;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)?;
         if channel.destination.0[0] & 1 == 1 {
-            join(&socket, interface, channel)?;
+            join(&socket, interface, channel.destination)?;
         }
         socket::listen(&socket, options)?;
         bind(&socket, interface, ETHERTYPE_AVTP)?;
@@ -115,7 +116,7 @@ pub(super) fn open() -> io::Result<OwnedFd> {
     )?)
 }
 
-fn bind(socket: &OwnedFd, interface: &Interface, protocol: u16) -> io::Result<()> {
+pub(super) fn bind(socket: &OwnedFd, interface: &Interface, protocol: u16) -> io::Result<()> {
     // SAFETY: all zeros is a valid `sockaddr_ll`.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
@@ -127,14 +128,10 @@ fn bind(socket: &OwnedFd, interface: &Interface, protocol: u16) -> io::Result<()
     if got == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the interface take frames to the channel's group address.
-pub(super) fn join(
-    socket: &OwnedFd,
-    interface: &Interface,
-    channel: &ChannelParameters,
-) -> io::Result<()> {
+/// Lets the interface take frames to a group address.
+pub(super) fn join(socket: &OwnedFd, interface: &Interface, group: MacAddress) -> io::Result<()> {
     let mut address = [0; 8];
-    address[..6].copy_from_slice(&channel.destination.0);
+    address[..6].copy_from_slice(&group.0);
     let membership = libc::packet_mreq {
         mr_ifindex: interface.index as i32,
         mr_type: libc::PACKET_MR_MULTICAST as u16,

@@ -38,13 +38,17 @@ const COLOURS: usize = 6;
 /// is from there.
 pub fn html(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> String {
     let (view, data) = view::view(system, runs);
-    let page = context! {
-        report => Serde(view),
+    let page = context! { report => Serde(view), ..chart_parts() };
+    render(TEMPLATE, page, &data, "", SCRIPT)
+}
+
+/// What a page with charts has of the chart library.
+pub(crate) fn chart_parts() -> Value {
+    context! {
         chart_style => CHART_STYLE,
         chart_library => without_banner(CHART_LIBRARY),
         chart_licence => CHART_LICENCE,
-    };
-    render(TEMPLATE, page, &data, "", SCRIPT)
+    }
 }
 
 /// A template on what every page has, with what its script reads. Everything in `page` is escaped

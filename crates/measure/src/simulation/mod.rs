@@ -5,9 +5,11 @@ mod judge;
 mod layout;
 mod map;
 mod page;
+mod repetitions;
 mod results;
 mod table;
 
+pub use repetitions::Repetitions;
 pub use results::{
     FORMAT, FlowKind, FlowResult, Latency, ListenerResult, Phases, PortResult, QueueResult,
     Results, SimulationSettings, Term, Totals, VERSION, schema,

@@ -62,8 +62,8 @@ pub(super) fn chain_view(graph: &Graph, chain: &Chain) -> ChainView {
     let time = &chain.time;
     let judged = [
         judged(time.latency, chain.deadline),
-        judged(time.age.map(at_most), chain.age),
-        judged(time.reaction.map(at_most), chain.reaction),
+        judged(time.age.map(Interval::exactly), chain.age),
+        judged(time.reaction.map(Interval::exactly), chain.reaction),
     ];
     let verdict = match judged.iter().filter_map(|one| one.is_kept).min() {
         None => ("no-promise", "nothing asked"),
@@ -90,10 +90,6 @@ pub(super) fn chain_view(graph: &Graph, chain: &Chain) -> ChainView {
         terms: time.terms.iter().map(term).collect(),
         total: words::time(Span::from_ns(sum)),
     }
-}
-
-const fn at_most(span: Span) -> Interval {
-    Interval::exactly(span)
 }
 
 fn judged(found: Option<Interval>, asked: Option<Span>) -> Judged {

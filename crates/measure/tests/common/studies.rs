@@ -210,6 +210,7 @@ pub(crate) fn late() -> Study {
         timing.troubles.push(Trouble::Overflow { row: last - 1, channel: 0 });
     }
     let schedules = vec![fixed_priorities(), edf()];
+    timing.open = vec![timing.rows.len() - 1];
     let program = Timing { misses: Vec::new(), ..timing.clone() };
     Study {
         name: "late".to_owned(),

@@ -17,7 +17,7 @@ pub(crate) mod parse;
 mod ports;
 mod programs;
 mod raw;
-mod rest;
+pub(crate) mod rest;
 mod sink;
 mod source;
 mod streams;
@@ -157,7 +157,11 @@ fn has_error(diagnostics: &[Diagnostic]) -> bool {
 
 /// The JSON Schema of the description, for editors. Ends with a line feed.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(raw::File);
+    schema_of::<raw::File>()
+}
+
+pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
+    let schema = schemars::schema_for!(T);
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
     text.push('\n');
     text

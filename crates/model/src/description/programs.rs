@@ -46,7 +46,7 @@ fn program(
 ) -> Option<Program> {
     let raw = &entry.raw;
     let mut fields = Fields::new(entry, "program", &raw.name, sink);
-    let name = rest::named(&mut fields, "program", &raw.name, names);
+    let name = rest::named(&mut fields, "program", &raw.name, names, ());
     let host = rest::host(&mut fields, "host", &raw.host, known.nodes);
     let code = code(&mut fields, files);
     let priority = fields.int(codes::PRIORITY, ("priority", &raw.priority), 1..=99);

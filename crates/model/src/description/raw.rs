@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Onbeat system description")]
+#[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
 pub(super) struct File {
     /// Version of this format: 1.
     #[schemars(required)]
@@ -21,43 +22,30 @@ pub(super) struct File {
     /// A C manifest, relative to this file, that gives the channels' attributes.
     pub(super) manifest: Option<At<String>>,
     /// How to run when nothing else is asked for.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     run: Option<Run>,
     /// Named variations of `[run]`.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     scenario: Option<Vec<Scenario>>,
     /// End stations.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     host: Option<Vec<Host>>,
     /// Bridges.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     bridge: Option<Vec<Bridge>>,
     /// Links.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     link: Option<Vec<Link>>,
     /// How ports send.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     port: Option<Vec<Port>>,
     /// Modelled traffic.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     stream: Option<Vec<Stream>>,
     /// What goes wrong on purpose.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     fault: Option<Vec<Fault>>,
     /// Network channels.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     channel: Option<Vec<Channel>>,
     /// Programs that the fabric starts.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     program: Option<Vec<Program>>,
     /// Best-effort traffic sources.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     noise: Option<Vec<Noise>>,
     /// Deadlines over several channels.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     chain: Option<Vec<Chain>>,
     /// Published figures.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     reference: Option<Vec<Reference>>,
 }
 

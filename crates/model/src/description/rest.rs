@@ -29,18 +29,19 @@ pub(super) fn system_name(head: &Entry<raw::File>, sink: &mut Sink) -> String {
 }
 
 /// Checks the name of a table that has one, and adds it to the others of its kind.
-pub(super) fn named<R>(
+pub(crate) fn named<R, Id: Copy>(
     fields: &mut Fields<'_, R>,
     kind: &str,
     name: &Option<At<String>>,
-    names: &mut Names<()>,
+    names: &mut Names<Id>,
+    id: Id,
 ) -> String {
     let Some(name) = fields.need("name", name) else {
         names.incomplete();
         return String::new();
     };
     check_name(&name, kind, Alphabet::Plain, limits::NAME_OCTETS, fields.sink);
-    names.add(&name, (), fields.sink);
+    names.add(&name, id, fields.sink);
     name.value
 }
 
@@ -69,7 +70,7 @@ fn noise_source(
 ) -> Option<Noise> {
     let raw = &entry.raw;
     let mut fields = Fields::new(entry, "noise source", &raw.name, sink);
-    let name = named(&mut fields, "noise source", &raw.name, names);
+    let name = named(&mut fields, "noise source", &raw.name, names, ());
     let from = host(&mut fields, "from", &raw.from, nodes);
     let to = host(&mut fields, "to", &raw.to, nodes);
     if let (Some(from), Some(to), Some(at)) = (from, to, raw.to.as_ref().map(|t| t.at)) {
@@ -150,7 +151,7 @@ fn chain(
 ) -> Option<Chain> {
     let raw = &entry.raw;
     let mut fields = Fields::new(entry, "chain", &raw.name, sink);
-    let name = named(&mut fields, "chain", &raw.name, names);
+    let name = named(&mut fields, "chain", &raw.name, names, ());
     let deadline = fields.need("deadline_us", &raw.deadline_us);
     let keys =
         [("deadline_us", &deadline), ("age_us", &raw.age_us), ("reaction_us", &raw.reaction_us)];
@@ -265,7 +266,7 @@ pub(super) fn runs(
             &entry.raw;
         let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
         let mut fields = Fields::new(entry, "scenario", name, sink);
-        let name = named(&mut fields, "scenario", name, &mut scenarios.names);
+        let name = named(&mut fields, "scenario", name, &mut scenarios.names, ());
         let run = settings(&mut fields, &keys, &base);
         scenarios.list.push(Scenario { name, run });
     }

@@ -5,8 +5,9 @@ use super::raw::{self, Kind};
 use super::{codes, limits};
 use crate::description::codes as shared;
 use crate::description::fields::{Fields, NS, S, US, presence};
-use crate::description::names::{Alphabet, Names, check_name};
+use crate::description::names::Names;
 use crate::description::parse::Entry;
+use crate::description::rest::named;
 use crate::description::{At, Sink};
 use crate::diagnostic::Origin;
 use crate::graph::{Channel, ChannelKind, Host, Interval, Network};
@@ -58,7 +59,7 @@ pub(super) fn hosts(entries: &[Entry<raw::Host>], sink: &mut Sink) -> (Vec<Host>
         let start = fields.time(shared::OUT_OF_RANGE, start, NS, -limits::START..=limits::START);
         let wakeup = raw.wakeup_ns.as_ref().map(|range| self::range(&mut fields, range, true));
         list.push(Host {
-            name: named(&mut fields, "host", &raw.name, &mut names, list.len()),
+            name: named(&mut fields, "a host", &raw.name, &mut names, list.len()),
             start: start.unwrap_or_default(),
             wakeup: wakeup.unwrap_or(Interval::ZERO),
             cores: cores.map(|cores| cores as u16),
@@ -70,23 +71,6 @@ pub(super) fn hosts(entries: &[Entry<raw::Host>], sink: &mut Sink) -> (Vec<Host>
 /// A host that is never late.
 fn no_host() -> Host {
     Host { wakeup: Interval::ZERO, ..Host::default() }
-}
-
-/// Checks the name of a table and adds it to the others of its kind.
-fn named<R>(
-    fields: &mut Fields<'_, R>,
-    kind: &str,
-    name: &Option<At<String>>,
-    names: &mut Names<usize>,
-    id: usize,
-) -> String {
-    let Some(name) = fields.need("name", name) else {
-        names.incomplete();
-        return String::new();
-    };
-    check_name(&name, &format!("a {kind}"), Alphabet::Plain, limits::NAME_OCTETS, fields.sink);
-    names.add(&name, id, fields.sink);
-    name.value
 }
 
 /// A time from `min` on, to `max` if there is to be a bound.
@@ -158,7 +142,7 @@ fn channel(
 ) {
     let raw = &entry.raw;
     let mut fields = Fields::new(entry, "channel", &raw.name, sink);
-    let name = named(&mut fields, "channel", &raw.name, &mut channels.names, channels.list.len());
+    let name = named(&mut fields, "a channel", &raw.name, &mut channels.names, channels.list.len());
     let at = raw.name.as_ref().map_or(entry.at, |name| name.at);
     let is_described = described.is_some_and(|all| all.contains(&name.as_str()));
     let kind = match raw.kind {
@@ -271,7 +255,7 @@ pub(super) fn chains(
     for entry in entries {
         let raw = &entry.raw;
         let mut fields = Fields::new(entry, "chain", &raw.name, sink);
-        let name = named(&mut fields, "chain", &raw.name, &mut names, chains.len());
+        let name = named(&mut fields, "a chain", &raw.name, &mut names, chains.len());
         let [deadline, age, reaction] = [
             ("deadline_us", &raw.deadline_us),
             ("age_us", &raw.age_us),

@@ -18,7 +18,7 @@ mod steps;
 use crate::description::codes as shared;
 use crate::description::fields::{Fields, US};
 use crate::description::names::{Alphabet, Names, check_name};
-use crate::description::{At, Sink, origin};
+use crate::description::{At, Sink, origin, schema_of};
 use crate::diagnostic::{Diagnostic, Origin};
 use crate::graph::{Graph, Node, Policy, Task, What};
 use crate::time::Span;
@@ -81,10 +81,7 @@ fn finish(found: Option<TasksFile>, sink: Sink) -> Result<TasksFile, Vec<Diagnos
 
 /// The JSON Schema of the format, for editors. Ends with a line feed.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(raw::File);
-    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
-    text.push('\n');
-    text
+    schema_of::<raw::File>()
 }
 
 /// A task whose steps are right, as far as each can be by itself.
@@ -201,7 +198,7 @@ fn task(
         host,
         file: file.to_owned(),
         keeps_phase: raw.keep_phase.as_ref().is_some_and(|keeps| keeps.value),
-        policy: raw.policy.map_or_else(Policy::default, |policy| policy.value.into()),
+        policy: raw.policy.map_or_else(Policy::default, |policy| policy.value),
         priority: priority.map(|priority| priority as u8),
         cores,
         separation,

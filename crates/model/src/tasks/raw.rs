@@ -1,7 +1,7 @@
 //! A file of tasks as it is written: every key optional, so that one wrong key hides no other.
 
 use crate::description::At;
-use crate::graph;
+use crate::graph::Policy;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -12,6 +12,7 @@ use std::fmt;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Onbeat tasks")]
+#[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
 pub(super) struct File {
     /// Version of this format: 1.
     #[schemars(required)]
@@ -20,16 +21,12 @@ pub(super) struct File {
     #[schemars(required)]
     pub(super) name: Option<At<String>>,
     /// Where tasks run; without any, all are on one host named `host`.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     host: Option<Vec<Host>>,
     /// What tasks write and read.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     channel: Option<Vec<Channel>>,
     /// The tasks.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     task: Option<Vec<Task>>,
     /// What is asked of channels one after the other.
-    #[expect(dead_code, reason = "for schema and key list; tables are read one by one")]
     chain: Option<Vec<Chain>>,
 }
 
@@ -120,34 +117,10 @@ pub(super) struct Task {
     steps: Option<Vec<Step>>,
 }
 
-/// How a task is scheduled.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Policy {
-    /// By its priority, if it has one.
-    Fixed,
-    /// By a priority in the order of shortest periods.
-    RateMonotonic,
-    /// By a priority in the order of shortest deadlines.
-    DeadlineMonotonic,
-    /// Earliest deadline first.
-    Edf,
-}
-
-impl From<Policy> for graph::Policy {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Fixed => Self::Fixed,
-            Policy::RateMonotonic => Self::RateMonotonic,
-            Policy::DeadlineMonotonic => Self::DeadlineMonotonic,
-            Policy::Edf => Self::Edf,
-        }
-    }
-}
-
 /// One thing that a task does.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
 pub(super) struct Step {
     /// Its place, as tables have it; the line that it stands in by default.
     pub(super) at: Option<At<Place>>,
@@ -205,13 +178,10 @@ pub(super) struct Step {
     /// Does `steps` while it holds this resource.
     pub(super) lock: Option<At<String>>,
     /// What a loop or a lock is around.
-    #[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
     steps: Option<Vec<Step>>,
     /// Does one of these lists of steps; nobody knows which.
-    #[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
     either: Option<Vec<Vec<Step>>>,
     /// Does these steps, which no deadline aborts.
-    #[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
     critical: Option<Vec<Step>>,
     /// Starts this task.
     pub(super) start: Option<At<String>>,
@@ -222,6 +192,26 @@ pub(super) struct Step {
     /// Leaves the innermost loop.
     #[serde(rename = "break")]
     pub(super) leave: Option<At<bool>>,
+}
+
+/// A time's keys in one unit each, of which one may be there, from seconds on.
+pub(super) type Units<'a, T> = [(&'static str, &'a Option<At<T>>); 4];
+
+macro_rules! units {
+    ($($name:ident: $value:ty = $($key:ident)*;)*) => {
+        impl Step {
+            $(pub(super) fn $name(&self) -> Units<'_, $value> {
+                [$((stringify!($key), &self.$key)),*]
+            })*
+        }
+    };
+}
+units! {
+    work: Times = work_s work_ms work_us work_ns;
+    soft: i64 = soft_s soft_ms soft_us soft_ns;
+    firm: i64 = firm_s firm_ms firm_us firm_ns;
+    hard: i64 = hard_s hard_ms hard_us hard_ns;
+    deadline: i64 = deadline_s deadline_ms deadline_us deadline_ns;
 }
 
 /// That a point has no deadline.

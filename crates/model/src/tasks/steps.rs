@@ -1,7 +1,7 @@
 //! The steps of a task, one by one: what each does, and that it is one thing.
 
 use super::parse::{Step as Written, Steps};
-use super::raw::{self, NoDeadline, Rounds, Times};
+use super::raw::{self, NoDeadline, Rounds, Times, Units};
 use super::{codes, limits};
 use crate::description::At;
 use crate::description::Sink;
@@ -55,10 +55,13 @@ pub(super) struct Checker<'a> {
     pub(super) sink: &'a mut Sink,
 }
 
-type Key<'a> = (&'static str, &'a Option<At<i64>>);
-
-/// Nanoseconds of the units, in the order in which the keys stand here.
+/// Nanoseconds of the units, in the order of [`Units`].
 const UNITS: [i64; 4] = [S, MS, US, NS];
+
+/// Where one of a time's keys is.
+fn stated<T>(keys: Units<'_, T>) -> Option<Origin> {
+    keys.iter().find_map(|(_, value)| value.as_ref().map(|v| v.at))
+}
 
 impl Checker<'_> {
     /// The steps of which nothing is wrong.
@@ -87,20 +90,14 @@ impl Checker<'_> {
     }
 
     /// The keys that say what the step does, of which there must be one.
-    fn deeds<'w>(written: &'w Written) -> Vec<(&'static str, Origin)> {
+    fn deeds(written: &Written) -> Vec<(&'static str, Origin)> {
         let raw = &written.entry.raw;
         let of = |key, at: Option<Origin>| at.map(|at| (key, at));
-        let times = |keys: [&'w Option<At<Times>>; 4]| keys.into_iter().flatten().next();
-        let periods = |keys: [&'w Option<At<i64>>; 4]| keys.into_iter().flatten().next();
-        let work = times([&raw.work_s, &raw.work_ms, &raw.work_us, &raw.work_ns]);
-        let soft = periods([&raw.soft_s, &raw.soft_ms, &raw.soft_us, &raw.soft_ns]);
-        let firm = periods([&raw.firm_s, &raw.firm_ms, &raw.firm_us, &raw.firm_ns]);
-        let hard = periods([&raw.hard_s, &raw.hard_ms, &raw.hard_us, &raw.hard_ns]);
         let all = [
-            of("work", work.map(|w| w.at)),
-            of("soft", soft.map(|p| p.at)),
-            of("firm", firm.map(|p| p.at)),
-            of("hard", hard.map(|p| p.at)),
+            of("work", stated(raw.work())),
+            of("soft", stated(raw.soft())),
+            of("firm", stated(raw.firm())),
+            of("hard", stated(raw.hard())),
             of("write", raw.write.as_ref().map(|k| k.at)),
             of("read", raw.read.as_ref().map(|k| k.at)),
             of("loop", raw.rounds.as_ref().map(|k| k.at)),
@@ -183,9 +180,7 @@ impl Checker<'_> {
     /// Reports keys that belong to other steps.
     fn strangers(&mut self, written: &Written, deed: &str) {
         let raw = &written.entry.raw;
-        let deadlines = [&raw.deadline_s, &raw.deadline_ms, &raw.deadline_us, &raw.deadline_ns];
-        let deadline = deadlines.into_iter().flatten().next().map(|d| d.at);
-        let deadline = deadline.or(raw.deadline.as_ref().map(|d| d.at));
+        let deadline = stated(raw.deadline()).or(raw.deadline.as_ref().map(|d| d.at));
         let steps = written.steps.as_ref().map(|steps| steps.at);
         let wait = raw.wait.as_ref().map(|w| w.at);
         for (key, at, of) in [
@@ -213,8 +208,8 @@ impl Checker<'_> {
         Some(does)
     }
 
-    /// What a duration is whose keys are these, in the order of [`UNITS`].
-    fn time(&mut self, written: &Written, keys: [Key<'_>; 4], least: Span) -> Option<Span> {
+    /// What a duration is whose keys are these.
+    fn time(&mut self, written: &Written, keys: Units<'_, i64>) -> Option<Span> {
         let mut fields = Fields::new(&written.entry, "step", &None, self.sink);
         let mut given = keys.into_iter().zip(UNITS).filter(|((_, value), _)| value.is_some());
         let (key, unit) = given.next()?;
@@ -222,23 +217,17 @@ impl Checker<'_> {
             fields.either(key, other);
             return None;
         }
-        fields.time(shared::OUT_OF_RANGE, key, unit, least..=limits::DURATION)
+        fields.time(shared::OUT_OF_RANGE, key, unit, Span::ZERO..=limits::DURATION)
     }
 
     fn work(&mut self, written: &Written) -> Option<Does> {
-        let raw = &written.entry.raw;
-        let keys = [
-            ("work_s", &raw.work_s),
-            ("work_ms", &raw.work_ms),
-            ("work_us", &raw.work_us),
-            ("work_ns", &raw.work_ns),
-        ];
+        let keys = written.entry.raw.work();
         let cases = [|t: &Times| t.0, |t: &Times| t.1].map(|case| {
             keys.map(|(key, value)| (key, value.as_ref().map(|v| v.with(case(&v.value)))))
         });
         let [lo, hi] = &cases;
-        let lo = self.time(written, lo.each_ref().map(|(key, value)| (*key, value)), Span::ZERO)?;
-        let hi = self.time(written, hi.each_ref().map(|(key, value)| (*key, value)), Span::ZERO)?;
+        let lo = self.time(written, lo.each_ref().map(|(key, value)| (*key, value)))?;
+        let hi = self.time(written, hi.each_ref().map(|(key, value)| (*key, value)))?;
         if lo > hi {
             let at = written.entry.at;
             let message = format!("the best case {lo} is above the worst case {hi}");
@@ -252,27 +241,12 @@ impl Checker<'_> {
     fn point(&mut self, written: &Written, kind: &str) -> Option<Does> {
         let raw = &written.entry.raw;
         let (kind, keys) = match kind {
-            "soft" => {
-                let keys = [("soft_s", &raw.soft_s), ("soft_ms", &raw.soft_ms)];
-                (PointKind::Soft, [keys, [("soft_us", &raw.soft_us), ("soft_ns", &raw.soft_ns)]])
-            }
-            "firm" => {
-                let keys = [("firm_s", &raw.firm_s), ("firm_ms", &raw.firm_ms)];
-                (PointKind::Firm, [keys, [("firm_us", &raw.firm_us), ("firm_ns", &raw.firm_ns)]])
-            }
-            _ => {
-                let keys = [("hard_s", &raw.hard_s), ("hard_ms", &raw.hard_ms)];
-                (PointKind::Hard, [keys, [("hard_us", &raw.hard_us), ("hard_ns", &raw.hard_ns)]])
-            }
+            "soft" => (PointKind::Soft, raw.soft()),
+            "firm" => (PointKind::Firm, raw.firm()),
+            _ => (PointKind::Hard, raw.hard()),
         };
-        let [[s, ms], [us, ns]] = keys;
-        let period = self.time(written, [s, ms, us, ns], Span::ZERO)?;
-        let keys = [
-            ("deadline_s", &raw.deadline_s),
-            ("deadline_ms", &raw.deadline_ms),
-            ("deadline_us", &raw.deadline_us),
-            ("deadline_ns", &raw.deadline_ns),
-        ];
+        let period = self.time(written, keys)?;
+        let keys = raw.deadline();
         let stated = keys.iter().find_map(|(key, value)| value.map(|v| (*key, v.at)));
         if let (Some(none), Some((key, _))) = (&raw.deadline, stated) {
             let mut fields = Fields::new(&written.entry, "step", &None, self.sink);
@@ -281,7 +255,7 @@ impl Checker<'_> {
         }
         let deadline = match &raw.deadline {
             Some(At { value: NoDeadline::None, .. }) => None,
-            None if stated.is_some() => Some(self.time(written, keys, Span::ZERO)?),
+            None if stated.is_some() => Some(self.time(written, keys)?),
             None => Some(period),
         };
         if let (Some(deadline), Some((_, at))) = (deadline.filter(|d| *d > period), stated) {

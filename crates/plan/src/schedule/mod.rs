@@ -19,7 +19,7 @@ use load::{Line, least, ns, span};
 use onbeat_model::graph::{Graph, Policy};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Schedule, Scheduled};
-use propose::Group;
+use propose::{Group, PRIORITY_TOP};
 use shape::{Shape, Tasks};
 use std::cmp::Reverse;
 
@@ -29,9 +29,6 @@ const WINDOWS: [u32; 4] = [5, 10, 20, 100];
 /// So often response times may grow by what comes late for others; what still does has no bound
 /// then.
 const ROUNDS_MAX: usize = 200;
-
-/// The priority of the first task under RM and DM.
-const PRIORITY_TOP: usize = 80;
 
 /// What a task may have to wait for on its processor while it executes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -209,14 +206,11 @@ fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
             for at in mine {
                 let (from, to) = owned[at];
                 let is_chosen = cores > 1 && graph.tasks[here[at]].cores.len() != 1;
-                let remote = if is_apart(&loads, (from, to), |other| {
+                let is_elsewhere = |other| {
                     let owner = owned.iter().position(|(a, b)| (*a..*b).contains(&other));
                     owner.is_some_and(|other| place(other) != core)
-                }) {
-                    None
-                } else {
-                    Some(0)
                 };
+                let remote = (!is_apart(&loads, (from, to), is_elsewhere)).then_some(0);
                 let is_proposed = is_open(here[at]) || is_chosen;
                 processor.add(here[at], &shapes[here[at]], &loads[from..to], is_proposed, remote);
                 free.extend_from_slice(&open[from..to]);
@@ -307,7 +301,8 @@ fn priority(graph: &Graph, shapes: &[Shape], task: usize) -> u32 {
     let mut before: Vec<Span> = same.map(key).filter(|other| *other < key(task)).collect();
     before.sort_unstable();
     before.dedup();
-    u32::try_from(PRIORITY_TOP.saturating_sub(before.len()).max(1)).unwrap_or(1)
+    let ahead = u32::try_from(before.len()).unwrap_or(u32::MAX);
+    PRIORITY_TOP.saturating_sub(ahead).max(1)
 }
 
 /// Tasks that lock the same stay together, where what is stated allows it.

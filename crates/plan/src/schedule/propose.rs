@@ -8,8 +8,9 @@ use std::cmp::Reverse;
 /// The greatest fixed priority.
 const PRIORITY_MAX: u32 = 99;
 
-/// The greatest that is proposed where nothing more urgent is stated, as Timed C's run time does.
-const PRIORITY_TOP: u32 = 80;
+/// That of the first task under RM and DM, as Timed C's run time has it, and the greatest that is
+/// proposed where nothing more urgent is stated.
+pub(super) const PRIORITY_TOP: u32 = 80;
 
 /// Gives priorities to the loads that are `open`, one to each line and thread; the others keep
 /// theirs. If any order of the open ones among the others lets all meet their deadlines, so does

@@ -275,18 +275,14 @@ impl<'a> Walk<'a> {
 
     /// The pieces of work. What must be given up at a deadline is no longer than that.
     pub(super) fn pieces(&self) -> Vec<Piece> {
-        let node = |at: usize| &self.task.nodes[at];
-        let work = |at: usize| match node(at).what {
-            What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
-            _ => 0,
-        };
         let mut all = Vec::new();
         for (from, ways) in self.ways.iter().enumerate() {
-            let total = ways.longest(|at, _| work(at));
+            let total = ways.longest(|at, _| self.work(at));
             let parts = |point: usize| {
-                let is_it = |at: usize, held: bool| node(at).guard == Some(point) && !held;
-                let firm = ways.longest(|at, held| if is_it(at, held) { work(at) } else { 0 });
-                let rest = ways.longest(|at, held| if is_it(at, held) { 0 } else { work(at) });
+                let is_it =
+                    |at: usize, held: bool| self.task.nodes[at].guard == Some(point) && !held;
+                let firm = ways.longest(|at, held| if is_it(at, held) { self.work(at) } else { 0 });
+                let rest = ways.longest(|at, held| if is_it(at, held) { 0 } else { self.work(at) });
                 (firm, rest)
             };
             let mut known: BTreeMap<usize, (Vec<i128>, Vec<i128>)> = BTreeMap::new();
@@ -316,6 +312,14 @@ impl<'a> Walk<'a> {
             all.extend(exits.map(|e| Piece { from, end: e.end, amount: counts[e.state] }));
         }
         merged(all)
+    }
+
+    /// What a node takes at most.
+    fn work(&self, node: usize) -> i128 {
+        match self.task.nodes[node].what {
+            What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
+            _ => 0,
+        }
     }
 
     fn is_firm(&self, node: usize) -> bool {
@@ -365,11 +369,7 @@ impl<'a> Walk<'a> {
             };
             next.push(inside.into_iter().map(place).collect());
         }
-        let work = |at: &usize| match self.task.nodes[ways.states[*at].0].what {
-            What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
-            _ => 0,
-        };
-        let weights: Vec<i128> = states.iter().map(work).collect();
+        let weights = states.iter().map(|at| self.work(ways.states[*at].0)).collect::<Vec<_>>();
         let length = longest(&next, &weights, &[0]).into_iter().max().unwrap_or(0);
         let held = states.iter().flat_map(|at| ways.states[*at].1.iter().copied());
         let resources: BTreeSet<usize> = held.collect();
@@ -523,13 +523,5 @@ fn live(task: &Task) -> Vec<Vec<bool>> {
 }
 
 fn used(expression: &Expression, registers: &mut [bool]) {
-    match expression {
-        Expression::Register(register) => registers[usize::from(*register)] = true,
-        Expression::Unary(_, inner) => used(inner, registers),
-        Expression::Binary(_, left, right) => {
-            used(left, registers);
-            used(right, registers);
-        }
-        Expression::Constant(_) | Expression::Unknown => {}
-    }
+    expression.registers().for_each(|register| registers[usize::from(register)] = true);
 }

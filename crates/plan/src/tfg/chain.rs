@@ -7,6 +7,7 @@
 //!
 //! The pattern goes on for so long that everything that can happen has happened once.
 
+use super::state::least;
 use super::unroll::{Unrolled, Unroller};
 use onbeat_model::graph::{ChannelKind, Graph, Interval, Task, What};
 use onbeat_model::plan::BoundTerm;
@@ -91,12 +92,12 @@ fn at_best(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
         let what = &graph.tasks[row.task].nodes[row.node].what;
         matches!(what, What::Read { channel, .. } if Some(channel) == channels.last())
     };
-    let least = |channel: &usize| match &graph.channels[*channel].kind {
+    let shortest = |channel: &usize| match &graph.channels[*channel].kind {
         ChannelKind::Network(network) => network.latencies.iter().map(|(_, l)| l.lo).min(),
         _ => None,
     };
     let comes = timing.rows.iter().any(|row| reads(row) && !row.messages.is_empty());
-    let best = channels.iter().filter_map(least).sum();
+    let best = channels.iter().filter_map(shortest).sum();
     ChainTime { latency: comes.then_some(Interval::from(best)), ..ChainTime::default() }
 }
 
@@ -106,6 +107,11 @@ struct Sample {
     /// The row of the capture.
     capture: usize,
     age: Interval,
+    /// The row of the chain's message that brought it, how old it was in that at the most, and how
+    /// long ago that was at the most.
+    message: usize,
+    age_then: Option<Span>,
+    since: Option<Span>,
     /// The way that is the longest, in [`Walk::steps`].
     step: usize,
 }
@@ -158,11 +164,7 @@ fn waited(from: Interval, to: Interval) -> Interval {
 
 /// The times of both; none if there are none.
 fn both(a: Interval, b: Interval) -> Option<Interval> {
-    let hi = match (a.hi, b.hi) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    let lo = a.lo.max(b.lo);
+    let (lo, hi) = (a.lo.max(b.lo), least(a.hi, b.hi));
     hi.is_none_or(|hi| lo <= hi).then_some(Interval { lo, hi })
 }
 
@@ -348,9 +350,17 @@ impl<'a> Walk<'a> {
         grown: Interval,
         at: Interval,
     ) -> Option<Sample> {
+        let sample = self.moved(sample, grown, at)?;
+        self.steps.push(Step { row, age: sample.age.hi, before: Some(sample.step) });
+        Some(Sample { step: self.steps.len() - 1, ..sample })
+    }
+
+    /// A sample that has become older, at an instant.
+    fn moved(&self, sample: &Sample, grown: Interval, at: Interval) -> Option<Sample> {
         let age = both(sample.age + grown, between(self.captured(sample.capture), at))?;
-        self.steps.push(Step { row, age: age.hi, before: Some(sample.step) });
-        Some(Sample { capture: sample.capture, age, step: self.steps.len() - 1 })
+        let apart = between(self.captured(sample.message), at).hi;
+        let since = sample.since.zip(grown.hi).map(|(since, more)| since + more);
+        Some(Sample { age, since: least(since, apart), ..*sample })
     }
 
     fn is_write(&self, row: usize, to: usize) -> bool {
@@ -364,7 +374,9 @@ impl<'a> Walk<'a> {
         let capture = |row| {
             self.steps.push(Step { row, age: Some(Span::ZERO), before: None });
             let step = self.steps.len() - 1;
-            (row, vec![Sample { capture: row, age: Interval::ZERO, step }])
+            let (age, since) = (Interval::ZERO, Some(Span::ZERO));
+            let sample = Sample { capture: row, age, message: row, age_then: since, since, step };
+            (row, vec![sample])
         };
         rows.into_iter().map(capture).collect()
     }
@@ -378,13 +390,9 @@ impl<'a> Walk<'a> {
             let mut arriving = Samples::new();
             for (before, gap) in &visit.before {
                 for sample in held[*before].clone() {
-                    let Some(moved) = both(
-                        sample.age + *gap,
-                        between(self.captured(sample.capture), visit.arrival),
-                    ) else {
-                        continue;
-                    };
-                    merge(&mut arriving, Sample { age: moved, ..sample });
+                    if let Some(moved) = self.moved(&sample, *gap, visit.arrival) {
+                        merge(&mut arriving, moved);
+                    }
                 }
             }
             held[row] = match *self.what(row) {
@@ -491,6 +499,7 @@ impl<'a> Walk<'a> {
         let writes: Vec<usize> = rows.filter(|row| self.is_write(*row, pair[1])).collect();
         let flows = (0..held.len()).filter(|row| !held[*row].is_empty());
         let flows: BTreeSet<usize> = flows.map(|row| self.rows[row].task).collect();
+        let spaced = self.spaced(pair, &writes, held);
         let mut made = BTreeMap::new();
         for row in writes {
             let visit = self.rows[row].clone();
@@ -509,9 +518,56 @@ impl<'a> Walk<'a> {
             if !flows.contains(&visit.task) {
                 samples = self.sampled(row, pair[0], held);
             }
+            for sample in &mut samples {
+                let most = spaced.zip(sample.age_then).map(|(most, then)| then + most);
+                sample.age.hi = least(sample.age.hi, most);
+                self.steps[sample.step].age = sample.age.hi;
+                *sample = message(row, sample);
+            }
             made.insert(row, samples);
         }
         made
+    }
+
+    /// The longest from a message of the first channel to the one that is written for it, if each
+    /// that is written is for another one. The rate that the first ones have kept then holds the
+    /// second ones back no longer than whichever comes to its write the latest. A wake-up that is
+    /// late by no more than the tolerance delays none after it.
+    fn spaced(&self, pair: &[usize], writes: &[usize], held: &[Samples]) -> Option<Span> {
+        let network = |channel: usize| match &self.graph.channels[channel].kind {
+            ChannelKind::Network(network) => Some(network),
+            _ => None,
+        };
+        let (from, to) = network(pair[0]).zip(network(pair[1]))?;
+        let task = self.rows[*writes.first()?].task;
+        let late = self.graph.hosts[self.graph.tasks[task].host].wakeup.hi?;
+        if from.interval < to.interval || from.tolerance > to.tolerance || late > to.tolerance {
+            return None;
+        }
+        let (mut most, mut last) = (Span::ZERO, None);
+        for visit in writes.iter().map(|row| &self.rows[*row]) {
+            let before = visit.before.iter();
+            let all = before.flat_map(|(before, gap)| held[*before].iter().map(move |s| (s, gap)));
+            let mut message = None;
+            for (sample, gap) in all {
+                let Some(sample) = self.moved(sample, *gap, visit.arrival) else { continue };
+                if message.is_some_and(|known| known != sample.message) {
+                    return None;
+                }
+                message = Some(sample.message);
+                most = most.max(sample.since?);
+            }
+            let is_beyond = visit.arrival.hi.is_none_or(|hi| hi > self.until);
+            let follows =
+                |last: usize, new: usize| last < new && self.rows[last].task == self.rows[new].task;
+            match (last, message) {
+                (_, None) if is_beyond => {}
+                (Some(last), Some(new)) if !follows(last, new) => return None,
+                (_, Some(new)) if visit.task == task => last = Some(new),
+                _ => return None,
+            }
+        }
+        Some(most + late)
     }
 
     /// What a host's tasks had read when one of them writes: nothing leads there, but they share
@@ -611,10 +667,7 @@ impl<'a> Walk<'a> {
             Some(sample.age.hi? + (later - from.lo))
         });
         let over = over.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
-        match (apart, over) {
-            (Some(apart), Some(over)) => Some(apart.min(over)),
-            (apart, over) => apart.or(over),
-        }
+        least(apart, over)
     }
 
     /// The longest from a capture to the receipt after the last that still has it.
@@ -742,15 +795,22 @@ fn up_to_certain<'r>(
     None
 }
 
-/// Adds a sample; of the same capture there is one.
+/// A sample that is on its way in a message now.
+fn message(row: usize, sample: &Sample) -> Sample {
+    Sample { message: row, age_then: sample.age.hi, since: Some(Span::ZERO), ..*sample }
+}
+
+/// Adds a sample; of the same capture and message there is one.
 fn merge(samples: &mut Samples, new: Sample) {
-    match samples.iter_mut().find(|s| s.capture == new.capture) {
+    match samples.iter_mut().find(|s| (s.capture, s.message) == (new.capture, new.message)) {
         None => samples.push(new),
         Some(known) => {
             if is_longer(new.age.hi, known.age.hi) {
                 known.step = new.step;
             }
             known.age = known.age.or(new.age);
+            known.since = known.since.zip(new.since).map(|(a, b)| a.max(b));
+            known.age_then = known.age_then.zip(new.age_then).map(|(a, b)| a.max(b));
         }
     }
 }

@@ -645,8 +645,3 @@ fn begin(graph: &Graph, shape: &Shape<'_>) -> Progress {
         ..Progress::default()
     }
 }
-
-/// The rounds of a visit, for tables.
-pub(super) fn rounds(key: &Key) -> Vec<u32> {
-    Order::rounds(key)
-}

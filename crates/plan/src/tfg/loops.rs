@@ -1,7 +1,7 @@
 //! Loops: their rounds, one by one or any number of them.
 
-use super::explore::{Cut, Explorer, Head, PERIOD, rounds};
-use super::order::Key;
+use super::explore::{Cut, Explorer, Head, PERIOD};
+use super::order::{Key, Order};
 use super::state::State;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Why};
@@ -21,7 +21,7 @@ impl Explorer<'_> {
             return Some(state);
         }
         let (head, depth) = (key[key.len() - 1], order.depth(node));
-        let rounds = rounds(key);
+        let rounds = Order::rounds(key);
         let round = rounds[depth - 1];
         let last = self.tasks[task].heads.remove(&head);
         let last = last.filter(|last| last.rounds[..depth - 1] == rounds[..depth - 1]);

@@ -1,7 +1,6 @@
 //! In which order the nodes of a task are visited: a weak topological order (Bourdoncle 1993), and
 //! what it becomes when loops are unrolled.
 
-use super::shape::has_register;
 use onbeat_model::graph::{Task, What};
 use std::collections::BTreeSet;
 
@@ -173,7 +172,8 @@ impl Order {
 fn is_open(task: &Task, node: usize, open: &BTreeSet<usize>) -> bool {
     match &task.nodes[node].what {
         What::Branch(condition) => {
-            open.contains(&node) || !has_register(condition) && condition.value(&[]).is_none()
+            open.contains(&node)
+                || condition.registers().next().is_none() && condition.value(&[]).is_none()
         }
         _ => true,
     }

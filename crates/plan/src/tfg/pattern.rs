@@ -197,7 +197,7 @@ impl Explorer<'_> {
                 (known.at, self.is_sure(channel, count), self.is_final(channel, count))
             };
             let (first, second) = (at(number), at(number + more));
-            let again = first.0.map(|at| shifted(at, shift));
+            let again = first.0.map(|at| at + Interval::exactly(shift));
             if again != second.0 || first.1 != second.1 || !first.2 || !second.2 {
                 return false;
             }
@@ -250,10 +250,6 @@ impl Explorer<'_> {
     }
 }
 
-fn shifted(at: Interval, by: Span) -> Interval {
-    Interval { lo: at.lo + by, hi: at.hi.map(|hi| hi + by) }
-}
-
 fn is_more(counts: (Count, Count), more: u32) -> bool {
     counts.0.hi.map(|hi| hi + more) == counts.1.hi
 }
@@ -264,7 +260,7 @@ fn is_again(first: &Cut, second: &Cut, shift: Span) -> bool {
         && first.state.is_shifted(shift, &second.state)
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

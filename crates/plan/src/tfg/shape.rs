@@ -112,30 +112,13 @@ fn uses(task: &Task, end: &[Option<usize>], ends: usize) -> Vec<Vec<bool>> {
     uses
 }
 
-/// Whether a value depends on a register.
-pub(super) fn has_register(expression: &Expression) -> bool {
-    let mut is_used = false;
-    each_register(expression, &mut |_| is_used = true);
-    is_used
-}
-
-fn each_register(expression: &Expression, call: &mut impl FnMut(usize)) {
-    match expression {
-        Expression::Constant(_) | Expression::Unknown => {}
-        Expression::Register(register) => call(usize::from(*register)),
-        Expression::Unary(_, inner) => each_register(inner, call),
-        Expression::Binary(_, left, right) => {
-            each_register(left, call);
-            each_register(right, call);
-        }
-    }
-}
-
 /// What a node uses itself.
 fn used(task: &Task, node: &Node) -> Vec<bool> {
     let origin = usize::from(task.registers);
     let mut used = vec![false; origin + 1];
-    let mut note = |expression: &Expression| each_register(expression, &mut |r| used[r] = true);
+    let mut note = |expression: &Expression| {
+        expression.registers().for_each(|register| used[usize::from(register)] = true);
+    };
     let guard = node.guard.map(|point| &task.nodes[point].what);
     if let Some(What::Point { deadline: Some(deadline), .. }) = guard {
         note(deadline);

@@ -224,7 +224,7 @@ impl State {
 
     /// The same, so much later, but for what only tells where it came from.
     pub(super) fn is_shifted(&self, by: Span, later: &Self) -> bool {
-        let shift = |i: Interval| Interval { lo: i.lo + by, hi: i.hi.map(|hi| hi + by) };
+        let shift = |i: Interval| i + Interval::exactly(by);
         let due = |(a, b): (&Interval, &Interval)| {
             shift(*a) == *b || a.hi == Some(NEVER) && b.hi == Some(NEVER)
         };

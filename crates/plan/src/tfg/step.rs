@@ -1,9 +1,9 @@
 //! What happens in one visit of a node; `docs/time-flow-graphs.md`, "Rules".
 
-use super::explore::{Explorer, Lost, Taken, rounds};
+use super::explore::{Explorer, Lost, Taken};
 use super::order::{Key, Order};
 use super::room::Room;
-use super::shape::{End, has_register};
+use super::shape::End;
 use super::state::{Busy, Count, Late, State, least, plus, sum};
 use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
 use onbeat_model::time::Span;
@@ -136,7 +136,7 @@ impl Explorer<'_> {
         let mut visit = Visit {
             task,
             node,
-            rounds: rounds(&key),
+            rounds: Order::rounds(&key),
             row: self.rows.len(),
             is_certain,
             is_sole,
@@ -295,7 +295,7 @@ impl Explorer<'_> {
         let next: Vec<usize> = match &node.what {
             What::Branch(condition) => match condition.value(&state.registers) {
                 Some(value) => {
-                    if has_register(condition) {
+                    if condition.registers().next().is_some() {
                         self.count(visit);
                     }
                     node.next.get(usize::from(value == 0)).copied().into_iter().collect()
@@ -607,6 +607,7 @@ impl Explorer<'_> {
         let mut after = state.clone();
         let wakeup = self.wakeup(visit.task);
         let network = self.network(channel).cloned();
+        let mut took = Interval::ZERO;
         if let Some(network) = &network {
             let due = state.due[end];
             let allowed = Interval {
@@ -614,6 +615,7 @@ impl Explorer<'_> {
                 hi: due.hi.map(|hi| hi - network.tolerance),
             };
             after = self.sleep(&after, allowed, wakeup);
+            took = slept(&state, allowed, wakeup);
         }
         let late = self.woken(visit.task);
         let Some(mut captured) = self.guarded(visit, &state, Some(after), late) else {
@@ -631,7 +633,7 @@ impl Explorer<'_> {
         }
         let has_room = matches!(room, Room::Yes | Room::WhileRead);
         if room == Room::No {
-            self.leave(visit, Some(captured), ANY);
+            self.leave(visit, Some(captured), took);
             return;
         }
         let is_certain = visit.is_certain && self.aborted != Some(visit.row) && has_room;
@@ -650,10 +652,11 @@ impl Explorer<'_> {
                 after = after.after(Interval::exactly(until.lo - captured.now.lo));
                 after = after.after(wakeup);
                 after.rest();
+                took = plus(plus(took, Interval::exactly(network.fixed_delay)), wakeup);
             }
             done = self.guarded(visit, &captured, Some(after), late);
         }
-        self.leave(visit, done, ANY);
+        self.leave(visit, done, took);
     }
 
     fn rise(&mut self, visit: &Visit, end: usize, count: u32) {
@@ -846,4 +849,15 @@ impl Explorer<'_> {
         let late = |write: &usize| self.rows[*write].release.hi.is_none() && !self.is_wide[*write];
         self.rows[read].messages.iter().any(late)
     }
+}
+
+/// How long it takes to sleep until an instant, if it has not passed.
+fn slept(state: &State, until: Interval, wakeup: Interval) -> Interval {
+    let hi = match until.hi {
+        Some(until) if until <= state.now.lo => Some(Span::ZERO),
+        Some(until) => wakeup.hi.map(|late| until - state.now.lo + late),
+        None => None,
+    };
+    let must = state.now.hi.filter(|now| until.lo > *now);
+    Interval { lo: must.map_or(Span::ZERO, |now| until.lo - now + wakeup.lo), hi }
 }

@@ -1,6 +1,7 @@
 //! The table of some tasks, continued by its pattern.
 
 use super::order::Order;
+use super::pattern::gcd;
 use onbeat_model::graph::{Graph, Interval, Task};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Row, Timing};
@@ -49,21 +50,13 @@ fn key(row: &Row) -> Key {
     (row.task, row.node, row.iteration.clone())
 }
 
-fn shifted(interval: Interval, by: Span) -> Interval {
-    Interval { lo: interval.lo + by, hi: interval.hi.map(|hi| hi + by) }
-}
-
 /// The shortest time after which both come again.
 fn common(a: Span, b: Span) -> Span {
-    let (mut high, mut low) = (a.as_ns().max(b.as_ns()), a.as_ns().min(b.as_ns()));
-    let product = i128::from(high) * i128::from(low);
-    if low == 0 {
-        return Span::from_ns(high);
+    if a == Span::ZERO || b == Span::ZERO {
+        return a.max(b);
     }
-    while low != 0 {
-        (high, low) = (low, high % low);
-    }
-    Span::from_ns(i64::try_from(product / i128::from(high)).unwrap_or(i64::MAX / 8))
+    let (a, b) = (a.as_ns(), b.as_ns());
+    Span::from_ns((a / gcd(a, b)).checked_mul(b).unwrap_or(i64::MAX / 8))
 }
 
 /// The outermost loop that a node is in, with what may be counted to its rounds.
@@ -170,7 +163,7 @@ impl<'a> Unroller<'a> {
             // Of those that are joined by channels all come again after the same time.
             keys.get(&self.later(&self.timing.rows[*to], copy)).copied()
         };
-        let arrival = shifted(row.arrival, by);
+        let arrival = row.arrival + Interval::exactly(by);
         let mut before = row.before.clone();
         if copy > 0 {
             before.retain(|(from, _)| self.tasks[row.task].is_in_loop(&self.timing.rows[*from]));
@@ -183,7 +176,7 @@ impl<'a> Unroller<'a> {
         Row {
             iteration: self.later(row, copy).2,
             arrival,
-            release: shifted(row.release, by),
+            release: row.release + Interval::exactly(by),
             before,
             messages: row.messages.iter().filter_map(link).collect(),
             ..row.clone()
@@ -213,7 +206,7 @@ impl<'a> Unroller<'a> {
             if node.next.contains(&head.node) {
                 return Some((at, Interval::ZERO));
             }
-            let arrival = shifted(head.arrival, again.shift);
+            let arrival = head.arrival + Interval::exactly(again.shift);
             let passes = Interval {
                 lo: row.release.hi.map_or(Span::ZERO, |hi| arrival.lo - hi),
                 hi: arrival.hi.map(|hi| hi - row.arrival.lo),

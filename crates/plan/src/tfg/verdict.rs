@@ -66,9 +66,7 @@ impl Table {
         }
         table
     }
-}
 
-impl Table {
     /// Rows that lead to what is not in the table, or to where the exploration stopped.
     fn open(&self, explorer: &Explorer<'_>) -> Vec<usize> {
         let rows = explorer.rows.iter().zip(&self.place);

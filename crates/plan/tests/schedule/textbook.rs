@@ -60,6 +60,38 @@ fn burns_and_wellings_their_task_sets() {
     assert_eq!(responses(&ranked(&[(3, 7, 7), (3, 12, 12), (5, 20, 20)])), some(&[3, 6, 20]));
 }
 
+/// The tasks of the Generic Avionics Platform (Locke, Vogel and Mesler, RTSS 1991), C and T in
+/// milliseconds, in the order of their priorities, all on one processor. The response times are no
+/// published figures: they are worked out by hand, with the equation of Joseph and Pandya. The
+/// last one: 139 = 1 + 3 + 6·(2 + 5) + 4·1 + 3·(3 + 5) + 3·8 + 2·(9 + 2) + 2·5 + 3 + 1 + 1 + 3 + 1.
+#[test]
+fn generic_avionics_platform() {
+    let (tasks, expected): (Vec<_>, Vec<_>) = [
+        ((3, 200), 3),    // weapon release
+        ((2, 25), 5),     // radar tracking filter
+        ((5, 25), 10),    // RWR contact management
+        ((1, 40), 11),    // data bus poll device
+        ((3, 50), 14),    // weapon aiming
+        ((5, 50), 19),    // radar target update
+        ((8, 59), 34),    // navigation update
+        ((9, 80), 44),    // display graphic
+        ((2, 80), 46),    // display hook update
+        ((5, 100), 74),   // tracking target update
+        ((3, 200), 96),   // navigation steering commands
+        ((1, 200), 97),   // display stores update
+        ((1, 200), 98),   // display key set
+        ((3, 200), 137),  // display status update
+        ((1, 1000), 138), // BET E status update
+        ((1, 1000), 139), // navigation status
+    ]
+    .map(|((c, t), r)| ((c, t, t), r))
+    .into_iter()
+    .unzip();
+    let tasks = ranked(&tasks);
+    assert_eq!(responses(&tasks), some(&expected));
+    assert_eq!(Share::of(&tasks).ppm(), 845_094);
+}
+
 /// Burns and Wellings: D < T, deadline monotonic priorities, where rate monotonic ones fail.
 #[test]
 fn burns_and_wellings_deadline_monotonic() {

@@ -73,7 +73,7 @@ pub(super) struct Linker<'a> {
     only_work: HashSet<At>,
     fifos: BTreeMap<(Option<usize>, usize, String), usize>,
     wanted: Vec<Wanted>,
-    /// Which task starts which.
+    /// The steps of each task.
     pub tasks: Vec<Vec<Raw>>,
     count: usize,
     is_full: bool,
@@ -424,9 +424,7 @@ impl<'a> Inliner<'_, 'a> {
         let (first, exit) = self.function(at, &entry);
         self.steps[start].next.push(first);
         let end = self.push(Does::End, "end".to_owned(), 0, origin);
-        if let Some(exit) = exit {
-            self.steps[exit].next.push(end);
-        }
+        self.steps[exit].next.push(end);
         for step in &mut self.steps[..end] {
             // What ends the program ends the task.
             if step.next == [usize::MAX] {
@@ -436,7 +434,7 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     /// The steps of a function: where it begins, and where it ends.
-    fn function(&mut self, at: At, entry: &Entry<'_>) -> (usize, Option<usize>) {
+    fn function(&mut self, at: At, entry: &Entry<'_>) -> (usize, usize) {
         let function = self.linker.function(at);
         if let Some(origin) = function.leap {
             let text = format!("`{}` goes to a label that it computes", function.name);
@@ -472,7 +470,7 @@ impl<'a> Inliner<'_, 'a> {
         }
         self.stack.pop();
         let begin = self.parameters(function, first, base, entry);
-        (begin, Some(first + function.exit))
+        (begin, first + function.exit)
     }
 
     fn full(&mut self, at: At) {
@@ -546,14 +544,12 @@ impl<'a> Inliner<'_, 'a> {
             }
             Act::Start(call) => self.start(at.0, call, step.origin),
             Act::Call(call) => return self.call(at, now, call, (base, is_critical), entry.ends),
-            Act::Write { channel, waits } => match self.end(at.0, channel, entry, step.origin) {
-                Some(channel) => Does::Write { channel, waits: *waits },
-                None => Does::Nothing,
-            },
-            Act::Read { channel, waits } => match self.end(at.0, channel, entry, step.origin) {
-                Some(channel) => Does::Read { channel, waits: *waits },
-                None => Does::Nothing,
-            },
+            Act::Write { channel, waits } => self
+                .end(at.0, channel, entry, step.origin)
+                .map_or(Does::Nothing, |channel| Does::Write { channel, waits: *waits }),
+            Act::Read { channel, waits } => self
+                .end(at.0, channel, entry, step.origin)
+                .map_or(Does::Nothing, |channel| Does::Read { channel, waits: *waits }),
             Act::Latest { latest, is_write } => {
                 let Latest { name, is_shared, origin } = latest;
                 let variable = match is_shared {
@@ -562,10 +558,9 @@ impl<'a> Inliner<'_, 'a> {
                 };
                 Does::Latest { variable, is_write: *is_write }
             }
-            Act::Init(channel) => match self.end(at.0, channel, entry, step.origin) {
-                Some(channel) => Does::Init(channel),
-                None => Does::Nothing,
-            },
+            Act::Init(channel) => {
+                self.end(at.0, channel, entry, step.origin).map_or(Does::Nothing, Does::Init)
+            }
             Act::Lock(name) => Does::Lock(self.linker.resource(name)),
             Act::Unlock(name) => Does::Unlock(self.linker.resource(name)),
             Act::Set { register, value, is_code } => Does::Set {
@@ -680,9 +675,7 @@ impl<'a> Inliner<'_, 'a> {
         if callee.has_points && !entry.is_foreign {
             self.steps[now].guard = None;
         }
-        if let Some(exit) = exit {
-            self.steps[exit].next = after;
-        }
+        self.steps[exit].next = after;
     }
 
     /// The channel whose end is passed, if it is one for certain.

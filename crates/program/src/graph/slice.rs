@@ -25,26 +25,13 @@ enum Next {
 const NEVER: usize = usize::MAX;
 
 /// The registers of an expression.
-fn registers(expression: &Expression, base: u32, found: &mut Vec<u32>) {
-    match expression {
-        Expression::Register(register) => found.push(base + u32::from(*register)),
-        Expression::Unary(_, inner) => registers(inner, base, found),
-        Expression::Binary(_, left, right) => {
-            registers(left, base, found);
-            registers(right, base, found);
-        }
-        Expression::Constant(_) | Expression::Unknown => {}
-    }
+fn registers(expression: &Expression, base: u32) -> impl Iterator<Item = u32> {
+    expression.registers().map(move |register| base + u32::from(register))
 }
 
 /// Whether a part of it is unknown, and so is it.
 fn is_unknown(expression: &Expression) -> bool {
-    match expression {
-        Expression::Unknown => true,
-        Expression::Unary(_, inner) => is_unknown(inner),
-        Expression::Binary(_, left, right) => is_unknown(left) || is_unknown(right),
-        Expression::Constant(_) | Expression::Register(_) => false,
-    }
+    expression.parts().contains(&&Expression::Unknown)
 }
 
 fn expressions(does: &mut Does) -> Vec<&mut Expression> {
@@ -65,9 +52,7 @@ fn forget(steps: &mut [Raw]) {
         .iter()
         .filter_map(|step| match &step.does {
             Does::Set { register, value, .. } if !is_unknown(value) => {
-                let mut of = Vec::new();
-                registers(value, step.base, &mut of);
-                Some((*register, of))
+                Some((*register, registers(value, step.base).collect()))
             }
             _ => None,
         })
@@ -86,9 +71,8 @@ fn forget(steps: &mut [Raw]) {
     for step in steps {
         let base = step.base;
         for expression in expressions(&mut step.does) {
-            let mut of = Vec::new();
-            registers(expression, base, &mut of);
-            if is_unknown(expression) || of.iter().any(|r| !known.contains(r)) {
+            let is_lost = registers(expression, base).any(|r| !known.contains(&r));
+            if is_lost || is_unknown(expression) {
                 *expression = Expression::Unknown;
             }
         }
@@ -130,22 +114,20 @@ pub(super) fn slice(steps: &mut [Raw], reachable: &HashSet<usize>) -> Option<Sli
         parts.extend(more);
         for at in &order {
             let step = &steps[*at];
-            let mut of = Vec::new();
             match &step.does {
                 Does::Point { period, deadline, .. } => {
                     for length in std::iter::once(period).chain(deadline) {
-                        registers(length, step.base, &mut of);
+                        wanted.extend(registers(length, step.base));
                     }
                 }
                 Does::Branch(condition) if parts.contains(at) => {
-                    registers(condition, step.base, &mut of);
+                    wanted.extend(registers(condition, step.base));
                 }
                 Does::Set { register, value, .. } if wanted.contains(register) => {
-                    registers(value, step.base, &mut of);
+                    wanted.extend(registers(value, step.base));
                 }
                 _ => {}
             }
-            wanted.extend(of);
         }
         if count == (wanted.len(), parts.len()) {
             break;

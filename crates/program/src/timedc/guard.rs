@@ -132,11 +132,9 @@ pub(super) fn in_force(
         let now = behind(node, &before?);
         match now.first()? {
             Guard::Of(point) if now.len() == 1 => Some(*point),
-            // Nothing runs here that could be late.
-            _ => match guards.at[node] {
-                Guard::Of(point) if now.contains(&Guard::Of(point)) => Some(point),
-                _ => None,
-            },
+            // It is in force on some ways only, as nothing runs here: on the others who is late is
+            // not aborted, and on these who is late was aborted before.
+            _ => None,
         }
     };
     found.into_iter().enumerate().map(point).collect()

@@ -86,7 +86,7 @@ impl Integer {
 fn binary(operation: Binary, left: Expression, right: Expression) -> Expression {
     match (left, right) {
         (Expression::Unknown, _) | (_, Expression::Unknown) => Expression::Unknown,
-        (left, right) if size(&left) + size(&right) > SIZE_MAX => Expression::Unknown,
+        (left, right) if left.parts().len() + right.parts().len() > SIZE_MAX => Expression::Unknown,
         (left, right) => {
             let is_constant = |e: &Expression| matches!(e, Expression::Constant(_));
             let are_constant = is_constant(&left) && is_constant(&right);
@@ -105,15 +105,6 @@ fn unary(operation: Unary, inner: Expression) -> Expression {
     match is_constant {
         true => made.value(&[]).map_or(Expression::Unknown, Expression::Constant),
         false => made,
-    }
-}
-
-/// The operations in an expression, counted up to a limit.
-fn size(expression: &Expression) -> usize {
-    match expression {
-        Expression::Unary(_, inner) => 1 + size(inner),
-        Expression::Binary(_, left, right) => 1 + size(left) + size(right),
-        _ => 1,
     }
 }
 

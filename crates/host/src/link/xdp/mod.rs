@@ -112,7 +112,7 @@ impl XdpSocket {
         }
         let member = if channel.destination.0[0] & 1 == 1 {
             let member = packet::open()?;
-            packet::join(&member, interface, channel)?;
+            packet::join(&member, interface, channel.destination)?;
             Some(member)
         } else {
             None

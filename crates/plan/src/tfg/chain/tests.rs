@@ -171,6 +171,69 @@ fn a_chain_of_tasks_that_wait_for_each_other_is_the_sum_of_its_terms() {
     assert_eq!(us(time.reaction), Some(PERIOD + 1_100));
 }
 
+/// As [`triggered`], but channel 0 is written up to 1,000 late, and the table knows no more than
+/// that the writes of channel 1, which are up to 1,500 apart from where they were a period before,
+/// are held back by their rate for up to 900. By channel: interval, tolerance; and the wake-up.
+fn held_back(rates: [(i64, i64); 2], wakeup: i64) -> Made {
+    let mut made = Made::new(3, &[&[(1, (100, 300))], &[(2, (100, 300))]]);
+    for (channel, (interval, tolerance)) in made.graph.channels.iter_mut().zip(rates) {
+        let ChannelKind::Network(network) = &mut channel.kind else { unreachable!() };
+        network.interval = Span::from_us(interval);
+        network.tolerance = Span::from_us(tolerance);
+    }
+    made.graph.hosts[1].wakeup = span((0, wakeup));
+    let source = made.task(0, &[write(0)], Some((2, 1)));
+    let middle = made.task(1, &[read(0), code(), write(1)], Some((2, 1)));
+    let end = made.task(2, &[read(1)], Some((2, 1)));
+    let at = |round: u32| i64::from(round - 1) * PERIOD;
+    let later = |round: u32, (lo, hi): Us| (at(round) + lo, at(round) + hi);
+    let sent: Vec<_> =
+        (1..=3).map(|r| made.instant((source, 0, r), later(r, (0, 1_000)))).collect();
+    let mut commands = Vec::new();
+    for r in 1..=3 {
+        let free = if r == 1 { (0, 0) } else { later(r - 1, (300, 2_700)) };
+        let there = later(r, (100, 1_300));
+        let took = (there.0 - free.1, there.1 - free.0);
+        made.row((middle, 0, r), (free, there, took), &[sent[r as usize - 1]]);
+        let done = later(r, (300, 1_800));
+        made.row((middle, 1, r), (there, done, (200, 500)), &[]);
+        let gone = later(r, (300, 2_700));
+        commands.push(made.row((middle, 2, r), (done, gone, (0, 900)), &[]));
+    }
+    for r in 1..=3 {
+        let free = if r == 1 { (0, 0) } else { later(r - 1, (400, 3_000)) };
+        let there = later(r, (400, 3_000));
+        let took = (there.0 - free.1, there.1 - free.0);
+        made.row((end, 0, r), (free, there, took), &[commands[r as usize - 1]]);
+    }
+    made
+}
+
+#[test]
+fn a_rate_that_was_kept_once_holds_nothing_back_again() {
+    let worst = |rates, wakeup| latency(&held_back(rates, wakeup).chain(&[0, 1])).1;
+    // 300 + 500 + 300: messages come to the second channel as far apart as it wants them, and those
+    // that come sooner have come to the first one later.
+    assert_eq!(worst([(9_900, 100), (9_900, 100)], 0), Some(1_100));
+    assert_eq!(worst([(9_900, 100), (9_000, 200)], 0), Some(1_100));
+    // Who waits for the rate goes on late once, by the wake-up.
+    assert_eq!(worst([(9_900, 100), (9_900, 100)], 100), Some(1_200));
+    // A second channel that is slower, or tolerates less, or less than the wake-up: 900 more.
+    assert_eq!(worst([(9_900, 100), (9_901, 100)], 0), Some(2_000));
+    assert_eq!(worst([(9_900, 100), (9_900, 99)], 0), Some(2_000));
+    assert_eq!(worst([(9_900, 100), (9_900, 100)], 101), Some(2_000));
+}
+
+#[test]
+fn a_rate_that_another_task_uses_too_holds_back() {
+    let mut made = held_back([(9_900, 100), (9_900, 100)], 0);
+    let other = made.task(1, &[write(1)], Some((2, 1)));
+    for (round, at) in (1..=3).zip([5_000, 15_000, 25_000]) {
+        made.instant((other, 0, round), (at, at));
+    }
+    assert_eq!(latency(&made.chain(&[0, 1])).1, Some(2_000));
+}
+
 #[test]
 fn one_channel_is_a_chain() {
     let mut made = triggered();

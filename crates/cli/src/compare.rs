@@ -1,0 +1,151 @@
+//! The verb `compare`: whether the second of two runs is better or worse than the first.
+
+use crate::chosen::WrongArgument;
+use crate::exit::Exit;
+use crate::output::{self, MESSAGES, REPETITIONS, RESULTS, SIMULATION};
+use crate::run::run_directory;
+use crate::terminal;
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use onbeat_measure::compare::{self, Comparison, Subject, Verdict};
+use onbeat_measure::{Results, simulation};
+use std::path::{Path, PathBuf};
+
+/// The document of a measurement's directory.
+const MEASUREMENT: &str = "measurement.json";
+/// The largest effect, in thousandths: a hundred times as much.
+const EFFECT_MAX: u32 = 100_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArguments {
+    /// The output directory of the first run, simulation or measurement
+    pub(crate) first: PathBuf,
+    /// That of the second, which is judged
+    pub(crate) second: PathBuf,
+    /// By how much a figure has to change to be of interest, of the first's
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = effect)]
+    pub(crate) effect: u32,
+    /// Write a page with all verdicts and both distributions of each series
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print JSON for machines (docs/compare.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A share in per cent with one decimal at most, in thousandths.
+fn effect(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let value = (digits(whole) && digits(tenths) && tenths.len() == 1)
+        .then(|| whole.parse::<u32>().ok()?.checked_mul(10)?.checked_add(tenths.parse().ok()?));
+    value.flatten().filter(|per_mille| *per_mille <= EFFECT_MAX).ok_or_else(|| {
+        format!("expected per cent with one decimal at most, up to {} %", EFFECT_MAX / 10)
+    })
+}
+
+/// Compares two output directories and says which way the second differs.
+pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<Exit> {
+    let first = subject(&arguments.first)?;
+    let second = subject(&arguments.second)?;
+    let comparison = compare::compare(&first, &second, arguments.effect)
+        .map_err(|different| WrongArgument(different.to_string()))?;
+    if let Some(file) = &arguments.html {
+        let names = [&arguments.first, &arguments.second].map(|path| path.display().to_string());
+        let names = names.each_ref().map(String::as_str);
+        let page = compare::html(&comparison, [&first, &second], names);
+        output::write_files(&[(file, page)])?;
+    }
+    if arguments.json {
+        terminal::print(comparison.to_json().trim_end());
+    } else {
+        terminal::print(comparison.table());
+        if let Some(file) = &arguments.html {
+            terminal::print(format_args!("The page: {}", file.display()));
+        }
+    }
+    Ok(exit(&comparison))
+}
+
+fn exit(comparison: &Comparison) -> Exit {
+    match comparison.verdict {
+        Verdict::Worse => Exit::Description,
+        Verdict::Better | Verdict::NotDistinguishable | Verdict::NotJudged => Exit::Fine,
+    }
+}
+
+/// What a directory holds.
+fn subject(directory: &Path) -> anyhow::Result<Subject> {
+    let has = |name: &str| directory.join(name).is_file();
+    if has(RESULTS) {
+        return runs(directory);
+    }
+    if has(SIMULATION) {
+        return simulated(directory);
+    }
+    if has(MEASUREMENT) {
+        let samples = |name: &str| -> anyhow::Result<Vec<i64>> {
+            let file = directory.join("samples").join(format!("{name}.csv"));
+            Ok(compare::samples(&text(&file)?).with_context(|| file.display().to_string())?)
+        };
+        let file = directory.join(MEASUREMENT);
+        let document = text(&file)?;
+        return Subject::of_measurement(&document, samples)
+            .with_context(|| file.display().to_string());
+    }
+    bail!(WrongArgument(format!(
+        "{} is no output directory: it has none of {RESULTS}, {SIMULATION} and {MEASUREMENT}; \
+         `onbeat run --out`, `onbeat simulate --out` and `onbeat measure` write such",
+        directory.display()
+    )));
+}
+
+fn runs(directory: &Path) -> anyhow::Result<Subject> {
+    let file = directory.join(RESULTS);
+    let results: Results =
+        serde_json::from_str(&text(&file)?).with_context(|| file.display().to_string())?;
+    let mut series = Vec::new();
+    for (at, run) in results.runs.iter().enumerate() {
+        let file = directory.join(run_directory(at, &run.scenario)).join(MESSAGES);
+        let read = compare::messages(&run.scenario, &text(&file)?);
+        series.push(read.with_context(|| file.display().to_string())?);
+    }
+    Ok(Subject::of_runs(&results, series))
+}
+
+fn simulated(directory: &Path) -> anyhow::Result<Subject> {
+    let file = directory.join(SIMULATION);
+    let results: simulation::Results =
+        serde_json::from_str(&text(&file)?).with_context(|| file.display().to_string())?;
+    let file = directory.join(REPETITIONS);
+    if !file.is_file() {
+        return Err(anyhow!(WrongArgument(format!(
+            "{} has no {REPETITIONS}: one simulation says nothing of the next; make many with \
+             `onbeat simulate --repetitions 100`",
+            directory.display()
+        ))));
+    }
+    Subject::of_simulation(&results, &text(&file)?).with_context(|| file.display().to_string())
+}
+
+fn text(file: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(file).with_context(|| file.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effect_is_per_cent_with_one_decimal() {
+        for (text, per_mille) in
+            [("5%", 50), ("5", 50), ("0.5 %", 5), ("0", 0), ("10000%", 100_000)]
+        {
+            assert_eq!(effect(text), Ok(per_mille), "{text}");
+        }
+        for bad in ["", "%", "-1", "1.25", "1.", ".5", "five", "10001", "99999999999"] {
+            assert!(effect(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Whether one run is better or worse than another of the same system, or cannot be told from it.
+//! `docs/compare.md` says what decides, what is assumed and what cannot be seen.
+//!
+//! ```text
+//! messages, samples, repetitions ─→ Subject ─┐
+//!                                            ├─ compare ─→ Comparison ─→ JSON, table; html
+//! messages, samples, repetitions ─→ Subject ─┘
+//! ```
+
+mod document;
+mod input;
+mod judge;
+mod page;
+mod resample;
+mod table;
+
+pub use document::{
+    Comparison, FORMAT, FigureComparison, LargestMaxima, SeriesComparison, VERSION, Values,
+    Verdict, schema,
+};
+pub use input::{
+    Different, Invalid, Kind, Quantity, SERIES_MAX, Series, Subject, VALUES_MAX, messages, samples,
+};
+pub use judge::compare;
+pub use page::html;

@@ -1,0 +1,487 @@
+//! A time-aware system: its ports, its timers, and what happens when.
+
+use crate::gptp::announce::Heard;
+use crate::gptp::best_master::{Choice, PortView, Role, SystemIdentity, choose};
+use crate::gptp::message::{Body, Header, Message, PortIdentity, Timestamp};
+use crate::gptp::peer_delay::{LinkState, PeerDelay};
+use crate::gptp::servo::{Line, Servo, ServoSettings};
+use crate::gptp::sync::{SyncIn, SyncOut};
+use crate::gptp::time::{Fine, FreeTime, PtpTime, log_interval};
+use onbeat_model::time::Span;
+
+/// Intervals without the message that is expected, until the other end counts as silent
+/// (10.7.3.1, announceReceiptTimeout; 10.7.3.2, syncReceiptTimeout).
+pub(super) const RECEIPT_TIMEOUT: i64 = 3;
+
+/// The most ports of a node.
+pub const MAX_PORTS: usize = 1_024;
+
+/// What a node is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Its identity and how good a grandmaster it would be.
+    pub system: SystemIdentity,
+    /// domainNumber.
+    pub domain: u8,
+    /// The logarithm to base 2 of the time between two announcements, in seconds, −7 to 7.
+    pub log_announce_interval: i8,
+    /// The same for Sync, if this node is grandmaster; relays pass on what comes.
+    pub log_sync_interval: i8,
+    /// The same for measurements of the link delay.
+    pub log_pdelay_interval: i8,
+    /// neighborPropDelayThresh: what is longer is no link. 800 ns is for copper with hardware time
+    /// stamps (table 11-1); software time stamps need some milliseconds.
+    pub delay_threshold: Span,
+    /// How fast the clock follows.
+    pub servo: ServoSettings,
+    /// How far the time that it distributes as grandmaster is ahead of its own clock:
+    /// [`UTC_OFFSET_S`](crate::gptp::UTC_OFFSET_S) for a clock that shows UTC, as gPTP has TAI.
+    pub ahead: Span,
+}
+
+impl Settings {
+    /// The standard's defaults (10.7.2, 11.5.2): announcements and link delays each second, Sync
+    /// eight times a second.
+    pub fn new(system: SystemIdentity) -> Self {
+        Self {
+            system,
+            domain: 0,
+            log_announce_interval: 0,
+            log_sync_interval: -3,
+            log_pdelay_interval: 0,
+            delay_threshold: Span::from_ns(800),
+            servo: ServoSettings::default(),
+            ahead: Span::ZERO,
+        }
+    }
+}
+
+/// Which message's time stamp is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ticket {
+    /// A Sync.
+    Sync(u16),
+    /// A Pdelay_Req.
+    Request(u16),
+    /// A Pdelay_Resp.
+    Response(u16),
+}
+
+/// What happens to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// It is [`Node::next_alarm`], or later, or earlier: only what is due is done.
+    Alarm,
+    /// A message came, without its Ethernet header.
+    Received {
+        /// The port's index, from 0.
+        port: usize,
+        /// Its octets.
+        octets: &'a [u8],
+        /// When its first bit after the preamble came (8.4.3); messages that are events are
+        /// dropped without.
+        stamp: Option<FreeTime>,
+    },
+    /// A message of [`Action::Send`] with a ticket has left.
+    Sent {
+        /// The port's index, from 0.
+        port: usize,
+        /// Which message.
+        ticket: Ticket,
+        /// When.
+        stamp: FreeTime,
+    },
+}
+
+/// What a node wants done, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send this now, to [`DESTINATION`](crate::gptp::DESTINATION).
+    Send {
+        /// The port's index, from 0.
+        port: usize,
+        /// The message, without an Ethernet header.
+        octets: Vec<u8>,
+        /// If there is one, the time stamp of its departure is wanted: [`Event::Sent`].
+        ticket: Option<Ticket>,
+    },
+    /// The synchronised clock is this line from now on.
+    Steer(Line),
+}
+
+/// How a node's clock stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It was never set.
+    Unset,
+    /// It is the grandmaster's.
+    Grandmaster,
+    /// It follows the grandmaster behind this port.
+    Slave(usize),
+    /// There is no grandmaster (any more): it goes on at the last one's rate.
+    Holdover,
+}
+
+/// One port.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) identity: PortIdentity,
+    pub(super) role: Role,
+    pub(super) peer: PeerDelay,
+    request_due: FreeTime,
+    /// Whose Pdelay_Resp waits for its time stamp.
+    response_out: Option<(u16, PortIdentity)>,
+    pub(super) heard: Option<Heard>,
+    pub(super) announce_due: FreeTime,
+    pub(super) announce_sequence: u16,
+    pub(super) sync_in: SyncIn,
+    pub(super) sync_out: SyncOut,
+}
+
+/// A time-aware system (802.1AS-2020 7.3).
+#[derive(Debug)]
+pub struct Node {
+    pub(super) settings: Settings,
+    pub(super) ports: Vec<Port>,
+    pub(super) servo: Servo,
+    pub(super) choice: Choice,
+    /// Since when no better clock is known.
+    pub(super) alone_since: FreeTime,
+    pub(super) sync_due: FreeTime,
+    pub(super) ignored: u64,
+}
+
+impl Node {
+    /// A node that starts now. It asks its neighbours at once.
+    ///
+    /// # Panics
+    /// When there are no ports or more than [`MAX_PORTS`], or an interval is not one of the
+    /// standard's.
+    pub fn new(settings: Settings, ports: usize, now: FreeTime) -> Self {
+        assert!((1..=MAX_PORTS).contains(&ports), "{ports} ports");
+        let identity = settings.system.identity;
+        let port = |index: usize| Port {
+            identity: PortIdentity { clock: identity, port: index as u16 + 1 },
+            role: Role::Disabled,
+            peer: PeerDelay::new(settings.delay_threshold),
+            request_due: now,
+            response_out: None,
+            heard: None,
+            announce_due: now,
+            announce_sequence: 0,
+            sync_in: SyncIn::default(),
+            sync_out: SyncOut::default(),
+        };
+        let choice = choose(&settings.system, &[]);
+        let node = Self {
+            settings,
+            ports: (0..ports).map(port).collect(),
+            servo: Servo::new(settings.servo),
+            choice,
+            alone_since: now,
+            sync_due: now,
+            ignored: 0,
+        };
+        let Settings { log_announce_interval, log_sync_interval, log_pdelay_interval, .. } =
+            settings;
+        for log in [log_announce_interval, log_sync_interval, log_pdelay_interval] {
+            node.interval(log);
+        }
+        node
+    }
+
+    /// Does what an event asks for. Allocates; takes time linear in the ports and the octets.
+    ///
+    /// # Panics
+    /// When the event names a port that the node does not have.
+    pub fn handle(&mut self, now: FreeTime, event: Event<'_>) -> Vec<Action> {
+        let mut out = Vec::new();
+        match event {
+            Event::Alarm => {}
+            Event::Received { port, octets, stamp } => {
+                if self.receive(now, port, octets, stamp, &mut out).is_none() {
+                    self.ignored += 1;
+                }
+            }
+            Event::Sent { port, ticket, stamp } => self.sent(port, ticket, stamp, &mut out),
+        }
+        self.do_what_is_due(now, &mut out);
+        out
+    }
+
+    /// When the node wants [`Event::Alarm`] at the latest.
+    pub fn next_alarm(&self) -> FreeTime {
+        let of_port = |port: &Port| {
+            let announce = (port.role == Role::Master).then_some(port.announce_due);
+            let expiry = port.heard.as_ref().map(|heard| heard.expires);
+            [Some(port.request_due), announce, expiry, port.sync_in.expires]
+        };
+        let ports = self.ports.iter().flat_map(of_port).flatten();
+        let lead = self.leads().then(|| match self.servo.line() {
+            Some(_) => self.sync_due,
+            None => self.alone_since + self.patience(),
+        });
+        // There is at least one port.
+        ports.chain(lead).min().unwrap_or(self.sync_due)
+    }
+
+    /// The synchronised clock, if it was ever set.
+    pub fn clock(&self) -> Option<&Line> {
+        self.servo.line()
+    }
+
+    /// What the synchronised clock reads at an instant of the node's own, rounded towards −∞.
+    pub fn read(&self, at: FreeTime) -> Option<PtpTime> {
+        self.servo.line().map(|line| line.read(at))
+    }
+
+    /// How the clock stands.
+    pub fn condition(&self) -> Condition {
+        match self.choice.slave {
+            Some(port) if self.ports[port].sync_in.expires.is_some() => Condition::Slave(port),
+            _ if self.servo.line().is_none() => Condition::Unset,
+            None if self.leads() => Condition::Grandmaster,
+            _ => Condition::Holdover,
+        }
+    }
+
+    /// Who is or would be grandmaster, as far as this node knows.
+    pub fn grandmaster(&self) -> SystemIdentity {
+        self.choice.root
+    }
+
+    /// Links between this node and the grandmaster.
+    pub fn steps_removed(&self) -> u16 {
+        self.choice.steps_removed
+    }
+
+    /// How far the grandmaster was ahead at the last measurement, rounded towards −∞.
+    pub fn last_offset(&self) -> Option<Span> {
+        self.servo.last_offset().map(Fine::span)
+    }
+
+    /// What a port is for.
+    ///
+    /// # Panics
+    /// When there is no such port; so the next one.
+    pub fn role(&self, port: usize) -> Role {
+        self.ports[port].role
+    }
+
+    /// What is known of a port's link.
+    pub fn link(&self, port: usize) -> Option<LinkState> {
+        self.ports[port].peer.link()
+    }
+
+    /// Messages that were no messages, not for this node, or not expected.
+    pub fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// Whether this node is the best clock that it knows of, and one that may be grandmaster.
+    pub(super) fn leads(&self) -> bool {
+        self.choice.slave.is_none() && self.settings.system.may_lead()
+    }
+
+    /// How long a better clock has to speak up.
+    fn patience(&self) -> Fine {
+        (self.interval(self.settings.log_announce_interval) * RECEIPT_TIMEOUT).into()
+    }
+
+    pub(super) fn interval(&self, log: i8) -> Span {
+        log_interval(log).unwrap_or_else(|| panic!("an interval of 2^{log} s"))
+    }
+
+    fn receive(
+        &mut self,
+        now: FreeTime,
+        port: usize,
+        octets: &[u8],
+        stamp: Option<FreeTime>,
+        out: &mut Vec<Action>,
+    ) -> Option<()> {
+        let message = Message::parse(octets).ok()?;
+        let header = message.header;
+        let own = self.settings.system.identity;
+        if header.domain != self.settings.domain || header.source.clock == own {
+            return None;
+        }
+        let mine = self.ports[port].identity;
+        match message.body {
+            Body::PdelayRequest => self.answer(port, &header, stamp?, out),
+            Body::PdelayResponse { received, requester } if requester == mine => {
+                // With its sign as in IEEE 1588-2019 11.4.2: the link delay loses the correction.
+                let received = received.instant()? - correction(&header);
+                self.ports[port].peer.response(header.sequence, header.source, received, stamp?);
+                Some(())
+            }
+            Body::PdelayResponseFollowUp { origin, requester } if requester == mine => {
+                let origin = origin.instant()? + correction(&header);
+                self.ports[port].peer.follow_up(header.sequence, header.source, origin);
+                Some(())
+            }
+            Body::Announce(announce) => self.hear(now, port, &header, announce),
+            Body::Sync => self.take_sync(port, &header, stamp?),
+            Body::FollowUp { origin, information } => {
+                self.take_follow_up(now, port, &header, origin, information, out)
+            }
+            _ => None,
+        }
+    }
+
+    /// Answers a neighbour's request (11.2.20, MDPdelayResp).
+    fn answer(
+        &mut self,
+        port: usize,
+        header: &Header,
+        stamp: FreeTime,
+        out: &mut Vec<Action>,
+    ) -> Option<()> {
+        let (sequence, requester) = (header.sequence, header.source);
+        let body = Body::PdelayResponse { received: Timestamp::of_free(stamp)?, requester };
+        self.ports[port].response_out = Some((sequence, requester));
+        let ticket = Some(Ticket::Response(sequence));
+        out.push(self.message(port, sequence, 127, Fine::ZERO, body, ticket));
+        Some(())
+    }
+
+    fn sent(&mut self, port: usize, ticket: Ticket, stamp: FreeTime, out: &mut Vec<Action>) {
+        match ticket {
+            Ticket::Request(sequence) => self.ports[port].peer.sent(sequence, stamp),
+            Ticket::Sync(sequence) => self.follow_up(port, sequence, stamp, out),
+            Ticket::Response(sequence) => {
+                let waiting = self.ports[port].response_out.take_if(|(s, _)| *s == sequence);
+                if let (Some((_, requester)), Some(origin)) = (waiting, Timestamp::of_free(stamp)) {
+                    let body = Body::PdelayResponseFollowUp { origin, requester };
+                    out.push(self.message(port, sequence, 127, Fine::ZERO, body, None));
+                }
+            }
+        }
+    }
+
+    /// A message of a port.
+    pub(super) fn message(
+        &self,
+        port: usize,
+        sequence: u16,
+        log_interval: i8,
+        correction: Fine,
+        body: Body,
+        ticket: Option<Ticket>,
+    ) -> Action {
+        let source = self.ports[port].identity;
+        // The largest value says that it is too large (10.6.2.2.9).
+        let correction = correction.scaled().clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        let domain = self.settings.domain;
+        let header = Header { domain, correction, source, sequence, log_interval };
+        let mut octets = Vec::new();
+        Message { header, body }.emit(&mut octets);
+        Action::Send { port, octets, ticket }
+    }
+
+    fn do_what_is_due(&mut self, now: FreeTime, out: &mut Vec<Action>) {
+        let mut changed = false;
+        for index in 0..self.ports.len() {
+            self.ask_if_due(now, index, out);
+            changed |= self.forget_what_is_too_old(now, index);
+        }
+        if changed {
+            self.choose_again(now, false);
+        }
+        self.lead_if_due(now, out);
+        for index in 0..self.ports.len() {
+            let port = &self.ports[index];
+            if port.role == Role::Master && port.announce_due <= now {
+                self.announce(now, index, out);
+            }
+        }
+    }
+
+    /// Begins an exchange that measures the link (11.2.19).
+    fn ask_if_due(&mut self, now: FreeTime, index: usize, out: &mut Vec<Action>) {
+        let log = self.settings.log_pdelay_interval;
+        let interval = self.interval(log);
+        let port = &mut self.ports[index];
+        if port.request_due > now {
+            return;
+        }
+        port.request_due = next(port.request_due, interval, now);
+        let sequence = port.peer.begin();
+        let ticket = Some(Ticket::Request(sequence));
+        out.push(self.message(index, sequence, log, Fine::ZERO, Body::PdelayRequest, ticket));
+    }
+
+    /// Whether the choice of the grandmaster may be another one now.
+    fn forget_what_is_too_old(&mut self, now: FreeTime, index: usize) -> bool {
+        let port = &mut self.ports[index];
+        let capable = port.peer.capable();
+        let silent = port.sync_in.expires.is_some_and(|at| at <= now);
+        if silent || port.heard.as_ref().is_some_and(|heard| heard.expires <= now) || !capable {
+            let had = port.heard.take().is_some();
+            port.sync_in = SyncIn::default();
+            return had || capable != (port.role != Role::Disabled);
+        }
+        port.role == Role::Disabled
+    }
+
+    /// Chooses the grandmaster and the ports' roles from what is heard now. `way`: whether the
+    /// clocks on the way to the grandmaster may be others than before.
+    pub(super) fn choose_again(&mut self, now: FreeTime, way: bool) {
+        let views: Vec<_> = self.ports.iter().map(Port::view).collect();
+        let choice = choose(&self.settings.system, &views);
+        let news = way
+            || choice.slave != self.choice.slave
+            || (choice.root, choice.steps_removed) != (self.choice.root, self.choice.steps_removed);
+        if choice.slave.is_none() && self.choice.slave.is_some() {
+            self.alone_since = now;
+            self.sync_due = now;
+        }
+        for (port, role) in self.ports.iter_mut().zip(&choice.roles) {
+            if *role == Role::Master && (news || port.role != Role::Master) {
+                port.announce_due = now;
+            }
+            if *role != Role::Slave {
+                port.sync_in = SyncIn::default();
+            }
+            port.role = *role;
+        }
+        self.choice = choice;
+    }
+
+    /// The grandmaster's own part: sets its clock when it has waited long enough for a better one,
+    /// and sends the time. Without a grandmaster: holds the rate.
+    fn lead_if_due(&mut self, now: FreeTime, out: &mut Vec<Action>) {
+        if !matches!(self.condition(), Condition::Slave(_)) {
+            out.extend(self.servo.hold(now).map(Action::Steer));
+        }
+        if !self.leads() {
+            return;
+        }
+        if self.servo.line().is_none() && self.alone_since + self.patience() <= now {
+            out.extend(self.servo.set_free(now, self.settings.ahead.into()).map(Action::Steer));
+        }
+        if self.servo.line().is_some() && self.sync_due <= now {
+            let log = self.settings.log_sync_interval;
+            self.sync_due = next(self.sync_due, self.interval(log), now);
+            self.send_syncs(None, out);
+        }
+    }
+}
+
+impl Port {
+    fn view(&self) -> PortView {
+        let heard = self.heard.as_ref().map(|heard| heard.vector);
+        PortView { capable: self.peer.capable(), heard }
+    }
+}
+
+/// A message's correction.
+pub(super) fn correction(header: &Header) -> Fine {
+    Fine::from_scaled(header.correction.into())
+}
+
+/// The next of instants that are `interval` apart; what was missed is left out.
+pub(super) fn next(due: FreeTime, interval: Span, now: FreeTime) -> FreeTime {
+    let next = due + interval.into();
+    if next > now { next } else { now + interval.into() }
+}

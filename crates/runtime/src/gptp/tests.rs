@@ -1,0 +1,126 @@
+//! Two nodes on a perfect cable, and what strangers may send them.
+
+use crate::gptp::{
+    Action, ClockIdentity, Condition, Event, Fine, FreeTime, Node, Role, Settings, SystemIdentity,
+};
+use proptest::prelude::*;
+
+/// The cable's delay and what a node takes to send, in nanoseconds.
+const DELAY: i64 = 300;
+const RESIDENCE: i64 = 2_000_000;
+
+fn node(priority1: u8, number: u8) -> Node {
+    let identity = ClockIdentity([number; 8]);
+    Node::new(Settings::new(SystemIdentity::unknown(priority1, identity)), 1, FreeTime::from_ns(0))
+}
+
+/// A message on the cable: when it arrives, at which node, its octets.
+type Flight = (i64, usize, Vec<u8>);
+
+/// Two nodes whose clocks both show true time.
+struct Pair {
+    nodes: [Node; 2],
+    flights: Vec<Flight>,
+    heard: Vec<Flight>,
+}
+
+impl Pair {
+    fn run(priorities: [u8; 2], until_ns: i64) -> Self {
+        let nodes = [node(priorities[0], 1), node(priorities[1], 2)];
+        let mut pair = Self { nodes, flights: Vec::new(), heard: Vec::new() };
+        loop {
+            let alarm = |n: usize| pair.nodes[n].next_alarm().as_ns();
+            let flight = pair.flights.iter().enumerate().min_by_key(|(_, flight)| flight.0);
+            let (due, now) =
+                (flight.map(|(index, flight)| (index, flight.0)), alarm(0).min(alarm(1)));
+            match due {
+                _ if now.min(due.map_or(i64::MAX, |(_, at)| at)) > until_ns => return pair,
+                Some((index, at)) if at <= now => {
+                    let (_, to, octets) = pair.flights.swap_remove(index);
+                    pair.heard.push((at, to, octets.clone()));
+                    let stamp = Some(FreeTime::from_ns(at));
+                    pair.handle(to, at, Event::Received { port: 0, octets: &octets, stamp });
+                }
+                _ => pair.handle(usize::from(alarm(1) < alarm(0)), now, Event::Alarm),
+            }
+        }
+    }
+
+    fn handle(&mut self, number: usize, now: i64, event: Event<'_>) {
+        for action in self.nodes[number].handle(FreeTime::from_ns(now), event) {
+            let Action::Send { port, octets, ticket } = action else { continue };
+            let leaves = now + RESIDENCE;
+            self.flights.push((leaves + DELAY, 1 - number, octets));
+            if let Some(ticket) = ticket {
+                let stamp = FreeTime::from_ns(leaves);
+                self.handle(number, leaves, Event::Sent { port, ticket, stamp });
+            }
+        }
+    }
+}
+
+#[test]
+fn on_a_perfect_cable_the_slave_reads_the_masters_time_to_the_nanosecond() {
+    let pair = Pair::run([100, 246], 20_000_000_000);
+    let [master, slave] = &pair.nodes;
+    assert_eq!(master.condition(), Condition::Grandmaster);
+    assert_eq!(slave.condition(), Condition::Slave(0));
+    assert_eq!([master.role(0), slave.role(0)], [Role::Master, Role::Slave]);
+    assert_eq!(slave.link(0).expect("a link").delay.span().as_ns(), DELAY);
+    let at = FreeTime::from_ns(20_000_000_000);
+    let [theirs, ours] = [master, slave].map(|node| node.read(at).expect("it is set"));
+    assert!((theirs - ours).abs() <= Fine::from_ns(1), "{theirs:?} {ours:?}");
+    assert_eq!(pair.nodes.each_ref().map(Node::ignored), [0, 0]);
+}
+
+#[test]
+fn where_nobody_may_lead_no_clock_is_set() {
+    let pair = Pair::run([255, 255], 20_000_000_000);
+    for node in &pair.nodes {
+        assert_eq!(node.condition(), Condition::Unset);
+    }
+}
+
+#[test]
+fn a_message_that_is_an_event_counts_for_nothing_without_its_stamp() {
+    let pair = Pair::run([100, 246], 10_000_000_000);
+    let mut stranger = node(255, 2);
+    for (at, _, octets) in pair.heard.iter().filter(|flight| flight.1 == 1) {
+        stranger.handle(FreeTime::from_ns(*at), Event::Received { port: 0, octets, stamp: None });
+    }
+    assert_eq!(stranger.condition(), Condition::Unset);
+    assert!(stranger.ignored() > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whatever_comes_a_node_does_not_panic_and_its_clock_never_goes_back(
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 1..60),
+        late in 0i64..2_000_000_000, any_stamp: i64,
+    ) {
+        // What a master once sent, with octets changed, to one that is in the middle of it.
+        let mut pair = Pair::run([100, 246], 6_000_000_000);
+        let mut recorded: Vec<_> =
+            pair.heard.drain(..).filter(|f| f.1 == 1).map(|f| f.2).collect();
+        for (which, at, value) in changes {
+            let index = which.index(recorded.len());
+            let octets = &mut recorded[index];
+            let at = at.index(octets.len());
+            octets[at] = value;
+        }
+        let node = &mut pair.nodes[1];
+        let mut now = FreeTime::from_ns(6_000_000_000);
+        let mut read = node.read(now);
+        for (number, octets) in recorded.iter().enumerate() {
+            now = now + Fine::from_ns(late / 50);
+            let stamp = if number % 7 == 3 { FreeTime::from_ns(any_stamp) } else { now };
+            let event = Event::Received { port: 0, octets, stamp: Some(stamp) };
+            node.handle(now, event);
+            let reading = node.read(now);
+            prop_assert!(reading >= read, "{reading:?} {read:?}");
+            read = reading;
+        }
+    }
+}
