@@ -7,7 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Everything is fine.
     Fine = 0,
-    /// The description, or the plan that follows from it, has errors; or what was compared is worse.
+    /// The description, or the plan that follows from it, has errors; or what was compared is
+    /// worse.
     Description = 1,
     /// The arguments are wrong; clap exits with the same.
     Usage = 2,
