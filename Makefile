@@ -21,7 +21,7 @@ demo: build
 	$(onbeat) run examples/01-two-hosts --all-scenarios
 
 test: build
-	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python
+	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python cyclictest stress-ng
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
@@ -36,6 +36,7 @@ bench:
 	python3 benches/timedc/run.py $(BENCH)
 	python3 benches/translate/run.py $(BENCH)
 	python3 benches/noise/run.py $(BENCH)
+	python3 benches/clock/run.py $(BENCH)
 
 clean:
 	$(CARGO) clean

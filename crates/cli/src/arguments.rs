@@ -2,6 +2,7 @@
 
 use crate::clock::ClockVerb;
 use crate::compare::CompareArguments;
+use crate::measure::MeasureVerb;
 use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
@@ -60,7 +61,7 @@ Exits with 0 if all is fine, 1 if there is advice, 2 if a promise of the system 
 this (docs/doctor.md).";
 
 /// The most repetitions of one simulation.
-const REPETITIONS_MAX: i64 = 1_000_000;
+pub(crate) const REPETITIONS_MAX: i64 = 1_000_000;
 /// The most iterations of which a time-flow graph's times are computed.
 const ITERATIONS_MAX: i64 = 1_000;
 
@@ -145,7 +146,7 @@ Other users' programs are shown to the superuser only.")]
     Stat(StatArguments),
     /// Sets this machine up for a real-time system, and back
     Tune(crate::tune::TuneArguments),
-    /// Measures programs
+    /// Measures programs, and this machine: the five tests of synchronised time
     Measure {
         #[command(subcommand)]
         what: MeasureVerb,
@@ -389,49 +390,6 @@ pub(crate) struct StatArguments {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum MeasureVerb {
-    /// Measures what the segments of a Timed C program take on this machine
-    #[command(after_help = "Examples:
-  onbeat measure wcet program.c --duration 10s --csv times.csv
-  onbeat measure wcet program --repetitions 20 --margin 20 --csv times.csv -- 7
-  onbeat measure wcet program.c --json --html times.html
-
-Several files are compiled together, with onbeat cc. What the program prints goes to standard
-error.")]
-    Wcet(WcetArguments),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct WcetArguments {
-    /// The program's C files, or a program that onbeat cc has made
-    #[arg(required = true, value_name = "PROGRAM")]
-    pub(crate) program: Vec<PathBuf>,
-    /// How long each run lasts, if the program does not end before; a bare number is seconds
-    #[arg(long, default_value = "10s", value_parser = duration)]
-    pub(crate) duration: Span,
-    /// How many runs
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
-    pub(crate) repetitions: u32,
-    /// By how many per cent worst cases are written larger than they were measured
-    #[arg(long, value_name = "PERCENT", default_value_t = 0,
-          value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub(crate) margin: u32,
-    /// Write execution times, for the description or other tools (docs/timed-c.md)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<PathBuf>,
-    /// Write a page with the segments' histograms
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Print JSON for machines (docs/cli.md)
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The program's arguments
-    #[arg(last = true)]
-    pub(crate) arguments: Vec<String>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ManifestArguments {
     /// The description, or the directory of a system.toml
@@ -562,6 +520,10 @@ pub(crate) enum SchemaKind {
     Simulation,
     /// What `tfg --json` prints
     Tfg,
+    /// measurement.json, what `measure` prints with `--json`
+    Measurement,
+    /// campaign.json, what `measure campaign --json` prints
+    Campaign,
     /// What `compare --json` prints
     Comparison,
 }

@@ -24,7 +24,7 @@ mod tfg;
 mod tune;
 
 use crate::arguments::{
-    Arguments, CheckArguments, ManifestArguments, MeasureVerb, PlanArguments, SchemaKind, Verb,
+    Arguments, CheckArguments, ManifestArguments, PlanArguments, SchemaKind, Verb,
 };
 use crate::exit::Exit;
 use crate::source::{Examined, Source};
@@ -44,9 +44,9 @@ fn main() -> std::process::ExitCode {
         Verb::Doctor(doctor) => doctor::doctor(doctor),
         Verb::Report(report) => run::report(report),
         Verb::Stat(stat) => stat::stat(stat),
+        Verb::Measure { what } => measure::measure(what),
         Verb::Compare(arguments) => compare::compare(arguments),
         Verb::Tune(tune) => tune::tune(tune),
-        Verb::Measure { what: MeasureVerb::Wcet(wcet) } => measure::wcet(wcet),
         Verb::Clock { what } => clock::clock(what),
         Verb::Noise { what } => noise::noise(what),
         Verb::Manifest(manifest) => self::manifest(manifest),
@@ -57,6 +57,8 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
                 SchemaKind::Tfg => onbeat_measure::timing::schema(),
+                SchemaKind::Measurement => onbeat_measure::measurement::schema(),
+                SchemaKind::Campaign => onbeat_measure::measurement::campaign_schema(),
                 SchemaKind::Comparison => onbeat_measure::compare::schema(),
             };
             terminal::print(text.trim_end());

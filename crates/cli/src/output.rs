@@ -21,6 +21,12 @@ pub(crate) const SIMULATION: &str = "simulation.json";
 /// The report of a simulation.
 pub(crate) const SIMULATION_REPORT: &str = "simulation.html";
 
+/// What the five tests measured, as JSON.
+pub(crate) const MEASUREMENT: &str = "measurement.json";
+/// The report of a measurement.
+pub(crate) const MEASUREMENT_REPORT: &str = "report.html";
+/// The values of each series of a measurement.
+pub(crate) const SAMPLES: &str = "samples";
 /// What each repetition of a simulation saw, as CSV.
 pub(crate) const REPETITIONS: &str = "repetitions.csv";
 
@@ -32,6 +38,7 @@ const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 pub(crate) enum Kind {
     Run,
     Simulation,
+    Measurement,
 }
 
 impl Kind {
@@ -40,6 +47,7 @@ impl Kind {
         match self {
             Self::Run => "a run",
             Self::Simulation => "a simulation",
+            Self::Measurement => "a measurement",
         }
     }
 }
@@ -201,7 +209,17 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
     };
     let files = [SIMULATION, SIMULATION_REPORT, REPETITIONS];
     let of_simulation = |name: &String| files.contains(&name.as_str());
+    let of_measurement = |name: &String| {
+        let samples = directory.join(SAMPLES);
+        let is_csv = |name: &String| name.ends_with(".csv");
+        [MEASUREMENT, MEASUREMENT_REPORT].contains(&name.as_str())
+            || (name == SAMPLES && samples.is_dir() && names(&samples).iter().all(is_csv))
+    };
     Ok(match kind {
+        Kind::Measurement => {
+            onbeat_measure::measurement::read(&text(MEASUREMENT)).is_ok()
+                && names(directory).iter().all(of_measurement)
+        }
         Kind::Run => {
             let results = serde_json::from_str::<onbeat_measure::Results>(&text(RESULTS));
             results.is_ok() && names(directory).iter().all(of_run)

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod context;
 pub mod doctor;
 pub mod fabric;
+pub mod five_tests;
 pub mod inspect;
 pub mod instrument;
 pub mod link;

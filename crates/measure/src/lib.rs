@@ -9,6 +9,7 @@
 //!                                  └─ report::html ─→ one file
 //! Observed ─→ simulation::Results ─→ JSON, table; simulation::html ─→ one file
 //! Study ─→ timing::{html, svg, dot, json, table}
+//! measurement::Measurement ─→ JSON, table, samples as CSV; measurement::html ─→ one file
 //! compare::Subject, twice ─→ compare::Comparison ─→ JSON, table; compare::html ─→ one file
 //! segments::Samples ─→ segments::Measured ─→ JSON, table, CSV; segments::html ─→ one file
 //! ```
@@ -20,6 +21,7 @@ pub mod compare;
 mod csv;
 pub mod grid;
 mod join;
+pub mod measurement;
 pub mod records;
 pub mod report;
 mod result;

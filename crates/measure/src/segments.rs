@@ -8,7 +8,8 @@ use crate::statistics::Statistics;
 use comfy_table::{Cell, CellAlignment};
 use onbeat_model::execution_times::{self, Node, Row};
 use onbeat_model::time::Span;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use page::html;
@@ -190,7 +191,7 @@ pub struct Segment {
 }
 
 /// How many samples were in a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bin {
     /// The first value of it.
     pub from_ns: i64,
@@ -245,7 +246,7 @@ fn histogram(values: &[i64]) -> Vec<Bin> {
 }
 
 /// Which bin a value is in, where each power of two has 2^`bits` of them.
-fn bin_of(value: i64, bits: u32) -> i64 {
+pub(crate) fn bin_of(value: i64, bits: u32) -> i64 {
     let power = value.max(1).ilog2();
     if power < bits {
         return value;
@@ -255,7 +256,7 @@ fn bin_of(value: i64, bits: u32) -> i64 {
 }
 
 /// The first value of a bin.
-fn start_of(bin: i64, bits: u32) -> i64 {
+pub(crate) fn start_of(bin: i64, bits: u32) -> i64 {
     let shift = ((bin >> bits) - 1).max(0) as u32;
     let within = bin - (i64::from(shift) << bits);
     i64::try_from(i128::from(within) << shift).unwrap_or(i64::MAX)

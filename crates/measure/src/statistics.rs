@@ -26,6 +26,11 @@ impl Statistics {
     /// deviation of values that lie more than about 2⁶² ns apart saturates.
     pub fn of(mut values: Vec<i64>) -> Option<Self> {
         values.sort_unstable();
+        Self::of_sorted(&values)
+    }
+
+    /// The same of a list that is in ascending order already.
+    pub(crate) fn of_sorted(values: &[i64]) -> Option<Self> {
         let (min, max) = (*values.first()?, *values.last()?);
         let count = values.len();
         let total: i128 = values.iter().map(|v| i128::from(*v)).sum();
@@ -38,8 +43,8 @@ impl Statistics {
         Some(Self {
             min,
             avg,
-            p50: values[nearest_rank(count, 50)],
-            p99: values[nearest_rank(count, 99)],
+            p50: values[nearest_rank(count, 50, 100)],
+            p99: values[nearest_rank(count, 99, 100)],
             max,
             stddev: i64::try_from(stddev).unwrap_or(i64::MAX),
         })
@@ -52,9 +57,10 @@ impl Statistics {
     }
 }
 
-/// The index in a sorted list of `count` values of its `percent`-th percentile (nearest rank).
-fn nearest_rank(count: usize, percent: usize) -> usize {
-    (count * percent).div_ceil(100).max(1) - 1
+/// The index in a sorted list of `count` values of the smallest that at least `part` of `whole` do
+/// not exceed (nearest rank).
+pub(crate) fn nearest_rank(count: usize, part: usize, whole: usize) -> usize {
+    (count * part).div_ceil(whole).max(1) - 1
 }
 
 /// The quotient that is nearest, halves away from zero. `count` is positive, and the quotient is

@@ -3,11 +3,12 @@
 
 mod common;
 
+use common::measured::by_hand;
 use common::simulated::{Simulated, ring, single};
 use common::studies;
 use common::synthetic::{Runs, dense, hostile, paper, two_hosts};
 use onbeat_measure::compare::{self, Kind, Quantity, Series, Subject};
-use onbeat_measure::{report, simulation, timing};
+use onbeat_measure::{measurement, report, simulation, timing};
 use onbeat_model::system::System;
 use onbeat_model::timing::Study;
 use std::path::{Path, PathBuf};
@@ -307,6 +308,22 @@ fn hostile_names_of_tasks_and_channels_stay_text_in_the_browser() {
     assert!(!dom.contains("<img"), "a name became an element");
     assert_eq!(dom.matches("<script").count(), 3, "a name became a script");
     assert!(dom.contains("{{ 7*7 }}"), "a name was run as a template");
+}
+
+#[test]
+fn every_series_of_a_measurement_has_its_histogram_and_its_course() {
+    let (measured, values) = by_hand();
+    let Some(dom) = dom("measurement", &measurement::html(&measured, &values)) else { return };
+    assert_eq!(data(&dom, "<html", "errors"), "[]");
+    // Four histograms; cyclictest's series has no course.
+    assert_eq!(data(&dom, "<html", "charts"), "7");
+    assert_eq!(dom.matches("<canvas").count(), 7);
+    for (chart, count) in [("s0h", "100"), ("s1h", "4"), ("s2h", "2"), ("s3h", "3")] {
+        assert_eq!(data(&dom, &format!("id=\"{chart}\""), "count"), count);
+    }
+    for (chart, points) in [("s0c", "100"), ("s1c", "4"), ("s3c", "3")] {
+        assert_eq!(data(&dom, &format!("id=\"{chart}\""), "points"), points);
+    }
 }
 
 /// A run with two series of 1,000 latencies about `middle_us` and some losses.

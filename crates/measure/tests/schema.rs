@@ -31,6 +31,26 @@ fn the_committed_schema_of_time_flow_graphs_has_not_drifted() {
 }
 
 #[test]
+fn the_committed_schema_of_measurements_has_not_drifted() {
+    let committed = include_str!("../../../schema/measurement.schema.json");
+    assert!(
+        committed == onbeat_measure::measurement::schema(),
+        "schema/measurement.schema.json has drifted; `onbeat schema measurement > \
+         schema/measurement.schema.json` makes it again"
+    );
+}
+
+#[test]
+fn the_committed_schema_of_campaigns_has_not_drifted() {
+    let committed = include_str!("../../../schema/campaign.schema.json");
+    assert!(
+        committed == onbeat_measure::measurement::campaign_schema(),
+        "schema/campaign.schema.json has drifted; `onbeat schema campaign > \
+         schema/campaign.schema.json` makes it again"
+    );
+}
+
+#[test]
 fn the_committed_schema_of_comparisons_has_not_drifted() {
     let committed = include_str!("../../../schema/comparison.schema.json");
     assert!(

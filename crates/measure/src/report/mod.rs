@@ -24,9 +24,9 @@ const STYLE: &str = include_str!("../../assets/report.css");
 const PAGE_SCRIPT: &str = include_str!("../../assets/page.js");
 const TEMPLATE: &str = include_str!("../../assets/report.html");
 const SCRIPT: &str = include_str!("../../assets/report.js");
-const CHART_STYLE: &str = include_str!("../../assets/uPlot.min.css");
-const CHART_LIBRARY: &str = include_str!("../../assets/uPlot.iife.min.js");
-const CHART_LICENCE: &str = include_str!("../../assets/uPlot.LICENSE");
+pub(crate) const CHART_STYLE: &str = include_str!("../../assets/uPlot.min.css");
+pub(crate) const CHART_LIBRARY: &str = include_str!("../../assets/uPlot.iife.min.js");
+pub(crate) const CHART_LICENCE: &str = include_str!("../../assets/uPlot.LICENSE");
 /// How many colours the style sheet has for channels.
 const COLOURS: usize = 6;
 
@@ -91,6 +91,6 @@ fn for_script(json: &str) -> String {
 
 /// The library without its first line, a comment with its web address: the licence, which the page
 /// has in full, names the author.
-fn without_banner(library: &str) -> &str {
+pub(crate) fn without_banner(library: &str) -> &str {
     library.split_once('\n').map_or(library, |(_, code)| code)
 }

@@ -1,6 +1,7 @@
 //! Systems, plans and logs for the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod measured;
 pub(crate) mod simulated;
 pub(crate) mod studies;
 pub(crate) mod synthetic;

@@ -1,6 +1,8 @@
 //! The verb `measure wcet`: what the segments of a Timed C program take on this machine.
 
-use crate::arguments::WcetArguments;
+use super::arguments::WcetArguments;
+use super::bar::Bar;
+use super::place::Directory;
 use crate::build;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
@@ -8,22 +10,17 @@ use crate::run;
 use crate::source::Wrong;
 use crate::terminal;
 use anyhow::{Context, bail};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_host::clock::MonoTime;
-use onbeat_host::process::{Keeper, Kept, Running};
+use onbeat_host::process::{Keeper, Running};
 use onbeat_measure::segments::{self, Measured, Samples};
 use onbeat_model::system::Program;
 use onbeat_model::time::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-/// Nobody needs a bar for what is over sooner.
-const BAR_AFTER: Duration = Duration::from_secs(2);
 /// How often it is looked whether the program has ended.
 const LOOK: Span = Span::from_ms(20);
 /// How long a program that is asked to end may take to write what it has measured.
@@ -40,7 +37,11 @@ pub(crate) fn wcet(arguments: &WcetArguments) -> anyhow::Result<Exit> {
     let mut samples = Samples::default();
     let mut exit = Exit::Fine;
     let mut runs = 0;
-    let bar = Bar::new(arguments);
+    let message = match arguments.repetitions {
+        1 => format!("measuring, {}", arguments.duration),
+        runs => format!("{runs} runs, {} each", arguments.duration),
+    };
+    let bar = Bar::new(arguments.duration * i64::from(arguments.repetitions), message);
     while runs < arguments.repetitions && exit == Exit::Fine {
         let file = directory.path.join(format!("samples-{runs}"));
         exit = once(&program, arguments, &file, &keeper, &interrupted, &bar)?;
@@ -48,37 +49,13 @@ pub(crate) fn wcet(arguments: &WcetArguments) -> anyhow::Result<Exit> {
         std::fs::remove_file(&file)?;
         runs += 1;
     }
-    bar.0.finish_and_clear();
+    bar.finish();
     let measured = samples.measured(runs, arguments.margin);
     if measured.segments.is_empty() {
         bail!("{}: no segment came to its end; measure for longer with --duration", program.name);
     }
     write(&measured, arguments, &program.name)?;
     Ok(exit)
-}
-
-/// A directory for what is built and measured, gone at the end.
-struct Directory {
-    path: PathBuf,
-}
-
-impl Directory {
-    fn make(keeper: &mut Keeper) -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("onbeat-measure-{}", std::process::id()));
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .with_context(|| path.display().to_string())?;
-        keeper.guard(Kept::Path(&path))?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // The keeper tries again if this fails.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }
 
 /// The program to run: what it is built from, or itself.
@@ -183,32 +160,4 @@ fn write(measured: &Measured, arguments: &WcetArguments, name: &str) -> anyhow::
         terminal::print(measured.table());
     }
     Ok(())
-}
-
-/// The progress of all runs together, in milliseconds; drawn where somebody looks, and only when it
-/// takes long.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new(arguments: &WcetArguments) -> Self {
-        let each = (arguments.duration.as_ns() / 1_000_000) as u64;
-        let length = each * u64::from(arguments.repetitions);
-        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{msg} [{wide_bar}] {percent:>3} %  {eta} left");
-        if let Ok(style) = style {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_message(match arguments.repetitions {
-            1 => format!("measuring, {}", arguments.duration),
-            runs => format!("{runs} runs, {} each", arguments.duration),
-        });
-        Self(bar)
-    }
-
-    fn advance(&self, span: Span) {
-        self.0.inc((span.as_ns().max(0) / 1_000_000) as u64);
-        if self.0.elapsed() > BAR_AFTER && self.0.is_hidden() {
-            self.0.set_draw_target(ProgressDrawTarget::stderr());
-        }
-    }
 }

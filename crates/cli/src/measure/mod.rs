@@ -1,0 +1,91 @@
+//! The verb `measure`: what segments of programs take, and the five tests of synchronised time.
+
+mod arguments;
+mod bar;
+mod campaign;
+mod collect;
+mod node;
+mod place;
+mod trial;
+mod wcet;
+
+pub(crate) use arguments::MeasureVerb;
+
+use crate::exit::Exit;
+use crate::output::{Kind, MEASUREMENT, MEASUREMENT_REPORT, Output, SAMPLES};
+use crate::{run, terminal};
+use arguments::{Test, TestArguments};
+use bar::Bar;
+use onbeat_host::process::Keeper;
+use onbeat_measure::measurement;
+use std::path::PathBuf;
+use std::process::Command;
+use trial::{Part, Trial, Trialled};
+
+/// Where all tests together are written if nobody says.
+const OUT: &str = "out-measurement";
+
+/// Measures what is asked for.
+pub(crate) fn measure(what: &MeasureVerb) -> anyhow::Result<Exit> {
+    let with = |test: Test, arguments: &TestArguments| {
+        let loaded = arguments.under_load;
+        tests(&[Part { test, loaded }], arguments, arguments.out.clone())
+    };
+    match what {
+        MeasureVerb::Wcet(arguments) => wcet::wcet(arguments),
+        MeasureVerb::Clock(arguments) => with(Test::Clock, arguments),
+        MeasureVerb::Cross(arguments) => with(Test::Cross, arguments),
+        MeasureVerb::Latency(arguments) => with(Test::Latency, arguments),
+        MeasureVerb::Sync(arguments) => with(Test::Sync, arguments),
+        MeasureVerb::All(arguments) => {
+            let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(OUT));
+            tests(&Part::all(&Test::ALL, arguments.under_load), arguments, Some(out))
+        }
+        MeasureVerb::Campaign(arguments) => campaign::campaign(arguments),
+        MeasureVerb::Node(arguments) => node::be(arguments),
+    }
+}
+
+/// The process that clears up when this one cannot.
+fn keeper() -> anyhow::Result<Keeper> {
+    Ok(Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?)
+}
+
+/// Measures, writes the output if there is to be one, and shows the figures.
+fn tests(parts: &[Part], asked: &TestArguments, out: Option<PathBuf>) -> anyhow::Result<Exit> {
+    let interrupted = run::interrupt()?;
+    let mut keeper = keeper()?;
+    let mut output = None;
+    let bar = Bar::new(trial::estimate(parts, &asked.settings()), "measuring");
+    let keeper = match &out {
+        None => &mut keeper,
+        Some(target) => {
+            output.insert(Output::begin(target, Kind::Measurement, &mut keeper)?).keeper()
+        }
+    };
+    let done = Trial::begin(&asked.settings(), keeper, &interrupted, &bar)?.run(parts)?;
+    bar.finish();
+    if let Some(output) = output.filter(|_| !done.interrupted) {
+        write(&output, &done)?;
+        output.finish()?;
+    }
+    if asked.json {
+        terminal::print(done.document.to_json().trim_end());
+    } else {
+        terminal::print(measurement::table(&done.document));
+    }
+    if let Some(target) = out.filter(|_| !asked.json && !done.interrupted) {
+        terminal::print(format_args!("\nwritten: {}", target.join(MEASUREMENT_REPORT).display()));
+    }
+    Ok(if done.interrupted { Exit::Interrupted } else { Exit::Fine })
+}
+
+/// Writes what a measurement leaves.
+fn write(output: &Output<'_>, done: &Trialled) -> anyhow::Result<()> {
+    output.write(MEASUREMENT, done.document.to_json())?;
+    output.write(MEASUREMENT_REPORT, measurement::html(&done.document, &done.values))?;
+    for (name, values) in &done.values {
+        output.write(&format!("{SAMPLES}/{name}.csv"), measurement::csv(values))?;
+    }
+    Ok(())
+}
