@@ -2,9 +2,10 @@
 """How much of a gigabit link one core of `onbeat noise` fills.
 
 Two namespaces joined by a veth pair whose sending end is shaped to 1 Gb/s of the wire (tbf, which
-does not count check sequence, preamble and gap: its rate is less by these). The generator has one core and one thread,
-the sink another. The generator is asked for a little more than the link carries. Prints what came
-through each second beside the link's rate. `../README.md` says how to read it.
+does not count check sequence, preamble and gap: its rate is less by these). The generator has one
+core and one thread, the sink another. The generator is asked for a little more than the link
+carries. Prints what came through each second beside the link's rate. `../README.md` says how to
+read it.
 """
 
 from __future__ import annotations
