@@ -73,6 +73,9 @@ pub(crate) struct SendArguments {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(THREADS_MAX)))]
     threads: u16,
+    /// Let the kernel or the interface cut packets into datagrams: cheaper (docs/noise.md)
+    #[arg(long)]
+    offload: bool,
     /// Send although the interface carries a default route
     #[arg(long)]
     force: bool,
@@ -148,6 +151,7 @@ fn send(arguments: &SendArguments) -> anyhow::Result<Exit> {
         on: arguments.on.unwrap_or(SECOND),
         off: arguments.off.unwrap_or(Span::ZERO),
         threads: arguments.threads,
+        offload: arguments.offload,
         force: arguments.force,
     };
     let log = Log::new(&SEND, &arguments.telling)?;

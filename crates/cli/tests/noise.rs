@@ -152,6 +152,19 @@ fn all_that_is_sent_arrives_and_each_second_is_told() {
 }
 
 #[test]
+fn with_offload_each_datagram_arrives_as_one_too() {
+    let Some([a, b]) = pair() else { return };
+    let sink = Sink::start(&b);
+    let words = "noise send eth0 --rate 50mbit --size 1000 --offload --duration 1s --json";
+    let total = lines(&output(a.onbeat(words), 0).stdout).pop().expect("a total");
+    let counted = sink.finish();
+    let sent = number(&total, "datagrams");
+    assert!(sent > 0, "{total}");
+    assert_eq!(number(&counted, "datagrams") + number(&counted, "overrun"), sent, "{counted}");
+    assert_eq!(number(&counted, "payload_octets"), number(&counted, "datagrams") * 1_000);
+}
+
+#[test]
 fn what_a_slow_link_does_not_take_is_left_out_and_said() {
     let Some([a, b]) = pair() else { return };
     let tbf = "qdisc add dev eth0 root tbf rate 5mbit burst 10kb limit 20kb";

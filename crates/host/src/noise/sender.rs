@@ -23,6 +23,8 @@ use std::thread::JoinHandle;
 /// stop.
 const WAKE_UP: Span = Span::from_us(250);
 const LOOK_AGAIN: Span = Span::from_ms(10);
+/// The most octets of one packet that the kernel cuts.
+const PACKET_MAX: usize = 65_000;
 /// How long a thread pauses that is behind.
 const BREATH: Span = Span::from_us(50);
 /// What is overdue by more is left out: a machine or link that cannot keep up carries less, and
@@ -51,6 +53,9 @@ pub struct Sending {
     pub off: Span,
     /// How many threads share the work.
     pub threads: u16,
+    /// Hand several datagrams to the kernel as one packet, which it or the interface cuts (UDP
+    /// segmentation offload, udp(7)): cheaper.
+    pub offload: bool,
     /// Send even where a default route suffers.
     pub force: bool,
 }
@@ -107,6 +112,11 @@ impl Sender {
             Self { to, interface, stop: Arc::default(), boards: Vec::new(), threads: Vec::new() };
         for number in 0..sending.threads {
             let socket = open(&sender.interface, to).map_err(failed("opening a socket"))?;
+            if sending.offload {
+                let size = sending.size.get() as i32;
+                set_option(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, &size)
+                    .map_err(failed("asking for segmentation offload"))?;
+            }
             let board = Arc::new(Board::default());
             let worker = Worker::new(socket, sending, number, to, clock, Arc::clone(&board));
             let stop = Arc::clone(&sender.stop);
@@ -226,6 +236,8 @@ fn open(interface: &Interface, to: SocketAddr) -> io::Result<UdpSocket> {
 struct Worker {
     socket: UdpSocket,
     size: usize,
+    /// How many datagrams are one packet for the kernel.
+    together: usize,
     /// [`BATCH`] datagrams, one behind the other.
     payloads: Vec<u8>,
     stream: u32,
@@ -269,6 +281,7 @@ impl Worker {
         Self {
             socket,
             size,
+            together: if sending.offload { (PACKET_MAX / size).clamp(1, BATCH) } else { 1 },
             payloads: vec![0; BATCH * size],
             stream: stream.wrapping_add(u32::from(number)),
             number: 0,
@@ -335,17 +348,22 @@ impl Worker {
         // SAFETY: all zeros is a valid `mmsghdr` and `iovec`.
         let (mut headers, mut parts): ([libc::mmsghdr; BATCH], [libc::iovec; BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-        for (place, payload) in self.payloads.chunks_exact_mut(self.size).take(count).enumerate() {
+        let payloads = &mut self.payloads[..count * self.size];
+        for (place, payload) in payloads.chunks_exact_mut(self.size).enumerate() {
             payload[..STAMP].copy_from_slice(&stamp(self.stream, self.number + place as u64));
-            parts[place].iov_base = payload.as_mut_ptr().cast();
-            parts[place].iov_len = payload.len();
-            headers[place].msg_hdr.msg_iov = &raw mut parts[place];
-            headers[place].msg_hdr.msg_iovlen = 1;
+        }
+        let packets = payloads.chunks_mut(self.together * self.size);
+        let number = packets.len();
+        for ((packet, part), header) in packets.zip(&mut parts).zip(&mut headers) {
+            part.iov_base = packet.as_mut_ptr().cast();
+            part.iov_len = packet.len();
+            header.msg_hdr.msg_iov = part;
+            header.msg_hdr.msg_iovlen = 1;
         }
         let (fd, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
-        // SAFETY: the first `count` headers point to parts and payloads that outlive the call.
-        let sent = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), count as u32, flags) };
+        // SAFETY: the first `number` headers point to parts and payloads that outlive the call.
+        let sent = unsafe { libc::sendmmsg(fd, headers.as_mut_ptr(), number as u32, flags) };
         // A full queue, or a host that says nobody listens there: nothing was taken now.
-        usize::try_from(sent).unwrap_or(0)
+        usize::try_from(sent).map_or(0, |sent| (sent * self.together).min(count))
     }
 }
