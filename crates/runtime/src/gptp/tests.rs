@@ -1,7 +1,9 @@
 //! Two nodes on a perfect cable, and what strangers may send them.
 
+use crate::gptp::message::Body;
 use crate::gptp::{
-    Action, ClockIdentity, Condition, Event, Fine, FreeTime, Node, Role, Settings, SystemIdentity,
+    Action, ClockIdentity, Condition, Event, Fine, FreeTime, Message, Node, Role, Settings,
+    SystemIdentity,
 };
 use proptest::prelude::*;
 
@@ -71,6 +73,32 @@ fn on_a_perfect_cable_the_slave_reads_the_masters_time_to_the_nanosecond() {
     let [theirs, ours] = [master, slave].map(|node| node.read(at).expect("it is set"));
     assert!((theirs - ours).abs() <= Fine::from_ns(1), "{theirs:?} {ours:?}");
     assert_eq!(pair.nodes.each_ref().map(Node::ignored), [0, 0]);
+}
+
+#[test]
+fn a_node_waits_three_intervals_for_a_better_clock_before_it_sets_its_own() {
+    let early = Pair::run([100, 246], 2_900_000_000);
+    assert_eq!(early.nodes.each_ref().map(Node::condition), [Condition::Unset; 2]);
+    let late = Pair::run([100, 246], 3_100_000_000);
+    assert_eq!(late.nodes[0].condition(), Condition::Grandmaster);
+}
+
+#[test]
+fn an_announcement_that_comes_back_to_a_clock_it_has_passed_is_ignored() {
+    let mut pair = Pair::run([100, 246], 10_000_000_000);
+    let slave = &mut pair.nodes[1];
+    let announced = pair.heard.iter().rev().find(|f| f.1 == 1 && f.2[0] & 0x0f == 11);
+    let mut message = Message::parse(&announced.expect("it was sent").2).expect("a message");
+    for passed in [true, false] {
+        let Body::Announce(announce) = &mut message.body else { panic!("{message:?}") };
+        announce.root.priority1 = 1;
+        announce.path = vec![ClockIdentity([if passed { 2 } else { 9 }; 8])];
+        let mut octets = Vec::new();
+        message.emit(&mut octets);
+        let event = Event::Received { port: 0, octets: &octets, stamp: None };
+        slave.handle(FreeTime::from_ns(10_000_000_001), event);
+        assert_eq!(slave.grandmaster().priority1, if passed { 100 } else { 1 });
+    }
 }
 
 #[test]
