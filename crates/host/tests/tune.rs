@@ -224,7 +224,7 @@ fn queueing_disciplines_are_made_by_commands_and_removed_in_a_namespace() {
     let qdiscs = |setup| Target::Qdiscs { interface: "lo".to_owned(), setup };
     let good = change("queue", qdiscs(vec![root.clone()]), "pfifo 8b0:");
     assert_eq!(here.get(&good.target), None);
-    assert!(here.apply(&[good.clone()], &mut Interrupt::never()));
+    assert!(here.apply(std::slice::from_ref(&good), &mut Interrupt::never()));
     assert_eq!(here.get(&good.target), good.new);
     assert_eq!(here.undo(), [Ending::Restored]);
     assert_eq!(here.get(&good.target), None);
@@ -232,7 +232,7 @@ fn queueing_disciplines_are_made_by_commands_and_removed_in_a_namespace() {
     let bad = words("tc qdisc add dev lo parent 8b0:1 no-such-discipline");
     let mut bad = change("queues", qdiscs(vec![root, bad]), "pfifo 8b0:,no-such-discipline 8b1:");
     bad.may_refuse = true;
-    assert!(here.apply(&[bad.clone()], &mut Interrupt::never()));
+    assert!(here.apply(std::slice::from_ref(&bad), &mut Interrupt::never()));
     assert_eq!(here.get(&bad.target), None);
     assert_eq!(here.undo(), []);
 }
