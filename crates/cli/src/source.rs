@@ -3,6 +3,7 @@
 use crate::study::{self, Graphs};
 use crate::terminal;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use anyhow::Context;
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
@@ -58,7 +59,9 @@ impl Examined {
         };
         let shown = file.display().to_string();
         let loaded = description::load(&shown, &text, &mut |name| read(&directory.join(name)));
-        let (files, system) = (loaded.sources, loaded.system);
+        let (files, mut system) = (loaded.sources, loaded.system);
+        let synchronised = system.as_mut().map(onbeat_net::gptp::synchronise).transpose();
+        synchronised.with_context(|| format!("{shown}: gPTP of [synchronisation]"))?;
         Ok(Self { directory, files, system, diagnostics: loaded.diagnostics })
     }
 

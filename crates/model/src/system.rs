@@ -71,6 +71,8 @@ pub struct System {
     pub programs: Vec<Program>,
     /// Best-effort traffic sources.
     pub noise: Vec<Noise>,
+    /// Clocks that gPTP keeps together, if it does.
+    pub synchronisation: Option<Synchronisation>,
     /// Modelled traffic that no program writes.
     pub streams: Vec<Stream>,
     /// What goes wrong on purpose.
@@ -105,6 +107,7 @@ impl System {
             channels: Vec::new(),
             programs: Vec::new(),
             noise: Vec::new(),
+            synchronisation: None,
             streams: Vec::new(),
             faults: Vec::new(),
             chains: Vec::new(),
@@ -503,6 +506,34 @@ pub struct Chain {
     pub reaction: Option<Span>,
     /// Where the description says so.
     pub origin: Origin,
+}
+
+/// Clocks that gPTP (IEEE 802.1AS) keeps together: those of all nodes without a described error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Synchronisation {
+    /// The node whose clock the others follow.
+    pub grandmaster: NodeId,
+    /// How nodes note the times of messages.
+    pub stamps: StampKind,
+    /// Where oscillators and jitter come from.
+    pub seed: u64,
+    /// Where it was described.
+    pub origin: Origin,
+}
+
+/// How nodes note the times of messages of gPTP.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum StampKind {
+    /// In the network interface, to 8 ns.
+    #[default]
+    Hardware,
+    /// As coarsely as IEEE 802.1AS permits (B.1.2): to 40 ns.
+    Coarse,
+    /// In the kernel, up to 20 µs late.
+    Software,
 }
 
 /// In which engine a run takes place.

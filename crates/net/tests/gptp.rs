@@ -5,9 +5,9 @@
 
 use onbeat_model::description;
 use onbeat_model::system::NodeId;
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_net::gptp::{
-    ErrorFigures, Fault, LinkModel, Scenario, ScenarioError, Stamping, Trace, simulate,
+    ErrorFigures, Fault, LinkModel, Scenario, ScenarioError, Stamping, Trace, simulate, synchronise,
 };
 
 fn at_s(s: i64) -> NetTime {
@@ -228,6 +228,36 @@ fn a_descriptions_network_is_simulated_with_its_links_and_faults() {
     assert_eq!(trace.samples.last().and_then(|s| s.reference), Some(bridge));
     assert!(error(&trace, far, 20).max < Span::from_us(1), "{:?}", error(&trace, far, 20));
     assert_no_step(&trace);
+}
+
+#[test]
+fn clocks_of_a_description_are_as_far_off_as_gptp_leaves_them() {
+    let keys = "\n[synchronisation]\ngrandmaster = \"b1\"\nstamps = \"software\"\nseed = 3\n";
+    let text = DESCRIPTION
+        .replace("{ name = \"talker\" }", "{ name = \"talker\", clock = { offset_ns = 5 } }");
+    let load = |text: &str| description::load("system.toml", text, &mut |_| Err(String::new()));
+    let loaded = load(&format!("{text}{keys}"));
+    let mut system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    synchronise(&mut system).expect("a sound network");
+    let clock = |name: &str| system.nodes.iter().find(|n| n.name == name).expect("a node").clock;
+    assert_eq!(clock("b1"), ClockError::default(), "the grandmaster is true time");
+    let described = ClockError { offset: Span::from_ns(5), ..ClockError::default() };
+    assert_eq!(clock("talker"), described, "what is described stays");
+    let mut scenario = Scenario::of(&system, NodeId(2), Stamping::SOFTWARE, 3);
+    scenario.faults.clear();
+    let trace = run(&scenario);
+    for (index, node) in system.nodes.iter().enumerate().filter(|(_, n)| n.name.ends_with('r')) {
+        if node.clock == described {
+            continue;
+        }
+        assert!(node.clock.wander > Span::from_ns(100), "{:?}", node.clock);
+        for sample in trace.samples.iter().filter(|sample| sample.at >= at_s(40)) {
+            let off = (sample.error(index).expect("in sync") - node.clock.offset).abs();
+            assert!(off <= node.clock.wander, "{off} beyond {:?}", node.clock);
+        }
+    }
+    let wrong = load(&format!("{text}{}", keys.replace("\"b1\"", "\"b7\"")));
+    assert_eq!(wrong.diagnostics[0].code.to_string(), "OB1021");
 }
 
 #[test]

@@ -87,6 +87,8 @@ fn check(
     let (mut ports, links) = topology::check(&tables.links, &mut nodes, sink);
     let port_names = ports::PortNames::new(&nodes, &ports);
     ports::check(&tables.ports, &port_names, &nodes, &mut ports, &links, sink);
+    let synchronisation = tables.synchronisation.as_ref();
+    let synchronisation = synchronisation.and_then(|it| rest::synchronisation(it, &nodes, sink));
     let channels = channels::check(&tables.channels, manifest, &nodes, sink);
     let network = streams::Network { nodes: &nodes, ports: &ports, channels: &channels };
     let mut traces = trace::Traces::new(&mut *read, sources);
@@ -108,6 +110,7 @@ fn check(
         channels: channels.list,
         programs,
         noise,
+        synchronisation,
         streams: streams.list,
         faults,
         chains,

@@ -46,6 +46,7 @@ impl<R> Entry<R> {
 pub(super) struct Tables {
     pub(super) head: Entry<raw::File>,
     pub(super) run: Option<Entry<raw::Run>>,
+    pub(super) synchronisation: Option<Entry<raw::Synchronisation>>,
     pub(super) scenarios: Vec<Entry<raw::Scenario>>,
     pub(super) hosts: Vec<Entry<raw::Host>>,
     pub(super) bridges: Vec<Entry<raw::Bridge>>,
@@ -64,6 +65,9 @@ pub(super) struct Tables {
 pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     let mut root = document(text, sink)?;
     let run = root.remove("run").map(|value| table("run", "[run]", value, sink));
+    let synchronisation = root
+        .remove("synchronisation")
+        .map(|value| table("synchronisation", "[synchronisation]", value, sink));
     let scenarios = many(&mut root, "scenario", limits::SCENARIOS, sink);
     let hosts = many(&mut root, "host", limits::NODES, sink);
     let bridges = many(&mut root, "bridge", limits::NODES, sink);
@@ -80,6 +84,7 @@ pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     Some(Tables {
         head,
         run,
+        synchronisation,
         scenarios,
         hosts,
         bridges,

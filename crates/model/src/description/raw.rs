@@ -2,7 +2,7 @@
 //! must be there is said to the schema (`required`) and enforced by the check.
 
 use super::at::At;
-use crate::system::{Quantity, TimeMode};
+use crate::system::{Quantity, StampKind, TimeMode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub(super) struct File {
     run: Option<Run>,
     /// Named variations of `[run]`.
     scenario: Option<Vec<Scenario>>,
+    /// Clocks that gPTP keeps together.
+    synchronisation: Option<Synchronisation>,
     /// End stations.
     host: Option<Vec<Host>>,
     /// Bridges.
@@ -87,6 +89,19 @@ pub(super) struct Scenario {
     pub(super) protected: Option<At<bool>>,
     /// As in `[run]`.
     pub(super) hang_timeout_s: Option<At<i64>>,
+}
+
+/// Clocks that gPTP keeps together: those of all nodes that have no `clock`.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Synchronisation {
+    /// The host or bridge whose clock the others follow.
+    #[schemars(required)]
+    pub(super) grandmaster: Option<At<String>>,
+    /// How nodes note the times of messages; `hardware` by default.
+    pub(super) stamps: Option<At<StampKind>>,
+    /// Where oscillators and jitter come from; 0 by default.
+    pub(super) seed: Option<At<u64>>,
 }
 
 /// How a node's copy of the network clock differs from true network time.

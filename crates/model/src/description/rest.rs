@@ -7,7 +7,9 @@ use super::nodes::Nodes;
 use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use crate::diagnostic::Diagnostic;
-use crate::system::{Chain, ChannelId, NodeId, Noise, Reference, RunSettings, Scenario, TimeMode};
+use crate::system::{
+    Chain, ChannelId, NodeId, Noise, Reference, RunSettings, Scenario, Synchronisation, TimeMode,
+};
 use crate::time::{NetTime, Span};
 use crate::units::{Octets, frame};
 
@@ -54,6 +56,23 @@ pub(super) fn host<R>(
 ) -> Option<NodeId> {
     let name = fields.need(key, name)?;
     nodes.host(&name, &fields.what, fields.sink)
+}
+
+/// Checks how clocks are kept together.
+pub(super) fn synchronisation(
+    entry: &Entry<raw::Synchronisation>,
+    nodes: &Nodes,
+    sink: &mut Sink,
+) -> Option<Synchronisation> {
+    let raw = &entry.raw;
+    let mut fields = Fields::new(entry, "synchronisation", &None, sink);
+    let grandmaster = fields.need("grandmaster", &raw.grandmaster)?;
+    Some(Synchronisation {
+        grandmaster: nodes.names.find(codes::UNKNOWN_NODE, &grandmaster, fields.sink)?,
+        stamps: raw.stamps.as_ref().map(|stamps| stamps.value).unwrap_or_default(),
+        seed: raw.seed.as_ref().map_or(0, |seed| seed.value),
+        origin: grandmaster.at,
+    })
 }
 
 /// Checks all noise sources.

@@ -23,10 +23,12 @@
 //! a Sync and a neighbour for its response. A *link* has one delay per direction; the protocol can
 //! only assume that they are alike. Gated, shaped or queued traffic is not part of this model.
 
+mod clocks;
 mod oscillator;
 mod trace;
 mod world;
 
+pub use clocks::synchronise;
 pub use trace::{ErrorFigures, NodeSummary, Sample, Trace};
 
 use crate::random::{Purpose, Stream};
