@@ -249,11 +249,15 @@ fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
                 told = Some(kind);
             }
         }
-        while MonoTime::now() < next {
+        // A look may take longer than the time to the next one: it is asked at least once.
+        loop {
             let over = duration.is_some_and(|duration| MonoTime::now() - begun >= duration);
             if interrupted.load(Ordering::Relaxed) || over {
                 let fine = report.status.in_sync();
                 return Ok(if fine { Exit::Fine } else { Exit::Description });
+            }
+            if MonoTime::now() >= next {
+                break;
             }
             pause(LOOK_AGAIN);
         }
