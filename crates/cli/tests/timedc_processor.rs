@@ -470,3 +470,28 @@ fn programs_on_a_host_that_says_nothing_of_processors_do_not_disturb_each_other(
     let at = |ms: [i64; 2]| ms.map(|ms| (ms, "arrive".to_owned())).to_vec();
     assert_eq!(two_cores(""), [at([3, 13]), at([3, 13]), at([3, 13])]);
 }
+
+#[test]
+fn code_that_begins_at_the_deadline_is_cut_short_like_code_that_began_before() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    compile(
+        path,
+        "#include <cilktc.h>\n\
+         __attribute__((exectime(5, ms))) static void five(void) { }\n\
+         task t()\n{\n\tfive();\n\tfive();\n\tfive();\n\tfdelay(10, ms);\n\
+         \tfive();\n\tsdelay(1, ms);\n\tfive();\n\tfive();\n\tfdelay(8, ms);\n}\n\
+         int main(void)\n{\n\tt();\n}\n",
+    );
+    for cores in ["", "cores = 1\n"] {
+        let host = format!("name = \"host\"\nwakeup_ns = {{ min = 700, max = 700 }}\n{cores}");
+        let text = common::ONE_HOST.replace("name = \"host\"\n", &host)
+            + "[[program]]\nname = \"p\"\nhost = \"host\"\ncommand = [\"./program\"]\n";
+        std::fs::write(path.join("system.toml"), text).expect("written");
+        run_traced(path);
+        let events = traced(path, "p", 90_000_000);
+        let aborts = events.iter().filter(|event| event.event == "abort");
+        let aborts: Vec<_> = aborts.map(|event| event.time_ns).collect();
+        assert_eq!(aborts, [10_000_700, 23_001_400], "{cores}");
+    }
+}

@@ -12,7 +12,7 @@ use crate::fabric::processors::HostProcessors;
 use crate::fabric::protocol::{Base, Body, Ends, Request, Start, Work};
 use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, PROCESSORS, Session, State, Thread};
 use onbeat_model::system::{ChannelId, NodeId};
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_net::Output;
 use onbeat_runtime::port::Patience;
 use std::collections::VecDeque;
@@ -331,13 +331,13 @@ impl Scheduler<'_, '_> {
         if !self.processors.are_shared(host) {
             match span <= until - clock.read(now) {
                 true => self.sleep(thread, now + span, false),
-                false => self.be_cut_short(thread, clock.when(until)),
+                false => self.be_cut_short(thread, until),
             }
             return;
         }
         let limit = clock.when(until);
         if limit <= now {
-            self.be_cut_short(thread, limit);
+            self.be_cut_short(thread, until);
             return;
         }
         let program = self.session.programs[self.session.threads[thread].program];
@@ -370,15 +370,17 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Makes a thread go on at `at`, without its work being done.
-    fn be_cut_short(&mut self, thread: usize, at: NetTime) {
+    /// Wakes a thread at `until`, its work not done: also one whose work begins at that very
+    /// instant. Who comes later does not begin.
+    fn be_cut_short(&mut self, thread: usize, until: LocalTime) {
+        let clock = self.session.clock_of(thread);
         self.session.threads[thread].state = State::CutShort;
-        if at <= self.session.engine.now() {
+        if until < clock.read(self.session.engine.now()) {
             self.ready.push_back((thread, Wake::Empty));
             return;
         }
         let (host, token) = (self.host_of(thread), self.set_alarm(thread));
-        self.session.engine.wake_at(host, at, token);
+        self.session.engine.wake_at(host, clock.when(until), token);
     }
 
     fn host_of(&self, thread: usize) -> NodeId {

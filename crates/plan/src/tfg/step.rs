@@ -165,7 +165,7 @@ impl Explorer<'_> {
         if before.hi.is_some() && state.now.hi.is_none() {
             self.lose(Why::Processor, visit.row);
         }
-        if let Some(state) = self.on_time(&visit, state) {
+        if let Some(state) = self.on_time(&mut visit, state) {
             self.happen(&visit, state, forced);
         }
     }
@@ -187,8 +187,8 @@ impl Explorer<'_> {
         }
     }
 
-    /// Aborts the executions in which the deadline passed before control came here.
-    fn on_time(&mut self, visit: &Visit, state: State) -> Option<State> {
+    /// Aborts the executions in which the deadline passed before control came here: it never does.
+    fn on_time(&mut self, visit: &mut Visit, state: State) -> Option<State> {
         let Some((point, Some(deadline))) = visit.guard else { return Some(state) };
         let after = deadline + Span::from_ns(1);
         if state.elapsed.hi.is_some_and(|hi| hi < after) {
@@ -197,6 +197,8 @@ impl Explorer<'_> {
         if let Some(late) = state.clone().from(after) {
             let by = late.elapsed.hi.map(|hi| hi - deadline);
             self.abort(visit, point, late, by, Interval::ZERO);
+            (visit.is_certain, visit.is_sole) = (false, false);
+            self.rows[visit.row].is_certain = false;
         }
         state.until(deadline)
     }

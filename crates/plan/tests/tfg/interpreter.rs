@@ -191,10 +191,11 @@ impl Execution<'_> {
         let deadline = self.deadline(task);
         let place = (task, self.runners[task].at, self.runners[task].rounds.clone());
         self.runners[task].steps += 1;
-        self.visits.insert(place.clone(), Visit { arrival: now, release: None });
+        // Who is late does not come there.
         if deadline.is_some_and(|deadline| now > deadline) {
             return self.go(task, node.guard.unwrap_or(0), now);
         }
+        self.visits.insert(place.clone(), Visit { arrival: now, release: None });
         // The end of what is done, and whether an abort of it is late.
         let (end, sleeps) = match &node.what {
             What::Fragment { execution } if self.level == Level::Platform => {

@@ -104,6 +104,27 @@ fn firm_points_are_reached_at_the_deadline_at_the_latest() {
 }
 
 #[test]
+fn who_is_late_before_a_node_does_not_come_there() {
+    for (lo, hi, is_certain) in [(8, 10, true), (8, 12, false), (11, 12, false)] {
+        let tasks = vec![task(
+            "t",
+            0,
+            vec![
+                node("0", What::Start, &[1]),
+                node("1", code(lo, hi), &[2]),
+                guarded("2", write(0), &[3], 3),
+                node("3", point(PointKind::Firm, 10), &[4]),
+                node("4", What::End, &[]),
+            ],
+        )];
+        let graph = graph(vec![fifo(4)], tasks);
+        let timing = time(&graph, Level::Platform, &[], Limits::default());
+        assert_eq!(visits(&graph, &timing, "2")[0].is_certain, is_certain, "{lo} to {hi}");
+        assert!(visits(&graph, &timing, "3")[0].is_certain);
+    }
+}
+
+#[test]
 fn an_abort_keeps_what_passes_from_the_release_before() {
     let (graph, timing) = after_code(11, 12, PointKind::Firm, 10);
     let row = visits(&graph, &timing, "2")[0];
