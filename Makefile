@@ -24,7 +24,7 @@ test: build
 	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python cyclictest stress-ng
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked
+	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked --no-fail-fast
 	@scripts/python-tests
 
 bench:
