@@ -31,6 +31,8 @@ impl Explorer<'_> {
             all.is_shifted(Span::ZERO, &last.state) && all.counts == last.state.counts
         };
         if last.as_ref().is_some_and(is_same) {
+            // Where time passes in it, it may go on for ever.
+            self.tasks[task].is_lossy |= state.now.hi.is_none();
             if self.shapes[task].order.is_tail(node) {
                 self.end(task, &state);
             }
