@@ -154,7 +154,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
                 }
                 Err(exceeded) => {
                     self.log.rate_exceeded();
-                    self.port.sleep_until(exceeded.until)?;
+                    let woke = self.port.sleep_until(exceeded.until)?;
+                    // Who wakes after the limit writes no more, though the rate allowed it before.
+                    if self.port.is_over(woke.local) {
+                        return Err(Fault::TimedOut);
+                    }
                 }
             }
         }
@@ -457,6 +461,8 @@ mod tests {
     struct Wire {
         now: i64,
         latency: i64,
+        /// By how much whoever slept wakes late.
+        overshoot: i64,
         frames: VecDeque<(i64, Vec<u8>)>,
     }
     struct TestPort(Rc<RefCell<Wire>>);
@@ -470,7 +476,9 @@ mod tests {
         }
         fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
             let mut wire = self.0.borrow_mut();
-            wire.now = wire.now.max(target.as_ns());
+            if target.as_ns() > wire.now {
+                wire.now = target.as_ns() + wire.overshoot;
+            }
             drop(wire);
             self.now()
         }
@@ -557,6 +565,20 @@ mod tests {
         assert_eq!(listener.read(&mut [0; 8], Patience::None), Ok(None));
         talker.port_mut().limit(LocalTime::MAX);
         assert_eq!(talker.write(&[0; 8]), Ok(LocalTime::from_ns(20_000_000 - 125_000)));
+    }
+
+    #[test]
+    fn a_write_that_wakes_after_its_limit_sends_nothing() {
+        let wire = Rc::new(RefCell::new(Wire { overshoot: 8_000, ..Wire::default() }));
+        let port = Limited::new(TestPort(Rc::clone(&wire)));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
+        talker.write(&[0; 8]).unwrap();
+        let allowed = LocalTime::from_ns(20_000_000 - 125_000);
+        talker.port_mut().limit(allowed + Span::from_us(7));
+        assert_eq!(talker.write(&[0; 8]), Err(Fault::TimedOut));
+        assert_eq!(wire.borrow().frames.len(), 1);
+        talker.port_mut().limit(allowed + Span::from_us(8));
+        assert_eq!(talker.write(&[0; 8]), Ok(allowed + Span::from_us(8)));
     }
 
     #[test]

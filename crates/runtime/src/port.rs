@@ -88,6 +88,10 @@ pub trait Port {
     fn uncertain(&self) -> bool;
     /// Waits until the clock reads `target` or later; returns when it continued.
     fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault>;
+    /// Whether at `now` the program may wait no more at this end.
+    fn is_over(&self, _now: LocalTime) -> bool {
+        false
+    }
     /// Hands a frame to the network. [`Fault::Stopped`] when talkers may no longer write.
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault>;
     /// Hands a frame to the network so that it leaves at `at`: by the kernel's launch time where
@@ -147,6 +151,10 @@ impl<P: Port> Port for Limited<P> {
         }
         self.port.sleep_until(self.limit)?;
         Err(Fault::TimedOut)
+    }
+
+    fn is_over(&self, now: LocalTime) -> bool {
+        now > self.limit
     }
 
     #[inline]
