@@ -60,7 +60,9 @@ fn threads_hand_values_to_each_other_through_words_in_either_time() {
     for time in ["virtual", "real"] {
         let system = TestSystem::new(&two_hosts(&programs(time, "")));
         system.program("words.c", "left").program("listener.c", "right");
-        let results = results(&["run", ".", "--time", time], system.path(), 0);
+        // Real time goes on while other tests have the processors.
+        let arguments = ["run", ".", "--time", time, "--duration", "5s"];
+        let results = results(&arguments, system.path(), 0);
         assert_eq!(number(channel(&results, "c"), "received"), 1);
     }
 }

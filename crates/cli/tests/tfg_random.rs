@@ -171,7 +171,7 @@ fn what_random_systems_do_is_in_the_table() {
     assert!(wrong.is_empty(), "{count} tasks do not agree\n{}", wrong.join("\n\n"));
     for (level, figures) in &figures {
         assert!(figures.exact > figures.times / 10, "{level}: hardly anything is exact: {figures}");
-        assert!(figures.beyond < figures.times / 4, "{level}: the table is short: {figures}");
+        assert!(figures.beyond < figures.times / 3, "{level}: the table is short: {figures}");
     }
 }
 

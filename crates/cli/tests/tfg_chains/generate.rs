@@ -204,7 +204,7 @@ fn shifted(text: &str, shift: impl Fn(&str) -> String) -> String {
 }
 
 /// What channels there are, for programs.
-pub(crate) fn manifest(systems: &[System]) -> String {
+pub(crate) fn manifest(systems: &[&System]) -> String {
     let rows: String = systems.iter().map(|system| system.rows.as_str()).collect();
     format!(
         "#pragma once\n#include <timedc_avtp.h>\n\n\
@@ -215,7 +215,7 @@ pub(crate) fn manifest(systems: &[System]) -> String {
 /// Writes a description of systems side by side. Programs are commands; or sources, each with
 /// what begins how much later as it is in the variant.
 pub(crate) fn describe(
-    systems: &[System],
+    systems: &[&System],
     variant: &Variant,
     coins: Option<u64>,
     directory: &Path,

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Below this are values that are not in files of `/proc` or `/sys`.
 const DIRECTORY: &str = "/pretended";
+/// What is being written, beside the journal; left behind by who is killed.
+const NEXT: &str = "/var/lib/onbeat/pretended";
 /// A file with the paths that refuse to be written, one a line.
 const REFUSES: &str = "/pretended/refuses";
 /// Where control groups are.
@@ -31,6 +33,16 @@ impl Pretended {
         Self { machine: machine.clone() }
     }
 
+    /// Writes a file as the kernel does, all of it or nothing: who writes may be killed.
+    fn put(&self, path: &Path, text: &str) -> io::Result<()> {
+        let next = self.machine.path(NEXT);
+        for path in [&next, path] {
+            std::fs::create_dir_all(path.parent().unwrap_or(path))?;
+        }
+        std::fs::write(&next, text)?;
+        std::fs::rename(next, path)
+    }
+
     fn value(&self, name: &str) -> io::Result<Value> {
         match self.machine.read(&format!("{DIRECTORY}/{name}")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -41,10 +53,7 @@ impl Pretended {
     fn set_value(&self, name: &str, value: &Value) -> io::Result<()> {
         let path = self.machine.path(&format!("{DIRECTORY}/{name}"));
         match value {
-            Some(text) => {
-                std::fs::create_dir_all(self.machine.path(DIRECTORY))?;
-                std::fs::write(path, format!("{text}\n"))
-            }
+            Some(text) => self.put(&path, &format!("{text}\n")),
             None => std::fs::remove_file(path),
         }
     }
@@ -82,7 +91,7 @@ impl Pretended {
             let changed = if list == into { tasks.insert(number) } else { tasks.remove(&number) };
             if changed {
                 let lines: String = tasks.iter().map(|task| format!("{task}\n")).collect();
-                std::fs::write(&list, lines)?;
+                self.put(&list, &lines)?;
             }
         }
         Ok(())
@@ -126,13 +135,13 @@ impl Kernel for Pretended {
                     _ => return Err(io::ErrorKind::InvalidInput.into()),
                 };
                 let words: Vec<_> = words.into_iter().collect();
-                std::fs::write(path, words.join(" ") + "\n")
+                self.put(path, &(words.join(" ") + "\n"))
             }
             Some("threaded") => {
                 self.thread_of(path, text.trim() == "1")?;
-                std::fs::write(path, format!("{text}\n"))
+                self.put(path, &format!("{text}\n"))
             }
-            _ => std::fs::write(path, format!("{}\n", text.trim_end())),
+            _ => self.put(path, &format!("{}\n", text.trim_end())),
         }
     }
 
@@ -168,12 +177,12 @@ impl Kernel for Pretended {
         for (number, value) in [(40, priority), (41, policy)] {
             *fields.get_mut(number - 3).ok_or(io::ErrorKind::InvalidData)? = value.to_string();
         }
-        std::fs::write(path, format!("{name}) {}\n", fields.join(" ")))
+        self.put(&path, &format!("{name}) {}\n", fields.join(" ")))
     }
 
     fn set_affinity(&self, task: u32, cpus: &CpuList) -> io::Result<()> {
         let path = self.machine.path(&format!("/proc/{task}/status"));
-        std::fs::write(path, format!("Cpus_allowed_list:\t{cpus}\n"))
+        self.put(&path, &format!("Cpus_allowed_list:\t{cpus}\n"))
     }
 
     fn coalescing(&self, interface: &str) -> io::Result<Value> {
