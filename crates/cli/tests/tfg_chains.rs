@@ -259,7 +259,7 @@ impl<'a> Search<'a> {
     }
 
     /// Shifts the others against one of the chains: all of them the first time and now and then,
-    /// else one, from where it was longest.
+    /// else one, a little or to where it meets another message, from where it was longest.
     fn shift(&mut self, targets: &[usize]) {
         self.target = targets[self.random.below(targets.len() as u64) as usize];
         let others = (0..self.system.chains.len()).filter(|chain| *chain != self.target);
@@ -274,8 +274,16 @@ impl<'a> Search<'a> {
                 count => vec![others[self.random.below(count as u64) as usize]],
             };
         }
+        let is_nudge = others.len() == 1 && self.random.below(2) == 0;
         for other in others {
-            self.shifts[other] = self.meeting(other);
+            self.shifts[other] = match is_nudge {
+                true => {
+                    let most = 500_u64 << self.random.below(8);
+                    let nudge = self.random.below(2 * most).cast_signed() - most.cast_signed();
+                    (self.shifts[other] + nudge).max(0)
+                }
+                false => self.meeting(other),
+            };
         }
     }
 
