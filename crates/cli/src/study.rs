@@ -92,7 +92,7 @@ pub(crate) fn study(
         return Ok(None);
     }
     let (graph, chains) = tfg::system_graph(system, plan, &graphs.all)?;
-    Ok(Some(tfg::study(&system.name, graph, chains, limits)))
+    Ok(Some(tfg::study(&system.name, graph, chains, limits, Some((system, plan)))))
 }
 
 /// Gives the chains whose programs are all known the bounds of the study: it knows when they read

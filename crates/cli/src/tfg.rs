@@ -53,7 +53,9 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<Study> {
             Source::without_description(build::system_of(files)?, arguments.json)
         }
         [subject] => match file_of_tasks(subject, arguments.json)? {
-            Some(tasks) => return Ok(tfg::study(&tasks.name, tasks.graph, tasks.chains, limits)),
+            Some(tasks) => {
+                return Ok(tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None));
+            }
             None => Source::load(subject, arguments.json)?,
         },
         _ => {

@@ -118,7 +118,7 @@ fn of_stream(
 
 /// From release to receipt at the host behind the port `last`: the sum over its queues, or what is
 /// known of the whole way if that is less.
-fn at_listener(
+pub(super) fn at_listener(
     analysis: &Analysis<'_>,
     ways: &Ways,
     f: usize,
@@ -172,7 +172,11 @@ fn at_listener(
 }
 
 /// Per hop of a way, what takes its time whatever else there is: stack or forwarding, and the link.
-fn fixed_delays(analysis: &Analysis<'_>, f: usize, way: &[usize]) -> Vec<[(String, Span); 2]> {
+pub(super) fn fixed_delays(
+    analysis: &Analysis<'_>,
+    f: usize,
+    way: &[usize],
+) -> Vec<[(String, Span); 2]> {
     let network = analysis.network;
     let (system, flow) = (network.system, &network.flows[f]);
     let delays = way.iter().map(|h| {
@@ -194,7 +198,7 @@ fn fixed_delays(analysis: &Analysis<'_>, f: usize, way: &[usize]) -> Vec<[(Strin
 }
 
 /// The hops to `last`, over the slowest of ways that meet.
-fn slowest_way(analysis: &Analysis<'_>, f: usize, last: usize) -> Vec<usize> {
+pub(super) fn slowest_way(analysis: &Analysis<'_>, f: usize, last: usize) -> Vec<usize> {
     let hops = &analysis.network.flows[f].hops;
     let mut way = vec![last];
     let mut at = last;
@@ -211,7 +215,7 @@ fn slowest_way(analysis: &Analysis<'_>, f: usize, last: usize) -> Vec<usize> {
     way
 }
 
-fn span(ns: i128) -> Span {
+pub(super) fn span(ns: i128) -> Span {
     Span::from_ns(i64::try_from(ns).expect("an hour at most"))
 }
 
@@ -234,7 +238,7 @@ pub(crate) fn clocks_apart(system: &System, one: &ClockError, other: &ClockError
 }
 
 /// The longest that talkers may write.
-pub(super) fn longest_run(system: &System) -> Span {
+pub(crate) fn longest_run(system: &System) -> Span {
     let scenarios = system.scenarios.iter().map(|s| s.run.duration);
     scenarios.fold(system.run.duration, Span::max)
 }

@@ -61,11 +61,23 @@ impl Analysis<'_> {
     /// What comes to a queue and is eligible, in windows that are longer by `shift`. None: there
     /// is no limit.
     pub(super) fn arrivals(&self, place: Place, shift: i128, extra: Octets) -> Option<Curve> {
+        let members = self.members.get(&place).map_or(&[][..], Vec::as_slice);
+        self.arrivals_of(members, place, shift, extra)
+    }
+
+    /// The same of some of those that come there.
+    pub(super) fn arrivals_of(
+        &self,
+        members: &[(usize, usize)],
+        place: Place,
+        shift: i128,
+        extra: Octets,
+    ) -> Option<Curve> {
         if self.network.unlimited[place.0][place.1] {
             return None;
         }
         let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
-        for &(f, h) in self.members.get(&place).map_or(&[][..], Vec::as_slice) {
+        for &(f, h) in members {
             let flow = &self.network.flows[f];
             let upstream = match &flow.hops[h].from[..] {
                 [from] if !self.is_asynchronous(place) => Some(flow.hops[from.hop].port.index()),

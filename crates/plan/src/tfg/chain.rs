@@ -20,7 +20,7 @@ const PATTERNS: i64 = 6;
 /// At most so many rows are looked at.
 const ROWS: usize = 50_000;
 /// Later than every instant.
-const FAR: Span = Span::from_ns(i64::MAX / 4);
+pub(super) const FAR: Span = Span::from_ns(i64::MAX / 4);
 
 /// The time of a chain of channels: each is written by what has read the one before it, in the same
 /// task, or over fifochannels and lvchannels. Where neither leads from one to the other, a task of

@@ -4,6 +4,7 @@ mod chain;
 mod explore;
 mod findings;
 mod loops;
+mod meeting;
 mod messages;
 mod order;
 mod pattern;
