@@ -145,7 +145,7 @@ struct Tight {
     chain: String,
     most: Option<i64>,
     bound: Option<i64>,
-    /// By channel, what its messages took, and the network's bound.
+    /// By channel, what its messages took, and what the chain counts for it.
     network: Vec<(Option<i64>, Option<i64>)>,
 }
 
@@ -161,12 +161,16 @@ impl Tight {
         bound * 1_000 / most.max(1)
     }
 
-    /// Notes what the network did in a run, and what it promises.
-    fn note(&mut self, chain: &Chain, results: &Value) {
+    /// Notes what the network did in a run, and what the chain counts for it.
+    fn note(&mut self, chain: &Chain, results: &Value, computed: &Value) {
+        let terms = computed["terms"].as_array().expect("terms");
         for (name, (took, bound)) in chain.channels.iter().zip(&mut self.network) {
-            let channel = channel(results, name);
-            most(took, number(channel, "latency_ns.max"));
-            most(bound, number(channel, "bound_ns"));
+            most(took, number(channel(results, name), "latency_ns.max"));
+            let what = format!("channel {name}");
+            let mut terms = terms.iter().filter(|term| term["what"] == what.as_str());
+            if let Some(term) = terms.next() {
+                most(bound, number(term, "span_ns"));
+            }
         }
     }
 
@@ -178,7 +182,7 @@ impl Tight {
     /// programs can know less. A reader that waits for the fixed delay does not see it.
     fn but_network(&self, chain: &Chain) -> i64 {
         let reads = self.network.iter().zip(&chain.waits).filter(|(_, waits)| !**waits);
-        let slack = reads.map(|((took, bound), _)| bound.unwrap_or(0) - took.unwrap_or(0));
+        let slack = reads.map(|((took, bound), _)| bound.zip(*took).map_or(0, |(b, t)| b - t));
         let bound = self.bound.expect("a bound") - slack.sum::<i64>();
         bound * 1_000 / self.most.expect("something came out").max(1)
     }
@@ -385,7 +389,7 @@ fn hold(seeds: &[u64], runs: u64, more: u64) -> Vec<(Tight, i64)> {
             for (chain, tight) in all[*at].iter_mut().enumerate() {
                 let pair = (&systems[*at], &systems[*at].chains[chain]);
                 compare(pair, &measured[chain], &computed[first + chain], tight);
-                tight.note(pair.1, &results);
+                tight.note(pair.1, &results, &computed[first + chain]);
             }
             if round == 1 {
                 searches[*at].captures = captures.clone();
