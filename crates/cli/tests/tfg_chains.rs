@@ -306,10 +306,10 @@ impl<'a> Search<'a> {
         let (a, b) = all[self.random.below(all.len() as u64) as usize];
         let early = match target.hosts[a] == chain.hosts[b] {
             true => 10,
-            // The target's may have waited behind others of its talker.
+            // Their stacks differ, and the target's may have waited behind others of its talker.
             false => {
                 let queued = self.random.below(2) * self.random.below(110_000);
-                self.random.below(15_000).cast_signed() - 5_000 - queued.cast_signed()
+                self.random.below(30_000).cast_signed() - 5_000 - queued.cast_signed()
             }
         };
         let (when, theirs) = (self.times(target, a), self.times(chain, b));
