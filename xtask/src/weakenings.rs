@@ -319,6 +319,14 @@ pub const WEAKENINGS: &[Weakening] = &[
         "div_ceil(frame * (rate - real).max(0), rate)",
         "div_ceil(frame * 99 / 100 * (rate - real).max(0), rate)",
     ),
+    of("meeting.rs", "full + longest + span(busy)", "full + longest + span(busy * 99 / 100)"),
+    of(
+        "meeting.rs",
+        "service.time_for(arrivals.at(busy))?",
+        "service.time_for(arrivals.at(busy) * 99 / 100)?",
+    ),
+    of("meeting.rs", "id.index() == f || set.contains(&id)", "id.index() == f"),
+    of("meeting.rs", "wait(&arrivals, own)?", "wait(&arrivals, own)? * 99 / 100"),
     of(
         "network.rs",
         "CUT_THROUGH: Octets = Octets::new(26)",

@@ -14,6 +14,7 @@ mod channels;
 mod check;
 mod credit;
 mod gates;
+mod meeting;
 mod preemption;
 mod priority;
 mod several_inputs;
