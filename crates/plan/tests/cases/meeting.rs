@@ -33,7 +33,8 @@ fn bound_of_a(apart_ns: i64, more: &str) -> Span {
         channel("b", 2, "h1"),
     );
     let tasks = format!(
-        "format = 1\nname = \"p\"\n[[task]]\nname = \"main\"\nsteps = [{{ loop = \"ever\", steps = [\n\
+        "format = 1\nname = \"p\"\n[[task]]\nname = \"main\"\n\
+         steps = [{{ loop = \"ever\", steps = [\n\
          {{ write = \"a\" }}, {{ soft_ns = {apart_ns} }},\n\
          {{ write = \"b\" }}, {{ soft_ns = {} }}] }}]\n",
         20_000_000 - apart_ns
