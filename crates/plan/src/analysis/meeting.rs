@@ -8,7 +8,7 @@ use super::bound::{at_listener, fixed_delays, slowest_way, span};
 use super::flow::Analysis;
 use super::network::{Network, Whose};
 use super::ways::Ways;
-use onbeat_model::system::{ChannelId, NodeId, NodeKind};
+use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use std::collections::BTreeSet;
@@ -32,11 +32,17 @@ impl<'a> Meeting<'a> {
         Self { analysis, ways }
     }
 
-    fn latency(&self, id: ChannelId, listener: NodeId) -> Option<Span> {
+    /// The port on the way to a listener that is the last one.
+    fn last(&self, id: ChannelId, listener: NodeId) -> Option<PortId> {
         let Network { system, plan, .. } = *self.analysis.network;
         let to = system.channel(id).listeners.iter().position(|at| *at == listener)?;
-        let last = plan.channel(id).paths.get(to)?.last()?;
-        let bound = at_listener(&self.analysis, &self.ways, id.index(), listener, *last, "")?;
+        plan.channel(id).paths.get(to)?.last().copied()
+    }
+
+    /// The plan's bound, in true time.
+    fn latency(&self, id: ChannelId, listener: NodeId) -> Option<Span> {
+        let last = self.last(id, listener)?;
+        let bound = at_listener(&self.analysis, &self.ways, id.index(), listener, last, "")?;
         Some(bound.total())
     }
 
@@ -54,8 +60,7 @@ impl<'a> Meeting<'a> {
         if !plan.channel(id).protected {
             return None;
         }
-        let to = system.channel(id).listeners.iter().position(|at| *at == listener)?;
-        let last = flows[f].hop_at(*plan.channel(id).paths.get(to)?.last()?);
+        let last = flows[f].hop_at(self.last(id, listener)?);
         let way = slowest_way(analysis, f, last);
         let place = |h: &usize| (flows[f].hops[*h].port.index(), flows[f].queue);
         if way.iter().any(|h| analysis.is_asynchronous(place(h))) {
