@@ -29,15 +29,16 @@ pub(crate) struct Graphs {
 /// Reads the programs whose sources or tasks are known. What cannot be read is said, and left out.
 pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
     let mut found = Graphs::default();
-    for (at, program) in system.programs.iter().enumerate() {
+    let read = read(&system.programs, directory);
+    for ((at, program), read) in system.programs.iter().enumerate().zip(read) {
         found.all.extend(program.tasks.clone().map(|tasks| (at, tasks)));
-        let Some(source) = &program.source else { continue };
-        match cc::graph(&source.files, &source.flags, directory, &program.name) {
-            Err(error) => terminal::say(format_args!(
+        match read {
+            None => {}
+            Some(Err(error)) => terminal::say(format_args!(
                 "onbeat: the timing of program `{}` is not analysed: {error:#}",
                 program.name
             )),
-            Ok(mut one) => {
+            Some(Ok(mut one)) => {
                 // A program that cannot be followed has told why.
                 let is_followed = one.diagnostics.is_empty();
                 if let Some(path) = &program.execution_times {
@@ -53,6 +54,23 @@ pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
         }
     }
     found
+}
+
+/// Reads the programs that have sources, on all processors: most of it is the preprocessor's.
+fn read(programs: &[Program], directory: &Path) -> Vec<Option<anyhow::Result<Found>>> {
+    let one = |program: &Program| {
+        let source = program.source.as_ref()?;
+        Some(cc::graph(&source.files, &source.flags, directory, &program.name))
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = programs.len().div_ceil(processors).max(1);
+    std::thread::scope(|scope| {
+        let shares = programs.chunks(share);
+        let readers: Vec<_> =
+            shares.map(|share| scope.spawn(|| share.iter().map(one).collect::<Vec<_>>())).collect();
+        let joined = readers.into_iter().map(|reader| reader.join());
+        joined.flat_map(|read| read.unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+    })
 }
 
 /// Gives a program's segments the execution times of a file that the description's check has read.
