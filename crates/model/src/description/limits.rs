@@ -2,6 +2,7 @@
 //! far below what would overflow: all times together stay under 2⁶³ nanoseconds.
 
 use crate::time::Span;
+use crate::units::frame;
 
 /// Octets of `system.toml`.
 pub const FILE_OCTETS: usize = 16 << 20;
@@ -65,6 +66,8 @@ pub const BUCKET_OCTETS: i64 = 1 << 30;
 pub const WAYS: usize = 64;
 /// Sequence numbers back to which duplicates are recognised: a sequence number has 16 bits.
 pub const HISTORY: i64 = 32_768;
+/// The least of them: a queue that cannot hold the largest frame would never send one.
+pub const QUEUE_OCTETS_LEAST: i64 = frame::MAX_TAGGED.get() as i64;
 /// Octets in one queue, or in a bridge's buffer: 1 GiB.
 pub const QUEUE_OCTETS: i64 = 1 << 30;
 /// Weight of one value of a histogram.

@@ -13,8 +13,6 @@ use std::collections::BTreeMap;
 const QUEUE_FRAMES_DEFAULT: i64 = 1_000;
 const HOST_QUEUE_OCTETS_DEFAULT: i64 = 16 << 20;
 const BRIDGE_QUEUE_OCTETS_DEFAULT: i64 = 512 << 10;
-/// A queue that cannot hold the largest frame would never send one.
-const QUEUE_OCTETS_LEAST: i64 = crate::units::frame::MAX_TAGGED.get() as i64;
 
 /// All nodes, hosts first. An entry with errors has its node too, so that ids stay what they are.
 pub(super) struct Nodes {
@@ -132,7 +130,7 @@ fn bridge(entry: &Entry<raw::Bridge>, sink: &mut Sink) -> Node {
     let range = Span::ZERO..=limits::DELAY;
     let forwarding = fields.time(codes::OUT_OF_RANGE, forwarding, NS, range);
     let shared = ("shared_buffer_octets", &raw.shared_buffer_octets);
-    let range = QUEUE_OCTETS_LEAST..=limits::QUEUE_OCTETS;
+    let range = limits::QUEUE_OCTETS_LEAST..=limits::QUEUE_OCTETS;
     let shared = fields.int(codes::OUT_OF_RANGE, shared, range);
     let kind = NodeKind::Bridge(Bridge {
         forwarding: forwarding.unwrap_or_default(),
@@ -191,7 +189,7 @@ fn queue<R>(
 ) -> QueueLimits {
     let code = codes::OUT_OF_RANGE;
     let frames = fields.int(code, frames, 1..=limits::QUEUE_FRAMES);
-    let octets = fields.int(code, octets, QUEUE_OCTETS_LEAST..=limits::QUEUE_OCTETS);
+    let octets = fields.int(code, octets, limits::QUEUE_OCTETS_LEAST..=limits::QUEUE_OCTETS);
     QueueLimits {
         frames: frames.unwrap_or(QUEUE_FRAMES_DEFAULT) as u32,
         octets: Octets::new(octets.unwrap_or(octets_default) as u32),

@@ -2,10 +2,31 @@
 //! must be there is said to the schema (`required`) and enforced by the check.
 
 use super::at::At;
+use super::limits;
 use crate::system::{Quantity, StampKind, TimeMode};
+use crate::time::ClockError;
+use crate::units::frame;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+
+// The ends of ranges that the schema states, in the keys' units.
+const MONTH_NS: i64 = limits::DURATION.as_ns();
+const MONTH_US: i64 = MONTH_NS / 1_000;
+const MONTH_MS: i64 = MONTH_US / 1_000;
+const MONTH_S: i64 = MONTH_MS / 1_000;
+const DELAY_NS: i64 = limits::DELAY.as_ns();
+const HANG_S: i64 = limits::HANG_TIMEOUT.as_ns() / 1_000_000_000;
+const OFFSET_NS: i64 = limits::CLOCK_OFFSET.as_ns();
+const DRIFT_PPB: i64 = ClockError::MAX_DRIFT_PPB as i64;
+const LINK_MBPS: i64 = limits::LINK_BPS / 1_000_000;
+const HZ: i64 = 1_000_000_000;
+const FRAME_LEAST: i64 = frame::MIN_TAGGED.get() as i64;
+const FRAME_MOST: i64 = frame::MAX_TAGGED.get() as i64;
+/// A bucket holds a frame as it is on the wire.
+const BUCKET_LEAST: i64 = frame::on_wire(frame::MIN_TAGGED).get() as i64;
+const MESSAGE_MOST: i64 = frame::MAX_CHANNEL_PAYLOAD.get() as i64;
+const UDP_MOST: i64 = frame::MAX_UDP_PAYLOAD.get() as i64;
 
 /// One distributed real-time system, as Onbeat reads it from `system.toml`.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -15,6 +36,7 @@ use std::collections::BTreeMap;
 pub(super) struct File {
     /// Version of this format: 1.
     #[schemars(required)]
+    #[schemars(range(min = 1, max = 1))]
     pub(super) format: Option<At<i64>>,
     /// The system's name: letters, digits, `-`, `_`.
     #[schemars(required)]
@@ -56,8 +78,10 @@ pub(super) struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
     /// How long talkers may write, in seconds. Give this or `duration_ms`.
+    #[schemars(range(min = 1, max = MONTH_S))]
     pub(super) duration_s: Option<At<i64>>,
     /// How long talkers may write, in milliseconds.
+    #[schemars(range(min = 1, max = MONTH_MS))]
     pub(super) duration_ms: Option<At<i64>>,
     /// Where all randomness comes from; 0 by default.
     pub(super) seed: Option<At<u64>>,
@@ -67,6 +91,7 @@ pub(super) struct Run {
     pub(super) protected: Option<At<bool>>,
     /// Seconds on the machine's clock that a program may compute without calling Onbeat before
     /// it counts as hung; 30 by default.
+    #[schemars(range(min = 1, max = HANG_S))]
     pub(super) hang_timeout_s: Option<At<i64>>,
 }
 
@@ -78,8 +103,10 @@ pub(super) struct Scenario {
     #[schemars(required)]
     pub(super) name: Option<At<String>>,
     /// As in `[run]`.
+    #[schemars(range(min = 1, max = MONTH_S))]
     pub(super) duration_s: Option<At<i64>>,
     /// As in `[run]`.
+    #[schemars(range(min = 1, max = MONTH_MS))]
     pub(super) duration_ms: Option<At<i64>>,
     /// As in `[run]`.
     pub(super) seed: Option<At<u64>>,
@@ -88,6 +115,7 @@ pub(super) struct Scenario {
     /// As in `[run]`.
     pub(super) protected: Option<At<bool>>,
     /// As in `[run]`.
+    #[schemars(range(min = 1, max = HANG_S))]
     pub(super) hang_timeout_s: Option<At<i64>>,
 }
 
@@ -109,13 +137,17 @@ pub(super) struct Synchronisation {
 #[serde(deny_unknown_fields)]
 pub(super) struct Clock {
     /// Error at the start, in nanoseconds; positive is ahead; 0 by default.
+    #[schemars(range(min = -OFFSET_NS, max = OFFSET_NS))]
     pub(super) offset_ns: Option<At<i64>>,
     /// Rate error in parts per 10⁹; positive is fast; 0 by default.
+    #[schemars(range(min = -DRIFT_PPB, max = DRIFT_PPB))]
     pub(super) drift_ppb: Option<At<i64>>,
     /// How far its error swings either way, in nanoseconds; 0 by default. Needs
     /// `wander_period_ms`.
+    #[schemars(range(min = 0, max = OFFSET_NS))]
     pub(super) wander_ns: Option<At<i64>>,
     /// How long one swing takes, there and back, in milliseconds.
+    #[schemars(range(min = 1, max = MONTH_MS))]
     pub(super) wander_period_ms: Option<At<i64>>,
 }
 
@@ -124,8 +156,10 @@ pub(super) struct Clock {
 #[serde(deny_unknown_fields)]
 pub(super) struct Delay {
     /// The shortest, in nanoseconds.
+    #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) min: Option<At<i64>>,
     /// The longest, in nanoseconds.
+    #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) max: Option<At<i64>>,
     /// Pairs of a value in nanoseconds and its weight.
     pub(super) histogram: Option<At<Histogram>>,
@@ -150,10 +184,13 @@ pub(super) struct Host {
     pub(super) wakeup_ns: Option<At<Delay>>,
     /// Processors that the tasks of its programs share, in the analysis and in virtual time;
     /// without, each task has one to itself.
+    #[schemars(range(min = 1, max = limits::CORE + 1))]
     pub(super) cores: Option<At<i64>>,
     /// Frames that each queue of the port holds; 1000 by default.
+    #[schemars(range(min = 1, max = limits::QUEUE_FRAMES))]
     pub(super) queue_frames: Option<At<i64>>,
     /// Octets of frames that each queue of the port holds; 16 MiB by default.
+    #[schemars(range(min = limits::QUEUE_OCTETS_LEAST, max = limits::QUEUE_OCTETS))]
     pub(super) queue_octets: Option<At<i64>>,
 }
 
@@ -167,12 +204,16 @@ pub(super) struct Bridge {
     /// Error of its clock; none by default.
     pub(super) clock: Option<Clock>,
     /// From a frame's last octet in to its being queued at the port out; 0 by default.
+    #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) forwarding_ns: Option<At<i64>>,
     /// Frames that each queue of a port holds; 1000 by default.
+    #[schemars(range(min = 1, max = limits::QUEUE_FRAMES))]
     pub(super) queue_frames: Option<At<i64>>,
     /// Octets of frames that each queue of a port holds; 512 KiB by default.
+    #[schemars(range(min = limits::QUEUE_OCTETS_LEAST, max = limits::QUEUE_OCTETS))]
     pub(super) queue_octets: Option<At<i64>>,
     /// Octets of frames that the queues of all ports hold together; no such limit by default.
+    #[schemars(range(min = limits::QUEUE_OCTETS_LEAST, max = limits::QUEUE_OCTETS))]
     pub(super) shared_buffer_octets: Option<At<i64>>,
     /// Whether a frame goes on as soon as its addresses, tag and EtherType are in; false by
     /// default.
@@ -190,10 +231,13 @@ pub(super) struct Link {
     #[schemars(required)]
     pub(super) ends: Option<At<[At<String>; 2]>>,
     /// Rate in each direction in 10⁶ bits per second. Give this or `rate_bps`.
+    #[schemars(range(min = 1, max = LINK_MBPS))]
     pub(super) rate_mbps: Option<At<i64>>,
     /// Rate in each direction in bits per second.
+    #[schemars(range(min = 1, max = limits::LINK_BPS))]
     pub(super) rate_bps: Option<At<i64>>,
     /// Propagation delay in nanoseconds; 0 by default.
+    #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) propagation_ns: Option<At<i64>>,
 }
 
@@ -211,12 +255,15 @@ pub(super) struct Port {
     /// The same in bits per second.
     pub(super) idle_slope_bps: Option<At<Slopes>>,
     /// Queues with asynchronous traffic shaping; none by default.
+    #[schemars(inner(range(min = 0, max = 7)))]
     pub(super) asynchronous: Option<At<Vec<At<i64>>>>,
     /// Gate control lists in the order of their base times; none by default.
     pub(super) gates: Option<At<Vec<At<Gates>>>>,
     /// Queues whose frames those of all others may interrupt; none by default.
+    #[schemars(inner(range(min = 0, max = 7)))]
     pub(super) preemptable: Option<At<Vec<At<i64>>>>,
     /// VLANs whose frames leave here; all by default.
+    #[schemars(inner(range(min = 1, max = 4_094)))]
     pub(super) vlans: Option<At<Vec<At<i64>>>>,
 }
 
@@ -228,8 +275,10 @@ pub(super) type Slopes = BTreeMap<String, At<i64>>;
 #[serde(deny_unknown_fields)]
 pub(super) struct Gates {
     /// When its first cycle starts, by the node's clock; 0 by default.
+    #[schemars(range(min = 0, max = MONTH_NS))]
     pub(super) base_ns: Option<At<i64>>,
     /// How long a cycle takes; all entries together by default.
+    #[schemars(range(min = 1, max = MONTH_NS))]
     pub(super) cycle_ns: Option<At<i64>>,
     /// Whether a frame starts only if it ends before its gate closes; true by default.
     pub(super) length_aware: Option<At<bool>>,
@@ -244,9 +293,11 @@ pub(super) struct Gates {
 pub(super) struct GateEntry {
     /// Queues that may send; all others may not.
     #[schemars(required)]
+    #[schemars(inner(range(min = 0, max = 7)))]
     pub(super) open: Option<At<Vec<At<i64>>>>,
     /// For how long, in nanoseconds.
     #[schemars(required)]
+    #[schemars(range(min = 1, max = MONTH_NS))]
     pub(super) for_ns: Option<At<i64>>,
 }
 
@@ -265,31 +316,42 @@ pub(super) struct Stream {
     pub(super) listeners: Option<At<Vec<At<String>>>>,
     /// Its queue at every port, 0 to 7.
     #[schemars(required)]
+    #[schemars(range(min = 0, max = 7))]
     pub(super) traffic_class: Option<At<i64>>,
     /// VLAN identifier; 2 by default.
+    #[schemars(range(min = 1, max = 4_094))]
     pub(super) vlan: Option<At<i64>>,
     /// Priority code point; the one that 802.1Q gives the traffic class by default.
+    #[schemars(range(min = 0, max = 7))]
     pub(super) pcp: Option<At<i64>>,
     /// Its longest frame, destination address to FCS, tagged: 68 to 1522. Not with a trace.
+    #[schemars(range(min = FRAME_LEAST, max = FRAME_MOST))]
     pub(super) frame_octets: Option<At<i64>>,
     /// Its shortest frame; the longest by default.
+    #[schemars(range(min = FRAME_LEAST, max = FRAME_MOST))]
     pub(super) frame_octets_min: Option<At<i64>>,
     /// From one frame or burst to the next, in nanoseconds. Give this, `rate_hz`, `trace` or
     /// `trace_file`.
+    #[schemars(range(min = 1, max = MONTH_NS))]
     pub(super) interval_ns: Option<At<i64>>,
     /// Frames or bursts per second.
+    #[schemars(range(min = 1, max = HZ))]
     pub(super) rate_hz: Option<At<i64>>,
     /// By how much a frame may be later than its instant; 0 by default.
+    #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) jitter_ns: Option<At<i64>>,
     /// Makes it sporadic: the mean time between two frames, of which the interval is the least.
+    #[schemars(range(min = 1, max = MONTH_NS))]
     pub(super) mean_interval_ns: Option<At<i64>>,
     /// Makes it bursty: frames at once, each interval.
+    #[schemars(range(min = 1, max = limits::BURST_FRAMES))]
     pub(super) burst_frames: Option<At<i64>>,
     /// Exactly these frames: pairs of a time in nanoseconds and octets, by time.
     pub(super) trace: Option<At<Trace>>,
     /// A file, relative to this one, with such a pair in each line: `1500,68`.
     pub(super) trace_file: Option<At<String>>,
     /// When its source starts, by the talker's clock; 0 by default.
+    #[schemars(range(min = 0, max = MONTH_NS))]
     pub(super) phase_ns: Option<At<i64>>,
     /// Its token bucket at queues with asynchronous shaping.
     pub(super) regulator: Option<At<Bucket>>,
@@ -300,8 +362,10 @@ pub(super) struct Stream {
     pub(super) ways: Option<At<Ways>>,
     /// With two or more ways, how many sequence numbers back a duplicate is recognised; 64 by
     /// default.
+    #[schemars(range(min = 2, max = limits::HISTORY))]
     pub(super) history: Option<At<i64>>,
     /// Release to receipt in microseconds; none by default.
+    #[schemars(range(min = 1, max = MONTH_US))]
     pub(super) deadline_us: Option<At<i64>>,
 }
 
@@ -316,11 +380,14 @@ pub(super) type Ways = Vec<At<Vec<At<String>>>>;
 #[serde(deny_unknown_fields)]
 pub(super) struct Bucket {
     /// By how much it fills, in 10⁶ bits per second. Give this or `rate_bps`.
+    #[schemars(range(min = 1, max = LINK_MBPS))]
     pub(super) rate_mbps: Option<At<i64>>,
     /// The same in bits per second.
+    #[schemars(range(min = 1, max = limits::LINK_BPS))]
     pub(super) rate_bps: Option<At<i64>>,
     /// What it holds.
     #[schemars(required)]
+    #[schemars(range(min = BUCKET_LEAST, max = limits::BUCKET_OCTETS))]
     pub(super) burst_octets: Option<At<i64>>,
 }
 
@@ -330,12 +397,16 @@ pub(super) struct Bucket {
 pub(super) struct Policing {
     /// Frames beyond a token bucket: by how much that fills, in 10⁶ bits per second. Give this or
     /// `rate_bps`.
+    #[schemars(range(min = 1, max = LINK_MBPS))]
     pub(super) rate_mbps: Option<At<i64>>,
     /// The same in bits per second.
+    #[schemars(range(min = 1, max = limits::LINK_BPS))]
     pub(super) rate_bps: Option<At<i64>>,
     /// What the bucket holds; frames count as on the wire, with preamble and gap.
+    #[schemars(range(min = BUCKET_LEAST, max = limits::BUCKET_OCTETS))]
     pub(super) burst_octets: Option<At<i64>>,
     /// Frames that are longer, destination address to FCS.
+    #[schemars(range(min = FRAME_LEAST, max = FRAME_MOST))]
     pub(super) frame_octets_max: Option<At<i64>>,
     /// Whether, once it has dropped a frame, it drops all later ones; false by default.
     pub(super) block: Option<At<bool>>,
@@ -348,14 +419,17 @@ pub(super) struct Fault {
     /// The link of this port fails, or damages frames if `errors_ppb` is given.
     pub(super) link: Option<At<String>>,
     /// Of the frames on the link, either way, so many parts per 10⁹ are damaged and thus lost.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub(super) errors_ppb: Option<At<i64>>,
     /// This host or bridge fails.
     pub(super) node: Option<At<String>>,
     /// This stream sends its longest frame back to back.
     pub(super) babble: Option<At<String>>,
     /// From when on, in milliseconds; 0 by default.
+    #[schemars(range(min = 0, max = MONTH_MS))]
     pub(super) from_ms: Option<At<i64>>,
     /// Until when, without it; for ever by default.
+    #[schemars(range(min = 1, max = MONTH_MS))]
     pub(super) until_ms: Option<At<i64>>,
 }
 
@@ -369,17 +443,22 @@ pub(super) struct Channel {
     /// A group address or a host's.
     pub(super) destination: Option<At<String>>,
     /// IEEE 1722 stream identifier, unique, not 0.
+    #[schemars(range(min = 1, max = u64::MAX))]
     pub(super) stream_id: Option<At<u64>>,
     /// Stream class.
     pub(super) class: Option<At<ClassName>>,
     /// Payload of each message: 1 to 1476 octets.
+    #[schemars(range(min = 1, max = MESSAGE_MOST))]
     pub(super) size_octets: Option<At<i64>>,
     /// Messages per second at most. Give this or `interval_ns`.
+    #[schemars(range(min = 1, max = HZ))]
     pub(super) rate_hz: Option<At<i64>>,
     /// Least mean time between two messages in nanoseconds.
+    #[schemars(range(min = 1, max = MONTH_NS))]
     pub(super) interval_ns: Option<At<i64>>,
     /// Messages that may come at once after a pause: a token bucket of so many, filled by one each
     /// interval; 1 by default.
+    #[schemars(range(min = 1, max = limits::BURST))]
     pub(super) burst_messages: Option<At<i64>>,
     /// The host that writes.
     #[schemars(required)]
@@ -389,14 +468,18 @@ pub(super) struct Channel {
     pub(super) listeners: Option<At<Vec<At<String>>>>,
     /// Capture to wake-up of `write_wait` and `read_wait`, in microseconds; the class's by
     /// default: A 2000, B 50000, scheduled 100.
+    #[schemars(range(min = 1, max = DELAY_NS / 1_000))]
     pub(super) fixed_delay_us: Option<At<i64>>,
     /// Whether it is reserved for when the run is protected; true by default.
     pub(super) reserve: Option<At<bool>>,
     /// VLAN identifier; 2 by default.
+    #[schemars(range(min = 1, max = 4_094))]
     pub(super) vlan: Option<At<i64>>,
     /// Priority code point; the class's by default: A 3, B 2, scheduled 5.
+    #[schemars(range(min = 0, max = 7))]
     pub(super) pcp: Option<At<i64>>,
     /// When a modelled talker sends its first message; 0 by default.
+    #[schemars(range(min = 0, max = MONTH_NS))]
     pub(super) phase_ns: Option<At<i64>>,
 }
 
@@ -426,11 +509,14 @@ pub(super) struct Program {
     /// With `command`: a file of tasks that says what the program does; relative to this file.
     pub(super) tasks: Option<At<String>>,
     /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
+    #[schemars(range(min = 1, max = 99))]
     pub(super) priority: Option<At<i64>>,
     /// Cores that it may use in real-time runs; any by default.
+    #[schemars(inner(range(min = 0, max = limits::CORE)))]
     pub(super) cores: Option<At<Vec<At<i64>>>>,
     /// The most that its work from reading one message to writing the next takes, in
     /// nanoseconds; 0 by default.
+    #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) work_max_ns: Option<At<i64>>,
 }
 
@@ -449,25 +535,34 @@ pub(super) struct Noise {
     pub(super) to: Option<At<String>>,
     /// UDP payload of each frame: 1 to 1472 octets.
     #[schemars(required)]
+    #[schemars(range(min = 1, max = UDP_MOST))]
     pub(super) size_octets: Option<At<i64>>,
     /// Mean rate while on, of the wire with preamble and gap, in 10⁶ bits per second. Give this
     /// or `frames_per_s`.
+    #[schemars(range(min = 1, max = LINK_MBPS))]
     pub(super) rate_mbps: Option<At<i64>>,
     /// Mean frames per second while on.
+    #[schemars(range(min = 1, max = HZ))]
     pub(super) frames_per_s: Option<At<i64>>,
     /// Whether the time between frames varies uniformly by half either way; false by default.
     pub(super) jitter: Option<At<bool>>,
     /// When the first on-period starts, in seconds; 0 by default.
+    #[schemars(range(min = 0, max = MONTH_S))]
     pub(super) start_s: Option<At<i64>>,
     /// The same in milliseconds.
+    #[schemars(range(min = 0, max = MONTH_MS))]
     pub(super) start_ms: Option<At<i64>>,
     /// How long it sends in each cycle, in seconds; without `off_s`, for ever by default.
+    #[schemars(range(min = 1, max = MONTH_S))]
     pub(super) on_s: Option<At<i64>>,
     /// The same in milliseconds.
+    #[schemars(range(min = 1, max = MONTH_MS))]
     pub(super) on_ms: Option<At<i64>>,
     /// How long it rests in each cycle, in seconds; 0 by default.
+    #[schemars(range(min = 0, max = MONTH_S))]
     pub(super) off_s: Option<At<i64>>,
     /// The same in milliseconds.
+    #[schemars(range(min = 0, max = MONTH_MS))]
     pub(super) off_ms: Option<At<i64>>,
 }
 
@@ -483,12 +578,15 @@ pub(super) struct Chain {
     pub(super) channels: Option<At<Vec<At<String>>>>,
     /// Deadline in microseconds.
     #[schemars(required)]
+    #[schemars(range(min = 1, max = MONTH_US))]
     pub(super) deadline_us: Option<At<i64>>,
     /// The most that the data of the last receipt may be old when the next ones come, in
     /// microseconds.
+    #[schemars(range(min = 1, max = MONTH_US))]
     pub(super) age_us: Option<At<i64>>,
     /// The most from something that happens right after a capture to the first receipt that can
     /// show it, in microseconds.
+    #[schemars(range(min = 1, max = MONTH_US))]
     pub(super) reaction_us: Option<At<i64>>,
 }
 
@@ -509,14 +607,19 @@ pub(super) struct Reference {
     #[schemars(required)]
     pub(super) quantity: Option<At<Quantity>>,
     /// The largest, in nanoseconds.
+    #[schemars(range(min = -MONTH_NS, max = MONTH_NS))]
     pub(super) max_ns: Option<At<i64>>,
     /// The smallest, in nanoseconds.
+    #[schemars(range(min = -MONTH_NS, max = MONTH_NS))]
     pub(super) min_ns: Option<At<i64>>,
     /// The mean, in nanoseconds.
+    #[schemars(range(min = -MONTH_NS, max = MONTH_NS))]
     pub(super) avg_ns: Option<At<i64>>,
     /// The standard deviation, in nanoseconds.
+    #[schemars(range(min = 0, max = MONTH_NS))]
     pub(super) stddev_ns: Option<At<i64>>,
     /// Lost messages per thousand.
+    #[schemars(range(min = 0, max = 1_000))]
     pub(super) lost_per_mille: Option<At<i64>>,
 }
 
