@@ -3,6 +3,7 @@
 
 mod crates;
 mod documents;
+pub mod hunt;
 mod sources;
 pub mod weaken;
 mod weakenings;

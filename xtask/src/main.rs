@@ -1,9 +1,10 @@
 //! `cargo run -p xtask -- tidy`: the house rules, as checks. `cargo run -p xtask -- weaken`:
-//! whether tests notice bounds that are too small.
+//! whether tests notice bounds that are too small. `cargo run -p xtask -- hunt`: random systems
+//! with fresh seeds, as long as wanted.
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
-use xtask::{RULES, Tree, repository_root, weaken};
+use xtask::{RULES, Tree, hunt, repository_root, weaken};
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
@@ -12,7 +13,11 @@ fn main() -> Result<ExitCode> {
         ["tidy"] => tidy(),
         ["weaken"] => weakened(""),
         ["weaken", word] => weakened(word),
-        _ => bail!("usage: cargo run -p xtask -- tidy, or weaken [WORD]"),
+        ["hunt", ref words @ ..] => {
+            let found = hunt::hunt(&repository_root(), &hunt::Request::read(words)?)?;
+            Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        _ => bail!("usage: cargo run -p xtask -- tidy, or weaken [WORD], or hunt [KIND] …"),
     }
 }
 

@@ -1,0 +1,84 @@
+//! A description as a tree, its files, and how it is written down.
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+/// `system.toml` as a tree, and the files that it names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Description {
+    /// The tables by name: what JSON calls an object is a TOML table.
+    pub root: Map<String, Value>,
+    /// Other files by their path beside `system.toml`.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Description {
+    /// `system.toml`.
+    pub fn toml(&self) -> String {
+        let mut text = String::new();
+        let is_table = |value: &Value| value.is_object();
+        let is_list = |value: &Value| value.as_array().is_some_and(|l| l.iter().all(is_table));
+        for (key, value) in self.root.iter().filter(|(_, v)| !is_table(v) && !is_list(v)) {
+            let _ = writeln!(text, "{key} = {}", inline(value));
+        }
+        for (key, value) in &self.root {
+            match value {
+                Value::Object(table) => {
+                    let _ = writeln!(text, "[{key}]");
+                    lines(&mut text, table);
+                }
+                Value::Array(tables) if is_list(value) => {
+                    for table in tables.iter().filter_map(Value::as_object) {
+                        let _ = writeln!(text, "[[{key}]]");
+                        lines(&mut text, table);
+                    }
+                }
+                _ => {}
+            }
+        }
+        text
+    }
+
+    /// Writes `system.toml` and the files into an existing directory.
+    ///
+    /// # Errors
+    /// Says which file could not be written.
+    pub fn write(&self, directory: &Path) -> Result<()> {
+        let toml = ("system.toml".to_owned(), self.toml());
+        let files = self.files.iter().map(|(name, text)| (name.clone(), text.clone()));
+        for (name, text) in files.chain([toml]) {
+            let path = directory.join(name);
+            std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The tables of a list; none where the description has none.
+    pub fn list(&self, key: &str) -> &[Value] {
+        self.root.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn lines(text: &mut String, table: &Map<String, Value>) {
+    for (key, value) in table {
+        let _ = writeln!(text, "{key} = {}", inline(value));
+    }
+}
+
+/// A value on one line. A string of JSON is one of TOML, too.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(inline).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(table) => {
+            let pairs: Vec<_> = table.iter().map(|(k, v)| format!("{k} = {}", inline(v))).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,96 @@
+//! Runs, scenarios, chains and references.
+
+use super::{Draft, Table, table};
+use serde_json::{Value, json};
+
+impl Draft<'_> {
+    pub(super) fn runs(&mut self) {
+        self.root.insert("format".into(), json!(1));
+        self.root.insert("name".into(), json!("drawn"));
+        let mut run = Table::new();
+        self.duration(&mut run, "Run");
+        self.run_keys(&mut run, "Run");
+        self.root.insert("run".into(), Value::Object(run));
+        for number in 0..self.dice.one(&[0, 0, 0, 1, 2]) {
+            let mut scenario = table(json!({ "name": format!("v{number}") }));
+            if self.chance(50) {
+                self.duration(&mut scenario, "Scenario");
+            }
+            self.run_keys(&mut scenario, "Scenario");
+            self.push("scenario", scenario);
+        }
+    }
+
+    fn duration(&mut self, run: &mut Table, kind: &str) {
+        let (key, usual) = self.dice.one(&[("duration_ms", 20), ("duration_s", 1)]);
+        run.insert(key.into(), self.number(&format!("{kind}.{key}"), usual));
+    }
+
+    fn run_keys(&mut self, run: &mut Table, kind: &str) {
+        if self.chance(50) {
+            let bits = self.dice.bits();
+            let seed = self.dice.one(&[0, 7, bits, bits]);
+            run.insert("seed".into(), json!(seed));
+        }
+        if self.chance(20) {
+            let time = self.dice.one(&["virtual", "real"]);
+            run.insert("time".into(), json!(time));
+        }
+        if self.chance(20) {
+            let protected = self.chance(50);
+            run.insert("protected".into(), json!(protected));
+        }
+        self.maybe(run, &format!("{kind}.hang_timeout_s"), |dice| dice.between(5, 60));
+    }
+
+    pub(super) fn chains(&mut self) {
+        let channels: Vec<Value> =
+            self.root.get("channel").and_then(Value::as_array).cloned().unwrap_or_default();
+        if channels.is_empty() || !self.chance(60) {
+            return;
+        }
+        for number in 0..self.dice.between(1, 2) {
+            let mut at = self.dice.below(channels.len() as u64) as usize;
+            let mut names = vec![channels[at]["name"].clone()];
+            while self.chance(75) && names.len() < 5 {
+                let heard = channels[at]["listeners"].as_array().expect("a list");
+                let next = (0..channels.len()).filter(|n| heard.contains(&channels[*n]["talker"]));
+                let next: Vec<usize> = next.collect();
+                if next.is_empty() {
+                    break;
+                }
+                at = self.dice.one(&next);
+                names.push(channels[at]["name"].clone());
+            }
+            let mut chain = table(json!({ "name": format!("k{number}"), "channels": names }));
+            let usual = self.dice.magnitude(100, 100_000);
+            chain.insert("deadline_us".into(), self.number("Chain.deadline_us", usual));
+            self.maybe(&mut chain, "Chain.age_us", |dice| dice.magnitude(100, 100_000));
+            self.maybe(&mut chain, "Chain.reaction_us", |dice| dice.magnitude(100, 100_000));
+            self.push("chain", chain);
+        }
+    }
+
+    pub(super) fn references(&mut self) {
+        let scenarios = self.root.get("scenario").and_then(Value::as_array).map_or(0, Vec::len);
+        let channels = self.root.get("channel").and_then(Value::as_array).map_or(0, Vec::len);
+        if scenarios == 0 || channels == 0 || !self.chance(40) {
+            return;
+        }
+        let quantities = ["latency", "talker-wakeup", "listener-wakeup", "relative-wakeup"];
+        let mut reference = table(json!({
+            "source": "drawn",
+            "scenario": "v0",
+            "channel": "c0",
+            "quantity": self.dice.one(&quantities),
+        }));
+        let keys = ["max_ns", "min_ns", "avg_ns", "stddev_ns", "lost_per_mille"];
+        let count = self.dice.between(1, 5) as usize;
+        for at in self.dice.some(keys.len(), count) {
+            let usual = self.dice.between(1, 500);
+            reference
+                .insert(keys[at].into(), self.number(&format!("Reference.{}", keys[at]), usual));
+        }
+        self.push("reference", reference);
+    }
+}

@@ -1,0 +1,179 @@
+//! What `onbeat simulate --json` says, against itself and against the bounds.
+
+use super::{Bounds, Kind, Report, name};
+use serde_json::Value;
+
+/// What is under way for longer at a simulation's end does not arrive.
+const DRAINED_NS: i64 = 50_000_000_000;
+
+/// One simulation's JSON and where it comes from.
+pub(super) struct Check<'a> {
+    pub(super) document: &'a Value,
+    pub(super) what: &'a str,
+    /// `system.toml`.
+    pub(super) description: &'a str,
+}
+
+impl Check<'_> {
+    pub(super) fn all(&self, bounds: &Bounds, code: i32, report: &mut Report) {
+        let mut broken = 0;
+        for flow in list(&self.document["flows"]) {
+            broken += u64::from(flow["verdict"] == "broken");
+            self.flow(flow, bounds, report);
+        }
+        for port in list(&self.document["ports"]) {
+            for queue in list(&port["queues"]) {
+                broken += u64::from(queue["verdict"] == "broken");
+                self.queue(port, queue, report);
+            }
+            self.wire(port, report);
+        }
+        if (code == 3) != (broken > 0) {
+            self.books(report, format!("exit code {code} with {broken} broken verdicts"));
+        }
+        self.totals(broken, report);
+    }
+
+    fn books(&self, report: &mut Report, what: String) {
+        report.find(Kind::Books, format!("{}: {what}", self.what));
+    }
+
+    fn broken(&self, report: &mut Report, what: String) {
+        report.find(Kind::Broken, format!("{}: {what}", self.what));
+    }
+
+    fn flow(&self, flow: &Value, bounds: &Bounds, report: &mut Report) {
+        let flow_name = name(&flow["name"]).unwrap_or_default();
+        let babbles = self.babbles(&flow_name);
+        for listener in list(&flow["listeners"]) {
+            let host = name(&listener["host"]).unwrap_or_default();
+            let place = format!("{flow_name} at {host}");
+            let bound = listener["bound_ns"].as_i64();
+            report.listeners += 1;
+            report.bounded += u64::from(bound.is_some());
+            report.frames += count(&listener["frames"]);
+            // A channel's is by two clocks: how far they drift apart depends on the duration.
+            let same = bounds.get(&(flow_name.clone(), host)) == Some(&bound);
+            if flow["kind"] == "stream" && !same {
+                self.books(report, format!("{place}: another bound than that of `bounds`"));
+            }
+            let seen = &listener["latency_ns"];
+            let (Some(least), Some(most)) = (seen["min"].as_i64(), seen["max"].as_i64()) else {
+                continue;
+            };
+            report.judged += u64::from(bound.is_some());
+            let exceeded = bound.is_some_and(|bound| most > bound);
+            let early = listener["best_ns"].as_i64().is_some_and(|best| least < best);
+            let missed = flow["deadline_ns"].as_i64().is_some_and(|deadline| most > deadline);
+            if exceeded && !babbles {
+                self.broken(report, format!("{place} took {most} ns of {bound:?}"));
+            }
+            if early && !babbles {
+                self.broken(
+                    report,
+                    format!("{place} took {least} ns, best {}", listener["best_ns"]),
+                );
+            }
+            let verdict = &listener["verdict"];
+            if !babbles && (exceeded || early || missed) && verdict != "broken" {
+                self.books(report, format!("{place}: {verdict}, though it took {most} ns"));
+            }
+            if bound.is_none() && flow["deadline_ns"].is_null() && verdict != "no promise" {
+                self.books(report, format!("{place}: {verdict} without a promise"));
+            }
+        }
+        self.losses(flow, &flow_name, report);
+    }
+
+    /// Every frame is somewhere: received, dropped on purpose, refused or swallowed.
+    fn losses(&self, flow: &Value, flow_name: &str, report: &mut Report) {
+        let released = count(&flow["released"]);
+        let gone: u64 = ["policed", "overflowed", "faulted", "rogue"].iter().map(|k| count(&flow[*k])).sum();
+        let listeners = list(&flow["listeners"]);
+        // What has a bound has arrived at the end.
+        let arrives = |listener: &Value| listener["bound_ns"].as_i64().is_some_and(|b| b < DRAINED_NS);
+        for listener in listeners {
+            let frames = count(&listener["frames"]);
+            let place = format!("{flow_name} at {}", listener["host"]);
+            if frames > released {
+                self.books(report, format!("{place}: {frames} received of {released} released"));
+            }
+            if arrives(listener) && frames + gone < released {
+                let text = format!("{place}: {frames} received and {gone} gone of {released}");
+                self.books(report, text);
+            }
+        }
+        let alone = listeners.len() == 1 && count(&flow["duplicates"]) == 0;
+        let replicated = self.description.contains("ways =");
+        let frames: u64 = listeners.iter().map(|listener| count(&listener["frames"])).sum();
+        if alone && !replicated && frames + gone > released {
+            self.books(
+                report,
+                format!("{flow_name}: {frames} received and {gone} gone of {released}"),
+            );
+        }
+    }
+
+    fn queue(&self, port: &Value, queue: &Value, report: &mut Report) {
+        for unit in ["frames", "octets"] {
+            let seen = count(&queue[format!("deepest_{unit}")]);
+            let bound = queue[format!("bound_{unit}")].as_u64();
+            if bound.is_some_and(|bound| seen > bound) {
+                let place = format!("queue {} of {}", queue["queue"], port["port"]);
+                self.broken(report, format!("{place} held {seen} {unit} of {bound:?}"));
+                if queue["verdict"] != "broken" {
+                    self.books(report, format!("{place}: {}", queue["verdict"]));
+                }
+            }
+        }
+    }
+
+    /// The wire was busy with what was sent, and with nothing else.
+    fn wire(&self, port: &Value, report: &mut Report) {
+        let queues = list(&port["queues"]);
+        if queues.iter().any(|q| count(&q["preempted"]) > 0) {
+            return;
+        }
+        let sent: u64 = queues.iter().map(|q| count(&q["sent"])).sum();
+        let octets: u64 = queues.iter().map(|q| count(&q["sent_octets"])).sum();
+        let Some(rate) = port["rate_bps"].as_u64() else { return };
+        let busy = i128::from(count(&port["busy_ns"]));
+        let wire = i128::from(octets + 20 * sent) * 8_000_000_000 / i128::from(rate);
+        // Each frame's time is rounded up; the last may not have ended.
+        if (busy - wire).abs() > i128::from(sent) + 1_542 * 8_000_000_000 / i128::from(rate) {
+            let what = format!("{}: busy for {busy} ns with frames of {wire} ns", port["port"]);
+            self.books(report, what);
+        }
+    }
+
+    fn totals(&self, broken: u64, report: &mut Report) {
+        let flows = list(&self.document["flows"]);
+        let totals = &self.document["totals"];
+        let frames = |flow: &Value| {
+            list(&flow["listeners"]).iter().map(|l| count(&l["frames"])).sum::<u64>()
+        };
+        let sums = [
+            ("released", flows.iter().map(|flow| count(&flow["released"])).sum()),
+            ("received", flows.iter().map(frames).sum()),
+            ("broken", broken),
+        ];
+        for (key, sum) in sums {
+            if count(&totals[key]) != sum {
+                self.books(report, format!("totals: {key} {} is not {sum}", totals[key]));
+            }
+        }
+    }
+
+    /// Whether some fault makes the stream babble.
+    fn babbles(&self, flow: &str) -> bool {
+        self.description.contains(&format!("babble = \"{flow}\""))
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}

@@ -1,0 +1,18 @@
+//! Random systems that hold the command `onbeat` to its promises, from outside: a description is
+//! drawn from a seed, the command reads, bounds and simulates it, and what its JSON says is held
+//! against itself. Nothing of the product is linked in.
+//!
+//! [`draw::description`] can draw everything that the format's schema can say
+//! ([`schema::Schema`] knows what that is), [`judge`] looks for broken promises and wrong books,
+//! [`shrink`] makes a description with a fault small.
+
+pub mod coverage;
+pub mod description;
+mod dice;
+pub mod draw;
+pub mod judge;
+pub mod schema;
+pub mod shrink;
+
+pub use description::Description;
+pub use dice::Dice;

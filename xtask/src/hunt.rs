@@ -1,0 +1,244 @@
+//! `cargo run -p xtask -- hunt [KIND] [--minutes N] [--count N] [--seed S] …`: random
+//! systems with fresh seeds. A network in which a promise breaks is made small and written below
+//! `crates/cli/tests/found`, where the command's test `hunt` picks it up.
+
+use anyhow::{Context, Result, bail, ensure};
+use onbeat_hunt::draw::description;
+use onbeat_hunt::judge::{Judge, Kind, Report, Settings};
+use onbeat_hunt::schema::Schema;
+use onbeat_hunt::shrink::shrink;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Where small systems with a fault are written, below the repository.
+pub const FOUND: &str = "crates/cli/tests/found";
+
+/// Descriptions that are tried to make one small.
+const SHRINK_TRIES: usize = 600;
+
+/// Repetitions with random phases, and with aligned ones, of each network.
+const REPETITIONS: u64 = 4;
+
+/// Generators that are tests of the command: their file, and the variables that say how many
+/// systems to draw and from which seed on.
+const TESTS: [(&str, &str, &str, &str, u64); 3] = [
+    ("graphs", "tfg_random", "TFG_GRAPHS", "TFG_SEED", 250),
+    ("schedules", "tfg_schedule", "SCHEDULE_HOSTS", "SCHEDULE_SEED", 300),
+    ("chains", "tfg_chains", "CHAINS_SYSTEMS", "CHAINS_SEED", 24),
+];
+
+/// What to hunt, and how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// `networks`, or a generator among the command's tests.
+    pub kind: String,
+    /// The longest that it may take.
+    pub minutes: u64,
+    /// How many systems at most.
+    pub count: u64,
+    /// The first seed; from the clock where none is given.
+    pub seed: Option<u64>,
+    /// Whether what is found is written as it was drawn, not made small.
+    pub as_drawn: bool,
+    /// The command; built where none is given.
+    pub onbeat: Option<PathBuf>,
+}
+
+impl Request {
+    /// Reads the arguments behind `hunt`.
+    ///
+    /// # Errors
+    /// For words that it does not know.
+    pub fn read(words: &[&str]) -> Result<Self> {
+        let mut request = Self {
+            kind: "networks".into(),
+            minutes: 30,
+            count: u64::MAX,
+            seed: None,
+            as_drawn: false,
+            onbeat: None,
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let mut number = || -> Result<u64> {
+                let text = words.next().with_context(|| format!("{word} needs a number"))?;
+                text.parse().with_context(|| format!("{word} {text}: no number"))
+            };
+            match *word {
+                "--minutes" => request.minutes = number()?,
+                "--count" => request.count = number()?,
+                "--seed" => request.seed = Some(number()?),
+                "--as-drawn" => request.as_drawn = true,
+                "--onbeat" => request.onbeat = words.next().map(PathBuf::from),
+                kind if kind == "networks" || TESTS.iter().any(|test| test.0 == kind) => {
+                    request.kind = kind.into();
+                }
+                _ => {
+                    let kinds: Vec<_> = TESTS.iter().map(|test| test.0).collect();
+                    bail!(
+                        "usage: cargo run -p xtask -- hunt [networks|{}] [--minutes N] [--count N] \
+                         [--seed S] [--as-drawn] [--onbeat FILE]",
+                        kinds.join("|")
+                    )
+                }
+            }
+        }
+        Ok(request)
+    }
+}
+
+/// Hunts; prints what it finds and returns how many faults that is.
+///
+/// # Errors
+/// When the machine fails: nothing can be built, written or started.
+#[expect(clippy::disallowed_methods, reason = "how long to hunt is said in minutes of the clock")]
+pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let seed = request.seed.unwrap_or(now.as_secs() * 1_000_000);
+    let end = Instant::now() + Duration::from_secs(request.minutes * 60);
+    let over = || Instant::now() >= end;
+    match TESTS.iter().find(|test| test.0 == request.kind) {
+        None => networks(root, request, seed, &over),
+        Some((_, test, count, first, portion)) => {
+            let (mut found, mut done) = (0, 0);
+            while !over() && done < request.count {
+                let portion = (*portion).min(request.count - done);
+                let at = seed % 1_000_000_000 + done;
+                let output = cargo(root)
+                    .args(["test", "--quiet", "-p", "onbeat-cli", "--test", test])
+                    .env(count, portion.to_string())
+                    .env(first, at.to_string())
+                    .output()?;
+                if !output.status.success() {
+                    found += 1;
+                    println!(
+                        "{first}={at} {count}={portion} cargo test -p onbeat-cli --test {test}"
+                    );
+                    println!("{}", String::from_utf8_lossy(&output.stdout));
+                }
+                done += portion;
+            }
+            println!(
+                "hunt: {done} systems of `{test}` from seed {seed} on, {found} portions failed"
+            );
+            Ok(found)
+        }
+    }
+}
+
+fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var("CARGO").unwrap_or("cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// The command, built with checks.
+fn command(root: &Path, request: &Request) -> Result<PathBuf> {
+    if let Some(path) = &request.onbeat {
+        return path.canonicalize().with_context(|| path.display().to_string());
+    }
+    let built = cargo(root).args(["build", "--quiet", "-p", "onbeat-cli"]).status()?;
+    ensure!(built.success(), "onbeat could not be built");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    Ok(target.join("debug/onbeat"))
+}
+
+/// What was seen of all networks.
+#[derive(Default)]
+struct Seen {
+    report: Report,
+    /// Networks that the plan refused, by the first code.
+    refused: BTreeMap<String, u64>,
+    slowest: (u64, u64),
+    faults: u64,
+}
+
+fn networks(
+    root: &Path,
+    request: &Request,
+    seed: u64,
+    over: &(dyn Fn() -> bool + Sync),
+) -> Result<u64> {
+    let judge = Judge::new(&command(root, request)?)?;
+    let schema = Schema::committed();
+    let (next, seen) = (AtomicU64::new(0), Mutex::new(Seen::default()));
+    let work = || -> Result<()> {
+        while !over() {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= request.count {
+                break;
+            }
+            let seed = seed + number;
+            let drawn = description(&schema, seed);
+            let report = judge.judge(&drawn, Settings::of(&drawn, seed, REPETITIONS))?;
+            if let Some(first) = report.findings.first() {
+                println!("seed {seed}: {first}");
+                let place = keep(root, &judge, drawn, seed, first.kind, request)?;
+                println!("  written to {}", place.display());
+            }
+            let mut seen = seen.lock().expect("no thread panicked");
+            seen.faults += u64::from(!report.findings.is_empty());
+            if let Some(code) = report.refused.first() {
+                *seen.refused.entry(code.clone()).or_default() += 1;
+            }
+            seen.slowest = seen.slowest.max((report.plan_ns, seed));
+            seen.report.add(report);
+            if number % 1_000 == 999 {
+                println!("hunt: {} networks", number + 1);
+            }
+        }
+        Ok(())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| -> Result<()> {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
+    })?;
+    let seen = seen.into_inner().expect("no thread panicked");
+    let count = next.into_inner().min(request.count);
+    println!("hunt: {count} networks from seed {seed} on; refused: {:?}", seen.refused);
+    let Report { listeners, bounded, judged, frames, .. } = seen.report;
+    println!(
+        "hunt: {listeners} listeners, {bounded} with a bound, {judged} of these received; {frames} frames"
+    );
+    println!(
+        "hunt: the slowest plan took {} ms (seed {})",
+        seen.slowest.0 / 1_000_000,
+        seen.slowest.1
+    );
+    println!("hunt: {} networks with a fault", seen.faults);
+    Ok(seen.faults)
+}
+
+/// Makes a description small as long as a fault of the same kind is there, and writes it where
+/// tests find it.
+fn keep(
+    root: &Path,
+    judge: &Judge,
+    drawn: onbeat_hunt::Description,
+    seed: u64,
+    kind: Kind,
+    request: &Request,
+) -> Result<PathBuf> {
+    let settings = Settings::of(&drawn, seed, REPETITIONS);
+    let fails = |candidate: &onbeat_hunt::Description| {
+        let report = judge.judge(candidate, settings);
+        report.is_ok_and(|report| report.findings.iter().any(|found| found.kind == kind))
+    };
+    let tries = match kind {
+        _ if request.as_drawn => 0,
+        Kind::Hang => SHRINK_TRIES / 30,
+        _ => SHRINK_TRIES,
+    };
+    let small = shrink(drawn, tries, fails);
+    let place = root.join(FOUND).join(format!("seed-{seed}"));
+    std::fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
+    small.write(&place)?;
+    let head = settings.line();
+    std::fs::write(place.join("system.toml"), format!("{head}\n{}", small.toml()))?;
+    Ok(place)
+}
