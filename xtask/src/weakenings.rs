@@ -187,7 +187,19 @@ pub const WEAKENINGS: &[Weakening] = &[
         "state.early.max(state.starts) + ns(from.travel[0])",
         "state.early.max(state.starts) + ns(from.travel[0]) * 101 / 100",
     ),
-    of("flow.rs", "curve.at(t) <= burst + rate * t", "curve.at(t) <= burst * 101 / 100 + rate * t"),
+    of("flow.rs", "(curve.at(t) - burst).max(0)", "(curve.at(t) - burst * 101 / 100).max(0)"),
+    of("flow.rs", "arrives + held + if held > 0", "arrives + held * 99 / 100 + if held > 0"),
+    of(
+        "flow.rs",
+        "!circular && !self.network.unlimited[place.0][place.1]",
+        "!circular && (place.0, place.1) == place",
+    ),
+    of("interference.rs", "self.network.unlimited[port][queue]", "place != (port, queue)"),
+    of(
+        "network.rs",
+        "BEST_EFFORT_QUEUE] = true;\n            }\n        }\n        self.flows",
+        "BEST_EFFORT_QUEUE] = false;\n            }\n        }\n        self.flows",
+    ),
     of("flow.rs", "div_ceil(rate * clock, BILLION)", "div_ceil(rate * clock * 99, BILLION * 100)"),
     of(
         "flow.rs",
@@ -230,6 +242,22 @@ pub const WEAKENINGS: &[Weakening] = &[
         "gates.rs",
         "(from - end) * open - used * cycle",
         "(from - end) * open * 99 / 100 - used * cycle",
+    ),
+    of(
+        "gates.rs",
+        "all.least.0.min(while_open * usable / cycle)",
+        "all.least.0.min(while_open * usable * 101 / (cycle * 100))",
+    ),
+    of(
+        "gates.rs",
+        "all.least.1 = Availability::new(&settings.gates, queue, clock, losses)?.latency;",
+        "all.least.1 = 0 * Availability::new(&settings.gates, queue, clock, losses)?.latency;",
+    ),
+    of("gates.rs", "all.most.0.max(mean)", "all.most.0.max(mean * 99 / 100)"),
+    of(
+        "gates.rs",
+        "div_ceil(while_open * closed * latency, cycle)",
+        "div_ceil(while_open * closed * latency * 99, cycle * 100)",
     ),
     of(
         "gates.rs",
@@ -277,11 +305,7 @@ pub const WEAKENINGS: &[Weakening] = &[
         "min_affine((burst + rate * shift) * 99 / 100, rate)",
     ),
     of("interference.rs", "{ 2 * longest } else", "{ 198 * longest / 100 } else"),
-    of(
-        "interference.rs",
-        "swells.of(*credit) + longest",
-        "swells.of(*credit * 99 / 100) + longest",
-    ),
+    of("interference.rs", "swells.of(*credit + more)", "swells.of((*credit + more) * 99 / 100)"),
     of(
         "interference.rs",
         "let closer = div_ceil(*longest, line);",
@@ -311,8 +335,8 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of(
         "interference.rs",
-        "(rate * part.open / part.cycle, part.latency)",
-        "(rate * part.open * 101 / (part.cycle * 100), part.latency)",
+        "(rate * usable.open / usable.cycle, usable.latency)",
+        "(rate * usable.open * 101 / (usable.cycle * 100), usable.latency)",
     ),
     of(
         "interference.rs",
@@ -437,8 +461,8 @@ pub const WEAKENINGS: &[Weakening] = &[
     of("ways.rs", "let comes = before + behind(", "let comes = behind("),
     of(
         "service.rs",
-        "most.map(|credit| credit + slope)",
-        "most.map(|credit| credit * 99 / 100 + slope)",
+        "most.map(|credit| credit + more + accrual.open)",
+        "most.map(|credit| credit * 99 / 100 + more + accrual.open)",
     ),
     of("gates.rs", "list.latency + change", "list.latency + change * 99 / 100"),
     of("network.rs", "network.add_flooded();", ""),

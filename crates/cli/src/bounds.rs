@@ -12,6 +12,7 @@ use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{NodeId, PortId, System};
 use onbeat_model::time::Span;
+use onbeat_plan::ReasonDocument;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
@@ -54,6 +55,7 @@ struct End<'a> {
     flow: &'a str,
     listener: &'a str,
     bound: Option<&'a Bound>,
+    no_bound: Option<ReasonDocument>,
     scheduled: bool,
 }
 
@@ -65,6 +67,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
             flow: &channel.name,
             listener: name(listener),
             bound: planned.bounds.get(at),
+            no_bound: planned.bounds.is_empty().then(ReasonDocument::not_reserved),
             scheduled: false,
         })
     });
@@ -74,6 +77,11 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
             flow: &stream.name,
             listener: name(listener),
             bound: planned.bounds.get(at).and_then(Option::as_ref),
+            no_bound: planned
+                .unbounded
+                .get(at)
+                .and_then(Option::as_ref)
+                .map(|reason| ReasonDocument::new(system, reason)),
             scheduled: planned.scheduled,
         })
     });
@@ -109,6 +117,9 @@ fn table(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> String {
         flows.add_row(cells);
     }
     let mut text = ruled(&flows);
+    let reasons =
+        ends.iter().filter_map(|end| Some((end.flow, end.listener, end.no_bound.as_ref()?)));
+    text += &terminal::reasons(reasons.map(|(flow, to, reason)| (flow, to, reason.why.as_str())));
     if let Some(scheduled) = terminal::scheduled(system, plan) {
         text += &format!("\n\n{scheduled}");
     }
@@ -145,6 +156,7 @@ fn to_json(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> Value {
             "jitter_ns": of(|bound| bound.total() - bound.best),
             "dominating": end.bound.and_then(Bound::dominating).map(|term| &term.what),
             "terms": terms,
+            "no_bound": end.no_bound,
         })
     });
     let queues = queues(system, plan).map(|(port, queue, frames, octets)| {

@@ -72,9 +72,11 @@ impl Method {
 }
 
 impl Found {
-    /// From a flow's source to leaving its last server; to the worst of them where it has several.
+    /// From a flow's source to leaving its last server: the format's flows have one path each. What
+    /// is known of a server before that may be more, as a way that is known as a whole counts a
+    /// burst once.
     fn flow(&self, flow: usize) -> Option<Span> {
-        self.bounds.as_ref()?.hops[flow].iter().map(|hop| hop.total).max()
+        self.bounds.as_ref()?.hops[flow].last().map(|hop| hop.total)
     }
 
     /// What may wait in a server at once, in octets, rounded up.

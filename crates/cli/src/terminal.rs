@@ -105,6 +105,24 @@ pub(crate) fn scheduled(system: &System, plan: &Plan) -> Option<String> {
         .then(|| format!("Scheduled, with bounds for their phases as described: {named}{more}"))
 }
 
+/// How many flows without a bound are explained one by one.
+const REASONS_MAX: usize = 20;
+
+/// Why flows have no bound: name, listener and reason of each. Begins with an empty line, if there
+/// is any.
+pub(crate) fn reasons<'a>(reasons: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> String {
+    let lines: Vec<_> =
+        reasons.map(|(flow, to, why)| format!("\n  {flow} to {to}: {why}")).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let more = match lines.len().saturating_sub(REASONS_MAX) {
+        0 => String::new(),
+        more => format!("\n  and {more} more, in the JSON"),
+    };
+    format!("\n\nNo bound:{}{more}", lines[..lines.len().min(REASONS_MAX)].concat())
+}
+
 fn channels(system: &System, plan: &Plan) -> String {
     let mut grid = grid(&["channel", "listener", "route", "true rate", "reserved", "bound"]);
     let mut terms = String::new();
@@ -148,7 +166,22 @@ fn streams(system: &System, plan: &Plan) -> String {
             terms.extend(bound.map(|bound| sum(&stream.name, to, bound)));
         }
     }
-    format!("{}\n{terms}", ruled(&grid)).trim_end().to_owned()
+    let text = format!("{}\n{terms}", ruled(&grid));
+    text.trim_end().to_owned() + &reasons(unbounded(system, plan))
+}
+
+/// The streams without a bound: name, listener and reason.
+fn unbounded<'a>(
+    system: &'a System,
+    plan: &'a Plan,
+) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    let both = system.streams.iter().zip(&plan.streams);
+    both.flat_map(|(stream, planned)| {
+        stream.listeners.iter().zip(&planned.unbounded).filter_map(|(to, reason)| {
+            let why = reason.as_ref()?.why.as_str();
+            Some((stream.name.as_str(), system.node(*to).name.as_str(), why))
+        })
+    })
 }
 
 fn route(system: &System, path: &[PortId]) -> String {

@@ -37,6 +37,52 @@ pub struct FlowObserved {
     pub listeners: Vec<LatencyObserved>,
 }
 
+/// What took frames away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// A filter or meter, on purpose (802.1Qci).
+    Policed,
+    /// A full queue or buffer.
+    Overflowed,
+    /// A described fault.
+    Faulted,
+}
+
+/// Copies that were on a way to a listener and are lost. One that was on the way to several is lost
+/// to each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LossesObserved {
+    /// By a filter or meter, on purpose (802.1Qci).
+    pub policed: u64,
+    /// Because a queue or a buffer was full.
+    pub overflowed: u64,
+    /// By a failed or erroneous link, or a failed node.
+    pub faulted: u64,
+}
+
+impl LossesObserved {
+    /// Counts one.
+    pub fn count(&mut self, loss: Loss) {
+        *match loss {
+            Loss::Policed => &mut self.policed,
+            Loss::Overflowed => &mut self.overflowed,
+            Loss::Faulted => &mut self.faulted,
+        } += 1;
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.policed + self.overflowed + self.faulted
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: Self) {
+        self.policed += other.policed;
+        self.overflowed += other.overflowed;
+        self.faulted += other.faulted;
+    }
+}
+
 /// Release to receipt in true network time, at one listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LatencyObserved {
@@ -52,6 +98,8 @@ pub struct LatencyObserved {
     pub sum_ns: i128,
     /// Frames that came after a later one.
     pub reordered: u64,
+    /// Copies that were on a way to this listener and are lost.
+    pub lost: LossesObserved,
 }
 
 /// What one port sent.
@@ -130,6 +178,7 @@ impl LatencyObserved {
         self.frames += other.frames;
         self.sum_ns += other.sum_ns;
         self.reordered += other.reordered;
+        self.lost.add(other.lost);
         self.min = [self.min, other.min].into_iter().flatten().min();
         if other.max > self.max {
             (self.max, self.max_released) = (other.max, other.max_released);

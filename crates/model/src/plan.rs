@@ -101,6 +101,57 @@ pub struct BoundTerm {
     pub span: Span,
 }
 
+/// Why a flow has no bound at a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unbounded {
+    /// What is wrong.
+    pub cause: Cause,
+    /// The port where it is.
+    pub port: PortId,
+    /// The queue of that port.
+    pub queue: u8,
+    /// For a person: names queue, port and what is wrong there.
+    pub why: String,
+}
+
+/// What leaves a flow without a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The queue, or one that goes first, holds traffic that nothing limits: noise, or best effort
+    /// that no description knows.
+    UnlimitedTraffic,
+    /// A stream babbles there, and no meter holds it.
+    Babbling,
+    /// More may come than the queue is certain to be served.
+    Overload,
+    /// The queue's gate has no window in which its frames surely fit.
+    ShortWindows,
+    /// No bound is computed for preemptable queues with credit or gates.
+    Preemption,
+    /// Regulators may hold frames without end.
+    Regulator,
+    /// Queues wait for each other around a circle, and their delays do not settle.
+    Circle,
+    /// A frame may take longer than an hour.
+    TooLong,
+}
+
+impl Cause {
+    /// The cause as it is in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnlimitedTraffic => "unlimited-traffic",
+            Self::Babbling => "babbling",
+            Self::Overload => "overload",
+            Self::ShortWindows => "short-windows",
+            Self::Preemption => "preemption",
+            Self::Regulator => "regulator",
+            Self::Circle => "circle",
+            Self::TooLong => "too-long",
+        }
+    }
+}
+
 /// How one port sends, and how much of that is for reserved channels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortPlan {
@@ -138,6 +189,8 @@ pub struct StreamPlan {
     pub paths: Vec<Vec<Vec<PortId>>>,
     /// Per listener, if it has a bound; empty before the analysis.
     pub bounds: Vec<Option<Bound>>,
+    /// Per listener, why it has none; empty before the analysis.
+    pub unbounded: Vec<Option<Unbounded>>,
     /// Whether the bounds hold for its phase, and those of the streams that it shares a gate with,
     /// as described only: it was followed through its windows.
     pub scheduled: bool,

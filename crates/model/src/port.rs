@@ -31,8 +31,9 @@ pub enum Selection {
     StrictPriority,
     /// The credit-based shaper (8.6.8.2).
     CreditBased {
-        /// Of the wire: preamble, tag, FCS and gap are counted. While the gate is closed, credit
-        /// stands still.
+        /// Of the wire: preamble, tag, FCS and gap are counted. Behind gates it is operIdleSlope,
+        /// what the queue has in the long run: credit rises faster while the gate is open, by as
+        /// much as it stands still while it is closed.
         idle_slope: BitRate,
     },
     /// Asynchronous traffic shaping (802.1Qcr, 8.6.8.5): frames leave in the order of the

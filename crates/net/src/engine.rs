@@ -17,7 +17,7 @@ use crate::recovery::Recovery;
 use crate::route::{self, Routes, Then};
 use crate::source::{FrameSource, Release};
 use crate::tap::{Tap, Transmission};
-use onbeat_model::observed::{Observed, PortObserved};
+use onbeat_model::observed::{Loss, Observed, PortObserved};
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
 use onbeat_model::record::LoadSample;
@@ -232,12 +232,14 @@ impl Engine {
     /// at the time at which they will be.
     pub fn observed(&self) -> Observed {
         let channels = self.channels;
-        let flow = |range: std::ops::Range<usize>| self.probes.flows[range].to_vec();
+        let mut flows = self.probes.observed(&self.routes);
+        flows.truncate(self.talkers.len());
+        let streams = flows.split_off(channels);
         Observed {
             duration: self.now - NetTime::ZERO,
             repetitions: 1,
-            channels: flow(0..channels),
-            streams: flow(channels..self.talkers.len()),
+            channels: flows,
+            streams,
             ports: self.ports.iter().map(EgressPort::observed).collect(),
             events: self.processed,
         }
@@ -319,8 +321,7 @@ impl Engine {
 
     /// A fault costs a frame.
     fn swallow(&mut self, frame: Frame) {
-        let flow = self.routes.hops[frame.hop as usize].flow;
-        self.probes.flows[flow as usize].faulted += 1;
+        self.probes.lose(&self.routes, frame.hop, Loss::Faulted);
         self.payloads.release(frame.payload);
     }
 
@@ -491,7 +492,7 @@ impl Engine {
                 let filter = &mut self.filters[hop.flow as usize];
                 let passes = |filter: &mut Filter| filter.passes(self.now, frame.octets);
                 if !filter.as_mut().is_none_or(passes) {
-                    self.probes.flows[hop.flow as usize].policed += 1;
+                    self.probes.lose(&self.routes, frame.hop, Loss::Policed);
                     return self.payloads.release(frame.payload);
                 }
                 (first, count)
@@ -525,7 +526,7 @@ impl Engine {
         let port = &mut self.ports[hop.port as usize];
         let buffer = &mut self.buffers[port.node.index()];
         if !port.offer(self.now, hop.queue, frame, hop.bucket, buffer) {
-            self.probes.flows[hop.flow as usize].overflowed += 1;
+            self.probes.lose(&self.routes, frame.hop, Loss::Overflowed);
             self.payloads.release(frame.payload);
         } else if self.now < port.free_at {
             let at = port.choice_while_busy(self.now, hop.queue);

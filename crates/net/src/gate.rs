@@ -4,8 +4,9 @@
 //! when a frame may start, and gets the answer from the list's windows by arithmetic and a binary
 //! search. The last window that was found is kept, so that most questions cost a comparison.
 
-use onbeat_model::port::{GateControl, QUEUES};
+use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::units::BitRate;
 
 /// How many windows that are too short a look-up goes over.
 const MAX_WINDOWS: u32 = 64;
@@ -22,6 +23,8 @@ pub(crate) struct Gates {
     lists: Vec<List>,
     /// Per queue: the last window that was looked up.
     windows: [Window; QUEUES],
+    /// Per queue: its operIdleSlope, which is its idleSlope until the first list begins.
+    idle_slopes: [BitRate; QUEUES],
 }
 
 /// One gate control list; times within a cycle in ns from its start.
@@ -34,6 +37,8 @@ struct List {
     length_aware: bool,
     /// Per queue: when its gate is open, sorted, neither overlapping nor touching.
     open: [Vec<(i64, i64)>; QUEUES],
+    /// Per queue: its idleSlope while its gate is open.
+    idle_slopes: [BitRate; QUEUES],
 }
 
 /// The rest of a time during which a gate is open without a break.
@@ -78,35 +83,67 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// For how long the gate is open between `from` and `to`; at least `enough` if it is longer
-    /// than that.
-    pub(crate) fn open_time(
+    /// The credit that the queue gets between `from` and `to` if its operIdleSlope is `slope`;
+    /// at least `enough` if it is more than that.
+    pub(crate) fn credit(
         &mut self,
+        slope: BitRate,
         from: NetTime,
         to: NetTime,
-        enough: impl FnOnce() -> Span,
-    ) -> Span {
+        enough: i128,
+    ) -> i128 {
         match &mut self.gates {
-            None => to - from,
-            Some(gates) => gates.open_time(self.queue, from, to, enough()),
+            None => paid(slope, to - from),
+            Some(gates) => gates.credit(self.queue, from, to, enough),
         }
     }
 
-    /// When the gate will have been open for `span` since `from`; the end of time if never.
-    pub(crate) fn after_open(&mut self, from: NetTime, span: Span) -> NetTime {
+    /// When the queue will have got so much credit since `from`, to the next nanosecond, and how
+    /// much it is then; the end of time if never.
+    pub(crate) fn after_credit(
+        &mut self,
+        slope: BitRate,
+        from: NetTime,
+        credit: i128,
+    ) -> (NetTime, i128) {
         match &mut self.gates {
-            None => from + span,
-            Some(gates) => gates.after_open(self.queue, from, span),
+            None => {
+                let wait = time_to_pay(slope, credit);
+                (from + wait, paid(slope, wait))
+            }
+            Some(gates) => gates.after_credit(self.queue, from, credit),
         }
     }
 }
 
+/// What `slope` pays in a time, in 10⁻⁹ bit.
+fn paid(slope: BitRate, span: Span) -> i128 {
+    i128::from(slope.as_bps()) * i128::from(span.as_ns())
+}
+
+/// How long `slope` takes to pay for so many 10⁻⁹ bit.
+fn time_to_pay(slope: BitRate, credit: i128) -> Span {
+    let wait = credit.unsigned_abs().div_ceil(slope.as_bps().into());
+    Span::from_ns(i64::try_from(wait).expect("credit recovers within 292 years"))
+}
+
 impl Gates {
-    /// The gates of a port of a node with this clock; `None` without any list.
-    pub(crate) fn new(controls: &[GateControl], clock: ClockError) -> Option<Box<Self>> {
+    /// The gates of a port of a node with this clock, whose link has this rate; `None` without any
+    /// list.
+    pub(crate) fn new(
+        settings: &PortSettings,
+        rate: BitRate,
+        clock: ClockError,
+    ) -> Option<Box<Self>> {
+        let controls = &settings.gates;
         let last = [NetTime::MAX];
         let ends = controls.iter().map(|control| control.base).skip(1).chain(last);
-        let lists: Vec<_> = controls.iter().zip(ends).map(|(c, end)| List::new(c, end)).collect();
+        let idle_slopes = settings.selection.map(|selection| match selection {
+            Selection::CreditBased { idle_slope } => idle_slope,
+            _ => BitRate::default(),
+        });
+        let list = |(control, end)| List::new(control, end, idle_slopes, rate);
+        let lists: Vec<_> = controls.iter().zip(ends).map(list).collect();
         // Valid for no time: the first look-up replaces it.
         let none = Window {
             from: NetTime::MAX,
@@ -114,7 +151,8 @@ impl Gates {
             closes: NetTime::ZERO,
             length_aware: false,
         };
-        (!lists.is_empty()).then(|| Box::new(Self { clock, lists, windows: [none; QUEUES] }))
+        let windows = [none; QUEUES];
+        (!lists.is_empty()).then(|| Box::new(Self { clock, lists, windows, idle_slopes }))
     }
 
     fn start(&mut self, queue: usize, mut at: NetTime, lasts: Span) -> NetTime {
@@ -149,28 +187,46 @@ impl Gates {
             .then(|| self.clock.when(list.until - Span::from_ns(2 * list.cycle)).max(at))
     }
 
-    fn open_time(&mut self, queue: usize, from: NetTime, to: NetTime, enough: Span) -> Span {
-        let (mut at, mut open) = (from, Span::ZERO);
-        while at < to && open < enough {
-            let window = self.window(queue, at);
-            let end = window.closes.min(to);
-            open += (end - window.opens.max(at)).max(Span::ZERO);
+    fn credit(&mut self, queue: usize, from: NetTime, to: NetTime, enough: i128) -> i128 {
+        let (mut at, mut credit) = (from, 0);
+        while at < to && credit < enough {
+            let (start, slope, end) = self.paying(queue, at);
+            let end = end.min(to);
+            credit += paid(slope, (end - start).max(Span::ZERO));
             at = end;
         }
-        open
+        credit
     }
 
-    fn after_open(&mut self, queue: usize, from: NetTime, mut span: Span) -> NetTime {
-        let mut at = from;
+    fn after_credit(&mut self, queue: usize, from: NetTime, credit: i128) -> (NetTime, i128) {
+        let (mut at, mut got) = (from, 0);
         loop {
-            let window = self.window(queue, at);
-            let start = at.max(window.opens);
-            if start == NetTime::MAX || window.closes - start >= span {
-                return if start == NetTime::MAX { start } else { start + span };
+            let (start, slope, end) = self.paying(queue, at);
+            if start == NetTime::MAX {
+                return (start, got);
             }
-            span = span - (window.closes - start);
-            at = window.closes;
+            let wait = time_to_pay(slope, credit - got);
+            if end - start >= wait {
+                return (start + wait, got + paid(slope, wait));
+            }
+            got += paid(slope, end - start);
+            at = end;
         }
+    }
+
+    /// From when on, from `at` on, the gate is open with which idleSlope, and until when.
+    fn paying(&mut self, queue: usize, at: NetTime) -> (NetTime, BitRate, NetTime) {
+        let window = self.window(queue, at);
+        let start = at.max(window.opens);
+        if start == NetTime::MAX {
+            return (start, BitRate::default(), start);
+        }
+        let (slope, until) = match self.in_force(self.clock.read(start)) {
+            None => (self.idle_slopes[queue], self.lists[0].base),
+            Some(list) => (list.idle_slopes[queue], list.until),
+        };
+        let until = if until == LocalTime::MAX { NetTime::MAX } else { self.clock.when(until) };
+        (start, slope, window.closes.min(until))
     }
 
     /// The first window that ends after `at`.
@@ -221,8 +277,24 @@ impl Gates {
     }
 }
 
+/// operIdleSlope × OperCycleTime / GateOpenTime (802.1Q-2022 8.6.8.2), rounded up: so much credit
+/// while the gate is open leaves operIdleSlope in the long run.
+fn while_open(slope: BitRate, cycle_ns: i64, open_ns: i64) -> BitRate {
+    if open_ns == 0 {
+        return slope;
+    }
+    let bps = i128::from(slope.as_bps()) * i128::from(cycle_ns);
+    let bps = (bps + i128::from(open_ns) - 1) / i128::from(open_ns);
+    BitRate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+}
+
 impl List {
-    fn new(control: &GateControl, until: NetTime) -> Self {
+    fn new(
+        control: &GateControl,
+        until: NetTime,
+        idle_slopes: [BitRate; QUEUES],
+        rate: BitRate,
+    ) -> Self {
         let cycle = control.cycle.as_ns();
         assert!(cycle > 0 && !control.entries.is_empty(), "a gate control list without a cycle");
         let mut open: [Vec<(i64, i64)>; QUEUES] = Default::default();
@@ -244,7 +316,13 @@ impl List {
         }
         let base = LocalTime::from_ns(control.base.as_ns());
         let until = LocalTime::from_ns(until.as_ns());
-        Self { base, until, cycle, length_aware: control.length_aware, open }
+        let mut slopes = idle_slopes;
+        for (slope, windows) in slopes.iter_mut().zip(&open) {
+            let open_ns: i64 = windows.iter().map(|(from, to)| to - from).sum();
+            *slope = while_open(*slope, cycle, open_ns).min(rate);
+        }
+        let length_aware = control.length_aware;
+        Self { base, until, cycle, length_aware, open, idle_slopes: slopes }
     }
 
     /// As [`Gates::first`], as if the list were in force for ever; `from` is not before its base.

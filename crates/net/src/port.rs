@@ -125,7 +125,7 @@ impl EgressPort {
             free_at: NetTime::ZERO,
             select_at: NetTime::MAX,
             finish_at: NetTime::MAX,
-            gates: Gates::new(&settings.gates, clock),
+            gates: Gates::new(settings, link.rate, clock),
             preemption: Preemption { queues: settings.preemptable, ..Preemption::default() },
             buckets: Buckets::new(clock),
             busy: Span::ZERO,

@@ -1,9 +1,10 @@
 //! What became of the frames of each channel and stream.
 
 use crate::frame::Frame;
-use crate::route::Routes;
-use onbeat_model::observed::{FlowObserved, LatencyObserved};
+use crate::route::{Routes, Then};
+use onbeat_model::observed::{FlowObserved, LatencyObserved, Loss, LossesObserved};
 use onbeat_model::time::NetTime;
+use std::collections::BTreeSet;
 
 /// One probe per flow, with one per listener.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub(crate) struct Probes {
     pub(crate) flows: Vec<FlowObserved>,
     /// Per receiving end: the highest number received.
     newest: Vec<Option<u32>>,
+    /// Per hop: the copies that were lost at it or behind it, before the next one.
+    lost: Vec<LossesObserved>,
 }
 
 impl Probes {
@@ -20,7 +23,31 @@ impl Probes {
         for end in &routes.ends {
             flows[end.flow as usize].listeners.push(LatencyObserved::default());
         }
-        Self { flows, newest: vec![None; routes.ends.len()] }
+        let lost = vec![LossesObserved::default(); routes.hops.len()];
+        Self { flows, newest: vec![None; routes.ends.len()], lost }
+    }
+
+    /// A copy is lost at its hop.
+    pub(crate) fn lose(&mut self, routes: &Routes, hop: u32, loss: Loss) {
+        let flow = &mut self.flows[routes.hops[hop as usize].flow as usize];
+        *match loss {
+            Loss::Policed => &mut flow.policed,
+            Loss::Overflowed => &mut flow.overflowed,
+            Loss::Faulted => &mut flow.faulted,
+        } += 1;
+        self.lost[hop as usize].count(loss);
+    }
+
+    /// What became of the frames of each flow, each listener with what was lost on its way.
+    pub(crate) fn observed(&self, routes: &Routes) -> Vec<FlowObserved> {
+        let mut flows = self.flows.clone();
+        for (hop, lost) in self.lost.iter().enumerate().filter(|(_, lost)| lost.total() > 0) {
+            for end in ends_behind(routes, hop) {
+                let end = routes.ends[end as usize];
+                flows[end.flow as usize].listeners[end.listener].lost.add(*lost);
+            }
+        }
+        flows
     }
 
     /// A listener has a frame at `at`.
@@ -35,4 +62,27 @@ impl Probes {
             *newest = Some(frame.sequence);
         }
     }
+}
+
+/// The receiving ends to which a copy at a hop is on its way, each once.
+fn ends_behind(routes: &Routes, hop: usize) -> BTreeSet<u32> {
+    let mut ends = BTreeSet::new();
+    // Where ways meet again, several hops have the same behind them.
+    let mut seen = BTreeSet::from([hop]);
+    let mut next = vec![hop];
+    while let Some(hop) = next.pop() {
+        match routes.hops[hop].then {
+            Then::Forward { first, count }
+            | Then::Filter { first, count }
+            | Then::Flood { first, count, .. } => {
+                let behind = (first..first + count).map(|hop| hop as usize);
+                next.extend(behind.filter(|hop| seen.insert(*hop)));
+            }
+            Then::Listener(end) => {
+                ends.insert(end);
+            }
+            Then::Sink(_) | Then::Nowhere => {}
+        }
+    }
+    ends
 }

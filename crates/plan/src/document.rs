@@ -1,6 +1,6 @@
 //! What `onbeat plan --json` prints: the plan with names instead of ids.
 
-use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan};
+use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan, Unbounded};
 use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::system::{Class, PortId, System};
 use onbeat_model::time::Span;
@@ -66,6 +66,9 @@ pub struct ListenerDocument {
     pub best_ns: Option<i64>,
     /// What the bound is the sum of, in the order in which a message meets it.
     pub terms: Vec<TermDocument>,
+    /// Why there is no bound; left out where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_bound: Option<ReasonDocument>,
 }
 
 /// One term of a bound.
@@ -111,6 +114,41 @@ pub struct StreamListenerDocument {
     pub best_ns: Option<i64>,
     /// What the bound is the sum of, in the order in which a frame meets it.
     pub terms: Vec<TermDocument>,
+    /// Why there is no bound; left out where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_bound: Option<ReasonDocument>,
+}
+
+/// Why a flow has no bound at a listener.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReasonDocument {
+    /// `unlimited-traffic`, `babbling`, `overload`, `short-windows`, `preemption`, `regulator`,
+    /// `circle`, `too-long`; `not-reserved` for a channel without a reservation.
+    pub cause: &'static str,
+    /// Where, as `node.port`; null if it is not at a port.
+    pub port: Option<String>,
+    /// The queue of that port.
+    pub queue: Option<u8>,
+    /// For a person.
+    pub why: String,
+}
+
+impl ReasonDocument {
+    /// The reason with names instead of ids.
+    pub fn new(system: &System, reason: &Unbounded) -> Self {
+        Self {
+            cause: reason.cause.as_str(),
+            port: Some(system.port_label(reason.port)),
+            queue: Some(reason.queue),
+            why: reason.why.clone(),
+        }
+    }
+
+    /// Why a channel that is not protected has none.
+    pub fn not_reserved() -> Self {
+        let why = "it has no reservation: it travels as best effort".to_owned();
+        Self { cause: "not-reserved", port: None, queue: None, why }
+    }
 }
 
 /// How one port sends, and what it reserves.
@@ -234,6 +272,7 @@ fn channels(system: &System, plan: &Plan) -> Vec<ChannelDocument> {
                 bound_ns: bound.map(|b| b.total().as_ns()),
                 best_ns: bound.map(|b| b.best.as_ns()),
                 terms: terms(bound),
+                no_bound: bound.is_none().then(ReasonDocument::not_reserved),
             }
         });
         ChannelDocument {
@@ -268,6 +307,11 @@ fn streams(system: &System, plan: &Plan) -> Vec<StreamDocument> {
                 bound_ns: bound.map(|b| b.total().as_ns()),
                 best_ns: bound.map(|b| b.best.as_ns()),
                 terms: terms(bound),
+                no_bound: planned
+                    .unbounded
+                    .get(at)
+                    .and_then(Option::as_ref)
+                    .map(|reason| ReasonDocument::new(system, reason)),
             }
         });
         let totals = (0..stream.listeners.len()).map(|at| bounds(at).map(Bound::total));

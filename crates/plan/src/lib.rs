@@ -13,7 +13,7 @@ pub mod tfg;
 
 pub use document::{
     ChainDocument, ChannelDocument, GateControlDocument, GateDocument, ListenerDocument,
-    NoiseDocument, PlanDocument, PortDocument, QueueDocument, StreamDocument,
+    NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument, StreamDocument,
     StreamListenerDocument, TermDocument, document,
 };
 

@@ -1,6 +1,7 @@
 //! Bandwidth: what a stream needs, what a port reserves, and when that is too much.
 
 use crate::analysis::arrival::Arrival;
+use crate::analysis::gates;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::{QUEUES, Selection};
@@ -83,7 +84,8 @@ pub(crate) fn reserve(
             let Some(first) = need.first else { continue };
             match ports[id.index()].settings.selection[class.queue()] {
                 Selection::StrictPriority => {
-                    ports[id.index()].set_idle_slope(class, need.slope);
+                    let slope = through_gates(system, id, class, need.slope);
+                    ports[id.index()].set_idle_slope(class, slope);
                 }
                 Selection::CreditBased { idle_slope } if idle_slope >= need.slope => {}
                 _ => errors.push(too_little(system, id, class, need.slope, first)),
@@ -91,6 +93,14 @@ pub(crate) fn reserve(
         }
     }
     (ports, errors)
+}
+
+/// What idleSlope a class must have so that `need` of it is left behind the port's gates.
+fn through_gates(system: &System, id: PortId, class: Class, need: BitRate) -> BitRate {
+    let port = system.port(id);
+    let clock = &system.node(port.node).clock;
+    let slope = gates::slope_for(&port.settings, class.queue(), clock, need.as_bps().into());
+    BitRate::from_bps(u64::try_from(slope).unwrap_or(u64::MAX))
 }
 
 fn too_little(

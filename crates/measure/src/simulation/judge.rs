@@ -41,14 +41,14 @@ pub(super) fn listeners(
 ) -> Vec<Verdict> {
     let excused = is_excused(system, flow);
     let verdict = |(bound, seen_here): (&Option<&Bound>, &LatencyObserved)| {
-        let overflowed = bound.is_some() && seen.overflowed > 0;
+        let overflowed = overflowed(*bound, seen_here) > 0;
         match excess(*bound, flow.deadline, seen_here) {
             _ if bound.is_none() && flow.deadline.is_none() => Verdict::NoPromise,
             Some(_) if excused => Verdict::NotJudged,
             Some(_) => Verdict::Broken,
             None if overflowed && excused => Verdict::NotJudged,
             None if overflowed => Verdict::Broken,
-            None if seen_here.frames == 0 && vanished(flow, seen) => Verdict::Broken,
+            None if seen_here.frames == 0 && vanished(flow, seen, seen_here) => Verdict::Broken,
             None if seen_here.frames == 0 => Verdict::NotJudged,
             None => Verdict::Kept,
         }
@@ -57,11 +57,15 @@ pub(super) fn listeners(
     flow.bounds.iter().zip(&seen.listeners).map(verdict).collect()
 }
 
+/// How many frames full queues cost a listener to which a bound promises that they cost none.
+fn overflowed(bound: Option<&Bound>, seen: &LatencyObserved) -> u64 {
+    bound.map_or(0, |_| seen.lost.overflowed)
+}
+
 /// Whether frames with a deadline neither came nor were taken away by what is described: something
 /// holds them for ever.
-fn vanished(flow: &Described<'_>, seen: &FlowObserved) -> bool {
-    let taken = seen.policed + seen.faulted + seen.overflowed;
-    flow.deadline.is_some() && seen.released > 0 && taken == 0
+fn vanished(flow: &Described<'_>, seen: &FlowObserved, seen_here: &LatencyObserved) -> bool {
+    flow.deadline.is_some() && seen.released > 0 && seen_here.lost.total() == 0
 }
 
 /// The worst verdict of a flow's listeners, and its reason.
@@ -78,15 +82,21 @@ pub(super) fn flow(
         Some(format!("to {}: {why}", system.node(flow.listeners[at]).name))
     };
     let exceeded = || flow.bounds.iter().enumerate().find_map(first);
-    let overflowed = || format!("{} frames were lost to a full queue", seen.overflowed);
+    let overflows = || {
+        let ends = flow.listeners.iter().zip(flow.bounds.iter().zip(&seen.listeners));
+        let lost = ends.map(|(host, (bound, seen))| (host, overflowed(*bound, seen)));
+        let (host, lost) = lost.max_by_key(|(_, lost)| *lost).filter(|(_, lost)| *lost > 0)?;
+        Some(format!("to {}: {lost} frames were lost to a full queue", system.node(*host).name))
+    };
+    let wrong = exceeded().or_else(overflows);
     let mut reason = match worst {
         Verdict::NoPromise => "it has neither bound nor deadline: nothing was promised".to_owned(),
         Verdict::Kept => kept(system, flow, seen),
-        Verdict::Broken if seen.overflowed > 0 => exceeded().unwrap_or_else(overflowed),
-        Verdict::Broken => exceeded()
-            .unwrap_or_else(|| "a listener received nothing within the deadline".to_owned()),
-        Verdict::NotJudged if seen.overflowed > 0 || exceeded().is_some() => {
-            let what = exceeded().unwrap_or_else(overflowed);
+        Verdict::Broken => {
+            wrong.unwrap_or_else(|| "a listener received nothing within the deadline".to_owned())
+        }
+        Verdict::NotJudged if wrong.is_some() => {
+            let what = wrong.unwrap_or_default();
             format!("{what}, but it babbles, as the description says")
         }
         Verdict::NotJudged if seen.released == 0 => "nothing was sent".to_owned(),

@@ -148,6 +148,15 @@ pub struct ListenerResult {
     pub frames: u64,
     /// Frames that came after a later one.
     pub reordered: u64,
+    /// Copies on a way to it that a filter or meter dropped on purpose (802.1Qci).
+    #[serde(default)]
+    pub policed: u64,
+    /// Copies on a way to it that were dropped because a queue or a buffer was full.
+    #[serde(default)]
+    pub overflowed: u64,
+    /// Copies on a way to it that a described fault swallowed.
+    #[serde(default)]
+    pub faulted: u64,
     /// Release to receipt in true network time; null when nothing was received.
     pub latency_ns: Option<Latency>,
     /// The plan's worst case; null without one.
@@ -396,6 +405,9 @@ fn listener_result(
         host: host.to_owned(),
         frames: seen.frames,
         reordered: seen.reordered,
+        policed: seen.lost.policed,
+        overflowed: seen.lost.overflowed,
+        faulted: seen.lost.faulted,
         latency_ns: latency,
         bound_ns: worst,
         best_ns: bound.map(|b| b.best.as_ns()),

@@ -140,6 +140,13 @@ impl FlowResult {
     }
 }
 
+impl ListenerResult {
+    /// Copies on a way to it that did not arrive, for whatever reason.
+    pub fn lost(&self) -> u64 {
+        self.policed + self.overflowed + self.faulted
+    }
+}
+
 fn flow_row(flow: &FlowResult, end: &ListenerResult) -> [String; 11] {
     let latency = |of: fn(&super::results::Latency) -> i64| {
         end.latency_ns.as_ref().map_or(String::new(), |latency| us(of(latency)))
@@ -149,7 +156,7 @@ fn flow_row(flow: &FlowResult, end: &ListenerResult) -> [String; 11] {
         end.host.clone(),
         flow.queue.to_string(),
         grouped(end.frames),
-        grouped(flow.lost()),
+        grouped(end.lost()),
         latency(|l| l.min),
         latency(|l| l.mean),
         latency(|l| l.max),

@@ -1,7 +1,7 @@
 //! A port at 1 Gb/s, simulated nanosecond by nanosecond as the standards' state variables change:
 //! slow, plain, and without anything of what it is compared with but the settings and the clock.
 
-use onbeat_model::port::{PortSettings, QUEUES, Selection, TokenBucket};
+use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection, TokenBucket};
 use onbeat_model::time::{ClockError, NetTime};
 use std::collections::{HashMap, VecDeque};
 
@@ -41,6 +41,8 @@ pub(super) struct Oracle<'a> {
     /// that is.
     open: Vec<Vec<bool>>,
     closes: Vec<Vec<(i64, bool)>>,
+    /// Per queue with a credit-based shaper and ns: what its credit rises at if its gate is open.
+    idle_slopes: [Vec<i128>; QUEUES],
     queues: [VecDeque<usize>; QUEUES],
     /// Frames of asynchronous queues that are not eligible yet, per group.
     held: Vec<VecDeque<usize>>,
@@ -82,11 +84,13 @@ impl<'a> Oracle<'a> {
             open[queue] = states.into_iter().map(|state| state.0).collect();
         }
         let groups = regulators.iter().map(|r| r.1 as usize + 1).max().unwrap_or(0);
+        let idle_slopes = std::array::from_fn(|queue| idle_slopes(settings, queue, &local));
         let mut oracle = Self {
             settings,
             offers,
             regulators,
             local,
+            idle_slopes,
             open,
             closes,
             queues: Default::default(),
@@ -225,9 +229,7 @@ impl<'a> Oracle<'a> {
             *tokens = full.min(*tokens + i128::from(bucket.rate.as_bps()) * ticks);
         }
         for queue in 0..QUEUES {
-            let Selection::CreditBased { idle_slope } = self.settings.selection[queue] else {
-                continue;
-            };
+            let Some(slope) = self.idle_slopes[queue].get(t).copied() else { continue };
             let is_sending = self.sending.is_some_and(|sending| sending.queue == queue);
             let waits =
                 !self.queues[queue].is_empty() || self.rest.is_some_and(|rest| rest.queue == queue);
@@ -235,7 +237,6 @@ impl<'a> Oracle<'a> {
             if !is_sending && !waits {
                 *credit = (*credit).min(0);
             }
-            let slope = i128::from(idle_slope.as_bps());
             if self.open[queue][t] && (is_sending || waits || *credit < 0) {
                 *credit += slope;
             }
@@ -246,6 +247,25 @@ impl<'a> Oracle<'a> {
             }
         }
     }
+}
+
+/// idleSlope per ns: operIdleSlope × OperCycleTime / GateOpenTime of the list in force, at most the
+/// rate of the port.
+fn idle_slopes(settings: &PortSettings, queue: usize, local: &[i64]) -> Vec<i128> {
+    let Selection::CreditBased { idle_slope } = settings.selection[queue] else {
+        return Vec::new();
+    };
+    let slope = i128::from(idle_slope.as_bps());
+    let of = |list: &GateControl| {
+        let only = PortSettings { gates: vec![list.clone()], ..PortSettings::default() };
+        let (cycle, from) = (list.cycle.as_ns(), list.base.as_ns());
+        let open = (from..from + cycle).filter(|t| state(&only, queue, *t).0).count() as i128;
+        let whole = slope * i128::from(cycle);
+        if open == 0 { slope } else { ((whole + open - 1) / open).min(PER_BIT) }
+    };
+    let slopes: Vec<_> = settings.gates.iter().map(of).collect();
+    let at = |t: &i64| settings.gates.iter().rposition(|list| list.base.as_ns() <= *t);
+    local.iter().map(|t| at(t).map_or(slope, |list| slopes[list])).collect()
 }
 
 /// Whether the gate is open at an instant of the clock, and whether the list in force then is

@@ -1,7 +1,7 @@
 //! The credit-based shaper (802.1Q-2018 8.6.8.2, Annex L), exact in integers.
 
 use crate::gate::Gate;
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::time::NetTime;
 use onbeat_model::units::BitRate;
 
 /// Credit per bit: a rate in bit/s times a time in ns counts 10⁻⁹ bit.
@@ -15,9 +15,10 @@ const PER_BIT: i128 = 1_000_000_000;
 /// transmission time was rounded up to a whole nanosecond: in the long run the queue gets its
 /// idleSlope to the bit.
 ///
-/// Behind a gate, idleSlope accrues only while the gate is open, to the nanosecond; while it is
-/// closed, credit stands still, but for the positive credit of an empty queue, which is lost as
-/// ever. In a guard band, where the gate is open and the head does not fit, credit accrues: the
+/// Behind a gate, idleSlope accrues only while the gate is open, to the nanosecond, and is greater
+/// there by as much as the gate is closed (802.1Q-2022 8.6.8.2: operIdleSlope is what it leaves);
+/// while it is closed, credit stands still, but for the positive credit of an empty queue, which is
+/// lost as ever. In a guard band, where the gate is open and the head does not fit, credit accrues: the
 /// queue waits as it waits for another. A frame that goes on beyond the closing of its gate pays
 /// for all its bits and gets nothing for that time.
 ///
@@ -25,6 +26,7 @@ const PER_BIT: i128 = 1_000_000_000;
 /// idleSlope all the while: credit falls only while its own octets are on the wire.
 #[derive(Debug)]
 pub(crate) struct CreditBased {
+    /// operIdleSlope.
     idle_slope: BitRate,
     /// In 10⁻⁹ bit, as of `as_of`.
     credit: i128,
@@ -49,9 +51,8 @@ impl CreditBased {
         }
         let idle = empty && now > self.sending_until;
         // What an idle queue gets beyond zero is lost: no need to count it.
-        let enough = || if idle { self.recovery() } else { Span::MAX };
-        let elapsed = i128::from(gate.open_time(self.as_of, now, enough).as_ns());
-        self.credit += i128::from(self.idle_slope.as_bps()) * elapsed;
+        let enough = if idle { -self.credit.min(0) } else { i128::MAX };
+        self.credit += gate.credit(self.idle_slope, self.as_of, now, enough);
         if idle {
             self.credit = self.credit.min(0);
         }
@@ -63,23 +64,15 @@ impl CreditBased {
     pub(crate) fn eligible_at(&mut self, now: NetTime, gate: &mut Gate) -> NetTime {
         self.settle(now, false, gate);
         if self.credit < 0 {
-            let wait = self.recovery();
-            let at = gate.after_open(self.as_of, wait);
+            let (at, credit) = gate.after_credit(self.idle_slope, self.as_of, -self.credit);
             if at == NetTime::MAX {
                 return at;
             }
             // Nothing but time changes a negative credit.
-            self.credit += i128::from(self.idle_slope.as_bps()) * i128::from(wait.as_ns());
+            self.credit += credit;
             self.as_of = at;
         }
         self.as_of
-    }
-
-    /// For how long idleSlope must accrue until the credit is zero or more, rounded up.
-    fn recovery(&self) -> Span {
-        let slope = u128::from(self.idle_slope.as_bps());
-        let wait = self.credit.min(0).unsigned_abs().div_ceil(slope);
-        Span::from_ns(i64::try_from(wait).expect("credit recovers within 292 years"))
     }
 
     /// Takes the bits of a frame whose transmission starts at `now`.

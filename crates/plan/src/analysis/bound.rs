@@ -5,7 +5,7 @@ use super::network::{From, Network, Whose};
 use super::ways::{Ways, gap};
 use super::{BILLION, div_ceil, queue};
 use onbeat_model::diagnostic::{Code, Diagnostic};
-use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan};
+use onbeat_model::plan::{Bound, BoundTerm, Cause, ChannelPlan, Plan, Unbounded};
 use onbeat_model::system::{
     Chain, Channel, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
 };
@@ -20,13 +20,13 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
     let analysis = Analysis::new(&network);
     let ways = Ways::new(&analysis);
     let mut channels: Vec<Vec<Bound>> = vec![Vec::new(); system.channels.len()];
-    let mut streams: Vec<Vec<Option<Bound>>> = vec![Vec::new(); system.streams.len()];
+    let mut streams: Vec<Ends> = vec![Vec::new(); system.streams.len()];
     for (f, flow) in network.flows.iter().enumerate() {
         match flow.whose {
             Whose::Channel(id) if plan.channel(id).protected => {
                 match of_channel(&analysis, &ways, f, id) {
-                    Some(bounds) => channels[id.index()] = bounds,
-                    None => errors.push(unbounded(system, id)),
+                    Ok(bounds) => channels[id.index()] = bounds,
+                    Err(reason) => errors.push(unbounded(system, id, &reason)),
                 }
             }
             Whose::Channel(_) => {}
@@ -42,17 +42,20 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
     for (planned, bounds) in plan.channels.iter_mut().zip(channels) {
         planned.bounds = bounds;
     }
-    for (id, (planned, bounds)) in (0..).map(StreamIndex).zip(plan.streams.iter_mut().zip(streams))
-    {
-        planned.bounds = bounds;
+    for (id, (planned, ends)) in (0..).map(StreamIndex).zip(plan.streams.iter_mut().zip(streams)) {
+        planned.unbounded = ends.iter().map(|end| end.clone().err()).collect();
+        planned.bounds = ends.into_iter().map(Result::ok).collect();
         planned.scheduled = scheduled.contains(&Whose::Stream(id));
     }
     plan.backlogs = backlogs;
     errors
 }
 
+/// Per listener of a stream its bound, or why there is none.
+type Ends = Vec<Result<Bound, Unbounded>>;
+
 /// What is promised of streams that babble: by what they should send.
-fn of_babblers(system: &System, plan: &Plan, streams: &mut [Vec<Option<Bound>>]) {
+fn of_babblers(system: &System, plan: &Plan, streams: &mut [Ends]) {
     let babblers = (0..system.streams.len() as u32).map(StreamIndex);
     let babblers: Vec<_> = babblers.filter(|id| system.babbles(*id)).collect();
     if babblers.is_empty() {
@@ -67,23 +70,40 @@ fn of_babblers(system: &System, plan: &Plan, streams: &mut [Vec<Option<Bound>>])
     }
 }
 
-fn unbounded(system: &System, id: ChannelId) -> Diagnostic {
+fn unbounded(system: &System, id: ChannelId, reason: &Unbounded) -> Diagnostic {
     let channel = system.channel(id);
-    let message = format!("no useful bound exists for protected channel `{}`", channel.name);
-    Diagnostic::error(UNBOUNDED, message, channel.origin, "may wait longer than an hour").help(
-        "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, or \
-         route so that streams do not wait for each other in a circle",
-    )
+    let why = &reason.why;
+    let message = format!("no useful bound exists for protected channel `{}`: {why}", channel.name);
+    let help = match reason.cause {
+        Cause::UnlimitedTraffic => "give the higher queue a shaper, or its traffic a limit",
+        Cause::Babbling => "give the stream that babbles a meter (`policing`)",
+        Cause::Overload => "send less there, or give the queue more of the link or of the cycle",
+        Cause::ShortWindows => "make the windows longer, or the frames shorter",
+        Cause::Preemption => "make the queue express, or take its gates away",
+        Cause::Regulator => "shape at every port of the way, by clocks of the same rate",
+        Cause::Circle | Cause::TooLong => {
+            "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, give \
+             the class a greater idleSlope than it needs in a [[port]], or route so that streams do \
+             not wait for each other in a circle"
+        }
+    };
+    Diagnostic::error(UNBOUNDED, message, channel.origin, "may wait without end").help(help)
 }
 
-/// One bound per listener, by their clocks.
-fn of_channel(analysis: &Analysis<'_>, ways: &Ways, f: usize, id: ChannelId) -> Option<Vec<Bound>> {
+/// One bound per listener, by their clocks; or why there is none at one of them.
+fn of_channel(
+    analysis: &Analysis<'_>,
+    ways: &Ways,
+    f: usize,
+    id: ChannelId,
+) -> Result<Vec<Bound>, Unbounded> {
     let system = analysis.network.system;
     let channel = system.channel(id);
     let paths = &analysis.network.plan.channel(id).paths;
     let bound = |(listener, path): (&NodeId, &Vec<PortId>)| {
         let name = format!("class {:?} queue", channel.class);
-        let mut bound = at_listener(analysis, ways, f, *listener, *path.last()?, &name)?;
+        let last = *path.last().expect("a way has ports");
+        let mut bound = bound_or_reason(analysis, ways, f, *listener, last, &name)?;
         let [from, to] = [channel.talker, *listener].map(|id| system.node(id));
         let (latency, run) = (bound.total(), longest_run(system));
         let late = clocks(&from.clock, &to.clock, latency, run, from.clock.drift_ppb);
@@ -93,27 +113,34 @@ fn of_channel(analysis: &Analysis<'_>, ways: &Ways, f: usize, id: ChannelId) -> 
             bound.terms.push(BoundTerm { what, span: late });
         }
         bound.best = bound.best - early;
-        Some(bound)
+        Ok(bound)
     };
     channel.listeners.iter().zip(paths).map(bound).collect()
 }
 
 /// One bound per listener in true time, where there is one.
-fn of_stream(
-    analysis: &Analysis<'_>,
-    ways: &Ways,
-    f: usize,
-    id: StreamIndex,
-) -> Vec<Option<Bound>> {
+fn of_stream(analysis: &Analysis<'_>, ways: &Ways, f: usize, id: StreamIndex) -> Ends {
     let network = analysis.network;
     let name = format!("queue {}", network.flows[f].queue);
     let listeners = &network.system.streams[id.index()].listeners;
     let paths = &network.plan.stream(id).paths;
     let bound = |(listener, paths): (&NodeId, &Vec<Vec<PortId>>)| {
-        let last = paths.first()?.last()?;
-        at_listener(analysis, ways, f, *listener, *last, &name)
+        let last = paths.first().and_then(|way| way.last()).expect("a way has ports");
+        bound_or_reason(analysis, ways, f, *listener, *last, &name)
     };
     listeners.iter().zip(paths).map(bound).collect()
+}
+
+fn bound_or_reason(
+    analysis: &Analysis<'_>,
+    ways: &Ways,
+    f: usize,
+    listener: NodeId,
+    last: PortId,
+    queue: &str,
+) -> Result<Bound, Unbounded> {
+    let bound = at_listener(analysis, ways, f, listener, last, queue);
+    bound.ok_or_else(|| analysis.reason(f, analysis.network.flows[f].hop_at(last)))
 }
 
 /// From release to receipt at the host behind the port `last`: the sum over its queues, or what is

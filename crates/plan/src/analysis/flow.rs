@@ -165,6 +165,12 @@ impl<'a> Analysis<'a> {
         if flow.regulator.is_none() || !self.is_asynchronous(place) {
             return now.arrives;
         }
+        let arrives = now.arrives?;
+        if flow.hops[h].from.is_empty() {
+            // A talker has a scheduler for each stream: none holds another.
+            let held = self.held(f, place.0, Some(arrives - now.early))?;
+            return Some(arrives + held + if held > 0 { REGULATOR_ROUNDING } else { 0 });
+        }
         let group = self.group(place, f, h);
         let conforms = |&(g, k): &(usize, usize)| {
             let state = if (g, k) == (f, h) { *now } else { self.entering(g, k) };
@@ -181,8 +187,8 @@ impl<'a> Analysis<'a> {
         settings.selection[queue] == Selection::Asynchronous
     }
 
-    /// The flows with buckets that come to a queue from the same port, or from the same host.
-    fn group(&self, place: Place, f: usize, h: usize) -> Vec<(usize, usize)> {
+    /// The flows with buckets that come to a queue from the same port.
+    pub(super) fn group(&self, place: Place, f: usize, h: usize) -> Vec<(usize, usize)> {
         let upstream = |(f, h): (usize, usize)| -> Vec<PortId> {
             let flow = &self.network.flows[f];
             flow.hops[h].from.iter().map(|from| flow.hops[from.hop].port).collect()
@@ -195,12 +201,21 @@ impl<'a> Analysis<'a> {
 
     /// Whether a flow with this jitter never makes its bucket at a port wait.
     fn conforms(&self, f: usize, port: usize, jitter: Option<i128>) -> bool {
+        self.held(f, port, jitter) == Some(0)
+    }
+
+    /// The longest that its bucket at a port, if nobody else's is in the way, holds a flow with
+    /// this jitter: until the bucket has gathered what is missing. None: without limit.
+    fn held(&self, f: usize, port: usize, jitter: Option<i128>) -> Option<i128> {
         let flow = &self.network.flows[f];
-        let (Some(bucket), Some(jitter)) = (flow.regulator, jitter) else { return false };
-        let (burst, rate) = self.bucket_in_true_time(bucket, port, false);
+        let (burst, rate) = self.bucket_in_true_time(flow.regulator?, port, false);
         let frame = i128::from(frame::on_wire(flow.arrival.octets[1]).get()) * 8 * BILLION;
-        let curve = flow.arrival.curve(frame, jitter);
-        curve.rate() <= rate && curve.corners().all(|t| curve.at(t) <= burst + rate * t)
+        let curve = flow.arrival.curve(frame, jitter?);
+        if curve.rate() > rate || rate == 0 {
+            return None;
+        }
+        let missing = |t: i128| (curve.at(t) - burst).max(0);
+        curve.corners().map(|t| (div_ceil(missing(t), rate) - t).max(0)).max()
     }
 
     /// A bucket's burst in nanobits and its rate in bit/s, when its clock is taken to be fast or
@@ -257,16 +272,16 @@ impl<'a> Analysis<'a> {
     fn serve(&mut self, place: Place, last: bool, next: &mut [bool]) {
         let service = self.service(place);
         let arrivals = self.arrivals(place, 0, Octets::default());
-        if let (Some(service), Selection::CreditBased { idle_slope }) =
-            (&service, self.network.plan.ports[place.0].settings.selection[place.1])
-            && let Some(credit) = service.credit(idle_slope.as_bps().into())
+        if let (Some(service), Some(Some(accrual))) = (&service, self.accrual(place))
+            && let Some(credit) = service.credit(&accrual)
             && self.credit.insert(place, credit) != Some(credit)
         {
             self.mark_downstream(place, next);
         }
         // What settles in a circle is a bound if it is more than what follows from it.
         let circular = self.circular.contains(&place);
-        let scheduled = if circular { None } else { self.followed(place) };
+        let followed = !circular && !self.network.unlimited[place.0][place.1];
+        let scheduled = followed.then(|| self.followed(place)).flatten();
         let mut known: BTreeMap<i128, Option<i128>> = BTreeMap::new();
         for (at, (f, h)) in self.members[&place].clone().into_iter().enumerate() {
             let own = self.frame_at(f, place.0, 0, Octets::default());

@@ -34,12 +34,12 @@ impl Availability {
     /// The worst over all gate control lists of a port, and over the changes between them.
     /// `losses` says what a queue's windows lose under one list. None: never.
     pub(crate) fn new(
-        settings: &PortSettings,
+        lists: &[GateControl],
         queue: usize,
         clock: &ClockError,
         losses: impl Fn(&GateControl) -> Losses,
     ) -> Option<Self> {
-        let mut lists = settings.gates.iter().enumerate();
+        let mut lists = lists.iter().enumerate();
         lists
             .try_fold(Self::ALWAYS, |worst, (at, list)| {
                 let losses = losses(list);
@@ -62,6 +62,82 @@ impl Availability {
         let (rate, apart) = clock_rate(clock);
         Self { latency: div_ceil((self.latency + apart) * BILLION, rate), ..self }
     }
+}
+
+/// What idleSlope gives to a queue behind gates. While its gate is open its credit rises at
+/// operIdleSlope × OperCycleTime / GateOpenTime (802.1Q-2022 8.6.8.2), the wire's rate at most, and
+/// else it stands still: in the long run at operIdleSlope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accrual {
+    /// Bit/s while the gate is open, under the list that gives the most.
+    pub(crate) open: i128,
+    /// Bit/s in the long run at least, and the nanoseconds without it.
+    pub(crate) least: (i128, i128),
+    /// Bit/s in the long run at most, and the nanobits on top of it in any time.
+    pub(crate) most: (i128, i128),
+}
+
+impl Accrual {
+    /// `slope` is the queue's operIdleSlope, `wire` the rate of its port. None: its gate is never
+    /// open under one of the lists.
+    pub(crate) fn new(
+        settings: &PortSettings,
+        queue: usize,
+        clock: &ClockError,
+        slope: i128,
+        wire: i128,
+    ) -> Option<Self> {
+        let mut all = Self { open: slope, least: (slope, 0), most: (slope, 0) };
+        let losses = |_: &GateControl| rounding(clock);
+        all.least.1 = Availability::new(&settings.gates, queue, clock, losses)?.latency;
+        for list in &settings.gates {
+            let Windows::At(windows) = windows(list, queue) else { continue };
+            let cycle = i128::from(list.cycle.as_ns());
+            let time: i128 = windows.iter().map(|(from, to)| to - from).sum();
+            let while_open = div_ceil(slope * cycle, time).min(wire);
+            let usable = of_list(list, queue, losses(list))?.open;
+            // As much of each cycle it is closed for certain: no more than that is missing.
+            let closed = Availability::new(&[inverted(list)], queue, clock, losses);
+            let (closed, latency) = closed.map_or((0, 0), |closed| (closed.open, closed.latency));
+            let mean = div_ceil(while_open * (cycle - closed), cycle);
+            all.open = all.open.max(while_open);
+            all.least.0 = all.least.0.min(while_open * usable / cycle);
+            all.most.0 = all.most.0.max(mean);
+            all.most.1 += div_ceil(while_open * closed * latency, cycle);
+        }
+        Some(all).filter(|all| all.least.0 > 0)
+    }
+}
+
+/// What idleSlope must be so that no less than `need` of it is left of windows that an erring clock
+/// makes shorter.
+pub(crate) fn slope_for(
+    settings: &PortSettings,
+    queue: usize,
+    clock: &ClockError,
+    need: i128,
+) -> i128 {
+    let of = |list: &GateControl| match windows(list, queue) {
+        Windows::Always => need,
+        Windows::At(windows) => {
+            let time: i128 = windows.iter().map(|(from, to)| to - from).sum();
+            let left = of_list(list, queue, rounding(clock)).map_or(0, |usable| usable.open);
+            if left == 0 { need } else { div_ceil(need * time, left) }
+        }
+    };
+    settings.gates.iter().map(of).max().unwrap_or(need)
+}
+
+/// By how much each window may be shorter in true time: its ends are whole nanoseconds there.
+fn rounding(clock: &ClockError) -> Losses {
+    Losses { end: i128::from(clock_rate(clock).1 > 0), ..Losses::default() }
+}
+
+/// The same list with gates open where they are closed.
+fn inverted(list: &GateControl) -> GateControl {
+    let mut list = list.clone();
+    list.entries.iter_mut().for_each(|entry| entry.open = !entry.open);
+    list
 }
 
 /// Whether a queue's gate is open all the time under every list.

@@ -3,7 +3,7 @@
 use super::arrival::{Arrival, clock_rate};
 use super::curve::Curve;
 use super::flow::{Analysis, INTERRUPTION, Place, UNINTERRUPTIBLE};
-use super::gates::{self, Availability, Losses};
+use super::gates::{self, Accrual, Availability, Losses};
 use super::service::{Service, is_whole, rounded_up};
 use super::{BILLION, div_ceil};
 use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
@@ -163,21 +163,23 @@ impl Analysis<'_> {
         // One that is cut through comes closer to a stored one before it than the line lets it.
         let burst = if group.cut && group.stored { 2 * longest } else { *longest };
         let shaped = Curve::sum(curves.iter()).min_affine(burst + rate * shift, rate);
-        let selection = self.settings(up).selection[place.1];
-        let (Selection::CreditBased { idle_slope }, Some(credit)) =
-            (selection, self.credit.get(&(up, place.1)))
-        else {
+        let up = (up, place.1);
+        let (Some(Some(accrual)), Some(credit)) = (self.accrual(up), self.credit.get(&up)) else {
             return shaped;
         };
-        let slope = swells.of(idle_slope.as_bps().into());
+        let (slope, more) = accrual.most;
+        let (slope, credit) = (swells.of(slope), swells.of(*credit + more));
         // From start to start credit pays; two ends may be closer by a transmission time.
         let closer = div_ceil(*longest, line);
-        shaped.min_affine(swells.of(*credit) + longest + slope * (closer + shift), slope)
+        shaped.min_affine(credit + longest + slope * (closer + shift), slope)
     }
 
     /// What a queue is served. None: there is no limit to how long it may wait.
     pub(crate) fn service(&self, place: Place) -> Option<Service> {
         let (port, queue) = place;
+        if self.network.unlimited[port][queue] {
+            return None;
+        }
         let settings = self.settings(port);
         let express = settings.preemptable >> queue & 1 == 0;
         let gated = !settings.gates.is_empty();
@@ -239,7 +241,7 @@ impl Analysis<'_> {
 
     /// Whether an interrupted frame may have to wait for a gate while others of the preemptable
     /// ones, which must not overtake it, could go.
-    fn may_be_stuck(&self, settings: &PortSettings) -> bool {
+    pub(super) fn may_be_stuck(&self, settings: &PortSettings) -> bool {
         let preemptable = (0..QUEUES).filter(|q| settings.preemptable >> q & 1 == 1);
         preemptable.into_iter().any(|q| !gates::always_open(settings, q))
     }
@@ -300,18 +302,28 @@ impl Analysis<'_> {
                 let overhangs = gates::overhangs(list, queue, others & !first);
                 Losses { start: if overhangs { time(low) } else { 0 }, end: time(own), change }
             } else {
-                Losses { start: time(longest_other), end: 0, change }
+                let end = i128::from(apart > 0);
+                Losses { start: time(longest_other), end, change }
             }
         };
-        let usable = Availability::new(settings, queue, clock, losses)?;
-        let open = Availability::new(settings, queue, clock, |_| Losses::default())?;
-        let share = |rate: i128, part: Availability| (rate * part.open / part.cycle, part.latency);
-        let slope = match settings.selection[queue] {
-            Selection::CreditBased { idle_slope } => {
-                Some(share(idle_slope.as_bps().into(), open)).filter(|(slope, _)| *slope > 0)
-            }
-            _ => None,
+        let usable = Availability::new(&settings.gates, queue, clock, losses)?;
+        let capacity = (rate * usable.open / usable.cycle, usable.latency);
+        let slope = match self.accrual((port, queue)) {
+            None => None,
+            Some(accrual) => Some(accrual?.least),
         };
-        Some((share(rate, usable), slope))
+        Some((capacity, slope))
+    }
+
+    /// What idleSlope gives to a queue that has one. Some(None): nothing, perhaps never.
+    pub(super) fn accrual(&self, (port, queue): Place) -> Option<Option<Accrual>> {
+        let settings = self.settings(port);
+        let Selection::CreditBased { idle_slope } = settings.selection[queue] else {
+            return None;
+        };
+        let system = self.network.system;
+        let clock = &system.node(system.ports[port].node).clock;
+        let [slope, wire] = [idle_slope, self.link_rate(port)].map(|rate| rate.as_bps().into());
+        Some(Accrual::new(settings, queue, clock, slope, wire))
     }
 }

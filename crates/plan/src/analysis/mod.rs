@@ -12,6 +12,7 @@ mod interference;
 pub(crate) mod meeting;
 pub(crate) mod network;
 pub(crate) mod queue;
+mod reason;
 pub(crate) mod service;
 pub(crate) mod ways;
 mod windows;

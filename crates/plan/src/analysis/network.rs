@@ -116,9 +116,10 @@ impl<'a> Network<'a> {
             arrival,
         };
         if planned.protected {
-            // Reservations are made among traffic that no description knows.
+            // Reservations are made among best effort that no description knows.
             for port in planned.tree_ports() {
                 self.longest[port.index()][BEST_EFFORT_QUEUE] = frame::MAX_TAGGED;
+                self.unlimited[port.index()][BEST_EFFORT_QUEUE] = true;
             }
         }
         self.flows.push(flow);

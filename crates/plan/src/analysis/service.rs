@@ -1,6 +1,7 @@
 //! When a port has served so much of a queue: what each shaper leaves, and their combinations.
 
 use super::curve::Curve;
+use super::gates::Accrual;
 use super::{BILLION, div_ceil};
 use onbeat_model::units::{BitRate, frame};
 
@@ -57,7 +58,7 @@ impl Service {
     }
 
     /// What is left in the long run, in bit/s.
-    fn rate(&self) -> i128 {
+    pub(crate) fn rate(&self) -> i128 {
         let unshaped = self.capacity.0 - self.ahead.rate();
         self.shaped.map_or(unshaped, |(slope, _)| slope.min(unshaped))
     }
@@ -82,13 +83,18 @@ impl Service {
         })
     }
 
-    /// The most credit that the queue gathers, in nanobits; `slope` in bit/s is its idleSlope.
-    pub(crate) fn credit(&self, slope: i128) -> Option<i128> {
+    /// The most credit that the queue gathers, in nanobits. None: no limit is known, as the port
+    /// may serve the queue more slowly than its credit rises.
+    pub(crate) fn credit(&self, accrual: &Accrual) -> Option<i128> {
+        let (slope, more) = accrual.most;
+        if slope > self.capacity.0 - self.ahead.rate() {
+            return None;
+        }
         let first = self.unshaped(0)?;
         let corners = self.ahead.corners().chain([first]);
         let most = corners.map(|x| slope * x - self.sent_unshaped(x).max(0)).max();
         // What has recovered to nought may wait for the next whole nanosecond.
-        most.map(|credit| credit + slope)
+        most.map(|credit| credit + more + accrual.open)
     }
 
     /// The longest wait of a frame of `own` nanobits or more, among arrivals of which it is one:

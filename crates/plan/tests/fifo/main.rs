@@ -6,5 +6,6 @@ mod families;
 mod hand;
 mod import;
 mod peers;
+mod published;
 mod simulation;
 mod systems;

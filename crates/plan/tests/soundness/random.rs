@@ -177,7 +177,7 @@ fn stream(dice: &mut Dice, mix: &Mix, system: &System) -> Stream {
         talker: NodeId(talker as u32),
         ways,
         listeners,
-        traffic_class: dice.one(&[7, 7, 6, 6, 5, 5, 4, 3, 2]),
+        traffic_class: dice.one(&[7, 7, 7, 6, 6, 6, 5, 5, 5, 4, 4, 3, 2, 1, 0]),
         vlan: 2,
         pcp: 3,
         frame: [shortest, longest].map(|octets| Octets::new(octets as u32)),
@@ -315,29 +315,33 @@ pub(crate) fn system(seed: u64, mix: &Mix) -> System {
     system
 }
 
-/// How ports send: one choice of shapers for the whole system, gates here and there.
+/// How ports send: one choice of shapers for the whole system, or another one at each port; gates
+/// here and there.
 fn settings(dice: &mut Dice, mix: &Mix, system: &mut System) {
     let loads = loads(system);
-    let credit = dice.chance(mix.credit);
-    let asynchronous = dice.chance(mix.asynchronous);
-    let preemptable = if dice.chance(mix.preemption) { dice.below(255) as u8 } else { 0 };
-    let gated = dice.chance(mix.gates);
+    let draw = |dice: &mut Dice| {
+        let by_credit = if dice.chance(75) { 0b1100_0000 } else { dice.below(256) as u8 };
+        let credit = if dice.chance(mix.credit) { by_credit } else { 0 };
+        let asynchronous = dice.chance(mix.asynchronous);
+        let preemptable = if dice.chance(mix.preemption) { dice.below(255) as u8 } else { 0 };
+        (credit, asynchronous, preemptable)
+    };
+    let (alike, gated) = (dice.chance(70), dice.chance(mix.gates));
+    let all = draw(dice);
     for (port, loads) in loads.iter().enumerate() {
         let rate = system.link_of(PortId(port as u32)).rate.as_bps();
         let settings = &mut system.ports[port].settings;
+        let (credit, asynchronous, preemptable) = if alike { all } else { draw(dice) };
         settings.preemptable = preemptable;
-        if credit {
-            for queue in [7, 6] {
-                let slope = (loads[queue] * (101 + dice.below(40)) / 100).min(rate * 9 / 10);
-                if slope > 0 {
-                    let idle_slope = BitRate::from_bps(slope);
-                    settings.selection[queue] = Selection::CreditBased { idle_slope };
-                }
+        for queue in (0..8).filter(|queue| credit >> queue & 1 == 1) {
+            let slope = (loads[queue] * (101 + dice.below(40)) / 100).min(rate * 9 / 10);
+            if slope > 0 {
+                let idle_slope = BitRate::from_bps(slope);
+                settings.selection[queue] = Selection::CreditBased { idle_slope };
             }
         }
-        if asynchronous {
-            settings.selection[5] = Selection::Asynchronous;
-            settings.selection[4] = Selection::Asynchronous;
+        for queue in [5, 4].into_iter().filter(|_| asynchronous) {
+            settings.selection[queue] = Selection::Asynchronous;
         }
         if gated && dice.chance(50) {
             settings.gates = gates(dice, rate);
@@ -404,7 +408,11 @@ fn shape(dice: &mut Dice, mix: &Mix, stream: &mut Stream) {
     };
     let bucket = |dice: &mut Dice| TokenBucket {
         rate: BitRate::from_bps(load(stream) * (100 + dice.below(30)) / 100 + 1),
-        burst: Octets::new(wire * (frames + dice.below(3) as u32)),
+        // Now and then too small for what the source sends at once.
+        burst: Octets::new(match dice.chance(80) {
+            true => wire * (frames + dice.below(3) as u32),
+            false => wire * (1 + dice.below(frames.into()) as u32),
+        }),
     };
     let (regulator, meter) = (bucket(dice), bucket(dice));
     if dice.chance(80) {
