@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use onbeat_hunt::draw::description;
-use onbeat_hunt::judge::{Judge, Kind, Report, Settings};
+use onbeat_hunt::judge::{Finding, Judge, Kind, Report, Settings};
 use onbeat_hunt::schema::Schema;
 use onbeat_hunt::shrink::shrink;
 use std::collections::BTreeMap;
@@ -177,7 +177,7 @@ fn networks(
             let report = judge.judge(&drawn, Settings::of(&drawn, seed, REPETITIONS))?;
             if let Some(first) = report.findings.first() {
                 println!("seed {seed}: {first}");
-                let place = keep(root, &judge, drawn, seed, first.kind, request)?;
+                let place = keep(root, &judge, drawn, seed, first, request)?;
                 println!("  written to {}", place.display());
             }
             let mut seen = seen.lock().expect("no thread panicked");
@@ -221,15 +221,16 @@ fn keep(
     judge: &Judge,
     drawn: onbeat_hunt::Description,
     seed: u64,
-    kind: Kind,
+    first: &Finding,
     request: &Request,
 ) -> Result<PathBuf> {
     let settings = Settings::of(&drawn, seed, REPETITIONS);
+    let narrow = Settings { only: first.phases, ..settings };
     let fails = |candidate: &onbeat_hunt::Description| {
-        let report = judge.judge(candidate, settings);
-        report.is_ok_and(|report| report.findings.iter().any(|found| found.kind == kind))
+        let report = judge.judge(candidate, narrow);
+        report.is_ok_and(|report| report.findings.iter().any(|found| found.kind == first.kind))
     };
-    let tries = match kind {
+    let tries = match first.kind {
         _ if request.as_drawn => 0,
         Kind::Hang => SHRINK_TRIES / 30,
         _ => SHRINK_TRIES,

@@ -109,12 +109,12 @@ impl Settings {
     pub fn of(description: &Description, seed: u64, repetitions: u64) -> Self {
         let rate = events_per_s(description).max(1);
         let duration_ns = (EVENTS * 1_000_000_000 / rate).clamp(1_000, 100_000_000) as i64;
-        Self { duration_ns, seed, repetitions }
+        Self { duration_ns, seed, repetitions, only: None }
     }
 
     /// As the first line of a `system.toml`.
     pub fn line(&self) -> String {
-        let Self { duration_ns, seed, repetitions } = self;
+        let Self { duration_ns, seed, repetitions, .. } = self;
         format!("# duration_ns {duration_ns} seed {seed} repetitions {repetitions}")
     }
 
@@ -126,7 +126,8 @@ impl Settings {
             return None;
         };
         let duration_ns = duration.parse().ok()?;
-        Some(Self { duration_ns, seed: seed.parse().ok()?, repetitions: repetitions.parse().ok()? })
+        let (seed, repetitions) = (seed.parse().ok()?, repetitions.parse().ok()?);
+        Some(Self { duration_ns, seed, repetitions, only: None })
     }
 }
 
@@ -203,10 +204,13 @@ impl Judge {
     pub fn directory(&self, directory: &Path, settings: Settings) -> Result<Report> {
         let mut report = Report::default();
         let Some(bounds) = self.bounds(directory, &mut report)? else { return Ok(report) };
-        let rounds =
-            [("described", 1), ("random", settings.repetitions), ("aligned", settings.repetitions)];
-        for (phases, repetitions) in rounds.into_iter().filter(|(_, count)| *count > 0) {
-            self.simulate(directory, settings, phases, repetitions, &bounds, &mut report)?;
+        let repetitions = settings.repetitions;
+        for (phases, count) in [("described", 1), ("random", repetitions), ("aligned", repetitions)]
+        {
+            if count > 0 && settings.only.is_none_or(|only| only == phases) {
+                report.phases = Some(phases);
+                self.simulate(directory, settings, count, &bounds, &mut report)?;
+            }
         }
         Ok(report)
     }
@@ -237,11 +241,11 @@ impl Judge {
         &self,
         directory: &Path,
         settings: Settings,
-        phases: &str,
         repetitions: u64,
         bounds: &Bounds,
         report: &mut Report,
     ) -> Result<()> {
+        let phases = report.phases.unwrap_or("described");
         let (duration, seed) = (format!("{}ns", settings.duration_ns), settings.seed.to_string());
         let repetitions = repetitions.to_string();
         let arguments = [

@@ -181,13 +181,14 @@
     return element("table", { class: "terms" }, element("tbody", {}, ...lines, total));
   };
   const openEnd = (row) => {
-    const [released, policed, overflowed, faulted, duplicates] = row.counts;
+    const [released, policed, overflowed, faulted, duplicates, rogue] = row.counts;
     const [received, reordered] = row.frames;
     const pairs = [
       ["Kind", row.class ? `${row.kind}, ${row.class}` : row.kind],
       ["Released", grouped(released)], ["Received here", grouped(received)], ["Policed", grouped(policed)],
       ["Lost to full queues", grouped(overflowed)], ["Lost to faults", grouped(faulted)],
-      ["Duplicates eliminated", grouped(duplicates)], ["Out of order", grouped(reordered)],
+      ["Duplicates eliminated", grouped(duplicates)],
+      ["Eliminated outside the history", grouped(rogue)], ["Out of order", grouped(reordered)],
       ["Best case, µs", us(row.best)],
       ["Jitter, µs", row.max == null ? none : `${us(row.max - row.min)} of ${row.bound == null ? none : us(row.bound - row.best)}`],
       ["Slowest released at, µs", us(row.released)],

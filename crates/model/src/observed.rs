@@ -33,6 +33,9 @@ pub struct FlowObserved {
     pub faulted: u64,
     /// Copies that were eliminated as duplicates (802.1CB): no loss.
     pub duplicates: u64,
+    /// Copies that were eliminated because their sequence number is outside the history (802.1CB's
+    /// rogue packets): a frame all of whose copies are is lost.
+    pub rogue: u64,
     /// Per listener.
     pub listeners: Vec<LatencyObserved>,
 }
@@ -158,6 +161,7 @@ impl FlowObserved {
         self.overflowed += other.overflowed;
         self.faulted += other.faulted;
         self.duplicates += other.duplicates;
+        self.rogue += other.rogue;
         self.listeners.iter_mut().zip(&other.listeners).for_each(|(a, b)| a.merge(b));
     }
 }

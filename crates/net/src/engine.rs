@@ -13,7 +13,7 @@ use crate::payload::{PayloadId, Payloads};
 use crate::port::{Choice, EgressPort, PortCounters};
 use crate::probe::Probes;
 use crate::random::{Purpose, RandomDelay, Stream};
-use crate::recovery::Recovery;
+use crate::recovery::{Recovered, Recovery};
 use crate::route::{self, Routes, Then};
 use crate::source::{FrameSource, Release};
 use crate::tap::{Tap, Transmission};
@@ -518,8 +518,14 @@ impl Engine {
         let hop = self.routes.hops[frame.hop as usize];
         if hop.recovery != route::NONE {
             let recovery = &mut self.recoveries[hop.recovery as usize];
-            if !recovery.accepts(self.now, frame.sequence) {
-                self.probes.flows[hop.flow as usize].duplicates += 1;
+            let flow = &mut self.probes.flows[hop.flow as usize];
+            let eliminated = match recovery.judge(self.now, frame.sequence) {
+                Recovered::New => None,
+                Recovered::Duplicate => Some(&mut flow.duplicates),
+                Recovered::Rogue => Some(&mut flow.rogue),
+            };
+            if let Some(count) = eliminated {
+                *count += 1;
                 return self.payloads.release(frame.payload);
             }
         }

@@ -6,6 +6,18 @@ use onbeat_model::time::{NetTime, Span};
 /// and counting begins there.
 const RESET: Span = Span::from_s(1);
 
+/// What the algorithm makes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recovered {
+    /// The first of its number.
+    New,
+    /// Its number was accepted before (frerCpsSeqRcvyDiscardedPackets).
+    Duplicate,
+    /// Its number is further back or ahead than the history (frerCpsSeqRcvyRoguePackets): nobody can
+    /// tell whether it was accepted before.
+    Rogue,
+}
+
 /// The vector recovery algorithm (7.4.3.4) of one stream where its ways meet. Numbers count modulo
 /// 2³² instead of the R-TAG's 2¹⁶, which is the same as long as the ways differ by less than 2¹⁵
 /// frames.
@@ -26,10 +38,8 @@ impl Recovery {
         Self { history, seen, newest: None }
     }
 
-    /// Whether the frame is the first of its number; otherwise it goes no further. Neither does a
-    /// number further back or ahead than the history ("rogue"), which nobody can tell from a
-    /// duplicate.
-    pub(crate) fn accepts(&mut self, now: NetTime, sequence: u32) -> bool {
+    /// What becomes of a frame. Only a new one goes further.
+    pub(crate) fn judge(&mut self, now: NetTime, sequence: u32) -> Recovered {
         let newest = match self.newest {
             Some((newest, accepted)) if now - accepted < RESET => newest,
             _ => {
@@ -38,16 +48,19 @@ impl Recovery {
             }
         };
         let ahead = sequence.wrapping_sub(newest) as i32;
-        if ahead.unsigned_abs() >= self.history || *self.slot(sequence) == Some(sequence) {
-            return false;
+        if ahead.unsigned_abs() >= self.history {
+            return Recovered::Rogue;
+        }
+        if *self.slot(sequence) == Some(sequence) {
+            return Recovered::Duplicate;
         }
         self.accept(now, sequence, if ahead > 0 { sequence } else { newest })
     }
 
-    fn accept(&mut self, now: NetTime, sequence: u32, newest: u32) -> bool {
+    fn accept(&mut self, now: NetTime, sequence: u32, newest: u32) -> Recovered {
         *self.slot(sequence) = Some(sequence);
         self.newest = Some((newest, now));
-        true
+        Recovered::New
     }
 
     fn slot(&mut self, sequence: u32) -> &mut Option<u32> {
@@ -62,36 +75,37 @@ mod tests {
 
     #[test]
     fn each_number_passes_once_in_any_order_within_the_history() {
+        use Recovered::{Duplicate, New, Rogue};
         let mut recovery = Recovery::new(4);
-        let mut seen = |ns, sequence| recovery.accepts(NetTime::from_ns(ns), sequence);
+        let mut seen = |ns, sequence| recovery.judge(NetTime::from_ns(ns), sequence);
         // The first may be any. 9 is three back: accepted; 8 is four back: beyond the history.
-        for (sequence, accepted) in [
-            (12, true),
-            (12, false),
-            (9, true),
-            (9, false),
-            (8, false),
-            (11, true),
-            (15, true),
-            (11, false),
-            (12, false),
-            (13, true),
-            (19, false),
-            (18, true),
-            (14, false),
+        for (sequence, wanted) in [
+            (12, New),
+            (12, Duplicate),
+            (9, New),
+            (9, Duplicate),
+            (8, Rogue),
+            (11, New),
+            (15, New),
+            (11, Rogue),
+            (12, Duplicate),
+            (13, New),
+            (19, Rogue),
+            (18, New),
+            (14, Rogue),
         ] {
-            assert_eq!(seen(0, sequence), accepted, "{sequence}");
+            assert_eq!(seen(0, sequence), wanted, "{sequence}");
         }
         // Numbers begin anew after a second without an accepted frame, not before.
-        assert!(!seen(999_999_999, 900));
-        assert!(seen(1_000_000_000, 900));
-        assert!(seen(1_000_000_001, 901));
+        assert_eq!(seen(999_999_999, 900), Rogue);
+        assert_eq!(seen(1_000_000_000, 900), New);
+        assert_eq!(seen(1_000_000_001, 901), New);
     }
 
     #[test]
     fn numbers_go_on_beyond_the_last_one() {
         let mut recovery = Recovery::new(8);
-        let mut seen = |sequence| recovery.accepts(NetTime::ZERO, sequence);
+        let mut seen = |sequence| recovery.judge(NetTime::ZERO, sequence) == Recovered::New;
         assert!(seen(u32::MAX) && seen(1) && seen(0) && seen(u32::MAX - 1));
         assert!(!seen(0) && !seen(u32::MAX));
     }

@@ -88,10 +88,12 @@ impl Check<'_> {
     /// Every frame is somewhere: received, dropped on purpose, refused or swallowed.
     fn losses(&self, flow: &Value, flow_name: &str, report: &mut Report) {
         let released = count(&flow["released"]);
-        let gone: u64 = ["policed", "overflowed", "faulted", "rogue"].iter().map(|k| count(&flow[*k])).sum();
+        let gone: u64 =
+            ["policed", "overflowed", "faulted", "rogue"].iter().map(|k| count(&flow[*k])).sum();
         let listeners = list(&flow["listeners"]);
         // What has a bound has arrived at the end.
-        let arrives = |listener: &Value| listener["bound_ns"].as_i64().is_some_and(|b| b < DRAINED_NS);
+        let arrives =
+            |listener: &Value| listener["bound_ns"].as_i64().is_some_and(|b| b < DRAINED_NS);
         for listener in listeners {
             let frames = count(&listener["frames"]);
             let place = format!("{flow_name} at {}", listener["host"]);

@@ -102,7 +102,11 @@ pub(super) fn flow(
         Verdict::NotJudged if seen.released == 0 => "nothing was sent".to_owned(),
         Verdict::NotJudged => "a listener received nothing".to_owned(),
     };
-    let losses = [(seen.policed, "policed"), (seen.faulted, "lost to described faults")];
+    let losses = [
+        (seen.policed, "policed"),
+        (seen.faulted, "lost to described faults"),
+        (seen.rogue, "copies eliminated outside the history"),
+    ];
     for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
         reason += &format!("; {count} {what}");
     }

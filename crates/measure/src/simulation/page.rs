@@ -48,7 +48,7 @@ pub(super) struct Data {
     texts: Vec<String>,
     verdicts: [&'static str; 4],
     /// Name, kind, class, queue, talker, released, policed, overflowed, faulted, duplicates,
-    /// deadline, reason.
+    /// rogue, deadline, reason.
     flows: Vec<FlowRow>,
     /// Flow, host, frames, reordered, min, mean, max, release of max, bound, best, verdict, and the
     /// bound's terms: text, span, text, span, …
@@ -59,7 +59,7 @@ pub(super) struct Data {
 }
 
 type FlowRow =
-    (String, &'static str, Option<&'static str>, u8, usize, [u64; 5], Option<i64>, String);
+    (String, &'static str, Option<&'static str>, u8, usize, [u64; 6], Option<i64>, String);
 type EndRow = (usize, usize, [u64; 2], Option<[i64; 4]>, Option<[i64; 2]>, usize, Vec<i64>);
 type QueueRow = (u8, u64, [u64; 2], [u32; 2], Option<[u64; 2]>, i64, u64, usize);
 
@@ -204,7 +204,8 @@ fn flow_row(flow: &FlowResult, texts: &mut Texts) -> FlowRow {
         onbeat_model::system::Class::Scheduled => "scheduled",
     });
     let talker = texts.place(&flow.talker);
-    let counts = [flow.released, flow.policed, flow.overflowed, flow.faulted, flow.duplicates];
+    let lost = [flow.policed, flow.overflowed, flow.faulted];
+    let counts = [flow.released, lost[0], lost[1], lost[2], flow.duplicates, flow.rogue];
     let reason = flow.verdict_reason.clone();
     (
         flow.name.clone(),

@@ -129,6 +129,9 @@ pub struct FlowResult {
     pub faulted: u64,
     /// Copies that were eliminated as duplicates (802.1CB): no loss.
     pub duplicates: u64,
+    /// Copies that were eliminated because their sequence number is outside the history (802.1CB's
+    /// rogue packets): a frame all of whose copies are is lost.
+    pub rogue: u64,
     /// The description's limit from release to receipt; null if it sets none.
     pub deadline_ns: Option<i64>,
     /// The worst verdict of its listeners.
@@ -376,6 +379,7 @@ fn flow_result(system: &System, flow: &Described<'_>, seen: &FlowObserved) -> Fl
         overflowed: seen.overflowed,
         faulted: seen.faulted,
         duplicates: seen.duplicates,
+        rogue: seen.rogue,
         deadline_ns: flow.deadline.map(Span::as_ns),
         verdict: judgement.verdict,
         verdict_reason: judgement.reason,

@@ -1,0 +1,60 @@
+//! Random descriptions against the command, from outside: what was found once, and some of what
+//! the generator draws. `cargo run -p xtask -- hunt` looks on with fresh seeds and writes what it
+//! finds below `tests/found`. `HUNT_NETWORKS=20000` draws so many, `HUNT_SEED=N` from this seed on.
+
+use onbeat_hunt::draw::description;
+use onbeat_hunt::judge::{Judge, Report, Settings};
+use onbeat_hunt::schema::Schema;
+use std::path::Path;
+
+/// Networks of one run, from a fixed seed on: the same on every machine.
+const NETWORKS: u64 = 150;
+
+/// Repetitions with random phases, and with aligned ones.
+const REPETITIONS: u64 = 2;
+
+fn judge() -> Judge {
+    Judge::new(Path::new(env!("CARGO_BIN_EXE_onbeat"))).expect("a place to work in")
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn what_was_found_once_holds() {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/found");
+    let judge = judge();
+    let mut faults = Vec::new();
+    for entry in found.read_dir().expect("tests/found") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(path.join("system.toml")).expect("a description");
+        let settings = text.lines().next().and_then(Settings::read).expect("settings in line 1");
+        let copy = tempfile::tempdir().expect("a directory");
+        for file in path.read_dir().expect("its files") {
+            let file = file.expect("a file");
+            std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("copied");
+        }
+        let report = judge.directory(copy.path(), settings).expect("the machine works");
+        faults.extend(report.findings.iter().map(|f| format!("{}: {f}", path.display())));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_promise_about_a_drawn_network_breaks() {
+    let (schema, judge) = (Schema::committed(), judge());
+    let (first, count) = (number("HUNT_SEED", 1_000_000), number("HUNT_NETWORKS", NETWORKS));
+    let (mut all, mut refused) = (Report::default(), 0);
+    for seed in first..first + count {
+        let drawn = description(&schema, seed);
+        let report = judge.judge(&drawn, Settings::of(&drawn, seed, REPETITIONS)).expect("it runs");
+        let faults: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        assert!(faults.is_empty(), "seed {seed}: {}\n{}", faults.join("\n"), drawn.toml());
+        refused += u64::from(!report.refused.is_empty());
+        all.add(report);
+    }
+    // What is refused or has no bound tests little.
+    assert!(refused * 2 < count, "{refused} of {count} refused");
+    assert!(all.judged * 4 > all.listeners, "{} of {} listeners judged", all.judged, all.listeners);
+}
