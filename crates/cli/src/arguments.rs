@@ -77,7 +77,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Checks a description and reports everything that is wrong with it
-    #[command(after_help = "Example:\n  onbeat check examples/01-two-hosts")]
+    #[command(after_help = "Examples:
+  onbeat check examples/01-two-hosts
+  onbeat check large.toml --no-bounds")]
     Check(CheckArguments),
     /// Routes, reserves and bounds: what the network promises
     #[command(after_help = "Example:\n  onbeat plan examples/01-two-hosts --json")]
@@ -103,6 +105,7 @@ Writes report.html, results.json and, per run, records.onb and messages.csv.")]
   onbeat simulate examples/01-two-hosts --duration 1s
   onbeat simulate examples/01-two-hosts --repetitions 100 --phases random --seed 8
   onbeat simulate examples/01-two-hosts --duration 10ms --capture two-hosts.pcapng
+  onbeat simulate large.toml --duration 10ms --no-bounds
   onbeat simulate examples/01-two-hosts --capture x.pcapng --capture-port cat1.p4 --json
 
 No program is started: channels are modelled, one message each interval. Writes simulation.json and
@@ -187,6 +190,9 @@ system. Exits with 1 if the second is worse (docs/compare.md).")]
 pub(crate) struct CheckArguments {
     /// The description, or the directory of a system.toml
     pub(crate) system: PathBuf,
+    /// Compute no bounds and no times of programs, and report nothing that follows from them
+    #[arg(long)]
+    pub(crate) no_bounds: bool,
     /// Print JSON for machines
     #[arg(long)]
     pub(crate) json: bool,
@@ -287,6 +293,9 @@ pub(crate) struct SimulateArguments {
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    /// Compute no bounds: what is seen has none beside it, and none can be exceeded
+    #[arg(long)]
+    pub(crate) no_bounds: bool,
     /// Repetitions that are under way at once; changes no result [default: the cores there are]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pub(crate) jobs: Option<u16>,

@@ -83,7 +83,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
-    let examined = Examined::with_plan(&arguments.system)?;
+    let examined = Examined::with_plan(&arguments.system, !arguments.no_bounds)?;
     if arguments.json {
         terminal::print(serde_json::to_string_pretty(&examined.to_json())?);
     } else {

@@ -34,7 +34,10 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?;
     let mut system = source.system.clone();
     system.run = settings(&system, arguments)?;
-    let plan = source.plan(&system, system.run.protected)?;
+    let plan = match arguments.no_bounds {
+        false => source.plan(&system, system.run.protected)?,
+        true => source.plan_without_bounds(&system, system.run.protected)?,
+    };
     if !system.programs.is_empty() {
         terminal::say(format_args!(
             "onbeat: no program is started: channels are modelled, one message an interval"

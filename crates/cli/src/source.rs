@@ -65,8 +65,9 @@ impl Examined {
         Ok(Self { directory, files, system, diagnostics: loaded.diagnostics })
     }
 
-    /// Reads a description and also looks for what stands in the way of its plans.
-    pub(crate) fn with_plan(path: &Path) -> anyhow::Result<Self> {
+    /// Reads a description and also looks for what stands in the way of its plans; without bounds
+    /// in that of routes and reservations only.
+    pub(crate) fn with_plan(path: &Path, bounds: bool) -> anyhow::Result<Self> {
         let mut examined = Self::read(path)?;
         let Some(system) = examined.system.clone() else { return Ok(examined) };
         let graphs = study::graphs(&system, &examined.directory);
@@ -75,7 +76,12 @@ impl Examined {
             if system.run.protected != protected && !scenarios.clone().any(|p| p == protected) {
                 continue;
             }
-            let found = findings(&system, &graphs, protected).unwrap_or_else(|errors| errors);
+            let found = match bounds {
+                true => findings(&system, &graphs, protected).unwrap_or_else(|errors| errors),
+                false => {
+                    onbeat_plan::plan_without_bounds(&system, protected).err().unwrap_or_default()
+                }
+            };
             let new = found.into_iter().filter(|d| !examined.diagnostics.contains(d));
             let new: Vec<_> = new.collect();
             examined.diagnostics.extend(new);
@@ -112,11 +118,14 @@ fn findings(
     graphs: &Graphs,
     protected: bool,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let mut plan = onbeat_plan::plan(system, protected)?;
+    let (mut plan, mut found) = onbeat_plan::plan_and_limits(system, protected)?;
     let study = study::study(system, &plan, graphs, Limits::default())?;
-    let Some(study) = study else { return Ok(onbeat_plan::warnings(system, &plan)) };
+    let Some(study) = study else {
+        found.extend(onbeat_plan::warnings(system, &plan));
+        return Ok(found);
+    };
     study::promise(system, graphs, &study, &mut plan);
-    let mut found = onbeat_plan::warnings(system, &plan);
+    found.extend(onbeat_plan::warnings(system, &plan));
     // Without reservations nothing is promised: that is what such a run shows.
     if protected || !system.channels.iter().any(|channel| channel.reserve) {
         found.extend(tfg::findings(&study, Some(system)));
@@ -187,9 +196,21 @@ impl Source {
 
     /// Plans `system`, which is this description's but for its run settings.
     pub(crate) fn plan(&self, system: &System, protected: bool) -> anyhow::Result<Plan> {
-        let plan = onbeat_plan::plan(system, protected).map_err(|errors| self.wrong(&errors))?;
-        show(&self.files, &onbeat_plan::warnings(system, &plan));
+        let planned = onbeat_plan::plan_and_limits(system, protected);
+        let (plan, mut found) = planned.map_err(|errors| self.wrong(&errors))?;
+        found.extend(onbeat_plan::warnings(system, &plan));
+        show(&self.files, &found);
         Ok(plan)
+    }
+
+    /// The same without any bound.
+    pub(crate) fn plan_without_bounds(
+        &self,
+        system: &System,
+        protected: bool,
+    ) -> anyhow::Result<Plan> {
+        let planned = onbeat_plan::plan_without_bounds(system, protected);
+        Ok(planned.map_err(|errors| self.wrong(&errors))?)
     }
 
     /// The same with the bounds of chains as the programs' timing has them, and that timing if any
@@ -201,13 +222,15 @@ impl Source {
         limits: Limits,
     ) -> anyhow::Result<(Plan, Option<Study>)> {
         let wrong = |errors: Vec<Diagnostic>| self.wrong(&errors);
-        let mut plan = onbeat_plan::plan(system, protected).map_err(wrong)?;
+        let planned = onbeat_plan::plan_and_limits(system, protected);
+        let (mut plan, mut found) = planned.map_err(wrong)?;
         let graphs = self.graphs();
         let study = study::study(system, &plan, graphs, limits).map_err(wrong)?;
         if let Some(study) = &study {
             study::promise(system, graphs, study, &mut plan);
         }
-        show(&self.files, &onbeat_plan::warnings(system, &plan));
+        found.extend(onbeat_plan::warnings(system, &plan));
+        show(&self.files, &found);
         Ok((plan, study))
     }
 

@@ -19,6 +19,7 @@ pub use document::{
 
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
+use onbeat_model::port::QUEUES;
 use onbeat_model::system::{Chain, Channel, ChannelId, Class, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -56,6 +57,59 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// # Panics
 /// When a noise source has no route, which the description's check excludes.
 pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
+    plan_and_limits(system, protected).map(|(plan, _)| plan)
+}
+
+/// The same, with a warning (OB2015) for each part of the analysis that ended before it had looked
+/// at everything: bounds hold then, but may be larger than they need be.
+///
+/// # Errors
+/// Those of [`plan`].
+///
+/// # Panics
+/// As [`plan`].
+pub fn plan_and_limits(
+    system: &System,
+    protected: bool,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Draft { mut plan, mut errors, admitted } = draft(system, protected)?;
+    let mut limits = Vec::new();
+    if admitted {
+        let (found, cut_short) = bound(system, &mut plan);
+        errors.extend(found);
+        limits = cut_short;
+    }
+    if errors.is_empty() { Ok((plan, limits)) } else { Err(errors) }
+}
+
+/// Routes, admits and reserves only, for large systems of which nobody asks a bound: none has one
+/// in this plan.
+///
+/// # Errors
+/// Those of [`plan`] that need no bound.
+///
+/// # Panics
+/// As [`plan`].
+pub fn plan_without_bounds(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
+    let Draft { mut plan, errors, .. } = draft(system, protected)?;
+    for (stream, planned) in system.streams.iter().zip(&mut plan.streams) {
+        planned.bounds = vec![None; stream.listeners.len()];
+    }
+    plan.backlogs = vec![[None; QUEUES]; system.ports.len()];
+    plan.chains = vec![None; system.chains.len()];
+    if errors.is_empty() { Ok(plan) } else { Err(errors) }
+}
+
+/// A plan without bounds, and what stands in its way.
+struct Draft {
+    plan: Plan,
+    errors: Vec<Diagnostic>,
+    /// Whether it can be analysed.
+    admitted: bool,
+}
+
+/// Routes, admits and reserves.
+fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     let mut routes = Routes::new(system);
     let paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
     let streams = system.streams.iter();
@@ -83,24 +137,22 @@ pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
         })
         .collect();
     let (ports, refused) = reserve::reserve(system, &mut channels);
-    let mut plan = Plan { protected, channels, noise, streams, ports, ..Plan::default() };
+    let plan = Plan { protected, channels, noise, streams, ports, ..Plan::default() };
     let refused = refused.into_iter().chain(reserve::overloads(system, &plan));
     let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
     let admitted = refused.is_empty();
     errors.extend(refused);
-    if admitted {
-        errors.extend(bound(system, &mut plan));
-    }
-    if errors.is_empty() { Ok(plan) } else { Err(errors) }
+    Ok(Draft { plan, errors, admitted })
 }
 
-/// Fills in the bounds of channels and chains; returns what stands in the way.
-fn bound(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
-    let mut errors = analysis::bound::fill_in(system, plan);
+/// Fills in the bounds of channels and chains; returns what stands in the way, and what the
+/// analysis did not look at.
+fn bound(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+    let (mut errors, limits) = analysis::bound::fill_in(system, plan);
     errors.extend(long_under_way(system, plan));
     plan.chains =
         system.chains.iter().map(|c| analysis::bound::of_chain(system, plan, c)).collect();
-    errors
+    (errors, limits)
 }
 
 /// Channels whose messages may be too old for their capture times to be rebuilt. The bounds count

@@ -3,7 +3,7 @@
 use super::flow::Analysis;
 use super::network::{From, Network, Whose};
 use super::ways::{Ways, gap};
-use super::{BILLION, div_ceil, queue};
+use super::{BILLION, div_ceil, limits, queue};
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::{Bound, BoundTerm, Cause, ChannelPlan, Plan, Unbounded};
 use onbeat_model::system::{
@@ -13,8 +13,9 @@ use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 
 const UNBOUNDED: Code = Code("OB2004");
 
-/// What is promised of every channel and stream.
-pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
+/// What is promised of every channel and stream. Returns what stands in the way, and where the
+/// analysis ended before it had looked at everything.
+pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     let mut errors = Vec::new();
     let network = Network::new(system, plan, true);
     let analysis = Analysis::new(&network);
@@ -34,7 +35,8 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
         }
     }
     of_babblers(system, plan, &mut streams);
-    let scheduled = analysis.scheduled.iter().map(|f| network.flows[*f].whose).collect::<Vec<_>>();
+    let limits = limits::reached(&analysis, &ways);
+    let scheduled = analysis.scheduled.clone();
     let backlogs = queue::backlogs(&analysis, &ways);
     if errors.is_empty() {
         errors = queue::overflows(&analysis, &backlogs);
@@ -42,13 +44,15 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> Vec<Diagnostic> {
     for (planned, bounds) in plan.channels.iter_mut().zip(channels) {
         planned.bounds = bounds;
     }
-    for (id, (planned, ends)) in (0..).map(StreamIndex).zip(plan.streams.iter_mut().zip(streams)) {
+    // The flows of streams are behind those of channels.
+    let flows = system.channels.len()..;
+    for (f, (planned, ends)) in flows.zip(plan.streams.iter_mut().zip(streams)) {
         planned.unbounded = ends.iter().map(|end| end.clone().err()).collect();
         planned.bounds = ends.into_iter().map(Result::ok).collect();
-        planned.scheduled = scheduled.contains(&Whose::Stream(id));
+        planned.scheduled = scheduled.contains(&f);
     }
     plan.backlogs = backlogs;
-    errors
+    (errors, limits)
 }
 
 /// Per listener of a stream its bound, or why there is none.

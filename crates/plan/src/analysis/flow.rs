@@ -3,6 +3,7 @@
 
 use super::arrival::clock_rate;
 use super::network::{From, Network};
+use super::windows::FOLLOWED_MAX;
 use super::{BILLION, div_ceil};
 use onbeat_model::port::{QUEUES, Selection, TokenBucket};
 use onbeat_model::system::PortId;
@@ -66,10 +67,15 @@ pub(crate) struct Analysis<'a> {
     pub(super) circular: BTreeSet<Place>,
     /// The flows whose bounds hold for their phases only.
     pub(crate) scheduled: BTreeSet<usize>,
+    /// The queues that were not followed through their windows to the end: that takes too long.
+    pub(crate) cut_short: BTreeSet<Place>,
+    /// How many more frames may be followed.
+    pub(super) followed_left: i128,
 }
 
 impl<'a> Analysis<'a> {
-    /// Recomputes delays from each other until nothing changes. Whatever still grows then, and
+    /// Computes each queue once, after those that it depends on. Where queues wait for each other
+    /// in a circle, delays are recomputed until nothing changes; whatever still grows then, and
     /// all that depends on it, has no bound.
     pub(crate) fn new(network: &'a Network<'a>) -> Self {
         let mut members: BTreeMap<Place, Vec<_>> = BTreeMap::new();
@@ -80,23 +86,44 @@ impl<'a> Analysis<'a> {
         }
         let zero = State { late: Some(0), arrives: Some(0), wait: Some(0), ..State::default() };
         let states = network.flows.iter().map(|flow| vec![zero; flow.hops.len()]).collect();
-        let circular = circular(network, members.keys().copied());
-        let credit = BTreeMap::new();
-        let mut analysis =
-            Self { network, states, members, credit, circular, scheduled: BTreeSet::new() };
+        let (order, circular) = order(network, members.keys().copied());
+        let mut analysis = Self {
+            network,
+            states,
+            members,
+            credit: BTreeMap::new(),
+            circular,
+            scheduled: BTreeSet::new(),
+            cut_short: BTreeSet::new(),
+            followed_left: FOLLOWED_MAX,
+        };
+        for place in order {
+            analysis.advance(place, false);
+            analysis.serve(place, false);
+        }
         analysis.settle();
         analysis
     }
 
+    /// Recomputes the queues in circles.
     fn settle(&mut self) {
-        let places: Vec<Place> = self.members.keys().copied().collect();
+        let places: Vec<Place> = self.circular.iter().copied().collect();
         let mut dirty = vec![true; self.network.system.ports.len()];
         for round in 0.. {
             let last = round >= ROUNDS_MAX;
-            let moved = self.advance(last, &mut dirty);
+            let mut moved = false;
+            for &place in &places {
+                let moves = self.advance(place, last);
+                dirty[place.0] |= moves;
+                moved |= moves;
+            }
             let mut next = vec![false; dirty.len()];
             for &place in places.iter().filter(|place| dirty[place.0]) {
-                self.serve(place, last, &mut next);
+                let served = self.serve(place, last);
+                next[place.0] |= served.waits;
+                if served.credit {
+                    self.mark_downstream(place, &mut next);
+                }
             }
             if !moved && !next.contains(&true) {
                 break;
@@ -105,29 +132,27 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Carries delays on to the next queues; marks the ports where something changes.
-    fn advance(&mut self, last: bool, dirty: &mut [bool]) -> bool {
+    /// Carries delays on to a queue; whether anything changes there.
+    fn advance(&mut self, place: Place, last: bool) -> bool {
         let mut moved = false;
-        for f in 0..self.network.flows.len() {
-            for h in 0..self.network.flows[f].hops.len() {
-                let before = self.states[f][h];
-                let mut now = self.entering(f, h);
-                now.late = self.eligible(f, h, &now);
-                (now.wait, now.starts) = (before.wait, before.starts);
-                if before.late.is_none() {
-                    continue;
-                }
-                let moves = [(before.arrives, now.arrives), (before.late, now.late)];
-                if (last && moves.iter().any(|(before, now)| before != now))
-                    || moves.iter().any(|(_, now)| now.is_none_or(|delay| delay > DELAY_MAX))
-                {
-                    (now.arrives, now.late, now.wait) = (None, None, None);
-                }
-                if now != before {
-                    self.states[f][h] = now;
-                    dirty[self.network.flows[f].hops[h].port.index()] = true;
-                    moved = true;
-                }
+        for at in 0..self.members[&place].len() {
+            let (f, h) = self.members[&place][at];
+            let before = self.states[f][h];
+            let mut now = self.entering(f, h);
+            now.late = self.eligible(f, h, &now);
+            (now.wait, now.starts) = (before.wait, before.starts);
+            if before.late.is_none() {
+                continue;
+            }
+            let moves = [(before.arrives, now.arrives), (before.late, now.late)];
+            if (last && moves.iter().any(|(before, now)| before != now))
+                || moves.iter().any(|(_, now)| now.is_none_or(|delay| delay > DELAY_MAX))
+            {
+                (now.arrives, now.late, now.wait) = (None, None, None);
+            }
+            if now != before {
+                self.states[f][h] = now;
+                moved = true;
             }
         }
         moved
@@ -268,22 +293,23 @@ impl<'a> Analysis<'a> {
         (clock.drift_ppb, clock.wander, clock.wander_period)
     }
 
-    /// Recomputes the waits at one queue; marks the ports that depend on what changes.
-    fn serve(&mut self, place: Place, last: bool, next: &mut [bool]) {
+    /// Recomputes the waits at one queue.
+    fn serve(&mut self, place: Place, last: bool) -> Served {
         let service = self.service(place);
         let arrivals = self.arrivals(place, 0, Octets::default());
+        let mut served = Served::default();
         if let (Some(service), Some(Some(accrual))) = (&service, self.accrual(place))
             && let Some(credit) = service.credit(&accrual)
-            && self.credit.insert(place, credit) != Some(credit)
         {
-            self.mark_downstream(place, next);
+            served.credit = self.credit.insert(place, credit) != Some(credit);
         }
         // What settles in a circle is a bound if it is more than what follows from it.
         let circular = self.circular.contains(&place);
         let followed = !circular && !self.network.unlimited[place.0][place.1];
         let scheduled = followed.then(|| self.followed(place)).flatten();
         let mut known: BTreeMap<i128, Option<i128>> = BTreeMap::new();
-        for (at, (f, h)) in self.members[&place].clone().into_iter().enumerate() {
+        for at in 0..self.members[&place].len() {
+            let (f, h) = self.members[&place][at];
             let own = self.frame_at(f, place.0, 0, Octets::default());
             let wait = *known.entry(own).or_insert_with(|| {
                 let wait = service.as_ref()?.wait(arrivals.as_ref()?, own)?;
@@ -294,17 +320,14 @@ impl<'a> Analysis<'a> {
             let state = &mut self.states[f][h];
             let exact = start.zip(state.late).map(|(start, late)| start.late - late);
             let wait = [wait, exact].into_iter().flatten().min();
-            let starts = start.map_or(0, |start| start.early);
-            if state.starts != starts {
-                state.starts = starts;
-                next[place.0] = true;
-            }
+            state.starts = start.map_or(0, |start| start.early);
             // Delays only ever grow: what was without limit stays so.
             if state.wait.is_some() && state.wait != wait {
                 state.wait = wait.filter(|_| !last);
-                next[place.0] = true;
+                served.waits = true;
             }
         }
+        served
     }
 
     fn mark_downstream(&self, place: Place, next: &mut [bool]) {
@@ -316,9 +339,21 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// The queues that are left when those are taken away, again and again, that depend on no other
-/// one: a queue depends on those that feed it and on the others of its port.
-fn circular(network: &Network<'_>, places: impl Iterator<Item = Place>) -> BTreeSet<Place> {
+/// What changed at a queue.
+#[derive(Default)]
+struct Served {
+    waits: bool,
+    /// The greatest credit of its shaper.
+    credit: bool,
+}
+
+/// The queues in an order in which each comes after those that it depends on: those that feed it
+/// and the others of its port that go first. And those for which there is none, as they depend on
+/// themselves or on such.
+fn order(
+    network: &Network<'_>,
+    places: impl Iterator<Item = Place>,
+) -> (Vec<Place>, BTreeSet<Place>) {
     let mut left: BTreeSet<Place> = places.collect();
     let mut edges: BTreeSet<(Place, Place)> = BTreeSet::new();
     for flow in &network.flows {
@@ -334,13 +369,23 @@ fn circular(network: &Network<'_>, places: impl Iterator<Item = Place>) -> BTree
         let there = others.map(|other| (port, other)).filter(|other| left.contains(other));
         edges.extend(there.map(|other| (other, (port, queue))));
     }
-    loop {
-        edges.retain(|(from, _)| left.contains(from));
-        let fed: BTreeSet<Place> = edges.iter().map(|(_, to)| *to).collect();
-        let before = left.len();
-        left.retain(|place| fed.contains(place));
-        if left.len() == before {
-            return left;
+    let mut waits_for: BTreeMap<Place, usize> = left.iter().map(|place| (*place, 0)).collect();
+    for (_, to) in &edges {
+        *waits_for.entry(*to).or_default() += 1;
+    }
+    let ready = waits_for.iter().filter(|(_, count)| **count == 0).map(|(place, _)| *place);
+    let mut order: Vec<Place> = ready.collect();
+    let mut next = 0;
+    while let Some(&place) = order.get(next) {
+        next += 1;
+        left.remove(&place);
+        for (_, to) in edges.range((place, (0, 0))..=(place, (usize::MAX, usize::MAX))) {
+            let count = waits_for.get_mut(to).expect("a queue");
+            *count -= 1;
+            if *count == 0 {
+                order.push(*to);
+            }
         }
     }
+    (order, left)
 }

@@ -26,6 +26,23 @@ pub(crate) struct Losses {
     pub(crate) end: i128,
     /// Where another list takes over: it may cut a window, and find any frame on the wire.
     pub(crate) change: i128,
+    /// Where the first list begins.
+    pub(crate) begin: i128,
+    /// If nothing else is in the windows, all frames take whole numbers of parts of so many true
+    /// nanoseconds, which the node's clock makes so many (per 10⁹) of its own.
+    pub(crate) part: Option<(i128, i128)>,
+}
+
+impl Losses {
+    /// How much of a window is used in which a longest frame may start in the first `room`
+    /// nanoseconds: what has started is over before it closes.
+    fn used(&self, room: i128) -> i128 {
+        match self.part {
+            _ if room < 0 => 0,
+            Some((part, clock)) => (room * BILLION / (part * clock) + 1) * part * clock / BILLION,
+            None => room,
+        }
+    }
 }
 
 impl Availability {
@@ -43,7 +60,7 @@ impl Availability {
         lists
             .try_fold(Self::ALWAYS, |worst, (at, list)| {
                 let losses = losses(list);
-                let change = if at > 0 { losses.change } else { 0 };
+                let change = if at > 0 { losses.change } else { losses.begin };
                 let list = of_list(list, queue, losses)?;
                 let slower = list.open * worst.cycle < worst.open * list.cycle;
                 let slowest = if slower { list } else { worst };
@@ -200,7 +217,7 @@ pub(super) fn open_between(
     queue: usize,
     phase: i128,
     error: i128,
-) -> super::windows::Windows {
+) -> super::windows::Open {
     let cycle = i128::from(list.cycle.as_ns());
     let windows = match windows(list, queue) {
         Windows::At(windows) => windows,
@@ -210,7 +227,7 @@ pub(super) fn open_between(
     let at = |(open, close): &(i128, i128)| (open + phase, close + phase);
     let sure = windows.iter().map(at).map(|(open, close)| (open + error, close - error));
     let perhaps = windows.iter().map(at).map(|(open, close)| (open - error, close + error));
-    super::windows::Windows {
+    super::windows::Open {
         sure: sure.filter(|(open, close)| open < close).collect(),
         perhaps: perhaps.collect(),
     }
@@ -233,27 +250,29 @@ pub(crate) fn overhangs(list: &GateControl, queue: usize, others: u8) -> bool {
 fn of_list(list: &GateControl, queue: usize, losses: Losses) -> Option<Availability> {
     let Windows::At(windows) = windows(list, queue) else { return Some(Availability::ALWAYS) };
     let cycle = i128::from(list.cycle.as_ns());
-    let usable: Vec<(i128, i128)> = (windows.iter())
+    // Each with how much of it is used.
+    let usable: Vec<(i128, i128, i128)> = (windows.iter())
         .map(|(from, to)| (from + losses.start, to - losses.end))
-        .filter(|(from, to)| from < to)
+        .map(|(from, to)| (from, to, losses.used(to - from)))
+        .filter(|(.., used)| *used > 0)
         .collect();
-    let open: i128 = usable.iter().map(|(from, to)| to - from).sum();
+    let open: i128 = usable.iter().map(|(.., used)| used).sum();
     if open == 0 {
         return None;
     }
     // Worst from the end of a window to the start of another one, in the same cycle or the next.
     let mut latency = 0;
-    for (at, (_, end)) in usable.iter().enumerate() {
+    for (at, (_, end, _)) in usable.iter().enumerate() {
         let mut used = 0;
         let ahead = (at + 1..).map(|k| {
-            let (from, to) = usable[k % usable.len()];
+            let (from, _, used) = usable[k % usable.len()];
             let later = cycle * (k / usable.len()) as i128;
-            (from + later, to + later)
+            (from + later, used)
         });
-        for (from, to) in ahead.take(usable.len()) {
+        for (from, more) in ahead.take(usable.len()) {
             let without = (from - end) * open - used * cycle;
             latency = latency.max(div_ceil(without.max(0), open));
-            used += to - from;
+            used += more;
         }
     }
     Some(Availability { open, cycle, latency })
@@ -283,8 +302,8 @@ mod tests {
         let expected = Availability { open: 250, cycle: 1_000, latency: 750 };
         assert_eq!(of(1, Losses::default()), expected);
         let expected = Availability { open: 100, cycle: 1_000, latency: 900 };
-        assert_eq!(of(1, Losses { start: 50, end: 100, change: 0 }), expected);
-        assert_eq!(of_list(&list, 1, Losses { start: 150, end: 100, change: 0 }), None);
+        assert_eq!(of(1, Losses { start: 50, end: 100, ..Losses::default() }), expected);
+        assert_eq!(of_list(&list, 1, Losses { start: 150, end: 100, ..Losses::default() }), None);
         assert_eq!(of_list(&list, 5, Losses::default()), None);
     }
 

@@ -187,8 +187,10 @@ impl Analysis<'_> {
         if !express && (shaped || self.may_be_stuck(settings)) {
             return None;
         }
-        let first = self.network.goes_first(port, queue);
-        let lower = !(first | 1 << queue);
+        // In windows of its own nothing is in its way, unless they begin late.
+        let alone = self.own_windows(place).is_some_and(|list| self.first_cycle(port, list) <= 0);
+        let first = if alone { 0 } else { self.network.goes_first(port, queue) };
+        let lower = if alone { 0 } else { !(first | 1 << queue) };
         let low = self.longest_of(port, lower, express);
         let own = self.wire(port, self.network.longest[port][queue]);
         let (mut ahead, mut credits, mut slopes) = (Vec::new(), 0, 0);
@@ -296,14 +298,24 @@ impl Analysis<'_> {
         };
         let others = !(1u8 << queue);
         let longest_other = self.longest_of(port, others, false);
+        let part = self.own_windows((port, queue)).and_then(|_| self.parts((port, queue)));
+        let part = part.map(|(part, _)| (part, clock_rate));
         let losses = |list: &GateControl| {
             let change = time(longest_other) + time(own);
+            let late = part.is_some() && self.first_cycle(port, list) > 0;
+            let begin = if late { change } else { 0 };
             if list.length_aware {
                 let overhangs = gates::overhangs(list, queue, others & !first);
-                Losses { start: if overhangs { time(low) } else { 0 }, end: time(own), change }
+                Losses {
+                    start: if overhangs { time(low) } else { 0 },
+                    end: time(own),
+                    change,
+                    begin,
+                    part,
+                }
             } else {
                 let end = i128::from(apart > 0);
-                Losses { start: time(longest_other), end, change }
+                Losses { start: time(longest_other), end, change, begin, part: None }
             }
         };
         let usable = Availability::new(&settings.gates, queue, clock, losses)?;

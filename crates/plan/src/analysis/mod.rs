@@ -9,6 +9,7 @@ pub(crate) mod curve;
 pub(crate) mod flow;
 pub(crate) mod gates;
 mod interference;
+mod limits;
 pub(crate) mod meeting;
 pub(crate) mod network;
 pub(crate) mod queue;

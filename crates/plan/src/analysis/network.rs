@@ -8,6 +8,7 @@ use onbeat_model::system::{
 };
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// From the preamble on, what a cut-through bridge waits for: addresses, tag and EtherType.
 const CUT_THROUGH: Octets = Octets::new(26);
@@ -164,36 +165,36 @@ impl<'a> Network<'a> {
     ) -> Vec<Hop> {
         let mut hops: Vec<Hop> = Vec::new();
         // Ways that part and meet again: a hop comes after all that lead to it.
-        let longest = ways.iter().map(|way| way.len()).max().unwrap_or(0);
-        let depth = |port: PortId| {
-            let depths = ways.iter().filter_map(|way| way.iter().position(|p| *p == port));
-            depths.max().unwrap_or(0)
-        };
-        for level in 0..longest {
-            for way in ways {
-                let here = way.iter().filter(|port| depth(**port) == level);
-                for &port in here {
-                    if hops.iter().all(|hop| hop.port != port) {
-                        hops.push(Hop { port, cut_through: false, from: Vec::new() });
-                    }
-                }
+        let mut depth: BTreeMap<PortId, usize> = BTreeMap::new();
+        let mut edges: BTreeSet<(PortId, PortId)> = BTreeSet::new();
+        for way in ways {
+            for (at, port) in way.iter().enumerate() {
+                let deepest = depth.entry(*port).or_default();
+                *deepest = at.max(*deepest);
             }
         }
-        let place = |hops: &[Hop], port: PortId| {
-            hops.iter().position(|hop| hop.port == port).expect("a port of a way")
-        };
+        let mut place: BTreeMap<PortId, usize> = BTreeMap::new();
+        for level in 0..ways.iter().map(|way| way.len()).max().unwrap_or(0) {
+            for &port in ways.iter().copied().flatten().filter(|port| depth[*port] == level) {
+                place.entry(port).or_insert_with(|| {
+                    hops.push(Hop { port, cut_through: false, from: Vec::new() });
+                    hops.len() - 1
+                });
+            }
+        }
+        let mut after: BTreeMap<PortId, Vec<PortId>> = BTreeMap::new();
+        let pairs = ways.iter().flat_map(|way| way.windows(2)).map(|pair| (pair[0], pair[1]));
+        let pairs: Vec<_> = pairs.filter(|pair| edges.insert(*pair)).collect();
+        pairs.iter().for_each(|(before, next)| after.entry(*before).or_default().push(*next));
         for (at, hop) in hops.iter_mut().enumerate() {
-            let port = hop.port;
-            let after = ways.iter().flat_map(|way| way.windows(2)).filter(|pair| pair[0] == port);
+            let after = after.get(&hop.port).into_iter().flatten().copied();
             let whole = metered && at == 0;
-            hop.cut_through = !whole && self.cuts_through(port, queue, after.map(|pair| pair[1]));
+            hop.cut_through = !whole && self.cuts_through(hop.port, queue, after);
         }
-        for pair in ways.iter().flat_map(|way| way.windows(2)) {
-            let (before, at) = (place(&hops, pair[0]), place(&hops, pair[1]));
+        for (before, next) in pairs {
+            let before = place[&before];
             let travel = self.travel(&hops[before], octets);
-            if hops[at].from.iter().all(|from| from.hop != before) {
-                hops[at].from.push(From { hop: before, travel });
-            }
+            hops[place[&next]].from.push(From { hop: before, travel });
         }
         hops
     }

@@ -63,13 +63,13 @@ pub(crate) fn overflows(
     let mut errors = Vec::new();
     for (port, queues) in backlogs.iter().enumerate() {
         for (queue, backlog) in queues.iter().enumerate() {
-            let channels = reserved_in(analysis, |p, q| (p, q) == (port, queue));
             let limit = system.node(system.ports[port].node).queue;
             let fits = |backlog: &Backlog| {
                 backlog.frames <= u64::from(limit.frames)
                     && backlog.octets <= u64::from(limit.octets.get())
             };
             let Some(backlog) = backlog.as_ref().filter(|backlog| !fits(backlog)) else { continue };
+            let channels = reserved_in(analysis, |p, q| (p, q) == (port, queue));
             if !channels.is_empty() {
                 errors.push(overflow(system, PortId(port as u32), &channels, backlog));
             }
@@ -130,12 +130,15 @@ fn shared_buffers(
     for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
         let NodeKind::Bridge(bridge) = &node.kind else { continue };
         let Some(buffer) = bridge.shared_buffer else { continue };
-        let channels = reserved_in(analysis, |port, _| system.ports[port].node == id);
         let limit = u64::from(node.queue.octets.get());
         let queues = node.ports.iter().flat_map(|port| &backlogs[port.index()]);
         // A queue holds no more than its own limit, whatever comes.
         let all: u64 = queues.map(|b| b.map_or(limit, |b| b.octets.min(limit))).sum();
-        if all > u64::from(buffer.get()) && !channels.is_empty() {
+        if all <= u64::from(buffer.get()) {
+            continue;
+        }
+        let channels = reserved_in(analysis, |port, _| system.ports[port].node == id);
+        if !channels.is_empty() {
             let message = format!(
                 "the queues of `{}` may hold {all} octets together, but its buffer holds {}",
                 node.name,

@@ -7,12 +7,15 @@ use super::BILLION;
 use super::flow::Analysis;
 use super::network::Flow;
 use super::service::is_whole;
-use crate::fifo;
+use crate::fifo::{self, Work};
 use onbeat_model::plan::Backlog;
 use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How much work goes into the ways of all queues together, in steps of [`Work`].
+const WORK_MAX: u64 = 125_000_000;
 
 /// What is known beside the delays of single queues.
 #[derive(Default)]
@@ -21,13 +24,28 @@ pub(crate) struct Ways {
     leaves: BTreeMap<(usize, usize), Span>,
     /// Per port and queue, what may wait at once.
     backlogs: BTreeMap<(usize, usize), Backlog>,
+    /// The queues whose ways were not all looked at: that takes too long.
+    pub(crate) cut_short: Vec<usize>,
 }
 
 impl Ways {
     /// What is known of each queue of the network by itself, all its ports together.
     pub(crate) fn new(analysis: &Analysis<'_>) -> Self {
         let mut ways = Self::default();
-        (0..QUEUES).for_each(|queue| ways.add(analysis, queue));
+        let flows = &analysis.network.flows;
+        let used = (0..QUEUES).filter(|queue| flows.iter().any(|flow| flow.queue == *queue));
+        let mut used: Vec<usize> = used.collect();
+        let mut left = WORK_MAX;
+        // All have the same share, and what others before leave of theirs.
+        while let Some(queue) = used.pop() {
+            let share = left / (used.len() as u64 + 1);
+            let work = Work::new(share);
+            ways.add(analysis, queue, &work);
+            left -= share - work.left();
+            if work.is_short() {
+                ways.cut_short.push(queue);
+            }
+        }
         ways
     }
 
@@ -39,7 +57,7 @@ impl Ways {
         self.backlogs.get(&(port, queue)).copied()
     }
 
-    fn add(&mut self, analysis: &Analysis<'_>, queue: usize) {
+    fn add(&mut self, analysis: &Analysis<'_>, queue: usize, work: &Work) {
         let flows = &analysis.network.flows;
         let members: Vec<usize> = (0..flows.len()).filter(|f| flows[*f].queue == queue).collect();
         if members.is_empty() || !members.iter().all(|f| is_plain(analysis, &flows[*f])) {
@@ -60,7 +78,7 @@ impl Ways {
                 network.flows.push(part);
             }
         }
-        let Ok(Some(bounds)) = network.bounds() else { return };
+        let Ok(Some(bounds)) = network.bounds_within(work) else { return };
         for ((f, hops), bounds) in places.iter().zip(&bounds.hops) {
             for (h, hop) in hops.iter().zip(bounds) {
                 self.leaves.insert((*f, *h), hop.total);
@@ -70,10 +88,9 @@ impl Ways {
             self.add_clear(analysis, f);
         }
         for (port, bits) in ports.iter().zip(&bounds.backlog) {
-            let there = members
-                .iter()
-                .filter(|f| flows[**f].hops.iter().any(|hop| hop.port.index() == *port));
-            let shortest = there.map(|f| flows[*f].arrival.octets[0]).min().unwrap_or_default();
+            let there = analysis.members[&(*port, queue)].iter();
+            let shortest = there.map(|(f, _)| flows[*f].arrival.octets[0]).min();
+            let shortest = shortest.unwrap_or_default();
             let octets = (bits / (8 * BILLION)) as u64;
             let frames = octets / u64::from(frame::on_wire(shortest).get());
             self.backlogs.insert((*port, queue), Backlog { frames, octets });

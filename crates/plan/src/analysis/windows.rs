@@ -1,38 +1,27 @@
 //! Scheduled traffic: frames whose instants are known, behind gates whose windows are known. What
 //! [`super::gates`] takes the worst alignment of is followed here frame by frame.
 
-use super::arrival::Arrival;
+use super::arrival::{Arrival, clock_rate};
 use super::bound::longest_run;
 use super::flow::{Analysis, Place};
 use super::gates;
 use super::network::Whose;
+use super::{BILLION, div_ceil};
 use onbeat_model::port::{GateControl, Selection};
 use onbeat_model::stream::Source;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_model::units::Octets;
 
-/// The most frames that are followed at one queue.
+/// The most frames of one repetition of a queue's pattern that are followed.
 const FRAMES_MAX: i128 = 20_000;
 
-/// After so many repetitions of the whole pattern the last two must be alike.
-const PATTERNS: i128 = 3;
+/// The most frames of all queues together, each counted as often as it is followed. What is not
+/// followed then has the bound of the worst alignment.
+pub(super) const FOLLOWED_MAX: i128 = 1_000_000;
 
 /// A clock's instants are whole nanoseconds.
 const ROUNDING: i128 = 2;
-
-/// One frame at a queue. Instants are true network time in nanoseconds.
-struct Due {
-    flow: usize,
-    /// When it is released, by a right clock.
-    released: i128,
-    /// When it may really be released.
-    may: [i128; 2],
-    /// When it may be queued.
-    arrives: [i128; 2],
-    /// What it takes of the wire, gap included.
-    takes: i128,
-}
 
 /// From release to the start of transmission, of all frames of one flow, whenever each is really
 /// released.
@@ -40,6 +29,40 @@ struct Due {
 pub(super) struct Start {
     pub(super) early: i128,
     pub(super) late: i128,
+}
+
+/// One flow at a queue. Instants are true network time in nanoseconds.
+struct Train {
+    interval: i128,
+    /// Frames that are released together.
+    batch: i128,
+    /// What each takes of the wire, gap included.
+    takes: i128,
+    /// The first instant, not before zero, until which frames of an interval are all queued.
+    queued: i128,
+    /// How much earlier they may be queued, and how much earlier they are released at least and
+    /// at most.
+    width: i128,
+    released: [i128; 2],
+    /// The talker's nanoseconds per 10⁹ true ones.
+    clock: i128,
+}
+
+impl Train {
+    /// What it takes of the wire in 10¹⁸ ns, by a clock with so many nanoseconds per 10⁹ true
+    /// ones; rounded up.
+    fn load(&self, clock: i128) -> i128 {
+        div_ceil(self.batch * self.takes * clock * BILLION, self.interval)
+    }
+}
+
+/// The frames of a flow that are queued together.
+struct Due {
+    train: usize,
+    /// Until when they are queued, from the beginning of the pattern.
+    at: i128,
+    /// What may be queued before them that may also come after them: with their own.
+    among: i128,
 }
 
 /// By how much a node's clock may be wrong until the longest run is over.
@@ -51,77 +74,76 @@ fn error(system: &System, node: NodeId) -> i128 {
 
 impl Analysis<'_> {
     /// When the frames of each flow in a queue start, if all of them are scheduled and have windows
-    /// of their own; in the order of the queue's members.
-    pub(super) fn followed(&self, place: Place) -> Option<Vec<Start>> {
+    /// of their own that carry them; in the order of the queue's members.
+    pub(super) fn followed(&mut self, place: Place) -> Option<Vec<Start>> {
         let (port, queue) = place;
-        let settings = &self.network.plan.ports[port].settings;
-        let [list] = &settings.gates[..] else { return None };
+        let list = self.own_windows(place)?;
         let node = self.network.system.ports[port].node;
         let error = error(self.network.system, node);
         let begins = i128::from(list.base.as_ns());
-        let clock = &self.network.system.node(node).clock;
-        let first = i128::from(clock.when(LocalTime::from_ns(list.base.as_ns())).as_ns());
-        let alone = settings.selection[queue] == Selection::StrictPriority
-            && settings.preemptable >> queue & 1 == 0
-            && list.length_aware
-            && begins <= error
-            && self.is_alone(place, list);
-        if !alone {
+        if begins > error {
             return None;
         }
         let cycle = i128::from(list.cycle.as_ns());
-        let windows = gates::open_between(list, queue, begins.rem_euclid(cycle), error);
-        let pattern = self.pattern(place, cycle)?;
-        let mut frames = self.frames_due(place, pattern * PATTERNS)?;
+        let trains = self.trains(place)?;
+        let (part, longest) = self.parts(place)?;
+        let open = gates::open_between(list, queue, begins.rem_euclid(cycle), error);
+        let windows = Windows::new(open, cycle, part, longest)?;
+        let first = self.first_cycle(port, list);
+        let (gates, _) = clock_rate(&self.network.system.node(node).clock);
+        if !windows.carry(&trains, gates) {
+            return None;
+        }
+        let Some(pattern) = pattern(&trains, cycle) else {
+            self.cut_short.insert(place);
+            return None;
+        };
+        let mut run = Run { first, free: 0, windows, pattern };
         if first > 0 {
             // Until the first cycle begins, others may start what is still on the wire then.
-            let longest = self.network.longest[port].iter().max()?;
-            let takes = self.time_on_wire(port, *longest);
-            let flow = usize::MAX;
-            frames.push(Due { flow, released: 0, may: [0; 2], arrives: [-1, first], takes });
+            let others = self.network.longest[port].iter().max()?;
+            run.free = first + self.time_on_wire(port, *others);
         }
-        frames.sort_by_key(|due| due.arrives[0]);
-        let starts = follow(&frames, &windows, first, cycle)?;
-        self.settled(place, &frames, &starts, pattern)
+        let (starts, followed) = run.steady(&trains, self.followed_left);
+        self.followed_left -= followed;
+        if starts.is_none() {
+            self.cut_short.insert(place);
+        }
+        starts
     }
 
-    /// Whether no other queue that may hold anything is open when this one is.
-    fn is_alone(&self, (port, queue): Place, list: &GateControl) -> bool {
+    /// The one gate control list of a queue's port, if its frames have its windows to themselves
+    /// and start in the order of arrival whenever they fit.
+    pub(super) fn own_windows(&self, (port, queue): Place) -> Option<&GateControl> {
+        let settings = &self.network.plan.ports[port].settings;
+        let [list] = &settings.gates[..] else { return None };
         let others = (0..8).filter(|other| *other != queue);
         let used = others.filter(|other| self.network.longest[port][*other].get() > 0);
         let used = used.fold(0u8, |mask, other| mask | 1 << other);
-        list.entries.iter().all(|entry| entry.open >> queue & 1 == 0 || entry.open & used == 0)
+        let alone = settings.selection[queue] == Selection::StrictPriority
+            && settings.preemptable >> queue & 1 == 0
+            && list.length_aware
+            && list.entries.iter().all(|e| e.open >> queue & 1 == 0 || e.open & used == 0);
+        alone.then_some(list)
     }
 
-    /// After how long everything comes again: the least common multiple of the cycle and all
-    /// intervals, if it is not too long.
-    fn pattern(&self, place: Place, cycle: i128) -> Option<i128> {
-        let mut pattern = cycle;
-        for &(f, _) in &self.members[&place] {
-            let (_, interval, _) = self.instants(f)?;
-            pattern = pattern / gcd(pattern, interval) * interval;
-        }
-        let count = |&(f, _): &(usize, usize)| {
-            let (_, interval, frames) = self.instants(f).expect("just looked at");
-            pattern / interval * frames
-        };
-        let frames: i128 = self.members[&place].iter().map(count).sum();
-        (frames * (PATTERNS + 1) <= FRAMES_MAX).then_some(pattern)
+    /// When the first cycle of a list of a port begins.
+    pub(super) fn first_cycle(&self, port: usize, list: &GateControl) -> i128 {
+        let system = self.network.system;
+        let clock = &system.node(system.ports[port].node).clock;
+        clock.when(LocalTime::from_ns(list.base.as_ns())).as_ns().into()
     }
 
-    /// Phase, interval and frames per interval of a flow whose instants are known.
-    fn instants(&self, f: usize) -> Option<(i128, i128, i128)> {
-        let flow = &self.network.flows[f];
-        let Whose::Stream(id) = flow.whose else { return None };
-        let stream = &self.network.system.streams[id.index()];
-        let (interval, frames) = match &stream.source {
-            Source::Periodic { interval, .. } => (interval, 1),
-            Source::Bursty { interval, frames } => (interval, i128::from(*frames)),
-            Source::Sporadic { .. } | Source::Trace(_) => return None,
-        };
-        let known = !flow.babbles && flow.regulator.is_none();
-        let [phase, interval] = [&stream.phase, interval].map(|span| i128::from(span.as_ns()));
-        known.then_some((phase, interval, frames))
+    /// The greatest common part of what the frames of a queue take of the wire, and the longest of
+    /// them; none if there may be others.
+    pub(super) fn parts(&self, place: Place) -> Option<(i128, i128)> {
+        let octets = |&(f, _): &(usize, usize)| self.network.flows[f].arrival.octets[1];
+        let members = self.members.get(&place)?.iter().map(octets);
+        let known = members.clone().max()? == self.network.longest[place.0][place.1];
+        let known = known && !self.network.unlimited[place.0][place.1];
+        let times = members.map(|octets| self.time_on_wire(place.0, octets));
+        let (part, longest) = times.fold((0, 0), |(p, l), time| (gcd(p, time), time.max(l)));
+        known.then_some((part, longest))
     }
 
     fn time_on_wire(&self, port: usize, octets: Octets) -> i128 {
@@ -129,145 +151,256 @@ impl Analysis<'_> {
             / i128::from(self.link_rate(port).as_bps())
     }
 
-    /// All frames that are released until all sources have begun and `long` has gone by.
-    fn frames_due(&self, place: Place, long: i128) -> Option<Vec<Due>> {
-        let system = self.network.system;
-        let phases = self.members[&place].iter().map(|&(f, _)| Some(self.instants(f)?.0));
-        let end = phases.collect::<Option<Vec<_>>>()?.into_iter().max()? + long;
-        let mut frames = Vec::new();
-        for &(f, h) in &self.members[&place] {
-            let flow = &self.network.flows[f];
-            let (phase, interval, batch) = self.instants(f)?;
-            let Whose::Stream(id) = flow.whose else { return None };
-            let stream = &system.streams[id.index()];
-            let jitter = match &stream.source {
-                Source::Periodic { jitter, .. } => i128::from(jitter.as_ns()),
-                _ => 0,
-            };
-            let error = error(system, stream.talker);
-            let state = self.states[f][h];
-            let takes = self.time_on_wire(place.0, flow.arrival.octets[1]);
-            let late = state.late?;
-            let count = (end - phase) / interval;
-            if (count + 1) * batch > FRAMES_MAX {
-                return None;
-            }
-            for k in 0..=count {
-                let released = phase + k * interval;
-                let may = [released - error, released + jitter + error];
-                let arrives = [may[0] + state.early, may[1] + late];
-                let due = || Due { flow: f, released, may, arrives, takes };
-                frames.extend((0..batch).map(|_| due()));
-            }
-        }
-        Some(frames)
+    /// The flows of a queue, if the instants of all are known.
+    fn trains(&self, place: Place) -> Option<Vec<Train>> {
+        self.members[&place].iter().map(|&(f, h)| self.train(place.0, f, h)).collect()
     }
 
-    /// The extremes of each flow, if the pattern has become steady.
-    fn settled(
-        &self,
-        place: Place,
-        frames: &[Due],
-        starts: &[[i128; 2]],
-        pattern: i128,
-    ) -> Option<Vec<Start>> {
-        let both = || frames.iter().zip(starts);
-        let last = frames.iter().map(|due| due.released).max()?;
-        let of = |f: usize, from: i128, to: i128| {
-            let within = move |due: &Due| due.released > from && due.released <= to;
-            let mine = both().filter(move |(due, _)| due.flow == f && within(due));
-            mine.map(move |(due, [early, late])| {
-                (due.released - from, [early - due.may[1], late - due.may[0]])
-            })
+    fn train(&self, port: usize, f: usize, h: usize) -> Option<Train> {
+        let flow = &self.network.flows[f];
+        let system = self.network.system;
+        let Whose::Stream(id) = flow.whose else { return None };
+        let stream = &system.streams[id.index()];
+        let (interval, batch, jitter) = match &stream.source {
+            Source::Periodic { interval, jitter } => (interval, 1, jitter.as_ns()),
+            Source::Bursty { interval, frames } => (interval, i128::from(*frames), 0),
+            Source::Sporadic { .. } | Source::Trace(_) => return None,
         };
-        self.members[&place]
-            .iter()
-            .map(|&(f, _)| {
-                let newest = of(f, last - pattern, last);
-                let before = of(f, last - 2 * pattern, last - pattern);
-                let steady = newest.eq(before);
-                let all = || of(f, i128::MIN / 4, last).map(|(_, start)| start);
-                let early = all().map(|start| start[0]).min()?;
-                let late = all().map(|start| start[1]).max()?;
-                steady.then_some(Start { early, late })
-            })
-            .collect()
+        if flow.babbles || flow.regulator.is_some() {
+            return None;
+        }
+        let [phase, interval] = [&stream.phase, interval].map(|span| i128::from(span.as_ns()));
+        let error = error(system, stream.talker);
+        let state = self.states[f][h];
+        let late = state.late?;
+        // From a release by a right clock to a real one, and from that to the queue.
+        let release = [-error, i128::from(jitter) + error];
+        let queued = [release[0] + state.early, release[1] + late];
+        Some(Train {
+            interval,
+            batch,
+            takes: self.time_on_wire(port, flow.arrival.octets[1]),
+            queued: (phase + queued[1]).rem_euclid(interval),
+            width: queued[1] - queued[0],
+            released: release.map(|release| queued[1] - release),
+            clock: clock_rate(&system.node(stream.talker).clock).0,
+        })
     }
 }
 
-/// The earliest and latest start of each frame, in order of their earliest arrival. A frame may
-/// have before it all that may have come before it and may not yet be gone. Until the `first` cycle
-/// begins it may go at once, but others may keep it from the wire. None: one never fits.
-fn follow(frames: &[Due], windows: &Windows, first: i128, cycle: i128) -> Option<Vec<[i128; 2]>> {
-    let longest = frames.iter().map(|due| due.takes).max()?;
-    let mut starts: Vec<[i128; 2]> = Vec::with_capacity(frames.len());
-    // What is gone for certain before the earliest arrival of this and all later frames.
-    let mut gone = 0;
-    for (at, due) in frames.iter().enumerate() {
-        let [early, late] = due.arrives;
-        while gone < at && starts[gone][1] + frames[gone].takes <= early {
-            gone += 1;
+/// After how long everything comes again: the least common multiple of the cycle and all
+/// intervals, if it does not have too many frames.
+fn pattern(trains: &[Train], cycle: i128) -> Option<i128> {
+    let mut pattern = cycle;
+    for train in trains {
+        pattern = pattern / gcd(pattern, train.interval) * train.interval;
+        if pattern / train.interval > FRAMES_MAX {
+            return None;
         }
-        let over = |k: usize| k < at && starts[k][1] + frames[k].takes <= early;
-        let ahead = (gone..frames.len()).take_while(|k| frames[*k].arrives[0] <= late);
-        let ahead = ahead.filter(|k| *k != at && !over(*k)).map(|k| frames[k].takes).sum();
-        let last = windows.serve(late.max(first), ahead, due.takes, longest, cycle)?;
-        let soonest = if early <= first { early } else { windows.first(early, cycle) };
-        starts.push([soonest, last]);
     }
-    Some(starts)
+    let frames: i128 = trains.iter().map(|train| pattern / train.interval * train.batch).sum();
+    (frames <= FRAMES_MAX).then_some(pattern)
+}
+
+/// All frames of one repetition of the pattern, in the order of the instants until which they are
+/// queued.
+fn dues(trains: &[Train], pattern: i128) -> Vec<Due> {
+    let mut dues = Vec::new();
+    let mut earliest = Vec::new();
+    let mut among: i128 = 0;
+    for (at, train) in trains.iter().enumerate() {
+        let work = train.batch * train.takes;
+        // Those that may be queued before the pattern begins and also after that.
+        let begun = train.width - train.queued;
+        among += work * ((begun + train.interval - 1).div_euclid(train.interval)).max(0);
+        let opens = (train.queued - train.width).rem_euclid(train.interval);
+        for k in 0..pattern / train.interval {
+            earliest.push((opens + k * train.interval, work));
+            let queued = train.queued + k * train.interval;
+            dues.push(Due { train: at, at: queued, among: work });
+        }
+    }
+    dues.sort_by_key(|due| due.at);
+    earliest.sort_unstable();
+    let mut earliest = earliest.into_iter().peekable();
+    let mut before = 0;
+    for at in 0..dues.len() {
+        while let Some((_, work)) = earliest.next_if(|(early, _)| *early <= dues[at].at) {
+            among += work;
+        }
+        while dues[before].at < dues[at].at {
+            let train = &trains[dues[before].train];
+            among -= train.batch * train.takes;
+            before += 1;
+        }
+        dues[at].among = among;
+    }
+    dues
+}
+
+/// A queue that is followed from the beginning on, every frame as late as may be.
+struct Run {
+    windows: Windows,
+    pattern: i128,
+    /// When the first cycle begins: a frame may go at once until then, but others may keep it from
+    /// the wire.
+    first: i128,
+    /// When all that was queued before is sent.
+    free: i128,
+}
+
+impl Run {
+    /// The extremes of each flow, and how many frames were followed for them: until what is left
+    /// at the end of a pattern is no more than what was left of the one before. What is left grows
+    /// with what was left, so it is never more again.
+    fn steady(mut self, trains: &[Train], most: i128) -> (Option<Vec<Start>>, i128) {
+        let dues = dues(trains, self.pattern);
+        let all: i128 = dues.iter().map(|due| trains[due.train].batch).sum();
+        let far = Start { early: i128::MAX, late: i128::MIN };
+        let mut starts = vec![far; trains.len()];
+        let mut followed = 0;
+        let mut left = None;
+        let mut begins = 0;
+        loop {
+            let now = (self.free - begins).max(0);
+            if begins >= self.first && left.is_some_and(|left| now <= left) {
+                return (Some(starts), followed);
+            }
+            left = (begins >= self.first).then_some(now);
+            followed += all;
+            if followed > most {
+                return (None, most);
+            }
+            for same in dues.chunk_by(|a, b| a.at == b.at) {
+                self.queue(trains, same, begins, &mut starts);
+            }
+            begins += self.pattern;
+        }
+    }
+
+    /// Frames are queued at one instant at the latest. Each of them may have before it all that
+    /// may have come before it.
+    fn queue(&mut self, trains: &[Train], same: &[Due], begins: i128, starts: &mut [Start]) {
+        let at = begins + same[0].at;
+        let from = at.max(self.free).max(self.first);
+        let mut work = 0;
+        for due in same {
+            let train = &trains[due.train];
+            let behind = self.windows.served(from, due.among - train.takes);
+            let last = self.windows.start(behind, train.takes);
+            let early = at - train.width;
+            let before = self.first > 0 && early <= self.first;
+            let first = if before { early } else { self.windows.first(early) };
+            let start = &mut starts[due.train];
+            start.early = start.early.min(first - (at - train.released[1]));
+            start.late = start.late.max(last - (at - train.released[0]));
+            work += train.batch * train.takes;
+        }
+        self.free = self.windows.served(from, work);
+    }
 }
 
 /// When a queue's gate is open in each cycle: surely, and perhaps, as clocks err.
-pub(super) struct Windows {
+pub(super) struct Open {
     /// In order; the last may end in the next cycle.
     pub(super) sure: Vec<(i128, i128)>,
     /// When each opens at the earliest, and closes at the latest.
     pub(super) perhaps: Vec<(i128, i128)>,
 }
 
+/// Windows that are served in parts of one length: a part starts where the longest frame would fit,
+/// and not before the one ahead of it is over. No frame starts later than its first part, whatever
+/// the order of those before it: each takes a whole number of parts, and needs no more room than
+/// the longest.
+struct Windows {
+    /// Those with room for the longest frame: when they open and close, and how many parts fit.
+    sure: Vec<(i128, i128, i128)>,
+    perhaps: Vec<(i128, i128)>,
+    cycle: i128,
+    part: i128,
+    longest: i128,
+    /// How many parts fit into all windows of a cycle.
+    parts: i128,
+}
+
 impl Windows {
-    /// The windows of a list that end after `from`, as true times.
-    fn after(
-        windows: &[(i128, i128)],
-        from: i128,
-        cycle: i128,
-    ) -> impl Iterator<Item = (i128, i128)> {
-        let first = from.div_euclid(cycle) - 1;
-        let all = (first..).flat_map(move |n| {
-            windows.iter().map(move |(open, close)| (open + n * cycle, close + n * cycle))
-        });
-        all.filter(move |(_, close)| *close > from)
+    /// None: no window has room.
+    fn new(open: Open, cycle: i128, part: i128, longest: i128) -> Option<Self> {
+        let room = |(opens, closes): (i128, i128)| {
+            let parts = (closes - opens - longest).div_euclid(part) + 1;
+            (parts > 0).then_some((opens, closes, parts))
+        };
+        let sure: Vec<_> = open.sure.into_iter().filter_map(room).collect();
+        let parts = sure.iter().map(|(_, _, parts)| parts).sum();
+        let windows = Self { sure, perhaps: open.perhaps, cycle, part, longest, parts };
+        (parts > 0).then_some(windows)
+    }
+
+    /// Whether they carry what comes in the long run: if all clocks are right, and as they drift.
+    /// Exact but for 10⁻¹⁸ of each flow, by which a load that they just carry may be too much.
+    fn carry(&self, trains: &[Train], gates: i128) -> bool {
+        let carried = self.parts * self.part * BILLION;
+        let load = |of: fn(&Train) -> i128| trains.iter().map(|t| t.load(of(t))).sum::<i128>();
+        let spare = trains.len() as i128;
+        let within = |load: i128, clock: i128| (load - spare) * self.cycle <= carried * clock;
+        within(load(|_| BILLION), BILLION) && within(load(|t| t.clock), gates)
+    }
+
+    /// The first window that closes after `from`: the cycle's beginning, and its position.
+    fn at<W>(&self, windows: &[W], closes: impl Fn(&W) -> i128, from: i128) -> (i128, usize) {
+        let last = windows.last().map_or(0, &closes);
+        // A window of the cycle before may still be open.
+        let cycle = (from - last).div_euclid(self.cycle) + 1;
+        let begins = cycle * self.cycle;
+        (begins, windows.partition_point(|window| closes(window) + begins <= from))
     }
 
     /// The earliest instant from `from` on at which the gate may be open.
-    fn first(&self, from: i128, cycle: i128) -> i128 {
-        let mut after = Self::after(&self.perhaps, from, cycle);
-        after.next().map_or(from, |(open, _)| open.max(from))
+    fn first(&self, from: i128) -> i128 {
+        let (begins, at) = self.at(&self.perhaps, |(_, closes)| *closes, from);
+        from.max(self.perhaps[at].0 + begins)
     }
 
-    /// When a frame that takes `own` starts at the latest, if frames that take `ahead` go before
-    /// it, none longer than `longest`, and no window is used before `from`.
-    fn serve(
-        &self,
-        from: i128,
-        mut ahead: i128,
-        own: i128,
-        longest: i128,
-        cycle: i128,
-    ) -> Option<i128> {
-        if self.sure.iter().all(|(open, close)| close - open < own.max(longest)) {
-            return None;
-        }
-        for (open, close) in Self::after(&self.sure, from, cycle) {
-            let begin = open.max(from);
-            if begin + ahead + own <= close {
-                return Some(begin + ahead);
+    /// When a frame that takes `own` starts at the latest, if nothing is before it from `from` on.
+    fn start(&self, from: i128, own: i128) -> i128 {
+        let (mut begins, mut at) = self.at(&self.sure, |(_, closes, _)| *closes, from);
+        loop {
+            let (opens, closes, _) = self.sure[at];
+            let start = from.max(opens + begins);
+            if start + own <= closes + begins {
+                return start;
             }
-            // What does not fit any more leaves less than the longest frame unused.
-            ahead -= (close - begin - longest + 1).clamp(0, ahead);
+            at += 1;
+            if at == self.sure.len() {
+                (begins, at) = (begins + self.cycle, 0);
+            }
         }
-        None
+    }
+
+    /// When `work` is done that begins not before `from`.
+    fn served(&self, from: i128, work: i128) -> i128 {
+        let mut left = work / self.part;
+        if left == 0 {
+            return from;
+        }
+        let (mut begins, mut at) = self.at(&self.sure, |(_, closes, _)| *closes, from);
+        loop {
+            let (opens, closes, _) = self.sure[at];
+            let start = from.max(opens + begins);
+            let room = closes + begins - start - self.longest;
+            let parts = (room.div_euclid(self.part) + 1).max(0);
+            if left <= parts {
+                return start + left * self.part;
+            }
+            left -= parts;
+            at += 1;
+            if at == self.sure.len() {
+                // Whole cycles, but for the last part.
+                let cycles = (left - 1) / self.parts;
+                left -= cycles * self.parts;
+                (begins, at) = (begins + (1 + cycles) * self.cycle, 0);
+            }
+        }
     }
 }
 

@@ -64,12 +64,11 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// That of the servers of a tree.
-    pub(crate) fn new(network: &Network, tree: &[usize]) -> Self {
+    /// That of the servers of a tree, and of the greatest burst.
+    pub(crate) fn new(network: &Network, tree: &[usize], burst: i128) -> Self {
         let rates = tree.iter().map(|s| network.servers[*s].rate.as_bps());
         let rate = rates.max().expect("a server") as f64;
-        let burst = network.flows.iter().map(|f| f.arrival.burst()).max().expect("a flow") as f64;
-        Self { time: burst / rate, rate }
+        Self { time: burst as f64 / rate, rate }
     }
 
     fn of(&self, unit: Unit) -> f64 {

@@ -3,24 +3,23 @@
 
 use super::certify::Solution;
 use super::curve::Bucket;
-use super::program::{Entry, Known, Program, constant};
+use super::program::{Entry, Facts, Known, Program, constant};
 use super::total::{self, Limit, least, members, regulated};
 use super::tree::{Forest, Piece, fluid};
+use super::work::{Work, cube};
 use super::{AMOUNT_MAX, Bounds, Method, Network, separate};
 use onbeat_model::time::Span;
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// How much work goes into programs, in cubes of their variables: a second or so. What is not
-/// solved then is left to the other methods.
-const WORK_MAX: u64 = 250_000_000;
+/// Taking a flow to one server of a way counts as so many steps.
+const STEPS_PER_FLOW: u64 = 500;
 
 /// How many steps towards a fixed point are tried.
 const STEPS_MAX: usize = 40;
 
 /// The best bounds, given those of total flow analysis if it has any.
-pub(crate) fn analyse(network: &Network, total: Option<Bounds>) -> Option<Bounds> {
-    let mut analysis = Analysis::new(network, total.as_ref());
+pub(crate) fn analyse(network: &Network, total: Option<Bounds>, work: &Work) -> Option<Bounds> {
+    let mut analysis = Analysis::new(network, total.as_ref(), work);
     if !analysis.find_bursts() {
         return total;
     }
@@ -31,6 +30,7 @@ pub(crate) fn analyse(network: &Network, total: Option<Bounds>) -> Option<Bounds
 
 struct Analysis<'a> {
     network: &'a Network,
+    facts: Facts<'a>,
     forest: Forest,
     /// What total flow analysis found.
     total: Option<&'a Bounds>,
@@ -39,19 +39,20 @@ struct Analysis<'a> {
     cut: Vec<usize>,
     /// By piece, the burst at its sustained rate where it enters its tree.
     bursts: Vec<i128>,
-    work_left: Cell<u64>,
+    work: &'a Work,
 }
 
 impl<'a> Analysis<'a> {
-    fn new(network: &'a Network, total: Option<&'a Bounds>) -> Self {
+    fn new(network: &'a Network, total: Option<&'a Bounds>, work: &'a Work) -> Self {
         let forest = Forest::new(network);
         let mut analysis = Self {
             network,
+            facts: Facts::new(network),
             total,
             entries: Vec::new(),
             cut: Vec::new(),
             bursts: Vec::new(),
-            work_left: Cell::new(WORK_MAX),
+            work,
             forest,
         };
         for index in 0..analysis.forest.pieces.len() {
@@ -94,14 +95,8 @@ impl<'a> Analysis<'a> {
         } else {
             Vec::new()
         };
-        let (network, forest) = (self.network, &self.forest);
-        Program::new(network, forest, root, &self.entries, &wanted, known, |size| self.room(size))
-    }
-
-    /// Whether there is time left for a program of `size`, which it then takes.
-    fn room(&self, size: usize) -> bool {
-        let left = self.work_left.get().checked_sub((size as u64).saturating_pow(3));
-        left.inspect(|left| self.work_left.set(*left)).is_some()
+        let (facts, forest) = (&self.facts, &self.forest);
+        Program::new(facts, forest, root, &self.entries, &wanted, known, self.work)
     }
 
     /// The longest delay of each server, for all that it serves.
@@ -136,30 +131,32 @@ impl<'a> Analysis<'a> {
     }
 
     /// The cut pieces, each after those that its burst depends on; and whether that is impossible.
+    /// All that are cut behind one root depend on the same: those that begin in its tree.
     fn cut_order(&self) -> (Vec<usize>, bool) {
-        let mut order: Vec<usize> = Vec::new();
-        let mut left = self.cut.clone();
-        let depends = |cut: usize| -> Vec<usize> {
-            let tree: BTreeSet<usize> = self.forest.tree(self.source(cut).1).into_iter().collect();
-            let inside = |c: &usize| tree.contains(&self.forest.pieces[*c].servers[0]);
-            self.cut.iter().copied().filter(inside).collect()
-        };
-        let needs: BTreeMap<usize, Vec<usize>> =
-            left.iter().map(|cut| (*cut, depends(*cut))).collect();
-        while !left.is_empty() {
-            let done = order.len();
-            left.retain(|cut| {
-                let ready = needs[cut].iter().all(|need| order.contains(need));
-                if ready {
-                    order.push(*cut);
-                }
-                !ready
-            });
-            if order.len() == done {
-                return (order, true);
-            }
+        let mut behind: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for cut in &self.cut {
+            behind.entry(self.source(*cut).1).or_default().push(*cut);
         }
-        (order, false)
+        let is_cut = |piece: &usize| self.entries[*piece].unknown.is_some();
+        let needs = |root: &usize| -> BTreeSet<usize> {
+            let inside = self.forest.inside(&self.forest.tree(*root));
+            inside.into_iter().filter(is_cut).map(|cut| self.source(cut).1).collect()
+        };
+        let mut waits: BTreeMap<usize, BTreeSet<usize>> =
+            behind.keys().map(|root| (*root, needs(root))).collect();
+        let mut order: Vec<usize> = Vec::with_capacity(self.cut.len());
+        loop {
+            let ready: BTreeSet<usize> =
+                waits.iter().filter(|(_, needs)| needs.is_empty()).map(|(root, _)| *root).collect();
+            if ready.is_empty() {
+                return (order, !waits.is_empty());
+            }
+            for root in &ready {
+                order.extend(&behind[root]);
+                waits.remove(root);
+            }
+            waits.values_mut().for_each(|needs| needs.retain(|root| !ready.contains(root)));
+        }
     }
 
     /// The burst of a cut piece if those of all others are as they are, and how it depends on
@@ -178,10 +175,13 @@ impl<'a> Analysis<'a> {
         let spread = rate * i128::from((hop.latest - hop.earliest).as_ns());
         let program = programs.get_mut(&root)?;
         program.set_bursts(bursts);
-        if fluid(self.network, &self.forest.tree(root)) {
+        if program.is_fluid() {
             let mut solution = program.burst_solution(piece, bursts)?;
             solution.bound += spread;
             return Some(solution);
+        }
+        if !self.work.take((program.size() as u64).pow(2)) {
+            return None;
         }
         let mut solution = program.delay_solution(of.servers[0], bursts)?;
         let at = of.servers.iter().position(|s| *s == root).expect("on its way");
@@ -200,11 +200,12 @@ impl<'a> Analysis<'a> {
 
     /// Without circles: each from those before it.
     fn in_order(&mut self, order: &[usize], programs: &mut BTreeMap<usize, Program>) -> bool {
+        let mut bursts = self.bursts.clone();
         for cut in order {
-            let bursts = self.bursts.clone();
             if let Some(solution) = self.burst(*cut, &bursts, true, programs) {
                 let better = solution.bound.min(self.bursts[*cut]);
                 self.bursts[*cut] = if self.total.is_some() { better } else { solution.bound };
+                bursts[*cut] = self.bursts[*cut];
             } else if self.total.is_none() {
                 return false;
             }
@@ -287,6 +288,9 @@ impl<'a> Analysis<'a> {
     /// Solves the linear system of the tangents; none if it has no positive solution.
     fn meet(&self, tangents: &[Solution], bursts: &[i128]) -> Option<Vec<f64>> {
         let count = self.cut.len();
+        if !self.work.take(cube(count)) {
+            return None;
+        }
         let column: BTreeMap<usize, usize> =
             self.cut.iter().enumerate().map(|(at, cut)| (*cut, at)).collect();
         let mut system = vec![vec![0.0; count + 1]; count];
@@ -358,6 +362,10 @@ impl<'a> Analysis<'a> {
                 let Some((hops, constant)) = self.cut_way(index, last) else { continue };
                 let way: Vec<usize> = hops.iter().map(|hop| flow.hops[*hop].server).collect();
                 let delay = *found.entry(way).or_insert_with_key(|way| {
+                    let there: usize = way.iter().map(|server| members[*server].len()).sum();
+                    if !self.work.take(STEPS_PER_FLOW * there as u64) {
+                        return None;
+                    }
                     let forest = Forest::along(self.network, &members, way)?;
                     self.along(&forest, way, &delays, paths, bounds)
                 });
@@ -413,8 +421,7 @@ impl<'a> Analysis<'a> {
         }
         let known = Known { delays, paths: &same };
         let root = *way.last()?;
-        let room = |size| self.room(size);
-        let program = Program::new(self.network, forest, root, &entries, &[], &known, room);
+        let program = Program::new(&self.facts, forest, root, &entries, &[], &known, self.work);
         program?.delay(way[0], &[])
     }
 

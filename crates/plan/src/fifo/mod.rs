@@ -12,8 +12,10 @@ mod separate;
 mod simplex;
 mod total;
 mod tree;
+mod work;
 
 pub use curve::{Bucket, Curve};
+pub(crate) use work::Work;
 
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -221,7 +223,12 @@ impl Network {
     /// # Errors
     /// What [`Network::check`] says.
     pub fn bounds(&self) -> Result<Option<Bounds>, Invalid> {
+        self.bounds_within(&Work::default())
+    }
+
+    /// The best bounds that do not take more work than is left.
+    pub(crate) fn bounds_within(&self, work: &Work) -> Result<Option<Bounds>, Invalid> {
         self.check()?;
-        Ok(linear::analyse(self, total::analyse(self, &[])))
+        Ok(linear::analyse(self, total::analyse(self, &[]), work))
     }
 }

@@ -16,10 +16,14 @@ use super::Network;
 use super::certify::{self, Exact, Objective, Solution, Unit};
 use super::curve::{Bucket, Curve};
 use super::simplex::{Row, Simplex};
-use super::total::{At, groups, line, over, span, whole};
+use super::total::{At, line, over, span, whole};
 use super::tree::{Forest, between, fluid};
+use super::work::{Work, cube};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap};
+
+/// Looking at one server on the way of a piece counts as so many steps.
+const STEPS_PER_HOP: u64 = 100;
 
 /// Above so many variables, pieces of the same way count as one whatever their curves.
 const COARSE: usize = 400;
@@ -31,6 +35,28 @@ pub(crate) struct Entry {
     pub(crate) known: Option<Curve>,
     /// The rate of the bucket whose burst is a variable of the fixed point, if there is one.
     pub(crate) unknown: Option<i128>,
+}
+
+/// What is the same for all trees of a network.
+pub(crate) struct Facts<'a> {
+    pub(crate) network: &'a Network,
+    /// Per server, the largest packet.
+    largest: Vec<i128>,
+    /// The greatest burst of a source.
+    burst: i128,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn new(network: &'a Network) -> Self {
+        let mut largest = vec![0; network.servers.len()];
+        for flow in &network.flows {
+            for hop in &flow.hops {
+                largest[hop.server] = flow.largest.max(largest[hop.server]);
+            }
+        }
+        let burst = network.flows.iter().map(|f| f.arrival.burst()).max().unwrap_or(1);
+        Self { network, largest, burst }
+    }
 }
 
 /// What else is known of a tree.
@@ -72,21 +98,38 @@ pub(crate) struct Program {
     units: Vec<Unit>,
     simplex: Option<Simplex>,
     scale: certify::Scale,
+    /// Whether all its servers deliver bit by bit.
+    fluid: bool,
 }
 
 impl Program {
-    /// The program of the tree of `root`; none if it is larger than `room` allows. `wanted` are
+    /// The program of the tree of `root`; none if it takes more work than is left. `wanted` are
     /// the pieces through it whose burst behind it will be asked for.
     pub(crate) fn new(
-        network: &Network,
+        facts: &Facts<'_>,
         forest: &Forest,
         root: usize,
         entries: &[Entry],
         wanted: &[usize],
         known: &Known<'_>,
-        room: impl Fn(usize) -> bool,
+        work: &Work,
     ) -> Option<Self> {
+        let network = facts.network;
         let tree = forest.tree(root);
+        // Without what comes in them, it has so many variables.
+        let mut depth = BTreeMap::new();
+        let mut size = 0;
+        for server in tree.iter().rev() {
+            let behind = forest.parent[*server].and_then(|parent| depth.get(&parent));
+            let own: usize = behind.map_or(0, |behind| behind + 1);
+            depth.insert(*server, own);
+            size += own + 2;
+        }
+        let pieces = forest.inside(&tree);
+        let steps: usize = pieces.iter().map(|p| forest.pieces[*p].servers.len()).sum();
+        if !work.allows(cube(size)) || !work.take(STEPS_PER_HOP * steps as u64) {
+            return None;
+        }
         let sized = |coarse| {
             let mut program = Self {
                 nodes: Vec::with_capacity(tree.len()),
@@ -95,25 +138,31 @@ impl Program {
                 early: Vec::new(),
                 units: Vec::new(),
                 simplex: None,
-                scale: certify::Scale::new(network, &tree),
+                scale: certify::Scale::new(network, &tree, facts.burst),
+                fluid: fluid(network, &tree),
             };
             program.add_nodes(forest, &tree);
-            program.add_members(network, forest, entries, wanted, coarse);
+            program.add_members(network, forest, &pieces, entries, wanted, coarse);
             program
         };
         let exact = sized(false);
         let mut program = if exact.size() > COARSE { sized(true) } else { exact };
-        if !room(program.size()) {
+        if !work.take(cube(program.size())) {
             return None;
         }
         program.add_order();
-        program.add_service(network, fluid(network, &tree));
+        program.add_service(facts);
         for member in 0..program.members.len() {
             program.add_arrivals(member, entries);
         }
         program.add_lines(network, forest);
         program.add_delays(known);
         Some(program)
+    }
+
+    /// Whether all its servers deliver bit by bit.
+    pub(crate) fn is_fluid(&self) -> bool {
+        self.fluid
     }
 
     /// How many variables it has: the size that tells how long it takes.
@@ -154,6 +203,7 @@ impl Program {
         &mut self,
         network: &Network,
         forest: &Forest,
+        pieces: &[usize],
         entries: &[Entry],
         wanted: &[usize],
         coarse: bool,
@@ -161,7 +211,8 @@ impl Program {
         let position: BTreeMap<usize, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.server, at)).collect();
         let mut same = HashMap::new();
-        for (index, piece) in forest.pieces.iter().enumerate() {
+        for &index in pieces {
+            let piece = &forest.pieces[index];
             let nodes: Vec<usize> =
                 piece.servers.iter().map_while(|s| position.get(s).copied()).collect();
             let (Some(start), Some(end)) = (nodes.first(), nodes.last()) else { continue };
@@ -215,25 +266,18 @@ impl Program {
     }
 
     /// What a server has served from its last date on.
-    fn add_service(&mut self, network: &Network, fluid: bool) {
+    fn add_service(&mut self, facts: &Facts<'_>) {
         for node in 0..self.nodes.len() {
             let Node { server, depth, gaps, .. } = self.nodes[node];
-            let of = &network.servers[server];
+            let of = &facts.network.servers[server];
             let rate = i128::from(of.rate.as_bps());
             let mut terms = self.stay(node, depth);
             terms.push((gaps + depth, 1));
             terms.iter_mut().for_each(|(_, a)| *a *= rate);
-            let mut largest = 0;
             for member in self.members.iter().filter(|m| m.nodes.contains(&node)) {
                 terms.push((member.amounts + depth - member.first, -1));
             }
-            if !fluid && depth > 0 {
-                for flow in &network.flows {
-                    if flow.hops.iter().any(|hop| hop.server == server) {
-                        largest = flow.largest.max(largest);
-                    }
-                }
-            }
+            let largest = if self.fluid || depth == 0 { 0 } else { facts.largest[server] };
             let limit = rate * i128::from(of.latency.as_ns()) + whole(of, largest);
             self.row(terms, limit, Unit::Amount, true);
         }
@@ -283,33 +327,25 @@ impl Program {
     /// No more comes over a line than it carries.
     fn add_lines(&mut self, network: &Network, forest: &Forest) {
         for node in 0..self.nodes.len() {
-            let here: Vec<At> = self
-                .members
-                .iter()
-                .filter_map(|member| {
-                    let at = member.nodes.iter().position(|n| *n == node)?;
-                    Some(
-                        member
-                            .pieces
-                            .iter()
-                            .map(move |p| (forest.pieces[*p].flow, forest.pieces[*p].hops[at])),
-                    )
-                })
-                .flatten()
-                .collect();
-            for (from, group) in groups(network, &here) {
-                let Some(limit) = from.and_then(|from| line(network, from, &group)) else {
-                    continue;
+            // All pieces of a member come over one line.
+            let mut lines: BTreeMap<Option<usize>, (Vec<usize>, Vec<At>)> = BTreeMap::new();
+            for (index, member) in self.members.iter().enumerate() {
+                let Some(at) = member.nodes.iter().position(|n| *n == node) else { continue };
+                let place = |piece: &usize| {
+                    let piece = &forest.pieces[*piece];
+                    (piece.flow, piece.hops[at])
                 };
-                let members: Vec<usize> = (0..self.members.len())
-                    .filter(|m| {
-                        let piece = &forest.pieces[self.members[*m].pieces[0]];
-                        let inside = self.members[*m].nodes.contains(&node);
-                        inside
-                            && group.iter().any(|(f, h)| piece.flow == *f && piece.hops.contains(h))
-                    })
-                    .collect();
-                self.add_line(node, &members, limit);
+                let (flow, hop) = place(&member.pieces[0]);
+                let hops = &network.flows[flow].hops;
+                let from = over(hops, &hops[hop]).map(|up| up.server);
+                let (members, group) = lines.entry(from).or_default();
+                members.push(index);
+                group.extend(member.pieces.iter().map(place));
+            }
+            for (from, (members, group)) in lines {
+                if let Some(limit) = from.and_then(|from| line(network, from, &group)) {
+                    self.add_line(node, &members, limit);
+                }
             }
         }
     }

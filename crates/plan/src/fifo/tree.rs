@@ -3,7 +3,7 @@
 use super::total::{At, groups, members, order, over};
 use super::{Network, Output};
 use onbeat_model::time::Span;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What part of a flow's way stays in one tree.
 #[derive(Clone, Debug)]
@@ -26,6 +26,11 @@ pub(crate) struct Forest {
     pub(crate) pieces: Vec<Piece>,
     /// The servers, each after those that feed it in its tree.
     pub(crate) order: Vec<usize>,
+    /// Per server: those that feed it in its tree, its position in the order, and the pieces that
+    /// begin there.
+    feeders: Vec<Vec<usize>>,
+    position: Vec<usize>,
+    begin: Vec<Vec<usize>>,
 }
 
 impl Forest {
@@ -45,11 +50,39 @@ impl Forest {
                 }
             }
         }
-        let mut forest = Self { parent, piece_of: Vec::new(), pieces: Vec::new(), order };
+        let mut forest = Self::of(parent, order);
         for flow in 0..network.flows.len() {
             forest.cut(network, flow);
         }
+        forest.index();
         forest
+    }
+
+    fn of(parent: Vec<Option<usize>>, order: Vec<usize>) -> Self {
+        let mut position = vec![0; parent.len()];
+        order.iter().enumerate().for_each(|(at, server)| position[*server] = at);
+        let mut feeders = vec![Vec::new(); parent.len()];
+        for server in &order {
+            if let Some(parent) = parent[*server] {
+                feeders[parent].push(*server);
+            }
+        }
+        let begin = vec![Vec::new(); parent.len()];
+        let (piece_of, pieces) = (Vec::new(), Vec::new());
+        Self { parent, piece_of, pieces, order, feeders, position, begin }
+    }
+
+    fn index(&mut self) {
+        for (index, piece) in self.pieces.iter().enumerate() {
+            self.begin[piece.servers[0]].push(index);
+        }
+    }
+
+    /// The pieces that begin in a tree.
+    pub(crate) fn inside(&self, tree: &[usize]) -> Vec<usize> {
+        let mut inside: Vec<usize> = tree.iter().flat_map(|s| &self.begin[*s]).copied().collect();
+        inside.sort_unstable();
+        inside
     }
 
     /// Only the servers of one way, whose flows come from elsewhere or along it; none if an edge of
@@ -63,8 +96,7 @@ impl Forest {
             }
             parent[edge[0]] = Some(edge[1]);
         }
-        let order = way.to_vec();
-        let mut forest = Self { parent, piece_of: Vec::new(), pieces: Vec::new(), order };
+        let mut forest = Self::of(parent, way.to_vec());
         let mut piece_of: BTreeMap<At, usize> = BTreeMap::new();
         for (flow, at) in way.iter().flat_map(|server| &members[*server]) {
             let hops = &network.flows[*flow].hops;
@@ -81,6 +113,7 @@ impl Forest {
             forest.pieces[piece].servers.push(hops[*at].server);
             piece_of.insert((*flow, *at), piece);
         }
+        forest.index();
         Some(forest)
     }
 
@@ -107,15 +140,13 @@ impl Forest {
 
     /// The servers that lead to `root`, which comes last.
     pub(crate) fn tree(&self, root: usize) -> Vec<usize> {
-        let mut inside = BTreeSet::from([root]);
         let mut tree = vec![root];
-        for server in self.order.iter().rev() {
-            if self.parent[*server].is_some_and(|p| inside.contains(&p)) {
-                inside.insert(*server);
-                tree.push(*server);
-            }
+        let mut next = 0;
+        while let Some(server) = tree.get(next) {
+            tree.extend(&self.feeders[*server]);
+            next += 1;
         }
-        tree.reverse();
+        tree.sort_unstable_by_key(|server| self.position[*server]);
         tree
     }
 }

@@ -2,6 +2,7 @@
 //! its bound says. The bounds are computed without the engine.
 
 mod random;
+mod windows;
 
 use onbeat_model::observed::Observed;
 use onbeat_model::plan::Plan;
@@ -80,11 +81,10 @@ fn count(near: &mut [u64; 3], seen: i128, bound: i128) {
     }
 }
 
-fn check(seed: u64, mix: &Mix, all: &mut Seen) {
-    let system = random::system(seed, mix);
-    let plan = plan(&system, true).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
-    let seen = simulate(&system, &plan, seed);
-    let what = |what: &str| format!("seed {seed} ({}): {what}", features(&system));
+fn check(seed: u64, system: &System, all: &mut Seen) -> Plan {
+    let plan = plan(system, true).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
+    let seen = simulate(system, &plan, seed);
+    let what = |what: &str| format!("seed {seed} ({}): {what}", features(system));
     for ((stream, planned), flow) in system.streams.iter().zip(&plan.streams).zip(&seen.streams) {
         let id = system.streams.iter().position(|other| other.name == stream.name).unwrap();
         if system.babbles(StreamIndex(id as u32)) {
@@ -120,6 +120,7 @@ fn check(seed: u64, mix: &Mix, all: &mut Seen) {
             }
         }
     }
+    plan
 }
 
 /// Random shares of everything.
@@ -143,7 +144,7 @@ fn mix(seed: u64) -> Mix {
 fn run(seeds: std::ops::Range<u64>) -> Seen {
     let mut all = Seen::default();
     for seed in seeds {
-        check(seed, &mix(seed), &mut all);
+        check(seed, &random::system(seed, &mix(seed)), &mut all);
     }
     all
 }
@@ -166,4 +167,30 @@ fn nothing_that_a_random_network_does_is_beyond_its_bound() {
     // If few had a bound, or none came near it, this test would say little.
     assert!(bounded * 3 > listeners * 2, "{bounded} of {listeners} have a bound");
     assert!(near[1] > 1_000 && near[2] > 200, "{near:?}");
+}
+
+#[test]
+fn windows_that_carry_less_than_comes_give_no_bound_and_all_others_hold() {
+    let networks = std::env::var("ONBEAT_NETWORKS").ok().and_then(|count| count.parse().ok());
+    let networks: u64 = networks.unwrap_or(NETWORKS) / 2;
+    let mut all = Seen::default();
+    let (mut overloaded, mut tight) = (0_u64, 0_u64);
+    for seed in 0..networks {
+        let system = windows::system(seed);
+        let before = (all.bounded, all.near[2]);
+        let plan = check(seed, &system, &mut all);
+        for id in windows::overloaded(&system, &plan) {
+            overloaded += 1;
+            let bounds = &plan.streams[id].bounds;
+            let name = &system.streams[id].name;
+            assert!(bounds.iter().all(Option::is_none), "seed {seed}, {name}: {bounds:?}");
+        }
+        tight += u64::from(all.bounded > before.0 && all.near[2] > before.1);
+    }
+    let Seen { listeners, bounded, near, broken, .. } = all;
+    println!("{bounded} of {listeners} bounded, {overloaded} overloaded; {near:?}, {tight} tight");
+    assert!(broken.is_empty(), "{} beyond bounds:\n{}", broken.len(), broken.join("\n"));
+    // If few were overloaded, had a bound, or came near it, this test would say little.
+    assert!(overloaded * 10 > networks && bounded * 3 > listeners, "{overloaded}, {bounded}");
+    assert!(tight * 10 > networks, "{tight} of {networks}");
 }

@@ -39,13 +39,13 @@ impl Dice {
     pub(crate) fn below(&mut self, count: u64) -> u64 {
         self.0.next_u64() % count
     }
-    fn between(&mut self, least: i64, most: i64) -> i64 {
+    pub(crate) fn between(&mut self, least: i64, most: i64) -> i64 {
         least + self.below((most - least + 1) as u64) as i64
     }
-    fn chance(&mut self, per_cent: u64) -> bool {
+    pub(crate) fn chance(&mut self, per_cent: u64) -> bool {
         self.below(100) < per_cent
     }
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 }
@@ -113,14 +113,14 @@ fn clock(dice: &mut Dice, mix: &Mix) -> ClockError {
     }
 }
 
-fn add_node(system: &mut System, name: String, kind: NodeKind, clock: ClockError) {
+pub(crate) fn add_node(system: &mut System, name: String, kind: NodeKind, clock: ClockError) {
     // Room for whatever is promised a bound: noise fills its own queue only.
     let queue = QueueLimits { frames: 100_000, octets: Octets::new(1 << 27) };
     let (ports, origin) = (Vec::new(), Origin::default());
     system.nodes.push(Node { name, kind, clock, queue, ports, origin });
 }
 
-fn add_link(system: &mut System, a: NodeId, b: NodeId, bps: u64) {
+pub(crate) fn add_link(system: &mut System, a: NodeId, b: NodeId, bps: u64) {
     let link = LinkId(system.links.len() as u32);
     let ports = [PortId(2 * link.0), PortId(2 * link.0 + 1)];
     for (end, node) in [a, b].into_iter().enumerate() {
@@ -393,7 +393,11 @@ fn schedule(dice: &mut Dice, system: &mut System) {
     for stream in system.streams.iter_mut().filter(|s| s.traffic_class == 7) {
         let interval = cycle * dice.between(2, 4);
         let jitter = Span::from_ns(dice.one(&[0, 0, frame_ns / 3]));
-        stream.source = Source::Periodic { interval, jitter };
+        stream.source = match dice.below(8) {
+            0 => Source::Bursty { interval, frames: dice.between(2, 4) as u32 },
+            1 => Source::Sporadic { interval, mean: interval + Span::from_us(30) },
+            _ => Source::Periodic { interval, jitter },
+        };
         stream.phase = Span::from_ns(dice.between(0, interval.as_ns()));
     }
 }

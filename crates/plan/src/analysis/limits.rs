@@ -1,0 +1,55 @@
+//! Where the analysis ended before it had looked at everything: its work is counted, and what is
+//! left out has a bound all the same, by a method that takes less.
+
+use super::flow::Analysis;
+use super::ways::Ways;
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::system::PortId;
+
+const CUT_SHORT: Code = Code("OB2015");
+
+/// One warning for windows, and one for whole ways.
+pub(super) fn reached(analysis: &Analysis<'_>, ways: &Ways) -> Vec<Diagnostic> {
+    [windows(analysis), whole_ways(analysis, ways)].into_iter().flatten().collect()
+}
+
+fn windows(analysis: &Analysis<'_>) -> Option<Diagnostic> {
+    let system = analysis.network.system;
+    let (port, queue) = *analysis.cut_short.first()?;
+    let others = match analysis.cut_short.len() - 1 {
+        0 => String::new(),
+        1 => " and of another queue".to_owned(),
+        others => format!(" and of {others} other queues"),
+    };
+    let message = format!(
+        "the frames of queue {queue} of port {}{others} were not followed through their windows: \
+         that takes too long, and their bounds hold for any phase",
+        system.port_label(PortId(port as u32)),
+    );
+    let node = system.node(system.ports[port].node);
+    let help = "let the cycle and the intervals have a small common multiple";
+    Some(warning(message, node.origin, "has windows").help(help))
+}
+
+fn whole_ways(analysis: &Analysis<'_>, ways: &Ways) -> Option<Diagnostic> {
+    let queues: Vec<_> = ways.cut_short.iter().map(|queue| queue.to_string()).collect();
+    let first = *ways.cut_short.first()?;
+    let system = analysis.network.system;
+    let flow = analysis.network.flows.iter().position(|flow| flow.queue == first)?;
+    let origin = match flow.checked_sub(system.channels.len()) {
+        None => system.channels[flow].origin,
+        Some(stream) => system.streams[stream].origin,
+    };
+    let message = format!(
+        "not all whole ways of queue {} were looked at: that takes too long, and bounds are sums \
+         over single queues there",
+        queues.join(", "),
+    );
+    let help = "they hold, but may be larger than they need be; a part of the system by itself may \
+                have smaller ones";
+    Some(warning(message, origin, "the first of them").help(help))
+}
+
+fn warning(message: String, at: Origin, label: &str) -> Diagnostic {
+    Diagnostic::error(CUT_SHORT, message, at, label).warning()
+}
