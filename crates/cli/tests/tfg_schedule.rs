@@ -28,8 +28,9 @@ use table::Document;
 use trace::Event;
 use walk::{Figures, Walker};
 
-/// Hosts of one run.
+/// Hosts of one run; where more are asked for, so many have the same few programs.
 const SIDE_BY_SIDE: usize = 75;
+const SIDE_BY_SIDE_MAX: usize = 300;
 
 /// What tasks did, by program and task.
 type Did = BTreeMap<(String, String), Vec<Event>>;
@@ -261,12 +262,9 @@ fn no_host_does_what_its_schedule_rules_out() {
     let count = number("SCHEDULE_HOSTS").unwrap_or(75) as usize;
     let first = number("SCHEDULE_SEED").unwrap_or(1);
     let (mut seen, mut figures, mut wrong) = (Seen::default(), Figures::default(), Vec::new());
-    let mut drawn: BTreeMap<&str, u64> = BTreeMap::new();
-    for batch in 0..count.div_ceil(SIDE_BY_SIDE) as u64 {
-        let hosts = generate::hosts(first + batch, SIDE_BY_SIDE);
-        for (feature, count) in &hosts.drawn {
-            *drawn.entry(*feature).or_default() += count;
-        }
+    let together = count.clamp(SIDE_BY_SIDE, SIDE_BY_SIDE_MAX);
+    for batch in 0..count.div_ceil(together) as u64 {
+        let hosts = generate::hosts(first + batch, together);
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path();
         hosts.write(path);
@@ -291,11 +289,21 @@ fn no_host_does_what_its_schedule_rules_out() {
     wrong.truncate(6);
     assert!(wrong.is_empty(), "{count} do not agree\n{}", wrong.join("\n\n"));
     assert!(seen.unknown * 3 < seen.tasks, "{seen:?}");
-    for feature in generate::FEATURES {
-        assert!(drawn.get(feature).is_some_and(|count| *count > 0), "{feature}: {drawn:?}");
-    }
-    assert!(drawn.len() == generate::FEATURES.len(), "{drawn:?}");
     assert!(seen.exact > 5 && seen.locking > 50 && seen.fed > 10, "{seen:?}");
     assert!(seen.missed > 50 && seen.windows > 50, "{seen:?}");
     assert!(figures.times > 10_000 && figures.beyond < figures.times / 2, "{figures}");
+}
+
+#[test]
+fn everything_that_tasks_can_have_is_drawn() {
+    let mut drawn: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in 1..=4 {
+        for (feature, count) in generate::hosts(seed, SIDE_BY_SIDE).drawn {
+            *drawn.entry(feature).or_default() += count;
+        }
+    }
+    let missing = generate::FEATURES.iter().filter(|f| drawn.get(**f).is_none_or(|n| *n < 3));
+    let missing: Vec<_> = missing.collect();
+    assert!(missing.is_empty(), "{missing:?} of {drawn:?}");
+    assert_eq!(drawn.len(), generate::FEATURES.len(), "{drawn:?}");
 }

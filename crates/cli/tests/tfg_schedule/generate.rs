@@ -127,7 +127,7 @@ const WAYS: [[(&str, &str); 3]; 3] = [
 ];
 
 fn source(random: &mut Random, number: usize) -> Source {
-    let is_plain = number < 10;
+    let is_plain = number < 7;
     let load = random.between(4, 12);
     let style = match random.below(10) {
         0..4 => Style::Priorities,
@@ -273,7 +273,7 @@ impl Writer<'_> {
                 self.work(period, 1);
                 self.line(&format!("sdelay({period}, us);"));
             }
-            10 if self.one_in(3) => {
+            10 if self.one_in(2) => {
                 self.draw("sleep");
                 self.work(period, 2);
                 let us = self.random.between(1, period / 8);
@@ -468,7 +468,9 @@ pub(crate) fn hosts(seed: u64, count: usize) -> Hosts {
             let _ = writeln!(
                 text,
                 "[[program]]\nname = \"{name}\"\nhost = \"h{host}\"\n{core}\
-                 execution_times = \"{name}.times\"\nBUILT = [\"/usr/bin/env\", \"ONBEAT_PRIORITIES={name}\", \"./s{number}\"]\n\
+                 execution_times = \"{name}.times\"\n\
+                 BUILT = [\"/usr/bin/env\", \"ONBEAT_PRIORITIES={name}\", \
+                 \"./s{number}\"]\n\
                  SOURCE = [\"s{number}.c\"]"
             );
             let mut lines = String::new();

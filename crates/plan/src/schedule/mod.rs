@@ -146,8 +146,8 @@ pub fn interference(graph: &Graph) -> Vec<Interference> {
     all
 }
 
-/// Tasks that may wait for each other's locks for ever. None of them, and nobody who wants what they
-/// hold, has a bound.
+/// Tasks that may wait for each other's locks for ever. None of them, and nobody who wants what
+/// they hold, has a bound.
 pub fn lock_cycles(graph: &Graph) -> Vec<LockCycle> {
     Requests::new(graph, &Tasks::new(graph).walks).cycles()
 }

@@ -4,7 +4,8 @@ use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
 use onbeat_model::system::System;
 use onbeat_model::timing::Schedule;
 
-/// In sentences, those only that matter to this graph. `system` is the description, if there is one.
+/// In sentences, those only that matter to this graph. `system` is the description, if there is
+/// one.
 pub(super) fn assumptions(
     graph: &Graph,
     schedules: &[Schedule],
