@@ -72,9 +72,14 @@ struct timedc_thread {
 	struct timedc_deed on_abort[TIMEDC_ON_ABORT_MAX];
 	unsigned on_abort_count;
 
+	/* In virtual time, the mutex that it waits for, and from where. */
+	const pthread_mutex_t *awaits;
+	const void *awaits_in;
+
 	/* Scheduling: what was asked for. */
 	int policy; /* an enum timedc_policy, or -1 */
 	int priority;
+	int proposed; /* of the run, for a task that asks for nothing; 0: none */
 	timedc_ns separation;
 
 	/* The segment under way, for its execution time and its measurement. */
@@ -89,6 +94,11 @@ struct timedc_thread {
 extern _Thread_local struct timedc_thread *timedc_self __attribute__((tls_model("initial-exec")));
 /* The calling thread's; ends the program, saying why, when it has none. */
 struct timedc_thread *timedc_thread(void);
+
+/* --- symbol.c --------------------------------------------------------------------------------- */
+
+/* What the program calls an address; the number itself if nobody knows. */
+void timedc_symbol(const void *address, char *name, size_t length);
 
 /* --- world.c: clock, waiting, threads --------------------------------------------------------- */
 
@@ -113,6 +123,8 @@ void timedc_sleep_until(timedc_ns at);
 bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns limit);
 /* Where virtual time shares processors, waits until the task is the most urgent one on its own. */
 void timedc_take_turn(const struct timedc_thread *thread);
+/* Where it does not, lets those go on that wait for what has just been given back. */
+void timedc_hand_over(void);
 /* Waits while `*word` is `value`, at most until `until`: false then. */
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until);
 /* In virtual time, waits for what another thread holds, which inherits this one's urgency. */
@@ -196,6 +208,9 @@ static inline void timedc_resume(struct timedc_thread *thread)
 void timedc_schedule(void);
 /* How urgent a task is where virtual time shares processors: a priority, 0 for the program's, or
  * an absolute deadline, TIMEDC_INFTY for none. */
+/* The priority that the analysis of its processor has found for a task that asks for nothing: the
+ * run says so as `task=priority,`. Tasks of one function have one priority. */
+int timedc_proposed(const struct timedc_task *task);
 int timedc_urgency(const struct timedc_thread *thread, timedc_ns *deadline);
 
 /* --- times.c: execution times and their measurement ------------------------------------------- */

@@ -69,7 +69,6 @@ typedef pthread_mutex_t mutex;
 typedef pthread_rwlock_t rwlock;
 typedef const struct timespec time_at;
 
-WRAP_TAKES(int, pthread_mutex_trylock, (mutex *lock), (lock), lock)
 WRAP_TAKES(int, pthread_mutex_timedlock, (mutex *lock, time_at *at), (lock, at), lock)
 WRAP_TAKES(int, pthread_mutex_clocklock, (mutex *lock, clockid_t clock, time_at *at),
 	   (lock, clock, at), lock)
@@ -89,7 +88,35 @@ static bool is_in_virtual_time(const struct timedc_thread *thread)
 	       !timedc_world_stopped();
 }
 
-static int lock_in_virtual_time(struct timedc_thread *thread, mutex *lock)
+static const struct timedc_thread *holder_of(const mutex *lock)
+{
+	for (unsigned i = 0; i < timedc_thread_count(); i++)
+		if (timedc_thread_at(i)->id == lock->__data.__owner && !timedc_thread_at(i)->over)
+			return timedc_thread_at(i);
+	return NULL;
+}
+
+/* Ends the program if those that it waits for wait for it: none of them would ever go on. */
+static void look_for_circle(const struct timedc_thread *thread)
+{
+	char way[1024], lock[128], function[128];
+	size_t length = 0;
+	const struct timedc_thread *at = thread;
+	do {
+		const struct timedc_thread *holder = at->awaits ? holder_of(at->awaits) : NULL;
+		if (!holder || length >= sizeof(way))
+			return;
+		timedc_symbol(at->awaits, lock, sizeof(lock));
+		timedc_symbol(at->awaits_in, function, sizeof(function));
+		length += (size_t)snprintf(way + length, sizeof(way) - length, "%s → %s (in %s) → ",
+					   at->task->name, lock, function);
+		at = holder;
+	} while (at != thread);
+	timedc_die("tasks wait for each other's locks for ever, since %lld ns: %s%s",
+		   (long long)timedc_now(), way, thread->task->name);
+}
+
+static int lock_in_virtual_time(struct timedc_thread *thread, mutex *lock, const void *from)
 {
 	/* As pthread_mutex_lock, which trylock is not: this tells who has taken it before. */
 	struct timespec never = {0};
@@ -100,9 +127,13 @@ static int lock_in_virtual_time(struct timedc_thread *thread, mutex *lock)
 		result = __real_pthread_mutex_timedlock(lock, &never);
 		if (result != ETIMEDOUT)
 			break;
+		thread->awaits = lock;
+		thread->awaits_in = from;
+		look_for_circle(thread);
 		waiting++;
 		timedc_wait_for(word, lock->__data.__owner);
 		waiting--;
+		thread->awaits = NULL;
 	}
 	return result;
 }
@@ -113,9 +144,23 @@ int __wrap_pthread_mutex_lock(mutex *lock)
 	struct timedc_thread *thread = timedc_defer();
 	int result = ETIMEDOUT;
 	if (is_in_virtual_time(thread))
-		result = lock_in_virtual_time(thread, lock);
+		result = lock_in_virtual_time(thread, lock, __builtin_return_address(0));
 	if (result == ETIMEDOUT)
 		result = __real_pthread_mutex_lock(lock);
+	if (result == 0)
+		timedc_hold(thread, lock);
+	timedc_resume(thread);
+	return result;
+}
+
+/* One that is free is taken when it is the task's turn, too. */
+WRAP_DECLARE(int, pthread_mutex_trylock, (mutex *lock));
+int __wrap_pthread_mutex_trylock(mutex *lock)
+{
+	struct timedc_thread *thread = timedc_defer();
+	if (is_in_virtual_time(thread))
+		timedc_take_turn(thread);
+	int result = __real_pthread_mutex_trylock(lock);
 	if (result == 0)
 		timedc_hold(thread, lock);
 	timedc_resume(thread);
@@ -128,8 +173,10 @@ int __wrap_pthread_mutex_unlock(mutex *lock)
 	struct timedc_thread *thread = timedc_defer();
 	timedc_unhold(thread, lock);
 	int result = __real_pthread_mutex_unlock(lock);
-	if (waiting > 0 && is_in_virtual_time(thread))
+	if (waiting > 0 && is_in_virtual_time(thread)) {
 		timedc_wake((const void *)lock);
+		timedc_hand_over();
+	}
 	timedc_resume(thread);
 	return result;
 }

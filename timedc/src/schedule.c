@@ -130,6 +130,16 @@ static int priority_of(const struct timedc_thread *thread)
 	return priority > 1 ? priority : 1;
 }
 
+int timedc_proposed(const struct timedc_task *task)
+{
+	const char *all = getenv("ONBEAT_PRIORITIES");
+	size_t length = strlen(task->name);
+	for (; all && *all; all = strchr(all, ',') ? strchr(all, ',') + 1 : NULL)
+		if (strncmp(all, task->name, length) == 0 && all[length] == '=')
+			return atoi(all + length + 1);
+	return 0;
+}
+
 int timedc_urgency(const struct timedc_thread *thread, timedc_ns *deadline)
 {
 	*deadline = TIMEDC_INFTY;
@@ -141,7 +151,7 @@ int timedc_urgency(const struct timedc_thread *thread, timedc_ns *deadline)
 		return 0;
 	}
 	if (thread->policy < 0 && thread->priority == 0)
-		return 0;
+		return thread->proposed;
 	/* What the system would refuse changes nothing. */
 	int priority = priority_of(thread);
 	return priority <= PRIORITY_MAX ? priority : 0;

@@ -86,6 +86,7 @@ static struct timedc_thread *thread_new(const struct timedc_task *task)
 	thread->number = number;
 	thread->keep_phase = unit_keeps_phase(task);
 	thread->policy = -1;
+	thread->proposed = timedc_proposed(task);
 	return thread;
 }
 

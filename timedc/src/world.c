@@ -162,6 +162,12 @@ void timedc_take_turn(const struct timedc_thread *thread)
 		timedc_pass(thread, 0, TIMEDC_INFTY);
 }
 
+void timedc_hand_over(void)
+{
+	if (!world.shares_processors)
+		timedc_world_look();
+}
+
 void timedc_wait_for(const uint32_t *word, pid_t holder)
 {
 	done(onbeat_wait_for(world.context, word, *word, INT64_MAX, (uint32_t)holder));

@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use onbeat_host::fabric::{self, NetworkKind, NoRun, Outcome, RunOptions};
+use onbeat_host::fabric::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
 use onbeat_host::instrument::{Trace, Watch};
 use onbeat_host::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
@@ -17,6 +17,7 @@ use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
+use onbeat_model::timing::{Scheduled, Study};
 use onbeat_plan::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -32,6 +33,8 @@ struct Wanted {
     system: System,
     plan: Plan,
     network: NetworkKind,
+    /// The priorities that the analysis proposes.
+    proposed: Vec<ProposedPriority>,
 }
 
 /// Runs a system, measures it and writes the report.
@@ -153,8 +156,10 @@ fn wanted(source: &Source, arguments: &RunArguments) -> anyhow::Result<Vec<Wante
         }
         let mut system = system.clone();
         system.run = settings;
-        let (plan, _) = source.plan_and_study(&system, settings.protected, Limits::default())?;
-        Ok(Wanted { scenario, system, plan, network: network.clone() })
+        let (plan, study) =
+            source.plan_and_study(&system, settings.protected, Limits::default())?;
+        let proposed = study.as_ref().map(proposed).unwrap_or_default();
+        Ok(Wanted { scenario, system, plan, network: network.clone(), proposed })
     });
     plans.collect()
 }
@@ -189,6 +194,35 @@ fn modelled(wanted: &Wanted) {
     });
 }
 
+/// The priorities of tasks that state none, as the analysis has judged them.
+fn proposed(study: &Study) -> Vec<ProposedPriority> {
+    let scheduled = study.schedules.iter().flat_map(|schedule| &schedule.tasks);
+    let one = |found: &Scheduled| {
+        let task = &study.graph.tasks[found.task];
+        let function = task.name.split('#').next().unwrap_or_default();
+        let priority = found.priority.filter(|_| found.is_proposed && task.priority.is_none())?;
+        Some(ProposedPriority {
+            program: task.program.clone(),
+            task: function.to_owned(),
+            priority,
+        })
+    };
+    scheduled.filter_map(one).collect()
+}
+
+/// Says that real time knows nothing of the priorities that the analysis proposes.
+fn unapplied(wanted: &Wanted) {
+    if wanted.system.run.time == TimeMode::Virtual || wanted.proposed.is_empty() {
+        return;
+    }
+    let tasks = wanted.proposed.iter().map(|one| format!("{} {}", one.task, one.priority));
+    terminal::say(format_args!(
+        "onbeat: the analysis supposes priorities that no program states, and this run in real \
+         time does not apply: {}",
+        tasks.collect::<Vec<_>>().join(", ")
+    ));
+}
+
 /// Runs the fabric once.
 fn execute(
     source: &Source,
@@ -200,9 +234,11 @@ fn execute(
     let settings = wanted.system.run;
     chosen::announce(&wanted.network);
     modelled(wanted);
+    unapplied(wanted);
     let bar = progress_bar(&wanted.scenario, settings);
     let mut progress = |now: NetTime| bar.set_position((now.as_ns() / 1_000_000).max(0) as u64);
     let options = RunOptions {
+        proposed: wanted.proposed.clone(),
         scenario: wanted.scenario.clone(),
         settings,
         network: wanted.network.clone(),

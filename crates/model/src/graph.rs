@@ -85,6 +85,8 @@ pub struct Graph {
     pub channels: Vec<Channel>,
     /// What they lock.
     pub resources: Vec<String>,
+    /// Resources of which nobody can say which they are, each with those that it may be.
+    pub aliases: Vec<(usize, Vec<usize>)>,
     /// The tasks. No two of a program have the same name.
     pub tasks: Vec<Task>,
 }
@@ -284,6 +286,8 @@ pub enum What {
     },
     /// A resource of [`Graph::resources`] is locked.
     Lock(usize),
+    /// The same, of one that was free: nobody waits (`pthread_mutex_trylock`).
+    Take(usize),
     /// A resource of [`Graph::resources`] is unlocked.
     Unlock(usize),
     /// A register gets a value.

@@ -30,6 +30,49 @@ pub struct Study {
     pub chains: Vec<Chain>,
     /// The processors that tasks share, or that have execution times.
     pub schedules: Vec<Schedule>,
+    /// Tasks that may wait for each other's locks for ever.
+    pub lock_cycles: Vec<LockCycle>,
+    /// What all of this rests on, and nothing here has proven.
+    pub assumptions: Vec<String>,
+}
+
+/// Tasks that may wait for each other's locks for ever: each wants what the next one holds, and the
+/// last one what the first holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockCycle {
+    /// Where each of them waits.
+    pub waits: Vec<LockWait>,
+}
+
+/// A task that waits for a lock while it holds another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockWait {
+    /// In [`crate::graph::Graph::tasks`].
+    pub task: usize,
+    /// In [`crate::graph::Task::nodes`].
+    pub node: usize,
+    /// What it waits for there, in [`crate::graph::Graph::resources`].
+    pub wants: usize,
+}
+
+impl LockCycle {
+    /// The cycle as `M → r1 → L → r2 → M`: each task, and what it waits for.
+    pub fn way(&self, graph: &Graph) -> String {
+        let task = |wait: &LockWait| graph.tasks[wait.task].name.clone();
+        let wanted = |wait: &LockWait| {
+            let name = &graph.resources[wait.wants];
+            let prefix = format!("{}.", graph.tasks[wait.task].program);
+            name.strip_prefix(&prefix).unwrap_or(name).to_owned()
+        };
+        let parts = self.waits.iter().flat_map(|wait| [task(wait), wanted(wait)]);
+        parts.chain(self.waits.first().map(task)).collect::<Vec<_>>().join(" → ")
+    }
+
+    /// Where each of its tasks waits: `n.c:5 and n.c:6`.
+    pub fn places(&self, graph: &Graph) -> String {
+        let places = self.waits.iter().map(|wait| graph.tasks[wait.task].label(wait.node));
+        places.collect::<Vec<_>>().join(" and ")
+    }
 }
 
 /// A chain, what is asked of it, and what is known of it.
@@ -145,6 +188,11 @@ pub enum Why {
     Delay,
     /// Tasks that are more urgent leave too little of the processor.
     Processor,
+    /// Tasks may wait for each other's locks for ever.
+    Locks {
+        /// In [`Study::lock_cycles`].
+        cycle: usize,
+    },
 }
 
 /// A point that may be reached late.

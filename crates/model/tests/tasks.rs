@@ -302,7 +302,7 @@ fn is_whole(file: &TasksFile) {
                     assert!(*channel < graph.channels.len());
                 }
                 What::Run { task } => assert!(*task < graph.tasks.len()),
-                What::Lock(resource) | What::Unlock(resource) => {
+                What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
                     assert!(*resource < graph.resources.len());
                 }
                 What::Set { register, .. } => assert!(*register < task.registers),

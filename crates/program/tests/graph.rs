@@ -63,6 +63,7 @@ fn what(graph: &Graph, what: &What) -> String {
         }
         What::Run { task } => format!("run {}", graph.tasks[*task].name),
         What::Lock(resource) => format!("lock {}", graph.resources[*resource]),
+        What::Take(resource) => format!("take {}", graph.resources[*resource]),
         What::Unlock(resource) => format!("unlock {}", graph.resources[*resource]),
         What::Set { register, value } => format!("r{register} = {}", expression(value)),
         What::Branch(condition) => format!("if {}", expression(condition)),
@@ -101,7 +102,7 @@ fn task(graph: &Graph, task: &Task) -> String {
 /// brackets the point that guards it.
 fn printed(linked: &Linked) -> String {
     let mut text = String::new();
-    for found in &linked.diagnostics {
+    for found in linked.diagnostics.iter().chain(&linked.doubts) {
         let _ = writeln!(text, "{}: {}", found.code, found.message);
     }
     for channel in &linked.graph.channels {

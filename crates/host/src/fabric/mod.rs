@@ -48,11 +48,26 @@ const EXECUTION_TIMES: &str = "ONBEAT_EXECUTION_TIMES";
 const TASK_TRACE: &str = "ONBEAT_TRACE";
 /// The one that tells it, in virtual time, the priority that the description gives it; or nothing.
 const PRIORITY: &str = "ONBEAT_PRIORITY";
+/// The one that tells it the priorities of tasks that ask for none, `task=priority,`; or nothing.
+const PRIORITIES: &str = "ONBEAT_PRIORITIES";
 /// The one that tells it how many processors its host's programs share; or nothing.
 const CORES: &str = "ONBEAT_CORES";
 
+/// The priority that a task which asks for none has in virtual time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedPriority {
+    /// The program.
+    pub program: String,
+    /// The task's function.
+    pub task: String,
+    /// 1 to 99.
+    pub priority: u8,
+}
+
 /// How to run.
 pub struct RunOptions<'a> {
+    /// The priorities of tasks that ask for none, in virtual time: those of the analysis.
+    pub proposed: Vec<ProposedPriority>,
     /// The scenario's name, for the log.
     pub scenario: String,
     /// What to run and for how long. On networks other than the emulated one, time must be real.
@@ -127,6 +142,7 @@ pub fn run<'a>(
     );
     let carrier = Carrier::new(options.network.clone(), system)?;
     let task_trace = options.task_trace;
+    let proposed = options.proposed.clone();
     let mut session = Session::new(system, plan, options, carrier, listener);
     session.open_players()?;
     let mut started = Started { groups: Vec::new(), keeper };
@@ -137,7 +153,8 @@ pub fn run<'a>(
         let value = format!("{name}:{}", hex(&token));
         let keeper = started.keeper.as_deref();
         let cores = processors::cores_of(system, program.host);
-        let settings = settings_of(program, cores, &directory, task_trace);
+        let mut settings = settings_of(program, cores, &directory, task_trace);
+        settings.push((PRIORITIES, priorities_of(program, &proposed).into()));
         let mut environment = vec![(ENVIRONMENT, OsStr::new(&value))];
         environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
         environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
@@ -169,6 +186,12 @@ fn watch_environment(options: &RunOptions<'_>) -> Vec<(&'static str, String)> {
         environment.extend(micros.map(|micros| (instrument::BREAK_US, micros)));
     }
     environment
+}
+
+/// The priorities of a program's tasks that ask for none, as it is told them.
+fn priorities_of(program: &Program, proposed: &[ProposedPriority]) -> String {
+    let own = proposed.iter().filter(|one| one.program == program.name);
+    own.map(|one| format!("{}={},", one.task, one.priority)).collect()
 }
 
 /// What a program of Timed C is told: how it shares processors, and which files it reads and

@@ -42,6 +42,32 @@ pub struct Document {
     pub chains: Vec<ChainEntry>,
     /// The processors that tasks share, or that have execution times.
     pub schedules: Vec<ScheduleEntry>,
+    /// Tasks that may wait for each other's locks for ever.
+    #[serde(default)]
+    pub lock_cycles: Vec<LockCycleEntry>,
+    /// What all of this rests on, and nothing in it has proven.
+    #[serde(default)]
+    pub assumptions: Vec<String>,
+}
+
+/// Tasks that may wait for each other's locks for ever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LockCycleEntry {
+    /// The cycle in words: each task, what it waits for, who holds that.
+    pub cycle: String,
+    /// The tasks: what one waits for, the next one holds, and the first one what the last wants.
+    pub waits: Vec<LockWaitEntry>,
+}
+
+/// A task that waits for a lock while it holds another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LockWaitEntry {
+    /// The task.
+    pub task: usize,
+    /// The node at which it waits.
+    pub node: usize,
+    /// What it waits for.
+    pub resource: usize,
 }
 
 /// From a shortest to a longest time.
@@ -113,7 +139,7 @@ pub struct TaskEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeEntry {
     /// `start`, `end`, `soft`, `firm`, `hard`, `gettime`, `skip`, `fragment`, `write`, `read`,
-    /// `run`, `lock`, `unlock`, `set`, `branch` or `any`.
+    /// `run`, `lock`, `take` (a lock that is free), `unlock`, `set`, `branch` or `any`.
     pub kind: String,
     /// As in tables: `p6`, `f4`, `c5`; null for nodes that have none.
     pub symbol: Option<String>,
@@ -135,7 +161,7 @@ pub struct NodeEntry {
     pub execution_ns: Option<IntervalEntry>,
     /// Of a `run`: the task that is started.
     pub task: Option<usize>,
-    /// Of `lock` and `unlock`.
+    /// Of `lock`, `take` and `unlock`.
     pub resource: Option<usize>,
     /// In C, with registers as `r0`: the condition of a branch, what a `set` does, a period that is
     /// not constant.
@@ -223,7 +249,7 @@ pub struct RepeatEntry {
 /// Why a bound is lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CulpritEntry {
-    /// `best-effort`, `unsent`, `shared`, `loop`, `delay` or `processor`.
+    /// `best-effort`, `unsent`, `shared`, `loop`, `delay`, `processor` or `locks`.
     pub why: String,
     /// The channel, if it is one.
     pub channel: Option<usize>,
@@ -357,7 +383,18 @@ fn document(study: &Study) -> Document {
         platform: timing(study, &study.platform),
         chains: study.chains.iter().map(chain).collect(),
         schedules: study.schedules.iter().map(schedule).collect(),
+        lock_cycles: study.lock_cycles.iter().map(|cycle| lock_cycle(study, cycle)).collect(),
+        assumptions: study.assumptions.clone(),
     }
+}
+
+fn lock_cycle(study: &Study, cycle: &timing::LockCycle) -> LockCycleEntry {
+    let wait = |wait: &timing::LockWait| LockWaitEntry {
+        task: wait.task,
+        node: wait.node,
+        resource: wait.wants,
+    };
+    LockCycleEntry { cycle: cycle.way(&study.graph), waits: cycle.waits.iter().map(wait).collect() }
 }
 
 fn interval(interval: Interval) -> IntervalEntry {
@@ -450,7 +487,9 @@ fn node(node: &Node) -> NodeEntry {
         What::Fragment { execution } => entry.execution_ns = Some(interval(*execution)),
         What::Write { waits, .. } | What::Read { waits, .. } => entry.waits = Some(*waits),
         What::Run { task } => entry.task = Some(*task),
-        What::Lock(resource) | What::Unlock(resource) => entry.resource = Some(*resource),
+        What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
+            entry.resource = Some(*resource);
+        }
         What::Set { register, value } => {
             entry.expression = Some(format!("r{register} = {}", expression(value)));
         }
@@ -472,6 +511,7 @@ const fn kind(what: &What) -> &'static str {
         What::Read { .. } => "read",
         What::Run { .. } => "run",
         What::Lock(_) => "lock",
+        What::Take(_) => "take",
         What::Unlock(_) => "unlock",
         What::Set { .. } => "set",
         What::Branch(_) => "branch",
@@ -527,6 +567,7 @@ fn culprit(study: &Study, timing: &timing::Timing, culprit: &Culprit) -> Culprit
         Why::Loop => ("loop", None),
         Why::Delay => ("delay", None),
         Why::Processor => ("processor", None),
+        Why::Locks { .. } => ("locks", None),
     };
     CulpritEntry {
         why: why.to_owned(),

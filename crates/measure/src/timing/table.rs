@@ -39,9 +39,12 @@ pub fn table(study: &Study, level: Level, iterations: u32) -> String {
     }
     parts.extend(findings("late", &words::misses(&study.graph, &study.platform)));
     parts.extend(findings("trouble", &words::troubles(&study.graph, timing)));
+    parts.extend(findings("deadlock", &words::locks(study)));
     let chains: Vec<_> = study.chains.iter().map(|chain| chain_view(&study.graph, chain)).collect();
     parts.extend((!chains.is_empty()).then(|| self::chains(&chains)));
     parts.extend(study.schedules.iter().map(|schedule| self::schedule(study, schedule)));
+    let assumed: Vec<_> = study.assumptions.iter().map(|it| format!("assumed: {it}")).collect();
+    parts.extend((!assumed.is_empty()).then(|| assumed.join("\n")));
     parts.join("\n\n")
 }
 

@@ -4,7 +4,7 @@ use onbeat_model::graph::{
     ChannelKind, Expression, Graph, Interval, Node, PointKind, Task, Unary, What,
 };
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Culprit, Miss, Row, Study, Timing, Trouble, Why};
+use onbeat_model::timing::{Culprit, LockCycle, Miss, Row, Study, Timing, Trouble, Why};
 use std::collections::BTreeMap;
 
 /// What stands for a time without a bound.
@@ -128,6 +128,7 @@ pub(super) fn label(graph: &Graph, node: &Node) -> String {
         What::Skip => "skipdelay".to_owned(),
         What::Run { task } => format!("starts {}", graph.tasks[*task].name),
         What::Lock(resource) => format!("locks {}", graph.resources[*resource]),
+        What::Take(resource) => format!("takes {}", graph.resources[*resource]),
         What::Unlock(resource) => format!("unlocks {}", graph.resources[*resource]),
     }
 }
@@ -258,7 +259,19 @@ fn why(graph: &Graph, timing: &Timing, culprit: &Culprit) -> String {
         Why::Loop => format!("the loop at {} has no known number of rounds", at()),
         Why::Delay => format!("the delay at {} is not known", at()),
         Why::Processor => format!("the tasks of the processor leave no bound for {}", at()),
+        // Its own words are in [`locks`].
+        Why::Locks { .. } => "tasks may wait for each other's locks for ever".to_owned(),
     }
+}
+
+/// Which tasks may wait for each other's locks for ever, and where.
+pub(super) fn locks(study: &Study) -> Vec<Finding> {
+    let finding = |cycle: &LockCycle| Finding {
+        what: "tasks may wait for each other's locks for ever".to_owned(),
+        when: cycle.way(&study.graph),
+        path: cycle.places(&study.graph),
+    };
+    study.lock_cycles.iter().map(finding).collect()
 }
 
 /// Something that the analysis found, once for all iterations.

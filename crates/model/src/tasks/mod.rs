@@ -137,7 +137,7 @@ fn check(text: &str, file: &str, described: Option<&[&str]>, sink: &mut Sink) ->
     let tasks = flows(checked, text, sink);
     ends::check(&hosts, &mut channels, &tasks, &chains, sink);
     let tasks = tasks.into_iter().map(|whole| whole.task).collect();
-    let graph = Graph { hosts, channels: channels.list, resources, tasks };
+    let graph = Graph { hosts, channels: channels.list, resources, tasks, ..Graph::default() };
     let chains = chains.into_iter().map(|chain| chain.value).collect();
     Some(TasksFile { name, graph, chains })
 }

@@ -48,8 +48,9 @@ pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span
         if is_alone && me.waits == 0 && ns(response) <= period {
             return Some(response);
         }
-        // A job that comes late finds what waited for a section, or a piece, of the one before it.
-        sight.blocking = sight.blocking.max(own(loads, index));
+        // A job that comes late finds what waited for a section, or a piece, of the one before it;
+        // that may be blocked as well, by sections that were begun before.
+        sight.blocking += own(loads, index);
         return sight.first();
     }
     let mine = loads.iter().enumerate().filter(|(at, _)| is_rival(*at) || *at == index);

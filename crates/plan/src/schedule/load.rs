@@ -1,6 +1,7 @@
 //! What comes to a processor, in numbers only: pieces of work that are released again and again.
 
 use onbeat_model::time::Span;
+use std::collections::BTreeSet;
 
 /// Beyond this no bound is looked for: about 36 years.
 const FAR_NS: i128 = 1 << 60;
@@ -253,20 +254,42 @@ impl Line {
     }
 }
 
+/// What loads may have to wait for that `is_above` says, directly or not: who holds something that
+/// they use may want, while it holds it, what another one holds.
+fn wanted(loads: &[Load], is_above: impl Fn(&Load) -> bool) -> BTreeSet<usize> {
+    let above = loads.iter().filter(|load| is_above(load));
+    let resources = |section: &Section| section.resources.clone();
+    let mut wanted: BTreeSet<usize> =
+        above.flat_map(|load| &load.sections).flat_map(resources).collect();
+    loop {
+        let before = wanted.len();
+        for section in loads.iter().flat_map(|load| &load.sections) {
+            if section.resources.iter().any(|resource| wanted.contains(resource)) {
+                wanted.extend(&section.resources);
+            }
+        }
+        if wanted.len() == before {
+            return wanted;
+        }
+    }
+}
+
 /// How long something may be blocked: by sections of loads that are less urgent, `is_below`, which
-/// lock what `is_above`, all others, use as well, and by pieces of such loads that are not
-/// preempted. What begins before can block only, so each thread blocks with one section, and under
-/// the ceiling protocols one thread does (Sha, Rajkumar and Lehoczky 1990; Baker 1991).
+/// lock what `is_above`, all others, may have to wait for, and by pieces of such loads that are not
+/// preempted. What begins before can block only, so each thread blocks with one section, the
+/// outermost of those within each other, and under the ceiling protocols one thread does (Sha,
+/// Rajkumar and Lehoczky 1990; Baker 1991).
 pub(super) fn blocking(
     loads: &[Load],
     protocol: Protocol,
     is_below: impl Fn(&Load) -> bool,
     is_above: impl Fn(&Load) -> bool,
 ) -> i128 {
-    let used = |resource: &usize| {
-        let users = loads.iter().filter(|load| is_above(load));
-        users.flat_map(|l| &l.sections).any(|section| section.resources.contains(resource))
-    };
+    if loads.iter().all(|load| load.sections.is_empty() && load.piece == Span::ZERO) {
+        return 0;
+    }
+    let wanted = wanted(loads, is_above);
+    let used = |resource: &usize| wanted.contains(resource);
     let below: Vec<&Load> = loads.iter().filter(|load| is_below(load)).collect();
     let piece = below.iter().map(|load| ns(load.piece)).max().unwrap_or(0);
     let mut sections: Vec<(usize, &Section)> = Vec::new();

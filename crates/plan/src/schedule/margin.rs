@@ -79,7 +79,7 @@ pub fn misses(loads: &[Load], index: usize, jobs: u32, protocol: Protocol) -> u3
         load.lag = span((late_by - ns(load.jitter)).max(0));
     }
     let lines = Line::all(&late, is_rival);
-    let blocked = fixed::blocked(loads, index, protocol).max(fixed::own(loads, index));
+    let blocked = fixed::blocked(loads, index, protocol) + fixed::own(loads, index);
     let left = ns(deadline) - ns(me.jitter) - ns(me.wcet) - blocked;
     if left < 0 {
         return jobs;

@@ -4,6 +4,7 @@
 //! [`fixed`], [`edf`], [`margin`] and [`propose`] are numbers only ([`Load`]); [`analyse`] and
 //! [`interference`] make them from a graph.
 
+mod cycles;
 pub mod edf;
 mod feed;
 pub mod fixed;
@@ -15,10 +16,11 @@ mod walk;
 
 pub use load::{EDF, Load, Protocol, Section, Share};
 
+use cycles::Requests;
 use load::{Line, least, ns, span};
 use onbeat_model::graph::{Graph, Policy};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Schedule, Scheduled};
+use onbeat_model::timing::{LockCycle, Schedule, Scheduled};
 use propose::{Group, PRIORITY_TOP};
 use shape::{Shape, Tasks};
 use std::cmp::Reverse;
@@ -121,7 +123,8 @@ struct Placed {
     loads: (usize, usize),
     period: Option<Span>,
     deadline: Option<Span>,
-    /// How long it may wait for what others on other processors hold.
+    /// How long it may wait for what others on other processors hold; none if there is no bound,
+    /// and where tasks may wait for each other's locks for ever.
     remote: Option<i128>,
 }
 
@@ -143,6 +146,12 @@ pub fn interference(graph: &Graph) -> Vec<Interference> {
     all
 }
 
+/// Tasks that may wait for each other's locks for ever. None of them, and nobody who wants what
+/// they hold, has a bound.
+pub fn lock_cycles(graph: &Graph) -> Vec<LockCycle> {
+    Requests::new(graph, &Tasks::new(graph).walks).cycles()
+}
+
 /// Every task on its processor. Who writes messages late makes others come late, and longer for
 /// those that they delay: response times grow from none at all until nothing changes.
 fn processors(graph: &Graph) -> Vec<Processor> {
@@ -150,6 +159,11 @@ fn processors(graph: &Graph) -> Vec<Processor> {
     let mut ends: Vec<Option<i128>> = vec![Some(0); graph.tasks.len()];
     let mut shapes = tasks.shapes(&ends);
     let mut all = place(graph, &shapes);
+    let requests = Requests::new(graph, &tasks.walks);
+    let stuck = requests.stuck(&requests.cycles());
+    for placed in all.iter_mut().flat_map(|processor| &mut processor.tasks) {
+        placed.remote = placed.remote.filter(|_| !stuck.contains(&placed.task));
+    }
     for round in 0.. {
         let mut is_changed = false;
         for (processor, placed) in all.iter().flat_map(|p| p.tasks.iter().map(move |t| (p, t))) {
@@ -216,6 +230,7 @@ fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
                 free.extend_from_slice(&open[from..to]);
             }
             propose::priorities(&mut processor.loads, &free, Protocol::default());
+            processor.make_alike(graph);
             all.push(processor);
         }
     }
@@ -238,7 +253,7 @@ fn is_apart(
 }
 
 /// The tasks of a host where each has a processor to itself. A lock waits for each other task that
-/// has it, once.
+/// has it, once; if one of those may itself wait for another lock, there is no bound.
 fn apart(
     shapes: &[Shape],
     host: usize,
@@ -251,20 +266,23 @@ fn apart(
         let (from, to) = owned[at];
         let is_other = |other: &usize| !(from..to).contains(other);
         let sections = |at: usize| loads[at].sections.iter();
-        let mut remote = 0;
+        let mut remote = Some(0_i128);
         for mine in loads[from..from + 1].iter().flat_map(|load| &load.sections) {
             let is_it = |s: &&Section| s.resources.iter().any(|r| mine.resources.contains(r));
             let others = (0..here.len()).filter(|other| is_other(&owned[*other].0));
-            let longest = others.filter_map(|other| {
-                sections(owned[other].0).filter(is_it).map(|s| ns(s.length)).max()
-            });
-            remote += longest.sum::<i128>();
+            let is_nested = |s: &Section| mine.resources.len() > 1 || s.resources.len() > 1;
+            for other in others {
+                let relevant: Vec<_> = sections(owned[other].0).filter(is_it).collect();
+                let longest = relevant.iter().map(|s| ns(s.length)).max().unwrap_or(0);
+                let is_flat = !relevant.iter().any(|s| is_nested(s));
+                remote = remote.filter(|_| is_flat).map(|remote| remote + longest);
+            }
         }
-        remote *= shapes[*task].locks;
+        let remote = remote.map(|remote| remote.saturating_mul(shapes[*task].locks));
         let core = u16::try_from(at).unwrap_or(u16::MAX);
         let mut processor =
             Processor { host, core, tasks: Vec::new(), loads: Vec::new(), is_shared: false };
-        processor.add(*task, &shapes[*task], &loads[from..to], false, Some(remote));
+        processor.add(*task, &shapes[*task], &loads[from..to], false, remote);
         all.push(processor);
     }
     all
@@ -369,6 +387,26 @@ impl Processor {
         });
     }
 
+    /// Tasks of one function have one priority, where none is stated: the run cannot tell them
+    /// apart.
+    fn make_alike(&mut self, graph: &Graph) {
+        let function = |placed: &Placed| {
+            let task = &graph.tasks[placed.task];
+            (task.program.as_str(), task.name.split('#').next())
+        };
+        let first = |loads: &[Load], at: &Placed| loads.get(at.loads.0).map(|load| load.priority);
+        let open: Vec<&Placed> =
+            self.tasks.iter().filter(|placed| is_open(graph, placed.task)).collect();
+        for placed in &open {
+            let same = open.iter().filter(|other| function(other) == function(placed));
+            let least = same.filter_map(|other| first(&self.loads, other)).min();
+            let (from, to) = placed.loads;
+            for load in &mut self.loads[from..to] {
+                load.priority = least.unwrap_or(load.priority);
+            }
+        }
+    }
+
     /// Takes over what has changed but for who is where, and how urgent.
     fn reload(&mut self, shapes: &[Shape]) {
         for placed in &self.tasks {
@@ -402,7 +440,7 @@ impl Processor {
         };
         let rivals = (0..self.loads.len()).filter(|at| is_rival(*at)).map(|at| &self.loads[at]);
         let protocol = Protocol::default();
-        let held = fixed::blocked(&self.loads, first, protocol).max(fixed::own(&self.loads, first));
+        let held = fixed::blocked(&self.loads, first, protocol) + fixed::own(&self.loads, first);
         let is_whole = me.priority == EDF && me.waits == 0 && placed.loads.1 == first + 1;
         let response = edf::response(&self.loads, first, protocol).filter(|_| is_whole);
         Interference {

@@ -3,6 +3,7 @@
 //! A task is released at its start, at timing points, and when it goes on after it may have waited
 //! for a message: those are *stops*. Registers are followed as far as their values are known.
 
+use super::cycles::Request;
 use super::load::ns;
 use onbeat_model::graph::{ChannelKind, Expression, Graph, PointKind, Task, What};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -202,7 +203,7 @@ impl<'a> Walk<'a> {
                 Some(_) => nexts = &nexts[..nexts.len().min(1)],
                 None => {}
             },
-            What::Lock(resource) => {
+            What::Lock(resource) | What::Take(resource) => {
                 let times = after.held.iter().filter(|held| *held == resource).count();
                 after.held.extend((times < HELD_MAX).then_some(*resource));
             }
@@ -333,13 +334,27 @@ impl<'a> Walk<'a> {
         mine.map(|segment| segment.execution.hi.map_or(UNBOUNDED, ns)).sum()
     }
 
-    /// The critical sections: what is locked, and the longest work, from the first lock to the last
-    /// unlock.
+    /// What is waited for, and what is held then.
+    pub(super) fn requests(&self) -> Vec<Request> {
+        let states = self.ways.iter().flat_map(|ways| &ways.states);
+        let request =
+            |(node, held, _): &(usize, Vec<usize>, Vec<usize>)| match self.task.nodes[*node].what {
+                What::Lock(wants) => {
+                    Some(Request { node: *node, held: held.iter().copied().collect(), wants })
+                }
+                _ => None,
+            };
+        states.filter_map(request).collect()
+    }
+
+    /// The critical sections: what is locked, or may be where nobody can say, and the longest work,
+    /// from the first lock to the last unlock.
     pub(super) fn sections(&self) -> Vec<(Vec<usize>, i128)> {
         let mut all: BTreeMap<Vec<usize>, i128> = BTreeMap::new();
         for ways in &self.ways {
             for (node, held, next) in &ways.states {
-                if !held.is_empty() || !matches!(self.task.nodes[*node].what, What::Lock(_)) {
+                let what = &self.task.nodes[*node].what;
+                if !held.is_empty() || !matches!(what, What::Lock(_) | What::Take(_)) {
                     continue;
                 }
                 for inside in next {
@@ -372,7 +387,12 @@ impl<'a> Walk<'a> {
         let weights = states.iter().map(|at| self.work(ways.states[*at].0)).collect::<Vec<_>>();
         let length = longest(&next, &weights, &[0]).into_iter().max().unwrap_or(0);
         let held = states.iter().flat_map(|at| ways.states[*at].1.iter().copied());
-        let resources: BTreeSet<usize> = held.collect();
+        let mut resources: BTreeSet<usize> = held.collect();
+        for (vague, others) in &self.graph.aliases {
+            if resources.contains(vague) {
+                resources.extend(others);
+            }
+        }
         // A section that goes on over a stop has no end that is known here.
         let is_last = |at: usize| {
             let (node, held, _) = &ways.states[at];

@@ -13,6 +13,7 @@ const CHAIN: Code = Code("OB5003");
 const NOT_SCHEDULABLE: Code = Code("OB5004");
 const OVERFLOW: Code = Code("OB5005");
 const DEADLOCK: Code = Code("OB5006");
+const LOCKS: Code = Code("OB5020");
 
 /// What to warn of. `system` is the description, if there is one: then the deadlines of its chains
 /// are left to [`crate::warnings`].
@@ -132,6 +133,7 @@ impl Finder<'_> {
                 let help = "give the task another processor, or a higher priority";
                 (format!("nothing bounds how long the code at {place} takes"), at_program, help)
             }
+            Why::Locks { cycle } => return self.locks(cycle, at_program),
         };
         let message = format!("`{}` is not composable: {reason}", self.study.name);
         let path = self.path(timing, &culprit.path);
@@ -140,6 +142,15 @@ impl Finder<'_> {
             false => format!("{help}; without a bound is {path}"),
         };
         self.warning(NOT_COMPOSABLE, message, at, &help)
+    }
+
+    /// Tasks that may wait for each other's locks for ever.
+    fn locks(&self, cycle: usize, at: Option<(Origin, &str)>) -> Diagnostic {
+        let cycle = &self.study.lock_cycles[cycle];
+        let (way, places) = (cycle.way(self.graph()), cycle.places(self.graph()));
+        let message = format!("tasks may wait for each other's locks for ever: {way}, at {places}");
+        let help = "lock what several tasks lock in one and the same order";
+        self.warning(LOCKS, message, at, help)
     }
 
     /// Firm and hard points that may be late, each once. A soft point says itself when it is.

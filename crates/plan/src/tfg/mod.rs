@@ -1,5 +1,6 @@
 //! What time-flow graphs do in time; `docs/time-flow-graphs.md`.
 
+mod assumptions;
 mod chain;
 mod explore;
 mod findings;

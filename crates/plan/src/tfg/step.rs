@@ -391,14 +391,17 @@ impl Explorer<'_> {
                 (state.may_skip, state.may_wait) = (true, false);
                 self.leave(visit, Some(state), Interval::ZERO);
             }
-            What::Lock(_) if self.has_rivals(visit.task) => {
+            What::Lock(_) | What::Take(_) if self.has_rivals(visit.task) => {
                 let turn = Interval::between(Span::ZERO, Span::from_ns(1));
                 let after = self.execute(visit.task, state.clone(), turn);
+                if state.now.hi.is_some() && after.now.hi.is_none() {
+                    self.lose(Why::Processor, visit.row);
+                }
                 let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
                 let longest = self.complete(visit.task, Span::from_ns(1));
                 self.leave(visit, after, Interval { lo: Span::ZERO, hi: longest });
             }
-            What::Fragment { execution } if self.is_platform() => {
+            What::Fragment { execution } if self.is_platform() || execution.hi.is_none() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
                 let late = self.wakeup(visit.task);
                 let after = self.guarded(visit, &state, Some(after), late);
@@ -419,6 +422,7 @@ impl Explorer<'_> {
             What::Fragment { .. }
             | What::Start
             | What::Lock(_)
+            | What::Take(_)
             | What::Unlock(_)
             | What::Branch(_)
             | What::Any => self.leave(visit, Some(state), Interval::ZERO),

@@ -1,11 +1,12 @@
 //! All that is known of a graph.
 
+use super::assumptions::assumptions;
 use super::{Limits, chain, meeting, time};
 use crate::schedule;
 use onbeat_model::graph::Graph;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
-use onbeat_model::timing::{Chain, Level, Study};
+use onbeat_model::timing::{Chain, Culprit, Level, LockCycle, LockWait, Row, Study, Timing, Why};
 
 /// Studies a graph: both levels, the chains that are asked for, the hosts' processors. `described`
 /// is the system that [`super::system_graph`] made the graph of, if one did, and its plan.
@@ -17,8 +18,9 @@ pub fn study(
     described: Option<(&System, &Plan)>,
 ) -> Study {
     let interference = schedule::interference(&graph);
-    let program = time(&graph, Level::Program, &[], limits);
-    let platform = time(&graph, Level::Platform, &interference, limits);
+    let lock_cycles = schedule::lock_cycles(&graph);
+    let mut program = time(&graph, Level::Program, &[], limits);
+    let mut platform = time(&graph, Level::Platform, &interference, limits);
     let closer = described
         .filter(|_| !chains.is_empty())
         .map(|described| meeting::closer(described, &graph, &platform, &chains));
@@ -26,5 +28,26 @@ pub fn study(
         asked.time = chain(closer.as_ref().unwrap_or(&graph), &platform, &asked.channels);
     }
     let schedules = schedule::analyse(&graph);
-    Study { name: name.to_owned(), graph, program, platform, chains, schedules }
+    for timing in [&mut program, &mut platform] {
+        timing.culprits.extend(stuck(&lock_cycles, timing));
+    }
+    let system = described.map(|(system, _)| system);
+    let assumptions = assumptions(&graph, &schedules, system);
+    let name = name.to_owned();
+    Study { name, graph, program, platform, chains, schedules, lock_cycles, assumptions }
+}
+
+/// Where tasks may wait for each other's locks for ever.
+fn stuck(cycles: &[LockCycle], timing: &Timing) -> Vec<Culprit> {
+    let first = |cycle: &LockCycle| {
+        let is_it = |row: &Row, wait: &LockWait| (row.task, row.node) == (wait.task, wait.node);
+        cycle.waits.iter().find_map(|w| timing.rows.iter().position(|row| is_it(row, w)))
+    };
+    let found = cycles.iter().enumerate();
+    found
+        .filter_map(|(cycle, of)| {
+            let why = Why::Locks { cycle };
+            Some(Culprit { why, row: first(of)?, path: Vec::new() })
+        })
+        .collect()
 }

@@ -137,14 +137,25 @@ impl<'a> Merged<'a> {
         let first_resource = self.graph.resources.len();
         let own = |name: &String| of_program(program, name.as_str());
         self.graph.resources.extend(graph.resources.iter().map(own));
+        let moved = |resource: &usize| first_resource + resource;
+        let aliases = graph.aliases.iter();
+        self.graph.aliases.extend(
+            aliases.map(|(vague, others)| {
+                (moved(vague), others.iter().map(moved).collect::<Vec<_>>())
+            }),
+        );
         let host = self.host(program.host);
         let cores = self.graph.hosts[host].cores;
         let mut wrong = BTreeSet::new();
         for task in &graph.tasks {
             let mut task = Task { program: program.name.clone(), host, ..task.clone() };
             task.priority = task.priority.or(program.priority);
-            if task.cores.is_empty() && cores.is_some() {
-                task.cores.clone_from(&program.cores);
+            if task.cores.is_empty()
+                && let Some(cores) = cores
+            {
+                // As in runs: all threads of a program have one processor.
+                let first = program.cores.first().filter(|core| **core < cores);
+                task.cores = vec![first.copied().unwrap_or(0)];
             }
             let clock = self.system.node(program.host).clock;
             let worked = |execution: &mut Interval| {
@@ -165,7 +176,9 @@ impl<'a> Merged<'a> {
                         wrong.extend(self.is_no_end(program, *channel, false));
                     }
                     What::Run { task } => *task += first_task,
-                    What::Lock(resource) | What::Unlock(resource) => *resource += first_resource,
+                    What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
+                        *resource += first_resource;
+                    }
                     _ => {}
                 }
             }

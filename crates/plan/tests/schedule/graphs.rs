@@ -6,8 +6,8 @@ use onbeat_model::graph::{
     Policy, Task, What,
 };
 use onbeat_model::time::Span;
-use onbeat_model::timing::Schedule;
-use onbeat_plan::schedule::{analyse, interference};
+use onbeat_model::timing::{LockCycle, LockWait, Schedule};
+use onbeat_plan::schedule::{analyse, interference, lock_cycles};
 
 pub(crate) fn ms(ms: i64) -> Span {
     Span::from_ms(ms)
@@ -369,8 +369,80 @@ fn what_is_never_unlocked_blocks_without_bound() {
     };
     let high = Task { priority: Some(9), ..locking(What::Unlock(0)) };
     let low = Task { priority: Some(5), ..locking(What::Any) };
-    let schedule = one(&graph(Some(1), vec![high, low]));
-    assert_eq!(responses(&schedule), [(0, None), (1, Some(ms(2)))]);
+    // In its second round it wants what it holds itself, and waits for ever.
+    let graph = graph(Some(1), vec![high, low]);
+    assert_eq!(responses(&one(&graph)), [(0, None), (1, None)]);
+    let waits = |task, node, wants| LockWait { task, node, wants };
+    assert_eq!(lock_cycles(&graph), [LockCycle { waits: vec![waits(1, 1, 0)] }]);
+}
+
+/// Works, then so long in the sections of resources within each other, again and again.
+fn nested(name: &str, priority: u8, held: &[(usize, i64)], period: i64) -> Task {
+    let locks = held.iter().flat_map(|(resource, ms)| [What::Lock(*resource), work(*ms)]);
+    let unlocks = held.iter().rev().map(|(resource, _)| What::Unlock(*resource));
+    let whats: Vec<What> = [work(1)].into_iter().chain(locks).chain(unlocks).collect();
+    let nexts: Vec<[usize; 1]> = (0..=whats.len()).map(|at| [at + 2]).collect();
+    let last = whats.len();
+    let nodes = whats.into_iter().chain([soft(period)]).enumerate();
+    let nodes = nodes.map(|(at, what)| (what, if at == last { &[1][..] } else { &nexts[at][..] }));
+    Task { priority: Some(priority), ..task(name, nodes.collect()) }
+}
+
+#[test]
+fn who_blocks_may_be_blocked() {
+    let high = nested("high", 9, &[(0, 1)], 100);
+    let chain = [
+        nested("a", 8, &[(3, 16)], 100),
+        nested("b", 7, &[(2, 8)], 100),
+        nested("c", 6, &[(1, 4), (2, 1)], 100),
+        nested("d", 5, &[(0, 2), (1, 1)], 100),
+    ];
+    let tasks: Vec<Task> = [high].into_iter().chain(chain).collect();
+    let all = graph(Some(1), tasks.clone());
+    let of = |graph: &Graph| responses(&one(graph))[0].1;
+    // d has what it wants; c what d wants; b what c wants. Nobody of them wants what a has.
+    assert_eq!(of(&all), Some(ms(2 + 3 + 5 + 8)));
+    // Of each resource once, where none is locked within another.
+    let mut flat = all.clone();
+    flat.tasks[3] = nested("c", 6, &[(0, 4)], 100);
+    flat.tasks[4] = nested("d", 5, &[(0, 2)], 100);
+    assert_eq!(of(&flat), Some(ms(2 + 4)));
+    // What may be any of them blocks like each.
+    let mut vague = all;
+    vague.resources = ["m0", "m1", "m2", "m3"].map(str::to_owned).to_vec();
+    vague.aliases = vec![(3, vec![0, 1, 2])];
+    assert_eq!(of(&vague), Some(ms(2 + 3 + 5 + 8 + 16)));
+    // Each on a processor of its own: who waits meanwhile is not followed.
+    let schedules = analyse(&graph(None, tasks));
+    let all: Vec<_> = schedules.iter().map(|s| s.tasks[0].response.is_some()).collect();
+    assert_eq!(all, [false, true, false, false, false]);
+}
+
+#[test]
+fn a_circle_needs_different_tasks_that_can_hold_all_of_it_at_once() {
+    let two = |a: &[(usize, i64)], b: &[(usize, i64)]| {
+        let tasks = vec![nested("a", 9, a, 100), nested("b", 8, b, 100)];
+        let mut graph = graph(Some(1), tasks);
+        graph.tasks.push(Task { priority: Some(7), ..periodic("c", 1, soft(100)) });
+        graph
+    };
+    let opposite = two(&[(0, 1), (1, 1)], &[(1, 1), (0, 1)]);
+    let waits = |task, node, wants| LockWait { task, node, wants };
+    assert_eq!(lock_cycles(&opposite), [LockCycle { waits: vec![waits(0, 4, 1), waits(1, 4, 0)] }]);
+    assert_eq!(responses(&one(&opposite)), [(0, None), (1, None), (2, Some(ms(1 + 6)))]);
+    assert_eq!(lock_cycles(&two(&[(0, 1), (1, 1)], &[(0, 1), (1, 1)])), []);
+    assert_eq!(lock_cycles(&two(&[(2, 1), (0, 1), (1, 1)], &[(2, 1), (1, 1), (0, 1)])), []);
+    let mut tried = opposite.clone();
+    tried.tasks[1].nodes[4].what = What::Take(0);
+    assert_eq!(lock_cycles(&tried), []);
+    let mut alone = opposite;
+    alone.tasks.remove(1);
+    assert_eq!(lock_cycles(&alone), []);
+    // Three in a ring.
+    let ring = [(0, 1), (1, 2), (2, 0)].map(|(a, b)| nested("t", 9, &[(a, 1), (b, 1)], 100));
+    let found = lock_cycles(&graph(Some(1), ring.to_vec()));
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].waits.iter().map(|w| w.task).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Tasks with all functions in them that do something with time or channels.
 
-use super::unit::{Act, Argument, Call, End, Function, Latest, Place, Scheduling, UnitGraph};
-use super::{lost, shape};
+use super::unit::{
+    Act, Argument, Call, End, Function, Latest, Object, Place, Scheduling, UnitGraph,
+};
+use super::{doubt, lost, shape};
 use crate::timedc::Integer;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Channel, ChannelKind, Expression, Graph, Interval, PointKind, Task};
@@ -30,6 +32,7 @@ pub(super) enum Does {
     Latest { variable: String, is_write: bool },
     Init(usize),
     Lock(usize),
+    Take(usize),
     Unlock(usize),
     Set { register: u32, value: Expression, is_code: bool },
     Branch(Expression),
@@ -54,10 +57,15 @@ type At = (usize, usize);
 /// A value that is passed, and its type if that is known.
 type Passed = (Expression, Option<Integer>);
 
+/// A resource by what it is: the unit, if no other one can mean it, and where a function's own is
+/// declared.
+type Resource = (Option<usize>, usize, String);
+
 /// A task to be made.
 struct Wanted {
     function: At,
     arguments: Vec<Passed>,
+    objects: Vec<Option<Resource>>,
 }
 
 /// Makes the tasks of a program.
@@ -66,6 +74,11 @@ pub(super) struct Linker<'a> {
     program: &'a str,
     pub graph: Graph,
     pub diagnostics: Vec<Diagnostic>,
+    pub doubts: Vec<Diagnostic>,
+    /// Those of the graph.
+    resources: HashMap<Resource, usize>,
+    /// Of which nobody can say which they are: where they first are locked.
+    vague: BTreeMap<String, (usize, Origin)>,
     by_name: Vec<HashMap<&'a str, usize>>,
     shared: HashMap<&'a str, At>,
     /// Functions that are looked into, and those of them in which only execution times pass.
@@ -98,6 +111,9 @@ impl<'a> Linker<'a> {
             program,
             graph,
             diagnostics: Vec::new(),
+            doubts: Vec::new(),
+            resources: HashMap::new(),
+            vague: BTreeMap::new(),
             by_name,
             shared,
             followed: HashSet::new(),
@@ -135,7 +151,8 @@ impl<'a> Linker<'a> {
         self.follow();
         self.pointers();
         for function in self.first() {
-            self.wanted.push(Wanted { function, arguments: Vec::new() });
+            let (arguments, objects) = (Vec::new(), Vec::new());
+            self.wanted.push(Wanted { function, arguments, objects });
         }
         let first = self.wanted.len();
         let mut at = 0;
@@ -143,6 +160,7 @@ impl<'a> Linker<'a> {
             self.task(at, at < first);
             at += 1;
         }
+        self.vague();
         if self.diagnostics.is_empty() {
             self.starts_and_inits();
         }
@@ -235,8 +253,8 @@ impl<'a> Linker<'a> {
     }
 
     fn task(&mut self, at: usize, is_first: bool) {
-        let Wanted { function, arguments } = &self.wanted[at];
-        let (at, arguments) = (*function, arguments.clone());
+        let Wanted { function, arguments, objects } = &self.wanted[at];
+        let (at, arguments, objects) = (*function, arguments.clone(), objects.clone());
         let function = self.function(at);
         let unit = &self.units[at.0];
         let Scheduling { policy, priority, separation, keeps_phase } = function.scheduling;
@@ -259,7 +277,7 @@ impl<'a> Linker<'a> {
             home: at.0,
             stack: Vec::new(),
         };
-        maker.begin(at, &arguments);
+        maker.begin(at, &arguments, &objects);
         let steps = maker.steps;
         self.tasks.push(steps);
     }
@@ -318,12 +336,44 @@ impl<'a> Linker<'a> {
         self.graph.channels.len() - 1
     }
 
-    fn resource(&mut self, name: &str) -> usize {
-        if let Some(known) = self.graph.resources.iter().position(|r| r == name) {
-            return known;
+    fn resource(&mut self, resource: Resource) -> usize {
+        if let Some(known) = self.resources.get(&resource) {
+            return *known;
+        }
+        let name = &resource.2;
+        let is_same = |known: &&String| known.split('#').next() == Some(name);
+        let name = match self.graph.resources.iter().filter(is_same).count() {
+            0 => name.clone(),
+            count => format!("{name}#{}", count + 1),
+        };
+        self.graph.resources.push(name);
+        self.resources.insert(resource, self.graph.resources.len() - 1);
+        self.graph.resources.len() - 1
+    }
+
+    /// One of which nobody can say which it is: all of the same words are one.
+    fn vague_resource(&mut self, name: &str, origin: Origin) -> usize {
+        if let Some((known, _)) = self.vague.get(name) {
+            return *known;
         }
         self.graph.resources.push(name.to_owned());
-        self.graph.resources.len() - 1
+        let at = self.graph.resources.len() - 1;
+        self.vague.insert(name.to_owned(), (at, origin));
+        at
+    }
+
+    /// What nobody can say which one it is may be any of the program's.
+    fn vague(&mut self) {
+        let count = self.graph.resources.len();
+        for (name, (at, origin)) in &self.vague {
+            let others = (0..count).filter(|other| other != at).collect();
+            self.graph.aliases.push((*at, others));
+            let text = format!(
+                "nobody can say which mutex `{name}` is: it is taken to be any of the program's"
+            );
+            let help = "lock it by its name, or by a pointer that always has one value";
+            self.doubts.push(doubt(&text, *origin, help));
+        }
     }
 
     /// Nothing is started again and again, and no fifochannel is emptied that may have values.
@@ -397,6 +447,8 @@ struct Entry<'e> {
     /// Of the caller's registers.
     base: u32,
     ends: &'e [Option<usize>],
+    /// What is passed points to.
+    objects: &'e [Option<Resource>],
     /// Where places are that only execution times pass at.
     place: Option<&'e str>,
 }
@@ -408,7 +460,7 @@ impl<'a> Inliner<'_, 'a> {
         self.steps.len() - 1
     }
 
-    fn begin(&mut self, at: At, arguments: &[Passed]) {
+    fn begin(&mut self, at: At, arguments: &[Passed], objects: &[Option<Resource>]) {
         let origin = self.linker.origin(at.0, self.linker.function(at).origin);
         let start = self.push(Does::Start, "start".to_owned(), 0, origin);
         let ends = vec![None; arguments.len()];
@@ -419,6 +471,7 @@ impl<'a> Inliner<'_, 'a> {
             arguments,
             base: 0,
             ends: &ends,
+            objects,
             place: None,
         };
         let (first, exit) = self.function(at, &entry);
@@ -440,6 +493,11 @@ impl<'a> Inliner<'_, 'a> {
             let text = format!("`{}` goes to a label that it computes", function.name);
             let help = "name the label, or choose with `switch`";
             self.linker.lose(at.0, origin, &text, "where to?", help);
+        }
+        for (text, origin) in &function.doubts {
+            let origin = self.linker.origin(at.0, *origin);
+            let help = "`onbeat tfg` has no bound for what comes after it";
+            self.linker.doubts.push(doubt(text, origin, help));
         }
         let first = self.steps.len();
         let base = self.registers;
@@ -542,8 +600,8 @@ impl<'a> Inliner<'_, 'a> {
                 self.steps[now].next = vec![first + point];
                 Does::Skip
             }
-            Act::Start(call) => self.start(at.0, call, step.origin),
-            Act::Call(call) => return self.call(at, now, call, (base, is_critical), entry.ends),
+            Act::Start(call) => self.start(at.0, call, step.origin, entry.objects),
+            Act::Call(call) => return self.call(at, now, call, (base, is_critical), entry),
             Act::Write { channel, waits } => self
                 .end(at.0, channel, entry, step.origin)
                 .map_or(Does::Nothing, |channel| Does::Write { channel, waits: *waits }),
@@ -561,8 +619,9 @@ impl<'a> Inliner<'_, 'a> {
             Act::Init(channel) => {
                 self.end(at.0, channel, entry, step.origin).map_or(Does::Nothing, Does::Init)
             }
-            Act::Lock(name) => Does::Lock(self.linker.resource(name)),
-            Act::Unlock(name) => Does::Unlock(self.linker.resource(name)),
+            Act::Lock(object) => Does::Lock(self.resource(at.0, object, entry, step.origin)),
+            Act::Take(object) => Does::Take(self.resource(at.0, object, entry, step.origin)),
+            Act::Unlock(object) => Does::Unlock(self.resource(at.0, object, entry, step.origin)),
             Act::Set { register, value, is_code } => Does::Set {
                 register: base + u32::from(*register),
                 value: value.clone(),
@@ -584,7 +643,34 @@ impl<'a> Inliner<'_, 'a> {
         self.steps[now].does = does;
     }
 
-    fn start(&mut self, unit: usize, call: &Call, origin: Origin) -> Does {
+    /// The resource that a call is about.
+    fn resource(
+        &mut self,
+        unit: usize,
+        object: &Object,
+        entry: &Entry<'_>,
+        origin: Origin,
+    ) -> usize {
+        match pointed(unit, object, entry.objects) {
+            Some(resource) => self.linker.resource(resource),
+            None => {
+                let name = match object {
+                    Object::Vague(name) => name.clone(),
+                    _ => format!("a parameter{}", path_of(object)),
+                };
+                let origin = self.linker.origin(unit, origin);
+                self.linker.vague_resource(&name, origin)
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        unit: usize,
+        call: &Call,
+        origin: Origin,
+        known: &[Option<Resource>],
+    ) -> Does {
         let Some(function) = self.linker.named(unit, &call.name) else {
             let text = format!("the task `{}` is in no file of the program", call.name);
             let help = "give `onbeat tfg` all files of the program";
@@ -604,7 +690,9 @@ impl<'a> Inliner<'_, 'a> {
             Expression::Constant(value) => (Expression::Constant(value), None),
             _ => (Expression::Unknown, None),
         });
-        self.linker.wanted.push(Wanted { function, arguments: arguments.collect() });
+        let objects = objects(unit, call, known);
+        let arguments = arguments.collect();
+        self.linker.wanted.push(Wanted { function, arguments, objects });
         Does::Run(self.linker.wanted.len() - 1)
     }
 
@@ -632,7 +720,7 @@ impl<'a> Inliner<'_, 'a> {
         now: usize,
         call: &Call,
         (base, in_critical): (u32, bool),
-        known: &[Option<usize>],
+        around: &Entry<'_>,
     ) {
         let target = self.linker.named(at.0, &call.name);
         let Some(to) = target.filter(|to| self.linker.followed.contains(to)) else {
@@ -654,7 +742,8 @@ impl<'a> Inliner<'_, 'a> {
             return;
         }
         let ends: Vec<Option<usize>> =
-            call.arguments.iter().map(|a| self.passed(at.0, a, known)).collect();
+            call.arguments.iter().map(|a| self.passed(at.0, a, around.ends)).collect();
+        let objects = objects(at.0, call, around.objects);
         let arguments: Vec<_> = call.arguments.iter().map(|a| (a.value.clone(), a.kind)).collect();
         let is_work = self.linker.only_work.contains(&to);
         let place = self.steps[now].place.clone();
@@ -666,6 +755,7 @@ impl<'a> Inliner<'_, 'a> {
             arguments: &arguments,
             base,
             ends: &ends,
+            objects: &objects,
             place: is_work.then_some(place.as_str()),
         };
         let after = std::mem::take(&mut self.steps[now].next);
@@ -690,6 +780,33 @@ impl<'a> Inliner<'_, 'a> {
             End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
             End::Parameter(at, _) => known.get(*at).copied().flatten(),
         }
+    }
+}
+
+/// What an object is in a unit, where the parameters point to `known`.
+fn pointed(unit: usize, object: &Object, known: &[Option<Resource>]) -> Option<Resource> {
+    match object {
+        Object::Known { name, is_shared: true, .. } => Some((None, 0, name.clone())),
+        Object::Known { name, at, .. } => Some((Some(unit), *at, name.clone())),
+        Object::Parameter(position, path) => {
+            let (unit, at, name) = known.get(*position)?.clone()?;
+            Some((unit, at, name + path))
+        }
+        Object::Vague(_) => None,
+    }
+}
+
+/// What is passed points to.
+fn objects(unit: usize, call: &Call, known: &[Option<Resource>]) -> Vec<Option<Resource>> {
+    let object = |argument: &Argument| pointed(unit, argument.object.as_ref()?, known);
+    call.arguments.iter().map(object).collect()
+}
+
+/// Which part of what it points to is meant.
+fn path_of(object: &Object) -> &str {
+    match object {
+        Object::Parameter(_, path) => path,
+        _ => "",
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Linked {
     pub graph: Graph,
     /// Why it cannot. Files are counted through all units, in their order.
     pub diagnostics: Vec<Diagnostic>,
+    /// What it is not certain about, though it can.
+    pub doubts: Vec<Diagnostic>,
     /// What files of execution times may name.
     pub places: Places,
 }
@@ -41,6 +43,9 @@ pub fn link(units: &[UnitGraph], program: &str) -> Linked {
     let graph = Graph { hosts: vec![host], ..Graph::default() };
     let mut linker = Linker::new(units, program, graph);
     linker.run();
+    let mut doubts = linker.doubts;
+    doubts.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
+    doubts.dedup();
     let mut diagnostics = linker.diagnostics;
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     diagnostics.dedup();
@@ -50,7 +55,13 @@ pub fn link(units: &[UnitGraph], program: &str) -> Linked {
         tasks: tasks.map(|f| f.name.clone()).collect(),
         points: units.iter().flat_map(|u| u.points.iter().cloned()).collect(),
     };
-    Linked { graph, diagnostics, places }
+    Linked { graph, diagnostics, doubts, places }
+}
+
+/// What the analysis takes for the worst, because nobody can say.
+fn doubt(text: &str, at: Origin, help: &str) -> Diagnostic {
+    let diagnostic = Diagnostic::error(codes::DOUBT, text.to_owned(), at, "here");
+    diagnostic.help(help).warning()
 }
 
 /// A reason why a program is not analysed.

@@ -346,6 +346,7 @@ impl Shape {
             Does::Write { channel, waits } => What::Write { channel: *channel, waits: *waits },
             Does::Read { channel, waits } => What::Read { channel: *channel, waits: *waits },
             Does::Lock(resource) => What::Lock(*resource),
+            Does::Take(resource) => What::Take(*resource),
             Does::Unlock(resource) => What::Unlock(*resource),
             Does::Set { register, value, .. } => What::Set {
                 register: self.slice.registers.get(register).copied().unwrap_or(0),

@@ -58,6 +58,8 @@ pub(crate) struct Function {
     pub scheduling: Scheduling,
     /// A `goto` to a label that is computed.
     pub leap: Option<Origin>,
+    /// What of it nobody can bound, and where.
+    pub doubts: Vec<(String, Origin)>,
     pub origin: Origin,
 }
 
@@ -124,8 +126,10 @@ pub(crate) enum Act {
     },
     /// `cinit`.
     Init(End),
-    Lock(String),
-    Unlock(String),
+    Lock(Object),
+    /// The same, of one that was free.
+    Take(Object),
+    Unlock(Object),
     Set {
         register: u16,
         value: Expression,
@@ -157,6 +161,36 @@ pub(crate) struct Argument {
     pub kind: Option<Integer>,
     /// The channel's end that it is, if it is one.
     pub end: Option<End>,
+    /// What it points to, if it is a pointer of which that is known.
+    pub object: Option<Object>,
+}
+
+/// What a pointer points to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Object {
+    /// A variable, or a part of one: `dev.lock`.
+    Known {
+        name: String,
+        /// Whether other units can mean the same one.
+        is_shared: bool,
+        /// Where a function's own is declared.
+        at: usize,
+    },
+    /// What the parameter at a position points to, or a part of it: `.lock`.
+    Parameter(usize, String),
+    /// Nobody can say: as the program has it.
+    Vague(String),
+}
+
+impl Object {
+    /// A part of it.
+    pub(crate) fn part(self, part: &str) -> Self {
+        match self {
+            Self::Known { name, is_shared, at } => Self::Known { name: name + part, is_shared, at },
+            Self::Parameter(at, path) => Self::Parameter(at, path + part),
+            Self::Vague(name) => Self::Vague(name + part),
+        }
+    }
 }
 
 /// Which channel an end belongs to.

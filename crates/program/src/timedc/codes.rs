@@ -51,4 +51,6 @@ codes! {
     BRACES = "OB4105";
     /// What a program does in time cannot be followed.
     FOLLOW = "OB5007";
+    /// A lock, or how long something takes, cannot be told.
+    DOUBT = "OB5021";
 }

@@ -3,6 +3,7 @@
 use super::construct::{Construct, Constructs, Deadline, Length, TimeUnit};
 use super::flow::{Flow, What, inside};
 use super::guard::{Guards, in_force};
+use super::locks::{self, Objects};
 use super::net;
 use super::program::Program;
 use super::syntax::{bare, children, number, walk};
@@ -11,8 +12,10 @@ use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
 use super::{Kind, channels};
 use crate::graph::unit::{
-    Act, Argument, Call, End, Fifo, Function as Made, Latest, Place, Scheduling, Step, UnitGraph,
+    Act, Argument, Call, End, Fifo, Function as Made, Latest, Object, Place, Scheduling, Step,
+    UnitGraph,
 };
+use onbeat_model::diagnostic::Origin;
 use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -61,7 +64,7 @@ impl<'t> Extractor<'_, 't> {
     }
 
     /// Where functions' names stand other than to be called.
-    fn pointers(&self) -> Vec<(String, onbeat_model::diagnostic::Origin)> {
+    fn pointers(&self) -> Vec<(String, Origin)> {
         let unit = self.unit;
         let is_function = |name: &str| {
             let is_prototype = |g: &super::unit::Variable<'_>| {
@@ -93,7 +96,7 @@ impl<'t> Extractor<'_, 't> {
     fn function(&self, index: usize, ends: &Ends<'t>) -> Made {
         let function = &self.unit.functions[index];
         let registers = value::registers(self.unit, function);
-        let made = Maker {
+        let (steps, doubts) = Maker {
             all: self,
             index,
             function,
@@ -102,6 +105,8 @@ impl<'t> Extractor<'_, 't> {
             reader: Reader { unit: self.unit, function, registers: &registers },
             points: points(&self.flows[index]),
             steps: Vec::new(),
+            tested: HashSet::new(),
+            doubts: Vec::new(),
         }
         .run();
         let parameters = function.variables.iter().enumerate().filter(|(_, v)| v.is_parameter);
@@ -110,7 +115,8 @@ impl<'t> Extractor<'_, 't> {
             is_task: function.role == Role::Task,
             is_static: function.is_static,
             has_points: self.program.is_with_points(index),
-            steps: made,
+            steps,
+            doubts,
             exit: self.flows[index].exit,
             variable_count: u16::try_from(function.variables.len()).unwrap_or(u16::MAX),
             parameters: parameters
@@ -123,7 +129,7 @@ impl<'t> Extractor<'_, 't> {
     }
 
     /// `goto *there;`
-    fn leap(&self, function: &Function<'t>) -> Option<onbeat_model::diagnostic::Origin> {
+    fn leap(&self, function: &Function<'t>) -> Option<Origin> {
         let mut found = None;
         walk(function.body, |node| {
             let mut words = self.unit.words(node).strip_prefix("goto").unwrap_or("").chars();
@@ -408,11 +414,15 @@ struct Maker<'u, 't> {
     reader: Reader<'u, 't>,
     points: HashMap<usize, usize>,
     steps: Vec<Step>,
+    /// Arguments of calls that lock a mutex if they can, and that decide conditions.
+    tested: HashSet<usize>,
+    doubts: Vec<(String, Origin)>,
 }
 
 impl<'t> Maker<'_, 't> {
-    fn run(mut self) -> Vec<Step> {
+    fn run(mut self) -> (Vec<Step>, Vec<(String, Origin)>) {
         let guards = in_force(self.all.program, self.flow, &self.all.guards[self.index]);
+        self.tested = self.tested();
         for (at, step) in self.flow.steps.iter().enumerate() {
             let mut next = step.next.clone();
             next.retain(|to| !self.flow.aborts.contains(&(at, *to)));
@@ -432,7 +442,7 @@ impl<'t> Maker<'_, 't> {
         if let Some(times) = self.all.work.of_function(self.function.name) {
             self.steps[0].act = Act::Work(interval(times));
         }
-        self.steps
+        (self.steps, self.doubts)
     }
 
     fn place(&self, at: usize) -> Place {
@@ -672,7 +682,9 @@ impl<'t> Maker<'_, 't> {
                 "identifier" => self.ends.net(self.all.unit, self.index, node),
                 _ => None,
             };
-            Argument { value, kind, end }
+            let object = Some(self.objects().pointed(node));
+            let object = object.filter(|object| !matches!(object, Object::Vague(_)));
+            Argument { value, kind, end, object }
         };
         all.into_iter().map(argument).collect()
     }
@@ -710,12 +722,26 @@ impl<'t> Maker<'_, 't> {
                     }
                 }
             }
-            ("pthread_mutex_lock", [mutex]) => Act::Lock(self.resource(*mutex)),
-            ("pthread_mutex_unlock", [mutex]) => Act::Unlock(self.resource(*mutex)),
-            _ if !self.is_code(call) => Act::Nothing,
+            _ if is_own || is_local => self.plain(at, call, callee, is_local),
+            ("pthread_mutex_lock", [mutex]) => Act::Lock(self.objects().pointed(*mutex)),
+            ("pthread_mutex_unlock", [mutex]) => Act::Unlock(self.objects().pointed(*mutex)),
+            (_, [mutex, ..]) if locks::tries(callee) => self.tries(at, call, callee, *mutex),
+            _ if locks::waits(callee) => self.waits(at, call, callee),
+            _ => self.plain(at, call, callee, is_local),
+        }
+    }
+
+    fn objects(&self) -> Objects<'_, 't> {
+        Objects { unit: self.all.unit, function: self.function }
+    }
+
+    /// A call of a function of the program, or of code.
+    fn plain(&mut self, at: usize, call: Node<'t>, callee: &str, is_local: bool) -> Act {
+        match () {
+            () if !self.is_code(call) => Act::Nothing,
             _ => {
                 self.steps[at].place = self.statement(call);
-                let is_ending = super::flow::ends_program(unit, callee);
+                let is_ending = super::flow::ends_program(self.all.unit, callee);
                 match () {
                     () if is_ending => Act::Exit,
                     () if is_local || callee.is_empty() => Act::Code,
@@ -728,10 +754,61 @@ impl<'t> Maker<'_, 't> {
         }
     }
 
-    /// A mutex as the program names it.
-    fn resource(&self, node: Node<'t>) -> String {
-        let text: String = self.all.unit.words(bare(node)).split_whitespace().collect();
-        text.strip_prefix('&').unwrap_or(&text).to_owned()
+    fn doubt(&mut self, call: Node<'t>, text: String) {
+        self.doubts.push((text, self.all.unit.at(call.byte_range())));
+    }
+
+    /// A call that takes some time, nobody knows how much.
+    fn waits(&mut self, at: usize, call: Node<'t>, callee: &str) -> Act {
+        self.steps[at].place = self.statement(call);
+        self.doubt(call, format!("nothing bounds how long `{callee}` takes"));
+        Act::Work(Interval { lo: Span::ZERO, hi: None })
+    }
+
+    /// A call that locks a mutex, or does not. A condition that it decides knows which.
+    fn tries(&mut self, at: usize, call: Node<'t>, callee: &str, mutex: Node<'t>) -> Act {
+        let act = match callee {
+            "pthread_mutex_trylock" => Act::Any,
+            _ => self.waits(at, call, callee),
+        };
+        if !self.tested.contains(&mutex.id()) {
+            self.doubt(call, format!("nobody can say whether `{callee}` has locked it afterwards"));
+            let next = self.steps[at].next.clone();
+            let taken = self.taken(at, mutex, next);
+            self.steps[at].next.push(taken);
+        }
+        act
+    }
+
+    /// A step at which a mutex was free and is taken.
+    fn taken(&mut self, at: usize, mutex: Node<'t>, next: Vec<usize>) -> usize {
+        let act = Act::Take(self.objects().pointed(mutex));
+        let step = Step { act, next, ..self.steps[at].clone() };
+        self.steps.push(step);
+        self.steps.len() - 1
+    }
+
+    /// The mutexes of which conditions find out whether they have been locked.
+    fn tested(&self) -> HashSet<usize> {
+        let mut open: Vec<Node<'t>> = Vec::new();
+        for step in &self.flow.steps {
+            if let What::Branch(condition, _) = step.what {
+                open.push(condition);
+            }
+        }
+        let mut found = HashSet::new();
+        while let Some(condition) = open.pop().map(inside) {
+            let field = |name| condition.child_by_field_name(name);
+            let word = field("operator").map_or("", |o| self.all.unit.words(o));
+            match (condition.kind(), word) {
+                ("unary_expression", "!") => open.extend(field("argument")),
+                ("binary_expression", "&&" | "||") => {
+                    open.extend(field("left").into_iter().chain(field("right")));
+                }
+                _ => found.extend(self.objects().tried(condition).map(|(mutex, _)| mutex.id())),
+            }
+        }
+        found
     }
 
     fn branch(&mut self, at: usize, condition: Node<'t>, is_first: bool) {
@@ -760,8 +837,17 @@ impl<'t> Maker<'_, 't> {
                 self.decide(second, right, whole, yes, no);
             }
             _ => {
+                let tried = self.objects().tried(condition);
+                let (yes, no) = match tried {
+                    Some((mutex, true)) => (self.taken(at, mutex, vec![yes]), no),
+                    Some((mutex, false)) => (yes, self.taken(at, mutex, vec![no])),
+                    None => (yes, no),
+                };
                 self.steps[at].next = vec![yes, no];
-                self.steps[at].act = Act::Branch(self.reader.part(condition, whole));
+                self.steps[at].act = match tried {
+                    Some(_) => Act::Any,
+                    None => Act::Branch(self.reader.part(condition, whole)),
+                };
             }
         }
     }

@@ -10,6 +10,7 @@ mod ends;
 mod flow;
 mod graph;
 mod guard;
+mod locks;
 mod net;
 mod output;
 mod prepare;
