@@ -1,8 +1,10 @@
 //! Tasks with all functions in them that do something with time or channels.
 
-use super::unit::{Act, Argument, Call, End, Function, Latest, Place, Scheduling, UnitGraph};
-use super::{lost, shape};
-use crate::timedc::Integer;
+use super::unit::{
+    Act, Argument, Call, Effect, End, Function, Hold, Latest, Place, Scheduling, Thing, UnitGraph,
+};
+use super::{hold, lost, shape};
+use crate::timedc::{Integer, codes, endless_loop};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Channel, ChannelKind, Expression, Graph, Interval, PointKind, Task};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,19 +23,48 @@ pub(super) enum Does {
     End,
     Code,
     Work(Interval),
-    Point { kind: PointKind, period: Expression, deadline: Option<Expression> },
+    Point {
+        kind: PointKind,
+        period: Expression,
+        deadline: Option<Expression>,
+    },
     Gettime,
+    /// The origin is again what it was before a function was called.
+    Restore,
     Skip,
     Run(usize),
-    Write { channel: usize, waits: bool },
-    Read { channel: usize, waits: bool },
-    Latest { variable: String, is_write: bool },
+    Write {
+        channel: usize,
+        waits: bool,
+    },
+    Read {
+        channel: usize,
+        waits: bool,
+    },
+    Latest {
+        variable: String,
+        is_write: bool,
+    },
     Init(usize),
     Lock(usize),
     Unlock(usize),
-    Set { register: u32, value: Expression, is_code: bool },
+    Hold(Vec<Held>),
+    Set {
+        register: u32,
+        value: Expression,
+        is_code: bool,
+    },
     Branch(Expression),
     Any,
+}
+
+/// What is obtained, or given back.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub thing: Thing,
+    pub effect: Effect,
+    /// The call that a local name belongs to, and the name.
+    pub name: Option<(u32, String)>,
 }
 
 /// A step of a task.
@@ -66,11 +97,15 @@ pub(super) struct Linker<'a> {
     program: &'a str,
     pub graph: Graph,
     pub diagnostics: Vec<Diagnostic>,
+    /// What is not known for certain of a program that can be followed.
+    pub warnings: Vec<Diagnostic>,
     by_name: Vec<HashMap<&'a str, usize>>,
     shared: HashMap<&'a str, At>,
     /// Functions that are looked into, and those of them in which only execution times pass.
     followed: HashSet<At>,
     only_work: HashSet<At>,
+    /// Those of them that only obtain things, or give them back.
+    only_hold: HashSet<At>,
     fifos: BTreeMap<(Option<usize>, usize, String), usize>,
     wanted: Vec<Wanted>,
     /// The steps of each task.
@@ -98,10 +133,12 @@ impl<'a> Linker<'a> {
             program,
             graph,
             diagnostics: Vec::new(),
+            warnings: Vec::new(),
             by_name,
             shared,
             followed: HashSet::new(),
             only_work: HashSet::new(),
+            only_hold: HashSet::new(),
             fifos: BTreeMap::new(),
             wanted: Vec::new(),
             tasks: Vec::new(),
@@ -145,6 +182,7 @@ impl<'a> Linker<'a> {
         }
         if self.diagnostics.is_empty() {
             self.starts_and_inits();
+            self.origins();
         }
         if self.diagnostics.is_empty() {
             self.shape();
@@ -160,37 +198,45 @@ impl<'a> Linker<'a> {
             units.iter().enumerate().flat_map(of).collect()
         };
         let all = all(self.units);
-        let mut timed: HashSet<At> = HashSet::new();
+        let (mut timed, mut works) = (HashSet::new(), HashSet::new());
         loop {
-            let before = (self.followed.len(), timed.len());
+            let before = (self.followed.len(), timed.len(), works.len());
             for at in &all {
                 for step in &self.function(*at).steps {
-                    let (follows, is_timed) = match &step.act {
-                        Act::Work(_) => (true, false),
+                    let (follows, works_here, is_timed) = match &step.act {
+                        Act::Work(_) => (true, true, false),
+                        Act::Hold(_) => (true, false, false),
                         Act::Call(call) => match self.named(at.0, &call.name) {
-                            Some(to) => (self.followed.contains(&to), timed.contains(&to)),
-                            None => (false, false),
+                            Some(to) => {
+                                let follows = self.followed.contains(&to);
+                                (follows, works.contains(&to), timed.contains(&to))
+                            }
+                            None => (false, false, false),
                         },
                         Act::Nothing
                         | Act::Code
                         | Act::Set { .. }
                         | Act::Branch(_)
                         | Act::Any
-                        | Act::Exit => (false, false),
-                        _ => (true, true),
+                        | Act::Exit => (false, false, false),
+                        _ => (true, true, true),
                     };
                     if follows {
                         self.followed.insert(*at);
+                    }
+                    if works_here {
+                        works.insert(*at);
                     }
                     if is_timed {
                         timed.insert(*at);
                     }
                 }
             }
-            if before == (self.followed.len(), timed.len()) {
+            if before == (self.followed.len(), timed.len(), works.len()) {
                 break;
             }
         }
+        self.only_hold = self.followed.difference(&works).copied().collect();
         self.only_work = self.followed.difference(&timed).copied().collect();
     }
 
@@ -200,7 +246,8 @@ impl<'a> Linker<'a> {
         for (unit, made) in units.iter().enumerate() {
             for (name, origin) in &made.pointers {
                 let Some(function) = self.named(unit, name) else { continue };
-                if self.followed.contains(&function) {
+                let is_followed = self.followed.contains(&function);
+                if is_followed && !self.only_hold.contains(&function) {
                     let text = format!(
                         "`{name}` does something in time and may be called through a pointer"
                     );
@@ -357,10 +404,49 @@ impl<'a> Linker<'a> {
         self.tasks = tasks;
     }
 
+    /// A point that counts from before a function with an origin of its own: the graph has one
+    /// origin only.
+    fn origins(&mut self) {
+        for steps in &mut self.tasks {
+            for at in 0..steps.len() {
+                if !matches!(steps[at].does, Does::Restore) {
+                    continue;
+                }
+                let (mut open, mut seen) = (steps[at].next.clone(), HashSet::from([at]));
+                while let Some(now) = open.pop() {
+                    if !seen.insert(now) {
+                        continue;
+                    }
+                    match steps[now].does {
+                        Does::Gettime | Does::End | Does::Restore => {}
+                        Does::Point { .. } => {
+                            let text = "a timing point counts from before the call of a function \
+                                        that counts from its own";
+                            let help = "call such a function where one timing point, or the \
+                                        task's end, comes before; or leave `--origin function`";
+                            let label = "it counts from before the call";
+                            self.diagnostics.push(lost(text, steps[now].origin, label, help));
+                        }
+                        _ => open.extend(&steps[now].next),
+                    }
+                }
+                steps[at].does = Does::Nothing;
+            }
+        }
+    }
+
     fn shape(&mut self) {
         let tasks = std::mem::take(&mut self.tasks);
         for (index, steps) in tasks.into_iter().enumerate() {
             let at = steps.first().map_or(Origin::default(), |s| s.origin);
+            let Some(hold::Deferred { steps, unknown }) = hold::defer(steps) else {
+                let name = &self.graph.tasks[index].name;
+                let text = format!("`{name}` holds more than anybody can follow");
+                let help = "give back in a segment what it has obtained";
+                self.diagnostics.push(lost(&text, at, "this task", help));
+                continue;
+            };
+            self.warnings.extend(unknown.into_iter().map(unknown_hold));
             match shape::task(steps) {
                 Some(shape::Made { nodes, latest, registers }) => {
                     let task = &mut self.graph.tasks[index];
@@ -470,7 +556,16 @@ impl<'a> Inliner<'_, 'a> {
         }
         self.stack.pop();
         let begin = self.parameters(function, first, base, entry);
-        (begin, first + function.exit)
+        let exit = first + function.exit;
+        if !function.has_origin {
+            return (begin, exit);
+        }
+        let (place, origin) = (self.steps[first].place.clone(), self.steps[first].origin);
+        let enter = self.push(Does::Gettime, place.clone(), base, origin);
+        let leave = self.push(Does::Restore, place, base, origin);
+        self.steps[enter].next.push(begin);
+        self.steps[exit].next.push(leave);
+        (enter, leave)
     }
 
     fn full(&mut self, at: At) {
@@ -533,7 +628,13 @@ impl<'a> Inliner<'_, 'a> {
         let does = match &step.act {
             Act::Nothing => Does::Nothing,
             Act::Code => Does::Code,
-            Act::Work(times) => Does::Work(*times),
+            Act::Work(times) => {
+                if step.is_assumed {
+                    let at = self.linker.origin(at.0, step.origin);
+                    self.linker.warnings.push(endless_loop(at));
+                }
+                Does::Work(*times)
+            }
             Act::Point { kind, period, deadline } => {
                 Does::Point { kind: *kind, period: period.clone(), deadline: deadline.clone() }
             }
@@ -563,6 +664,7 @@ impl<'a> Inliner<'_, 'a> {
             }
             Act::Lock(name) => Does::Lock(self.linker.resource(name)),
             Act::Unlock(name) => Does::Unlock(self.linker.resource(name)),
+            Act::Hold(all) => Does::Hold(all.iter().map(|hold| held(hold, base)).collect()),
             Act::Set { register, value, is_code } => Does::Set {
                 register: base + u32::from(*register),
                 value: value.clone(),
@@ -639,7 +741,15 @@ impl<'a> Inliner<'_, 'a> {
             self.steps[now].does = Does::Code;
             return;
         };
-        if self.stack.contains(&to) || self.stack.len() >= DEPTH_MAX {
+        let is_deep = self.stack.contains(&to) || self.stack.len() >= DEPTH_MAX;
+        if is_deep && self.linker.only_hold.contains(&to) {
+            // What it keeps, or gives back, nobody can say.
+            let held = |thing, effect| Held { thing, effect, name: None };
+            let any = [(Thing::Other, Effect::May), (Thing::Any, Effect::Give)];
+            self.steps[now].does = Does::Hold(any.map(|(t, e)| held(t, e)).to_vec());
+            return;
+        }
+        if is_deep {
             let text = match self.stack.contains(&to) {
                 true => format!("`{}` does something in time and calls itself", call.name),
                 false => format!("calls of functions are more than {DEPTH_MAX} deep"),
@@ -691,6 +801,22 @@ impl<'a> Inliner<'_, 'a> {
             End::Parameter(at, _) => known.get(*at).copied().flatten(),
         }
     }
+}
+
+/// An abort waits, or it does not.
+fn unknown_hold(at: Origin) -> Diagnostic {
+    let text = "nobody can say whether the segment holds something behind this call";
+    let label = "an abort waits, or does not";
+    let help = "call `timedc_on_abort` for what is held, put it into `critical`, or give it back \
+                under the name that it was obtained under";
+    Diagnostic::error(codes::HOLD, text, at, label).help(help).warning()
+}
+
+/// What a function's step obtains or gives back, as one of a task.
+fn held(hold: &Hold, base: u32) -> Held {
+    let Hold { thing, effect, name, is_local } = hold;
+    let of = if *is_local { base.saturating_add(1) } else { 0 };
+    Held { thing: *thing, effect: *effect, name: name.clone().map(|name| (of, name)) }
 }
 
 /// Which tasks each task starts, directly or not.

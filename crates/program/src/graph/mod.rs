@@ -1,5 +1,6 @@
 //! The time-flow graph of a program, from what its units do (`docs/time-flow-graphs.md`).
 
+mod hold;
 mod inline;
 mod shape;
 mod slice;
@@ -21,6 +22,8 @@ pub struct Linked {
     pub graph: Graph,
     /// Why it cannot. Files are counted through all units, in their order.
     pub diagnostics: Vec<Diagnostic>,
+    /// What is not known for certain though it can be followed; files are counted alike.
+    pub warnings: Vec<Diagnostic>,
     /// What files of execution times may name.
     pub places: Places,
 }
@@ -50,7 +53,9 @@ pub fn link(units: &[UnitGraph], program: &str) -> Linked {
         tasks: tasks.map(|f| f.name.clone()).collect(),
         points: units.iter().flat_map(|u| u.points.iter().cloned()).collect(),
     };
-    Linked { graph, diagnostics, places }
+    let mut warnings = linker.warnings;
+    warnings.dedup();
+    Linked { graph, diagnostics, warnings, places }
 }
 
 /// A reason why a program is not analysed.
