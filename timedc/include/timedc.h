@@ -109,6 +109,13 @@ void timedc_start(const struct timedc_task *task, const void *arguments);
 /* Arrives at a timing point and waits; returns the overshoot in the point's unit. */
 long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns deadline);
 long timedc_gettime(int unit);
+/* `onbeat cc --origin function`: a function's points count from where it was called. Behind it its
+ * caller's count from what they counted from before. */
+timedc_ns timedc_origin_enter(void);
+void timedc_origin_leave(timedc_ns *origin);
+#define TIMEDC_ORIGIN \
+	__attribute__((cleanup(timedc_origin_leave), unused)) timedc_ns timedc_origin = \
+		timedc_origin_enter()
 /* The next timing point does not wait. */
 void timedc_skip(void);
 /* Control comes to the end of a channel that stands at a place. */

@@ -218,8 +218,15 @@ int timedc_urgency(const struct timedc_thread *thread, timedc_ns *deadline);
 /* Whether anybody wants to know when segments begin. */
 extern bool timedc_observed;
 void timedc_times_begin(void);
-/* The segment's declared time passes, as it arrives at `to` (NULL: the task's end). */
-void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *to);
+/* The segment's declared time passes, as it arrives at `to` (NULL: the task's end), up to the
+ * deadline of a firm or hard point. */
+void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *to, timedc_ns due);
+/* The time that the segment's abort takes passes, before control is at `to`. */
+void timedc_times_abort(struct timedc_thread *thread, const struct timedc_point *to);
+/* By how much segments that begin at `from` (NULL: the task's start) begin late; and the first one
+ * begins so late. */
+timedc_ns timedc_times_jitter(const struct timedc_thread *thread, const struct timedc_point *from);
+void timedc_times_start(struct timedc_thread *thread);
 /* A segment begins, released so much later than asked for. */
 void timedc_measure_from(struct timedc_thread *thread, const struct timedc_point *from,
 			 timedc_ns jitter);

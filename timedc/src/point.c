@@ -17,8 +17,12 @@ static void missed(const struct timedc_late *late)
 	if (timedc_safe_state)
 		timedc_safe_state();
 	timedc_defer();
-	fprintf(stderr, "%s:%d: task %s: hard deadline missed by %lld ns\n", late->file, late->line,
-		late->task, (long long)late->overshoot_ns);
+	fprintf(stderr, "%s:%d: task %s: ", late->file, late->line, late->task);
+	/* Who is aborted is not late: its segment would have been. */
+	if (late->overshoot_ns > 0)
+		fprintf(stderr, "hard deadline missed by %lld ns\n", (long long)late->overshoot_ns);
+	else
+		fprintf(stderr, "aborted at its hard deadline\n");
 	exit(EXIT_MISSED);
 }
 
@@ -53,8 +57,11 @@ long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns 
 {
 	struct timedc_thread *thread = timedc_thread();
 	timedc_begin();
+	timedc_ns due = timedc_add(thread->origin, deadline == TIMEDC_SAME ? period : deadline);
 	if (!thread->aborted && !thread->skipping)
-		timedc_times_pass(thread, point);
+		timedc_times_pass(thread, point, point->kind == TIMEDC_SOFT ? TIMEDC_INFTY : due);
+	if (thread->aborted)
+		timedc_times_abort(thread, point);
 	bool aborted = thread->aborted, skipping = thread->skipping;
 	timedc_ns at = timedc_add(thread->origin, period);
 	timedc_disarm_for_sleep(thread, skipping ? TIMEDC_INFTY : at);
@@ -63,7 +70,6 @@ long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns 
 	timedc_ns now = timedc_now();
 	if (now >= at)
 		timedc_sleep_over(thread);
-	timedc_ns due = timedc_add(thread->origin, deadline == TIMEDC_SAME ? period : deadline);
 	timedc_ns overshoot = now > due ? now - due : 0;
 	thread->aborted = thread->skipping = false;
 	thread->last_aborted = aborted && !skipping;
@@ -80,7 +86,7 @@ long timedc_point(const struct timedc_point *point, timedc_ns period, timedc_ns 
 		run_handler(thread, point, now, overshoot);
 
 	if (now < at) {
-		timedc_sleep_until(at);
+		timedc_sleep_until(timedc_add(at, timedc_times_jitter(thread, point)));
 		timedc_sleep_over(thread);
 	} else if (!thread->keep_phase) {
 		at = now;
@@ -101,6 +107,20 @@ long timedc_gettime(int unit)
 	timedc_ns now = thread->origin;
 	timedc_rearm(thread);
 	return now / scale_of(unit);
+}
+
+timedc_ns timedc_origin_enter(void)
+{
+	struct timedc_thread *thread = timedc_thread();
+	timedc_begin();
+	timedc_ns origin = thread->origin;
+	thread->origin = timedc_now();
+	return origin;
+}
+
+void timedc_origin_leave(timedc_ns *origin)
+{
+	timedc_thread()->origin = *origin;
 }
 
 void timedc_skip(void)

@@ -106,7 +106,7 @@ static void end(struct timedc_thread *thread)
 	timedc_disarm(thread);
 	timedc_segment_over(thread);
 	if (!timedc_world_stopped())
-		timedc_times_pass(thread, NULL);
+		timedc_times_pass(thread, NULL, TIMEDC_INFTY);
 	timedc_ns now = timedc_now();
 	timedc_measure_to(thread, NULL, now);
 	timedc_trace(thread, TIMEDC_E_END, "", now, 0);
@@ -132,6 +132,7 @@ void timedc_begin(void)
 	timedc_guards_begin();
 	timedc_timer_make(thread);
 	timedc_schedule();
+	timedc_times_start(thread);
 	timedc_resume(thread);
 	timedc_rearm(thread);
 }
@@ -207,6 +208,7 @@ static __attribute__((noinline)) void live(struct timedc_thread *thread)
 	timedc_schedule();
 	timedc_trace(thread, TIMEDC_E_START, "", timedc_now(), 0);
 	timedc_measure_from(thread, NULL, 0);
+	timedc_times_start(thread);
 	thread->deferred = 0;
 	thread->task->body(thread->arguments);
 }

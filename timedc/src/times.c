@@ -31,6 +31,7 @@ struct node {
 struct segment {
 	struct node from, to;
 	timedc_ns best, worst;
+	timedc_ns jitter, abort; /* in the worst case; in the best one none */
 };
 
 struct row {
@@ -92,9 +93,11 @@ static bool parse(char *line, struct segment *segment)
 		if (!text)
 			return false;
 		field[i] = trimmed(text);
-		if (i > 2 && i < 5 && *field[i] && time_of(field[i], true) < 0)
-			return false;
 	}
+	segment->jitter = *field[3] ? time_of(field[3], true) : 0;
+	segment->abort = *field[4] ? time_of(field[4], true) : 0;
+	if (segment->jitter < 0 || segment->abort < 0)
+		return false;
 	timedc_ns best = time_of(field[1], false), worst = time_of(field[2], true);
 	segment->best = best;
 	segment->worst = worst;
@@ -208,18 +211,61 @@ static void spend(struct timedc_thread *thread, timedc_ns span)
 	timedc_resume(thread);
 }
 
-void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *to)
+/* What is declared of the segment under way; NULL if nothing is, or nobody counts it. */
+static const struct segment *declared(const struct timedc_thread *thread,
+				      const struct timedc_point *to)
 {
 	if (segment_count == 0 || !timedc_world_is_virtual())
-		return;
+		return NULL;
 	for (unsigned i = 0; i < segment_count; i++) {
 		const struct segment *segment = &segments[i];
 		if (is_at(&segment->from, thread->task, thread->from, "start") &&
-		    is_at(&segment->to, thread->task, to, "end")) {
-			spend(thread, best_case ? segment->best : segment->worst);
-			return;
-		}
+		    is_at(&segment->to, thread->task, to, "end"))
+			return segment;
 	}
+	return NULL;
+}
+
+void timedc_times_pass(struct timedc_thread *thread, const struct timedc_point *to, timedc_ns due)
+{
+	const struct segment *segment = declared(thread, to);
+	if (!segment)
+		return;
+	timedc_ns span = best_case ? segment->best : segment->worst;
+	if (thread->frame || thread->held || thread->critical || due == TIMEDC_INFTY) {
+		spend(thread, span);
+		return;
+	}
+	/* A segment without code that could be late has no guard, but its time may be too long. */
+	timedc_defer();
+	thread->aborted = span > 0 ? !timedc_pass(thread, span, due) : timedc_now() > due;
+	timedc_resume(thread);
+}
+
+void timedc_times_abort(struct timedc_thread *thread, const struct timedc_point *to)
+{
+	const struct segment *segment = declared(thread, to);
+	if (segment && !best_case)
+		spend(thread, segment->abort);
+}
+
+timedc_ns timedc_times_jitter(const struct timedc_thread *thread, const struct timedc_point *from)
+{
+	timedc_ns longest = 0;
+	if (segment_count == 0 || best_case || !timedc_world_is_virtual())
+		return 0;
+	for (unsigned i = 0; i < segment_count; i++)
+		if (segments[i].jitter > longest &&
+		    is_at(&segments[i].from, thread->task, from, "start"))
+			longest = segments[i].jitter;
+	return longest;
+}
+
+void timedc_times_start(struct timedc_thread *thread)
+{
+	timedc_ns jitter = timedc_times_jitter(thread, NULL);
+	if (jitter > 0)
+		timedc_sleep_until(timedc_add(timedc_now(), jitter));
 }
 
 void timedc_work(timedc_ns bcet, timedc_ns wcet)

@@ -32,6 +32,7 @@ Options:
   -S                 write the C that FILE.c becomes to FILE.timed.c; `-o -` to standard output
   -E                 the same behind the preprocessor
   --keep-phase       soft, firm and hard points that are passed late keep their phase
+  --origin ORIGIN    what points of called functions count from: task, the default, or function
   --target TARGET    posix, the default, or freertos
   --kernel DIR       the source tree of the FreeRTOS kernel, for a program with --target freertos
   --json             also print what is wrong as JSON
@@ -215,6 +216,9 @@ pub(crate) struct RunArguments {
     /// The description, the directory of a system.toml, or the C files of one program
     #[arg(value_name = "SYSTEM|FILE.c", required = true, num_args = 1..)]
     pub(crate) system: Vec<PathBuf>,
+    /// Of C files, what timing points of called functions count from [default: task]
+    #[arg(long)]
+    pub(crate) origin: Option<CountFrom>,
     /// Run one of the description's scenarios instead of its [run] settings
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
@@ -354,6 +358,9 @@ pub(crate) struct TfgArguments {
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    /// Of C files, what timing points of called functions count from [default: task]
+    #[arg(long)]
+    pub(crate) origin: Option<CountFrom>,
     /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -495,6 +502,25 @@ impl From<Phases> for onbeat_measure::simulation::Phases {
             Phases::Described => Self::Described,
             Phases::Random => Self::Random,
             Phases::Aligned => Self::Aligned,
+        }
+    }
+}
+
+/// What timing points of called functions count from.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CountFrom {
+    /// The task's last timing point
+    Task,
+    /// The call
+    Function,
+}
+
+impl CountFrom {
+    /// The word for `onbeat cc`.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Function => "function",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Programs that a run compiles: those of a description, and C files that are run by themselves.
 
+use crate::arguments::CountFrom;
 use crate::source::Source;
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
@@ -13,6 +14,10 @@ use std::process::Command;
 
 /// A program's sources do not compile.
 const NOT_COMPILED: Code = Code("OB3002");
+
+/// Where `--origin` cannot stand.
+pub(crate) const ORIGIN: &str =
+    "--origin is for C files; a program of a description has it in its `cflags`";
 
 /// The smallest system: a host, and a bridge because every host has a link.
 const ONE_HOST: &str = r#"
@@ -34,8 +39,8 @@ pub(crate) fn are_sources(paths: &[PathBuf]) -> bool {
     paths.iter().any(|path| path.extension().is_some_and(|end| end == "c"))
 }
 
-/// The system of one host that runs one program.
-pub(crate) fn system_of(files: &[PathBuf]) -> anyhow::Result<System> {
+/// The system of one host that runs one program, compiled with an `--origin` if one is given.
+pub(crate) fn system_of(files: &[PathBuf], origin: Option<CountFrom>) -> anyhow::Result<System> {
     let loaded = description::load("program", ONE_HOST, &mut |_| Err(String::new()));
     let mut system = loaded.system.expect("it is right");
     let mut texts = Vec::new();
@@ -44,7 +49,8 @@ pub(crate) fn system_of(files: &[PathBuf]) -> anyhow::Result<System> {
         texts.push(text.to_owned());
     }
     system.name = name(&files[0]);
-    let source = ProgramSource { files: texts, flags: Vec::new() };
+    let flags = origin.map(|origin| format!("--origin={}", origin.word()));
+    let source = ProgramSource { files: texts, flags: flags.into_iter().collect() };
     let program =
         Program { source: Some(source), ..alone(system.name.clone(), vec![String::new()]) };
     system.programs.push(program);

@@ -40,8 +40,7 @@ pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
             )),
             Some(Ok(mut one)) => {
                 // A program that cannot be followed has told why.
-                let is_followed = one.diagnostics.is_empty();
-                one.diagnostics.extend(one.linked.doubts.iter().cloned());
+                let is_followed = one.is_followed;
                 if let Some(path) = &program.execution_times {
                     declare(&mut one, path, directory);
                 }

@@ -50,8 +50,9 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<Study> {
     let limits = Limits { rounds: arguments.iterations, ..Limits::default() };
     let source = match &arguments.subject[..] {
         files if build::are_sources(files) => {
-            Source::without_description(build::system_of(files)?, arguments.json)
+            Source::without_description(build::system_of(files, arguments.origin)?, arguments.json)
         }
+        _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
         [subject] => match file_of_tasks(subject, arguments.json)? {
             Some(tasks) => {
                 return Ok(tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None));

@@ -224,6 +224,10 @@ pub struct Segment {
     pub to: usize,
     /// Best and worst execution time.
     pub execution: Interval,
+    /// By how much it may begin late, when it was released at an instant.
+    pub jitter: Interval,
+    /// What it still takes when a deadline aborts it, before control comes to `to`.
+    pub abort: Interval,
 }
 
 /// A node.

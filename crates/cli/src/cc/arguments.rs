@@ -2,7 +2,7 @@
 
 use crate::chosen::WrongArgument;
 use anyhow::{Context, bail};
-use onbeat_program::timedc::{Options, Target};
+use onbeat_program::timedc::{Options, Origin, Target};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -137,6 +137,11 @@ impl Wanted {
                     // A machine's, which only the C compiler knows.
                     _ => wanted.flag("--target=", Some(target)),
                 },
+                ("--origin", Some(origin)) => match origin.to_str() {
+                    Some("task") => wanted.options.origin = Origin::Task,
+                    Some("function") => wanted.options.origin = Origin::Function,
+                    _ => bail!(WrongArgument("--origin is task or function".to_owned())),
+                },
                 (name, value) => wanted.option(name, value),
             }
         }
@@ -229,6 +234,11 @@ impl Wanted {
             Stage::Generated if sources < files => {
                 "-S shows the C that C files become: leave out the others".to_owned()
             }
+            _ if self.options.origin == Origin::Function
+                && self.options.target == Target::FreeRtos =>
+            {
+                "--origin function is not for --target freertos".to_owned()
+            }
             _ if self.kernel.is_some() && self.options.target != Target::FreeRtos => {
                 "--kernel is for --target freertos".to_owned()
             }
@@ -249,7 +259,7 @@ fn value(
     words: &mut dyn Iterator<Item = OsString>,
 ) -> anyhow::Result<(String, Option<OsString>)> {
     let text = word.to_string_lossy().into_owned();
-    for own in ["--target", "--kernel"] {
+    for own in ["--target", "--kernel", "--origin"] {
         if let Some(value) = word.as_bytes().strip_prefix(format!("{own}=").as_bytes()) {
             return Ok((own.to_owned(), Some(OsString::from_vec(value.to_vec()))));
         }

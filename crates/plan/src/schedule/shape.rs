@@ -3,7 +3,7 @@
 use super::feed::{Feed, Links, Source};
 use super::load::{Load, Section, ns, span};
 use super::walk::{Piece, UNBOUNDED, Walk, longest};
-use onbeat_model::graph::{Graph, Node, PointKind, Policy, Task, What};
+use onbeat_model::graph::{Graph, Interval, Node, PointKind, Policy, Task, What};
 use onbeat_model::time::Span;
 
 /// What a task asks for.
@@ -90,7 +90,9 @@ impl<'a> Tasks<'a> {
         let (task, walk) = (&self.graph.tasks[index], &self.walks[index]);
         let wakeup = self.graph.hosts[task.host].wakeup.hi.map_or(UNBOUNDED, ns);
         let (pieces, sections) = (&self.pieces[index], walk.sections());
-        let mut shape = Shape { jitter: wakeup, is_thread: true, ..Shape::default() };
+        let late = task.segments.iter().map(|s| s.jitter.hi.map_or(UNBOUNDED, ns));
+        let late = wakeup.saturating_add(late.max().unwrap_or(0)).min(UNBOUNDED);
+        let mut shape = Shape { jitter: late, is_thread: true, ..Shape::default() };
         shape.sections = sections;
         if walk.is_lost() {
             shape.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, deadline: None });
@@ -139,7 +141,8 @@ impl<'a> Tasks<'a> {
         let has_one = points().count() == 1 && points().all(firm);
         let is_plain = shape.waits == 0 && shape.sections.is_empty() && task.separation.is_none();
         let is_strict = jobs.is_strict(&job) && !has(task, &What::Gettime);
-        shape.is_firm = has_one && is_guarded(task) && is_plain && is_strict;
+        let is_cut = task.segments.iter().all(|segment| segment.abort == Interval::ZERO);
+        shape.is_firm = has_one && is_guarded(task) && is_plain && is_strict && is_cut;
         if !shape.is_thread && shape.waits > 0 {
             shape.lag = UNBOUNDED;
         }

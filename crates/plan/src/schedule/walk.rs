@@ -297,6 +297,7 @@ impl<'a> Walk<'a> {
                     let firm = (firm[at] + whole).min(i128::from(deadline.max(0)) + 1);
                     amount = amount.min(firm + rest[at]);
                 }
+                amount += deadline.map_or(0, |_| self.abort(exit));
                 all.push(Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) });
             }
         }
@@ -332,6 +333,12 @@ impl<'a> Walk<'a> {
     fn segment(&self, exit: &Exit) -> i128 {
         let mine = self.task.segments.iter().filter(|s| s.from == exit.last && s.to == exit.node);
         mine.map(|segment| segment.execution.hi.map_or(UNBOUNDED, ns)).sum()
+    }
+
+    /// What an abort of a segment that ends so takes.
+    fn abort(&self, exit: &Exit) -> i128 {
+        let mine = self.task.segments.iter().filter(|s| s.from == exit.last && s.to == exit.node);
+        mine.map(|segment| segment.abort.hi.map_or(UNBOUNDED, ns)).sum()
     }
 
     /// What is waited for, and what is held then.

@@ -95,6 +95,24 @@ impl Explorer<'_> {
         state
     }
 
+    /// By how much a segment that begins at a node may begin late, as its times say.
+    fn jitter(&self, task: usize, node: usize) -> Interval {
+        let segments = self.graph.tasks[task].segments.iter().filter(|s| s.from == node);
+        let all = segments.filter(|_| self.is_platform()).map(|segment| segment.jitter);
+        all.reduce(Interval::or).unwrap_or_default()
+    }
+
+    /// What an abort takes before control is at the point, in executions that are aborted.
+    fn aborting(&self, task: usize, node: usize, state: State) -> State {
+        let segments = self.graph.tasks[task].segments.iter();
+        let mine = segments.filter(|s| s.to == node && state.points.contains(&s.from));
+        let all = mine.filter(|_| self.is_platform()).map(|segment| segment.abort);
+        match all.reduce(Interval::or).filter(|_| state.late.may) {
+            Some(time) => self.execute(task, state, Interval { lo: Span::ZERO, ..time }),
+            None => state,
+        }
+    }
+
     /// Whole segments' execution times pass on arrival at the point or the end.
     fn segments(&self, task: usize, node: usize, state: State) -> State {
         let segments = &self.graph.tasks[task].segments;
@@ -148,6 +166,7 @@ impl Explorer<'_> {
         let mut state = if is_point { state } else { self.segments(task, node, state) };
         if is_point {
             state = self.arrive(&mut visit, state);
+            state = self.aborting(task, node, state);
         }
         visit.arrived = state.elapsed;
         self.rows.push(Row {
@@ -393,13 +412,13 @@ impl Explorer<'_> {
             }
             What::Lock(_) | What::Take(_) if self.has_rivals(visit.task) => {
                 let turn = Interval::between(Span::ZERO, Span::from_ns(1));
+                // No deadline aborts who waits for a lock.
                 let after = self.execute(visit.task, state.clone(), turn);
                 if state.now.hi.is_some() && after.now.hi.is_none() {
                     self.lose(Why::Processor, visit.row);
                 }
-                let after = self.guarded(visit, &state, Some(after), Interval::ZERO);
                 let longest = self.complete(visit.task, Span::from_ns(1));
-                self.leave(visit, after, Interval { lo: Span::ZERO, hi: longest });
+                self.leave(visit, Some(after), Interval { lo: Span::ZERO, hi: longest });
             }
             What::Fragment { execution } if self.is_platform() || execution.hi.is_none() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
@@ -419,8 +438,15 @@ impl Explorer<'_> {
                 state.registers[usize::from(*register)] = value;
                 self.leave(visit, Some(state), Interval::ZERO);
             }
+            What::Start => {
+                let late = self.jitter(visit.task, visit.node);
+                if late != Interval::ZERO {
+                    state = state.after(late);
+                    state.rest();
+                }
+                self.leave(visit, Some(state), late);
+            }
             What::Fragment { .. }
-            | What::Start
             | What::Lock(_)
             | What::Take(_)
             | What::Unlock(_)
@@ -479,7 +505,8 @@ impl Explorer<'_> {
         }
         let mut all: Option<State> = None;
         let is_bounded = state.now.hi.is_some();
-        let took = self.sleeps(visit.task, &state, period);
+        let wakeup = plus(self.wakeup(visit.task), self.jitter(visit.task, visit.node));
+        let took = sleeps(&state, period, wakeup);
         if state.may_skip {
             let mut state = state.clone();
             state.origin = state.now;
@@ -491,8 +518,8 @@ impl Explorer<'_> {
                 self.lose(Why::Delay, visit.row);
             }
             let parts = match period {
-                Some(period) => self.release(visit.task, &state, period),
-                None => vec![self.released_some_time(visit.task, state)],
+                Some(period) => self.release(visit.task, &state, period, wakeup),
+                None => vec![self.released_some_time(visit.task, state, wakeup)],
             };
             for part in parts {
                 all = Some(match all {
@@ -515,25 +542,12 @@ impl Explorer<'_> {
         self.leave(visit, after, took);
     }
 
-    /// How long executions stay at a point.
-    fn sleeps(&self, task: usize, state: &State, period: Option<Span>) -> Interval {
-        let Some(period) = period.filter(|_| state.may_wait) else {
-            return if state.may_wait { ANY } else { Interval::ZERO };
-        };
-        let wakeup = self.wakeup(task);
-        let longest = period - state.elapsed.lo;
-        let shortest = state.elapsed.hi.map(|hi| period - hi).filter(|_| !state.may_skip);
-        let lo = shortest.filter(|s| *s > Span::ZERO).map_or(Span::ZERO, |s| s + wakeup.lo);
-        let hi = wakeup.hi.map(|late| longest + late);
-        Interval { lo, hi: if longest > Span::ZERO { hi } else { Some(Span::ZERO) } }
-    }
-
     /// Those that sleep until their release, and those that come too late for it.
-    fn release(&self, task: usize, state: &State, period: Span) -> Vec<State> {
+    fn release(&self, task: usize, state: &State, period: Span, wakeup: Interval) -> Vec<State> {
         let mut parts = Vec::new();
         if let Some(mut early) = state.clone().until(period - Span::from_ns(1)) {
             early.origin = plus(early.origin, Interval::exactly(period));
-            early.elapsed = self.wakeup(task);
+            early.elapsed = wakeup;
             early.now = plus(early.origin, early.elapsed);
             parts.push(early);
         }
@@ -551,8 +565,7 @@ impl Explorer<'_> {
     }
 
     /// After a delay that nobody knows.
-    fn released_some_time(&self, task: usize, mut state: State) -> State {
-        let wakeup = self.wakeup(task);
+    fn released_some_time(&self, task: usize, mut state: State, wakeup: Interval) -> State {
         state.now.hi = None;
         state.origin = if self.graph.tasks[task].keeps_phase {
             Interval::from(state.origin.lo)
@@ -855,6 +868,18 @@ impl Explorer<'_> {
         let late = |write: &usize| self.rows[*write].release.hi.is_none() && !self.is_wide[*write];
         self.rows[read].messages.iter().any(late)
     }
+}
+
+/// How long executions stay at a point.
+fn sleeps(state: &State, period: Option<Span>, wakeup: Interval) -> Interval {
+    let Some(period) = period.filter(|_| state.may_wait) else {
+        return if state.may_wait { ANY } else { Interval::ZERO };
+    };
+    let longest = period - state.elapsed.lo;
+    let shortest = state.elapsed.hi.map(|hi| period - hi).filter(|_| !state.may_skip);
+    let lo = shortest.filter(|s| *s > Span::ZERO).map_or(Span::ZERO, |s| s + wakeup.lo);
+    let hi = wakeup.hi.map(|late| longest + late);
+    Interval { lo, hi: if longest > Span::ZERO { hi } else { Some(Span::ZERO) } }
 }
 
 /// How long it takes to sleep until an instant, if it has not passed.

@@ -163,7 +163,10 @@ impl<'a> Merged<'a> {
                     *execution = by_clock(*execution, &clock);
                 }
             };
-            task.segments.iter_mut().for_each(|segment| worked(&mut segment.execution));
+            for segment in &mut task.segments {
+                let times = [&mut segment.execution, &mut segment.jitter, &mut segment.abort];
+                times.into_iter().for_each(worked);
+            }
             for node in &mut task.nodes {
                 match &mut node.what {
                     What::Fragment { execution } => worked(execution),

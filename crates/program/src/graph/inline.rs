@@ -1,10 +1,11 @@
 //! Tasks with all functions in them that do something with time or channels.
 
 use super::unit::{
-    Act, Argument, Call, End, Function, Latest, Object, Place, Scheduling, UnitGraph,
+    Act, Argument, Call, Effect, End, Function, Hold, Latest, Object, Place, Scheduling, Thing,
+    UnitGraph,
 };
-use super::{doubt, lost, shape};
-use crate::timedc::Integer;
+use super::{doubt, hold, lost, shape};
+use crate::timedc::{Integer, codes, endless_loop};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Channel, ChannelKind, Expression, Graph, Interval, PointKind, Task};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -23,20 +24,49 @@ pub(super) enum Does {
     End,
     Code,
     Work(Interval),
-    Point { kind: PointKind, period: Expression, deadline: Option<Expression> },
+    Point {
+        kind: PointKind,
+        period: Expression,
+        deadline: Option<Expression>,
+    },
     Gettime,
+    /// The origin is again what it was before a function was called.
+    Restore,
     Skip,
     Run(usize),
-    Write { channel: usize, waits: bool },
-    Read { channel: usize, waits: bool },
-    Latest { variable: String, is_write: bool },
+    Write {
+        channel: usize,
+        waits: bool,
+    },
+    Read {
+        channel: usize,
+        waits: bool,
+    },
+    Latest {
+        variable: String,
+        is_write: bool,
+    },
     Init(usize),
     Lock(usize),
     Take(usize),
     Unlock(usize),
-    Set { register: u32, value: Expression, is_code: bool },
+    Hold(Vec<Held>),
+    Set {
+        register: u32,
+        value: Expression,
+        is_code: bool,
+    },
     Branch(Expression),
     Any,
+}
+
+/// What is obtained, or given back.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub thing: Thing,
+    pub effect: Effect,
+    /// The call that a local name belongs to, and the name.
+    pub name: Option<(u32, String)>,
 }
 
 /// A step of a task.
@@ -74,7 +104,8 @@ pub(super) struct Linker<'a> {
     program: &'a str,
     pub graph: Graph,
     pub diagnostics: Vec<Diagnostic>,
-    pub doubts: Vec<Diagnostic>,
+    /// What is not known for certain of a program that can be followed.
+    pub warnings: Vec<Diagnostic>,
     /// Those of the graph.
     resources: HashMap<Resource, usize>,
     /// Of which nobody can say which they are: where they first are locked.
@@ -84,6 +115,8 @@ pub(super) struct Linker<'a> {
     /// Functions that are looked into, and those of them in which only execution times pass.
     followed: HashSet<At>,
     only_work: HashSet<At>,
+    /// Those of them that only obtain things, or give them back.
+    only_hold: HashSet<At>,
     fifos: BTreeMap<(Option<usize>, usize, String), usize>,
     wanted: Vec<Wanted>,
     /// The steps of each task.
@@ -111,13 +144,14 @@ impl<'a> Linker<'a> {
             program,
             graph,
             diagnostics: Vec::new(),
-            doubts: Vec::new(),
+            warnings: Vec::new(),
             resources: HashMap::new(),
             vague: BTreeMap::new(),
             by_name,
             shared,
             followed: HashSet::new(),
             only_work: HashSet::new(),
+            only_hold: HashSet::new(),
             fifos: BTreeMap::new(),
             wanted: Vec::new(),
             tasks: Vec::new(),
@@ -163,6 +197,7 @@ impl<'a> Linker<'a> {
         self.vague();
         if self.diagnostics.is_empty() {
             self.starts_and_inits();
+            self.origins();
         }
         if self.diagnostics.is_empty() {
             self.shape();
@@ -178,37 +213,45 @@ impl<'a> Linker<'a> {
             units.iter().enumerate().flat_map(of).collect()
         };
         let all = all(self.units);
-        let mut timed: HashSet<At> = HashSet::new();
+        let (mut timed, mut works) = (HashSet::new(), HashSet::new());
         loop {
-            let before = (self.followed.len(), timed.len());
+            let before = (self.followed.len(), timed.len(), works.len());
             for at in &all {
                 for step in &self.function(*at).steps {
-                    let (follows, is_timed) = match &step.act {
-                        Act::Work(_) => (true, false),
+                    let (follows, works_here, is_timed) = match &step.act {
+                        Act::Work(_) => (true, true, false),
+                        Act::Hold(_) => (true, false, false),
                         Act::Call(call) => match self.named(at.0, &call.name) {
-                            Some(to) => (self.followed.contains(&to), timed.contains(&to)),
-                            None => (false, false),
+                            Some(to) => {
+                                let follows = self.followed.contains(&to);
+                                (follows, works.contains(&to), timed.contains(&to))
+                            }
+                            None => (false, false, false),
                         },
                         Act::Nothing
                         | Act::Code
                         | Act::Set { .. }
                         | Act::Branch(_)
                         | Act::Any
-                        | Act::Exit => (false, false),
-                        _ => (true, true),
+                        | Act::Exit => (false, false, false),
+                        _ => (true, true, true),
                     };
                     if follows {
                         self.followed.insert(*at);
+                    }
+                    if works_here {
+                        works.insert(*at);
                     }
                     if is_timed {
                         timed.insert(*at);
                     }
                 }
             }
-            if before == (self.followed.len(), timed.len()) {
+            if before == (self.followed.len(), timed.len(), works.len()) {
                 break;
             }
         }
+        self.only_hold = self.followed.difference(&works).copied().collect();
         self.only_work = self.followed.difference(&timed).copied().collect();
     }
 
@@ -218,7 +261,8 @@ impl<'a> Linker<'a> {
         for (unit, made) in units.iter().enumerate() {
             for (name, origin) in &made.pointers {
                 let Some(function) = self.named(unit, name) else { continue };
-                if self.followed.contains(&function) {
+                let is_followed = self.followed.contains(&function);
+                if is_followed && !self.only_hold.contains(&function) {
                     let text = format!(
                         "`{name}` does something in time and may be called through a pointer"
                     );
@@ -372,7 +416,7 @@ impl<'a> Linker<'a> {
                 "nobody can say which mutex `{name}` is: it is taken to be any of the program's"
             );
             let help = "lock it by its name, or by a pointer that always has one value";
-            self.doubts.push(doubt(&text, *origin, help));
+            self.warnings.push(doubt(&text, *origin, help));
         }
     }
 
@@ -407,10 +451,49 @@ impl<'a> Linker<'a> {
         self.tasks = tasks;
     }
 
+    /// A point that counts from before a function with an origin of its own: the graph has one
+    /// origin only.
+    fn origins(&mut self) {
+        for steps in &mut self.tasks {
+            for at in 0..steps.len() {
+                if !matches!(steps[at].does, Does::Restore) {
+                    continue;
+                }
+                let (mut open, mut seen) = (steps[at].next.clone(), HashSet::from([at]));
+                while let Some(now) = open.pop() {
+                    if !seen.insert(now) {
+                        continue;
+                    }
+                    match steps[now].does {
+                        Does::Gettime | Does::End | Does::Restore => {}
+                        Does::Point { .. } => {
+                            let text = "a timing point counts from before the call of a function \
+                                        that counts from its own";
+                            let help = "call such a function where one timing point, or the \
+                                        task's end, comes before; or leave `--origin function`";
+                            let label = "it counts from before the call";
+                            self.diagnostics.push(lost(text, steps[now].origin, label, help));
+                        }
+                        _ => open.extend(&steps[now].next),
+                    }
+                }
+                steps[at].does = Does::Nothing;
+            }
+        }
+    }
+
     fn shape(&mut self) {
         let tasks = std::mem::take(&mut self.tasks);
         for (index, steps) in tasks.into_iter().enumerate() {
             let at = steps.first().map_or(Origin::default(), |s| s.origin);
+            let Some(hold::Deferred { steps, unknown }) = hold::defer(steps) else {
+                let name = &self.graph.tasks[index].name;
+                let text = format!("`{name}` holds more than anybody can follow");
+                let help = "give back in a segment what it has obtained";
+                self.diagnostics.push(lost(&text, at, "this task", help));
+                continue;
+            };
+            self.warnings.extend(unknown.into_iter().map(unknown_hold));
             match shape::task(steps) {
                 Some(shape::Made { nodes, latest, registers }) => {
                     let task = &mut self.graph.tasks[index];
@@ -497,7 +580,7 @@ impl<'a> Inliner<'_, 'a> {
         for (text, origin) in &function.doubts {
             let origin = self.linker.origin(at.0, *origin);
             let help = "`onbeat tfg` has no bound for what comes after it";
-            self.linker.doubts.push(doubt(text, origin, help));
+            self.linker.warnings.push(doubt(text, origin, help));
         }
         let first = self.steps.len();
         let base = self.registers;
@@ -528,7 +611,16 @@ impl<'a> Inliner<'_, 'a> {
         }
         self.stack.pop();
         let begin = self.parameters(function, first, base, entry);
-        (begin, first + function.exit)
+        let exit = first + function.exit;
+        if !function.has_origin {
+            return (begin, exit);
+        }
+        let (place, origin) = (self.steps[first].place.clone(), self.steps[first].origin);
+        let enter = self.push(Does::Gettime, place.clone(), base, origin);
+        let leave = self.push(Does::Restore, place, base, origin);
+        self.steps[enter].next.push(begin);
+        self.steps[exit].next.push(leave);
+        (enter, leave)
     }
 
     fn full(&mut self, at: At) {
@@ -591,7 +683,13 @@ impl<'a> Inliner<'_, 'a> {
         let does = match &step.act {
             Act::Nothing => Does::Nothing,
             Act::Code => Does::Code,
-            Act::Work(times) => Does::Work(*times),
+            Act::Work(times) => {
+                if step.is_assumed {
+                    let at = self.linker.origin(at.0, step.origin);
+                    self.linker.warnings.push(endless_loop(at));
+                }
+                Does::Work(*times)
+            }
             Act::Point { kind, period, deadline } => {
                 Does::Point { kind: *kind, period: period.clone(), deadline: deadline.clone() }
             }
@@ -622,6 +720,7 @@ impl<'a> Inliner<'_, 'a> {
             Act::Lock(object) => Does::Lock(self.resource(at.0, object, entry, step.origin)),
             Act::Take(object) => Does::Take(self.resource(at.0, object, entry, step.origin)),
             Act::Unlock(object) => Does::Unlock(self.resource(at.0, object, entry, step.origin)),
+            Act::Hold(all) => Does::Hold(all.iter().map(|hold| held(hold, base)).collect()),
             Act::Set { register, value, is_code } => Does::Set {
                 register: base + u32::from(*register),
                 value: value.clone(),
@@ -727,7 +826,15 @@ impl<'a> Inliner<'_, 'a> {
             self.steps[now].does = Does::Code;
             return;
         };
-        if self.stack.contains(&to) || self.stack.len() >= DEPTH_MAX {
+        let is_deep = self.stack.contains(&to) || self.stack.len() >= DEPTH_MAX;
+        if is_deep && self.linker.only_hold.contains(&to) {
+            // What it keeps, or gives back, nobody can say.
+            let held = |thing, effect| Held { thing, effect, name: None };
+            let any = [(Thing::Other, Effect::May), (Thing::Any, Effect::Give)];
+            self.steps[now].does = Does::Hold(any.map(|(t, e)| held(t, e)).to_vec());
+            return;
+        }
+        if is_deep {
             let text = match self.stack.contains(&to) {
                 true => format!("`{}` does something in time and calls itself", call.name),
                 false => format!("calls of functions are more than {DEPTH_MAX} deep"),
@@ -808,6 +915,22 @@ fn path_of(object: &Object) -> &str {
         Object::Parameter(_, path) => path,
         _ => "",
     }
+}
+
+/// An abort waits, or it does not.
+fn unknown_hold(at: Origin) -> Diagnostic {
+    let text = "nobody can say whether the segment holds something behind this call";
+    let label = "an abort waits, or does not";
+    let help = "call `timedc_on_abort` for what is held, put it into `critical`, or give it back \
+                under the name that it was obtained under";
+    Diagnostic::error(codes::HOLD, text, at, label).help(help).warning()
+}
+
+/// What a function's step obtains or gives back, as one of a task.
+fn held(hold: &Hold, base: u32) -> Held {
+    let Hold { thing, effect, name, is_local } = hold;
+    let of = if *is_local { base.saturating_add(1) } else { 0 };
+    Held { thing: *thing, effect: *effect, name: name.clone().map(|name| (of, name)) }
 }
 
 /// Which tasks each task starts, directly or not.

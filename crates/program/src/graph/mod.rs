@@ -1,5 +1,6 @@
 //! The time-flow graph of a program, from what its units do (`docs/time-flow-graphs.md`).
 
+mod hold;
 mod inline;
 mod shape;
 mod slice;
@@ -21,8 +22,8 @@ pub struct Linked {
     pub graph: Graph,
     /// Why it cannot. Files are counted through all units, in their order.
     pub diagnostics: Vec<Diagnostic>,
-    /// What it is not certain about, though it can.
-    pub doubts: Vec<Diagnostic>,
+    /// What is not known for certain though it can be followed; files are counted alike.
+    pub warnings: Vec<Diagnostic>,
     /// What files of execution times may name.
     pub places: Places,
 }
@@ -43,9 +44,9 @@ pub fn link(units: &[UnitGraph], program: &str) -> Linked {
     let graph = Graph { hosts: vec![host], ..Graph::default() };
     let mut linker = Linker::new(units, program, graph);
     linker.run();
-    let mut doubts = linker.doubts;
-    doubts.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
-    doubts.dedup();
+    let mut warnings = linker.warnings;
+    warnings.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
+    warnings.dedup();
     let mut diagnostics = linker.diagnostics;
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     diagnostics.dedup();
@@ -55,7 +56,7 @@ pub fn link(units: &[UnitGraph], program: &str) -> Linked {
         tasks: tasks.map(|f| f.name.clone()).collect(),
         points: units.iter().flat_map(|u| u.points.iter().cloned()).collect(),
     };
-    Linked { graph, diagnostics, doubts, places }
+    Linked { graph, diagnostics, warnings, places }
 }
 
 /// What the analysis takes for the worst, because nobody can say.

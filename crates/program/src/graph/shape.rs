@@ -355,7 +355,7 @@ impl Shape {
             Does::Branch(condition) => What::Branch(read(condition)),
             Does::Work(execution) => What::Fragment { execution: *execution },
             Does::Code | Does::Latest { .. } => What::Fragment { execution: Interval::ZERO },
-            Does::Nothing | Does::Init(_) | Does::Any => What::Any,
+            Does::Nothing | Does::Init(_) | Does::Any | Does::Hold(_) | Does::Restore => What::Any,
         }
     }
 

@@ -3,13 +3,20 @@
 use super::Places;
 use onbeat_model::execution_times::{Node, Row};
 use onbeat_model::graph::{Graph, Interval, Segment, Task, What};
+use onbeat_model::time::Span;
 
 /// Adds the segments of a file to the tasks that have them. What is wrong: the row's line, and a
 /// node that the program does not have.
 pub fn apply_times(graph: &mut Graph, places: &Places, rows: &[Row]) -> Vec<(usize, String)> {
     let mut problems = Vec::new();
     for row in rows {
-        let execution = Interval::between(row.best, row.worst);
+        let segment = |from, to| Segment {
+            from,
+            to,
+            execution: Interval::between(row.best, row.worst),
+            jitter: Interval::between(Span::ZERO, row.release_jitter),
+            abort: Interval::between(Span::ZERO, row.abort),
+        };
         for node in [&row.source, &row.destination] {
             if !places.have(node) {
                 problems.push((row.line, format!("the program has no {node}")));
@@ -24,7 +31,7 @@ pub fn apply_times(graph: &mut Graph, places: &Places, rows: &[Row]) -> Vec<(usi
                     let is_known = |s: &Segment| s.from == from && s.to == to;
                     // The first row that fits holds.
                     if to != 0 && !task.segments.iter().any(is_known) {
-                        task.segments.push(Segment { from, to, execution });
+                        task.segments.push(segment(from, to));
                     }
                 }
             }

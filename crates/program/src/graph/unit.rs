@@ -49,6 +49,8 @@ pub(crate) struct Function {
     pub is_static: bool,
     /// Whether control may come to a timing point in it, as far as its unit knows.
     pub has_points: bool,
+    /// Whether its points count from its call, and the caller's not from them.
+    pub has_origin: bool,
     /// Step 0 is where it begins.
     pub steps: Vec<Step>,
     pub exit: usize,
@@ -81,6 +83,8 @@ pub(crate) struct Step {
     /// The step of the point that guards it.
     pub guard: Option<usize>,
     pub in_critical: bool,
+    /// Whether its time is not declared, but taken for a loop without end.
+    pub is_assumed: bool,
     pub place: Place,
     pub origin: Origin,
 }
@@ -130,6 +134,8 @@ pub(crate) enum Act {
     /// The same, of one that was free.
     Take(Object),
     Unlock(Object),
+    /// Something is obtained or given back; otherwise it is code.
+    Hold(Vec<Hold>),
     Set {
         register: u16,
         value: Expression,
@@ -144,6 +150,38 @@ pub(crate) enum Act {
     Exit,
     /// What cannot be followed.
     Lost(String),
+}
+
+/// What an abort waits for: it is obtained, or given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hold {
+    pub thing: Thing,
+    pub effect: Effect,
+    /// As the program names it, if it does.
+    pub name: Option<String>,
+    /// Whether the name is one of the function's own.
+    pub is_local: bool,
+}
+
+/// What is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Thing {
+    Lock,
+    Memory,
+    Stream,
+    Directory,
+    Other,
+    /// Any of them.
+    Any,
+}
+
+/// What happens to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Take,
+    /// It is obtained, or not.
+    May,
+    Give,
 }
 
 /// A call by name.

@@ -20,6 +20,8 @@ pub(super) struct Checker<'u, 't> {
     pub program: &'u Program<'t>,
     pub flows: &'u [Flow<'t>],
     pub guards: &'u [Guards],
+    /// Functions in which something is called that cannot be aborted, there or in what they call.
+    pub risky: HashSet<usize>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -321,12 +323,17 @@ impl<'t> Checker<'_, 't> {
 
     /// A firm or hard point of a called function cannot end a segment that its caller began.
     fn called_points(&mut self) {
+        if self.unit.options.origin == super::Origin::Function {
+            // A called function's segment begins where it does.
+            return;
+        }
         // Which functions' first points are firm or hard, and whether code follows their last one.
         let mut first: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.flows.len()];
         let mut trails = vec![false; self.flows.len()];
+        let order = self.program.callees_first(self.flows.len());
         loop {
             let before = (first.clone(), trails.clone());
-            for function in 0..self.flows.len() {
+            for function in order.iter().copied() {
                 first[function] = self.first_points(function, &first);
                 let ages = self.ages(function, &trails);
                 trails[function] = ages[self.flows[function].exit] == Some(true);
@@ -435,6 +442,9 @@ impl<'t> Checker<'_, 't> {
 
     /// Calls that must not be aborted, in a function and all that it calls.
     fn never_aborted_in(&self, function: usize) -> Vec<Node<'t>> {
+        if !self.risky.contains(&function) {
+            return Vec::new();
+        }
         let mut all: Vec<usize> =
             self.program.callees(HashSet::from([function])).into_iter().collect();
         all.sort_unstable();
@@ -460,4 +470,14 @@ impl<'t> Checker<'_, 't> {
             .warning();
         self.diagnostics.push(found);
     }
+}
+
+/// Functions in which something is called that cannot be aborted, there or in what they call.
+pub(super) fn risky(unit: &Unit<'_>, program: &Program<'_>, flows: &[Flow<'_>]) -> HashSet<usize> {
+    let is_risky = |what: &What<'_>| match what {
+        What::Call(call) => NEVER_ABORTED.contains(&unit.callee(*call).unwrap_or("")),
+        _ => false,
+    };
+    let own = (0..flows.len()).filter(|f| flows[*f].steps.iter().any(|s| is_risky(&s.what)));
+    program.callers(own.collect())
 }

@@ -49,8 +49,12 @@ codes! {
     QUOTES = "OB4104";
     /// A manifest's only row has no braces.
     BRACES = "OB4105";
+    /// A loop without an end in which no time passes.
+    ENDLESS = "OB4106";
     /// What a program does in time cannot be followed.
     FOLLOW = "OB5007";
     /// A lock, or how long something takes, cannot be told.
     DOUBT = "OB5021";
+    /// Nobody can say what a segment holds.
+    HOLD = "OB5015";
 }

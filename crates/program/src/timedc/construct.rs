@@ -1,8 +1,8 @@
 //! The constructs that look like calls: timing points, `gettime`, scheduling, starts of tasks.
 
 use super::syntax::{bare, children, fields, walk};
-use super::unit::{Function, Unit};
-use super::{Kind, codes};
+use super::unit::{Function, Role, Unit};
+use super::{Kind, Origin, codes};
 use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
@@ -85,6 +85,16 @@ pub(super) struct Constructs<'t> {
     pub order: Vec<Vec<usize>>,
     /// Calls in operands of `sizeof`, as `assert` has them: nothing is evaluated there.
     pub unevaluated: Vec<Node<'t>>,
+}
+
+impl<'t> Constructs<'t> {
+    /// Whether the timing points of a function count from where it was called.
+    pub(super) fn counts_from_entry(&self, unit: &Unit<'t>, function: &Function<'t>) -> bool {
+        let is_it = |point: &TimingPoint<'t>| unit.functions[point.function].name == function.name;
+        unit.options.origin == Origin::Function
+            && function.role == Role::Plain
+            && self.points.iter().any(is_it)
+    }
 }
 
 const POLICIES: [(&str, &str); 5] = [
@@ -242,7 +252,8 @@ impl<'t> Reader<'_, 't> {
         let (Some(after), Some(release)) = (deadline.constant_ns, period.constant_ns) else {
             return;
         };
-        if after > release {
+        // What does not wait may have a deadline all the same.
+        if after > release && release > 0 {
             let text = format!(
                 "the deadline, {}, is after the release, {}",
                 after / unit.scale(),

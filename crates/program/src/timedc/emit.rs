@@ -4,6 +4,7 @@ use super::construct::{Construct, Constructs, Deadline, TimingPoint, behind_comm
 use super::edits::{Edits, Rank};
 use super::flow::{Flow, Slot, What};
 use super::guard::{Action, Guards};
+use super::idle::{Idle, ROUND_NS};
 use super::syntax::{children, declared, fields, last_token, token, walk};
 use super::unit::{Function, Role, Unit, opening};
 use super::{Target, codes};
@@ -25,6 +26,8 @@ pub(super) struct Emitter<'u, 't> {
     pub braced: BTreeSet<usize>,
     /// What the body begins with, for `exectime`.
     pub work: Option<String>,
+    /// Loops of which each round takes time that nobody declares.
+    pub idle: &'u [Idle<'t>],
 }
 
 /// `timedc_span(10, 1000000)`.
@@ -55,6 +58,10 @@ impl<'t> Emitter<'_, 't> {
             || self.guards.actions.values().any(|a| *a == Action::End);
         if has_frame || self.unit.options.target == Target::FreeRtos {
             self.synchronise(has_frame);
+        }
+        if self.unit.options.target == Target::Posix {
+            let text = format!(" timedc_work({ROUND_NS}, {ROUND_NS});");
+            self.idle.iter().for_each(|idle| self.loop_body(idle.node, &text, false));
         }
         self.begin(has_frame);
         self.end();
@@ -255,6 +262,10 @@ impl<'t> Emitter<'_, 't> {
         let mut text = String::new();
         if self.function.role == Role::Main {
             text.push_str(" TIMEDC_MAIN(&timedc_task_main);");
+        }
+        if self.constructs.counts_from_entry(self.unit, self.function) {
+            // Before the frame: what is left last is cleaned up first.
+            text.push_str(" TIMEDC_ORIGIN;");
         }
         if has_frame {
             text.push_str(" TIMEDC_FRAME;");

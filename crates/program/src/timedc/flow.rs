@@ -82,6 +82,14 @@ pub(super) enum Lift<'t> {
     Step(Node<'t>),
 }
 
+/// A loop without end and without timing points.
+#[derive(Debug)]
+pub(super) struct Endless<'t> {
+    pub node: Node<'t>,
+    pub again: usize,
+    pub steps: Vec<usize>,
+}
+
 /// The graph.
 #[derive(Debug)]
 pub(super) struct Flow<'t> {
@@ -101,6 +109,9 @@ pub(super) struct Flow<'t> {
     pub cases: HashMap<usize, Vec<(Option<Node<'t>>, usize)>>,
     /// Edges that only aborts go.
     pub aborts: Vec<(usize, usize)>,
+    /// Loops that nothing but an abort leaves, without timing points: where they go on, and all
+    /// steps in them.
+    pub endless: Vec<Endless<'t>>,
 }
 
 /// Functions that do not return.
@@ -127,6 +138,7 @@ pub(super) fn build<'t>(
         skips: Vec::new(),
         cases: HashMap::new(),
         aborts: Vec::new(),
+        endless: Vec::new(),
     };
     let mut has_skip = false;
     walk(function.body, |node| {
@@ -211,11 +223,25 @@ impl<'t> Builder<'_, 't> {
             let has_point = steps.iter().any(|s| is_point(s) && range.contains(&s.place.start));
             let is_left = steps.iter().any(|s| s.next.contains(&end));
             let behind = super::solve::reachable_from(steps, end);
+            let inside = super::solve::reachable_from(steps, again);
+            let ends = inside.iter().any(|s| *s == self.flow.exit || is_point(&steps[*s]));
+            if !ends && !has_point && super::solve::reachable(steps).contains(&again) {
+                let steps = inside.into_iter().collect();
+                self.flow.endless.push(Endless { node, again, steps });
+            }
+            let steps = &self.flow.steps;
             if !is_left && !has_point && behind.iter().any(|s| is_point(&steps[*s])) {
                 self.edge(again, end);
                 self.flow.aborts.push((again, end));
             }
         }
+        // What never ends is the innermost one.
+        let all: Vec<Range<usize>> =
+            self.flow.endless.iter().map(|e| e.node.byte_range()).collect();
+        let holds = |outer: &Range<usize>, inner: &Range<usize>| {
+            outer != inner && outer.start <= inner.start && inner.end <= outer.end
+        };
+        self.flow.endless.retain(|e| !all.iter().any(|inner| holds(&e.node.byte_range(), inner)));
     }
 
     /// A node that nothing leads to yet.
@@ -673,10 +699,7 @@ impl<'t> Builder<'_, 't> {
 
     fn assign_name(&mut self, node: Node<'t>) {
         let name = self.unit.words(node);
-        let found =
-            self.unit.resolve(self.function, name, node.start_byte()).map(|v| v.place.clone());
-        let variables = &self.function.variables;
-        if let Some(index) = variables.iter().position(|v| Some(&v.place) == found.as_ref()) {
+        if let Some(index) = self.unit.resolve_index(self.function, name, node.start_byte()) {
             self.add(What::Assign(index), node.byte_range());
         }
     }

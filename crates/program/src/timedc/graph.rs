@@ -3,6 +3,7 @@
 use super::construct::{Construct, Constructs, Deadline, Length, TimeUnit};
 use super::flow::{Flow, What, inside};
 use super::guard::{Guards, in_force};
+use super::idle::{Idle, ROUND_NS};
 use super::locks::{self, Objects};
 use super::net;
 use super::program::Program;
@@ -10,7 +11,7 @@ use super::syntax::{bare, children, number, walk};
 use super::unit::{Function, Role, Unit};
 use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
-use super::{Kind, channels};
+use super::{Kind, channels, hold};
 use crate::graph::unit::{
     Act, Argument, Call, End, Fifo, Function as Made, Latest, Object, Place, Scheduling, Step,
     UnitGraph,
@@ -46,6 +47,7 @@ pub(super) struct Extractor<'u, 't> {
     pub flows: &'u [Flow<'t>],
     pub guards: &'u [Guards],
     pub skips: &'u [BTreeMap<usize, usize>],
+    pub idle: &'u [Vec<Idle<'t>>],
 }
 
 impl<'t> Extractor<'_, 't> {
@@ -66,14 +68,12 @@ impl<'t> Extractor<'_, 't> {
     /// Where functions' names stand other than to be called.
     fn pointers(&self) -> Vec<(String, Origin)> {
         let unit = self.unit;
-        let is_function = |name: &str| {
-            let is_prototype = |g: &super::unit::Variable<'_>| {
-                g.name == name && g.declarator.kind() == "function_declarator"
-            };
-            unit.functions.iter().any(|f| f.name == name) || unit.globals.iter().any(is_prototype)
-        };
-        let names: HashSet<&str> =
-            unit.names.iter().copied().filter(|name| is_function(name)).collect();
+        let is_prototype =
+            |g: &&super::unit::Variable<'_>| g.declarator.kind() == "function_declarator";
+        let mut names: HashSet<&str> =
+            unit.globals.iter().filter(is_prototype).map(|g| g.name).collect();
+        names.extend(unit.defined.keys().copied());
+        names.retain(|name| unit.names.contains(name));
         let mut found = Vec::new();
         walk(unit.root, |node| {
             let name = unit.words(node);
@@ -115,6 +115,7 @@ impl<'t> Extractor<'_, 't> {
             is_task: function.role == Role::Task,
             is_static: function.is_static,
             has_points: self.program.is_with_points(index),
+            has_origin: self.constructs.counts_from_entry(self.unit, function),
             steps,
             doubts,
             exit: self.flows[index].exit,
@@ -122,7 +123,10 @@ impl<'t> Extractor<'_, 't> {
             parameters: parameters
                 .map(|(at, _)| Some((u16::try_from(at).ok()?, registers.get(at).copied()??)))
                 .collect(),
-            scheduling: self.scheduling(index),
+            scheduling: match function.role {
+                Role::Plain => Scheduling::default(),
+                _ => self.scheduling(index),
+            },
             leap: self.leap(function),
             origin: self.unit.at(function.definition.start_byte()..function.body.start_byte()),
         }
@@ -353,7 +357,7 @@ impl<'t> Ends<'t> {
         let callee = unit.callee(call)?;
         let subject = &unit.functions[function];
         let is_ours = |name: &str| {
-            unit.functions.iter().all(|f| f.name != name)
+            !unit.defined.contains_key(name)
                 && unit.resolve(subject, name, call.start_byte()).is_none()
         };
         let first = *children(call.child_by_field_name("arguments")?).first()?;
@@ -431,6 +435,7 @@ impl<'t> Maker<'_, 't> {
                 next,
                 guard: guards[at].and_then(|point| self.points.get(&point).copied()),
                 in_critical: step.in_critical,
+                is_assumed: false,
                 place: self.place(step.place.start),
                 origin: self.all.unit.at(step.place.clone()),
             };
@@ -438,6 +443,12 @@ impl<'t> Maker<'_, 't> {
         }
         for at in 0..self.flow.steps.len() {
             self.step(at);
+        }
+        for idle in &self.all.idle[self.index] {
+            let step = &mut self.steps[idle.again];
+            step.act = Act::Work(Interval::exactly(Span::from_ns(ROUND_NS)));
+            step.is_assumed = true;
+            step.origin = self.all.unit.at(idle.keyword());
         }
         if let Some(times) = self.all.work.of_function(self.function.name) {
             self.steps[0].act = Act::Work(interval(times));
@@ -534,7 +545,7 @@ impl<'t> Maker<'_, 't> {
         let callee = self.all.unit.callee(call).unwrap_or("");
         let is_own = match callee {
             "cinit" | "cread" | "cwrite" | "nelem" => self.all.unit.names.contains(callee),
-            _ => self.all.unit.functions.iter().any(|f| f.name == callee),
+            _ => self.all.unit.defined.contains_key(callee),
         };
         !self.all.constructs.calls.contains_key(&call.id())
             && (is_own || !QUIET.contains(&callee))
@@ -708,6 +719,11 @@ impl<'t> Maker<'_, 't> {
                 true => Act::Write { channel, waits },
                 false => Act::Read { channel, waits },
             };
+        }
+        let holds = hold::of(unit, self.function, call);
+        if !holds.is_empty() {
+            self.steps[at].place = self.statement(call);
+            return Act::Hold(holds);
         }
         let arguments = call.child_by_field_name("arguments").map(children).unwrap_or_default();
         let is_own = unit.names.contains(callee);

@@ -1,9 +1,8 @@
 //! Which firm or hard point guards which code, and where guards begin and end.
 
 use super::codes;
-use super::construct::{Constructs, Length};
+use super::construct::{Constructs, Deadline, Length};
 use super::flow::{Flow, What};
-use super::net;
 use super::program::Program;
 use super::solve::{backward, cyclic, forward};
 use super::syntax::{children, walk};
@@ -46,7 +45,8 @@ pub(super) struct Guards {
     pub at: Vec<Guard>,
     /// By slot.
     pub actions: BTreeMap<usize, Action>,
-    /// Per node: which variables of the function have values for certain.
+    /// Per node: which variables that timing arguments or network channels need have values for
+    /// certain.
     pub assigned: Vec<Option<BTreeSet<usize>>>,
     /// Nodes on loops without a timing point.
     busy: HashSet<usize>,
@@ -66,17 +66,22 @@ pub(super) fn next_points(program: &Program<'_>, flow: &Flow<'_>) -> Vec<BTreeSe
     )
 }
 
-/// Which variables have values for certain.
-pub(super) fn assigned(function: &Function<'_>, flow: &Flow<'_>) -> Vec<Option<BTreeSet<usize>>> {
+/// Which variables have values for certain, of those that are asked for.
+fn assigned(
+    function: &Function<'_>,
+    flow: &Flow<'_>,
+    asked: &BTreeSet<usize>,
+) -> Vec<Option<BTreeSet<usize>>> {
+    let is_asked = |v: &usize| asked.contains(v);
     let parameters = function.variables.iter().enumerate().filter(|(_, v)| v.is_parameter);
     forward(
         &flow.steps,
-        parameters.map(|(index, _)| index).collect::<BTreeSet<usize>>(),
+        parameters.map(|(index, _)| index).filter(is_asked).collect::<BTreeSet<usize>>(),
         |all, more| all.retain(|v| more.contains(v)),
         |node, before| {
             let mut now = before.clone();
             match flow.steps[node].what {
-                What::Assign(variable) => {
+                What::Assign(variable) if asked.contains(&variable) => {
                     now.insert(variable);
                 }
                 What::Declare(variable) => {
@@ -94,8 +99,7 @@ pub(super) fn locals<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t
     let mut found = Vec::new();
     walk(node, |inner| {
         if inner.kind() == "identifier"
-            && let Some(variable) = unit.resolve(function, unit.words(inner), inner.start_byte())
-            && let Some(index) = function.variables.iter().position(|v| v.place == variable.place)
+            && let Some(index) = unit.resolve_index(function, unit.words(inner), inner.start_byte())
         {
             found.push(index);
         }
@@ -147,6 +151,8 @@ pub(super) struct Finder<'u, 't> {
     pub program: &'u Program<'t>,
     pub function: &'u Function<'t>,
     pub flow: &'u Flow<'t>,
+    /// The function's variables that are ends of network channels.
+    pub ends: Vec<usize>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -154,7 +160,7 @@ impl<'t> Finder<'_, 't> {
     pub(super) fn find(&mut self) -> Guards {
         let mut guards = Guards {
             next: next_points(self.program, self.flow),
-            assigned: assigned(self.function, self.flow),
+            assigned: assigned(self.function, self.flow, &self.asked()),
             busy: cyclic(&self.flow.steps, |n| !matches!(self.flow.steps[n].what, What::Point(_))),
             ..Guards::default()
         };
@@ -162,6 +168,23 @@ impl<'t> Finder<'_, 't> {
         self.report_conflicts(&guards);
         guards.actions = self.actions(&guards);
         guards
+    }
+
+    /// The variables whose values decide: of timing arguments, and ends of network channels.
+    fn asked(&self) -> BTreeSet<usize> {
+        let mut asked: BTreeSet<usize> = self.ends.iter().copied().collect();
+        for step in &self.flow.steps {
+            let What::Point(point) = step.what else { continue };
+            let point = &self.constructs.points[point];
+            let deadline = match point.deadline {
+                Deadline::Length(length) => Some(length.node),
+                Deadline::Same | Deadline::None(_) => None,
+            };
+            for argument in std::iter::once(point.period.node).chain(deadline) {
+                asked.extend(locals(self.unit, self.function, argument));
+            }
+        }
+        asked
     }
 
     /// The guarding points among those that may be next.
@@ -222,10 +245,10 @@ impl<'t> Finder<'_, 't> {
         let place = self.constructs.points[point].period.node.start_byte();
         let is_end = |v: &usize| {
             let variable = &self.function.variables[*v];
-            variable.scope.contains(&place) && net::opens(self.unit, variable)
+            variable.scope.contains(&place)
         };
         locals(self.unit, self.function, deadline.node).into_iter().all(has_value)
-            && (0..self.function.variables.len()).filter(is_end).all(has_value)
+            && self.ends.iter().copied().filter(is_end).all(has_value)
     }
 
     /// Whether a name of the deadline means something else at a step.

@@ -10,6 +10,8 @@ mod ends;
 mod flow;
 mod graph;
 mod guard;
+mod hold;
+mod idle;
 mod locks;
 mod net;
 mod output;
@@ -24,6 +26,7 @@ mod unit;
 mod value;
 mod work;
 
+pub(crate) use idle::endless_loop;
 pub(crate) use value::Integer;
 
 use crate::graph::UnitGraph;
@@ -38,6 +41,18 @@ pub struct Options {
     pub keep_phase: bool,
     /// Which system the C is for.
     pub target: Target,
+    /// What the timing points of called functions count from.
+    pub origin: Origin,
+}
+
+/// What the first timing point of a called function counts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The task's last timing point, wherever it stands.
+    #[default]
+    Task,
+    /// The call; behind it the caller's points count from what they counted from before.
+    Function,
 }
 
 /// Which system the C is for.
@@ -148,8 +163,17 @@ fn guards<'t>(
 ) -> Vec<guard::Guards> {
     let mut found = Vec::new();
     for (function, flow) in unit.functions.iter().zip(flows) {
-        let mut finder =
-            guard::Finder { unit, constructs, program, function, flow, diagnostics: Vec::new() };
+        let is_end = |v: &usize| net::opens(unit, &function.variables[*v]);
+        let ends = (0..function.variables.len()).filter(is_end).collect();
+        let mut finder = guard::Finder {
+            unit,
+            constructs,
+            program,
+            function,
+            flow,
+            ends,
+            diagnostics: Vec::new(),
+        };
         found.push(finder.find());
         diagnostics.append(&mut finder.diagnostics);
     }
@@ -176,9 +200,12 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         program: &program,
         flows: &flows,
         guards: &guards,
+        risky: check::risky(&unit, &program, &flows),
         diagnostics: Vec::new(),
     };
     checker.run();
+    let (idle, slow) = idle::find(&unit, &program, &flows, &work);
+    diagnostics.extend(slow);
     let skips: Vec<_> = (0..flows.len()).map(|f| checker.skips(f)).collect();
     diagnostics.append(&mut checker.diagnostics);
     for (index, function) in unit.functions.iter().enumerate() {
@@ -193,6 +220,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
             diagnostics: Vec::new(),
             braced: std::collections::BTreeSet::new(),
             work: work.statement(function.name),
+            idle: &idle[index],
         };
         emitter.calls(&constructs.order[index]);
         emitter.run();
@@ -216,6 +244,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         flows: &flows,
         guards: &guards,
         skips: &skips,
+        idle: &idle,
     }
     .read();
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));

@@ -21,6 +21,9 @@ pub(super) struct Program<'t> {
     pub sites: Vec<Site<'t>>,
     /// By the call's node.
     pub by_call: HashMap<usize, usize>,
+    /// Which functions each one calls, and which call it, without starts of tasks.
+    called: HashMap<usize, Vec<usize>>,
+    calling: HashMap<usize, Vec<usize>>,
     /// Functions in which control may come to a timing point, their own or a called one's.
     with_points: HashSet<usize>,
 }
@@ -43,6 +46,10 @@ pub(super) fn read<'t>(unit: &Unit<'t>, constructs: &Constructs<'t>) -> Program<
                 let starts = matches!(construct, Some((_, Construct::Start(_))));
                 program.by_call.insert(node.id(), program.sites.len());
                 program.sites.push(Site { call: node, caller, callee, starts });
+                if !starts {
+                    program.called.entry(caller).or_default().push(callee);
+                    program.calling.entry(callee).or_default().push(caller);
+                }
             }
             !matches!(node.kind(), "sizeof_expression" | "alignof_expression")
         });
@@ -55,29 +62,41 @@ pub(super) fn read<'t>(unit: &Unit<'t>, constructs: &Constructs<'t>) -> Program<
 impl Program<'_> {
     /// These functions and all that call them, directly or not.
     pub(super) fn callers(&self, mut set: HashSet<usize>) -> HashSet<usize> {
-        self.close(&mut set, |site| (site.callee, site.caller));
+        close(&mut set, &self.calling);
         set
     }
 
     /// These functions and all that they call, directly or not.
     pub(super) fn callees(&self, mut set: HashSet<usize>) -> HashSet<usize> {
-        self.close(&mut set, |site| (site.caller, site.callee));
+        close(&mut set, &self.called);
         set
     }
 
-    fn close(&self, set: &mut HashSet<usize>, edge: impl Fn(&Site<'_>) -> (usize, usize)) {
-        loop {
-            let before = set.len();
-            for site in self.sites.iter().filter(|s| !s.starts) {
-                let (from, to) = edge(site);
-                if set.contains(&from) {
-                    set.insert(to);
+    /// The functions, each behind those that it calls, as far as they do not call each other.
+    pub(super) fn callees_first(&self, count: usize) -> Vec<usize> {
+        let (mut seen, mut order) = (vec![false; count], Vec::new());
+        for root in 0..count {
+            let mut open = vec![(root, 0)];
+            if std::mem::replace(&mut seen[root], true) {
+                continue;
+            }
+            while let Some((function, at)) = open.last_mut() {
+                let callees = self.called.get(function).map_or(&[][..], Vec::as_slice);
+                match callees.get(*at) {
+                    Some(callee) => {
+                        *at += 1;
+                        if !std::mem::replace(&mut seen[*callee], true) {
+                            open.push((*callee, 0));
+                        }
+                    }
+                    None => {
+                        order.push(*function);
+                        open.pop();
+                    }
                 }
             }
-            if set.len() == before {
-                return;
-            }
         }
+        order
     }
 
     /// The function of the unit that a call calls, unless it starts a task.
@@ -94,5 +113,17 @@ impl Program<'_> {
     /// Whether a call may come to a timing point.
     pub(super) fn has_points(&self, call: Node<'_>) -> bool {
         self.callee(call).is_some_and(|f| self.with_points.contains(&f))
+    }
+}
+
+/// Adds all that comes of what is in a set, step by step.
+fn close(set: &mut HashSet<usize>, next: &HashMap<usize, Vec<usize>>) {
+    let mut open: Vec<usize> = set.iter().copied().collect();
+    while let Some(now) = open.pop() {
+        for to in next.get(&now).into_iter().flatten() {
+            if set.insert(*to) {
+                open.push(*to);
+            }
+        }
     }
 }

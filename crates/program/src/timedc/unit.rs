@@ -45,6 +45,7 @@ pub(super) struct Function<'t> {
     pub is_static: bool,
     /// Parameters and locals, in the order of the text.
     pub variables: Vec<Variable<'t>>,
+    by_name: HashMap<&'t str, Vec<usize>>,
 }
 
 /// The whole unit.
@@ -54,11 +55,15 @@ pub(super) struct Unit<'t> {
     pub prepared: &'t Prepared,
     pub expanded: &'t Expanded,
     pub files: &'t [SourceFile],
+    /// Where lines end, by file.
+    line_ends: Vec<Vec<u32>>,
     pub options: Options,
     pub root: Node<'t>,
     pub functions: Vec<Function<'t>>,
     /// Declarations of tasks without a body.
     pub prototypes: Vec<Node<'t>>,
+    /// Functions that have a body, by name: the first of each.
+    pub defined: HashMap<&'t str, usize>,
     /// All tasks' names.
     pub tasks: HashSet<&'t str>,
     pub globals: Vec<Variable<'t>>,
@@ -83,10 +88,12 @@ impl<'t> Unit<'t> {
             prepared,
             expanded,
             files,
+            line_ends: files.iter().map(|f| line_ends(&f.text)).collect(),
             options,
             root,
             functions: Vec::new(),
             prototypes: Vec::new(),
+            defined: HashMap::new(),
             tasks: HashSet::new(),
             globals: Vec::new(),
             names: HashSet::new(),
@@ -110,8 +117,9 @@ impl<'t> Unit<'t> {
     /// The file and line of a place.
     pub(super) fn line(&self, place: usize) -> (u16, usize) {
         let origin = self.at(place..place + 1);
-        let file = self.files.get(usize::from(origin.file));
-        (origin.file, file.map_or(1, |f| f.line(origin.start)))
+        let ends = self.line_ends.get(usize::from(origin.file));
+        let before = ends.map_or(0, |ends| ends.partition_point(|end| *end < origin.start));
+        (origin.file, before + 1)
     }
 
     pub(super) fn path(&self, file: u16) -> &'t str {
@@ -306,8 +314,21 @@ impl<'t> Unit<'t> {
             self.tasks.insert(name);
         }
         let variables = self.variables(definition, declarator, body);
-        let found = Function { name, role, definition, declarator, body, is_static, variables };
-        self.functions.push(found);
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, variable) in variables.iter().enumerate() {
+            by_name.entry(variable.name).or_default().push(index);
+        }
+        self.defined.entry(name).or_insert(self.functions.len());
+        self.functions.push(Function {
+            name,
+            role,
+            definition,
+            declarator,
+            body,
+            is_static,
+            variables,
+            by_name,
+        });
     }
 
     fn variables(
@@ -384,8 +405,19 @@ impl<'t> Unit<'t> {
         name: &str,
         at: usize,
     ) -> Option<&'u Variable<'t>> {
-        let seen = |v: &&Variable<'t>| v.name == name && v.scope.contains(&at);
-        function.variables.iter().filter(seen).max_by_key(|v| v.scope.start)
+        self.resolve_index(function, name, at).map(|index| &function.variables[index])
+    }
+
+    /// The same, as its place in the function's list.
+    pub(super) fn resolve_index(
+        &self,
+        function: &Function<'t>,
+        name: &str,
+        at: usize,
+    ) -> Option<usize> {
+        let all = function.by_name.get(name)?.iter().copied();
+        let seen = all.filter(|index| function.variables[*index].scope.contains(&at));
+        seen.max_by_key(|index| function.variables[*index].scope.start)
     }
 
     /// Whether a call's name is Timed C's, not the program's.
@@ -401,6 +433,11 @@ impl<'t> Unit<'t> {
         let function = call.child_by_field_name("function").map(bare)?;
         (function.kind() == "identifier").then(|| self.words(function))
     }
+}
+
+fn line_ends(text: &str) -> Vec<u32> {
+    let ends = text.bytes().enumerate().filter(|(_, octet)| *octet == b'\n');
+    ends.map(|(at, _)| u32::try_from(at).unwrap_or(u32::MAX)).collect()
 }
 
 /// Whether a declarator declares a function, not a variable.

@@ -172,9 +172,7 @@ pub(super) fn registers<'t>(unit: &Unit<'t>, function: &Function<'t>) -> Vec<Opt
         let is_message = is_address && net::moves(unit, node).is_some();
         let target = node.child_by_field_name("argument").filter(|_| is_address && !is_message);
         let named = |inner: Node<'t>, found: &mut Vec<Option<Integer>>| {
-            let place = unit.resolve(function, unit.words(inner), inner.start_byte());
-            let place = place.map(|v| v.place.clone());
-            let at = function.variables.iter().position(|v| Some(&v.place) == place.as_ref());
+            let at = unit.resolve_index(function, unit.words(inner), inner.start_byte());
             if let Some(at) = at {
                 found[at] = None;
             }
@@ -333,8 +331,7 @@ impl<'t> Reader<'_, 't> {
         if node.kind() != "identifier" {
             return None;
         }
-        let found = self.unit.resolve(self.function, self.unit.words(node), node.start_byte())?;
-        self.function.variables.iter().position(|v| v.place == found.place)
+        self.unit.resolve_index(self.function, self.unit.words(node), node.start_byte())
     }
 
     /// Variables that an expression assigns to and has at another place too: nothing is known of

@@ -127,12 +127,13 @@ impl Work<'_> {
     /// from any point on. Loops count once.
     fn longest(&self, unit: &Unit<'_>, program: &Program<'_>, flows: &[Flow<'_>]) -> Vec<Times> {
         let mut found: Vec<Times> = vec![(0, 0); flows.len()];
+        let order = program.callees_first(flows.len());
         // Deeper chains of calls than functions there are none, but for recursion.
         for _ in 0..flows.len() {
             let before = found.clone();
-            for (index, flow) in flows.iter().enumerate() {
+            for (index, flow) in order.iter().map(|index| (*index, &flows[*index])) {
                 let own = self.functions.get(unit.functions[index].name).map_or(0, |t| t.1);
-                let (first, most) = self.in_flow(program, flow, &before);
+                let (first, most) = self.in_flow(program, flow, &found);
                 found[index] = (first.saturating_add(own), most.max(first.saturating_add(own)));
             }
             if found == before {
