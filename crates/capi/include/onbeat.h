@@ -244,7 +244,9 @@ typedef struct onbeat_message {
      */
     int64_t capture_ns;
     /**
-     * Receipt minus capture.
+     * Receipt minus capture. A program that waits, in a read or in `onbeat_select`, receives what
+     * has come by then when it goes on. What came while it did not wait, it received when it could
+     * first have been read. One that has taken the descriptor receives when a call hands over.
      */
     int64_t latency_ns;
     /**
@@ -253,7 +255,7 @@ typedef struct onbeat_message {
      */
     int64_t arrived_ns;
     /**
-     * The call's return minus capture.
+     * Now minus capture, at the return of the call that hands it over.
      */
     int64_t age_ns;
     /**
@@ -483,8 +485,9 @@ enum onbeat_status onbeat_select(struct onbeat_context *context,
 
 /**
  * A file descriptor that is readable (POLLIN) when there may be a message, for event loops; read
- * with `onbeat_try_read` until it says `ONBEAT_EMPTY`. It belongs to the listener: do not close or
- * read it. `ONBEAT_E_REFUSED` in virtual time, which passes only in calls of this library: use
+ * with `onbeat_try_read` until it says `ONBEAT_EMPTY`. From now on the end's messages are received
+ * when a call hands them over. It belongs to the listener: do not close or read it.
+ * `ONBEAT_E_REFUSED` in virtual time, which passes only in calls of this library: use
  * `onbeat_select`.
  */
 enum onbeat_status onbeat_listener_descriptor(const struct onbeat_listener *listener,
@@ -521,8 +524,9 @@ enum onbeat_status onbeat_read_wait(struct onbeat_listener *listener,
                                     struct onbeat_message *info);
 
 /**
- * Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is.
- * Never blocks, allocates nothing.
+ * Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is. In a
+ * run on the emulated network at most 1024 wait: when one more comes the oldest is lost. Never
+ * blocks, allocates nothing.
  */
 enum onbeat_status onbeat_try_read(struct onbeat_listener *listener,
                                    void *message,
@@ -563,7 +567,8 @@ enum onbeat_status onbeat_open(struct onbeat_context **out);
 enum onbeat_status onbeat_start(struct onbeat_context *context);
 
 /**
- * Leaves the run and frees `context`; its channel ends must be closed before. NULL is allowed.
+ * Leaves the run and frees `context`; its channel ends must be closed before. In virtual time the
+ * rest of the run goes on when the program has exited. NULL is allowed.
  */
 void onbeat_close(struct onbeat_context *context);
 
@@ -584,7 +589,8 @@ enum onbeat_status onbeat_sleep_until(struct onbeat_context *context,
 /**
  * Declares that the work since the last call takes `work_ns`. In virtual time, where work takes no
  * time by itself, that time passes now, and longer where the description says how many processors
- * (`cores`) the host's programs share; in real time nothing happens.
+ * (`cores`) the host's programs share; in real time nothing happens. `ONBEAT_STOPPED` when the run
+ * is over.
  */
 enum onbeat_status onbeat_work(struct onbeat_context *context, int64_t work_ns);
 

@@ -84,11 +84,11 @@ private:
 struct Message {
     /** When the value was captured, by the talker's clock. */
     Time capture;
-    /** Receipt minus capture. */
+    /** Receipt minus capture; onbeat_message says when a message is received. */
     Duration latency{};
     /** When the frame was at this host's port, or was read: see onbeat_message. */
     Time arrived;
-    /** The call's return minus capture. */
+    /** Now minus capture, at the return of the call that hands it over. */
     Duration age{};
     /** After a call that waits for capture + D: target minus wake-up, negative when it woke after
      * the target. */

@@ -35,12 +35,14 @@ pub struct onbeat_listener {
 pub struct onbeat_message {
     /// When the value was captured, by the talker's clock.
     pub capture_ns: i64,
-    /// Receipt minus capture.
+    /// Receipt minus capture. A program that waits, in a read or in `onbeat_select`, receives what
+    /// has come by then when it goes on. What came while it did not wait, it received when it could
+    /// first have been read. One that has taken the descriptor receives when a call hands over.
     pub latency_ns: i64,
     /// When the frame was at this host's port; on an interface without `ONBEAT_TIMESTAMPS`, when
     /// it was read.
     pub arrived_ns: i64,
-    /// The call's return minus capture.
+    /// Now minus capture, at the return of the call that hands it over.
     pub age_ns: i64,
     /// After `onbeat_read_wait`: target minus wake-up; negative when it woke after the target.
     pub wakeup_error_ns: i64,
@@ -446,8 +448,9 @@ pub unsafe extern "C" fn onbeat_select(
 }
 
 /// A file descriptor that is readable (POLLIN) when there may be a message, for event loops; read
-/// with `onbeat_try_read` until it says `ONBEAT_EMPTY`. It belongs to the listener: do not close or
-/// read it. `ONBEAT_E_REFUSED` in virtual time, which passes only in calls of this library: use
+/// with `onbeat_try_read` until it says `ONBEAT_EMPTY`. From now on the end's messages are received
+/// when a call hands them over. It belongs to the listener: do not close or read it.
+/// `ONBEAT_E_REFUSED` in virtual time, which passes only in calls of this library: use
 /// `onbeat_select`.
 ///
 /// # Safety
@@ -466,6 +469,7 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
                 "virtual time passes only in calls of this library: use onbeat_select".to_owned(),
             )));
         };
+        listener.end.watch();
         // SAFETY: the caller's promise.
         unsafe { store(descriptor, found.as_raw_fd()) };
         Ok(onbeat_status::OnbeatOk)
@@ -546,8 +550,9 @@ pub unsafe extern "C" fn onbeat_read_wait(
     unsafe { read(listener, message, info, Wait::UntilCapturePlusD, onbeat_status::OnbeatEmpty) }
 }
 
-/// Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is.
-/// Never blocks, allocates nothing.
+/// Takes a message if there is one, else returns `ONBEAT_EMPTY` and leaves `message` as it is. In a
+/// run on the emulated network at most 1024 wait: when one more comes the oldest is lost. Never
+/// blocks, allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_read`.

@@ -73,7 +73,8 @@ pub unsafe extern "C" fn onbeat_start(context: *mut onbeat) -> onbeat_status {
     })
 }
 
-/// Leaves the run and frees `context`; its channel ends must be closed before. NULL is allowed.
+/// Leaves the run and frees `context`; its channel ends must be closed before. In virtual time the
+/// rest of the run goes on when the program has exited. NULL is allowed.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open` and is not used again.
@@ -127,7 +128,8 @@ pub unsafe extern "C" fn onbeat_sleep_until(
 
 /// Declares that the work since the last call takes `work_ns`. In virtual time, where work takes no
 /// time by itself, that time passes now, and longer where the description says how many processors
-/// (`cores`) the host's programs share; in real time nothing happens.
+/// (`cores`) the host's programs share; in real time nothing happens. `ONBEAT_STOPPED` when the run
+/// is over.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`.

@@ -4,11 +4,12 @@
 
 mod common;
 
-use common::{TestSystem, channel, number, onbeat, programs, results, run, two_hosts};
+use common::{
+    TestSystem, channel, load, number, onbeat, permitted, programs, results, run, two_hosts,
+};
 use onbeat_host::fabric::{StartAt, utc_of};
 use onbeat_host::link::{Context, InterfaceSettings, parameters_of};
-use onbeat_host::netns::{INTERFACE, NetnsError, Network};
-use onbeat_model::description;
+use onbeat_host::netns::{INTERFACE, Network};
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{LocalTime, Span};
@@ -20,23 +21,6 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// Few enough messages that the kernel keeps them all for a reader that does not come.
 const SHORT: &str = "200ms";
-
-fn load(system: &TestSystem) -> System {
-    let text = std::fs::read_to_string(system.path().join("system.toml")).expect("system.toml");
-    description::load("system.toml", &text, &mut |name| Err(name.to_owned())).system.expect("right")
-}
-
-/// Whether this machine lets the test make namespaces.
-fn permitted() -> bool {
-    let system = TestSystem::new(&two_hosts(""));
-    let Err(error) = Network::build(&load(&system)) else { return true };
-    assert!(matches!(error, NetnsError::NotPermitted { .. }), "{error}");
-    println!("not run: {error}");
-    let output = run(&["run", ".", "--network", "netns"], system.path(), 5);
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(said.contains("unshare -Ur onbeat"), "{said}");
-    false
-}
 
 /// The messages of a run's only channel, a line each, as fields.
 fn messages(directory: &Path) -> Vec<Vec<String>> {

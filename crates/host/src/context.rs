@@ -157,7 +157,7 @@ impl Context {
     pub fn work_until(&self, work: Work) -> Result<bool, Fault> {
         match self {
             Self::Fabric(context) => context.work(work),
-            Self::Link(_) => Ok(true),
+            Self::Link(context) => context.base().look().map(|_| true),
         }
     }
 
@@ -194,8 +194,9 @@ impl Context {
     pub fn wake(&self, word: &AtomicU32) -> Result<(), Fault> {
         match self {
             Self::Fabric(context) if context.is_virtual()? => return context.unpark(key(word)),
-            Self::Fabric(_) | Self::Link(_) => {}
-        }
+            Self::Fabric(context) => context.base().look()?,
+            Self::Link(context) => context.base().look()?,
+        };
         futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).map_err(|_| Fault::Network)?;
         Ok(())
     }
@@ -260,7 +261,8 @@ impl Context {
             Self::Fabric(context) => context.base(),
             Self::Link(context) => context.base(),
         };
-        link::select(base, ends.iter().filter_map(|end| end.port().inner().descriptor()), patience)
+        let descriptors = ends.iter().filter_map(|end| end.port().inner().descriptor());
+        link::select(base, descriptors, patience, |at, now| ends[at].went_on(now))
     }
 }
 
@@ -300,6 +302,14 @@ impl Port for EndPort {
         match self {
             Self::Fabric(port) => port.sleep_until(target),
             Self::Link(port) => port.sleep_until(target),
+        }
+    }
+
+    #[inline]
+    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.may_write(at),
+            Self::Link(port) => port.may_write(at),
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct JoinedListener<'a> {
     /// Whether it took part in the run, and whether the talker did.
     known: bool,
     talker_known: bool,
+    /// Whether the network was emulated.
+    emulated: bool,
     /// In order of capture; every message that either end recorded, and every copy of it.
     pub(crate) messages: Vec<Message<'a>>,
 }
@@ -48,6 +50,10 @@ impl Message<'_> {
     pub(crate) fn is_lost(&self) -> bool {
         let written = !self.duplicate && self.talker.is_some();
         written && self.listener_known && !self.is_receipt()
+    }
+    /// Whether it is lost because its reader's queue was full.
+    pub(crate) fn is_overflowed(&self) -> bool {
+        self.is_lost() && self.listener.is_some_and(|r| r.flags & flag::OVERFLOWED != 0)
     }
     pub(crate) fn is_late(&self) -> bool {
         self.is_receipt() && self.listener.is_some_and(|r| r.flags & flag::LATE != 0)
@@ -128,6 +134,11 @@ impl<'a> JoinedListener<'a> {
     pub(crate) fn received(&self) -> Option<u64> {
         Some(self.count(Message::is_receipt)?.saturating_add(self.end.unrecorded))
     }
+    /// Those of its losses that its queue was too full for; `None` where the kernel keeps the queue
+    /// and does not tell them from others.
+    pub(crate) fn overflowed(&self) -> Option<u64> {
+        self.count(Message::is_overflowed).filter(|_| self.emulated)
+    }
     /// Losses, less as many as may have come after the record memory was full. Where the talker's
     /// records are elsewhere, the gaps that the listener found.
     pub(crate) fn lost(&self) -> Option<u64> {
@@ -187,7 +198,8 @@ fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedList
     }
     messages.extend(received.map(|r| message(None, Some(r), false)));
     mark_copies(&mut messages);
-    JoinedListener { end, known, talker_known, messages }
+    let emulated = matches!(log.network, Network::Emulated);
+    JoinedListener { end, known, talker_known, emulated, messages }
 }
 
 fn flagged_duplicate(record: &Record) -> bool {

@@ -155,11 +155,14 @@ pub struct ChannelResult {
     /// Messages that the talker wrote; null where that is not known.
     pub sent: Option<u64>,
     /// Messages that listeners received, each counted once per listener; null, as are the next
-    /// three, where of no listener it is known what it did.
+    /// four, where of no listener it is known what it did.
     pub received: Option<u64>,
     /// Messages that were written and never received, counted per listener. Where only listeners
     /// are known: the gaps that they found.
     pub lost: Option<u64>,
+    /// Of the lost messages, those that were there to be read and that a full queue dropped because
+    /// the program did not come for them; null where the kernel keeps the queue.
+    pub overflowed: Option<u64>,
     /// Messages that were received after their capture time plus the fixed delay.
     pub late: Option<u64>,
     /// Further copies of messages that had been received before.
@@ -187,11 +190,13 @@ pub struct ChannelResult {
 pub struct ListenerResult {
     /// The host.
     pub host: String,
-    /// Messages that it received; null, as are the next three, where that is not known.
+    /// Messages that it received; null, as are the next four, where that is not known.
     pub received: Option<u64>,
     /// Messages that were written and that it never received. Where what the talker did is not
     /// known: the gaps that it found.
     pub lost: Option<u64>,
+    /// Of the lost messages, those that its full queue dropped; null where the kernel keeps it.
+    pub overflowed: Option<u64>,
     /// Messages that it received after their capture time plus the fixed delay.
     pub late: Option<u64>,
     /// Further copies of messages that it had received before.
@@ -240,8 +245,8 @@ pub enum Verdict {
     /// There was no reservation, so nothing was promised.
     #[serde(rename = "no promise")]
     NoPromise,
-    /// The run cannot tell: it ended early, nothing was sent, records are missing, or the machine
-    /// that emulated in real time stalled.
+    /// The run cannot tell: it ended early, nothing was sent, records are missing, a reader's queue
+    /// overflowed, or the machine that emulated in real time stalled.
     #[serde(rename = "not judged")]
     NotJudged,
 }

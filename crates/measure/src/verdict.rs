@@ -6,7 +6,8 @@
 //! machine, and the channel not judged, if the frame itself went from port to port within the
 //! bound, so that the rest was waiting on a host. An engine that is behind the machine's clock
 //! takes in at once what programs wrote in the meantime; the time from port to port is therefore
-//! allowed the engine's greatest lag on top. Losses are never charged to the machine.
+//! allowed the engine's greatest lag on top. Losses are never charged to the machine. What a full
+//! queue dropped the network had delivered: it breaks no promise, but none is then seen to be kept.
 //! A channel of which one side ran on another machine cannot be judged.
 
 use crate::join::{Joined, Message};
@@ -62,10 +63,17 @@ pub(crate) fn channel(
     if let Some(reason) = one_sided(system, log, joined).or_else(|| unjudgeable(log, joined)) {
         return Judgement::new(Verdict::NotJudged, reason);
     }
+    let overflowed: u64 = joined.listeners.iter().filter_map(|l| l.overflowed()).sum();
     let lost: u64 = joined.listeners.iter().filter_map(|l| l.lost()).sum();
+    let lost = lost.saturating_sub(overflowed);
     if lost > 0 {
         let reason = format!("{} of a protected channel lost", messages_were(lost));
         return Judgement::new(Verdict::Broken, reason);
+    }
+    if overflowed > 0 {
+        let were = messages_were(overflowed);
+        let reason = format!("{were} lost in the queue of a reader that came too late for them");
+        return Judgement::new(Verdict::NotJudged, reason);
     }
     if excess.count > 0 {
         return Judgement::new(Verdict::NotJudged, excess.blame(log));

@@ -44,6 +44,8 @@ pub mod flag {
     pub const WAITED: u32 = 16;
     /// The message was there, and the run ended before the program asked for it.
     pub const UNREAD: u32 = 32;
+    /// The message was there, and the queue overflowed before the program came for it: it is lost.
+    pub const OVERFLOWED: u32 = 128;
     /// Not a new message but, again, the last one. Never in a record.
     pub const REPEATED: u32 = 64;
 }

@@ -6,12 +6,13 @@
 
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, record_of};
-use crate::port::{Fault, Instant, Log, Patience, Port};
+use crate::port::{Fault, Instant, Log, Patience, Port, Received};
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
 use onbeat_model::description::limits::DURATION;
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{LocalTime, Span};
+use std::cell::Cell;
 
 /// What a write gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +43,13 @@ pub struct Waited {
 pub struct MessageInfo {
     /// When the value was captured, by the talker's clock.
     pub capture: LocalTime,
-    /// From capture to the message's being there to be read.
+    /// From capture to receipt. A program that waits in a read or a select receives what has come
+    /// by then when it goes on; one that waits at the end's descriptor, when a call hands it over.
+    /// What came while it did not wait, it received when it could have been read.
     pub latency: Span,
     /// When its last octet was at the host's port.
     pub arrived: LocalTime,
-    /// From capture to the read's return.
+    /// From capture to the call's return that hands the message over: now less capture.
     pub age: Span,
     /// Number of the message.
     pub sequence: u64,
@@ -99,6 +102,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     /// Sends `value` unless the declared rate is exceeded.
     pub fn try_write(&mut self, value: &[u8]) -> Result<Written, Fault> {
         let now = self.port.now()?;
+        self.port.may_write(now.local)?;
         match self.talker.write(now.local, value, self.port.uncertain()) {
             Err(exceeded) => {
                 self.log.rate_exceeded();
@@ -129,6 +133,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
             let now = self.port.now()?.local;
             // Nobody means more; and no arithmetic on it overflows.
             at = at.min(now + DURATION);
+            self.port.may_write(at.max(now))?;
             match self.talker.write_at(now, at, value, self.port.uncertain()) {
                 Err(exceeded) => {
                     self.log.rate_exceeded();
@@ -147,6 +152,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     fn write_record(&mut self, value: &[u8]) -> Result<Record, Fault> {
         loop {
             let now = self.port.now()?;
+            self.port.may_write(now.local)?;
             match self.talker.write(now.local, value, self.port.uncertain()) {
                 Ok(sent) => {
                     self.port.send(self.talker.frame())?;
@@ -229,6 +235,7 @@ pub fn rendezvous<P: Port, L: Log>(
     };
     listener.log.amend(&got);
     info.flags = got.flags;
+    info.age = target - info.wakeup_error - info.capture;
     Ok(info)
 }
 
@@ -287,12 +294,30 @@ pub struct ListenerEnd<P, L> {
     frame: [u8; MAX_FRAME],
     expectation: Option<Expectation>,
     last: Option<MessageInfo>,
+    /// When the program last went on that had waited here, in a read or in a select.
+    went_on: Cell<Option<Instant>>,
+    /// Whether the program waits with the end's descriptor.
+    watched: Cell<bool>,
 }
 
 impl<P: Port, L: Log> ListenerEnd<P, L> {
     /// Puts an end together.
     pub fn new(listener: Listener, port: P, log: L) -> Self {
-        Self { listener, port, log, frame: [0; MAX_FRAME], expectation: None, last: None }
+        let (went_on, watched) = (Cell::new(None), Cell::new(false));
+        let (frame, expectation, last) = ([0; MAX_FRAME], None, None);
+        Self { listener, port, log, frame, expectation, last, went_on, watched }
+    }
+
+    /// A select that found nothing here when it began has ended at `at`: for what came until then
+    /// the program waited.
+    pub fn went_on(&self, at: Instant) {
+        self.went_on.set(Some(at));
+    }
+
+    /// From now on the program waits with a descriptor, so that nobody knows when it goes on: it
+    /// receives a message when a call hands it over.
+    pub fn watch(&self) {
+        self.watched.set(true);
     }
 
     /// From now on expects a message every interval, and lets the port use that.
@@ -331,7 +356,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             Patience::Endless => Some(self.read_one(value)?),
             _ => self.read_record(value, patience)?,
         };
-        Ok(got.map(|(_, info)| info))
+        got.map(|(_, info)| self.aged(info)).transpose()
     }
 
     /// Waits for a message, then until its capture time + D.
@@ -340,25 +365,55 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         let target = info.capture + self.listener.parameters().fixed_delay;
         info.wakeup_error = wait(&mut self.port, &mut self.log, &mut record, target)?;
         info.flags = record.flags;
+        info.age = target - info.wakeup_error - info.capture;
         Ok(info)
     }
 
     /// Takes the newest message there is and drops those before it: a reader that has fallen
     /// behind has caught up at once. When there is no new one `value` stays as it is, which was
-    /// the last one, and the flags say [`flag::REPEATED`]; `None` when there never was one.
+    /// the last one, and the flags say [`flag::REPEATED`]; `None` when there never was one. A run
+    /// that ends meanwhile costs nothing that was taken before.
     pub fn read_latest(&mut self, value: &mut [u8]) -> Result<Option<MessageInfo>, Fault> {
         let mut newest = None;
         for _ in 0..MAX_BACKLOG {
-            match self.read_record(value, Patience::None)? {
-                Some((_, info)) => newest = Some(info),
-                None => break,
+            match self.read_record(value, Patience::None) {
+                Ok(Some((_, info))) => newest = Some(info),
+                Ok(None) => break,
+                Err(_) if newest.is_some() => break,
+                Err(fault) => return Err(fault),
             }
         }
-        let now = self.port.now()?.local;
         let repeated =
             |info: MessageInfo| MessageInfo { flags: info.flags | flag::REPEATED, gap: 0, ..info };
         let known = newest.or_else(|| self.last.map(repeated));
-        Ok(known.map(|info| MessageInfo { age: now - info.capture, ..info }))
+        known.map(|info| self.aged(info)).transpose()
+    }
+
+    /// What is known of a message that is handed over now.
+    #[inline]
+    fn aged(&mut self, info: MessageInfo) -> Result<MessageInfo, Fault> {
+        Ok(MessageInfo { age: self.port.now()?.local - info.capture, ..info })
+    }
+
+    /// When the program received a frame, and whether it came later than it could have.
+    #[inline]
+    fn receipt(&mut self, received: &Received) -> Result<(Instant, bool), Fault> {
+        if !received.waited {
+            self.went_on.set(Some(received.ready));
+            return Ok((received.ready, false));
+        }
+        let came = received.ready;
+        let went_on = self.went_on.get().filter(|went_on| went_on.local >= came.local);
+        if !self.watched.get() && went_on.is_none() {
+            return Ok((came, true));
+        }
+        let now = self.port.now()?;
+        if self.watched.get() {
+            return Ok((now, false));
+        }
+        // It would be later than now only if the clock was set back since.
+        let went_on = went_on.filter(|went_on| went_on.local <= now.local);
+        Ok(went_on.map_or((came, true), |went_on| (went_on, false)))
     }
 
     /// Waits for a message.
@@ -386,7 +441,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             let Some(received) = self.port.receive(&mut self.frame, patience, window)? else {
                 return Ok(None);
             };
-            let ready = received.ready;
+            let (ready, waited) = self.receipt(&received)?;
             let octets = &self.frame[..received.length];
             let outcome = self.listener.accept(octets, received.framing, ready.local, value);
             let Some(mut record) = record_of(&outcome) else {
@@ -398,7 +453,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             record.transfer = Some(received.arrived);
             record.receive = Some(ready.local);
             record.network = ready.network;
-            record.flags |= if received.waited { flag::WAITED } else { 0 };
+            record.flags |= if waited { flag::WAITED } else { 0 };
             self.log.push(&record);
             let Ok(accepted) = outcome else { continue };
             // When a message came that had waited is not known well enough.
@@ -449,7 +504,7 @@ fn wait<P: Port, L: Log>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::{Framing, Limited, Reason, Received, Window};
+    use crate::port::{Framing, Limited, Reason, Window};
     use crate::talker::tests::parameters;
     use onbeat_model::time::NetTime;
     use std::cell::RefCell;
@@ -498,13 +553,13 @@ mod tests {
             let Some((at, frame)) = wire.frames.pop_front() else {
                 return if patience == Patience::Endless { Err(Fault::Stopped) } else { Ok(None) };
             };
+            let waited = at < wire.now;
             wire.now = wire.now.max(at);
             into[..frame.len()].copy_from_slice(&frame);
-            let local = LocalTime::from_ns(wire.now);
-            let ready = Instant { local, network: None };
             let arrived = LocalTime::from_ns(at);
+            let ready = Instant { local: arrived, network: None };
             let (length, framing) = (frame.len(), Framing::Ethernet);
-            Ok(Some(Received { length, framing, arrived, ready, waited: false }))
+            Ok(Some(Received { length, framing, arrived, ready, waited }))
         }
     }
     #[derive(Clone, Default)]
@@ -626,6 +681,101 @@ mod tests {
         assert_eq!((again.age, again.flags), (Span::from_us(1_050), flag::REPEATED));
         assert_eq!(u64::from_le_bytes(value), 4);
         assert_eq!(log.0.borrow().len(), 5, "none is missing from the records");
+    }
+
+    /// What a reader has of a message that arrived 50 µs after its capture, and of a second one,
+    /// when it comes `late` µs after the first arrived, and `prepare` tells how it waited.
+    fn received(late: i64, prepare: impl Fn(&ListenerEnd<TestPort, TestLog>)) -> [MessageInfo; 2] {
+        let wire = Rc::new(RefCell::new(Wire { latency: 50_000, ..Wire::default() }));
+        let port = || TestPort(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), TestLog::default());
+        let log = TestLog::default();
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), log.clone());
+        talker.write(&[0; 8]).expect("written");
+        talker.write(&[0; 8]).expect("written");
+        wire.borrow_mut().now += 50_000 + late * 1_000;
+        prepare(&listener);
+        let mut read = || listener.read(&mut [0; 8], Patience::None).unwrap().expect("there");
+        [read(), read()]
+    }
+
+    #[test]
+    fn latency_ends_when_a_waiting_program_goes_on_and_age_when_it_is_given_the_message() {
+        let us = Span::from_us;
+        // The first was captured at 0, the second one interval less the tolerance later.
+        let apart = 20_000 - 125;
+        let [first, second] = received(7, |_| {});
+        assert_eq!((first.latency, first.age), (us(50), us(apart + 57)), "it came later");
+        assert_eq!((second.latency, second.age), (us(50), us(57)));
+        let woke = |at: i64| {
+            let local = LocalTime::from_ns((apart + at) * 1_000);
+            move |end: &ListenerEnd<TestPort, TestLog>| {
+                end.went_on(Instant { local, network: None })
+            }
+        };
+        let [first, second] = received(7, woke(53));
+        assert_eq!((first.latency, first.age), (us(apart + 53), us(apart + 57)), "it waited");
+        assert_eq!((second.latency, second.age), (us(53), us(57)), "for both");
+        let [first, second] = received(7, woke(40));
+        assert_eq!((first.latency, first.age), (us(apart + 40), us(apart + 57)), "it waited");
+        assert_eq!((second.latency, second.age), (us(50), us(57)), "for the first one only");
+        let [first, _] = received(7, woke(1_000));
+        assert_eq!(first.latency, us(50), "a wait that will end later: the clock was set back");
+        let [first, second] = received(7, ListenerEnd::watch);
+        assert_eq!((first.latency, first.age), (us(apart + 57), us(apart + 57)), "who knows when");
+        assert_eq!((second.latency, second.age), (us(57), us(57)));
+    }
+
+    /// A port of a run that is over: nothing may be written, and what is there is not given.
+    struct Over(TestPort);
+    impl Port for Over {
+        fn now(&mut self) -> Result<Instant, Fault> {
+            self.0.now()
+        }
+        fn uncertain(&self) -> bool {
+            false
+        }
+        fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+            self.0.sleep_until(target)
+        }
+        fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+            if at < LocalTime::from_ns(1_000) { Ok(()) } else { Err(Fault::Stopped) }
+        }
+        fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+            self.0.send(frame)
+        }
+        fn receive(
+            &mut self,
+            into: &mut [u8],
+            patience: Patience,
+            window: Option<Window>,
+        ) -> Result<Option<Received>, Fault> {
+            let over = self.0.0.borrow().now >= 2_000;
+            if over { Err(Fault::Stopped) } else { self.0.receive(into, patience, window) }
+        }
+    }
+
+    #[test]
+    fn a_refused_write_has_no_effect_and_what_was_taken_before_the_stop_is_given() {
+        let wire = Rc::new(RefCell::new(Wire { latency: 2_000, ..Wire::default() }));
+        let port = || Over(TestPort(Rc::clone(&wire)));
+        let log = TestLog::default();
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), log.clone());
+        let mut listener =
+            ListenerEnd::new(Listener::new(parameters()), port(), TestLog::default());
+        talker.write(&[0; 8]).expect("written");
+        wire.borrow_mut().now = 1_000;
+        let before = talker.talker().clone();
+        assert_eq!(talker.try_write(&[0; 8]), Err(Fault::Stopped));
+        assert_eq!(talker.write(&[0; 8]), Err(Fault::Stopped));
+        assert_eq!(talker.write_wait(&[0; 8]), Err(Fault::Stopped));
+        assert_eq!(talker.write_at(&[0; 8], LocalTime::ZERO), Err(Fault::Stopped));
+        assert_eq!(format!("{:?}", talker.talker()), format!("{before:?}"));
+        assert_eq!((log.0.borrow().len(), wire.borrow().now), (1, 1_000), "nothing was waited for");
+        // The run ends while the newest message is looked for.
+        let newest = listener.read_latest(&mut [0; 8]).expect("no fault").expect("a message");
+        assert_eq!((newest.sequence, wire.borrow().now), (0, 2_000));
+        assert_eq!(listener.read_latest(&mut [0; 8]), Err(Fault::Stopped));
     }
 
     #[test]

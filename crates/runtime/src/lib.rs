@@ -15,5 +15,6 @@ pub mod gptp;
 pub mod listener;
 pub mod port;
 pub mod processor;
+pub mod queue;
 pub mod talker;
 pub mod wire;

@@ -54,9 +54,9 @@ pub struct Received {
     pub framing: Framing,
     /// When its last octet was at the host's port.
     pub arrived: LocalTime,
-    /// When it was there for the program to read: now, for a program that was waiting.
+    /// When it was there for the program to read: now, for a program that was waiting in this call.
     pub ready: Instant,
-    /// It was there before the program asked for it.
+    /// It was there before the program made this call.
     pub waited: bool,
 }
 
@@ -92,7 +92,13 @@ pub trait Port {
     fn is_over(&self, _now: LocalTime) -> bool {
         false
     }
-    /// Hands a frame to the network. [`Fault::Stopped`] when talkers may no longer write.
+    /// Whether a message that is captured at `at` may be written: [`Fault::Stopped`] when talkers
+    /// may no longer write then. Asked before anything is changed, so that a write which is refused
+    /// has no effect.
+    fn may_write(&self, _at: LocalTime) -> Result<(), Fault> {
+        Ok(())
+    }
+    /// Hands a frame to the network.
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault>;
     /// Hands a frame to the network so that it leaves at `at`: by the kernel's launch time where
     /// there is one, else after sleeping until then.
@@ -155,6 +161,11 @@ impl<P: Port> Port for Limited<P> {
 
     fn is_over(&self, now: LocalTime) -> bool {
         now > self.limit
+    }
+
+    #[inline]
+    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+        self.port.may_write(at)
     }
 
     #[inline]

@@ -2,6 +2,9 @@
 //! real command.
 #![allow(dead_code, unreachable_pub)] // each test file uses a part of it
 
+use onbeat_host::netns::{NetnsError, Network};
+use onbeat_model::description;
+use onbeat_model::system::System;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -194,4 +197,23 @@ pub fn talker_and_listener(left: &str, right: &str) -> TestSystem {
     let system = TestSystem::new(&two_hosts(&programs(left, right)));
     system.program("talker.c", "left").program("listener.c", "right");
     system
+}
+
+/// The description of a test's system, loaded.
+pub fn load(system: &TestSystem) -> System {
+    let text = std::fs::read_to_string(system.path().join("system.toml")).expect("system.toml");
+    description::load("system.toml", &text, &mut |name| Err(name.to_owned())).system.expect("right")
+}
+
+/// Whether this machine lets the test make namespaces. Where it does not, the command says what to
+/// do.
+pub fn permitted() -> bool {
+    let system = TestSystem::new(&two_hosts(""));
+    let Err(error) = Network::build(&load(&system)) else { return true };
+    assert!(matches!(error, NetnsError::NotPermitted { .. }), "{error}");
+    println!("not run: {error}");
+    let output = run(&["run", ".", "--network", "netns"], system.path(), 5);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("unshare -Ur onbeat"), "{said}");
+    false
 }

@@ -394,7 +394,7 @@ impl Context {
     /// itself. False: it was cut short.
     pub fn work(&self, work: Work) -> Result<bool, Fault> {
         if !self.shared.is_virtual()? {
-            return Ok(true);
+            return self.shared.base.look().map(|_| true);
         }
         with_control(|control| match control.ask(&Request::Work(work))? {
             Body::Done => Ok(true),
@@ -527,6 +527,7 @@ impl FabricPort {
         patience: Patience,
     ) -> Result<Option<Received>, Fault> {
         let own = self.own.as_ref().ok_or(Fault::Disconnected)?;
+        self.shared.base.look()?;
         let mut waited = true;
         let mut got = socket::try_receive(own, &mut self.packet);
         if is_empty(&got) {
@@ -566,6 +567,19 @@ fn copy_frame(frame: &[u8], into: &mut [u8]) -> Result<usize, Fault> {
     Ok(frame.len())
 }
 
+impl Drop for FabricPort {
+    /// A closed end has no queue.
+    fn drop(&mut self) {
+        match &self.own {
+            None => {
+                // A fabric that is gone need not know.
+                let _ = with_control(|control| control.tell(&Request::Close(self.end)));
+            }
+            Some(own) => socket::end(own),
+        }
+    }
+}
+
 impl Port for FabricPort {
     fn now(&mut self) -> Result<Instant, Fault> {
         self.shared.now()
@@ -580,14 +594,17 @@ impl Port for FabricPort {
         self.shared.sleep_until(target)
     }
 
+    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+        let start = self.shared.start()?;
+        let over = at >= start.clock.read(start.write_until);
+        if over { Err(Fault::Stopped) } else { Ok(()) }
+    }
+
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
-        let now = self.shared.now()?.network.unwrap_or_default();
-        if now >= self.shared.start()?.write_until {
-            return Err(Fault::Stopped);
-        }
         match &self.own {
             None => with_control(|control| control.tell(&Request::Send(self.end, frame))),
             Some(own) => {
+                let now = self.shared.now()?.network.unwrap_or_default();
                 let stamp = now.as_ns().to_le_bytes();
                 let parts = [IoSlice::new(&stamp), IoSlice::new(frame)];
                 socket::send(own, &parts).map_err(|_| Fault::Disconnected)

@@ -1,17 +1,16 @@
 //! The ends of channels that programs have opened, and what was delivered to them.
 
+use crate::fabric::socket_queue::SocketQueue;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_runtime::listener::rebuild;
+use onbeat_runtime::queue::ReceiveQueue;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, Header};
 use rustix::fd::{AsRawFd, OwnedFd};
-use std::collections::{HashSet, VecDeque};
-
-/// The most frames that wait at an end for their reader.
-const MAX_INBOX: usize = 1_024;
+use std::collections::HashSet;
 
 /// A channel end that a program has opened.
 #[derive(Debug)]
@@ -29,9 +28,15 @@ pub(super) struct End {
     /// Listener: what was delivered, one entry a frame.
     pub(super) delivered: Vec<Delivered>,
     /// Listener, virtual time: delivered frames that nobody has read yet.
-    pub(super) inbox: VecDeque<Arrival>,
+    pub(super) inbox: ReceiveQueue<Arrival>,
     /// Real time: the end's own socket.
     pub(super) own: Option<OwnedFd>,
+    /// Listener, real time: what keeps that one's queue.
+    pub(super) queue: Option<SocketQueue>,
+    /// Whether the program has closed it or is gone. A closed end has no queue.
+    pub(super) closed: bool,
+    /// Listener: the first of `delivered` that may overflow next.
+    oldest: usize,
 }
 
 /// A frame on its way from the engine to a program.
@@ -52,14 +57,54 @@ pub(super) struct Delivered {
     /// Lower 32 bits of the capture time.
     timestamp: u32,
     sequence: u8,
+    /// The queue was full before the program came for it.
+    overflowed: bool,
 }
 
 impl End {
+    /// An end that is open.
+    pub(super) fn new(
+        (channel, role, node, program): (ChannelId, Role, NodeId, usize),
+        parameters: ChannelParameters,
+        (log, memory): (SharedLog, OwnedFd),
+        capacity: u32,
+        own: Option<OwnedFd>,
+        queue: Option<SocketQueue>,
+    ) -> Self {
+        let reserve = if role == Role::Talker { capacity as usize } else { 0 };
+        Self {
+            channel,
+            role,
+            node,
+            program,
+            log,
+            _memory: keep_open(memory),
+            parameters,
+            transfers: Vec::with_capacity(reserve),
+            delivered: Vec::with_capacity(capacity as usize - reserve),
+            inbox: ReceiveQueue::default(),
+            own,
+            queue,
+            closed: false,
+            oldest: 0,
+        }
+    }
+
+    /// The program reads no more here. What it wrote before is still taken.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.queue = None;
+        if self.role == Role::Listener {
+            self.own = None;
+        }
+    }
+
     /// Remembers that a frame was delivered.
     pub(super) fn note(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
         if let Ok(frame) = Frame::parse(octets) {
             let Header { timestamp, sequence, .. } = frame.header;
-            self.delivered.push(Delivered { arrived, ready, timestamp, sequence });
+            let overflowed = false;
+            self.delivered.push(Delivered { arrived, ready, timestamp, sequence, overflowed });
         }
     }
 
@@ -71,26 +116,46 @@ impl End {
     /// Keeps a frame for a reader to come.
     pub(super) fn keep(&mut self, arrival: Arrival) {
         self.deliver(&arrival);
-        if self.inbox.len() < MAX_INBOX {
-            self.inbox.push_back(arrival);
+        if !self.closed
+            && let Some(dropped) = self.inbox.push(arrival)
+        {
+            self.overflow(&dropped.octets);
+        }
+    }
+
+    /// Remembers that a frame was dropped from the queue, in the order of their coming.
+    pub(super) fn overflow(&mut self, octets: &[u8]) {
+        let Ok(Frame { header: Header { timestamp, sequence, .. }, .. }) = Frame::parse(octets)
+        else {
+            return;
+        };
+        let rest = &mut self.delivered[self.oldest..];
+        let is_it = |d: &Delivered| (d.timestamp, d.sequence) == (timestamp, sequence);
+        if let Some(at) = rest.iter().position(is_it) {
+            rest[at].overflowed = true;
+            self.oldest += at + 1;
         }
     }
 
     /// Records of the frames that were delivered and of which the program left no record: it did
-    /// not come to read them.
+    /// not come to read them, or not in time.
     pub(super) fn unread(&self, records: &[Record], clock: ClockError) -> Vec<Record> {
         let read: HashSet<_> = records.iter().map(|r| r.capture).collect();
         let all = self.delivered.iter().map(|frame| {
             let ready = clock.read(frame.ready);
             let capture = rebuild(frame.timestamp, ready);
             let late = ready > capture + self.parameters.fixed_delay;
+            let (receive, flags) = match frame.overflowed {
+                true => (None, flag::OVERFLOWED),
+                false => (Some(ready), flag::UNREAD | if late { flag::LATE } else { 0 }),
+            };
             Record {
                 capture: Some(capture),
                 transfer: Some(clock.read(frame.arrived)),
-                receive: Some(ready),
+                receive,
                 network: Some(frame.ready),
                 sequence: u64::from(frame.sequence),
-                flags: flag::UNREAD | if late { flag::LATE } else { 0 },
+                flags,
                 ..Record::default()
             }
         });

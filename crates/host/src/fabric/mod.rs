@@ -19,6 +19,7 @@ pub mod protocol;
 mod real_time;
 mod session;
 mod socket;
+mod socket_queue;
 mod virtual_time;
 
 pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};

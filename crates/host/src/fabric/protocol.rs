@@ -13,7 +13,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -59,6 +59,8 @@ pub enum Request<'a> {
     Receive(u32, Patience),
     /// Waits until one of these ends has a frame.
     Select(Ends<'a>, Patience),
+    /// Closes an end. Not answered.
+    Close(u32),
     /// A thread is about to be created.
     Announce,
     /// Waits until a thread has ended.
@@ -370,6 +372,7 @@ impl<'a> Request<'a> {
             Self::Send(end, frame) => to.u8(6).u32(end).rest(frame),
             Self::Receive(end, patience) => to.u8(7).u32(end).patience(patience),
             Self::Select(ends, patience) => to.u8(11).patience(patience).rest(ends.0),
+            Self::Close(end) => to.u8(14).u32(end),
             Self::Announce => to.u8(8),
             Self::Join(ticket) => to.u8(9).u32(ticket),
             Self::Park { key, patience, holder } => {
@@ -420,6 +423,7 @@ impl<'a> Request<'a> {
                 Self::Park { key, patience: from.patience()?, holder: from.u32()? }
             }
             13 => Self::Unpark(from.i64()? as u64),
+            14 => Self::Close(from.u32()?),
             _ => return Err(Nonsense),
         };
         from.end(request)
@@ -575,6 +579,7 @@ mod tests {
                 holder: 7,
             },
             Request::Unpark(1),
+            Request::Close(3),
             Request::Bye,
             Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Patience::None),
         ] {

@@ -162,14 +162,16 @@ fn deliver(
         Owner::Program(end) => {
             let end = &mut session.ends[*end];
             end.note(arrived, arrived, frame);
-            let Some(own) = &end.own else { return Ok(()) };
+            let (Some(own), Some(queue)) = (&end.own, &end.queue) else { return Ok(()) };
             let stamp = session.system.node(end.node).clock.read(arrived).as_ns().to_le_bytes();
-            match socket::try_send(own, &[IoSlice::new(&stamp), IoSlice::new(frame)]) {
-                // A full queue: the reader does not come for its messages, and finds a gap.
-                Ok(_) => {}
+            let mut dropped = Vec::new();
+            let gone = |packet: &[u8]| dropped.push(packet.get(STAMP..).unwrap_or(&[]).to_vec());
+            let parts = [IoSlice::new(&stamp), IoSlice::new(frame)];
+            if queue.push(own, &parts, gone).is_err() {
                 // The reader has closed its end or died: its connection says which.
-                Err(_) => end.own = None,
+                end.close();
             }
+            dropped.iter().for_each(|frame| end.overflow(frame));
         }
         Owner::Listener(modelled) => modelled.read(frame, arrived, now),
         Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
@@ -229,6 +231,7 @@ fn hear_end(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
     let Some(own) = &session.ends[end].own else { return Ok(()) };
     let Ok(Some(length)) = socket::receive(own, &mut session.packet[..]) else {
         session.ends[end].own = None;
+        session.ends[end].close();
         return Ok(());
     };
     let packet = session.packet.clone();

@@ -2,11 +2,13 @@
 
 use crate::clock::MonoTime;
 use crate::clock::clamp_to_run;
-use crate::fabric::end::{End, capacity, keep_open};
+use crate::fabric::client::STAMP;
+use crate::fabric::end::{End, capacity};
 use crate::fabric::modelled::{ModelledListener, ModelledTalker};
 use crate::fabric::network::{Carrier, NetworkKind};
 use crate::fabric::player::Player;
 use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
+use crate::fabric::socket_queue::SocketQueue;
 use crate::fabric::{NoRun, RunOptions, socket};
 use crate::link::parameters_of;
 use crate::link::{Limits, NetworkClock};
@@ -14,7 +16,7 @@ use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{EndLog, Ending, LoadSample, Role, RunLog};
+use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, frame};
@@ -22,7 +24,6 @@ use onbeat_net::{Engine, Options};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, HEADERS, MIN_FRAME};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -51,6 +52,8 @@ const fn max_drain(time: TimeMode) -> Span {
 }
 /// How long a program may take to exit once the run is over and its channels say so.
 const EXIT_PATIENCE: Span = Span::from_s(10);
+/// How often a wait for a program's exit looks whether the run was interrupted.
+const LOOK_AGAIN: Span = Span::from_ms(100);
 /// How long after its last connection closed a program may take to exit.
 pub(super) const GONE_PATIENCE: Span = Span::from_s(1);
 
@@ -74,6 +77,8 @@ pub(super) struct Member {
     pub(super) main: usize,
     /// Why an end was refused to it last.
     refused: Option<String>,
+    /// Virtual time: how many requests it has made at this instant that gave it nothing.
+    pub(super) requests: u64,
 }
 
 /// Where a thread stands.
@@ -328,7 +333,7 @@ impl<'a> Session<'a> {
     /// Takes a program that has been started into the run.
     pub(super) fn admit(&mut self, running: Running, token: Token) {
         let (program, main) = (self.members.len(), self.threads.len());
-        self.members.push(Member { running, token, main, refused: None });
+        self.members.push(Member { running, token, main, refused: None, requests: 0 });
         let state = State::Expected;
         self.threads.push(Thread::new(program, state));
     }
@@ -437,10 +442,38 @@ impl<'a> Session<'a> {
         self.look_after(program)
     }
 
+    /// Virtual time: a program's main thread has left the run. Until the program has exited nothing
+    /// else goes on, and how it exits counts.
+    pub(super) fn await_exit(&mut self, program: usize) -> Result<(), Failure> {
+        let until = MonoTime::now() + self.options.settings.hang_timeout;
+        while self.members[program].running.ended_within(LOOK_AGAIN).is_none() {
+            self.check_interrupt()?;
+            if MonoTime::now() > until {
+                return Err(self.hung(program, "has left the run and has not exited"));
+            }
+        }
+        self.look_after(program)
+    }
+
     /// A thread has ended.
     pub(super) fn done(&mut self, thread: usize) {
         self.threads[thread].state = State::Done;
         self.threads[thread].socket = None;
+        let program = self.threads[thread].program;
+        let mut own = self.threads.iter().filter(|thread| thread.program == program);
+        if own.all(|thread| thread.state == State::Done) {
+            self.ends.iter_mut().filter(|end| end.program == program).for_each(End::close);
+        }
+    }
+
+    /// A program closes one of its ends.
+    pub(super) fn close(&mut self, thread: usize, end: u32) -> Result<(), Failure> {
+        let program = self.threads[thread].program;
+        let Some(end) = self.ends.get_mut(end as usize).filter(|end| end.program == program) else {
+            return Err(self.nonsense(thread, "closes an end that is not its own"));
+        };
+        end.close();
+        Ok(())
     }
 
     /// All threads of a program have ended.
@@ -546,6 +579,13 @@ impl<'a> Session<'a> {
             TimeMode::Real if self.carrier.is_emulated() => Some(socket::pair()?),
             TimeMode::Real | TimeMode::Virtual => None,
         };
+        let queue = match &own {
+            Some((theirs, ours)) if role == Role::Listener => {
+                let frame = (HEADERS + parameters.size.get() as usize).max(MIN_FRAME);
+                Some(SocketQueue::new(ours, theirs.as_fd(), STAMP + frame)?)
+            }
+            _ => None,
+        };
         let end = self.ends.len();
         let attachment = self.carrier.attachment();
         let body = Body::Opened { end: end as u32, capacity, parameters, attachment };
@@ -553,20 +593,9 @@ impl<'a> Session<'a> {
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
         with.extend(self.carrier.namespace(node));
         self.answer_with(thread, body, &with)?;
-        let reserve = if role == Role::Talker { capacity as usize } else { 0 };
-        self.ends.push(End {
-            channel,
-            role,
-            node,
-            program,
-            log,
-            _memory: keep_open(memory),
-            parameters,
-            transfers: Vec::with_capacity(reserve),
-            delivered: Vec::with_capacity(capacity as usize - reserve),
-            inbox: VecDeque::new(),
-            own: own.map(|(_, ours)| ours),
-        });
+        let whose = (channel, role, node, program);
+        let own = own.map(|(_, ours)| ours);
+        self.ends.push(End::new(whose, parameters, (log, memory), capacity, own, queue));
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         self.owners[channel.index()][owner] = Owner::Program(end);
         Ok(())
@@ -744,6 +773,27 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Says whose program left messages unread, and which of these its queue had no room for.
+    fn note_unread(&self, end: &End, unread: &[Record], notes: &mut Vec<String>) {
+        let overflowed = unread.iter().filter(|r| r.flags & flag::OVERFLOWED != 0).count();
+        let left = unread.len() - overflowed;
+        let channel = &self.system.channel(end.channel).name;
+        let host = &self.system.node(end.node).name;
+        let program = self.program_name(end.program);
+        if left > UNREAD_AT_THE_END {
+            notes.push(format!(
+                "{left} messages of channel `{channel}` arrived on host `{host}` and were not \
+                 read: `{program}` did not come for them"
+            ));
+        }
+        if overflowed > 0 {
+            notes.push(format!(
+                "{overflowed} messages of channel `{channel}` arrived on host `{host}` and are \
+                 lost: `{program}` came too late for them, its queue was full"
+            ));
+        }
+    }
+
     fn end_log(
         &self,
         channel: ChannelId,
@@ -789,15 +839,7 @@ impl<'a> Session<'a> {
                 }
                 if unrecorded == 0 {
                     let unread = end.unread(&records, clock);
-                    if unread.len() > UNREAD_AT_THE_END {
-                        notes.push(format!(
-                            "{} messages of channel `{}` arrived on host `{host}` and were not \
-                             read: `{}` did not come for them",
-                            unread.len(),
-                            declared.name,
-                            self.program_name(end.program)
-                        ));
-                    }
+                    self.note_unread(end, &unread, notes);
                     records.extend(unread);
                 }
                 (records, unrecorded, malformed)

@@ -17,9 +17,9 @@ use onbeat_net::Output;
 use onbeat_runtime::port::Patience;
 use std::collections::VecDeque;
 
-/// The most requests that all threads may make at one instant. More is a program that waits for
-/// time to pass without letting it.
-const MAX_REQUESTS_AT_ONCE: u64 = 1_000_000;
+/// The most requests that a program may make at one instant without getting a message. More is a
+/// program that waits for time to pass without letting it.
+const MAX_REQUESTS_AT_ONCE: u64 = 100_000;
 
 /// How far the engine goes at most before progress is shown and an interrupt is seen.
 const SLICE: Span = Span::from_ms(100);
@@ -42,7 +42,6 @@ struct Scheduler<'a, 's> {
     parked: Vec<usize>,
     /// Those that threads share, host by host.
     processors: HostProcessors,
-    requests_at_once: u64,
     /// Whether the run is over, so that every request is answered with that.
     over: bool,
 }
@@ -50,14 +49,8 @@ struct Scheduler<'a, 's> {
 /// Runs the session to its end in virtual time.
 pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     let processors = HostProcessors::new(session.system);
-    let mut scheduler = Scheduler {
-        processors,
-        session,
-        ready: VecDeque::new(),
-        parked: Vec::new(),
-        requests_at_once: 0,
-        over: false,
-    };
+    let mut scheduler =
+        Scheduler { processors, session, ready: VecDeque::new(), parked: Vec::new(), over: false };
     scheduler.set_up()?;
     scheduler.advance()?;
     scheduler.stop()
@@ -65,7 +58,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
 
 /// Whether nobody waits for an answer to a request.
 fn is_unanswered(request: &Request<'_>) -> bool {
-    matches!(request, Request::Bye | Request::Send(..) | Request::Unpark(_))
+    matches!(request, Request::Bye | Request::Close(_) | Request::Send(..) | Request::Unpark(_))
 }
 
 impl Scheduler<'_, '_> {
@@ -96,7 +89,7 @@ impl Scheduler<'_, '_> {
             let output = self.session.engine.advance(limit);
             let now = self.session.engine.now();
             if now > before {
-                self.requests_at_once = 0;
+                self.session.members.iter_mut().for_each(|member| member.requests = 0);
                 (self.session.options.progress)(now);
                 self.session.check_interrupt()?;
             }
@@ -236,7 +229,22 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
+    /// A thread leaves the run. After the end of the run all programs clean up side by side.
+    fn leave(&mut self, thread: usize) -> Result<(), Failure> {
+        self.session.done(thread);
+        let program = self.session.threads[thread].program;
+        if self.session.members[program].main == thread && !self.over {
+            self.session.await_exit(program)?;
+            self.drop_work();
+        }
+        self.release_joiners(thread);
+        Ok(())
+    }
+
     fn answer_frame(&mut self, thread: usize, arrival: &Arrival) -> Result<(), Failure> {
+        // A queue holds only so many: who takes messages from it comes to an end.
+        let program = self.session.threads[thread].program;
+        self.session.members[program].requests = 0;
         let arrived = self.session.clock_of(thread).read(arrival.arrived);
         let (ready, octets) = (arrival.ready, &arrival.octets[..]);
         self.session.answer(thread, Body::Frame { arrived, ready, octets })
@@ -244,19 +252,20 @@ impl Scheduler<'_, '_> {
 
     /// Serves one request.
     fn serve(&mut self, thread: usize) -> Result<(), Failure> {
-        self.requests_at_once += 1;
-        if self.requests_at_once > MAX_REQUESTS_AT_ONCE {
-            let what = "calls Onbeat for ever without letting time pass";
-            return Err(self.session.nonsense(thread, what));
-        }
         let Some(length) = self.session.listen_to(thread)? else {
             self.session.departed(thread, GONE_PATIENCE)?;
             self.drop_work();
             self.release_joiners(thread);
             return Ok(());
         };
-        let packet = self.session.packet.clone();
         let program = self.session.threads[thread].program;
+        let asks = &mut self.session.members[program].requests;
+        *asks += 1;
+        if *asks > MAX_REQUESTS_AT_ONCE {
+            let what = "calls Onbeat for ever without letting time pass";
+            return Err(self.session.nonsense(thread, what));
+        }
+        let packet = self.session.packet.clone();
         let request = self.session.decode(thread, &packet[..length])?;
         if self.over && !is_unanswered(&request) {
             self.session.answer(thread, Body::Stopped)?;
@@ -281,6 +290,7 @@ impl Scheduler<'_, '_> {
             }
             Request::Receive(end, patience) => self.receive(thread, end, patience),
             Request::Select(ends, patience) => self.select(thread, ends, patience),
+            Request::Close(end) => self.session.close(thread, end),
             Request::Announce => {
                 let ticket = self.session.announce(thread)?;
                 self.session.answer(thread, Body::Ticket(ticket as u32))?;
@@ -293,11 +303,7 @@ impl Scheduler<'_, '_> {
                 self.unpark(program, key);
                 Ok(())
             }
-            Request::Bye => {
-                self.session.done(thread);
-                self.release_joiners(thread);
-                Ok(())
-            }
+            Request::Bye => self.leave(thread),
         }
     }
 }
@@ -400,7 +406,7 @@ impl Scheduler<'_, '_> {
 
     fn receive(&mut self, thread: usize, end: u32, patience: Patience) -> Result<(), Failure> {
         let end = self.session.reading_end(thread, end)?;
-        if let Some(arrival) = self.session.ends[end].inbox.pop_front() {
+        if let Some(arrival) = self.session.ends[end].inbox.pop() {
             return self.answer_frame(thread, &arrival);
         }
         self.wait(thread, State::Reading(end), patience)

@@ -54,12 +54,13 @@ impl Timebase {
         Ok(&self.get()?.0)
     }
 
-    /// Now, unless it is over.
+    /// Now, also when it is over.
     pub fn now(&self) -> Result<LocalTime, Fault> {
         self.clock().map(NetworkClock::now)
     }
 
-    fn look(&self) -> Result<LocalTime, Fault> {
+    /// Now, unless it is over.
+    pub(crate) fn look(&self) -> Result<LocalTime, Fault> {
         let (clock, limits) = self.get()?;
         let now = clock.now();
         if self.stopped.load(Ordering::Relaxed) || now >= limits.stop {
@@ -68,13 +69,12 @@ impl Timebase {
         Ok(now)
     }
 
-    /// Whether talkers may no longer write. Reads the clock only where there is an end.
+    /// Whether talkers may write at `at`.
     #[inline]
-    fn may_not_write(&self) -> Result<bool, Fault> {
-        let (clock, limits) = self.get()?;
-        let stopped = self.stopped.load(Ordering::Relaxed);
-        let ends = limits.write_until < LocalTime::MAX;
-        Ok(stopped || ends && clock.now() >= limits.write_until)
+    pub(crate) fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+        let limits = self.get()?.1;
+        let over = self.stopped.load(Ordering::Relaxed) || at >= limits.write_until;
+        if over { Err(Fault::Stopped) } else { Ok(()) }
     }
 
     /// Sleeps until the clock reads `target` or later. Real-time: wakes up in between only when
@@ -290,11 +290,12 @@ impl Port for LinkPort {
         self.base.instant(woke)
     }
 
+    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+        self.base.may_write(at)
+    }
+
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
-        if self.base.may_not_write()? {
-            return Err(Fault::Stopped);
-        }
         self.wire.send(frame, None).map_err(|_| Fault::Network)
     }
 
@@ -302,9 +303,6 @@ impl Port for LinkPort {
         if !self.wire.launches() {
             self.base.sleep_until(at)?;
             return self.send(frame);
-        }
-        if at >= self.base.get()?.1.write_until {
-            return Err(Fault::Stopped);
         }
         let tai = self.base.clock()?.tai(at);
         self.wire.send(frame, Some(tai)).map_err(|_| Fault::Network)
@@ -350,37 +348,45 @@ fn left(until: LocalTime, now: LocalTime) -> Span {
     if until > now + LOOK_AGAIN { LOOK_AGAIN } else { until - now }
 }
 
-/// Waits until one of the ends has something to read; `None` when none has by `until`. Real-time:
+/// Waits until one of the ends has something to read; `None` when none has by `until`. `went_on`
+/// is told of each end that had nothing at first and has something when the wait is over. Real-time:
 /// blocks; allocates nothing for up to [`MAX_SELECT`] ends.
 pub fn select<'a>(
     base: &Timebase,
     ends: impl Iterator<Item = BorrowedFd<'a>>,
     patience: Patience,
+    went_on: impl Fn(usize, Instant),
 ) -> Result<Option<usize>, Fault> {
     let mut set = arrayvec::ArrayVec::<PollFd<'_>, MAX_SELECT>::new();
     for end in ends.take(MAX_SELECT) {
         set.push(PollFd::from_borrowed_fd(end, PollFlags::IN));
     }
+    // Without waiting at first: what is there already was not waited for.
+    let mut left = Span::ZERO;
+    let mut waited = false;
     loop {
         let now = base.look()?;
-        let left = match patience {
-            Patience::None => Span::ZERO,
-            Patience::Until(until) => left(until, now).max(Span::ZERO),
-            Patience::Endless => LOOK_AGAIN,
-        };
         let ready = match poll(&mut set, crate::clock::timeout(left).as_ref()) {
             Ok(ready) => ready,
             Err(rustix::io::Errno::INTR) => 0,
             Err(_) => return Err(Fault::Network),
         };
         if ready > 0 {
-            return Ok(set.iter().position(|fd| !fd.revents().is_empty()));
+            let has = |fd: &PollFd<'_>| !fd.revents().is_empty();
+            if waited {
+                let now = base.instant(base.now()?)?;
+                let found = set.iter().enumerate().filter(|(_, fd)| has(fd));
+                found.for_each(|(at, _)| went_on(at, now));
+            }
+            return Ok(set.iter().position(has));
         }
-        match patience {
+        left = match patience {
             Patience::None => return Ok(None),
             Patience::Until(until) if now >= until => return Ok(None),
-            _ => {}
-        }
+            Patience::Until(until) => self::left(until, now),
+            Patience::Endless => LOOK_AGAIN,
+        };
+        waited = true;
     }
 }
 

@@ -1,0 +1,234 @@
+//! One contract in every engine: the same script gives the same statuses, values, flags and
+//! counters in virtual time, in emulated real time and on the kernel's own network.
+//!
+//! In real time a script keeps its steps apart, but a machine that does other things may be later
+//! still: so often it is tried again. What an engine does otherwise than the others it does always.
+
+mod common;
+
+use common::{TestSystem, channel, number, permitted, results, run, two_hosts};
+use serde_json::Value;
+use std::path::Path;
+
+/// How to run in each engine. Virtual time comes first: it is what the others are compared with.
+const ENGINES: &[&[&str]] = &[
+    &["run", "."],
+    &["run", ".", "--time", "real"],
+    &["run", ".", "--network", "netns"],
+    &["run", ".", "--network", "netns", "--transport", "udp4"],
+    &["run", ".", "--network", "netns", "--transport", "xdp"],
+];
+/// How often a script is tried in real time.
+const TRIES: u32 = 6;
+
+/// A way back beside [`two_hosts`]' channel, both slow enough that a script in real time can keep
+/// its steps apart.
+fn slow_channels(programs: &str) -> String {
+    let slow = "class = \"A\"\nsize_octets = 8\nrate_hz = 10\nfixed_delay_us = 100000";
+    let back = format!(
+        "[[channel]]\nname = \"back\"\ndestination = \"01:00:5e:00:00:02\"\nstream_id = 2\n{slow}\n\
+         burst_messages = 4\ntalker = \"b\"\nlisteners = [\"a\"]\n{programs}"
+    );
+    two_hosts(&back)
+        .replacen("class = \"A\"\nsize_octets = 8\nrate_hz = 1000", slow, 1)
+        .replace("duration_ms = 500\nhang_timeout_s = 2", "duration_ms = 2500\nhang_timeout_s = 9")
+}
+
+/// Two scripts as programs.
+fn scripts(left: &str, right: &str) -> String {
+    let script = |name: &str, host: &str, text: &str| {
+        let words: Vec<_> = text.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+        format!(
+            "[[program]]\nname = \"{name}\"\nhost = \"{host}\"\ncommand = [\"build/script\", \
+             \"{name}\", {}]\n",
+            words.join(", ")
+        )
+    };
+    format!("{}{}", script("left", "a", left), script("right", "b", right))
+}
+
+fn system(description: &str) -> TestSystem {
+    let system = TestSystem::new(description);
+    system.program("script.c", "script");
+    system
+}
+
+fn said(system: &TestSystem, name: &str) -> String {
+    std::fs::read_to_string(system.path().join(name)).expect("what a program wrote")
+}
+
+/// The engines that this machine lets the test use.
+fn engines() -> impl Iterator<Item = &'static [&'static str]> {
+    let kernel = permitted();
+    ENGINES.iter().copied().filter(move |how| kernel || !how.contains(&"netns"))
+}
+
+/// What AF_XDP gives, which takes no receive stamps: whoever comes for a message after its capture
+/// + D receives it late there.
+fn in_time(text: &str) -> String {
+    let text = text.replace("fl=1\n", "fl=0\n").replace("fl=65\n", "fl=64\n");
+    let lines = text.lines().map(|line| match line.split_once(" late=") {
+        Some((before, _)) => format!("{before} late=0 duplicate=0\n"),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+const LEFT: &str = "T c L back start
+    sl 200000 tw 0 tw 0  sl 600000 ww 0  sl 1000000 wa 0 100000 wa 0 1200000
+    sl 1500000 sel 0 tr 0 tr 0 tr 0 tr 0 tr 0 sel 0 rt 0 1000
+    lim 0 1510000 r 0 rw 0 tr 0 lim 0 9000000000  sl 1700000 loop 3 w 0 end ctr
+    sl 2550000 tw 0 w 0 ww 0 wa 0 2560000 tw 0 tw 0
+    sl 90000000 w 0 tw 0 ww 0 wa 0 5000000 r 0 tr 0 rl 0 rt 0 10 rw 0 sel 0 sel -1 sl 0 slr 0
+    work 5 rdv 0 0 ctr";
+const RIGHT: &str = "T back L c start
+    tr 0 rl 0 rt 0 1000 sel 1000  sl 400000 sel 0 rl 0 rl 0 tr 0 rt 0 1000
+    rw 0 r 0 rt 0 900000  sl 1400000 tw 0 tw 0 tw 0 tw 0 tw 0
+    sl 2200000 sel 0 tr 0 tr 0 ctr  sl 2550000 tw 0 tw 0 tw 0 tw 0 tw 0 tw 0 w 0
+    sl 90000000 tr 0 sel 0 tr 0 r 0 rl 0 rt 0 0 rw 0 rt 0 1000 tr 0 slr -5 slr 0 tw 0 ctr";
+
+#[test]
+fn one_script_gives_the_same_in_every_engine() {
+    let system = system(&slow_channels(&scripts(LEFT, RIGHT)));
+    let mut expected: Option<[String; 2]> = None;
+    for how in engines() {
+        let mut tries = 0;
+        loop {
+            run(how, system.path(), 0);
+            let got = ["left.log", "right.log"].map(|name| said(&system, name));
+            let got = if how.contains(&"xdp") { got.map(|text| in_time(&text)) } else { got };
+            let wanted = expected.get_or_insert_with(|| got.clone());
+            if got == *wanted {
+                break;
+            }
+            tries += 1;
+            assert!(tries < TRIES, "{how:?}\n{got:#?}\nis not\n{wanted:#?}");
+        }
+    }
+    // What it is that is the same: after the end nothing is given any more, nor taken.
+    let [left, right] = expected.expect("virtual time at least");
+    let after = |text: &str| text.rsplit_once("sl STOPPED\n").map(|(_, after)| after.to_owned());
+    for text in [&left, &right] {
+        let after = text.find("sl STOPPED").map(|at| &text[at..]).expect("an end");
+        let calls = after.lines().filter(|line| !line.starts_with("ctr"));
+        assert!(calls.clone().count() > 12, "{text}");
+        assert!(calls.clone().all(|line| line.contains("STOPPED")), "{text}");
+    }
+    assert!(after(&right).is_some());
+    // Refused writes took neither credit nor a number, and no message is invented or lost.
+    assert!(right.contains("tw OK\ntw OK\ntw OK\ntw OK\ntw RATE\n"), "{right}");
+    assert!(right.ends_with("T0 sent=4 rate=1\nctr L0 received=6 lost=0 late=0 duplicate=0\n"));
+    assert!(right.contains("rl OK v=1 seq=0 gap=0 fl=0\nrl OK v=1 seq=0 gap=0 fl=64\n"), "{right}");
+}
+
+/// The fields of a line of [`SAMPLES`].
+fn field(line: &str, name: &str) -> i64 {
+    let found = line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    found.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{name} in {line}"))
+}
+
+const SAMPLES: &str = "L c start times loop 4 slr 1000000 rl 0 end ctr";
+
+/// A reader that samples a fast channel once a second.
+fn samples() -> TestSystem {
+    let text = two_hosts(&scripts("", SAMPLES))
+        .replacen("rate_hz = 1000", "rate_hz = 2000", 1)
+        .replace("duration_ms = 500", "duration_ms = 5000");
+    // The talker is modelled: its message is its number.
+    let (before, right) = text.split_once("[[program]]\nname = \"left\"").expect("a program");
+    let (_, right) = right.split_once("[[program]]").expect("another");
+    system(&format!("{before}[[program]]{right}"))
+}
+
+#[test]
+fn the_latest_value_is_the_newest_in_every_engine_however_long_the_reader_was_away() {
+    let system = samples();
+    for how in engines().filter(|how| !how.contains(&"xdp")) {
+        let results = results(how, system.path(), 0);
+        let text = said(&system, "right.log");
+        let samples: Vec<_> = text.lines().filter(|line| line.starts_with("rl")).collect();
+        assert_eq!(samples.len(), 4, "{text}");
+        for (second, line) in (1..).zip(&samples) {
+            let (value, age) = (field(line, "v"), field(line, "age"));
+            // The talker writes number n at n half milliseconds.
+            // A busy machine may write them late, or hand them on late; the oldest that wait are
+            // of half a second ago.
+            let is_new = value >= 2_000 * second - 400 || age < 400_000_000;
+            assert!(is_new, "{how:?}: {text}");
+            assert!(age >= field(line, "latency") && age > 0, "{how:?}: {text}");
+            if how.len() == 2 {
+                assert!((value, age < 600_000) == (2_000 * second - 1, true), "{text}");
+            }
+        }
+        counted(how, channel(&results, "c"), &text);
+    }
+}
+
+/// What overflowed is lost, counted and reported.
+fn counted(how: &[&str], c: &Value, text: &str) {
+    assert_eq!(number(c, "received") + number(c, "lost"), number(c, "sent"), "{how:?} {c}");
+    if how.contains(&"netns") {
+        // The kernel holds more, and does not say what became of the rest.
+        assert!(c["overflowed"].is_null() && c["verdict"] == "no promise", "{c}");
+        return;
+    }
+    assert_eq!(c["overflowed"], c["lost"], "{how:?} {c}");
+    // Of 2,000 messages a second 1,024 wait, at most.
+    assert!(number(c, "lost") >= 4 * (2_000 - 1_024) - 10, "{how:?} {c} {text}");
+    assert_eq!(c["verdict"], "not judged", "{c}");
+    assert!(c["verdict_reason"].as_str().is_some_and(|why| why.contains("came too late")), "{c}");
+    if how.len() == 2 {
+        assert_eq!((number(c, "sent"), number(c, "lost")), (10_000, 4 * (2_000 - 1_024)), "{c}");
+    }
+}
+
+#[test]
+fn what_overflowed_is_named_in_notes_and_in_the_messages() {
+    let system = samples();
+    let output = run(&["run", "."], system.path(), 0);
+    let notes = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(notes.contains("3904 messages of channel `c` arrived on host `b` and are lost"));
+    assert!(notes.contains("2000 messages of channel `c` arrived on host `b` and were not read"));
+    let text = said(&system, "out/1-run/messages.csv");
+    let lost = text.lines().filter(|line| line.ends_with(",1"));
+    let arrived = |line: &&str| !line.split(',').nth(5).unwrap_or_default().is_empty();
+    assert_eq!(lost.filter(arrived).count(), 3_904);
+}
+
+#[test]
+fn until_a_program_has_exited_nothing_else_goes_on() {
+    let left = "start sl 1000 close pause 30000 note done exit 0";
+    let description = two_hosts(&scripts(left, "start loop 30 slr 100 note x end"));
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let system = system(&description);
+        run(&["run", "."], system.path(), 0);
+        let notes = said(&system, "notes.log");
+        assert_eq!(notes.lines().count(), 31, "{notes}");
+        seen.push(notes.lines().position(|line| line == "left done").expect("a note"));
+    }
+    assert!(seen.iter().all(|at| *at == seen[0] && *at <= 10), "{seen:?}");
+}
+
+#[test]
+fn how_a_program_exits_counts_as_soon_as_it_has_left_the_run() {
+    let left = "start sl 1000 close pause 20000 exit 3";
+    let system = system(&two_hosts(&scripts(left, "start loop 30 slr 100 note x end")));
+    let output = run(&["run", "."], system.path(), 4);
+    let notes = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(notes.contains("program `left` ended before the run did (exit status: 3)"), "{notes}");
+    assert!(said(&system, "notes.log").lines().count() <= 10);
+}
+
+#[test]
+fn who_asks_without_end_at_one_instant_is_named_not_who_asks_last() {
+    let left = "start sl 5000 loop 1000000000 slr 0 end";
+    let right = "L c start sl 5000 loop 2000 tr 0 end";
+    let system = system(&two_hosts(&scripts(left, right)));
+    let output = run(&["run", "."], system.path(), 4);
+    let notes = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(notes.contains("program `left`") && notes.contains("without letting time"), "{notes}");
+    let asked = said(&system, "left.log").lines().count();
+    assert!(asked < 200_000, "named after {asked} requests");
+    assert!(Path::new(&system.path().join("right.log")).is_file());
+}
