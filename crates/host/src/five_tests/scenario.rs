@@ -167,6 +167,7 @@ fn clock_unmet(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::SyncSeen;
     use onbeat_model::time::Span;
 
     struct Fake {
@@ -218,7 +219,15 @@ mod tests {
     #[test]
     fn without_ptp_only_the_clock_is_missing_and_with_it_the_role_must_fit() {
         let fake = Fake::with(&[]);
-        let ptp = |state| Some(PtpStatus { state, offset: Span::ZERO, has_grandmaster: true });
+        let ptp = |state| {
+            Some(PtpStatus {
+                state,
+                offset: Span::ZERO,
+                has_grandmaster: true,
+                appointed: false,
+                sync: SyncSeen::default(),
+            })
+        };
         let blocks = |ptp, said, mode, role| {
             clock_unmet(&fake.machine, ptp, said, mode, role).map(|unmet| unmet.blocks)
         };
