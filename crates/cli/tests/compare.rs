@@ -139,7 +139,10 @@ fn what_cannot_be_compared_is_said_and_why() {
         assert!(output.stdout.is_empty());
     };
     refused(["one", "two"], 2, &["`test`", "`other`"]);
-    refused(["one", "."], 2, &["results.json", "onbeat run --out"]);
+    std::fs::create_dir(system.path().join("empty")).expect("a directory");
+    refused(["one", "empty"], 2, &["results.json", "onbeat run --out"]);
+    // A directory of outputs, but not of one thing.
+    refused(["one", "."], 2, &["in .: ", "only two of"]);
     refused(["one", "simulated"], 2, &["--repetitions"]);
     let messages = system.path().join("two/1-run/messages.csv");
     let text = read(&messages);

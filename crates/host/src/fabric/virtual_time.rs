@@ -98,6 +98,7 @@ impl Scheduler<'_, '_> {
             if now > before {
                 self.requests_at_once = 0;
                 (self.session.options.progress)(now);
+                self.session.tell_recorded();
                 self.session.check_interrupt()?;
             }
             match output {

@@ -347,7 +347,8 @@ mod tests {
         fn no_octets_make_the_reader_panic(
             data in prop::collection::vec(any::<u8>(), 0..300), port: u16,
             id in prop::sample::select(vec![
-                USER_DESCRIPTION, DEFAULT_DATA_SET, CURRENT_DATA_SET, PARENT_DATA_SET, TIME_PROPERTIES,
+                USER_DESCRIPTION, DEFAULT_DATA_SET, CURRENT_DATA_SET, PARENT_DATA_SET,
+                TIME_PROPERTIES,
                 PORT_DATA_SET, PORT_STATS_NP, TIME_STATUS_NP, 7,
             ]),
         ) {
