@@ -29,7 +29,7 @@ def test_the_frames_of_a_run_have_all_messages_and_figures(run_directory: Path) 
         row = run.channels[run.channels["run"] == scenario].iloc[0]
         assert row["latency_max_ns"] == max(latencies) == channel["latency_ns"]["max"]
         assert row["received"] == channel["received"] == len(latencies)
-        assert row["talker_wakeup_min_ns"] == channel["wakeup_error_ns"]["talker"]["min"]
+        assert row["talker_wakeup_max_ns"] == channel["wakeup_error_ns"]["talker"]["max"]
         assert row["verdict"] == channel["verdict"]
     protected = run.channels[run.channels["run"] == "protected"].iloc[0]
     assert run.bound_ns("mcast42") == protected["bound_ns"]
@@ -67,7 +67,7 @@ def measurement(directory: Path, **more: object) -> Path:
     """Write a measurement as docs/measurements.md describes it."""
     values = [71, 75, 70, 13_000]
     series = {"name": "clock.lc", "count": 4, "min": 70, "max": 13_000, "histogram": []}
-    document = {"format": "onbeat-measurement", "version": 1, "machine": {"kernel": "6.18"}}
+    document = {"format": "onbeat-measurement", "version": 2, "machine": {"kernel": "6.18"}}
     document |= {"series": [series], **more}
     (directory / "samples").mkdir(parents=True)
     (directory / "measurement.json").write_text(json.dumps(document))

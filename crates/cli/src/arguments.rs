@@ -385,6 +385,9 @@ pub(crate) struct ReportArguments {
     /// Where the run was written [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
+    /// Of a run that was cut off: what it had recorded until then
+    #[arg(long)]
+    pub(crate) recovered: bool,
     /// Print JSON for machines (docs/results.md)
     #[arg(long)]
     pub(crate) json: bool,

@@ -9,7 +9,7 @@ use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::link::Interface;
+use onbeat_host::link::{Interface, SyncAge, SyncWatch};
 use onbeat_host::machine::Machine;
 use onbeat_host::timekeeping::{
     Configuration, Emulated, Facts, Role, SOCKET, Scenario, Settings, Stamping, Status, Supervisor,
@@ -22,8 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How often the clock is looked at.
-const LOOK: Span = Span::from_s(1);
 /// How often it is looked whether it is interrupted.
 const LOOK_AGAIN: Span = Span::from_ms(20);
 
@@ -235,15 +233,15 @@ fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let begun = MonoTime::now();
     let mut told: Option<String> = None;
     loop {
-        let next = MonoTime::now() + LOOK;
         let report = supervisor.look()?;
+        let next = MonoTime::now() + supervisor.look_again();
         for note in &report.notes {
             terminal::say(format_args!("onbeat: {note}"));
         }
-        if *json {
+        if *json && report.noted {
             terminal::print(document(&report.facts, &report.status, *within));
-        } else {
-            let kind = kind(&report.status);
+        } else if !*json {
+            let kind = report.status.kind();
             if told.as_ref() != Some(&kind) {
                 terminal::print(text(&report.facts, &report.status, *within));
                 told = Some(kind);
@@ -259,15 +257,9 @@ fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
             if MonoTime::now() >= next {
                 break;
             }
-            pause(LOOK_AGAIN);
+            pause(LOOK_AGAIN.min(next - MonoTime::now()));
         }
     }
-}
-
-/// What a status is but for figures: a change of these alone is not told.
-fn kind(status: &Status) -> String {
-    let reasons = status.reasons.iter().map(|r| format!("{:?}", std::mem::discriminant(r)));
-    reasons.collect()
 }
 
 fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
@@ -279,7 +271,8 @@ fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
     // Where it is not known whether this is the machine's own network, its clock is meant.
     let emulated = emulation(&machine, interface);
     let steered = !free_running && matches!(emulated, None | Some(Emulated::NotKnown));
-    let facts = gather(&machine, interface, Path::new(socket), *domain, steered)
+    let mut watch = SyncWatch::default();
+    let facts = gather(&machine, interface, Path::new(socket), *domain, steered, &mut watch)
         .context("the kernel's clock")?;
     let status = judge(&facts, *within);
     if *json {
@@ -294,7 +287,11 @@ fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
 fn text(facts: &Facts, status: &Status, within: Span) -> String {
     let mut lines = Vec::new();
     let error = status.error.map(|error| format!(", the clock is wrong by {error}"));
-    let error = error.unwrap_or_default();
+    let unmeasured = match status.in_sync() {
+        true => ", this clock is the grandmaster: its time is the network's, nothing is measured",
+        false => "",
+    };
+    let error = error.unwrap_or_else(|| unmeasured.to_owned());
     lines.push(match status.in_sync() {
         true => format!("in sync within {within}{error}"),
         false => "not in sync".to_owned(),
@@ -349,6 +346,10 @@ fn document(facts: &Facts, status: &Status, within: Span) -> Value {
         "in_sync": status.in_sync(),
         "within_ns": within.as_ns(),
         "error_ns": ns(status.error),
+        "sync_age_ns": match facts.sync {
+            SyncAge::AtMost(age) => Some(age.as_ns()),
+            SyncAge::Never | SyncAge::Unknown => None,
+        },
         "steered": facts.steered,
         "tai_offset_s": facts.tai_offset.as_ns() / 1_000_000_000,
         "reasons": reasons,

@@ -13,12 +13,14 @@ use std::path::{Path, PathBuf};
 
 /// The document of a measurement's directory.
 const MEASUREMENT: &str = "measurement.json";
+/// The most runs of one side.
+const RUNS_MAX: usize = 1_000;
 /// The largest effect, in thousandths: a hundred times as much.
 const EFFECT_MAX: u32 = 100_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
-    /// The output directory of the first run, simulation or measurement
+    /// The output directory of the first run, simulation or measurement, or a directory of several
     pub(crate) first: PathBuf,
     /// That of the second, which is judged
     pub(crate) second: PathBuf,
@@ -47,8 +49,8 @@ fn effect(text: &str) -> Result<u32, String> {
 
 /// Compares two output directories and says which way the second differs.
 pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<Exit> {
-    let first = subject(&arguments.first)?;
-    let second = subject(&arguments.second)?;
+    let first = subjects(&arguments.first)?;
+    let second = subjects(&arguments.second)?;
     let comparison = compare::compare(&first, &second, arguments.effect)
         .map_err(|different| WrongArgument(different.to_string()))?;
     if let Some(file) = &arguments.html {
@@ -70,12 +72,42 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<Exit> {
 
 fn exit(comparison: &Comparison) -> Exit {
     match comparison.verdict {
-        Verdict::Worse => Exit::Description,
+        Verdict::Worse | Verdict::Mixed => Exit::Description,
         Verdict::Better | Verdict::NotDistinguishable | Verdict::NotJudged => Exit::Fine,
     }
 }
 
-/// What a directory holds.
+/// The outputs in a directory, or the one that it is.
+fn subjects(directory: &Path) -> anyhow::Result<Subject> {
+    if is_output(directory) {
+        return subject(directory);
+    }
+    let mut places: Vec<PathBuf> = match std::fs::read_dir(directory) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(_) => Vec::new(),
+    };
+    places.retain(|place| is_output(place));
+    places.sort();
+    if places.len() > RUNS_MAX {
+        bail!(WrongArgument(format!(
+            "{} has more than {RUNS_MAX} output directories",
+            directory.display()
+        )));
+    }
+    if places.is_empty() {
+        return subject(directory);
+    }
+    let runs = places.iter().map(|place| subject(place)).collect::<anyhow::Result<Vec<_>>>()?;
+    Subject::joined(runs).map_err(|different| {
+        WrongArgument(format!("in {}: {different}", directory.display())).into()
+    })
+}
+
+fn is_output(directory: &Path) -> bool {
+    [RESULTS, SIMULATION, MEASUREMENT].iter().any(|name| directory.join(name).is_file())
+}
+
+/// What an output directory holds.
 fn subject(directory: &Path) -> anyhow::Result<Subject> {
     let has = |name: &str| directory.join(name).is_file();
     if has(RESULTS) {
@@ -95,8 +127,9 @@ fn subject(directory: &Path) -> anyhow::Result<Subject> {
             .with_context(|| file.display().to_string());
     }
     bail!(WrongArgument(format!(
-        "{} is no output directory: it has none of {RESULTS}, {SIMULATION} and {MEASUREMENT}; \
-         `onbeat run --out`, `onbeat simulate --out` and `onbeat measure` write such",
+        "{} is no output directory, nor has it any: it has none of {RESULTS}, {SIMULATION} and \
+         {MEASUREMENT}; `onbeat run --out`, `onbeat simulate --out` and `onbeat measure` write \
+         such",
         directory.display()
     )));
 }

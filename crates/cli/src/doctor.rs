@@ -153,6 +153,11 @@ fn text(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>], all: bo
         let those = findings.iter().filter(|finding| finding.state == state);
         parts.extend(those.map(explained));
     }
+    let unseen = findings.iter().filter(|finding| finding.state == State::Unknown);
+    parts.extend(unseen.map(|finding| {
+        let because = wrapped(&format!("because: {}", finding.value));
+        format!("{:<8}{}\n{because}", finding.state.to_string(), finding.name())
+    }));
     let fine = findings.iter().filter(|finding| finding.state == State::Ok).count();
     let shown = if all || fine == 0 { "" } else { "; --all shows them" };
     parts.push(format!("{fine} of {} are as they should be{shown}.", findings.len()));
@@ -166,7 +171,7 @@ fn explained(finding: &Finding) -> String {
     let check = finding.check;
     let reboot = if check.reboot { " (needs a reboot)" } else { "" };
     let why = wrapped(&format!("why: {}", check.why));
-    let fix = wrapped(&format!("fix: {}{reboot}", check.fix));
+    let fix = wrapped(&format!("fix: {}{reboot}", finding.fix));
     format!("{:<8}{}\n{why}\n{fix}", finding.state.to_string(), finding.name())
 }
 
@@ -241,7 +246,7 @@ fn to_json(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>]) -> V
             "unknown_because": (!seen).then_some(&finding.value),
             "wanted": finding.wanted,
             "why": check.why,
-            "fix": check.fix,
+            "fix": finding.fix,
             "reboot": check.reboot,
             "against": check.against,
         })

@@ -14,6 +14,7 @@ mod measure;
 mod network;
 mod noise;
 mod output;
+mod recording;
 mod run;
 mod simulate;
 mod source;

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, bail};
 use onbeat_host::process::{Keeper, Kept};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::io::Errno;
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -29,6 +30,9 @@ pub(crate) const MEASUREMENT_REPORT: &str = "report.html";
 pub(crate) const SAMPLES: &str = "samples";
 /// What each repetition of a simulation saw, as CSV.
 pub(crate) const REPETITIONS: &str = "repetitions.csv";
+
+/// What the name of something that is not complete has behind it, before the process' number.
+const PARTIAL: &str = ".partial-";
 
 /// The type of the block that a pcapng file begins with.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -58,6 +62,8 @@ pub(crate) struct Output<'a> {
     target: PathBuf,
     partial: PathBuf,
     keeper: &'a mut Keeper,
+    /// The partial directory, locked: whoever else would write the same target sees that.
+    _locked: File,
     done: bool,
 }
 
@@ -74,9 +80,8 @@ impl<'a> Output<'a> {
             );
         }
         let partial = partial(target)?;
-        keeper.guard(Kept::Path(&partial))?;
-        std::fs::create_dir(&partial).with_context(|| partial.display().to_string())?;
-        Ok(Self { target: target.to_owned(), partial, keeper, done: false })
+        let locked = lock(target, &partial, keeper)?;
+        Ok(Self { target: target.to_owned(), partial, keeper, _locked: locked, done: false })
     }
 
     /// The keeper that watches over it, for what else there is to watch over.
@@ -108,10 +113,41 @@ impl<'a> Output<'a> {
     }
 }
 
+/// Makes the partial directory of a target and locks it, unless another process has one: two
+/// outputs of one name at once would end as the one of whoever is later. A lock goes with its
+/// process, however that ends. Where a file system has no locks, nobody is refused.
+fn lock(target: &Path, partial: &Path, keeper: &mut Keeper) -> anyhow::Result<File> {
+    let shown = || partial.display().to_string();
+    let parent = partial.parent().context("the output has no directory")?;
+    // Looking and making is one step: who comes meanwhile waits.
+    let one_at_a_time = File::open(parent).with_context(shown)?;
+    let _ = flock(&one_at_a_time, FlockOperation::LockExclusive);
+    let name = target.file_name().context("the output has no name")?.to_string_lossy();
+    let prefix = format!("{name}{PARTIAL}");
+    for entry in parent.read_dir().with_context(shown)?.flatten() {
+        let other = entry.file_name().to_string_lossy().into_owned();
+        let Some(process) = other.strip_prefix(&prefix) else { continue };
+        let Ok(directory) = File::open(entry.path()) else { continue };
+        let locked = flock(&directory, FlockOperation::NonBlockingLockExclusive);
+        if locked == Err(Errno::WOULDBLOCK) {
+            bail!(
+                "process {process} is writing {} at this moment: wait for its end, or choose \
+                 another place with --out",
+                target.display()
+            );
+        }
+    }
+    keeper.guard(Kept::Path(partial))?;
+    std::fs::create_dir(partial).with_context(shown)?;
+    let directory = File::open(partial).with_context(shown)?;
+    let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
+    Ok(directory)
+}
+
 /// The name that something has until it is complete and gets the name `target`.
 fn partial(target: &Path) -> anyhow::Result<PathBuf> {
     let mut name = target.file_name().context("the output has no name")?.to_owned();
-    name.push(format!(".partial-{}", std::process::id()));
+    name.push(format!("{PARTIAL}{}", std::process::id()));
     let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new(".")).canonicalize();
     Ok(parent.with_context(|| target.display().to_string())?.join(name))

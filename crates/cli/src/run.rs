@@ -5,6 +5,7 @@ use crate::build;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
 use crate::output::{Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
+use crate::recording::{self, Recording};
 use crate::source::Source;
 use crate::terminal;
 use anyhow::{Context, bail};
@@ -57,9 +58,11 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     adopt_orphans();
     // First, so that nobody waits for a run whose results have no place.
     let mut output = Output::begin(&target, Kind::Run, &mut keeper)?;
+    recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
+    let mut recording = Recording::begin(&target)?;
     let mut runs = Vec::new();
     for wanted in wanted {
-        let watch = (&watch, task_trace.as_deref());
+        let watch = (&watch, task_trace.as_deref(), &mut recording);
         let log = execute(&source, &wanted, watch, output.keeper(), &interrupted);
         end_orphans(output.keeper().number());
         runs.push(measured(wanted.plan, &wanted.system, log?)?);
@@ -68,6 +71,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
         }
     }
     let results = write(&source.system, &runs, output)?;
+    recording.done();
     show(&source.system, &results, &target, arguments.json);
     Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
 }
@@ -107,17 +111,12 @@ pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?;
     let target = out(&source, arguments.out.as_deref());
-    let path = target.join(RESULTS);
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("{}: there is no run yet; try `onbeat run`", path.display()))?;
-    let before: Results =
-        serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let logs = match arguments.recovered {
+        true => recording::recovered(&target)?,
+        false => recorded(&target)?,
+    };
     let mut runs = Vec::new();
-    for (at, run) in before.runs.iter().enumerate() {
-        let path = target.join(run_directory(at, &run.scenario)).join(RECORDS);
-        let octets = std::fs::read(&path).with_context(|| path.display().to_string())?;
-        let log =
-            onbeat_measure::records::decode(&octets).with_context(|| path.display().to_string())?;
+    for log in logs {
         let mut system = source.system.clone();
         system.run = RunSettings { duration: log.duration, ..system.run };
         let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
@@ -125,8 +124,32 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
     }
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     let results = write(&source.system, &runs, Output::begin(&target, Kind::Run, &mut keeper)?)?;
+    if arguments.recovered {
+        // The output has it now.
+        let _ = std::fs::remove_file(recording::place(&target));
+    }
     show(&source.system, &results, &target, arguments.json);
     Ok(judge(&results, false))
+}
+
+/// The records of all runs of an output.
+fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
+    let path = target.join(RESULTS);
+    let text = std::fs::read_to_string(&path).with_context(|| {
+        let cut_off = match recording::place(target).exists() {
+            true => "the run was cut off; try `onbeat report --recovered`",
+            false => "there is no run yet; try `onbeat run`",
+        };
+        format!("{}: {cut_off}", path.display())
+    })?;
+    let before: Results =
+        serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let of_run = |(at, run): (usize, &RunResult)| {
+        let path = target.join(run_directory(at, &run.scenario)).join(RECORDS);
+        let octets = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        onbeat_measure::records::decode(&octets).with_context(|| path.display().to_string())
+    };
+    before.runs.iter().enumerate().map(of_run).collect()
 }
 
 /// What is asked for, planned: if one plan has errors, nothing is run.
@@ -228,7 +251,7 @@ fn unapplied(wanted: &Wanted) {
 fn execute(
     source: &Source,
     wanted: &Wanted,
-    (watch, task_trace): (&Watch, Option<&Path>),
+    (watch, task_trace, recording): (&Watch, Option<&Path>, &mut Recording),
     keeper: &mut Keeper,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<RunLog> {
@@ -238,6 +261,7 @@ fn execute(
     unapplied(wanted);
     let bar = progress_bar(&wanted.scenario, settings);
     let mut progress = |now: NetTime| bar.set_position((now.as_ns() / 1_000_000).max(0) as u64);
+    let mut recorded = |log: &RunLog| recording.add(log);
     let options = RunOptions {
         proposed: wanted.proposed.clone(),
         scenario: wanted.scenario.clone(),
@@ -245,6 +269,7 @@ fn execute(
         network: wanted.network.clone(),
         directory: &source.directory,
         progress: &mut progress,
+        recorded: Some(&mut recorded),
         interrupted,
         trace: watch.trace,
         break_at: watch.break_at,

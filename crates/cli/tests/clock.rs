@@ -83,6 +83,66 @@ fn a_supervised_ptp4l_in_a_namespace_is_free_running_and_ends_with_the_command()
     assert!(!lines.any(with), "ptp4l has ended");
 }
 
+/// The lines of JSON that `clock run` prints of the slave `eth0`, in a namespace in which `other`
+/// is run before; `None`, after one line that says why, where there is no such thing.
+fn lines_of_a_slave(out: &Path, other: &str, seconds: u32) -> Option<Vec<Value>> {
+    if !Path::new("/usr/sbin/ptp4l").exists() {
+        println!("not run: ptp4l (linuxptp) is not installed");
+        return None;
+    }
+    let (out, onbeat) = (out.display(), env!("CARGO_BIN_EXE_onbeat"));
+    let script = format!(
+        "ip link add eth0 type veth peer name eth1 && ip link set eth0 up && ip link set eth1 up \
+         && echo ready >&2 || exit 9\n\
+         run() {{ {onbeat} clock run --scenario mbs --interface $1 --software --within 1s \
+         --role $2 --out {out}/$1 --json --duration $3; }}\n\
+         {other}\nrun eth0 slave {seconds}s\nwait"
+    );
+    let output = Command::new("unshare").args(["--net", "sh", "-c", &script]).output();
+    let output = output.expect("unshare");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !said.contains("ready") {
+        println!("not run: {said}");
+        return None;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Some(text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
+}
+
+#[test]
+fn two_slaves_without_a_grandmaster_are_never_in_sync() {
+    let directory = tempfile::tempdir().expect("a directory");
+    // Twice as long as a clock that may lead waits before it does.
+    let other = format!("run eth1 slave 9s > {}/other.json &", directory.path().display());
+    let Some(lines) = lines_of_a_slave(directory.path(), &other, 9) else { return };
+    let other = std::fs::read_to_string(directory.path().join("other.json")).expect("lines");
+    let other = other.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let all: Vec<Value> = lines.into_iter().chain(other).collect();
+    assert!(all.len() >= 4, "{all:?}");
+    for line in all {
+        assert_eq!(line["in_sync"], false, "{line}");
+        assert!(line["error_ns"].is_null() && line["sync_age_ns"].is_null(), "{line}");
+        assert_ne!(line["ptp4l"]["ports"][0]["state"], "MASTER", "a slave leads: {line}");
+    }
+}
+
+#[test]
+fn a_slave_is_in_sync_by_a_measured_sync_only_and_no_more_when_its_master_is_gone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().display();
+    let other = format!("run eth1 master 12s > {path}/other.json &");
+    let Some(lines) = lines_of_a_slave(directory.path(), &other, 18) else { return };
+    let in_sync = |line: &&Value| line["in_sync"] == true;
+    assert!(lines.iter().any(|line| in_sync(&line)), "{lines:?}");
+    for line in lines.iter().filter(in_sync) {
+        let age = line["sync_age_ns"].as_i64().expect("a Sync was measured");
+        assert!(age <= 375_000_000 && line["error_ns"].is_i64(), "{line}");
+    }
+    let last = lines.last().expect("a line");
+    assert!(last["in_sync"] == false && last["error_ns"].is_null(), "{last}");
+    assert_eq!(last["ptp4l"]["ports"][0]["state"], "LISTENING", "{last}");
+}
+
 #[test]
 fn simulated_clocks_are_within_a_microsecond_over_a_few_hops_with_hardware_stamps() {
     let words = ["clock", "simulate", "--hops", "3", "--duration", "40s", "--json"];

@@ -139,7 +139,10 @@ fn what_cannot_be_compared_is_said_and_why() {
         assert!(output.stdout.is_empty());
     };
     refused(["one", "two"], 2, &["`test`", "`other`"]);
-    refused(["one", "."], 2, &["results.json", "onbeat run --out"]);
+    std::fs::create_dir(system.path().join("empty")).expect("a directory");
+    refused(["one", "empty"], 2, &["results.json", "onbeat run --out"]);
+    // A directory of outputs, but not of one thing.
+    refused(["one", "."], 2, &["in .: ", "only two of"]);
     refused(["one", "simulated"], 2, &["--repetitions"]);
     let messages = system.path().join("two/1-run/messages.csv");
     let text = read(&messages);
@@ -194,20 +197,36 @@ fn measurements_are_compared_by_the_series_that_both_have() {
             std::fs::write(file, text.join("\n")).expect("written");
         }
     };
-    write("before", &[("clock.lc", 1_000), ("clock.gc", 2_000)], "6.1");
-    write("after", &[("clock.lc", 800), ("latency.lc", 9_000)], "6.18");
+    let middle = |run: i64, at: i64| at + run * at / 1_000;
+    for run in 0..5 {
+        let at = |at| middle(run, at);
+        write(&format!("before/{run}"), &[("clock.lc", at(1_000)), ("clock.gc", at(2_000))], "6.1");
+        let after = [("clock.lc", at(800)), ("latency.lc", at(9_000))];
+        write(&format!("after/{run}"), &after, "6.18");
+        let mixed = [("clock.lc", at(800)), ("clock.gc", at(3_000))];
+        write(&format!("mixed/{run}"), &mixed, "6.1");
+    }
     write("apart", &[("sync", 5)], "6.18");
-    let json = results(&["compare", "before", "after"], directory.path(), 0);
+    let compared =
+        |first, second, code| results(&["compare", first, second], directory.path(), code);
+    // One measurement of each says nothing of the next.
+    let json = compared("before/0", "after/0", 0);
+    assert_eq!((&json["verdict"], &json["judged"]), (&"not judged".into(), &0.into()));
+    let json = compared("before", "after", 0);
     assert_eq!((&json["verdict"], &json["system"]), (&"better".into(), &"".into()));
+    assert_eq!(json["runs"], serde_json::json!([5, 5]));
     assert_eq!(json["series"].as_array().map(Vec::len), Some(1));
     let notes = json["notes"].to_string();
     for text in ["machine.kernel: 6.1 in the first, 6.18", "clock.gc", "latency.lc"] {
         assert!(notes.contains(text), "{text} in {notes}");
     }
+    assert_eq!(compared("after", "before", 1)["verdict"], "worse");
+    assert_eq!(compared("before", "mixed", 1)["verdict"], "mixed");
+    assert_eq!(compared("mixed", "before", 1)["verdict"], "mixed");
     let output = run(&["compare", "before", "apart"], directory.path(), 2);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("clock.lc; clock.gc") && said.contains("has sync"), "{said}");
-    let file = directory.path().join("after/samples/clock.lc.csv");
+    let file = directory.path().join("after/3/samples/clock.lc.csv");
     std::fs::write(file, "value_ns\n5\nfive\n").expect("written");
     let output = run(&["compare", "before", "after"], directory.path(), 5);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

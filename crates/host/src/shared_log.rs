@@ -330,8 +330,13 @@ impl SharedLog {
 
     /// Everything that was recorded.
     pub fn records(&self) -> Vec<Record> {
+        self.records_from(0)
+    }
+
+    /// What was recorded after so many records.
+    pub fn records_from(&self, first: usize) -> Vec<Record> {
         let written = self.counter(RECORDED).load(Ordering::Acquire).min(u64::from(self.capacity));
-        let records = (0..written).map(|index| {
+        let records = (first as u64..written).map(|index| {
             // SAFETY: the slot is valid; any pattern of bits is a record, torn or not.
             Record::from_bytes(&unsafe { self.slot(index).read_volatile() })
         });

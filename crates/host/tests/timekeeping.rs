@@ -4,7 +4,7 @@
 
 use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::context::Context;
-use onbeat_host::link::PortState;
+use onbeat_host::link::{PortState, SYNC_RECEIPT_TIMEOUT, SyncAge, SyncWatch};
 use onbeat_host::machine::Machine;
 use onbeat_host::netns::enter;
 use onbeat_host::timekeeping::{
@@ -208,6 +208,49 @@ fn supervised_clocks_are_measured_and_this_machines_is_not_touched() {
 }
 
 #[test]
+fn a_slave_whose_master_is_gone_is_out_of_sync_and_stays_a_slave() {
+    let Some(hosts) = pair() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let [first, second] = ["master", "slave"].map(|name| directory.path().join(name));
+    let sockets = [first.join("s"), second.join("s")];
+    let master = Supervised::start(&hosts[0], settings(Role::Master, &sockets[0]), first);
+    let slave = Supervised::start(&hosts[1], settings(Role::Slave, &sockets[1]), second.clone());
+    let report = slave.until("in sync", |report| report.status.in_sync());
+    let interval = report.facts.survey.as_ref().expect("it follows").sync.interval;
+    assert_eq!(interval, Span::from_ms(125));
+    drop(master);
+    // Every verdict that it is in sync rests on a Sync that is three intervals old at most.
+    let three = interval * SYNC_RECEIPT_TIMEOUT;
+    let recent = |report: &Report| matches!(report.facts.sync, SyncAge::AtMost(a) if a <= three);
+    slave.until("out of sync", |report| {
+        assert!(!report.status.in_sync() || recent(report), "{report:#?}");
+        !report.status.in_sync()
+    });
+    let state = |report: &Report| {
+        report.facts.survey.as_ref().and_then(|survey| Some(survey.deciding()?.state))
+    };
+    slave.until("waiting for a master", |report| {
+        assert!(!report.status.in_sync(), "in sync with nobody: {report:#?}");
+        state(report) == Some(PortState::Listening)
+    });
+    // Longer than a clock that may lead waits before it does.
+    for _ in 0..60 {
+        let report = slave.reports.recv().expect("its thread reports");
+        assert!(!report.status.in_sync(), "in sync with nobody: {report:#?}");
+        assert_ne!(state(&report), Some(PortState::Master), "a slave leads: {report:#?}");
+    }
+    drop(slave);
+    let history = std::fs::read_to_string(second.join("clock.csv")).expect("a history");
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let in_sync: Vec<_> = history.lines().map(cells).filter(|cells| cells[6] == "1").collect();
+    assert!(!in_sync.is_empty(), "{history}");
+    for cells in in_sync {
+        let age: i64 = cells[7].parse().expect("how old the last Sync is");
+        assert!(age <= three.as_ns(), "{cells:?}");
+    }
+}
+
+#[test]
 fn the_reason_for_no_sync_is_named() {
     let Some(hosts) = pair() else { return };
     let directory = tempfile::tempdir().expect("a directory");
@@ -234,7 +277,9 @@ fn the_reason_for_no_sync_is_named() {
     let machine = Machine::this();
     let look = |socket: &Path, domain| {
         let interfaces = ["eth0".to_owned()];
-        let facts = within(&hosts[1], || gather(&machine, &interfaces, socket, domain, false));
+        let facts = within(&hosts[1], || {
+            gather(&machine, &interfaces, socket, domain, false, &mut SyncWatch::default())
+        });
         judge(&facts.expect("a look"), LIMIT).reasons
     };
     let elsewhere = Reason::Elsewhere { profile: 1, domain: 5, wanted: 0 };

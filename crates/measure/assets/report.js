@@ -119,7 +119,7 @@
   };
 
   const latencyChart = (element, figure, state) => {
-    const load = data.loads[figure.run];
+    const load = data.loads[figure.load];
     const loaded = load.at_us.length > 0;
     const seconds = (times) => times.map((at) => at / SECOND);
     // Messages of one microsecond share a row; drawn apart by less than a pixel anyway.

@@ -104,8 +104,8 @@ fn wakeup_errors(joined: &Joined, network_time: bool) -> WakeupErrors {
     // Every listener's join holds all of the talker's records: one is enough.
     let of_talker = joined.listeners.iter().take(1).flat_map(|l| &l.messages);
     WakeupErrors {
-        talker: statistics(of_talker, Message::talker_wakeup_ns),
-        listener: statistics(joined.messages(), Message::listener_wakeup_ns),
+        talker: errors(of_talker, Message::talker_wakeup_ns),
+        listener: errors(joined.messages(), Message::listener_wakeup_ns),
         relative_basis: relative.map(|_| basis),
         relative,
     }
@@ -125,7 +125,7 @@ fn one_listener(
         late: listener.count(Message::is_late),
         duplicated: listener.count(|m| m.duplicate),
         latency_ns: statistics(&listener.messages, Message::latency_ns),
-        wakeup_error_ns: statistics(&listener.messages, Message::listener_wakeup_ns),
+        wakeup_error_ns: errors(&listener.messages, Message::listener_wakeup_ns),
         relative_wakeup_error_ns: statistics(&listener.messages, |m| {
             m.relative_wakeup_ns(network_time)
         }),
@@ -138,4 +138,12 @@ fn statistics<'a, 'b: 'a>(
     value: impl Fn(&Message<'b>) -> Option<i64>,
 ) -> Option<Statistics> {
     Statistics::of(messages.into_iter().filter_map(value).collect())
+}
+
+/// The same of errors, which have signs.
+fn errors<'a, 'b: 'a>(
+    messages: impl IntoIterator<Item = &'a Message<'b>>,
+    value: impl Fn(&Message<'b>) -> Option<i64>,
+) -> Option<Statistics> {
+    Statistics::of_errors(messages.into_iter().filter_map(value).collect())
 }

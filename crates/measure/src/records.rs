@@ -18,6 +18,9 @@
 //! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last sample.
 //!
 //! A file of version 1 has no part 3; it is read as one of the emulated network.
+//!
+//! A *recording* is what a run leaves that is cut off: such files one after the other, each behind
+//! its length (u64), each with what the ends recorded since the one before.
 
 use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
@@ -127,6 +130,48 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         load: input.load()?,
     };
     if input.0.is_empty() { Ok(log) } else { Err(Error::Trailing(input.0.len())) }
+}
+
+/// A part of a recording.
+pub fn recording_part(log: &RunLog) -> Vec<u8> {
+    let file = encode(log);
+    let mut part = (file.len() as u64).to_le_bytes().to_vec();
+    part.extend(file);
+    part
+}
+
+/// The runs of a recording, as far as it goes: a last part that is cut off is left out.
+///
+/// # Errors
+/// When it has no part, or one is no record file.
+pub fn recover(recording: &[u8]) -> Result<Vec<RunLog>, Error> {
+    let mut runs: Vec<RunLog> = Vec::new();
+    let mut input = Input(recording);
+    while let Ok(length) = input.u64()
+        && let Ok(length) = usize::try_from(length)
+        && let Ok(part) = input.take(length)
+    {
+        let next = decode(part)?;
+        match runs.last_mut().filter(|run| is_continued(run, &next)) {
+            None => runs.push(next),
+            Some(run) => {
+                run.ending = next.ending;
+                for (end, more) in run.ends.iter_mut().zip(next.ends) {
+                    end.records.extend(more.records);
+                }
+            }
+        }
+    }
+    if runs.is_empty() { Err(Error::Truncated) } else { Ok(runs) }
+}
+
+/// Whether a part is of the same run.
+fn is_continued(run: &RunLog, next: &RunLog) -> bool {
+    let ends = |log: &RunLog| -> Vec<_> {
+        log.ends.iter().map(|end| (end.channel, end.role, end.node)).collect()
+    };
+    let settings = |log: &RunLog| (log.scenario.clone(), log.seed, log.time, log.duration);
+    settings(run) == settings(next) && run.network == next.network && ends(run) == ends(next)
 }
 
 /// SHA-256, in hexadecimal, over what the run's ends recorded and when it ended, in the order and

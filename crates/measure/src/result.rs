@@ -1,4 +1,4 @@
-//! The JSON contract, version 2. `docs/results.md` explains it, `schema/results.schema.json` is
+//! The JSON contract, version 3. `docs/results.md` explains it, `schema/results.schema.json` is
 //! made from these types.
 
 use crate::statistics::Statistics;
@@ -8,13 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the contract that these types are.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The results of one or more runs of one system. All times are whole nanoseconds. Under one
 /// version fields may be added; none is removed, renamed or given another meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
-    /// Which contract this is: 2.
+    /// Which contract this is: 3.
     pub version: u32,
     /// The system's name.
     pub system: String,

@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Figures in whole nanoseconds that describe a list of at least one value.
+/// Figures in whole nanoseconds that describe a list of at least one value. Of signed errors they
+/// are of sizes, as the published tables have them (Austad et al. 2023, table 8; Pérez et al. 2024,
+/// section 5): among values of both signs the largest is not the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
-    /// The smallest value. Of wake-up errors, which are signed: the latest wake-up.
+    /// The smallest value.
     pub min: i64,
     /// The mean, rounded to the nearest nanosecond, halves away from zero.
     pub avg: i64,
@@ -17,8 +19,24 @@ pub struct Statistics {
     pub p99: i64,
     /// The largest value.
     pub max: i64,
-    /// The standard deviation of the values about `avg`, rounded down.
+    /// The standard deviation of the values about their mean, rounded down; of signed errors with
+    /// their signs.
     pub stddev: i64,
+    /// Of signed errors only: where they are with their signs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed: Option<Signed>,
+}
+
+/// Where errors are with their signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signed {
+    /// The smallest: the latest of wake-up errors, where negative is after the target.
+    pub min: i64,
+    /// The mean, rounded to the nearest nanosecond, halves away from zero.
+    pub avg: i64,
+    /// The largest.
+    pub max: i64,
 }
 
 impl Statistics {
@@ -27,6 +45,16 @@ impl Statistics {
     pub fn of(mut values: Vec<i64>) -> Option<Self> {
         values.sort_unstable();
         Self::of_sorted(&values)
+    }
+
+    /// The statistics of signed errors: of their sizes, and beside them of what has signs.
+    pub fn of_errors(mut values: Vec<i64>) -> Option<Self> {
+        values.sort_unstable();
+        let with_signs = Self::of_sorted(&values)?;
+        values.iter_mut().for_each(|value| *value = value.saturating_abs());
+        let sizes = Self::of(values)?;
+        let Self { min, avg, max, stddev, .. } = with_signs;
+        Some(Self { stddev, signed: Some(Signed { min, avg, max }), ..sizes })
     }
 
     /// The same of a list that is in ascending order already.
@@ -47,13 +75,20 @@ impl Statistics {
             p99: values[nearest_rank(count, 99, 100)],
             max,
             stddev: i64::try_from(stddev).unwrap_or(i64::MAX),
+            signed: None,
         })
     }
 
     /// Of signed errors: the one furthest from zero, with its sign. The published tables call it
     /// the maximum. Of two equally far, the negative one: late is worse than early.
     pub fn largest_deviation(&self) -> i64 {
-        if self.min.unsigned_abs() >= self.max.unsigned_abs() { self.min } else { self.max }
+        let Some(Signed { min, max, .. }) = self.signed else { return self.max };
+        if min.unsigned_abs() >= max.unsigned_abs() { min } else { max }
+    }
+
+    /// The mean with its sign, as in these tables.
+    pub fn signed_avg(&self) -> i64 {
+        self.signed.map_or(self.avg, |signed| signed.avg)
     }
 }
 
@@ -80,7 +115,8 @@ mod tests {
         let figures = Statistics::of(vec![20, 1, 9, 2]).unwrap();
         // Sum 32, mean 32/4 = 8. Deviations 12, −7, 1, −6: 144 + 49 + 1 + 36 = 230; 230/4 = 57
         // and √57 = 7, both rounded down. Ranks ⌈4 · 0.50⌉ = 2 and ⌈4 · 0.99⌉ = 4 of 1, 2, 9, 20.
-        let expected = Statistics { min: 1, avg: 8, p50: 2, p99: 20, max: 20, stddev: 7 };
+        let expected =
+            Statistics { min: 1, avg: 8, p50: 2, p99: 20, max: 20, stddev: 7, signed: None };
         assert_eq!(figures, expected);
     }
 
@@ -93,15 +129,33 @@ mod tests {
 
     #[test]
     fn the_largest_deviation_keeps_its_sign() {
-        let of = |values: &[i64]| Statistics::of(values.to_vec()).unwrap().largest_deviation();
+        let of =
+            |values: &[i64]| Statistics::of_errors(values.to_vec()).unwrap().largest_deviation();
         assert_eq!(of(&[-17_400, -2_300, 100]), -17_400);
         assert_eq!(of(&[-3, 5]), 5);
         assert_eq!(of(&[-5, 5]), -5);
     }
 
     #[test]
+    fn of_errors_the_worst_is_furthest_from_zero_on_whichever_side() {
+        // Late by 100 once in a hundred times, early by 1 else: by values p99 is 1 and the maximum
+        // 1, and the late one is the minimum.
+        let mut errors = vec![1; 98];
+        errors.extend([-100, -90]);
+        let figures = Statistics::of_errors(errors.clone()).unwrap();
+        assert_eq!((figures.min, figures.p50, figures.p99, figures.max), (1, 1, 90, 100));
+        // Sums 98 + 190 = 288 and 98 − 190 = −92, of 100 each.
+        assert_eq!(figures.avg, 3);
+        assert_eq!(figures.signed, Some(Signed { min: -100, avg: -1, max: 1 }));
+        assert_eq!((figures.signed_avg(), figures.largest_deviation()), (-1, -100));
+        assert_eq!(figures.stddev, Statistics::of(errors).unwrap().stddev, "about the mean");
+        assert_eq!(Statistics::of_errors(vec![i64::MIN]).unwrap().max, i64::MAX);
+    }
+
+    #[test]
     fn nothing_has_no_statistics() {
         assert_eq!(Statistics::of(Vec::new()), None);
+        assert_eq!(Statistics::of_errors(Vec::new()), None);
     }
 
     /// Counts instead of sorting, and finds the square root by search.
@@ -133,6 +187,7 @@ mod tests {
             p99: percentile(99),
             max: *values.iter().max().unwrap(),
             stddev: low as i64,
+            signed: None,
         }
     }
 

@@ -332,15 +332,13 @@ fn compared(names: [&str; 2], middle_us: i64) -> Subject {
         let value = |i: i64| middle_us * 1_000 + (i * 7_919 + number) % 1_009 * 10;
         (0..1_000).map(|i| if i == 77 { 40 * value(i) } else { value(i) }).collect()
     };
-    let series = |number: i64, name: &str, quantity, values| Series {
-        run: "protected".to_owned(),
-        name: format!("{name} to {number}"),
-        quantity,
-        values,
+    let series = |number: i64, name: &str, quantity, values| {
+        Series::new("protected", &format!("{name} to {number}"), quantity, values)
     };
     let lost = (0..1_000).map(|i| i64::from(i % 97 == 0)).collect();
     Subject {
         kind: Kind::Run,
+        of_machine: false,
         system: names[0].to_owned(),
         settings: [("time".to_owned(), format!("{names:?} {middle_us}"))].into(),
         series: vec![

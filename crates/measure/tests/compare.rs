@@ -1,7 +1,7 @@
 //! Comparisons of runs whose truth is known: equal ones must not be told apart, shifts must be
 //! seen; heavy tails, values that resemble their neighbours and drift must not change that.
 
-use onbeat_measure::compare::{Kind, Quantity, Series, Subject, Verdict, compare};
+use onbeat_measure::compare::{Comparison, Kind, Quantity, Series, Subject, Verdict, compare};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -60,14 +60,13 @@ impl Source {
 
     /// So many series of so many values.
     fn subject(&mut self, nature: Nature, series: usize, values: usize) -> Subject {
-        let one = |number| Series {
-            run: String::new(),
-            name: format!("series.{number}"),
-            quantity: Quantity::Measured,
-            values: self.values(nature, values),
+        let one = |number| {
+            let name = format!("series.{number}");
+            Series::new("", &name, Quantity::Measured, self.values(nature, values))
         };
         Subject {
-            kind: Kind::Measurement,
+            kind: Kind::Simulation,
+            of_machine: false,
             system: String::new(),
             settings: Default::default(),
             series: (0..series).map(one).collect(),
@@ -83,6 +82,30 @@ fn shifted(mut subject: Subject, series: usize, percent: i64) -> Subject {
     subject
 }
 
+/// Both ways round; they say the same.
+fn both_ways(first: &Subject, second: &Subject, effect: u32) -> Comparison {
+    let compare = |a, b| compare(a, b, effect).expect("they are of a kind");
+    let (comparison, mirrored) = (compare(first, second), compare(second, first));
+    let other = |verdict| match verdict {
+        Verdict::Worse => Verdict::Better,
+        Verdict::Better => Verdict::Worse,
+        same => same,
+    };
+    assert_eq!(comparison.verdict, other(mirrored.verdict));
+    for (series, theirs) in comparison.series.iter().zip(&mirrored.series) {
+        assert_eq!((&series.name, series.verdict), (&theirs.name, other(theirs.verdict)));
+        for (figure, theirs) in series.figures.iter().zip(&theirs.figures) {
+            assert_eq!(figure.verdict, other(theirs.verdict), "{figure:?} {theirs:?}");
+            let values = figure.values_ns.or(figure.values_ppm).expect("a figure");
+            let theirs = theirs.values_ns.or(theirs.values_ppm).expect("a figure");
+            assert_eq!((values.change, values.limit), (-theirs.change, theirs.limit));
+            let low = theirs.change_high.map(|high| -high);
+            assert_eq!(values.change_low, low, "the same interval");
+        }
+    }
+    comparison
+}
+
 fn verdict(first: &Subject, second: &Subject, effect: u32) -> Verdict {
     compare(first, second, effect).expect("they are of a kind").verdict
 }
@@ -95,6 +118,10 @@ fn errors(nature: Nature, series: usize, values: usize, slower: usize) -> (u64, 
         let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(1_000 + repetition));
         let first = source.subject(nature, series, values);
         let second = source.subject(nature, series, values);
+        if repetition.is_multiple_of(20) {
+            both_ways(&first, &second, EFFECT);
+            both_ways(&first, &shifted(second.clone(), slower, 10), EFFECT);
+        }
         errors.0 += u64::from(verdict(&first, &second, EFFECT) != Verdict::NotDistinguishable);
         let worse = verdict(&first, &shifted(second, slower, 10), EFFECT);
         errors.1 += u64::from(worse != Verdict::Worse);
@@ -198,4 +225,99 @@ fn more_losses_and_a_longer_tail_are_seen_where_the_median_stays() {
     assert_eq!(figure(&worse, 1, "share"), Verdict::Worse);
     // Too few values lie beyond.
     assert_eq!(figure(&worse, 0, "p999"), Verdict::NotJudged);
+}
+
+/// A measurement of a machine of which each run is another, by a factor whose standard deviation
+/// is `between`; now and then one is twice as slow for as long as it lasts.
+fn machine(source: &mut Source, between: f64, runs: usize, percent: i64) -> Subject {
+    let run = |_| {
+        let factor = (between * source.normal()).exp();
+        let factor = if source.0.next_u64().is_multiple_of(20) { 2.0 * factor } else { factor };
+        let mut run = source.subject(PLAIN, 3, 500);
+        (run.kind, run.of_machine) = (Kind::Measurement, true);
+        for value in run.series.iter_mut().flat_map(|series| &mut series.values) {
+            *value = (*value as f64 * factor) as i64 * (100 + percent) / 100;
+        }
+        run
+    };
+    Subject::joined((0..runs).map(run).collect()).expect("of a kind")
+}
+
+#[test]
+fn equal_machines_whose_runs_differ_are_told_apart_in_a_twentieth_of_comparisons_at_most() {
+    for (runs, between) in [([4, 4], 0.1), ([5, 5], 0.01), ([6, 6], 0.3), ([3, 7], 0.1)] {
+        let different = |repetition: &u64| {
+            let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(9_000 + repetition));
+            let [first, second] = runs.map(|runs| machine(&mut source, between, runs, 0));
+            both_ways(&first, &second, EFFECT).verdict != Verdict::NotDistinguishable
+        };
+        let different = (0..2 * REPETITIONS).filter(different).count() as u64;
+        println!("{runs:?}, {between}: of {}, {different} told apart", 2 * REPETITIONS);
+        assert!(different * 20 <= 2 * REPETITIONS, "{runs:?}: {different} told apart");
+    }
+}
+
+#[test]
+fn a_slower_machine_is_found_with_as_many_runs_as_its_runs_differ() {
+    for (runs, between, percent) in [(4, 0.005, 15), (6, 0.02, 25), (8, 0.1, 200)] {
+        let found = |repetition: &u64| {
+            let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(4_000 + repetition));
+            let first = machine(&mut source, between, runs, 0);
+            let second = machine(&mut source, between, runs, percent);
+            verdict(&first, &second, EFFECT) == Verdict::Worse
+        };
+        let found = (0..REPETITIONS).filter(found).count() as u64;
+        println!("{runs} runs, {between} apart, {percent} % slower: {found} of {REPETITIONS}");
+        assert!(found * 2 >= REPETITIONS, "{runs} runs, {percent} %: only {found} were found");
+    }
+}
+
+#[test]
+fn one_run_of_a_machine_says_nothing_of_the_next() {
+    let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(7));
+    for (runs, percent) in [(1, 0), (1, 300), (3, 300)] {
+        let first = machine(&mut source, 0.05, runs, 0);
+        let second = machine(&mut source, 0.05, runs, percent);
+        let comparison = both_ways(&first, &second, EFFECT);
+        assert_eq!(comparison.verdict, Verdict::NotJudged);
+        assert_eq!((comparison.runs, comparison.judged), ([runs as u32; 2], 0));
+        let said = comparison.conclusion();
+        assert!(said.contains("cannot be told") && said.contains("4 of each"), "{said}");
+        let reason = &comparison.series[0].figures[1].verdict_reason;
+        assert!(reason.contains("too few to know"), "{reason}");
+    }
+}
+
+#[test]
+fn a_figure_that_is_worse_and_one_that_is_better_are_mixed() {
+    let mut source = Source(Xoshiro256PlusPlus::seed_from_u64(8));
+    let first = source.subject(PLAIN, 3, 1_000);
+    let mut second = shifted(source.subject(PLAIN, 3, 1_000), 1, 20);
+    second.series[1].values.iter_mut().for_each(|value| *value -= *value / 5);
+    let comparison = both_ways(&first, &second, EFFECT);
+    let verdicts: Vec<_> = comparison.series.iter().map(|series| series.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Worse, Verdict::Better, Verdict::NotDistinguishable]);
+    assert_eq!(comparison.verdict, Verdict::Mixed);
+    let said = comparison.conclusion();
+    assert!(said.starts_with("The second is mixed"), "{said}");
+}
+
+#[test]
+fn a_step_of_the_clock_is_no_change() {
+    let subject = |middle: i64| {
+        let run = |number: i64| {
+            let values = (0..500).map(|i| middle + 10 * ((i * i + number) % 3)).collect();
+            Subject {
+                kind: Kind::Measurement,
+                of_machine: true,
+                system: String::new(),
+                settings: Default::default(),
+                series: vec![Series::new("", "clock.lc", Quantity::Measured, values)],
+            }
+        };
+        Subject::joined((0..6).map(run).collect()).expect("of a kind")
+    };
+    // A clock that ticks each 10 ns does not show 10 ns, though it is a third.
+    assert_eq!(verdict(&subject(30), &subject(40), EFFECT), Verdict::NotDistinguishable);
+    assert_eq!(verdict(&subject(30), &subject(60), EFFECT), Verdict::Worse);
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use onbeat_measure::records::{Error, decode, encode, record_hash};
+use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part, recover};
 use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
@@ -208,4 +208,38 @@ fn the_hash_of_an_empty_run_is_the_sha_256_of_five_zero_octets() {
         record_hash(&log),
         "8855508aade16ec573d21e6a485dfd0a7624085c1a14b5ecdd6485de0c6839a4"
     );
+}
+
+proptest! {
+    #[test]
+    fn a_recording_has_all_parts_that_are_whole(
+        log in any_log(),
+        more in proptest::collection::vec(proptest::collection::vec(any_record(), 0..4), 1..4),
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let part = |records: &Vec<Record>| {
+            let mut log = log.clone();
+            log.ends.iter_mut().for_each(|end| end.records.clone_from(records));
+            log
+        };
+        let parts: Vec<_> = more.iter().map(|records| recording_part(&part(records))).collect();
+        let whole = parts.concat();
+        prop_assert_eq!(recover(&whole), Ok(vec![part(&more.concat())]));
+        // Cut off anywhere, it has what was written before.
+        let cut = cut.index(whole.len());
+        let ends = parts.iter().scan(0, |at, part| { *at += part.len(); Some(*at) });
+        let kept = ends.take_while(|end| *end <= cut).count();
+        let expected = match kept {
+            0 => Err(Error::Truncated),
+            _ => Ok(vec![part(&more[..kept].concat())]),
+        };
+        prop_assert_eq!(recover(&whole[..cut]), expected);
+    }
+
+    #[test]
+    fn no_octets_make_the_reader_of_recordings_panic(
+        octets in proptest::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let _ = recover(&octets);
+    }
 }

@@ -163,8 +163,11 @@ fn a_wakeup_after_its_target_is_a_negative_error() {
     log.ends[0].records.push(woken(sent(0, 0), 17_400));
     log.ends[1].records.push(woken(got(0, 0, 100), -300));
     let errors = only(&system, &plan, &log).wakeup_error_ns;
-    assert_eq!(errors.talker.unwrap().min, -17_400);
-    assert_eq!(errors.listener.unwrap().min, 300);
+    // By size, as table 8 of the paper; the sign is kept beside it.
+    let talker = errors.talker.unwrap();
+    assert_eq!((talker.max, talker.p99, talker.avg), (17_400, 17_400, 17_400));
+    assert_eq!((talker.signed.unwrap().min, talker.largest_deviation()), (-17_400, -17_400));
+    assert_eq!(errors.listener.unwrap().signed.unwrap().min, 300);
     assert_eq!(errors.relative.unwrap().max, 17_700);
     assert_eq!(errors.relative_basis, Some(RelativeBasis::ClockReadings));
 }
@@ -391,7 +394,7 @@ fn the_table_shows_published_figures_below_the_run_they_belong_to() {
 
 #[test]
 fn statistics_of_one_value_are_that_value() {
-    let one = Statistics { min: 7, avg: 7, p50: 7, p99: 7, max: 7, stddev: 0 };
+    let one = Statistics { min: 7, avg: 7, p50: 7, p99: 7, max: 7, stddev: 0, signed: None };
     assert_eq!(Statistics::of(vec![7]), Some(one));
 }
 

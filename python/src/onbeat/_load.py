@@ -40,9 +40,9 @@ _REPETITION_TYPES = {
     "mean_ns": "Int64",
     "max_ns": "Int64",
 }
-_RESULTS_VERSIONS = (1, 2)
+_RESULTS_VERSIONS = (1, 2, 3)
 _SIMULATION = ("onbeat-simulation", 1)
-_MEASUREMENT = ("onbeat-measurement", 1)
+_MEASUREMENT = ("onbeat-measurement", 2)
 
 
 class NotAnOutput(ValueError):  # noqa: N818 (it says what the directory is, not what went wrong)

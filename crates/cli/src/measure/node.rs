@@ -7,7 +7,8 @@ use crate::exit::Exit;
 use anyhow::{Context, bail};
 use onbeat_host::clock::MonoTime;
 use onbeat_host::five_tests::{
-    Clock, Node, NodeClock, NodeSample, Place, decode, encode, lock_memory, wake_node,
+    Clock, Node, NodeClock, NodeSample, Place, decode, encode, first_instant, lock_memory,
+    wake_node,
 };
 use onbeat_host::process::{Kept, Running};
 use onbeat_model::time::{ClockError, Span};
@@ -61,7 +62,11 @@ pub(super) fn be(arguments: &NodeArguments) -> anyhow::Result<Exit> {
 pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
     let emulated = trial.settings.node_error.is_some();
     let base = if emulated { Clock::Local } else { Clock::Global };
-    let start_ns = base.now_ns() + LEAD.as_ns();
+    let earliest_ns = base.now_ns() + LEAD.as_ns();
+    let start_ns = match emulated {
+        true => earliest_ns,
+        false => first_instant(earliest_ns, trial.settings.period),
+    };
     let second = trial.others.last().copied();
     if second.is_none() {
         trial.collected.note("one processor: both nodes of test 4 share it");

@@ -10,9 +10,9 @@ use crate::chosen::WrongArgument;
 use anyhow::{Context, bail};
 use onbeat_host::clock::pause;
 use onbeat_host::five_tests::{
-    Clock, CpuLatencyHeld, CyclicTest, Facts, GpioLine, Line, Load, Place, allowed_cpus,
-    clock_overhead, cross_overhead, cyclictest, default_cpu, lock_memory, missing_tool, stress_ng,
-    wake_on_all,
+    Clock, CpuLatencyHeld, CyclicTest, Entered, Facts, GpioLine, Isolated, Line, Load, Place,
+    allowed_cpus, clock_overhead, cross_overhead, cyclictest, default_cpu, lock_memory,
+    missing_tool, stress_ng, wake_on_all,
 };
 use onbeat_host::machine::{CpuList, Machine};
 use onbeat_host::process::{Keeper, Kept, Running};
@@ -107,6 +107,8 @@ pub(super) struct Trial<'a> {
     pub(super) directory: Directory,
     /// Where the load may run.
     load_cpus: CpuList,
+    /// In which processor set this process is meanwhile.
+    entered: Option<Entered>,
     _held: Option<CpuLatencyHeld>,
 }
 
@@ -121,13 +123,16 @@ impl<'a> Trial<'a> {
         let machine = Machine::this();
         let facts = Facts::of(&machine);
         let allowed = allowed_cpus()?;
-        let cpu = settings.cpu.or_else(|| default_cpu(&allowed, &facts.isolated));
+        let mut collected = Collected::nothing(&facts, settings);
+        let entered = settings.cpu.is_none().then(|| enter(&machine, &mut collected)).flatten();
+        let here = allowed_cpus()?;
+        let cpu = settings.cpu.or(entered.as_ref().map(|entered| entered.cpu));
+        let cpu = cpu.or_else(|| default_cpu(&here, &facts.isolated));
         let cpu = cpu.context("the system names no processor that may be used")?;
-        if !allowed.0.contains(&cpu) {
-            let message = format!("--cpu {cpu}: this process may use processors {allowed} only");
+        if entered.is_none() && !here.0.contains(&cpu) {
+            let message = format!("--cpu {cpu}: this process may use processors {here} only");
             bail!(WrongArgument(message));
         }
-        let mut collected = Collected::nothing(&facts, settings);
         let mut place = Place { cpu, priority: settings.priority };
         if let Err(error) = place.run(|| ()) {
             place.priority = 0;
@@ -151,7 +156,7 @@ impl<'a> Trial<'a> {
                 "/dev/cpu_dma_latency was held at 0: figures are better than when nobody holds it",
             );
         }
-        let others: Vec<u16> = allowed.0.iter().copied().filter(|other| *other != cpu).collect();
+        let others: Vec<u16> = here.0.iter().copied().filter(|other| *other != cpu).collect();
         let written = &mut collected.document.settings;
         (written.cpu, written.priority) = (place.cpu, place.priority);
         written.witnesses = others.iter().copied().take(WITNESSES_MAX).collect();
@@ -168,6 +173,7 @@ impl<'a> Trial<'a> {
             others,
             directory,
             load_cpus,
+            entered,
             _held: held,
         };
         Ok(trial)
@@ -224,7 +230,13 @@ impl<'a> Trial<'a> {
         }
         // Should nobody end it: twice what is expected, and a minute.
         let seconds = estimate(parts, self.settings).as_ns() as u64 / 500_000_000 + 60;
-        let words = stress_ng(&self.load_cpus, seconds, &self.directory.path);
+        let mut words = stress_ng(&self.load_cpus, seconds, &self.directory.path);
+        if let Some(outside) = self.entered.as_ref().and_then(|entered| entered.outside.as_ref()) {
+            // Not in the processor set that this process has entered.
+            let out = ["sh", "-c", "echo $$ > \"$0\" && exec \"$@\""].map(str::to_owned);
+            let out = out.into_iter().chain([outside.display().to_string()]);
+            words = out.chain(words).collect();
+        }
         self.collected.document.settings.load = Some(words.clone());
         let program = build::alone("stress-ng".into(), words);
         let running = Running::start(&program, Path::new("."), &[], false, Some(self.keeper))?;
@@ -398,6 +410,20 @@ impl<'a> Trial<'a> {
         self.collected.judge("sync.first", &[&late_first, &late_second]);
         Ok(())
     }
+}
+
+/// Goes to an isolated processor, if there is one; notes why not, if that cannot be.
+fn enter(machine: &Machine, collected: &mut Collected) -> Option<Entered> {
+    let isolated = Isolated::of(machine);
+    let cpus = isolated.cpus();
+    if cpus.is_empty() {
+        return None;
+    }
+    let entered = isolated.enter(machine);
+    if let Err(error) = &entered {
+        collected.note(format!("processors {cpus} are isolated, and not measured on: {error}"));
+    }
+    entered.ok()
 }
 
 /// What turns of one clock have measured.

@@ -125,6 +125,8 @@ pub struct Finding {
     pub value: String,
     /// What would be right.
     pub wanted: String,
+    /// What to do about it on this machine.
+    pub fix: String,
 }
 
 impl Finding {

@@ -1,6 +1,6 @@
 //! The cores that are set apart: as asked, as they are, and what runs there all the same.
 
-use super::facts::{Fact, cpus, number};
+use super::facts::{Fact, cpus, number, text};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
 use crate::machine::{CpuList, Machine};
@@ -17,6 +17,12 @@ pub struct Isolation {
     pub partitions: Fact<String>,
     /// Exclusive cpusets of cgroup v1 below the root: group, processors.
     pub cpusets: Vec<(String, String)>,
+    /// The controllers of cgroup v2.
+    #[serde(default)]
+    pub controllers: Fact<String>,
+    /// Whether there are processor sets of cgroup v1.
+    #[serde(default)]
+    pub version_1: bool,
     /// Where work queues that are bound to no processor may run.
     pub workqueues: Fact<String>,
     /// Whether the watchdog of hanging processors is on: 1 is yes.
@@ -38,6 +44,11 @@ impl Isolation {
             isolated: cpus(machine, "/sys/devices/system/cpu/isolated"),
             partitions: cpus(machine, "/sys/fs/cgroup/cpuset.cpus.isolated"),
             cpusets: cpusets(machine),
+            controllers: match text(machine, "/sys/fs/cgroup/cgroup.controllers") {
+                Fact::Unknown(_) => text(machine, "/sys/fs/cgroup/unified/cgroup.controllers"),
+                known => known,
+            },
+            version_1: machine.has("/sys/fs/cgroup/cpuset/cpuset.cpus"),
             workqueues: mask("/sys/devices/virtual/workqueue/cpumask"),
             watchdog: number(machine, "/proc/sys/kernel/watchdog"),
             watchdog_cpus: cpus(machine, "/proc/sys/kernel/watchdog_cpumask"),

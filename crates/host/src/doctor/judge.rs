@@ -97,6 +97,7 @@ impl<'a> Judge<'a> {
             State::Blocks if !rests => (State::Advice, wanted),
             state => (state, wanted),
         };
-        self.findings.push(Finding { check, state, subject, value, wanted });
+        let fix = check.fix.to_owned();
+        self.findings.push(Finding { check, state, subject, value, wanted, fix });
     }
 }

@@ -1,5 +1,6 @@
 //! The kernel and how it was started.
 
+use super::config::Config;
 use super::facts::{Fact, chosen, number, text};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
@@ -16,6 +17,12 @@ pub struct Kernel {
     pub realtime: Fact<bool>,
     /// Where it gives way: `none`, `voluntary`, `full`, `lazy`.
     pub preemption: Fact<String>,
+    /// What it was built with.
+    #[serde(default)]
+    pub config: Config,
+    /// The mitigations of flaws of the processor that are at work: flaw, what is done.
+    #[serde(default)]
+    pub mitigations: Fact<Vec<(String, String)>>,
     /// What it was started with.
     pub command_line: Fact<String>,
     /// `none`, `integrity` or `confidentiality`.
@@ -41,18 +48,18 @@ impl Kernel {
             Fact::Known(text) => Fact::Known(text),
             Fact::Unknown(_) => text(machine, second),
         };
-        let preempt = text(machine, "/sys/kernel/debug/sched/preempt");
-        let in_parentheses = |text: String| match text.split_once('(') {
-            Some((_, rest)) => rest.split(')').next().unwrap_or_default().to_owned(),
-            None => text,
-        };
+        let config = Config::read(machine, &release);
+        let command_line = text(machine, "/proc/cmdline");
+        let preemption = preemption_model(machine, &realtime, &config, &command_line);
         // Without the file there is no lockdown, or securityfs is not mounted.
         let lockdown = text(machine, "/sys/kernel/security/lockdown").map(chosen);
         Self {
             release,
             realtime,
-            preemption: preempt.map(in_parentheses),
-            command_line: text(machine, "/proc/cmdline"),
+            preemption,
+            config,
+            mitigations: mitigations(machine),
+            command_line,
             lockdown,
             tracer: either(
                 "/sys/kernel/tracing/current_tracer",
@@ -75,6 +82,77 @@ impl Kernel {
         let words = self.command_line.known()?.split_whitespace();
         words.filter_map(|word| word.split_once('=')).rfind(|(n, _)| *n == name).map(|(_, v)| v)
     }
+}
+
+/// Where the kernel gives way: as it says itself; else as it was started, if it can be told so;
+/// else as it was built.
+fn preemption_model(
+    machine: &Machine,
+    realtime: &Fact<bool>,
+    config: &Config,
+    command_line: &Fact<String>,
+) -> Fact<String> {
+    const PLACE: &str = "/sys/kernel/debug/sched/preempt";
+    let said = match text(machine, PLACE) {
+        Fact::Known(text) => {
+            let chosen = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+            return Fact::Known(chosen.map_or(text.clone(), |(mode, _)| mode.to_owned()));
+        }
+        Fact::Unknown(why) => why,
+    };
+    if realtime.known() == Some(&true) {
+        return Fact::Known("full".to_owned());
+    }
+    let version = machine.read("/proc/version").unwrap_or_default();
+    let words: Vec<&str> = version.split_whitespace().collect();
+    let dynamic = config
+        .has("PREEMPT_DYNAMIC")
+        .or_else(|| (!version.is_empty()).then(|| words.contains(&"PREEMPT_DYNAMIC")));
+    let line = command_line.known().map_or("", String::as_str);
+    let asked =
+        line.split_whitespace().filter_map(|word| word.strip_prefix("preempt=")).next_back();
+    let known = ["none", "voluntary", "full", "lazy"];
+    if dynamic == Some(true)
+        && let Some(asked) = asked.filter(|asked| known.contains(asked))
+    {
+        return Fact::Known(asked.to_owned());
+    }
+    let models = [
+        ("PREEMPT_LAZY", "lazy"),
+        ("PREEMPT", "full"),
+        ("PREEMPT_VOLUNTARY", "voluntary"),
+        ("PREEMPT_NONE", "none"),
+    ];
+    let built = models.iter().find(|(option, _)| config.has(option) == Some(true));
+    if let Some((_, mode)) = built {
+        return Fact::Known((*mode).to_owned());
+    }
+    match dynamic {
+        Some(false) if words.contains(&"PREEMPT_LAZY") => Fact::Known("lazy".to_owned()),
+        Some(false) if words.contains(&"PREEMPT") => Fact::Known("full".to_owned()),
+        Some(false) => Fact::Known("none or voluntary".to_owned()),
+        _ => {
+            let why = match &config.0 {
+                Fact::Unknown(why) => why.as_str(),
+                Fact::Known(_) => "its configuration does not say it",
+            };
+            Fact::Unknown(format!("{said} (mount debugfs), and {why}"))
+        }
+    }
+}
+
+/// What the kernel does about flaws of the processor.
+fn mitigations(machine: &Machine) -> Fact<Vec<(String, String)>> {
+    const PLACE: &str = "/sys/devices/system/cpu/vulnerabilities";
+    let names = machine.names(PLACE);
+    if names.is_empty() {
+        return Fact::Unknown(format!("there is no {PLACE}"));
+    }
+    let of_one = |name: &String| {
+        let text = machine.read(&format!("{PLACE}/{name}")).ok()?;
+        Some((name.clone(), text.strip_prefix("Mitigation: ")?.to_owned()))
+    };
+    Fact::Known(names.iter().filter_map(of_one).collect())
 }
 
 /// The most that a task woke late on a kernel without PREEMPT_RT in an hour of load (Austad et al.
@@ -189,9 +267,23 @@ static TAPRIO: Check = Check {
     reboot: false,
 };
 
-pub(super) static CHECKS: [&Check; 11] = [
+static MITIGATIONS: Check = Check {
+    id: "kernel.mitigations",
+    area: Area::Kernel,
+    what: "mitigations of processor flaws",
+    against: &[],
+    why: "They make each system call, interrupt and switch of tasks longer, by an amount that \
+          differs from one processor and kernel to the next: execution times that were measured \
+          with others do not hold.",
+    fix: "Measure as it will run. Only where nothing foreign ever runs: boot with \
+          `mitigations=off`.",
+    reboot: true,
+};
+
+pub(super) static CHECKS: [&Check; 12] = [
     &REALTIME,
     &PREEMPTION,
+    &MITIGATIONS,
     &LOCKDOWN,
     &TRACER,
     &HUGE_PAGES,
@@ -205,7 +297,16 @@ pub(super) static CHECKS: [&Check; 11] = [
 
 pub(super) fn judge(judge: &mut Judge<'_>) {
     preemption(judge);
-    let Kernel { lockdown, tracer, huge_pages, numa_balancing, .. } = &judge.facts.kernel;
+    let Kernel { lockdown, tracer, huge_pages, numa_balancing, mitigations, .. } =
+        &judge.facts.kernel;
+    match mitigations {
+        Fact::Known(all) => {
+            let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+            let value = if all.is_empty() { "none".to_owned() } else { names.join(", ") };
+            judge.require(&MITIGATIONS, all.is_empty(), value, "none, or measured with them");
+        }
+        Fact::Unknown(why) => judge.unknown(&MITIGATIONS, why, "none, or measured with them"),
+    }
     // Not having any of these is as good.
     if let Fact::Known(lockdown) = lockdown {
         judge.require(&LOCKDOWN, lockdown == "none", lockdown, "none");

@@ -12,7 +12,9 @@
 
 mod calls;
 mod clocksource;
+mod config;
 mod facts;
+mod feasible;
 mod finding;
 mod interrupts;
 mod isolation;
@@ -35,6 +37,7 @@ mod wanted;
 
 pub use calls::{Calls, KernelClock, Ptp4l};
 pub use clocksource::Clocksource;
+pub use config::Config;
 pub use facts::{FACTS_FILE, Fact, Facts, FactsError};
 pub use finding::{Area, Check, Finding, Need, State};
 pub use interrupts::{Interrupts, Line};
@@ -85,5 +88,9 @@ pub fn judge(facts: &Facts, wanted: Option<&Wanted>) -> Vec<Finding> {
     nic::judge(&mut judge);
     time::judge(&mut judge);
     process::judge(&mut judge);
-    judge.into_findings()
+    let mut findings = judge.into_findings();
+    for finding in &mut findings {
+        finding.fix = feasible::fix(facts, finding);
+    }
+    findings
 }

@@ -28,8 +28,12 @@ pub struct Cpu {
     pub governor: Option<String>,
     /// The states that an idle processor may enter: name, µs to leave it.
     pub idle: Vec<(String, i64)>,
-    /// How often it was slowed down because it was hot.
-    pub hot: u64,
+    /// Whether the kernel lists idle states of it at all.
+    #[serde(default)]
+    pub lists_idle: bool,
+    /// How often it was slowed down because it was hot, if it counts that.
+    #[serde(default)]
+    pub hot: Option<u64>,
 }
 
 impl Power {
@@ -54,14 +58,29 @@ impl Power {
                 number: *number,
                 governor: machine.read(&format!("{cpu}/cpufreq/scaling_governor")).ok(),
                 idle: idle.collect(),
-                hot: hot.ok().and_then(|count| count.try_into().ok()).unwrap_or(0),
+                lists_idle: !states.is_empty(),
+                hot: hot.ok().and_then(|count| count.try_into().ok()),
             }
         };
         Self {
             cpus: numbers.iter().map(of_one).collect(),
-            smt: number(machine, "/sys/devices/system/cpu/smt/active"),
+            smt: siblings(machine, &numbers),
             latency_us: latency(machine),
         }
+    }
+}
+
+/// Whether processors share cores: as the kernel says, else as their topology has it.
+fn siblings(machine: &Machine, numbers: &[u16]) -> Fact<i64> {
+    let said = number(machine, "/sys/devices/system/cpu/smt/active");
+    let siblings = |number: &u16| {
+        let topology = format!("/sys/devices/system/cpu/cpu{number}/topology");
+        machine.cpus(&format!("{topology}/thread_siblings_list")).ok().map(|cpus| cpus.0.len())
+    };
+    let all: Option<Vec<_>> = numbers.iter().map(siblings).collect();
+    match (said, all.filter(|all| !all.is_empty())) {
+        (Fact::Unknown(_), Some(all)) => Fact::Known(all.iter().any(|count| *count > 1).into()),
+        (said, _) => said,
     }
 }
 
@@ -135,17 +154,32 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
         None => judge.say(&GOVERNOR, State::Ok, "none", "performance, if there is any"),
     }
     idle(judge);
-    // A kernel without the file knows no siblings.
     match smt {
         Fact::Known(active) => {
             let value = if *active == 1 { "yes" } else { "no" };
             judge.require(&SMT, *active != 1, value, "no");
         }
-        Fact::Unknown(_) => judge.say(&SMT, State::Ok, "no", "no"),
+        Fact::Unknown(why) => judge.unknown(&SMT, why, "no"),
     }
-    let times: u64 = cpus.iter().map(|cpu| cpu.hot).sum();
-    judge.require(&HOT, times == 0, format!("{times} times"), "never");
+    let counts: Vec<u64> = cpus.iter().filter_map(|cpu| cpu.hot).collect();
+    match counts.iter().sum::<u64>() {
+        _ if counts.is_empty() => {
+            judge.unknown(
+                &HOT,
+                "no core counts it (thermal_throttle/core_throttle_count)",
+                "never",
+            );
+        }
+        times => {
+            let value = format!("{times} times on {} of {} cores", counts.len(), cpus.len());
+            judge.require(&HOT, times == 0, value, "never");
+        }
+    }
 }
+
+/// Why idle states are not known.
+const NO_IDLE: &str = "the kernel lists none (no cpuidle driver): what an idle processor does is \
+                       up to firmware or hypervisor";
 
 fn idle(judge: &mut Judge<'_>) {
     let Power { cpus, latency_us, .. } = &judge.facts.power;
@@ -155,7 +189,11 @@ fn idle(judge: &mut Judge<'_>) {
     let states = cpus.iter().flat_map(|cpu| cpu.idle.iter().filter(allowed));
     let wanted = format!("left within {limit}");
     let Some((name, latency)) = states.max_by_key(|(_, latency)| *latency) else {
-        return judge.say(&IDLE, State::Ok, "none, or not the kernel's business", wanted);
+        let polls = judge.facts.kernel.parameter("idle") == Some("poll");
+        return match polls || cpus.iter().any(|cpu| cpu.lists_idle) {
+            true => judge.say(&IDLE, State::Ok, "none", wanted),
+            false => judge.unknown(&IDLE, NO_IDLE, wanted),
+        };
     };
     let latency = Span::from_us(*latency);
     let state = match latency <= limit {

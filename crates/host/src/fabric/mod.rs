@@ -20,6 +20,7 @@ mod real_time;
 mod session;
 mod socket;
 mod socket_queue;
+mod told;
 mod virtual_time;
 
 pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
@@ -79,6 +80,8 @@ pub struct RunOptions<'a> {
     pub directory: &'a Path,
     /// Told of network time as it goes on.
     pub progress: &'a mut dyn FnMut(NetTime),
+    /// Told each second what the ends have recorded since the last time.
+    pub recorded: Option<&'a mut dyn FnMut(&RunLog)>,
     /// Set by a signal handler: ends the run early.
     pub interrupted: &'a AtomicBool,
     /// Real time: programs write markers into the kernel's trace.

@@ -95,6 +95,11 @@ impl Player {
         Ok(())
     }
 
+    /// What it has recorded up to now.
+    pub(super) fn recorded(&self) -> &SharedLog {
+        &self.log
+    }
+
     /// Ends it, within a tenth of a second; what it recorded.
     pub(super) fn finish(&mut self) -> &SharedLog {
         self.base.stop();

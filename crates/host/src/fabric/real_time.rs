@@ -79,6 +79,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
         if look_again.is_none_or(|at| now >= at) {
             look_again = Some(now + LOOK_AGAIN);
             (session.options.progress)(session.engine.now());
+            session.tell_recorded();
             session.check_interrupt()?;
             for program in 0..session.members.len() {
                 session.look_after(program)?;

@@ -9,6 +9,7 @@ use crate::fabric::network::{Carrier, NetworkKind};
 use crate::fabric::player::Player;
 use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
 use crate::fabric::socket_queue::SocketQueue;
+use crate::fabric::told::Told;
 use crate::fabric::{NoRun, RunOptions, socket};
 use crate::link::parameters_of;
 use crate::link::{Limits, NetworkClock};
@@ -168,6 +169,7 @@ pub(super) struct Session<'a> {
     pub(super) write_until: NetTime,
     pub(super) stop: NetTime,
     pub(super) lag_max: Span,
+    pub(super) told: Told,
     pub(super) packet: Box<[u8; MAX_PACKET]>,
     plan: &'a Plan,
     /// The description's noise on a network of namespaces.
@@ -225,6 +227,7 @@ impl<'a> Session<'a> {
             write_until,
             stop,
             lag_max: Span::ZERO,
+            told: Told::default(),
             packet: Box::new([0; MAX_PACKET]),
         };
         session.owners = (0..system.channels.len()).map(|c| session.owners_of(c)).collect();

@@ -91,6 +91,7 @@ impl Scheduler<'_, '_> {
             if now > before {
                 self.session.members.iter_mut().for_each(|member| member.requests = 0);
                 (self.session.options.progress)(now);
+                self.session.tell_recorded();
                 self.session.check_interrupt()?;
             }
             match output {

@@ -1,5 +1,6 @@
 //! On what kind of machine it was measured.
 
+use super::Isolated;
 use crate::machine::{CpuList, Machine};
 
 /// What a reader of figures has to know of the machine. What it does not tell is `None`.
@@ -13,7 +14,7 @@ pub struct Facts {
     pub cpu: Option<String>,
     /// The processors that are in use.
     pub online: CpuList,
-    /// Those that the scheduler leaves alone (isolcpus, or an isolated partition).
+    /// Those that are kept free for real-time threads, by the command line or a processor set.
     pub isolated: CpuList,
     /// Those without a tick while one thread runs.
     pub no_tick: CpuList,
@@ -50,7 +51,12 @@ impl Facts {
                 || text("/sys/kernel/realtime").as_deref() == Some("1"),
             cpu: field(&["model name", "Hardware", "uarch"]),
             online: cpus(&format!("{cpu}/online")),
-            isolated: cpus(&format!("{cpu}/isolated")),
+            isolated: CpuList(
+                [cpus(&format!("{cpu}/isolated")), Isolated::of(machine).cpus()]
+                    .into_iter()
+                    .flat_map(|cpus| cpus.0)
+                    .collect(),
+            ),
             no_tick: cpus(&format!("{cpu}/nohz_full")),
             is_virtual: field(&["flags"]).is_some_and(hypervisor)
                 || machine.has("/sys/hypervisor/type"),

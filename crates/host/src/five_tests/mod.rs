@@ -6,6 +6,7 @@
 mod facts;
 mod gpio;
 mod hold;
+mod isolated;
 mod node;
 mod overhead;
 mod scenario;
@@ -15,7 +16,8 @@ mod wake;
 pub use facts::Facts;
 pub use gpio::{GpioLine, Line, NoLine};
 pub use hold::{CpuLatencyHeld, lock_memory};
-pub use node::{Node, NodeClock, NodeSample, decode, encode, wake_node};
+pub use isolated::{Entered, Isolated};
+pub use node::{Node, NodeClock, NodeSample, decode, encode, first_instant, wake_node};
 pub use overhead::{clock_overhead, cross_overhead};
 pub use scenario::{Isolation, Mode, Role, Unmet, unmet};
 pub use tools::{CyclicTest, Load, cyclictest, missing_tool, stress_ng};

@@ -43,6 +43,14 @@ pub struct Node {
     pub gpio: Option<GpioLine>,
 }
 
+/// The first instant, not before `earliest_ns` by the network's time: a whole number of two periods
+/// since the epoch, so that outputs of whichever machines rise at the same instants, however far
+/// apart their nodes were started.
+pub fn first_instant(earliest_ns: i64, period: Span) -> i64 {
+    let both = 2 * period.as_ns();
+    earliest_ns.div_euclid(both) * both + both
+}
+
 /// What a node saw at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeSample {
@@ -166,6 +174,20 @@ mod tests {
         assert_eq!(wake_node(&node, &stop).unwrap(), []);
         node.gpio = Some(GpioLine { chip: "/nowhere".into(), line: 0 });
         assert!(wake_node(&node, &go_on).is_err());
+    }
+
+    #[test]
+    fn nodes_that_are_started_apart_raise_their_outputs_at_the_same_instants() {
+        let period = Span::from_ms(10);
+        let (first, second) = (first_instant(1_700_000_000_123_456_789, period), {
+            first_instant(1_700_000_000_140_956_789, period)
+        });
+        assert_eq!((second - first) % 20_000_000, 0, "the paper's 20 ms");
+        for earliest in [0, 1, 19_999_999, 20_000_000, 1_700_000_000_123_456_789] {
+            let at = first_instant(earliest, period);
+            assert!(at > earliest && at - earliest <= 20_000_000, "{earliest}: {at}");
+            assert_eq!(at % 20_000_000, 0);
+        }
     }
 
     proptest! {

@@ -1,16 +1,15 @@
 //! What of the paper's scenarios (Table 2) a machine is set up for as it stands.
 
-use super::Facts;
+use super::Isolated;
 use crate::link::{PortState, PtpStatus};
 use crate::machine::Machine;
-use std::collections::BTreeSet;
 
 /// How processors are kept free for real-time threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// Not at all.
     None,
-    /// By the kernel's command line, as TuneD's profile cpu-partitioning does.
+    /// By the kernel's command line, as TuneD's profiles do.
     Tuned,
     /// By processor sets made at run time.
     Cpuset,
@@ -70,54 +69,36 @@ pub fn unmet(
 }
 
 fn isolation_unmet(machine: &Machine, isolation: Isolation) -> Option<Unmet> {
-    let command_line = machine.read("/proc/cmdline").unwrap_or_default();
-    let at_boot = command_line.split_whitespace().any(|word| word.starts_with("isolcpus="));
-    let sets = partitions(machine);
+    let found = Isolated::of(machine);
+    let (at_boot, sets) = (&found.at_boot, &found.sets);
     let blocks = |what: String| Some(Unmet::new(true, what));
     match isolation {
-        Isolation::None if at_boot => {
-            let isolated = Facts::of(machine).isolated;
-            blocks(format!(
-                "processors {isolated} are isolated by the kernel's command line: boot without \
-                 isolcpus"
-            ))
-        }
+        Isolation::None if !at_boot.is_empty() => blocks(format!(
+            "processors {at_boot} are isolated by the kernel's command line: boot without \
+             isolcpus and nohz_full"
+        )),
         Isolation::None if !sets.is_empty() => {
-            let sets = sets.into_iter().collect::<Vec<_>>().join(", ");
+            let sets = sets.keys().cloned().collect::<Vec<_>>().join(", ");
             blocks(format!("a processor set isolates: {sets}; undo it (onbeat tune)"))
         }
-        Isolation::Tuned if !at_boot => blocks(
-            "no processor is isolated by the kernel's command line: TuneD's profile \
-             cpu-partitioning does it, with a reboot"
+        Isolation::Tuned if at_boot.is_empty() => blocks(
+            "no processor is isolated by the kernel's command line (nohz_full, isolcpus): TuneD's \
+             profile cpu-partitioning does it, with a reboot"
                 .into(),
         ),
-        Isolation::Cpuset if at_boot => {
+        Isolation::Cpuset if !at_boot.is_empty() => {
             blocks("processors are isolated by the kernel's command line already".into())
         }
         Isolation::Cpuset if sets.is_empty() => {
             blocks("no processor set isolates any processor: onbeat tune makes one".into())
         }
-        _ => None,
+        Isolation::None => None,
+        // Whether this process may run there is not known before it tries; it is back at once.
+        Isolation::Tuned | Isolation::Cpuset => found.enter(machine).err().and_then(|error| {
+            let cpus = found.cpus();
+            blocks(format!("processors {cpus} are isolated, and cannot be measured on: {error}"))
+        }),
     }
-}
-
-/// The processor sets that no other shares its processors with: partitions of version 2, exclusive
-/// sets of version 1; the root's own is none.
-fn partitions(machine: &Machine) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpuset"] {
-        for name in machine.names(root) {
-            let file = |file: &str| machine.read(&format!("{root}/{name}/{file}"));
-            let partition = file("cpuset.cpus.partition");
-            let exclusive = file("cpuset.cpu_exclusive");
-            if partition.is_ok_and(|kind| kind == "isolated" || kind == "root")
-                || exclusive.is_ok_and(|is| is == "1")
-            {
-                found.insert(format!("{root}/{name}"));
-            }
-        }
-    }
-    found
 }
 
 fn clock_unmet(
@@ -166,7 +147,9 @@ fn clock_unmet(
 
 #[cfg(test)]
 mod tests {
+    use super::super::allowed_cpus;
     use super::*;
+    use crate::link::SyncSeen;
     use onbeat_model::time::Span;
 
     struct Fake {
@@ -193,20 +176,37 @@ mod tests {
 
     #[test]
     fn each_isolation_is_there_on_a_machine_that_is_set_up_for_it_and_only_there() {
-        let version_2 = ("/sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated\n");
-        let version_1 = ("/sys/fs/cgroup/cpuset/rt/cpuset.cpu_exclusive", "1\n");
-        let boot = ("/proc/cmdline", "root=/dev/sda1 isolcpus=managed_irq,2-3\n");
+        // One that this process may run on, and more that are there.
+        let cpu = allowed_cpus().unwrap().0.last().unwrap().to_string();
+        let all = ("/sys/devices/system/cpu/online", "0-1023\n");
+        let version_2 = [
+            all,
+            ("/sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated\n"),
+            ("/sys/fs/cgroup/rt/cpuset.cpus", &cpu),
+        ];
+        let version_1 = [
+            all,
+            ("/sys/fs/cgroup/cpuset/rt/cpuset.cpu_exclusive", "1\n"),
+            ("/sys/fs/cgroup/cpuset/rt/cpuset.cpus", &cpu),
+        ];
+        let boot = format!("root=/dev/sda1 isolcpus=managed_irq,{cpu}\n");
+        let tuned = format!("root=/dev/sda1 nohz_full={cpu} rcu_nocbs={cpu}\n");
         let plain = [
+            all,
             ("/proc/cmdline", "root=/dev/sda1\n"),
+            // The root of version 1 is always exclusive.
+            ("/sys/fs/cgroup/cpuset/cpuset.cpu_exclusive", "1\n"),
+            ("/sys/fs/cgroup/cpuset/cpuset.cpus", "0-1023\n"),
             ("/sys/fs/cgroup/system.slice/cpuset.cpus.partition", "member\n"),
             ("/sys/fs/cgroup/cpuset/docker/cpuset.cpu_exclusive", "0\n"),
         ];
         let kinds = [Isolation::None, Isolation::Tuned, Isolation::Cpuset];
         for (files, right) in [
             (&plain[..], Isolation::None),
-            (&[version_2], Isolation::Cpuset),
-            (&[version_1], Isolation::Cpuset),
-            (&[boot], Isolation::Tuned),
+            (&version_2, Isolation::Cpuset),
+            (&version_1, Isolation::Cpuset),
+            (&[("/proc/cmdline", &boot)], Isolation::Tuned),
+            (&[("/proc/cmdline", &tuned)], Isolation::Tuned),
         ] {
             let fake = Fake::with(files);
             for kind in kinds {
@@ -218,7 +218,15 @@ mod tests {
     #[test]
     fn without_ptp_only_the_clock_is_missing_and_with_it_the_role_must_fit() {
         let fake = Fake::with(&[]);
-        let ptp = |state| Some(PtpStatus { state, offset: Span::ZERO, has_grandmaster: true });
+        let ptp = |state| {
+            Some(PtpStatus {
+                state,
+                offset: Span::ZERO,
+                has_grandmaster: true,
+                appointed: false,
+                sync: SyncSeen::default(),
+            })
+        };
         let blocks = |ptp, said, mode, role| {
             clock_unmet(&fake.machine, ptp, said, mode, role).map(|unmet| unmet.blocks)
         };

@@ -98,10 +98,12 @@ pub struct Load {
     running: Running,
 }
 
-/// What stress-ng is called with: 3 workers that compute 25 % of the time, 2 of input and output,
-/// one timer of 1 MHz. It ends by itself after `seconds`, if nobody ends it before.
+/// What stress-ng is called with: 3 workers that compute 25 % of the time, one that commits the
+/// caches of filesystems to disk, one that writes, reads and removes files, one timer of 1 MHz. It
+/// ends by itself after `seconds`, if nobody ends it before.
 pub fn stress_ng(cpus: &CpuList, seconds: u64, directory: &Path) -> Vec<String> {
-    let words = "stress-ng --quiet --cpu 3 --cpu-load 25 --io 2 --timer 1 --timer-freq 1000000";
+    let words = "stress-ng --quiet --cpu 3 --cpu-load 25 --io 1 --hdd 1 --hdd-bytes 64m --timer 1 \
+                 --timer-freq 1000000";
     let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
     words.extend(["--taskset".to_owned(), cpus.to_string()]);
     words.extend(["--timeout".to_owned(), format!("{seconds}s")]);
@@ -130,8 +132,8 @@ mod tests {
         let words = stress_ng(&"0,2".parse().unwrap(), 9, Path::new("/tmp"));
         assert_eq!(
             words.join(" "),
-            "stress-ng --quiet --cpu 3 --cpu-load 25 --io 2 --timer 1 --timer-freq 1000000 \
-             --taskset 0,2 --timeout 9s --temp-path /tmp"
+            "stress-ng --quiet --cpu 3 --cpu-load 25 --io 1 --hdd 1 --hdd-bytes 64m --timer 1 \
+             --timer-freq 1000000 --taskset 0,2 --timeout 9s --temp-path /tmp"
         );
     }
 

@@ -2,6 +2,8 @@
 //! `pmc` asks for. Messages as in IEEE 1588-2008 clause 15; TIME_STATUS_NP is linuxptp's addition.
 //! Reading them is total: any octets give a message or `None`. [`super::ptp_survey`] asks for more.
 
+use crate::link::ptp_survey::ClockIdentity;
+use crate::link::ptp_sync::{SyncSeen, sync_interval};
 use onbeat_model::time::Span;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -22,6 +24,10 @@ const TYPE_MANAGEMENT: u8 = 0x0d;
 const ACTION_GET: u8 = 0;
 const ACTION_RESPONSE: u8 = 2;
 const TLV_MANAGEMENT: u16 = 1;
+/// userDescription (15.5.3.1.2) of a clock that is to be the network's grandmaster. A clock that
+/// hears no better one leads as well, so leading alone does not tell one that is right by
+/// definition from one that has lost its master.
+pub const GRANDMASTER: &str = "onbeat;grandmaster";
 /// How long ptp4l has for an answer; it takes microseconds.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// The most ports whose state is read.
@@ -31,6 +37,7 @@ pub(super) const MAX_PORTS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 enum Question {
+    UserDescription = 0x0002,
     CurrentDataSet = 0x2001,
     PortDataSet = 0x2004,
     TimeStatus = 0xc000,
@@ -88,6 +95,10 @@ pub struct PtpStatus {
     pub offset: Span,
     /// Whether another clock is the network's grandmaster.
     pub has_grandmaster: bool,
+    /// Whether it was appointed as that, [`GRANDMASTER`].
+    pub appointed: bool,
+    /// The Syncs that it measures.
+    pub sync: SyncSeen,
 }
 
 /// A response.
@@ -95,10 +106,12 @@ pub struct PtpStatus {
 enum Answer {
     /// CURRENT_DATA_SET: the offset from the master.
     Offset(Span),
-    /// PORT_DATA_SET of one port.
-    State(PortState),
-    /// TIME_STATUS_NP: whether there is a grandmaster.
-    Grandmaster(bool),
+    /// PORT_DATA_SET of one port, and its Sync interval.
+    State(PortState, Span),
+    /// USER_DESCRIPTION: whether it was appointed as grandmaster.
+    Appointed(bool),
+    /// TIME_STATUS_NP: whether there is a grandmaster, and the last Sync.
+    Grandmaster(bool, SyncSeen),
     /// An error, or something else.
     Nothing,
 }
@@ -153,14 +166,29 @@ fn parse(message: &[u8]) -> Option<(u16, Answer)> {
             let (offset, _) = data.get(2..)?.split_first_chunk()?;
             Answer::Offset(interval(*offset))
         }
-        id if id == Question::PortDataSet as u16 => Answer::State(PortState::of(*data.get(10)?)),
+        id if id == Question::PortDataSet as u16 => {
+            let interval = sync_interval(*data.get(22)? as i8);
+            Answer::State(PortState::of(*data.get(10)?), interval)
+        }
+        id if id == Question::UserDescription as u16 => Answer::Appointed(is_appointed(data)),
         id if id == Question::TimeStatus as u16 => {
-            let (present, _) = data.get(38..)?.split_first_chunk()?;
-            Answer::Grandmaster(i32::from_be_bytes(*present) != 0)
+            let (ingress, _) = data.get(8..)?.split_first_chunk()?;
+            let ingress_ns = Some(i64::from_be_bytes(*ingress)).filter(|ns| *ns != 0);
+            let (present, rest) = data.get(38..)?.split_first_chunk()?;
+            let (grandmaster, _) = rest.split_first_chunk()?;
+            let grandmaster = ClockIdentity(*grandmaster);
+            let sync = SyncSeen { ingress_ns, grandmaster, ..SyncSeen::default() };
+            Answer::Grandmaster(i32::from_be_bytes(*present) != 0, sync)
         }
         _ => Answer::Nothing,
     };
     Some((sequence, answer))
+}
+
+/// Whether a USER_DESCRIPTION, which is a PTPText (5.3.9), says that this clock is to lead.
+pub(super) fn is_appointed(data: &[u8]) -> bool {
+    let text = data.split_first().and_then(|(length, text)| text.get(..usize::from(*length)));
+    text == Some(GRANDMASTER.as_bytes())
 }
 
 /// A socket of ours that is connected to ptp4l's.
@@ -193,12 +221,19 @@ pub fn ask_ptp4l(path: &Path, domain: u8) -> io::Result<PtpStatus> {
 
 fn ask(socket: &UnixDatagram, domain: u8, profile: u8) -> io::Result<Option<PtpStatus>> {
     // The last one's answer comes last: then all ports have answered the one before.
-    let questions = [Question::CurrentDataSet, Question::PortDataSet, Question::TimeStatus];
+    let questions = [
+        Question::UserDescription,
+        Question::CurrentDataSet,
+        Question::PortDataSet,
+        Question::TimeStatus,
+    ];
     let sequence = |question: usize| u16::from(profile) << 8 | question as u16;
     for (number, question) in questions.into_iter().enumerate() {
         socket.send(&get(question as u16, domain, profile, sequence(number)))?;
     }
+    let last = sequence(questions.len() - 1);
     let (mut offset, mut state, mut octets) = (None, None, [0; MAX_MESSAGE]);
+    let mut appointed = false;
     for _ in 0..MAX_PORTS + questions.len() {
         let length = match socket.recv(&mut octets) {
             Ok(length) => length,
@@ -208,11 +243,17 @@ fn ask(socket: &UnixDatagram, domain: u8, profile: u8) -> io::Result<Option<PtpS
         let Some((number, answer)) = parse(&octets[..length]) else { continue };
         match answer {
             Answer::Offset(ahead) => offset = Some(ahead),
-            Answer::State(PortState::Slave) => state = Some(PortState::Slave),
-            Answer::State(other) => state = state.or(Some(other)),
-            Answer::Grandmaster(has_grandmaster) if number == sequence(2) => {
-                let (Some(offset), Some(state)) = (offset, state) else { return Ok(None) };
-                return Ok(Some(PtpStatus { state, offset, has_grandmaster }));
+            Answer::State(PortState::Slave, interval) => {
+                state = Some((PortState::Slave, interval));
+            }
+            Answer::State(other, interval) => state = state.or(Some((other, interval))),
+            Answer::Appointed(is) => appointed = is,
+            Answer::Grandmaster(has_grandmaster, sync) if number == last => {
+                let (Some(offset), Some((state, interval))) = (offset, state) else {
+                    return Ok(None);
+                };
+                let sync = SyncSeen { interval, ..sync };
+                return Ok(Some(PtpStatus { state, offset, has_grandmaster, appointed, sync }));
             }
             _ => {}
         }
@@ -262,12 +303,17 @@ mod tests {
         let mut port = [0; 26];
         for (number, state) in [(9, PortState::Slave), (8, PortState::Uncalibrated)] {
             port[10] = number;
-            assert_eq!(parse(&response(0x2004, &port)), Some((7, Answer::State(state))));
+            (port[22], port[23]) = (0xfd, 2);
+            let state = Answer::State(state, Span::from_ms(125));
+            assert_eq!(parse(&response(0x2004, &port)), Some((7, state)));
         }
         let mut status = [0; 50];
-        assert_eq!(parse(&response(0xc000, &status)), Some((7, Answer::Grandmaster(false))));
-        status[41] = 1;
-        assert_eq!(parse(&response(0xc000, &status)), Some((7, Answer::Grandmaster(true))));
+        let none = Answer::Grandmaster(false, SyncSeen::default());
+        assert_eq!(parse(&response(0xc000, &status)), Some((7, none)));
+        (status[15], status[41]) = (9, 1);
+        let sync = SyncSeen { ingress_ns: Some(9), ..SyncSeen::default() };
+        let follows = Answer::Grandmaster(true, sync);
+        assert_eq!(parse(&response(0xc000, &status)), Some((7, follows)));
         let mut error = response(0xc000, &status);
         error[49] = 2;
         assert_eq!(parse(&error), Some((7, Answer::Nothing)));
@@ -278,7 +324,7 @@ mod tests {
         #[test]
         fn no_octets_make_the_reader_panic(
             octets in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..104, value: u8,
-            cut in 0usize..105, id in prop::sample::select(vec![0x2001_u16, 0x2004, 0xc000]),
+            cut in 0usize..105, id in prop::sample::select(vec![0x2_u16, 0x2001, 0x2004, 0xc000]),
         ) {
             let _ = parse(&octets);
             let mut mutated = response(id, &[0; 50]);

@@ -2,14 +2,16 @@
 //! `pmc` knows (IEEE 1588-2008 clause 15.5.3), and linuxptp's own. Reading them is total.
 
 use crate::link::ptp_management::{
-    MAX_MESSAGE, MAX_PORTS, PATIENCE, PortState, connect, get, interval, open,
+    MAX_MESSAGE, MAX_PORTS, PATIENCE, PortState, connect, get, interval, is_appointed, open,
 };
+use crate::link::ptp_sync::{SyncSeen, sync_interval};
 use onbeat_model::time::Span;
 use std::fmt;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
+const USER_DESCRIPTION: u16 = 0x0002;
 const DEFAULT_DATA_SET: u16 = 0x2000;
 const CURRENT_DATA_SET: u16 = 0x2001;
 const PARENT_DATA_SET: u16 = 0x2002;
@@ -83,6 +85,13 @@ pub struct PtpSurvey {
     pub grandmaster: ClockIdentity,
     /// Whether another clock is.
     pub has_grandmaster: bool,
+    /// Whether its configuration says that it is to be the grandmaster, [`GRANDMASTER`]; else it
+    /// leads because it hears nobody better.
+    ///
+    /// [`GRANDMASTER`]: super::GRANDMASTER
+    pub appointed: bool,
+    /// The Syncs that it measures.
+    pub sync: SyncSeen,
     /// TAI less UTC in seconds, as the grandmaster says it.
     pub utc_offset: i16,
     /// Whether that is known to be right.
@@ -107,6 +116,7 @@ impl PtpSurvey {
     /// Puts in what one answer says; total.
     fn read(&mut self, id: u16, data: &[u8]) -> Option<()> {
         match id {
+            USER_DESCRIPTION => self.appointed = is_appointed(data),
             DEFAULT_DATA_SET => self.identity = ClockIdentity(octets(data, 10)?),
             CURRENT_DATA_SET => {
                 self.steps_removed = u16::from_be_bytes(octets(data, 0)?);
@@ -122,12 +132,17 @@ impl PtpSurvey {
                 self.time_traceable = flags & 1 << 4 != 0;
             }
             TIME_STATUS_NP => {
+                self.offset = Span::from_ns(i64::from_be_bytes(octets(data, 0)?));
+                let ingress_ns = i64::from_be_bytes(octets(data, 8)?);
+                self.sync.ingress_ns = (ingress_ns != 0).then_some(ingress_ns);
                 self.has_grandmaster = i32::from_be_bytes(octets(data, 38)?) != 0;
+                self.sync.grandmaster = ClockIdentity(octets(data, 42)?);
             }
             PORT_DATA_SET => {
                 let [state] = octets(data, 10)?;
                 let peer_delay = interval(octets(data, 12)?);
-                let [mechanism] = octets(data, 23)?;
+                let [log_interval, mechanism] = octets(data, 22)?;
+                self.sync.interval = sync_interval(log_interval as i8);
                 let port = self.port(data)?;
                 port.state = PortState::of(state);
                 port.peer_delay = peer_delay;
@@ -180,7 +195,8 @@ pub fn survey_ptp4l(path: &Path, domain: u8, profile: u8) -> io::Result<PtpSurve
     let socket = connect(path)?;
     let mut survey = PtpSurvey { domain, profile, ..PtpSurvey::default() };
     let mut ports = 1;
-    let clock = [DEFAULT_DATA_SET, CURRENT_DATA_SET, PARENT_DATA_SET, TIME_PROPERTIES];
+    let clock =
+        [DEFAULT_DATA_SET, CURRENT_DATA_SET, PARENT_DATA_SET, TIME_PROPERTIES, USER_DESCRIPTION];
     let of_ports = [PORT_DATA_SET, PORT_DATA_SET_NP, PORT_STATS_NP];
     // One question at a time: neither side's socket holds many answers.
     for (number, id) in clock.into_iter().chain(of_ports).chain([TIME_STATUS_NP]).enumerate() {
@@ -208,6 +224,17 @@ pub fn survey_ptp4l(path: &Path, domain: u8, profile: u8) -> io::Result<PtpSurve
         }
     }
     Ok(survey)
+}
+
+/// Asks again for what changes with each Sync: offset, grandmaster, and when the last one came. One
+/// short question, so that it may be asked often; `None` if it is not answered.
+pub fn ask_sync(path: &Path, survey: &PtpSurvey) -> Option<PtpSurvey> {
+    let socket = connect(path).ok()?;
+    socket.send(&get(TIME_STATUS_NP, survey.domain, survey.profile, 0)).ok()?;
+    let (_, content) = answer(&socket, 0).ok()??;
+    let (id, data) = content.filter(|(id, _)| *id == TIME_STATUS_NP)?;
+    let mut now = survey.clone();
+    now.read(id, &data).map(|()| now)
 }
 
 /// PORT_DATA_SET_NP of the port that sent it.
@@ -281,7 +308,7 @@ mod tests {
         survey.read(TIME_PROPERTIES, &[0, 37, 0b1_1100, 0x20]).expect("well-formed");
         assert!(survey.utc_offset == 37 && survey.utc_offset_valid && survey.ptp_timescale);
         let mut port = vec![0; 26];
-        (port[9], port[10], port[23]) = (1, 9, PEER_TO_PEER);
+        (port[9], port[10], port[22], port[23]) = (1, 9, 0xfd, PEER_TO_PEER);
         port[12..20].copy_from_slice(&(1_469_i64 << 16).to_be_bytes());
         survey.read(PORT_DATA_SET, &port).expect("well-formed");
         read_capability(&mut survey, 1, &[0, 0, 3, 32, 0, 0, 0, 1]).expect("well-formed");
@@ -292,12 +319,36 @@ mod tests {
         assert!(survey.read(CURRENT_DATA_SET, &[0; 17]).is_none(), "cut off");
     }
 
+    #[test]
+    fn the_last_sync_is_told_by_its_stamp_and_whose_time_it_brought() {
+        let mut survey = PtpSurvey::default();
+        let mut status = vec![0; 50];
+        survey.read(TIME_STATUS_NP, &status).expect("well-formed");
+        assert_eq!(survey.sync, SyncSeen::default(), "nothing was measured");
+        status[..8].copy_from_slice(&(-7_i64).to_be_bytes());
+        status[8..16].copy_from_slice(&9_i64.to_be_bytes());
+        (status[41], status[49]) = (1, 5);
+        survey.read(TIME_STATUS_NP, &status).expect("well-formed");
+        assert!(survey.has_grandmaster && survey.offset.as_ns() == -7);
+        let grandmaster = ClockIdentity([0, 0, 0, 0, 0, 0, 0, 5]);
+        let expected = SyncSeen { ingress_ns: Some(9), grandmaster, ..SyncSeen::default() };
+        assert_eq!(survey.sync, expected);
+        assert!(survey.read(TIME_STATUS_NP, &status[..49]).is_none(), "cut off");
+        for (text, appointed) in [("onbeat;grandmaster", true), (";", false), ("", false)] {
+            let mut data = vec![text.len() as u8];
+            data.extend(text.as_bytes());
+            survey.read(USER_DESCRIPTION, &data).expect("well-formed");
+            assert_eq!(survey.appointed, appointed, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_octets_make_the_reader_panic(
             data in prop::collection::vec(any::<u8>(), 0..300), port: u16,
             id in prop::sample::select(vec![
-                DEFAULT_DATA_SET, CURRENT_DATA_SET, PARENT_DATA_SET, TIME_PROPERTIES,
+                USER_DESCRIPTION, DEFAULT_DATA_SET, CURRENT_DATA_SET, PARENT_DATA_SET,
+                TIME_PROPERTIES,
                 PORT_DATA_SET, PORT_STATS_NP, TIME_STATUS_NP, 7,
             ]),
         ) {

@@ -6,6 +6,7 @@ use crate::clock::{MonoTime, pause};
 use crate::link::cross_timestamp::{Estimator, LEAD};
 use crate::link::hardware_clock::{Device, Published};
 use crate::link::ptp_management::{PortState, PtpStatus, ask_ptp4l};
+use crate::link::ptp_sync::{SyncAge, SyncWatch};
 use onbeat_model::time::Span;
 use std::io;
 use std::path::PathBuf;
@@ -45,6 +46,15 @@ pub enum Finding {
     /// ptp4l runs, and has no master yet.
     #[error("ptp4l's port is {0}, not SLAVE")]
     State(PortState),
+    /// ptp4l follows a master, and measures nothing.
+    #[error("ptp4l's port is SLAVE and no Sync comes: nothing was measured, or its master is lost")]
+    NoSync,
+    /// ptp4l leads because it hears nobody better.
+    #[error(
+        "ptp4l's port is MASTER because it hears nobody better, not because it was made \
+         grandmaster (`onbeat clock config --role master`)"
+    )]
+    NotAppointed,
     /// The hardware clock cannot be followed.
     #[error("the hardware clock cannot be followed: it does not answer, or has just been set")]
     NotFollowed,
@@ -129,12 +139,17 @@ pub(crate) fn tai_offset() -> io::Result<Span> {
     Ok(Kernel::ask()?.tai_offset)
 }
 
+/// What ptp4l says, and how old the last Sync is that it measured.
+type Ptp = (PtpStatus, SyncAge);
+
 /// What ptp4l's word is worth: how far its clock may be off, or why it follows nobody. A clock
-/// that is the network's grandmaster is right by definition.
-fn judge_ptp(ptp: PtpStatus) -> Result<Span, Finding> {
+/// that was made the network's grandmaster is right by definition.
+fn judge_ptp((ptp, sync): Ptp) -> Result<Span, Finding> {
     match ptp.state {
-        PortState::Slave => Ok(ptp.offset.abs()),
-        PortState::Master if !ptp.has_grandmaster => Ok(Span::ZERO),
+        PortState::Slave if sync.is_fresh(ptp.sync.interval) => Ok(ptp.offset.abs()),
+        PortState::Slave => Err(Finding::NoSync),
+        PortState::Master if !ptp.has_grandmaster && ptp.appointed => Ok(Span::ZERO),
+        PortState::Master if !ptp.has_grandmaster => Err(Finding::NotAppointed),
         state => Err(Finding::State(state)),
     }
 }
@@ -144,7 +159,7 @@ fn judge_ptp(ptp: PtpStatus) -> Result<Span, Finding> {
 /// phc2sys keep.
 fn judge_tai(
     kernel: Kernel,
-    ptp: Option<PtpStatus>,
+    ptp: Option<Ptp>,
     apart: Option<Span>,
     limit: Span,
 ) -> Synchronisation {
@@ -169,7 +184,7 @@ fn judge_tai(
 }
 
 /// The verdict on a hardware clock that programs follow to within `following`.
-fn judge_hardware(ptp: Option<PtpStatus>, following: Option<Span>, limit: Span) -> Synchronisation {
+fn judge_hardware(ptp: Option<Ptp>, following: Option<Span>, limit: Span) -> Synchronisation {
     let mut reasons = Vec::new();
     let offset = match ptp.map(judge_ptp) {
         Some(Ok(offset)) => offset,
@@ -239,6 +254,7 @@ pub(super) struct Watcher {
 struct Rounds {
     watcher: Watcher,
     estimator: Estimator,
+    syncs: SyncWatch,
     missed: u32,
     told: Option<(MonoTime, Synchronisation)>,
 }
@@ -248,8 +264,13 @@ impl Watcher {
     /// after the last owner of what this returns.
     pub(super) fn start(self) -> io::Result<Arc<Watch>> {
         let watch = Arc::new(Watch::new());
-        let mut rounds =
-            Rounds { watcher: self, estimator: Estimator::default(), missed: 0, told: None };
+        let mut rounds = Rounds {
+            watcher: self,
+            estimator: Estimator::default(),
+            syncs: SyncWatch::default(),
+            missed: 0,
+            told: None,
+        };
         if rounds.watcher.follows {
             for _ in 0..FIRST_COMPARISONS {
                 rounds.compare(&watch)?;
@@ -319,7 +340,12 @@ impl Rounds {
 
     fn judge(&mut self) -> Synchronisation {
         let Watcher { device, limit, ptp4l, domain, follows, .. } = &mut self.watcher;
-        let ptp = ask_ptp4l(ptp4l, *domain).ok();
+        let mut status = None;
+        let sync = self.syncs.until_known(|| {
+            status = ask_ptp4l(ptp4l, *domain).ok();
+            status.map(|status| status.sync)
+        });
+        let ptp = status.map(|status| (status, sync));
         if *follows {
             let following = self.estimator.error().filter(|_| self.missed < MAX_MISSED);
             return judge_hardware(ptp, following, *limit);
@@ -368,12 +394,24 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::ptp_survey::ClockIdentity;
+    use crate::link::ptp_sync::SyncSeen;
 
     const LIMIT: Span = Span::from_us(1);
     const GOOD: Kernel =
         Kernel { tai_offset: Span::from_s(37), unsynchronised: false, max_error: Span::from_ms(3) };
-    const SLAVE: PtpStatus =
-        PtpStatus { state: PortState::Slave, offset: Span::from_ns(-300), has_grandmaster: true };
+    const STATUS: PtpStatus = PtpStatus {
+        state: PortState::Slave,
+        offset: Span::from_ns(-300),
+        has_grandmaster: true,
+        appointed: false,
+        sync: SyncSeen {
+            ingress_ns: Some(1),
+            grandmaster: ClockIdentity([1; 8]),
+            interval: Span::from_ms(125),
+        },
+    };
+    const SLAVE: Ptp = (STATUS, SyncAge::AtMost(Span::from_ms(100)));
 
     fn not(reasons: impl Into<Vec<Finding>>) -> Synchronisation {
         Synchronisation::NotSynchronised { reasons: reasons.into() }
@@ -412,12 +450,18 @@ mod tests {
         let judge = |ptp, following| judge_hardware(ptp, following, LIMIT);
         let error = Span::from_ns(500);
         assert_eq!(judge(Some(SLAVE), following), Synchronisation::Synchronised { error });
-        let master = PtpStatus { state: PortState::Master, has_grandmaster: false, ..SLAVE };
+        let stand_in = PtpStatus { state: PortState::Master, has_grandmaster: false, ..STATUS };
+        let master = PtpStatus { appointed: true, ..stand_in };
         let error = Span::from_ns(200);
-        assert_eq!(judge(Some(master), following), Synchronisation::Synchronised { error });
+        let of = |status| Some((status, SyncAge::Never));
+        assert_eq!(judge(of(master), following), Synchronisation::Synchronised { error });
+        assert_eq!(judge(of(stand_in), following), not([Finding::NotAppointed]));
+        for old in [SyncAge::Never, SyncAge::Unknown, SyncAge::AtMost(Span::from_ms(375))] {
+            assert_eq!(judge(Some((STATUS, old)), following), not([Finding::NoSync]), "{old:?}");
+        }
         for state in [PortState::Uncalibrated, PortState::Listening, PortState::Other(7)] {
-            let lost = PtpStatus { state, ..SLAVE };
-            assert_eq!(judge(Some(lost), following), not([Finding::State(state)]));
+            let lost = PtpStatus { state, ..STATUS };
+            assert_eq!(judge(Some((lost, SLAVE.1)), following), not([Finding::State(state)]));
         }
         assert_eq!(judge(None, None), not([Finding::NoPtp4l, Finding::NotFollowed]));
     }

@@ -3,6 +3,7 @@
 //! The profile is gPTP as linuxptp's own file of that name has it (IEEE 802.1AS). What is added is
 //! from table 1 of the paper, or stands there with its reason.
 
+use crate::link::GRANDMASTER;
 use onbeat_model::time::Span;
 use std::fmt::Write;
 use std::path::Path;
@@ -149,10 +150,10 @@ impl Configuration {
     /// The text of ptp4l.cfg.
     pub fn ptp4l(&self) -> String {
         let settings = &self.0;
-        let (capable, priority1) = match (settings.role, settings.scenario) {
-            (Role::Slave, _) => (0, PRIORITY1_NEVER),
-            (Role::Master, Scenario::Sms) => (1, PRIORITY1_BRIDGE),
-            (Role::Master, Scenario::Mbs) => (1, PRIORITY1_HOST),
+        let priority1 = match (settings.role, settings.scenario) {
+            (Role::Slave, _) => PRIORITY1_NEVER,
+            (Role::Master, Scenario::Sms) => PRIORITY1_BRIDGE,
+            (Role::Master, Scenario::Mbs) => PRIORITY1_HOST,
         };
         let stamping = match settings.stamping {
             Stamping::Hardware => "hardware",
@@ -162,7 +163,13 @@ impl Configuration {
         let mut say = |name: &str, value: &dyn std::fmt::Display| {
             let _ = writeln!(text, "{name:<24} {value}");
         };
-        say("gmCapable", &capable);
+        match (settings.role, settings.interfaces.len()) {
+            (Role::Master, _) => say("userDescription", &GRANDMASTER),
+            // Without slaveOnly a port that hears nobody leads, whatever gmCapable is.
+            (Role::Slave, 1) => say("slaveOnly", &1),
+            // A bridge's other ports lead, by its master's time.
+            (Role::Slave, _) => say("gmCapable", &0),
+        }
         say("priority1", &priority1);
         say("priority2", &248);
         say("domainNumber", &settings.domain);

@@ -1,6 +1,6 @@
 //! Whether a clock is on the network's time, and if not, why: a pure function of what was found.
 
-use crate::link::{PortState, PtpPort, PtpSurvey};
+use crate::link::{PortState, PtpPort, PtpSurvey, SYNC_RECEIPT_TIMEOUT, SyncAge};
 use onbeat_model::time::Span;
 
 /// What was found.
@@ -8,6 +8,8 @@ use onbeat_model::time::Span;
 pub struct Facts {
     /// What ptp4l says, in the domain and profile that are wanted.
     pub survey: Option<PtpSurvey>,
+    /// How old the last Sync is that it measured.
+    pub sync: SyncAge,
     /// Else the profile and domain of a ptp4l that answers in others.
     pub elsewhere: Option<(u8, u8)>,
     /// The profile and domain of what a neighbour says, if they are others and there is no master.
@@ -93,6 +95,26 @@ pub enum Reason {
     /// A master, and not locked yet.
     #[error("port {0} has found a master and does not follow it closely yet")]
     Uncalibrated(u16),
+    /// Announced, and never measured.
+    #[error("port {0} hears of a grandmaster and has measured no Sync of it")]
+    NoSync(u16),
+    /// Measured once, not any more.
+    #[error(
+        "port {port} measures no Sync any more: {limit} ({SYNC_RECEIPT_TIMEOUT} Sync intervals) \
+         are over: is the grandmaster still there?"
+    )]
+    SyncLost {
+        /// The port's number.
+        port: u16,
+        /// After which time a Sync is missing.
+        limit: Span,
+    },
+    /// It leads, for want of a better one.
+    #[error(
+        "port {0} leads because it hears nobody better, and was not made grandmaster: nothing \
+         tells whether its time is right (`onbeat clock config --role master` makes it one)"
+    )]
+    NotAppointed(u16),
     /// Broken.
     #[error("port {port} is {state}")]
     State {
@@ -137,6 +159,12 @@ pub struct Status {
 }
 
 impl Status {
+    /// What it is but for figures: a change of these alone is not told.
+    pub fn kind(&self) -> String {
+        let kinds = self.reasons.iter().map(|r| format!("{:?}", std::mem::discriminant(r)));
+        kinds.collect()
+    }
+
     /// Whether it is on network time.
     pub fn in_sync(&self) -> bool {
         self.reasons.is_empty()
@@ -149,14 +177,14 @@ pub fn judge(facts: &Facts, limit: Span) -> Status {
     for (name, _) in facts.links.iter().filter(|(_, up)| !up) {
         reasons.push(Reason::LinkDown(name.clone()));
     }
-    let mut error = None;
+    let (mut error, mut known) = (None, false);
     match &facts.survey {
         None => reasons.push(match facts.elsewhere {
             Some((profile, domain)) => Reason::Elsewhere { profile, domain, wanted: facts.domain },
             None => Reason::NoPtp4l,
         }),
-        Some(survey) => match follows(survey, facts.steered) {
-            Ok(offset) => error = Some(offset),
+        Some(survey) => match follows(survey, facts.sync, facts.steered) {
+            Ok(offset) => (error, known) = (offset, true),
             Err(more) => {
                 let domain = facts.domain;
                 reasons.extend(facts.heard.map(|(profile, heard)| Reason::Foreign {
@@ -177,7 +205,12 @@ pub fn judge(facts: &Facts, limit: Span) -> Status {
         if !facts.survey.as_ref().is_some_and(leads) {
             reasons.extend(facts.rivals.iter().cloned().map(Reason::Rival));
         }
-        error = error.map(|error| error + facts.apart.unwrap_or_default().abs());
+        // A grandmaster's time is right by definition; its system's clock need not have it.
+        let apart = facts.apart.map(Span::abs);
+        error = match error {
+            None if known => apart,
+            error => error.map(|error| error + apart.unwrap_or_default()),
+        };
     }
     if let Some(error) = error.filter(|error| *error > limit) {
         reasons.push(Reason::Error { error, limit });
@@ -185,17 +218,37 @@ pub fn judge(facts: &Facts, limit: Span) -> Status {
     Status { error, reasons }
 }
 
-/// How far the clock is from its master's, or why that is not known. A free-running ptp4l measures
-/// and never calls itself calibrated.
-fn follows(survey: &PtpSurvey, steered: bool) -> Result<Span, Vec<Reason>> {
+/// How far the clock is from its master's by the last Sync, or why that is not known. Of a
+/// grandmaster nothing is measured: its time is the network's. A free-running ptp4l measures and
+/// never calls itself calibrated.
+fn follows(survey: &PtpSurvey, sync: SyncAge, steered: bool) -> Result<Option<Span>, Vec<Reason>> {
     let Some(port) = survey.deciding() else { return Err(vec![Reason::NoPtp4l]) };
+    let leads = port.state == PortState::Master && !survey.has_grandmaster;
     match port.state {
-        PortState::Slave => Ok(survey.offset.abs()),
-        PortState::Uncalibrated if !steered && survey.has_grandmaster => Ok(survey.offset.abs()),
-        PortState::Uncalibrated => Err(vec![Reason::Uncalibrated(port.number)]),
-        PortState::Master if !survey.has_grandmaster && !is_alone(survey) => Ok(Span::ZERO),
+        PortState::Slave | PortState::Uncalibrated if !survey.has_grandmaster => {
+            Err(vec![Reason::NoMaster(port.number)])
+        }
+        PortState::Uncalibrated if steered => Err(vec![Reason::Uncalibrated(port.number)]),
+        PortState::Slave | PortState::Uncalibrated => measured(survey, port.number, sync).map(Some),
+        PortState::Master if leads && !is_alone(survey) => match survey.appointed {
+            true => Ok(None),
+            false => Err(vec![Reason::NotAppointed(port.number)]),
+        },
         PortState::Listening | PortState::Master => Err(alone(port)),
         state => Err(vec![Reason::State { port: port.number, state }]),
+    }
+}
+
+/// What the last Sync said, if there is one and no other has been missing since.
+fn measured(survey: &PtpSurvey, port: u16, sync: SyncAge) -> Result<Span, Vec<Reason>> {
+    let interval = survey.sync.interval;
+    match sync {
+        age if age.is_fresh(interval) => Ok(survey.offset.abs()),
+        SyncAge::Never => Err(vec![Reason::NoSync(port)]),
+        SyncAge::Unknown | SyncAge::AtMost(_) => {
+            let limit = interval * SYNC_RECEIPT_TIMEOUT;
+            Err(vec![Reason::SyncLost { port, limit }])
+        }
     }
 }
 
@@ -256,10 +309,12 @@ mod tests {
                 offset: Span::from_ns(-300),
                 grandmaster: ClockIdentity([1; 8]),
                 has_grandmaster: matches!(port.state, PortState::Slave | PortState::Uncalibrated),
+                appointed: port.state == PortState::Master,
                 utc_offset: 37,
                 ports: vec![port],
                 ..PtpSurvey::default()
             }),
+            sync: SyncAge::AtMost(Span::from_ms(100)),
             elsewhere: None,
             heard: None,
             domain: 0,
@@ -283,6 +338,35 @@ mod tests {
         assert!(master.in_sync() && master.error == Some(Span::from_ns(200)), "{master:?}");
         let far = Facts { apart: Some(Span::from_ns(701)), ..facts(port(PortState::Slave)) };
         assert_eq!(reasons(&far), [Reason::Error { error: Span::from_ns(1_001), limit: LIMIT }]);
+    }
+
+    #[test]
+    fn nothing_is_in_sync_without_a_measured_sync_of_a_master_that_is_still_there() {
+        let limit = Span::from_ms(375);
+        for (steered, state) in [(true, PortState::Slave), (false, PortState::Uncalibrated)] {
+            let with = |sync| Facts { sync, steered, ..facts(port(state)) };
+            assert!(judge(&with(SyncAge::AtMost(Span::from_ms(300))), LIMIT).in_sync());
+            assert_eq!(reasons(&with(SyncAge::Never)), [Reason::NoSync(1)]);
+            let lost = Reason::SyncLost { port: 1, limit };
+            for old in [SyncAge::Unknown, SyncAge::AtMost(limit)] {
+                assert_eq!(reasons(&with(old)), [lost.clone()], "{old:?}");
+            }
+            let mut alone = with(SyncAge::AtMost(Span::ZERO));
+            alone.survey.as_mut().expect("it answers").has_grandmaster = false;
+            assert_eq!(reasons(&alone), [Reason::NoMaster(1)]);
+            assert_eq!(judge(&alone, LIMIT).error, None, "nothing was measured");
+        }
+    }
+
+    #[test]
+    fn who_leads_for_want_of_a_better_one_is_not_in_sync() {
+        let mut stand_in = facts(port(PortState::Master));
+        stand_in.survey.as_mut().expect("it answers").appointed = false;
+        let verdict = judge(&stand_in, LIMIT);
+        assert_eq!((verdict.reasons, verdict.error), (vec![Reason::NotAppointed(1)], None));
+        let appointed = Facts { steered: false, ..facts(port(PortState::Master)) };
+        let verdict = judge(&appointed, LIMIT);
+        assert!(verdict.in_sync() && verdict.error.is_none(), "nothing is measured: {verdict:?}");
     }
 
     #[test]

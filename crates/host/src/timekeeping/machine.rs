@@ -2,7 +2,8 @@
 
 use super::judgement::Facts;
 use crate::link::{
-    Interface, PtpSurvey, find_ptp4l, hardware_apart, overhear_ptp, survey_ptp4l, tai_offset,
+    Interface, PtpSurvey, SyncAge, SyncWatch, ask_sync, find_ptp4l, hardware_apart, overhear_ptp,
+    survey_ptp4l, tai_offset,
 };
 use crate::machine::Machine;
 use onbeat_model::time::Span;
@@ -47,16 +48,19 @@ pub fn emulation(machine: &Machine, interfaces: &[String]) -> Option<Emulated> {
     same.is_none().then_some(Emulated::NotKnown)
 }
 
-/// Finds out all that [`super::judge`] needs, in the calling thread's network namespace. Takes up
-/// to some seconds where ptp4l does not answer.
+/// Finds out all that [`super::judge`] needs, in the calling thread's network namespace; `watch`
+/// knows of the Syncs before. Takes up to some seconds where ptp4l does not answer, and some Sync
+/// intervals where it is not known whether these still come.
 pub fn gather(
     machine: &Machine,
     interfaces: &[String],
     socket: &Path,
     domain: u8,
     steered: bool,
+    watch: &mut SyncWatch,
 ) -> io::Result<Facts> {
-    let survey = survey_ptp4l(socket, domain, GPTP).ok();
+    let mut survey = survey_ptp4l(socket, domain, GPTP).ok();
+    let sync = age(socket, &mut survey, watch);
     let elsewhere = match survey {
         None => find_ptp4l(socket).ok().flatten(),
         Some(_) => None,
@@ -72,6 +76,7 @@ pub fn gather(
     let rivals = if steered { rivals(machine) } else { Vec::new() };
     Ok(Facts {
         survey,
+        sync,
         elsewhere,
         heard,
         domain,
@@ -81,6 +86,28 @@ pub fn gather(
         rivals,
         apart: apart.map(|ahead: Span| ahead - tai_offset),
     })
+}
+
+/// How old the last Sync is that was measured; what ptp4l says meanwhile is put into the survey.
+fn age(socket: &Path, survey: &mut Option<PtpSurvey>, watch: &mut SyncWatch) -> SyncAge {
+    if !survey.as_ref().is_some_and(|survey| survey.has_grandmaster) {
+        watch.forget();
+        return SyncAge::Never;
+    }
+    let mut first = true;
+    watch.until_known(|| {
+        if !std::mem::take(&mut first) {
+            *survey = survey.as_ref().and_then(|survey| ask_sync(socket, survey));
+        }
+        survey.as_ref().map(|survey| survey.sync)
+    })
+}
+
+/// Looks again at what changes with each Sync; all else is as it was found. Quick: one question.
+pub(super) fn glance(facts: &Facts, socket: &Path, watch: &mut SyncWatch) -> Facts {
+    let mut survey = facts.survey.as_ref().and_then(|survey| ask_sync(socket, survey));
+    let sync = age(socket, &mut survey, watch);
+    Facts { survey, sync, ..facts.clone() }
 }
 
 /// Whether a neighbour or a master has been heard in this domain and profile.

@@ -2,8 +2,9 @@
 
 use super::configuration::{Configuration, PRIORITY};
 use super::judgement::{Facts, Status, judge};
-use super::machine::{Emulated, emulation, gather};
+use super::machine::{Emulated, emulation, gather, glance};
 use crate::clock::{MonoTime, pause};
+use crate::link::{SyncAge, SyncSeen, SyncWatch, look_again};
 use crate::machine::Machine;
 use onbeat_model::time::Span;
 use std::fs::{File, OpenOptions};
@@ -177,9 +178,14 @@ fn last_words(log: &Path) -> String {
     line.unwrap_or("it said nothing").trim().to_owned()
 }
 
+/// How often everything is looked at; what changes with each Sync is looked at in between.
+const SECOND: Span = Span::from_s(1);
+
 /// What a look gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// Whether it is in the history: the first in a second, and each that changes the verdict.
+    pub noted: bool,
     /// What happened to the programs.
     pub notes: Vec<String>,
     /// What was found.
@@ -196,6 +202,9 @@ pub struct Supervisor {
     history: History,
     limit: Span,
     begun: MonoTime,
+    watch: SyncWatch,
+    /// The last time that everything was looked at, what was found since, and the last verdict.
+    last: Option<(MonoTime, Facts, String)>,
 }
 
 impl Supervisor {
@@ -231,7 +240,8 @@ impl Supervisor {
             daemons.push(Daemon::new("phc2sys", words, directory, steers));
         }
         let begun = MonoTime::now();
-        let mut supervisor = Self { configuration, daemons, history, limit, begun };
+        let (watch, last) = (SyncWatch::default(), None);
+        let mut supervisor = Self { configuration, daemons, history, limit, begun, watch, last };
         for daemon in &mut supervisor.daemons {
             daemon.start()?;
         }
@@ -243,8 +253,15 @@ impl Supervisor {
         self.daemons.iter().filter_map(|daemon| Some(daemon.child.as_ref()?.id())).collect()
     }
 
-    /// Looks after the programs, then at the clock; adds a line to the history. To be called about
-    /// once a second; takes up to a second where ptp4l does not answer.
+    /// How long to wait from one [`look`](Self::look) to the next: so that a lost master is known
+    /// of within three Sync intervals.
+    pub fn look_again(&self) -> Span {
+        let facts = self.last.as_ref().and_then(|(_, facts, _)| facts.survey.as_ref());
+        look_again(facts.map_or(SyncSeen::default(), |survey| survey.sync).interval)
+    }
+
+    /// Looks after the programs, then at the clock; adds a line to the history each second, and
+    /// when the verdict changes. Takes up to a second where ptp4l does not answer.
     pub fn look(&mut self) -> Result<Report, SupervisionError> {
         let mut notes = Vec::new();
         for daemon in &mut self.daemons {
@@ -253,11 +270,31 @@ impl Supervisor {
         let settings = self.configuration.settings();
         let (interfaces, domain, steers) = (&settings.interfaces, settings.domain, settings.steers);
         let socket = Path::new(&settings.socket);
-        let facts = gather(&Machine::this(), interfaces, socket, domain, steers)
-            .map_err(failed("the kernel's clock"))?;
+        let now = MonoTime::now();
+        let last = self.last.take();
+        let before = last.as_ref().map(|(_, _, kind)| kind.clone());
+        // Who does not answer a glance may still answer in another domain.
+        let glanced =
+            last.filter(|(full, ..)| now - *full < SECOND).and_then(|(full, facts, _)| {
+                let facts = glance(&facts, socket, &mut self.watch);
+                facts.survey.is_some().then_some((full, facts))
+            });
+        let (full, facts) = match glanced {
+            Some(glanced) => glanced,
+            None => {
+                let machine = Machine::this();
+                gather(&machine, interfaces, socket, domain, steers, &mut self.watch)
+                    .map(|facts| (now, facts))
+                    .map_err(failed("the kernel's clock"))?
+            }
+        };
         let status = judge(&facts, self.limit);
-        self.history.add(MonoTime::now() - self.begun, &facts, &status)?;
-        Ok(Report { notes, facts, status })
+        let noted = full == now || before != Some(status.kind());
+        if noted {
+            self.history.add(MonoTime::now() - self.begun, &facts, &status)?;
+        }
+        self.last = Some((full, facts.clone(), status.kind()));
+        Ok(Report { noted, notes, facts, status })
     }
 }
 
@@ -281,7 +318,7 @@ struct History {
 }
 
 const HEADING: &str =
-    "elapsed_ns,state,offset_ns,path_delay_ns,grandmaster,utc_offset_s,in_sync,reasons";
+    "elapsed_ns,state,offset_ns,path_delay_ns,grandmaster,utc_offset_s,in_sync,sync_age_ns,reasons";
 
 impl History {
     /// Begins one; an earlier one is kept beside it.
@@ -325,7 +362,11 @@ fn history_line(elapsed: Span, facts: &Facts, status: &Status) -> String {
         format!("{state},{offset},{},{master},{utc}", delay.as_ns())
     });
     let in_sync = u8::from(status.in_sync());
-    format!("{},{cells},{in_sync},\"{reasons}\"", elapsed.as_ns())
+    let age = match facts.sync {
+        SyncAge::AtMost(age) => age.as_ns().to_string(),
+        SyncAge::Never | SyncAge::Unknown => String::new(),
+    };
+    format!("{},{cells},{in_sync},{age},\"{reasons}\"", elapsed.as_ns())
 }
 
 #[cfg(test)]
@@ -346,6 +387,7 @@ mod tests {
     fn a_line_of_the_history_has_a_cell_for_each_heading_also_where_nothing_is_known() {
         let facts = Facts {
             survey: None,
+            sync: SyncAge::Never,
             elsewhere: None,
             heard: None,
             domain: 0,

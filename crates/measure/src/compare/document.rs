@@ -1,4 +1,4 @@
-//! The JSON contract of a comparison, version 1. `docs/compare.md` explains it,
+//! The JSON contract of a comparison, version 2. `docs/compare.md` explains it,
 //! `schema/comparison.schema.json` is made from these types.
 
 use super::input::{Kind, Quantity};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the contract that these types are.
 pub const FORMAT: &str = "onbeat-comparison";
 /// The version of the contract that these types are.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Whether the second of two runs is worse than the first, and by what. Under one version fields
 /// may be added; none is removed, renamed or given another meaning.
@@ -16,22 +16,25 @@ pub const VERSION: u32 = 1;
 pub struct Comparison {
     /// Always `onbeat-comparison`.
     pub format: String,
-    /// Which contract this is: 1.
+    /// Which contract this is: 2.
     pub version: u32,
     /// What both are.
     pub kind: Kind,
     /// The system's name; empty for measurements, which are of a machine.
     pub system: String,
-    /// By how much a figure has to change to be of interest, in thousandths of the first's.
+    /// By how much a figure has to change to be of interest, in thousandths of the smaller of both.
     pub effect_per_mille: u32,
     /// How often, at most, equal runs get another verdict than `not distinguishable`, in
     /// thousandths: of whole comparisons, not of figures.
     pub error_per_mille: u32,
+    /// How many runs the first and the second are.
+    pub runs: [u32; 2],
     /// How many figures were judged, all of them at once.
     pub judged: u32,
-    /// How many resamples of each run an interval is from.
+    /// Of how many random draws the judgement is: resamples of each run, or ways to deal all runs
+    /// to both sides.
     pub resamples: u32,
-    /// Of the second run: the worst of the series'.
+    /// Of the second.
     pub verdict: Verdict,
     /// What differs between the two beside figures, for a person.
     pub notes: Vec<String>,
@@ -44,7 +47,7 @@ pub struct Comparison {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Verdict {
-    /// There are too few values to say anything.
+    /// It cannot be told: there are too few values, or too few runs.
     #[serde(rename = "not judged")]
     NotJudged,
     /// No change beyond the effect is shown. That is no proof of equality.
@@ -53,9 +56,12 @@ pub enum Verdict {
     /// A figure is smaller by more than the effect, and none is larger.
     #[serde(rename = "better")]
     Better,
-    /// A figure is larger by more than the effect.
+    /// A figure is larger by more than the effect, and none is smaller.
     #[serde(rename = "worse")]
     Worse,
+    /// A figure is larger by more than the effect, and another one smaller.
+    #[serde(rename = "mixed")]
+    Mixed,
 }
 
 impl Verdict {
@@ -66,7 +72,25 @@ impl Verdict {
             Self::NotDistinguishable => "not distinguishable",
             Self::Better => "better",
             Self::Worse => "worse",
+            Self::Mixed => "mixed",
         }
+    }
+
+    /// The verdict on the first, compared with the second.
+    pub(super) const fn mirrored(self) -> Self {
+        match self {
+            Self::Better => Self::Worse,
+            Self::Worse => Self::Better,
+            same => same,
+        }
+    }
+
+    /// The verdict on what has figures with these.
+    pub(super) fn of_all(verdicts: impl Iterator<Item = Self>) -> Self {
+        verdicts.fold(Self::NotJudged, |all, next| match (all, next) {
+            (Self::Better, Self::Worse) | (Self::Worse, Self::Better) => Self::Mixed,
+            (all, next) => all.max(next),
+        })
     }
 }
 
@@ -81,7 +105,7 @@ pub struct SeriesComparison {
     pub quantity: Quantity,
     /// How many values the first and the second run have.
     pub values: [u64; 2],
-    /// The worst of its figures.
+    /// Of its figures together.
     pub verdict: Verdict,
     /// In order: smaller quantiles first, the maximum last.
     pub figures: Vec<FigureComparison>,
@@ -101,7 +125,10 @@ pub struct FigureComparison {
     pub blocks: Option<[u32; 2]>,
     /// Of `max` only: how many of the largest block maxima are the second run's.
     pub largest: Option<LargestMaxima>,
-    /// Of the second run.
+    /// How many of 1,000 ways to deal the runs to both sides would show as much in some figure;
+    /// null where runs were not dealt.
+    pub chance_per_mille: Option<u32>,
+    /// Of the second.
     pub verdict: Verdict,
     /// Why, for a person.
     pub verdict_reason: String,
@@ -116,11 +143,12 @@ pub struct Values {
     pub second: i64,
     /// The second's less the first's.
     pub change: i64,
-    /// The change is at least so much; null where there is no interval.
+    /// The change is at least so much; null where there is no interval. Of several runs of a
+    /// machine: of any of the second against any of the first.
     pub change_low: Option<i64>,
     /// The change is at most so much.
     pub change_high: Option<i64>,
-    /// What a change has to exceed: the effect, of the first's.
+    /// What a change has to exceed: the effect, of the smaller of both, and the clock's step.
     pub limit: i64,
     /// From about which change on these two runs would have shown that it is worse.
     pub seen_from: Option<i64>,
@@ -133,7 +161,7 @@ pub struct LargestMaxima {
     pub of: u32,
     /// How many of these are the second run's, when the first's are increased by the effect.
     pub in_second: u32,
-    /// How many are the first run's, when these are reduced by the effect.
+    /// How many are the first run's, when the second's are increased by the effect.
     pub in_first: u32,
 }
 

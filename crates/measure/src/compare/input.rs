@@ -2,6 +2,7 @@
 
 use crate::result::{Ended, Results};
 use crate::simulation;
+use onbeat_model::system::TimeMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,10 +11,12 @@ use std::collections::BTreeMap;
 pub const VALUES_MAX: usize = 50_000_000;
 /// The most series of a subject.
 pub const SERIES_MAX: usize = 20_000;
+/// The setting that says which scenario of a campaign a measurement is of.
+const SCENARIO: &str = "scenario";
 /// What a measurement's document says that it is.
 const MEASUREMENT: &str = "onbeat-measurement";
-/// The version of such documents that is read.
-const MEASUREMENT_VERSION: u64 = 1;
+/// The versions of such documents that are read: their samples are alike.
+const MEASUREMENT_VERSIONS: [u64; 2] = [1, 2];
 /// The columns of a file of messages that are used; there may be more, in any order.
 const COLUMNS: [&str; 7] = [
     "channel",
@@ -99,6 +102,26 @@ pub struct Series {
     pub quantity: Quantity,
     /// Nanoseconds, or 0 and 1 for [`Quantity::Lost`]. Not empty.
     pub values: Vec<i64>,
+    /// How many of these each run has, where they are of several, one after the other.
+    pub runs: Vec<usize>,
+}
+
+impl Series {
+    /// A series of one run.
+    pub fn new(run: &str, name: &str, quantity: Quantity, values: Vec<i64>) -> Self {
+        let runs = vec![values.len()];
+        Self { run: run.to_owned(), name: name.to_owned(), quantity, values, runs }
+    }
+
+    /// The values of each run.
+    pub(super) fn each_run(&self) -> impl Iterator<Item = &[i64]> {
+        let mut rest = self.values.as_slice();
+        self.runs.iter().map(move |count| {
+            let (run, after) = rest.split_at(*count);
+            rest = after;
+            run
+        })
+    }
 }
 
 /// One of the two things that are compared.
@@ -106,6 +129,9 @@ pub struct Series {
 pub struct Subject {
     /// What it is.
     pub kind: Kind,
+    /// Whether a machine's time is in its values: then what differs from one run to the next is
+    /// more than what differs within one.
+    pub of_machine: bool,
     /// The system's name; empty for a measurement.
     pub system: String,
     /// Under which circumstances it came about, by name: what differs is said.
@@ -235,17 +261,17 @@ impl Collected {
             Some(place) => *place,
             None if self.series.len() == SERIES_MAX => return Err(Invalid::TooMany),
             None => {
-                let (run, name) = (run.to_owned(), name.to_owned());
-                self.places.insert((name.clone(), key), self.series.len());
-                self.series.push(Series { run, name, quantity, values: Vec::new() });
+                self.places.insert((name.to_owned(), key), self.series.len());
+                self.series.push(Series::new(run, name, quantity, Vec::new()));
                 self.series.len() - 1
             }
         };
-        let values = &mut self.series[place].values;
+        let Series { values, runs, .. } = &mut self.series[place];
         if values.len() == VALUES_MAX {
             return Err(Invalid::TooMany);
         }
         values.push(value);
+        runs[0] += 1;
         Ok(())
     }
 }
@@ -306,6 +332,7 @@ impl Subject {
         }
         Self {
             kind: Kind::Run,
+            of_machine: results.runs.iter().any(|run| run.time != TimeMode::Virtual),
             system: results.system.clone(),
             settings,
             series: runs.into_iter().flatten().collect(),
@@ -336,6 +363,7 @@ impl Subject {
         ];
         Ok(Self {
             kind: Kind::Simulation,
+            of_machine: false,
             system: results.system.clone(),
             settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
             series: collected.series,
@@ -353,9 +381,10 @@ impl Subject {
         let wrong = |what: String| Invalid::Document(what);
         let document: serde_json::Value =
             serde_json::from_str(document).map_err(|error| wrong(error.to_string()))?;
-        if document["format"] != MEASUREMENT || document["version"] != MEASUREMENT_VERSION {
+        let known = MEASUREMENT_VERSIONS.iter().any(|version| document["version"] == *version);
+        if document["format"] != MEASUREMENT || !known {
             let what = format!(
-                "not `{MEASUREMENT}`, version {MEASUREMENT_VERSION}, but {}, version {}",
+                "not `{MEASUREMENT}`, version {MEASUREMENT_VERSIONS:?}, but {}, version {}",
                 document["format"], document["version"]
             );
             return Err(wrong(what).into());
@@ -372,13 +401,53 @@ impl Subject {
             let mut values = samples(name)?;
             values.iter_mut().for_each(|value| *value = value.saturating_abs());
             if !values.is_empty() {
-                let (run, name) = (String::new(), name.to_owned());
-                series.push(Series { run, name, quantity: Quantity::Measured, values });
+                series.push(Series::new("", name, Quantity::Measured, values));
             }
         }
         let mut settings = BTreeMap::new();
         flatten("machine", &document["machine"], &mut settings);
-        Ok(Self { kind: Kind::Measurement, system: String::new(), settings, series })
+        flatten(SCENARIO, &document["scenario"]["id"], &mut settings);
+        let (kind, system) = (Kind::Measurement, String::new());
+        Ok(Self { kind, of_machine: true, system, settings, series })
+    }
+
+    /// Several runs of one thing as one subject, in their order. What not all of them have is left
+    /// out.
+    ///
+    /// # Errors
+    /// [`Different`] when they are not of one system, or have no series in common.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn joined(runs: Vec<Self>) -> Result<Self, Different> {
+        let mut runs = runs.into_iter();
+        let mut all = runs.next().expect("a run");
+        for run in runs {
+            common(&all, &run)?;
+            let scenario = |subject: &Self| subject.settings.get(SCENARIO).cloned();
+            if scenario(&all) != scenario(&run) {
+                // A campaign: its directories are not repetitions of one another.
+                let named = |subject: &Self| scenario(subject).unwrap_or_default();
+                return Err(Different::Systems(named(&all), named(&run)));
+            }
+            let mut others: BTreeMap<_, _> =
+                run.series.into_iter().map(|other| (other.key(), other)).collect();
+            all.series.retain_mut(|series| {
+                let Some(other) = others.get_mut(&series.key()) else { return false };
+                series.values.append(&mut other.values);
+                series.runs.append(&mut other.runs);
+                true
+            });
+            all.of_machine |= run.of_machine;
+            // What differs from run to run is no setting of all of them.
+            all.settings.retain(|name, value| run.settings.get(name) == Some(value));
+        }
+        Ok(all)
+    }
+
+    /// How many runs it is of.
+    pub fn runs(&self) -> usize {
+        self.series.first().map_or(0, |series| series.runs.len())
     }
 }
 
@@ -437,11 +506,10 @@ pub(super) fn common<'a>(
     if first.system != second.system {
         return Err(Different::Systems(first.system.clone(), second.system.clone()));
     }
-    let key = |series: &'a Series| (&series.run, &series.name, series.quantity as u8);
-    let of_second: BTreeMap<_, _> = second.series.iter().map(|s| (key(s), s)).collect();
-    let of_first: BTreeMap<_, _> = first.series.iter().map(|s| (key(s), s)).collect();
+    let of_second: BTreeMap<_, _> = second.series.iter().map(|s| (s.key(), s)).collect();
+    let of_first: BTreeMap<_, _> = first.series.iter().map(|s| (s.key(), s)).collect();
     let pairs: Vec<_> = (first.series.iter())
-        .filter_map(|series| of_second.get(&key(series)).map(|other| [series, *other]))
+        .filter_map(|series| of_second.get(&series.key()).map(|other| [series, *other]))
         .collect();
     if pairs.is_empty() {
         return Err(Different::NothingInCommon(listed(first.series.iter()), {
@@ -485,6 +553,11 @@ fn listed<'a>(series: impl Iterator<Item = &'a Series>) -> String {
 }
 
 impl Series {
+    /// What tells it from others of its subject.
+    pub(super) fn key(&self) -> (String, String, u8) {
+        (self.run.clone(), self.name.clone(), self.quantity as u8)
+    }
+
     /// For a person: `protected: joint to arm, latency`.
     fn label(&self) -> String {
         let run = if self.run.is_empty() { String::new() } else { format!("{}: ", self.run) };

@@ -12,6 +12,7 @@ mod input;
 mod judge;
 mod page;
 mod resample;
+mod runs;
 mod table;
 
 pub use document::{

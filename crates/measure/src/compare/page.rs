@@ -137,14 +137,15 @@ fn about(comparison: &Comparison, names: [&str; 2]) -> Vec<(&'static str, String
             "Equal ones called different",
             format!("≤ {}", shown_per_mille(comparison.error_per_mille)),
         ),
-        ("Resamples of each", grouped(comparison.resamples.into())),
+        ("Runs", format!("{}, {}", comparison.runs[0], comparison.runs[1])),
+        ("Random draws", grouped(comparison.resamples.into())),
     ]
 }
 
 /// The style sheet's name for a verdict.
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Worse => "broken",
+        Verdict::Worse | Verdict::Mixed => "broken",
         Verdict::Better => "kept",
         Verdict::NotDistinguishable => "no-promise",
         Verdict::NotJudged => "not-judged",

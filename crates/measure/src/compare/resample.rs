@@ -114,24 +114,31 @@ impl Ordered {
     }
 }
 
-/// How many of a million the ones among `flags` are, in resamples of the run.
+/// How many of a million the ones among `flags` are.
+pub(super) fn share(flags: &[i64]) -> i64 {
+    part_of(flags.iter().filter(|flag| **flag != 0).count() as u64, flags.len() as u64)
+}
+
+/// A part in millionths.
+fn part_of(part: u64, whole: u64) -> i64 {
+    i64::try_from(u128::from(part) * 1_000_000 / u128::from(whole.max(1))).unwrap_or(i64::MAX)
+}
+
+/// The same in resamples of the run.
 pub(super) fn resample_share(flags: &[i64], stream: u64) -> Resampled {
     let ones: Vec<u32> = flags.iter().map(|flag| u32::from(*flag != 0)).collect();
     let blocks = Blocks::such_that_neighbours_differ(&ones);
     let sums = blocks.sums(&ones);
-    let share = |part: u64, whole: u64| {
-        i64::try_from(u128::from(part) * 1_000_000 / u128::from(whole.max(1))).unwrap_or(i64::MAX)
-    };
     let mut draw = Draw::new(stream, blocks.count);
     let once = |_| {
         let weights = draw.weights();
         let dot = |counts: &[u32]| -> u64 {
             counts.iter().zip(weights).map(|(c, w)| u64::from(*c) * u64::from(*w)).sum()
         };
-        share(dot(&sums), dot(&blocks.sizes))
+        part_of(dot(&sums), dot(&blocks.sizes))
     };
     Resampled {
-        value: share(sums.iter().copied().map(u64::from).sum(), flags.len() as u64),
+        value: share(flags),
         values: (0..RESAMPLES).map(once).collect(),
         blocks: blocks.count,
     }

@@ -2,6 +2,7 @@
 
 use super::document::{Comparison, FigureComparison, SeriesComparison, Values, Verdict};
 use super::input::Quantity;
+use super::runs::RUNS_ENOUGH;
 use crate::grid::{grid, ruled};
 use comfy_table::{Cell, CellAlignment};
 use onbeat_model::time::Span;
@@ -30,10 +31,21 @@ impl Comparison {
         lines.extend(self.notes.iter().map(|note| format!("Note: {note}.")));
         let unjudged = self.count(Verdict::NotJudged);
         if unjudged > 0 {
-            lines.push(format!("Too few values: {unjudged} more figures are not judged."));
+            let what = if self.too_few_runs() { "runs" } else { "values" };
+            lines.push(format!("Too few {what}: {unjudged} figures are not judged."));
         }
         lines.push(self.conclusion());
         lines.join("\n")
+    }
+
+    /// Whether its runs were dealt to both sides, or would have been, were there enough.
+    fn of_machine(&self) -> bool {
+        let figures = || self.series.iter().flat_map(|series| &series.figures);
+        self.too_few_runs() || figures().any(|figure| figure.chance_per_mille.is_some())
+    }
+
+    fn too_few_runs(&self) -> bool {
+        self.resamples == 0
     }
 
     /// How many figures have this verdict.
@@ -48,6 +60,10 @@ impl Comparison {
         let effect = shown_per_mille(self.effect_per_mille);
         let error = shown_per_mille(self.error_per_mille);
         let judged = self.judged;
+        let within = match self.of_machine() {
+            true => ", if the runs of both took turns",
+            false => "",
+        };
         let changed = match (worse, better) {
             (0, 0) => format!("no figure changed by more than {effect} for sure"),
             (worse, 0) => format!("{worse} larger by more than {effect}"),
@@ -55,12 +71,20 @@ impl Comparison {
             (worse, better) => format!("{worse} larger by more than {effect}, {better} smaller"),
         };
         match self.verdict {
-            Verdict::NotJudged => {
-                "The second is not judged: no series has enough values in both.".to_owned()
-            }
+            Verdict::NotJudged => format!(
+                "Whether they differ cannot be told: {}.",
+                match self.too_few_runs() {
+                    true => format!(
+                        "{} and {} runs are too few to know how far runs of one setting are apart; \
+                         {RUNS_ENOUGH} of each, in turns, can be told apart",
+                        self.runs[0], self.runs[1]
+                    ),
+                    false => "no series has enough values in both".to_owned(),
+                }
+            ),
             verdict => format!(
                 "The second is {}: of {judged} figures judged {changed}. Equal ones are called \
-                 different in at most {error} of such comparisons.",
+                 different in at most {error} of such comparisons{within}.",
                 match verdict {
                     Verdict::NotDistinguishable => "not distinguishable from the first",
                     other => other.as_str(),

@@ -1,4 +1,4 @@
-//! The JSON contract, version 1. `docs/measurements.md` explains it,
+//! The JSON contract, version 2. `docs/measurements.md` explains it,
 //! `schema/measurement.schema.json` is made from these types.
 
 use super::campaign::Scenario;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the contract that these types are.
 pub const FORMAT: &str = "onbeat-measurement";
 /// The version of the contract that these types are.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What was measured on a machine. All times are whole nanoseconds. Under one version fields may be
 /// added; none is removed, renamed or given another meaning.
@@ -18,7 +18,7 @@ pub const VERSION: u32 = 1;
 pub struct Measurement {
     /// Always `onbeat-measurement`.
     pub format: String,
-    /// Which contract this is: 1.
+    /// Which contract this is: 2.
     pub version: u32,
     /// The scenario of a campaign that was measured.
     pub scenario: Option<Scenario>,

@@ -1,7 +1,7 @@
 //! Figures and a histogram of a list of times, which may have signs.
 
 use crate::segments::{bin_of, start_of};
-use crate::statistics::{Statistics, nearest_rank};
+use crate::statistics::{Signed, Statistics, nearest_rank};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,7 +13,10 @@ const BITS_MAX: u32 = 5;
 /// The most bins from the smallest to the largest value, but for the least fine division.
 const BINS_MAX: i64 = 160;
 
-/// Figures of a list of at least one time, in nanoseconds.
+/// Figures of a list of at least one time, in nanoseconds. All but the standard deviation and the
+/// histogram are of sizes: where values have signs, the largest need not be the worst, and
+/// "negative values simply indicate that the second signal is raised first" (Pérez et al. 2024,
+/// section 5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// How many values.
@@ -31,9 +34,11 @@ pub struct Figures {
     pub p9999: i64,
     /// The largest value.
     pub max: i64,
-    /// The standard deviation of the values about `avg`, rounded down.
+    /// The standard deviation of the values, with their signs, about their mean, rounded down.
     pub stddev: i64,
-    /// How many values were in which range; ranges without values are not listed.
+    /// Where values are with their signs; null if none is negative.
+    pub signed: Option<Signed>,
+    /// How many values, with their signs, were in which range; ranges without values are left out.
     pub histogram: Vec<Bin>,
 }
 
@@ -43,7 +48,10 @@ impl Figures {
         let mut values = values.to_vec();
         values.sort_unstable();
         let count = values.len();
-        let of = Statistics::of_sorted(&values)?;
+        let histogram = histogram(&values);
+        let of = Statistics::of_errors(values.clone())?;
+        values.iter_mut().for_each(|value| *value = value.saturating_abs());
+        values.sort_unstable();
         Some(Self {
             count: count as u64,
             min: of.min,
@@ -53,7 +61,8 @@ impl Figures {
             p9999: values[nearest_rank(count, 9_999, 10_000)],
             max: of.max,
             stddev: of.stddev,
-            histogram: histogram(&values),
+            signed: of.signed.filter(|signed| signed.min < 0),
+            histogram,
         })
     }
 }
@@ -112,6 +121,16 @@ mod tests {
         // Rank ⌈20,000 · 0.9999⌉ = 19,998.
         assert_eq!(Figures::of(&values).unwrap().p9999, 19_998);
         assert_eq!(Figures::of(&[]), None);
+    }
+
+    #[test]
+    fn the_figures_of_offsets_are_of_their_sizes() {
+        let figures = Figures::of(&[-60_000, -10, 20, 30, 40]).unwrap();
+        assert_eq!((figures.min, figures.p50, figures.p99), (10, 30, 60_000));
+        assert_eq!((figures.p9999, figures.max, figures.avg), (60_000, 60_000, 12_020));
+        assert_eq!(figures.signed, Some(Signed { min: -60_000, avg: -11_984, max: 40 }));
+        assert_eq!(figures.histogram.first().map(|bin| bin.from_ns < 0), Some(true));
+        assert_eq!(Figures::of(&[1, 2]).unwrap().signed, None);
     }
 
     proptest! {

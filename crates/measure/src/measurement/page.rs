@@ -3,7 +3,7 @@
 use super::document::{MachineDescription, Measurement, Series};
 use super::figures::Bin;
 use super::published::{IN_WORDS, published};
-use super::table::{HEADINGS, compared, rows, shown, stalled};
+use super::table::{HEADINGS, compared, rows, shown, signs, stalled};
 use crate::report::{CHART_LIBRARY, CHART_LICENCE, CHART_STYLE, render, without_banner};
 use crate::text::grouped;
 use minijinja::context;
@@ -96,7 +96,7 @@ pub fn html(measurement: &Measurement, values: &BTreeMap<String, Vec<i64>>) -> S
         in_words: IN_WORDS,
         compared: measurement.comparisons.iter().map(compared).collect(),
         stalled: measurement.stalls.iter().map(stalled).collect(),
-        notes: measurement.notes.clone(),
+        notes: signs(measurement).into_iter().chain(measurement.notes.clone()).collect(),
         tests: tests(measurement, &data),
     };
     let page = context! {

@@ -3,6 +3,7 @@
 use super::document::{Comparison, Measurement, Series, Stalls};
 use super::published::{IN_WORDS, Published, published};
 use crate::grid::{grid, ruled};
+use crate::statistics::Signed;
 use crate::text::grouped;
 use comfy_table::{Cell, CellAlignment};
 use onbeat_model::time::Span;
@@ -65,13 +66,26 @@ pub fn table(measurement: &Measurement) -> String {
             Cell::new(text).set_alignment(side)
         }));
     }
-    let mut parts = vec![ruled(&grid), wrapped(&format!("↳ {IN_WORDS}"))];
+    let mut parts = vec![ruled(&grid)];
+    parts.extend(signs(measurement));
+    parts.push(wrapped(&format!("↳ {IN_WORDS}")));
     let lines = |lines: Vec<String>| (!lines.is_empty()).then(|| lines.join("\n"));
     let note = |note: &String| wrapped(&format!("note: {note}"));
     parts.extend(lines(measurement.comparisons.iter().map(compared).collect()));
     parts.extend(lines(measurement.stalls.iter().map(stalled).collect()));
     parts.extend(lines(measurement.notes.iter().map(note).collect()));
     parts.join("\n\n")
+}
+
+/// Of series whose values have signs, where they are with these.
+pub(super) fn signs(measurement: &Measurement) -> Option<String> {
+    let of = |series: &Series| {
+        let Signed { min, avg, max } = series.figures.signed?;
+        let [min, avg, max] = [min, avg, max].map(shown);
+        Some(format!("{}: with signs {min} to {max}, {avg} on average", series.name))
+    };
+    let lines: Vec<_> = measurement.series.iter().filter_map(of).collect();
+    (!lines.is_empty()).then(|| format!("Figures are of sizes. {}", lines.join("; ")))
 }
 
 /// A paragraph in lines for a terminal.

@@ -3,6 +3,7 @@
 use crate::join::{JoinedListener, Message};
 use crate::statistics::Statistics;
 use onbeat_model::record::RunLog;
+use onbeat_model::system::NoiseId;
 use onbeat_model::time::{NetTime, Span};
 use serde::Serialize;
 
@@ -83,7 +84,7 @@ fn grouped(lost: &[i64], part_ns: i64) -> Vec<(i64, u64)> {
     parts.map(|part| (part[0], part.len() as u64)).collect()
 }
 
-/// Interfering load over time, of all noise sources together.
+/// Interfering load over time, of some noise sources together.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Load {
     /// Where each sample starts; a last one ends the one before it.
@@ -95,11 +96,12 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn of(log: &RunLog) -> Self {
+    /// Of those sources that `counts` says.
+    pub(super) fn of(log: &RunLog, counts: impl Fn(NoiseId) -> bool) -> Self {
         let mut sums: Vec<(i64, u64, u64)> = Vec::new();
         // What came after the talkers' time, while the network ran empty, is not shown.
         let end = NetTime::ZERO + log.duration;
-        for sample in log.load.iter().filter(|sample| sample.at < end) {
+        for sample in log.load.iter().filter(|sample| sample.at < end && counts(sample.noise)) {
             let at = sample.at.as_ns();
             if sums.last().is_none_or(|last| last.0 != at) {
                 sums.push((at, 0, 0));
@@ -162,7 +164,7 @@ impl Density {
     pub(super) fn of(values: &[i64], figures: &Statistics) -> Self {
         let reach = figures.stddev.saturating_mul(3).max(1);
         let near: Vec<_> = (values.iter().copied())
-            .filter(|v| v.abs_diff(figures.avg) <= reach.unsigned_abs())
+            .filter(|v| v.abs_diff(figures.signed_avg()) <= reach.unsigned_abs())
             .collect();
         // By Chebyshev at least eight in nine are, so the second histogram is never empty.
         Self { all: Histogram::of(values), near: Histogram::of(&near) }
@@ -193,7 +195,7 @@ impl Histogram {
 mod tests {
     use super::*;
     use onbeat_model::record::{Ending, LoadSample, Network};
-    use onbeat_model::system::{NoiseId, TimeMode};
+    use onbeat_model::system::TimeMode;
     use proptest::prelude::*;
 
     proptest! {
@@ -272,6 +274,10 @@ mod tests {
             delivered_kbps: vec![400_000, 50_000, 50_000],
             offered_kbps: vec![500_000, 0, 0],
         };
-        assert_eq!(Load::of(&log), expected);
+        assert_eq!(Load::of(&log, |_| true), expected);
+        // Of one source only: the other one's frames went another way.
+        let second = Load::of(&log, |noise| noise == NoiseId(1));
+        assert_eq!(second.offered_kbps, [100_000, 0, 0]);
+        assert_eq!(Load::of(&log, |_| false), Load::default());
     }
 }

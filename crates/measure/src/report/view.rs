@@ -115,6 +115,9 @@ struct Route {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Data {
     loads: Vec<Load>,
+    /// Which of these is of a run, and of these noise sources.
+    #[serde(skip)]
+    of_sources: BTreeMap<(usize, Vec<u32>), usize>,
     latency: BTreeMap<String, LatencyData>,
     density: BTreeMap<String, Density>,
 }
@@ -122,7 +125,7 @@ pub(super) struct Data {
 #[derive(Debug, Serialize)]
 struct LatencyData {
     /// Which of the loads.
-    run: usize,
+    load: usize,
     #[serde(flatten)]
     points: Latency,
     bound_ns: Option<i64>,
@@ -130,12 +133,28 @@ struct LatencyData {
     end_us: i64,
 }
 
+impl Data {
+    /// The load of the noise whose frames leave by a port of this way.
+    fn load(&mut self, run: usize, log: &RunLog, plan: &Plan, way: Option<&Vec<PortId>>) -> usize {
+        let meets =
+            |ports: &Vec<PortId>| way.is_none_or(|way| ports.iter().any(|p| way.contains(p)));
+        let sources: Vec<u32> =
+            (0..).zip(&plan.noise).filter(|(_, ports)| meets(ports)).map(|(n, _)| n).collect();
+        let key = (run, sources);
+        if let Some(known) = self.of_sources.get(&key) {
+            return *known;
+        }
+        self.loads.push(Load::of(log, |noise| key.1.contains(&noise.0)));
+        self.of_sources.insert(key, self.loads.len() - 1);
+        self.loads.len() - 1
+    }
+}
+
 /// The page and what its script draws.
 pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View, Data) {
     let mut data = Data::default();
     let mut views = Vec::new();
     for (number, (plan, log, result)) in runs.iter().enumerate() {
-        data.loads.push(Load::of(log));
         views.push(run(system, plan, log, result, number, &mut data));
     }
     let results = || runs.iter().map(|(_, _, result)| result);
@@ -237,7 +256,13 @@ fn run(
     for (id, channel) in (0..).map(ChannelId).zip(&result.channels) {
         let joined = join::channel(log, id);
         let prefix = format!("r{number}c{}", id.0);
-        latencies.extend(latency_figures(&prefix, number, log, channel, &joined, data));
+        latencies.extend(latency_figures(
+            &prefix,
+            (number, plan, log),
+            (id, channel),
+            &joined,
+            data,
+        ));
         wakeups.extend(wakeup_figures(&prefix, channel, &joined, data));
     }
     let kind = match (result.network.kind, result.time) {
@@ -422,9 +447,8 @@ fn share(measured: Option<i64>, promised: Option<i64>) -> i64 {
 
 fn latency_figures(
     prefix: &str,
-    number: usize,
-    log: &RunLog,
-    channel: &ChannelResult,
+    (number, plan, log): (usize, &Plan, &RunLog),
+    (channel_id, channel): (ChannelId, &ChannelResult),
     joined: &Joined,
     data: &mut Data,
 ) -> Vec<Figure> {
@@ -433,6 +457,7 @@ fn latency_figures(
         // What is not known here has no figure.
         let Some(received) = result.received else { continue };
         let id = format!("{prefix}l{index}");
+        let load = data.load(number, log, plan, plan.channel(channel_id).paths.get(index));
         let points = Latency::of(listener, log.duration);
         let latency = match &result.latency_ns {
             Some(figures) => format!(
@@ -448,7 +473,7 @@ fn latency_figures(
             sent(channel),
             grouped(received),
             grouped(result.lost.unwrap_or(0)),
-            load_summary(&data.loads[number]),
+            load_summary(&data.loads[load]),
         );
         if let Some(bound) = result.bound_ns {
             summary += &format!(" The plan's bound is {} µs.", us(bound));
@@ -467,7 +492,7 @@ fn latency_figures(
             _ => format!("{} at {}", channel.name, result.host),
         };
         let drawn = LatencyData {
-            run: number,
+            load,
             points,
             bound_ns: result.bound_ns,
             fixed_delay_ns: channel.fixed_delay_ns,
@@ -489,9 +514,9 @@ fn sent(channel: &ChannelResult) -> String {
 fn load_summary(load: &Load) -> String {
     let most = |rates: &[u64]| rates.iter().max().copied().unwrap_or(0) / 1_000;
     match most(&load.offered_kbps) {
-        0 => "no interfering load".into(),
+        0 => "no interfering load on its way".into(),
         offered => format!(
-            "interfering load up to {offered} Mb/s offered, {} Mb/s delivered",
+            "interfering load on its way up to {offered} Mb/s offered, {} Mb/s delivered",
             most(&load.delivered_kbps)
         ),
     }
@@ -529,7 +554,7 @@ fn wakeup_figures(
         let summary = format!(
             "{} wake-ups; {} µs on average, σ {} µs, largest {} µs.",
             grouped(values.len() as u64),
-            us(figures.avg),
+            us(figures.signed_avg()),
             us(figures.stddev),
             us(figures.largest_deviation())
         );
@@ -603,12 +628,13 @@ fn label(run: &RunResult) -> String {
     }
 }
 
-/// Max (as `max` has it), min, avg, σ, p50 and p99 in microseconds.
+/// Max (as `max` has it), min, avg, σ, p50 and p99 in microseconds; of errors the mean has its sign
+/// too, all others are of sizes.
 fn six(figures: Option<&Statistics>, max: fn(&Statistics) -> i64) -> Vec<String> {
     let Some(s) = figures else {
         return vec!["–".into(); 6];
     };
-    [max(s), s.min, s.avg, s.stddev, s.p50, s.p99].map(us).to_vec()
+    [max(s), s.min, s.signed_avg(), s.stddev, s.p50, s.p99].map(us).to_vec()
 }
 
 /// The same columns of published figures.

@@ -3,8 +3,9 @@
 use super::host::{Host, Thread};
 use super::wrong;
 use crate::doctor::State::{Advice, Blocks, Unknown};
-use crate::doctor::facts::Fact;
+use crate::doctor::facts::{Fact, Facts};
 use crate::doctor::{KernelClock, Ptp4l, State};
+use crate::machine::Machine;
 use onbeat_model::time::Span;
 
 /// A fault, and what is found then, in order.
@@ -494,4 +495,102 @@ fn what_cannot_be_seen_is_unknown_and_says_why() {
     assert_eq!(wrong(&found), [("throttling.fair-server", Unknown)]);
     let unknown = found.iter().find(|finding| finding.state == Unknown).unwrap();
     assert!(unknown.value.contains("mount debugfs"), "{}", unknown.value);
+}
+
+#[test]
+fn what_nobody_counts_is_not_zero_and_what_nobody_lists_is_not_none() {
+    check(&[
+        fault(
+            |host| {
+                let path = "/sys/devices/system/cpu/vulnerabilities/spectre_v2";
+                host.write(path, "Mitigation: Retpolines");
+            },
+            &[("kernel.mitigations", Advice)],
+        ),
+        fault(
+            |host| host.remove("/sys/devices/system/cpu/vulnerabilities/meltdown"),
+            &[("kernel.mitigations", Unknown)],
+        ),
+        fault(
+            |host| host.remove("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count"),
+            &[("power.heat", Unknown)],
+        ),
+        fault(|host| host.remove("/sys/devices/system/cpu/smt/active"), &[("power.smt", Unknown)]),
+        fault(
+            |host| host.files.retain(|path, _| !path.contains("/cpuidle/")),
+            &[("power.idle-states", Unknown)],
+        ),
+    ]);
+}
+
+/// The preemption of a kernel without PREEMPT_RT and without debugfs.
+fn preemption(version: &str, config: Option<&str>, command_line: &str) -> Result<String, String> {
+    let mut host = Host::tuned();
+    host.write("/sys/kernel/realtime", "0");
+    host.remove("/sys/kernel/debug/sched/preempt");
+    host.write("/proc/version", &format!("Linux version 6.12.8 #1 SMP {version}"));
+    host.write("/proc/cmdline", command_line);
+    if let Some(config) = config {
+        host.write("/boot/config-6.12.8-rt", config);
+    }
+    let root = host.root();
+    match Facts::collect(&Machine::below(root.path()), None).kernel.preemption {
+        Fact::Known(mode) => Ok(mode),
+        Fact::Unknown(why) => Err(why),
+    }
+}
+
+#[test]
+fn without_debugfs_the_preemption_is_known_from_how_the_kernel_was_built_and_started() {
+    let dynamic = "CONFIG_PREEMPT_NONE=y\nCONFIG_PREEMPT_DYNAMIC=y\n";
+    let fixed = "CONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_PREEMPT_DYNAMIC is not set\n";
+    for (version, config, line, mode) in [
+        ("PREEMPT_DYNAMIC", Some(dynamic), "quiet", "none"),
+        ("PREEMPT_DYNAMIC", Some(dynamic), "preempt=none preempt=full", "full"),
+        ("PREEMPT_DYNAMIC", None, "preempt=lazy", "lazy"),
+        // A kernel that cannot be told is not what it is told.
+        ("", Some(fixed), "preempt=full", "voluntary"),
+        ("PREEMPT", None, "preempt=none", "full"),
+        ("", None, "", "none or voluntary"),
+    ] {
+        let found = preemption(version, config, line);
+        assert_eq!(found.as_deref(), Ok(mode), "{version} {config:?} {line}");
+    }
+    let why = preemption("PREEMPT_DYNAMIC", None, "quiet").expect_err("nothing says it");
+    assert!(why.contains("debugfs") && why.contains("/proc/config.gz"), "{why}");
+}
+
+#[test]
+fn no_advice_is_given_that_the_kernel_cannot_follow() {
+    let fixes = |config: &str, more: &dyn Fn(&mut Host)| {
+        let mut host = Host::tuned();
+        host.write("/sys/kernel/realtime", "0");
+        host.write("/sys/kernel/debug/sched/preempt", "none (voluntary) full");
+        host.write("/boot/config-6.12.8-rt", config);
+        host.write("/sys/devices/system/cpu/isolated", "");
+        host.write("/proc/cmdline", "quiet");
+        host.calls.tried.cbs = Fact::Known(false);
+        more(&mut host);
+        let findings = host.findings();
+        move |check: &str| {
+            let found = findings.iter().find(|finding| finding.check.id == check);
+            found.map_or(String::new(), |finding| finding.fix.clone())
+        }
+    };
+    let all = "CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_NET_SCH_CBS=m\nCONFIG_CPU_ISOLATION=y\n";
+    let able = fixes(all, &|host| {
+        host.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io");
+    });
+    assert!(able("kernel.preemption").contains("`preempt=full`"));
+    assert!(able("kernel.cbs").contains("Load the module sch_cbs"));
+    assert!(able("isolation.cores").contains("partition of cgroup v2"));
+    let unable = fixes("CONFIG_PREEMPT_VOLUNTARY=y\n", &|host| {
+        host.write("/sys/fs/cgroup/unified/cgroup.controllers", "cpu io");
+        host.write("/sys/fs/cgroup/cpuset/cpuset.cpus", "0-3");
+    });
+    assert!(unable("kernel.preemption").contains("has no effect"));
+    assert!(unable("kernel.cbs").contains("built without"), "{}", unable("kernel.cbs"));
+    let cores = unable("isolation.cores");
+    assert!(cores.starts_with("Make an exclusive set of cgroup v1"), "{cores}");
+    assert!(!cores.contains("isolcpus") && !cores.contains("v2"), "{cores}");
 }

@@ -44,6 +44,7 @@ const FILES: &[(&str, &str)] = &[
     ("/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "1"),
     ("/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "0"),
     ("/sys/devices/system/cpu/smt/active", "0"),
+    ("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected"),
     ("/sys/devices/system/cpu/online", "0-3"),
     ("/sys/devices/system/cpu/isolated", "2-3"),
     ("/sys/devices/virtual/workqueue/cpumask", "3"),
