@@ -143,7 +143,8 @@ fn a_talker_that_shapes_its_own_bursts_has_a_bound() {
 
 #[test]
 fn best_effort_that_bounds_count_is_met_in_aligned_phases() {
-    let system = TestSystem::new(RESERVED);
+    let channel = RESERVED.split("[[stream]]").next().expect("a text");
+    let system = TestSystem::new(channel);
     let bounds = results(&["bounds", "."], system.path(), 0);
     let bound = number(named(&bounds["flows"], "c"), "bound_ns");
     // A frame of 1522 octets at each of two ports: to a nanosecond each.
@@ -192,7 +193,7 @@ fn in_a_ring_of_eight_the_search_comes_near_the_bounds_of_class_a() {
         ratios
     };
     let (aligned, random) = (ratios("aligned"), ratios("random"));
-    assert!(aligned[0] >= 1_000 && aligned[4] < 1_900, "{aligned:?}");
+    assert!(aligned[0] >= 1_000 && aligned[4] < 1_800, "{aligned:?}");
     assert!(random[4] > 4_000, "{random:?}");
 }
 
