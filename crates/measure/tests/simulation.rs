@@ -316,5 +316,6 @@ fn frames_with_a_deadline_that_are_held_for_ever_break_it() {
     assert_eq!(flow.verdict_reason, "a listener received nothing within the deadline");
     // What a meter dropped was taken away as described.
     simulated.observed.streams[0].policed = 10;
+    simulated.observed.streams[0].listeners[0].lost.policed = 10;
     assert_eq!(simulated.results().flows.remove(0).verdict, Verdict::NotJudged);
 }
