@@ -253,12 +253,6 @@ pub const WEAKENINGS: &[Weakening] = &[
         "all.least.1 = Availability::new(&settings.gates, queue, clock, losses)?.latency;",
         "all.least.1 = 0 * Availability::new(&settings.gates, queue, clock, losses)?.latency;",
     ),
-    of("gates.rs", "all.most.0.max(mean)", "all.most.0.max(mean * 99 / 100)"),
-    of(
-        "gates.rs",
-        "div_ceil(while_open * closed * latency, cycle)",
-        "div_ceil(while_open * closed * latency * 99, cycle * 100)",
-    ),
     of(
         "gates.rs",
         "opens && before.0 & now.0 & others != 0",

@@ -77,11 +77,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
             flow: &stream.name,
             listener: name(listener),
             bound: planned.bounds.get(at).and_then(Option::as_ref),
-            no_bound: planned
-                .unbounded
-                .get(at)
-                .and_then(Option::as_ref)
-                .map(|reason| ReasonDocument::new(system, reason)),
+            no_bound: ReasonDocument::of_stream(system, planned, at),
             scheduled: planned.scheduled,
         })
     });

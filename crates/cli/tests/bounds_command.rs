@@ -88,7 +88,8 @@ fn a_channel_of_class_a_has_a_bound_behind_a_gate() {
     let bounds = results(&["bounds", "."], system.path(), 0);
     let bound = number(named(&bounds["flows"], "c1"), "bound_ns");
     let seen = seen(&system, "c1");
-    assert!(seen <= bound && bound <= 12 * seen, "{seen} of {bound}");
+    // Without the gate it is 287 µs. Best effort never fits into its own microsecond.
+    assert!(seen <= bound && bound <= 500_000, "{seen} of {bound}");
     // A longer closing leaves less credit time: idleSlope is raised as much.
     let half =
         GATED.replace("for_ns=124000", "for_ns=62000").replace("for_ns=1000", "for_ns=63000");
@@ -138,6 +139,62 @@ fn a_talker_that_shapes_its_own_bursts_has_a_bound() {
     let system = TestSystem::new(&loose);
     let bounds = results(&["bounds", "."], system.path(), 0);
     assert_eq!(named(&bounds["flows"], "x")["no_bound"]["cause"], "regulator");
+}
+
+#[test]
+fn best_effort_that_bounds_count_is_met_in_aligned_phases() {
+    let channel = RESERVED.split("[[stream]]").next().expect("a text");
+    let system = TestSystem::new(channel);
+    let bounds = results(&["bounds", "."], system.path(), 0);
+    let bound = number(named(&bounds["flows"], "c"), "bound_ns");
+    // A frame of 1522 octets at each of two ports: to a nanosecond each.
+    assert_eq!(bound, 2 * (123_360 + 20_320));
+    let seen = seen(&system, "c");
+    assert!((bound - 2..=bound).contains(&seen), "{seen} of {bound}");
+}
+
+/// Eight bridges in a ring, a host at each, and class A from each half way round.
+fn ring_of_eight() -> String {
+    let mut text = String::from("format = 1\nname = \"ring\"\n[run]\nduration_ms = 20\n");
+    let each = |item: &dyn Fn(usize) -> String| (0..8).map(item).collect::<String>();
+    text += &each(&|at| format!("[[host]]\nname = \"h{at}\"\n"));
+    text += &each(&|at| format!("[[bridge]]\nname = \"s{at}\"\n"));
+    let link =
+        |a: String, b: String| format!("[[link]]\nends = [\"{a}\", \"{b}\"]\nrate_mbps = 100\n");
+    text += &each(&|at| {
+        let next = (at + 1) % 8;
+        link(format!("h{at}"), format!("s{at}.h")) + &link(format!("s{at}.r"), format!("s{next}.l"))
+    });
+    text += &each(&|at| {
+        let (id, to) = (at + 1, (at + 4) % 8);
+        format!(
+            "[[channel]]\nname = \"c{at}\"\ndestination = \"01:00:5e:03:00:0{id}\"\n\
+             stream_id = {id}\nclass = \"A\"\nsize_octets = 200\ninterval_ns = 400_000\n\
+             talker = \"h{at}\"\nlisteners = [\"h{to}\"]\n"
+        )
+    });
+    text
+}
+
+/// The bounds are not what is weak: without the best effort that they count, the search finds a
+/// sixth of them.
+#[test]
+fn in_a_ring_of_eight_the_search_comes_near_the_bounds_of_class_a() {
+    let system = TestSystem::new(&ring_of_eight());
+    let ratios = |phases: &str| {
+        let simulated = simulated(&system, phases, "32");
+        let flows = simulated["flows"].as_array().expect("flows");
+        let mut ratios: Vec<_> = flows
+            .iter()
+            .map(|flow| number(&flow["listeners"][0], "bound_by_max_per_mille"))
+            .collect();
+        ratios.sort_unstable();
+        println!("{phases}: {ratios:?}");
+        ratios
+    };
+    let (aligned, random) = (ratios("aligned"), ratios("random"));
+    assert!(aligned[0] >= 1_000 && aligned[4] < 1_800, "{aligned:?}");
+    assert!(random[4] > 4_000, "{random:?}");
 }
 
 /// A network of a family as others exchange them.

@@ -138,9 +138,14 @@ fn losses_to_full_queues_break_a_promise_and_losses_to_described_faults_do_not()
     assert_eq!(results.flows[0].lost(), 5);
     assert!(results.flows[0].verdict_reason.ends_with("; 5 lost to described faults"));
     simulated.observed.streams[0].overflowed = 2;
+    // On the way to nobody who was promised anything.
+    assert_eq!(simulated.results().flows[0].verdict, Verdict::Kept);
+    simulated.observed.streams[0].listeners[0].lost.overflowed = 2;
     let lines = broken(&simulated);
     assert_eq!(lines.len(), 1);
-    assert!(lines[0].starts_with("stream s1: 2 frames were lost to a full queue"), "{lines:?}");
+    let said = "stream s1: to h2: 2 frames were lost to a full queue";
+    assert!(lines[0].starts_with(said), "{lines:?}");
+    assert_eq!(simulated.results().flows[0].listeners[0].lost(), 2);
 }
 
 #[test]
@@ -311,5 +316,6 @@ fn frames_with_a_deadline_that_are_held_for_ever_break_it() {
     assert_eq!(flow.verdict_reason, "a listener received nothing within the deadline");
     // What a meter dropped was taken away as described.
     simulated.observed.streams[0].policed = 10;
+    simulated.observed.streams[0].listeners[0].lost.policed = 10;
     assert_eq!(simulated.results().flows.remove(0).verdict, Verdict::NotJudged);
 }

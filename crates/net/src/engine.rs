@@ -255,6 +255,14 @@ impl Engine {
         self.tap.add(self.ports.len(), ports);
     }
 
+    /// From now on best effort that the description does not know is at its worst at each port
+    /// where anything is reserved: whatever could start there on an idle wire finds its longest
+    /// frame, which started a nanosecond before. That is what bounds count. It counts as sent, as
+    /// best effort does, and is in no [`Engine::load`].
+    pub fn meet_best_effort(&mut self) {
+        self.ports.iter_mut().for_each(EgressPort::meet_best_effort);
+    }
+
     /// The transmissions that started since the last call, in order of time, then port.
     pub fn take_transmissions(&mut self) -> Vec<Transmission> {
         self.tap.take()

@@ -10,7 +10,7 @@ use crate::shaper::{Buckets, Joining, Shaper};
 use onbeat_model::observed::{PortObserved, QueueObserved};
 use onbeat_model::plan::PortPlan;
 use onbeat_model::port::{QUEUES, TokenBucket};
-use onbeat_model::system::{NodeId, NodeKind, PortId, QueueLimits, System};
+use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId, QueueLimits, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::collections::VecDeque;
@@ -71,6 +71,10 @@ pub(crate) struct EgressPort {
     gates: Option<Box<Gates>>,
     preemption: Preemption,
     buckets: Buckets,
+    /// Whether channels are reserved here, among best effort that no description knows.
+    reserves: bool,
+    /// Whether that is in the way of whatever it may be.
+    meets_best_effort: bool,
     busy: Span,
     /// Frames on their way to the queues of the bridge at the other end.
     pub(crate) wire: Lane<Frame>,
@@ -128,6 +132,8 @@ impl EgressPort {
             gates: Gates::new(settings, link.rate, clock),
             preemption: Preemption { queues: settings.preemptable, ..Preemption::default() },
             buckets: Buckets::new(clock),
+            reserves: plan.class_a_streams + plan.class_b_streams > 0,
+            meets_best_effort: false,
             busy: Span::ZERO,
             wire: Lane::new(),
         }
@@ -143,6 +149,33 @@ impl EgressPort {
     /// Whether the queue has a credit-based shaper.
     pub(crate) fn is_shaped(&self, queue: usize) -> bool {
         matches!(self.queues[queue].shaper, Shaper::CreditBased(_))
+    }
+
+    /// From now on best effort that no description knows is in the way wherever it may be, if
+    /// anything is reserved here: one of its longest frames has started a nanosecond before each
+    /// frame of a higher queue that could start on an idle wire.
+    pub(crate) fn meet_best_effort(&mut self) {
+        self.meets_best_effort = self.reserves && self.preemption.queues == 0;
+    }
+
+    /// Lets best effort go first, if it could have started just before `now`.
+    fn meets_best_effort(&mut self, now: NetTime, queue: u32) -> bool {
+        let before = now - Span::from_ns(1);
+        let may = self.meets_best_effort && queue as usize > BEST_EFFORT_QUEUE;
+        if !may || self.free_at > before {
+            return false;
+        }
+        let octets = frame::MAX_TAGGED;
+        let lasts = time_for(self.rate, frame::on_wire(octets));
+        if Gate::of(&mut self.gates, BEST_EFFORT_QUEUE).start(before, || lasts) != before {
+            return false;
+        }
+        let seen = &mut self.queues[BEST_EFFORT_QUEUE].seen;
+        seen.sent += 1;
+        seen.sent_octets += u64::from(octets.get());
+        self.busy += lasts;
+        self.free_at = before + lasts;
+        true
     }
 
     /// Whether any frame waits, or the rest of an interrupted one.
@@ -215,6 +248,7 @@ impl EgressPort {
         assert!(self.free_at <= now && self.any_waiting());
         let preemptable = self.preemption.queues;
         let express = match self.first_ready(now, self.occupied & !preemptable) {
+            Ok(queue) if self.meets_best_effort(now, queue) => return Choice::Wait(self.free_at),
             Ok(queue) => return self.send(now, queue, buffer),
             Err(earliest) => earliest,
         };

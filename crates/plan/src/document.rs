@@ -1,6 +1,6 @@
 //! What `onbeat plan --json` prints: the plan with names instead of ids.
 
-use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan, Unbounded};
+use onbeat_model::plan::{Backlog, Bound, Plan, PortPlan, StreamPlan};
 use onbeat_model::port::{GateControl, QUEUES, Selection};
 use onbeat_model::system::{Class, PortId, System};
 use onbeat_model::time::Span;
@@ -134,14 +134,16 @@ pub struct ReasonDocument {
 }
 
 impl ReasonDocument {
-    /// The reason with names instead of ids.
-    pub fn new(system: &System, reason: &Unbounded) -> Self {
-        Self {
+    /// Why a stream has no bound at one of its listeners, if it has none.
+    pub fn of_stream(system: &System, planned: &StreamPlan, listener: usize) -> Option<Self> {
+        let bound = planned.bounds.get(listener).and_then(Option::as_ref);
+        let reason = planned.unbounded.get(listener).and_then(Option::as_ref);
+        reason.filter(|_| bound.is_none()).map(|reason| Self {
             cause: reason.cause.as_str(),
             port: Some(system.port_label(reason.port)),
             queue: Some(reason.queue),
             why: reason.why.clone(),
-        }
+        })
     }
 
     /// Why a channel that is not protected has none.
@@ -307,11 +309,7 @@ fn streams(system: &System, plan: &Plan) -> Vec<StreamDocument> {
                 bound_ns: bound.map(|b| b.total().as_ns()),
                 best_ns: bound.map(|b| b.best.as_ns()),
                 terms: terms(bound),
-                no_bound: planned
-                    .unbounded
-                    .get(at)
-                    .and_then(Option::as_ref)
-                    .map(|reason| ReasonDocument::new(system, reason)),
+                no_bound: ReasonDocument::of_stream(system, planned, at),
             }
         });
         let totals = (0..stream.listeners.len()).map(|at| bounds(at).map(Bound::total));

@@ -18,9 +18,9 @@ const PER_BIT: i128 = 1_000_000_000;
 /// Behind a gate, idleSlope accrues only while the gate is open, to the nanosecond, and is greater
 /// there by as much as the gate is closed (802.1Q-2022 8.6.8.2: operIdleSlope is what it leaves);
 /// while it is closed, credit stands still, but for the positive credit of an empty queue, which is
-/// lost as ever. In a guard band, where the gate is open and the head does not fit, credit accrues: the
-/// queue waits as it waits for another. A frame that goes on beyond the closing of its gate pays
-/// for all its bits and gets nothing for that time.
+/// lost as ever. In a guard band, where the gate is open and the head does not fit, credit accrues:
+/// the queue waits as it waits for another. A frame that goes on beyond the closing of its gate
+/// pays for all its bits and gets nothing for that time.
 ///
 /// A frame that is interrupted pays for the overhead of its fragments when it is cut, and gets
 /// idleSlope all the while: credit falls only while its own octets are on the wire.

@@ -86,9 +86,9 @@ fn unbounded(system: &System, id: ChannelId, reason: &Unbounded) -> Diagnostic {
         Cause::Preemption => "make the queue express, or take its gates away",
         Cause::Regulator => "shape at every port of the way, by clocks of the same rate",
         Cause::Circle | Cause::TooLong => {
-            "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, give \
-             the class a greater idleSlope than it needs in a [[port]], or route so that streams do \
-             not wait for each other in a circle"
+            "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, \
+             give the class a greater idleSlope than it needs in a [[port]], or route so that \
+             streams do not wait for each other in a circle"
         }
     };
     Diagnostic::error(UNBOUNDED, message, channel.origin, "may wait without end").help(help)

@@ -308,6 +308,31 @@ mod tests {
     }
 
     #[test]
+    fn credit_rises_by_as_much_more_as_the_gate_is_closed() {
+        let settings = PortSettings {
+            gates: vec![list(1_000, &[(0b10, 250), (0b01, 750)])],
+            ..PortSettings::default()
+        };
+        let of = |clock: &ClockError, wire| Accrual::new(&settings, 1, clock, 101, wire).unwrap();
+        let right = ClockError::default();
+        // 404 in a quarter of the time; 750 of 1000 ns are closed but for 250 at most.
+        let expected = Accrual { open: 404, least: (101, 750), most: (101, 404 * 750 / 4) };
+        assert_eq!(of(&right, 1_000), expected);
+        // The wire carries no more than 300.
+        let expected = Accrual { open: 300, least: (75, 750), most: (101, 300 * 750 / 4) };
+        assert_eq!(of(&right, 300), expected);
+        // By a clock that errs, windows are a nanosecond shorter, open and closed ones: 249 and
+        // 749; ⌈404 · 251 / 1000⌉; latencies of 751 and 251 ns, and one more for the rounding.
+        let clock = ClockError { drift_ppb: 1, ..ClockError::default() };
+        let more = div_ceil(404 * 749 * 252, 1_000);
+        let expected = Accrual { open: 404, least: (404 * 249 / 1_000, 752), most: (102, more) };
+        assert_eq!(of(&clock, 1_000), expected);
+        assert_eq!(slope_for(&settings, 1, &clock, 100), 101);
+        assert_eq!(slope_for(&settings, 1, &right, 100), 100);
+        assert_eq!(Accrual::new(&settings, 2, &right, 100, 1_000), None);
+    }
+
+    #[test]
     fn windows_of_two_states_and_over_the_end_of_the_cycle_are_one() {
         let list = list(100, &[(0b01, 20), (0b11, 30), (0b10, 10), (0b01, 90)]);
         let Windows::At(windows) = windows(&list, 0) else { panic!("not always open") };

@@ -2,6 +2,7 @@
 
 use crate::build::Net;
 use crate::check::{Case, FAST, GIGABIT, Shape, pair, sent, tandem, wire};
+use onbeat_model::plan::Cause;
 use onbeat_model::port::Selection;
 use onbeat_model::stream::Source;
 use onbeat_model::time::Span;
@@ -19,11 +20,41 @@ fn a_talker_that_keeps_to_its_bucket_is_not_held() {
 }
 
 #[test]
-fn a_talker_that_does_not_keep_to_its_bucket_has_no_bound() {
+fn a_talker_that_does_not_keep_to_its_bucket_is_held_until_it_has_filled() {
     let mut net = pair();
     net.settings("h1", "h2").selection[5] = Selection::Asynchronous;
     net.stream("h1", &["h2"], 5, 1_000).frames(3).bucket(10_000_000, 2_999);
-    assert_eq!(Case::new(net).plan.streams[0].bounds, [None]);
+    // An octet at 10 Mb/s, and 4 ns of rounding. Behind the bucket 23 992 bits and 10 Mb/s · 4 ns
+    // are there at once: 15 992.04 beside the last frame. In the engine it waits for both others.
+    let terms = [800 + 4, 159_921, sent(1_000)];
+    Case::new(net).has(0, &terms, 2 * wire(1_000) + sent(1_000));
+}
+
+#[test]
+fn a_talker_holds_each_stream_by_its_own_bucket_only() {
+    let mut net = pair();
+    net.settings("h1", "h2").selection[5] = Selection::Asynchronous;
+    net.stream("h1", &["h2"], 5, 500).frames(3).bucket(1_000_000, 500);
+    net.stream("h1", &["h2"], 5, 500).bucket(1_000_000, 500).at(1);
+    let case = Case::new(net);
+    // Each of the last two frames waits for 4000 bits at 1 Mb/s.
+    let held = case.plan.streams[0].bounds[0].as_ref().expect("a bound").terms[0].span;
+    assert_eq!(held.as_ns(), 8_000_000 + 4);
+    let beside = case.plan.streams[1].bounds[0].as_ref().expect("a bound");
+    assert!(beside.terms.iter().all(|term| term.span < Span::from_us(100)), "{beside:?}");
+    let seen = case.seen.streams.iter().map(|flow| flow.listeners[0].max.unwrap().as_ns());
+    assert_eq!(seen.collect::<Vec<_>>(), [8_000_000 + sent(500), wire(500) - 1 + sent(500)]);
+}
+
+#[test]
+fn a_talker_that_sends_more_than_its_bucket_gets_has_no_bound() {
+    let mut net = pair();
+    net.settings("h1", "h2").selection[5] = Selection::Asynchronous;
+    net.stream("h1", &["h2"], 5, 1_000).every(1_000_000).bucket(7_999_999, 1_000);
+    let plan = Case::new(net).plan;
+    assert_eq!(plan.streams[0].bounds, [None]);
+    let reason = plan.streams[0].unbounded[0].as_ref().expect("a reason");
+    assert_eq!(reason.cause, Cause::Regulator);
 }
 
 /// Two frames of stream 0, 100 µs apart, come to c back to back, because b was busy; c restores
@@ -90,11 +121,14 @@ fn a_bucket_that_a_clock_reads_late_needs_a_nanosecond_more() {
         net.settings("h1", "h2").selection[5] = Selection::Asynchronous;
         net.node("h1").clock.drift_ppb = 1_000;
         net.stream("h1", &["h2"], 5, 1_000).bucket(8_000_000_000, burst);
-        Case::new(net).plan.streams[0].bounds[0].is_some()
+        let plan = Case::new(net).plan;
+        let bound = plan.streams[0].bounds[0].as_ref().expect("a bound");
+        let held = bound.terms.iter().find(|term| term.what.starts_with("regulator"));
+        held.map_or(0, |term| term.span.as_ns())
     };
     // 8 Gb/s in 1 ns, by which readings are rounded down: one octet.
-    assert!(!drifting(1_000));
-    assert!(drifting(1_001));
+    assert_eq!(drifting(1_000), 1 + 4);
+    assert_eq!(drifting(1_001), 0);
 }
 
 /// Two frames of stream 0, 100 µs apart, which a lower one at h1 may bring together, are reshaped

@@ -84,9 +84,10 @@ fn where_a_gate_opens_beside_an_open_one_a_lower_frame_hangs_over_into_its_windo
 fn behind_gates_credit_grows_only_while_they_are_open() {
     let mut net = pair();
     net.gates("h1", "h2", &EXCLUSIVE, true);
-    net.credit("h1", "h2", 7, 50);
+    net.credit("h1", "h2", 7, 5);
     net.stream("h1", &["h2"], 7, 250).at(80_001).frames(4);
     let case = Case::new(net);
+    // 5 Mb/s are 50 Mb/s in a tenth of the time (operIdleSlope, 802.1Q-2022 8.6.8.2).
     // The first one does not fit any more, but gathers 999.95 bits of credit in 19 999 ns. Each
     // costs 1000 bits: the second starts with 20 001, the third 40 000 later, the fourth does not
     // fit any more, and at the next opening misses 0.05 bits of credit, 1 ns.
@@ -94,6 +95,19 @@ fn behind_gates_credit_grows_only_while_they_are_open() {
     // on: 6000 bits take 1200 µs. The two latencies may not come together: 64 % are attained.
     let terms = [920_000 + 900_000 + 1_200_000 + 1, sent(250)];
     case.has(0, &terms, 1_920_000 + sent(250)).near(0, 638);
+}
+
+#[test]
+fn behind_gates_credit_rises_no_faster_than_the_wire_carries() {
+    let mut net = pair();
+    net.gates("h1", "h2", &EXCLUSIVE, true);
+    net.credit("h1", "h2", 7, 50);
+    net.stream("h1", &["h2"], 7, 250).at(80_001).frames(4);
+    let case = Case::new(net);
+    // 100 Mb/s, not 500: all four go back to back when the gate opens. In the bound 8 Mb/s of
+    // windows from 920 µs on, and 10 Mb/s of credit from 900 µs on: 6000 bits take 750 µs.
+    let terms = [920_000 + 900_000 + 750_000 + 1, sent(250)];
+    case.has(0, &terms, 919_999 + 3 * wire(250) + sent(250));
 }
 
 #[test]

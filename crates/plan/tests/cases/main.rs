@@ -19,4 +19,5 @@ mod preemption;
 mod priority;
 mod several_inputs;
 mod sources;
+mod unlimited;
 mod windows;

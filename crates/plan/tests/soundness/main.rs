@@ -5,7 +5,7 @@ mod random;
 mod windows;
 
 use onbeat_model::observed::Observed;
-use onbeat_model::plan::Plan;
+use onbeat_model::plan::{Cause, Plan, Unbounded};
 use onbeat_model::system::{PortId, StreamIndex, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::{Engine, Options};
@@ -90,8 +90,12 @@ fn check(seed: u64, system: &System, all: &mut Seen) -> Plan {
         if system.babbles(StreamIndex(id as u32)) {
             continue;
         }
-        for (bound, latency) in planned.bounds.iter().zip(&flow.listeners) {
-            all.listeners += 1;
+        let ends = planned.bounds.iter().zip(&planned.unbounded).zip(&flow.listeners);
+        for ((bound, reason), latency) in ends {
+            assert_eq!(bound.is_none(), reason.is_some(), "{}", what(&stream.name));
+            // Nothing can be promised beside noise.
+            let noise = |reason: &Unbounded| reason.cause == Cause::UnlimitedTraffic;
+            all.listeners += u64::from(!reason.as_ref().is_some_and(noise));
             let Some(bound) = bound else { continue };
             all.bounded += 1;
             let (Some(min), Some(max)) = (latency.min, latency.max) else { continue };
