@@ -35,6 +35,7 @@ bench:
 	python3 benches/rendezvous/run.py $(BENCH)
 	python3 benches/timedc/run.py $(BENCH)
 	python3 benches/translate/run.py $(BENCH)
+	python3 benches/plan/run.py $(BENCH)
 	python3 benches/noise/run.py $(BENCH)
 	python3 benches/clock/run.py $(BENCH)
 

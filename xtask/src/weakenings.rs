@@ -235,8 +235,8 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of(
         "gates.rs",
-        ".filter(|(from, to)| from < to)",
-        ".map(|(from, to)| (from, to + losses.end / 100)).filter(|(from, to)| from < to)",
+        "(from, to, losses.used(to - from))",
+        "(from, to, losses.used(to - from + losses.end / 100))",
     ),
     of(
         "gates.rs",
@@ -460,7 +460,7 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of("gates.rs", "list.latency + change", "list.latency + change * 99 / 100"),
     of("network.rs", "network.add_flooded();", ""),
-    of("windows.rs", "windows.serve(late.max(first)", "windows.serve(late"),
+    of("windows.rs", "at.max(self.free).max(self.first)", "at.max(self.free)"),
     of(
         "ways.rs",
         "let octets = (bits / (8 * BILLION)) as u64;",
@@ -468,19 +468,19 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of(
         "windows.rs",
-        "[released - error, released + jitter + error]",
-        "[released - error, released + jitter * 99 / 100 + error]",
+        "[-error, i128::from(jitter) + error]",
+        "[-error, i128::from(jitter) * 99 / 100 + error]",
     ),
     of(
         "windows.rs",
-        "[may[0] + state.early, may[1] + late]",
-        "[may[0] + state.early, may[1] + late * 99 / 100]",
+        "[release[0] + state.early, release[1] + late]",
+        "[release[0] + state.early, release[1] + late * 99 / 100]",
     ),
-    of("windows.rs", "frames[k].takes).sum();", "frames[k].takes * 99 / 100).sum();"),
+    of("windows.rs", "due.among - train.takes", "due.among - train.takes - train.takes / 100"),
     of(
         "windows.rs",
-        "[early - due.may[1], late - due.may[0]]",
-        "[early - due.may[1], (late - due.may[0]) * 99 / 100]",
+        "start.late.max(last - (at - train.released[0]))",
+        "start.late.max((last - (at - train.released[0])) * 99 / 100)",
     ),
     of(
         "windows.rs",
@@ -489,7 +489,15 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of(
         "windows.rs",
-        "ahead -= (close - begin - longest + 1).clamp(0, ahead);",
-        "ahead -= (close - begin - longest * 99 / 100).clamp(0, ahead);",
+        "(closes - opens - longest).div_euclid(part) + 1",
+        "(closes - opens - longest).div_euclid(part) + 2",
     ),
+    of("windows.rs", "room.div_euclid(self.part) + 1", "room.div_euclid(self.part) + 2"),
+    of("windows.rs", "now <= left", "now >= left"),
+    of(
+        "windows.rs",
+        "within(load(|_| BILLION), BILLION) && within(load(|t| t.clock), gates)",
+        "within(load(|_| BILLION), BILLION)",
+    ),
+    of("gates.rs", "room * BILLION / (part * clock) + 1", "room * BILLION / (part * clock) + 2"),
 ];

@@ -5,14 +5,18 @@ use crate::terminal;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anyhow::Context;
 use onbeat_model::description;
-use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
 use onbeat_model::timing::Study;
 use onbeat_plan::tfg::{self, Limits};
 use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
+
+/// How many warnings of one code are shown to a person; JSON has all.
+const WARNINGS_SHOWN: usize = 20;
 
 /// A description that was read and found right.
 #[derive(Debug)]
@@ -72,6 +76,8 @@ impl Examined {
         let Some(system) = examined.system.clone() else { return Ok(examined) };
         let graphs = study::graphs(&system, &examined.directory);
         let scenarios = system.scenarios.iter().map(|s| s.run.protected);
+        let key = |d: &Diagnostic| (d.code, d.at.as_ref().map(|at| at.0), d.message.clone());
+        let mut seen: HashSet<_> = examined.diagnostics.iter().map(key).collect();
         for protected in [false, true] {
             if system.run.protected != protected && !scenarios.clone().any(|p| p == protected) {
                 continue;
@@ -82,8 +88,7 @@ impl Examined {
                     onbeat_plan::plan_without_bounds(&system, protected).err().unwrap_or_default()
                 }
             };
-            let new = found.into_iter().filter(|d| !examined.diagnostics.contains(d));
-            let new: Vec<_> = new.collect();
+            let new = found.into_iter().filter(|d| seen.insert(key(d)));
             examined.diagnostics.extend(new);
         }
         let before = u16::try_from(examined.files.len()).unwrap_or(u16::MAX);
@@ -139,6 +144,14 @@ pub(crate) fn to_json(
     files: &[SourceFile],
     diagnostics: &[Diagnostic],
 ) -> serde_json::Value {
+    let ends = |file: &SourceFile| -> Vec<usize> {
+        file.text.match_indices('\n').map(|(at, _)| at).collect()
+    };
+    let ends: Vec<Vec<usize>> = files.iter().map(ends).collect();
+    let line = |origin: Origin| {
+        let ends = ends.get(usize::from(origin.file))?;
+        Some(1 + ends.partition_point(|end| *end < origin.start as usize))
+    };
     let of_one = |diagnostic: &Diagnostic| {
         let origin = diagnostic.at.as_ref().map(|(origin, _)| *origin);
         let file = origin.and_then(|origin| files.get(usize::from(origin.file)));
@@ -150,7 +163,7 @@ pub(crate) fn to_json(
             "severity": severity,
             "code": diagnostic.code.0,
             "file": file.map(|f| &f.path),
-            "line": file.zip(origin).map(|(f, origin)| f.line(origin.start)),
+            "line": origin.and_then(line),
             "message": diagnostic.message,
             "help": diagnostic.help,
         })
@@ -283,8 +296,23 @@ pub(crate) fn read(file: &Path) -> Result<String, String> {
 pub(crate) fn show(files: &[SourceFile], diagnostics: &[Diagnostic]) {
     let styled = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
+    let mut warnings: BTreeMap<Code, usize> = BTreeMap::new();
     for diagnostic in diagnostics {
+        if diagnostic.severity == Severity::Warning {
+            let count = warnings.entry(diagnostic.code).or_default();
+            *count += 1;
+            if *count > WARNINGS_SHOWN {
+                continue;
+            }
+        }
         terminal::say(format_args!("{}\n", renderer.render(&report(files, diagnostic))));
+    }
+    for (code, count) in warnings.iter().filter(|(_, count)| **count > WARNINGS_SHOWN) {
+        let more = count - WARNINGS_SHOWN;
+        terminal::say(format_args!(
+            "onbeat: {more} more warnings {}; `onbeat check --json` lists all",
+            code.0
+        ));
     }
     let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
     if errors > 0 {

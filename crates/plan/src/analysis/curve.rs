@@ -2,6 +2,10 @@
 
 use super::div_ceil;
 
+/// A sum of more pieces than this is replaced by one above it: what is done with curves takes the
+/// product of their numbers.
+const PIECES_MAX: usize = 128;
+
 /// At most `burst + rate · t` nanobits for windows of `t` ≥ `from` nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
@@ -65,7 +69,18 @@ impl Curve {
             }
             sum.0.push(piece);
         }
-        sum
+        sum.coarse()
+    }
+
+    /// One with fewer pieces that is never below: each piece bounds by itself.
+    fn coarse(self) -> Self {
+        let count = self.0.len();
+        if count <= PIECES_MAX {
+            return self;
+        }
+        let kept = (0..PIECES_MAX).map(|at| self.0[at * (count - 1) / (PIECES_MAX - 1)]);
+        let first = Self::affine(self.0[0].burst, self.0[0].rate);
+        kept.skip(1).fold(first, |curve, piece| curve.min_affine(piece.burst, piece.rate))
     }
 
     /// The smaller of this and a leaky bucket.
@@ -117,12 +132,17 @@ impl Curve {
         for (at, piece) in self.0.iter().enumerate() {
             let left = rate - piece.rate;
             let needed = amount + piece.burst + rate * latency;
+            let next = self.0.get(at + 1);
+            // Not in this piece: seen without dividing, as there may be many.
+            if left > 0 && next.is_some_and(|next| needed > left * (next.from - 1)) {
+                continue;
+            }
             let x = match left {
                 1.. => (div_ceil(needed.max(0), left)).max(piece.from),
                 _ if left * piece.from >= needed => piece.from,
                 _ => continue,
             };
-            if self.0.get(at + 1).is_none_or(|next| x < next.from) {
+            if next.is_none_or(|next| x < next.from) {
                 return Some(x);
             }
         }
@@ -164,6 +184,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_sum_of_many_pieces_is_never_below_the_sum_and_is_it_at_the_ends(
+            curves in proptest::collection::vec(curve(), 150..300),
+            t in 0i128..200,
+        ) {
+            let sum = Curve::sum(curves.iter());
+            prop_assert!(sum.0.len() <= PIECES_MAX + 1);
+            let all = |of: &dyn Fn(&Curve) -> i128| curves.iter().map(of).sum::<i128>();
+            let least = |c: &Curve| c.0.iter().map(|p| p.burst + p.rate * t).min().unwrap_or(0);
+            prop_assert!(sum.at(t) >= all(&least));
+            prop_assert_eq!(sum.at(0), all(&|curve| curve.at(0)));
+            prop_assert_eq!(sum.at(1_000_000), all(&|curve| curve.at(1_000_000)));
+        }
+
         #[test]
         fn sums_and_minima_are_those_of_the_values(a in curve(), b in curve(), t in 0i128..2_000) {
             prop_assert_eq!(Curve::sum([&a, &b].into_iter()).at(t), a.at(t) + b.at(t));

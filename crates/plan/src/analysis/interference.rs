@@ -302,7 +302,8 @@ impl Analysis<'_> {
         let part = part.map(|(part, _)| (part, clock_rate));
         let losses = |list: &GateControl| {
             let change = time(longest_other) + time(own);
-            let late = part.is_some() && self.first_cycle(port, list) > 0;
+            // Others may start what is still on the wire when the first cycle begins.
+            let late = self.first_cycle(port, list) > 0 && longest_other > 0 && part.is_some();
             let begin = if late { change } else { 0 };
             if list.length_aware {
                 let overhangs = gates::overhangs(list, queue, others & !first);

@@ -407,3 +407,108 @@ impl Windows {
 fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::network::Network;
+    use onbeat_model::description;
+    use proptest::prelude::*;
+
+    /// When so many parts have started and are over, one by one, nanosecond by nanosecond.
+    fn by_hand(windows: &Windows, from: i128, parts: i128) -> i128 {
+        let fits = |at: i128| {
+            let mut all = windows.sure.iter().flat_map(|(opens, closes, _)| {
+                [-1, 0, 1].map(|n| {
+                    let begins = (at.div_euclid(windows.cycle) + n) * windows.cycle;
+                    (opens + begins, closes + begins)
+                })
+            });
+            all.any(|(opens, closes)| opens <= at && at + windows.longest <= closes)
+        };
+        let mut at = from;
+        for _ in 0..parts {
+            while !fits(at) {
+                at += 1;
+            }
+            at += windows.part;
+        }
+        at
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_served_as_one_by_one(
+            cuts in proptest::collection::btree_set(0i128..60, 2..6),
+            over in 0i128..10,
+            (part, times) in (1i128..5, 1i128..4),
+            from in -70i128..130,
+            count in 0i128..40,
+        ) {
+            let cuts: Vec<i128> = cuts.into_iter().collect();
+            let mut sure: Vec<_> = cuts.chunks_exact(2).map(|w| (w[0] + 10, w[1] + 10)).collect();
+            let last = sure.len() - 1;
+            sure[last].1 += over;
+            let open = Open { perhaps: sure.clone(), sure };
+            let Some(windows) = Windows::new(open, 70, part, part * times) else { return Ok(()) };
+            prop_assert_eq!(windows.served(from, count * part), by_hand(&windows, from, count));
+        }
+    }
+
+    /// One stream over two ports with windows for one frame of 123.36 in 400 µs.
+    fn followed(interval: i64) -> (Option<Vec<Start>>, i128) {
+        let text = format!(
+            r#"
+            format = 1
+            name = "slow"
+            [run]
+            duration_ms = 50
+            [[bridge]]
+            name = "s"
+            [[host]]
+            name = "a"
+            [[host]]
+            name = "b"
+            [[link]]
+            ends = ["a", "s.a"]
+            rate_mbps = 100
+            [[link]]
+            ends = ["s.b", "b"]
+            rate_mbps = 100
+            [[stream]]
+            name = "x"
+            talker = "a"
+            listeners = ["b"]
+            traffic_class = 5
+            frame_octets = 1522
+            interval_ns = {interval}
+            [[port]]
+            names = ["s.b"]
+            gates = [{{ entries = [
+                {{ open = [5], for_ns = 157_490 }}, {{ open = [7], for_ns = 242_510 }}] }}]
+            "#
+        );
+        let loaded = description::load("x.toml", &text, &mut |_| Err(String::new()));
+        let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        let plan = crate::plan(&system, true).expect("a plan");
+        let network = Network::new(&system, &plan, true);
+        let mut analysis = Analysis::new(&network);
+        let place = (network.flows[0].hops[1].port.index(), 5);
+        let once = FOLLOWED_MAX - analysis.followed_left;
+        (analysis.followed(place), once)
+    }
+
+    #[test]
+    fn a_queue_is_followed_once_for_each_frame_of_two_patterns_at_most() {
+        // 5,000 frames and 5,001 cycles come again together.
+        let (starts, frames) = followed(400_080);
+        assert!(starts.is_some() && (5_000..=10_000).contains(&frames), "{frames}");
+        let (starts, frames) = followed(400_100);
+        assert!(starts.is_some() && (4_000..=8_000).contains(&frames), "{frames}");
+        // More than the windows carry, in patterns of 5,000 frames and of 400,000: no frame is.
+        for interval in [370_080, 370_081, 399_999] {
+            let (starts, frames) = followed(interval);
+            assert_eq!((starts, frames), (None, 0), "{interval}");
+        }
+    }
+}

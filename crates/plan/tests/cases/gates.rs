@@ -25,9 +25,8 @@ fn a_window_holds_as_many_frames_as_fit() {
     net.gates("h1", "h2", &EXCLUSIVE, true);
     net.stream("h1", &["h2"], 7, 250).at(80_001).frames(6);
     let case = Case::new(net);
-    // Five of 20 µs fill a window. The bound takes 80 of its 100 µs as usable, and those as if
-    // spread over the cycle, at 8 Mb/s: 5 · 2000 bits take 1 250 000 ns. 88 % are attained.
-    case.has(0, &[920_000 + 1_250_000 + 1, sent(250)], 1_920_000 - 1 + sent(250)).near(0, 885);
+    // Five of 20 µs fill a window, which is 10 Mb/s of the cycle: 5 · 2000 bits take 1 ms.
+    case.has(0, &[920_000 + 1_000_000 + 1, sent(250)], 1_920_000 - 1 + sent(250)).near(0, 999);
 }
 
 #[test]
@@ -37,10 +36,10 @@ fn of_two_windows_the_smaller_one_counts_as_little_as_it_holds() {
     net.gates("h1", "h2", &entries, true);
     net.stream("h1", &["h2"], 7, 500).at(420_001);
     let case = Case::new(net);
-    // 60 and 20 µs of them can be used, 80 of a cycle: 8 % of the time from a latency on. From
-    // 60 µs on there are none for 340 µs, and but 20 µs until a cycle later: 940 − 20 / 8 % = 690.
-    // One frame waits from 420 to 1000 µs only: 85 % of the bound.
-    case.has(0, &[690_000 + 1, sent(500)], 580_000 - 1 + sent(500)).near(0, 849);
+    // Two frames of 40 µs fit and one, 120 µs of a cycle: 12 % of the time from a latency on. From
+    // 60 µs on none fits for 340 µs, and but one until a cycle later: 940 − 40 / 12 % = 606.7.
+    // One frame waits from 420 to 1000 µs only: 96 % of the bound.
+    case.has(0, &[606_667 + 1, sent(500)], 580_000 - 1 + sent(500)).near(0, 958);
 }
 
 #[test]
@@ -56,17 +55,16 @@ fn without_a_look_at_lengths_a_lower_frame_hangs_over() {
 }
 
 #[test]
-fn best_effort_between_the_windows_is_not_in_the_way_but_counts_as_what_blocks() {
+fn best_effort_between_the_windows_is_not_in_the_way() {
     let mut net = pair();
     net.gates("h1", "h2", &EXCLUSIVE, true);
     net.stream("h1", &["h2"], 7, 500).at(60_001);
     net.stream("h1", &["h2"], 0, 800).at(936_001);
     let case = Case::new(net);
-    // 60 µs of a cycle are 6 Mb/s; 6400 bits take 1 066 667 ns of that.
-    case.has(0, &[940_000 + 1_066_667, sent(500)], 940_000 - 1 + sent(500)).near(0, 478);
+    case.has(0, &[940_000 + 1, sent(500)], 940_000 - 1 + sent(500)).near(0, 999);
     // Best effort itself waits for the window of the others, 100 µs, and 64 µs at the end of its
-    // own; the frame of 4000 bits has its own window, but counts as one ahead: at 83.6 Mb/s.
-    case.has(1, &[164_000 + 47_847, sent(800)], 164_000 - 1 + sent(800)).near(1, 825);
+    // own; the frame of 4000 bits has its own window.
+    case.has(1, &[164_000 + 1, sent(800)], 164_000 - 1 + sent(800)).near(1, 999);
 }
 
 #[test]

@@ -24,10 +24,8 @@ fn a_scheduled_burst_fills_its_windows() {
     net.gates("h1", "h2", &EXCLUSIVE, true);
     let stream = net.stream("h1", &["h2"], 7, 250).at(80_001);
     stream.source = Source::Bursty { interval: Span::from_ms(2), frames: 6 };
-    // Five of 20 µs fit into the next window, and the last one waits for another. The bound does
-    // not count on the last 19 999 ns of a window, into which a longest frame might not fit.
-    let case = Case::new(net);
-    case.has(0, &[1_919_999 + 19_999, sent(250)], 1_919_999 + sent(250)).near(0, 989);
+    // Five of 20 µs fit into the next window, and the last one waits for another.
+    Case::new(net).has(0, &[1_919_999, sent(250)], 1_919_999 + sent(250));
 }
 
 #[test]
@@ -68,4 +66,16 @@ fn a_scheduled_frame_is_not_earlier_than_its_window_perhaps_is() {
     case.has(0, &[104_004, sent(500), sent(500)], 100_000 + links);
     let best = case.plan.streams[0].bounds[0].as_ref().unwrap().best;
     assert_eq!(best.as_ns(), 100_000 - 4_004 + links);
+}
+
+#[test]
+fn frames_of_several_lengths_count_on_what_is_left_in_any_order() {
+    let mut net = pair();
+    net.gates("h1", "h2", &EXCLUSIVE, true);
+    for (octets, at) in [(250, 99_998), (500, 99_999), (1_000, 100_000)] {
+        net.stream("h1", &["h2"], 7, octets).every(5_000_000).at(at);
+    }
+    // 20, 40 and 80 µs, in parts of 20 of which two may start before no 80 µs are left: the longest
+    // has three before it, of which one is left for the second window, and goes behind it.
+    Case::new(net).has(2, &[1_920_000, sent(1_000)], 1_900_000 + sent(1_000));
 }
