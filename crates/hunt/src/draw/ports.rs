@@ -92,8 +92,11 @@ impl Draft<'_> {
         let mut lists = Vec::new();
         for _ in 0..self.dice.one(&[1, 1, 1, 1, 2]) {
             let mut list = Table::new();
-            if base > 0 || self.optional() {
+            if lists.is_empty() && self.optional() {
                 list.insert("base_ns".into(), self.number("Gates.base_ns", base));
+            } else if !lists.is_empty() {
+                // Later than the one before.
+                list.insert("base_ns".into(), json!(base));
             }
             self.gate_list(&mut list, frame);
             base = list.get("base_ns").and_then(Value::as_i64).unwrap_or(0)
