@@ -297,7 +297,7 @@ pub(crate) struct SimulateArguments {
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Compute no bounds: what is seen has none beside it, and none can be exceeded
+    /// Compute no bounds: what is seen has none beside it; deadlines are judged all the same
     #[arg(long)]
     pub(crate) no_bounds: bool,
     /// Repetitions that are under way at once; changes no result [default: the cores there are]

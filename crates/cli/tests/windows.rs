@@ -56,7 +56,7 @@ fn longest(system: &TestSystem, phases: &str) -> i64 {
     let repeated = ["--repetitions", "20", "--phases", phases];
     let arguments = [&["simulate", "system.toml", "--duration", "50ms"][..], &repeated].concat();
     let json = results(&arguments, system.path(), 0);
-    number(&json["streams"][0]["listeners"][0], "latency_ns.max")
+    number(&json["flows"][0]["listeners"][0], "latency_ns.max")
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn windows_that_carry_less_than_comes_give_no_bound_however_clocks_drift() {
         assert!(json["flows"][0]["bound_ns"].is_null(), "{drift} ppb: {json}");
         // Two of three frames go out in each cycle: in 50 ms the last ones wait for half of them.
         let json = results(&["simulate", "system.toml"], system.path(), 0);
-        let longest = number(&json["streams"][0]["listeners"][0], "latency_ns.max");
+        let longest = number(&json["flows"][0]["listeners"][0], "latency_ns.max");
         assert!(longest > 20_000_000, "{drift} ppb: {longest}");
     }
 }
@@ -109,7 +109,7 @@ fn windows_that_carry_less_than_comes_give_no_bound_however_clocks_drift() {
 fn a_frame_that_is_on_the_wire_when_its_successor_comes_is_not_in_its_way() {
     let system = tandem("interval_ns = 400_000", r#"["s.x"]"#);
     let json = results(&["simulate", "system.toml"], system.path(), 0);
-    assert_eq!(number(&json["streams"][0]["listeners"][0], "latency_ns.max"), 644_800);
+    assert_eq!(number(&json["flows"][0]["listeners"][0], "latency_ns.max"), 644_800);
     assert_eq!(number(&bounds(&system)["flows"][0], "bound_ns"), 644_800);
 }
 
@@ -167,9 +167,10 @@ fn without_bounds_nothing_is_bounded_and_nothing_that_follows_is_found() {
     assert_eq!(json["diagnostics"].as_array().map(Vec::len), Some(2), "{json}");
     let json = results(&["check", "system.toml", "--no-bounds"], system.path(), 0);
     assert_eq!(json["diagnostics"].as_array().map(Vec::len), Some(0), "{json}");
+    let system = tandem("interval_ns = 400_001", r#"["s.x", "t.b"]"#);
     let with = results(&["simulate", "system.toml"], system.path(), 0);
     let without = results(&["simulate", "system.toml", "--no-bounds"], system.path(), 0);
-    let [with, without] = [&with, &without].map(|json| &json["streams"][0]["listeners"][0]);
+    let [with, without] = [&with, &without].map(|json| &json["flows"][0]["listeners"][0]);
     assert_eq!(with["latency_ns"], without["latency_ns"]);
     assert!(with["bound_ns"].is_i64() && without["bound_ns"].is_null(), "{with} {without}");
     // What needs no bound is found all the same.
@@ -177,7 +178,7 @@ fn without_bounds_nothing_is_bounded_and_nothing_that_follows_is_found() {
     let apart = text
         .replace("name = \"x\"", "name = \"x\"\nvlan = 9")
         .replace("gates = ", "vlans = [2]\ngates = ");
-    let system = TestSystem::new(&apart);
+    let system = TestSystem::new(&filtered);
     let output = run(&["check", "system.toml", "--no-bounds"], system.path(), 1);
     assert!(String::from_utf8_lossy(&output.stderr).contains("OB2010"), "{output:?}");
 }
