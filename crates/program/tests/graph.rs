@@ -265,6 +265,51 @@ fn units_of_a_program_are_one_graph() {
     snapshot("units", &made);
 }
 
+/// Of a graph.
+type Aliases = Vec<(usize, Vec<usize>)>;
+
+/// The resources of a program, those of them that may be others, and what is doubted.
+fn locked(units: &[UnitGraph]) -> (Vec<String>, Aliases, usize) {
+    let Linked { graph, doubts, diagnostics, .. } = link(units, "test");
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    (graph.resources, graph.aliases, doubts.len())
+}
+
+#[test]
+fn mutexes_are_the_same_if_they_are_one_variable() {
+    let types = "typedef struct { int n; } pthread_mutex_t;\n\
+        int pthread_mutex_lock(pthread_mutex_t *m); int pthread_mutex_unlock(pthread_mutex_t *m);\n\
+        struct dev { pthread_mutex_t lock, more[2]; };\n";
+    let of = |globals: &str, inside: &str| {
+        let text = format!("{types}{globals}\ntask t(void) {{ {inside} }}\n");
+        locked(&[unit("a.c", &text)])
+    };
+    let one = |name: &str| (vec![name.to_owned()], Vec::new(), 0);
+    let same = "struct dev *d = &dev; pthread_mutex_lock(&dev.lock); \
+        pthread_mutex_unlock(&d->lock); pthread_mutex_lock(&(*d).lock); \
+        pthread_mutex_unlock(&((&dev)->lock));";
+    assert_eq!(of("struct dev dev;", same), one("dev.lock"));
+    let parts = "pthread_mutex_lock(&dev.more[1]); pthread_mutex_lock(&dev.lock);";
+    let (found, aliases, doubts) = of("struct dev dev;", parts);
+    assert_eq!((found.len(), aliases.len(), doubts), (2, 1, 1));
+    let array = "pthread_mutex_lock(all); pthread_mutex_unlock(&all[0]);";
+    assert_eq!(of("pthread_mutex_t all[2];", array), one("all[0]"));
+    // A pointer that changes, and an index that nobody knows, may be any.
+    for vague in ["p = &b; pthread_mutex_lock(p);", "pthread_mutex_lock(&all[i]);"] {
+        let inside =
+            format!("int i = 0; pthread_mutex_t *p = &a; pthread_mutex_lock(&a); i++; {vague}");
+        let (found, aliases, doubts) = of("pthread_mutex_t a, b, all[3];", &inside);
+        assert_eq!((found.len(), aliases, doubts), (2, vec![(1, vec![0])], 1), "{vague}");
+    }
+    // Each unit has its own static one.
+    let text = format!("{types}static pthread_mutex_t m; pthread_mutex_t g;\n");
+    let both = ["a", "b"].map(|name| {
+        let task = "(void) { pthread_mutex_lock(&m); pthread_mutex_lock(&g); }";
+        unit(&format!("{name}.c"), &format!("{text}task {name}{task}\n"))
+    });
+    assert_eq!(locked(&both).0, ["m", "g", "m#2"]);
+}
+
 #[test]
 fn files_of_execution_times_become_segments() {
     use onbeat_model::execution_times::read;

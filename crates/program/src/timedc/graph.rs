@@ -728,6 +728,8 @@ impl<'t> Maker<'_, 't> {
         let arguments = call.child_by_field_name("arguments").map(children).unwrap_or_default();
         let is_own = unit.names.contains(callee);
         let is_local = unit.resolve(self.function, callee, call.start_byte()).is_some();
+        // Whoever only declares a function of libc's means that one.
+        let is_defined = unit.functions.iter().any(|f| f.name == callee);
         match (callee, &arguments[..]) {
             ("cinit", [channel, ..]) if !is_own && !is_local => {
                 match self.ends.fifo(unit, self.index, *channel) {
@@ -738,7 +740,7 @@ impl<'t> Maker<'_, 't> {
                     }
                 }
             }
-            _ if is_own || is_local => self.plain(at, call, callee, is_local),
+            _ if is_defined || is_local => self.plain(at, call, callee, is_local),
             ("pthread_mutex_lock", [mutex]) => Act::Lock(self.objects().pointed(*mutex)),
             ("pthread_mutex_unlock", [mutex]) => Act::Unlock(self.objects().pointed(*mutex)),
             (_, [mutex, ..]) if locks::tries(callee) => self.tries(at, call, callee, *mutex),
