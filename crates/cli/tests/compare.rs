@@ -142,7 +142,13 @@ fn what_cannot_be_compared_is_said_and_why() {
     std::fs::create_dir(system.path().join("empty")).expect("a directory");
     refused(["one", "empty"], 2, &["results.json", "onbeat run --out"]);
     // A directory of outputs, but not of one thing.
-    refused(["one", "."], 2, &["in .: ", "only two of"]);
+    let several = system.path().join("several");
+    std::fs::create_dir(&several).expect("a directory");
+    for name in ["one", "two"] {
+        let target = system.path().join(name);
+        std::os::unix::fs::symlink(target, several.join(name)).expect("a link");
+    }
+    refused(["one", "several"], 2, &["in several: ", "`test`", "`other`"]);
     refused(["one", "simulated"], 2, &["--repetitions"]);
     let messages = system.path().join("two/1-run/messages.csv");
     let text = read(&messages);

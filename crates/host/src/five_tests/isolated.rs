@@ -129,7 +129,7 @@ fn outside(machine: &Machine) -> Option<std::path::PathBuf> {
     let groups = machine.read("/proc/self/cgroup").ok()?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let file = |root: &&str| machine.path(&format!("{root}{own}/cgroup.procs"));
-    VERSION_2.iter().map(|root| file(&root)).find(|file| file.exists())
+    VERSION_2.iter().map(file).find(|file| file.exists())
 }
 
 /// The processors that the kernel's command line keeps free.

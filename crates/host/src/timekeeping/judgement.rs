@@ -347,9 +347,9 @@ mod tests {
             let with = |sync| Facts { sync, steered, ..facts(port(state)) };
             assert!(judge(&with(SyncAge::AtMost(Span::from_ms(300))), LIMIT).in_sync());
             assert_eq!(reasons(&with(SyncAge::Never)), [Reason::NoSync(1)]);
-            let lost = Reason::SyncLost { port: 1, limit };
+            let lost = [Reason::SyncLost { port: 1, limit }];
             for old in [SyncAge::Unknown, SyncAge::AtMost(limit)] {
-                assert_eq!(reasons(&with(old)), [lost.clone()], "{old:?}");
+                assert_eq!(reasons(&with(old)), lost, "{old:?}");
             }
             let mut alone = with(SyncAge::AtMost(Span::ZERO));
             alone.survey.as_mut().expect("it answers").has_grandmaster = false;
