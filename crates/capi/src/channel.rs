@@ -82,12 +82,17 @@ pub struct onbeat_counters {
     pub rejected_stream: u64,
     /// Frames whose message has another size.
     pub rejected_size: u64,
+    /// Messages of another talker than the one that is read; `onbeat stat` names it.
+    pub rejected_talker: u64,
+    /// Messages that say they were captured later than the clocks allow.
+    pub rejected_future: u64,
 }
 
 impl From<Counters> for onbeat_counters {
     fn from(counted: Counters) -> Self {
         let Counters { sent, received, lost, late, duplicate, rate_exceeded, .. } = counted;
-        let [rejected_shape, rejected_stream, rejected_size] = counted.rejected;
+        let [rejected_shape, rejected_stream, rejected_size, rejected_talker, rejected_future] =
+            counted.rejected;
         Self {
             sent,
             received,
@@ -98,6 +103,8 @@ impl From<Counters> for onbeat_counters {
             rejected_shape,
             rejected_stream,
             rejected_size,
+            rejected_talker,
+            rejected_future,
         }
     }
 }
@@ -366,7 +373,8 @@ pub unsafe extern "C" fn onbeat_listener_counters(
 /// one, reads the other's into `received`, and continues at the later of the two capture times + D
 /// (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
 /// gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
-/// Allocates nothing.
+/// `ONBEAT_LATE` is among its flags when the other side has gone on already because a message was
+/// lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_write` and `onbeat_read`.

@@ -51,15 +51,15 @@ pub(super) struct Delivered {
     ready: NetTime,
     /// Lower 32 bits of the capture time.
     timestamp: u32,
-    sequence: u8,
+    number: u16,
 }
 
 impl End {
     /// Remembers that a frame was delivered.
     pub(super) fn note(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
         if let Ok(frame) = Frame::parse(octets) {
-            let Header { timestamp, sequence, .. } = frame.header;
-            self.delivered.push(Delivered { arrived, ready, timestamp, sequence });
+            let Header { timestamp, number, .. } = frame.header;
+            self.delivered.push(Delivered { arrived, ready, timestamp, number });
         }
     }
 
@@ -89,7 +89,7 @@ impl End {
                 transfer: Some(clock.read(frame.arrived)),
                 receive: Some(ready),
                 network: Some(frame.ready),
-                sequence: u64::from(frame.sequence),
+                sequence: u64::from(frame.number),
                 flags: flag::UNREAD | if late { flag::LATE } else { 0 },
                 ..Record::default()
             }
