@@ -22,6 +22,7 @@ fn listener(destination: MacAddress, pdu: &Pdu<'_>, size: usize) -> Listener {
         interval: Span::from_ms(1),
         tolerance: Span::ZERO,
         fixed_delay: Span::from_ms(2),
+        clock_error: Span::ZERO,
         epoch: 0,
     })
 }

@@ -35,8 +35,10 @@ pub enum onbeat_status {
     OnbeatEThread = -5,
     /// A defect of the library itself; please report it.
     OnbeatEInternal = -6,
-    /// The interface cannot be used, is down, or its queue is full.
+    /// The interface cannot be used, is down, its queue is full, or a message is too long for it.
     OnbeatENetwork = -7,
+    /// The calling process was forked from the one that opened this, which alone may use it.
+    OnbeatEForked = -8,
 }
 
 thread_local! {
@@ -75,7 +77,8 @@ impl Failure {
             Self::Setup(SetupError::Fault(fault)) | Self::Fault(fault) => match fault {
                 Fault::Stopped => onbeat_status::OnbeatStopped,
                 Fault::Disconnected => onbeat_status::OnbeatEFabric,
-                Fault::Network => onbeat_status::OnbeatENetwork,
+                Fault::Network | Fault::QueueFull | Fault::TooLong => onbeat_status::OnbeatENetwork,
+                Fault::Forked => onbeat_status::OnbeatEForked,
                 Fault::NotStarted => onbeat_status::OnbeatENotStarted,
                 Fault::TimedOut => onbeat_status::OnbeatTimedOut,
                 Fault::UnknownThread => onbeat_status::OnbeatEThread,

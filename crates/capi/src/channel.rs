@@ -8,7 +8,8 @@ use onbeat_host::link::MAX_SELECT;
 use onbeat_host::shared_log::Counters;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{Octets, frame};
-use onbeat_runtime::channel::{MessageInfo, Written, rendezvous};
+use onbeat_runtime::channel::{MessageInfo, Written};
+use onbeat_runtime::meeting::rendezvous;
 use onbeat_runtime::port::Patience;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -84,12 +85,17 @@ pub struct onbeat_counters {
     pub rejected_stream: u64,
     /// Frames whose message has another size.
     pub rejected_size: u64,
+    /// Messages of another talker than the one that is read; `onbeat stat` names it.
+    pub rejected_talker: u64,
+    /// Messages that say they were captured later than the clocks allow.
+    pub rejected_future: u64,
 }
 
 impl From<Counters> for onbeat_counters {
     fn from(counted: Counters) -> Self {
         let Counters { sent, received, lost, late, duplicate, rate_exceeded, .. } = counted;
-        let [rejected_shape, rejected_stream, rejected_size] = counted.rejected;
+        let [rejected_shape, rejected_stream, rejected_size, rejected_talker, rejected_future] =
+            counted.rejected;
         Self {
             sent,
             received,
@@ -100,6 +106,8 @@ impl From<Counters> for onbeat_counters {
             rejected_shape,
             rejected_stream,
             rejected_size,
+            rejected_talker,
+            rejected_future,
         }
     }
 }
@@ -368,7 +376,8 @@ pub unsafe extern "C" fn onbeat_listener_counters(
 /// one, reads the other's into `received`, and continues at the later of the two capture times + D
 /// (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
 /// gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
-/// Allocates nothing.
+/// `ONBEAT_LATE` is among its flags when the other side has gone on already because a message was
+/// lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Allocates nothing.
 ///
 /// # Safety
 /// As for `onbeat_write` and `onbeat_read`.

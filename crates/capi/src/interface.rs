@@ -195,6 +195,7 @@ unsafe fn declare(context: &Context, channel: &onbeat_channel) -> Result<(), Fai
             interval,
             tolerance: rate_tolerance(interval, channel.burst),
             fixed_delay: or(channel.fixed_delay_ns, class.fixed_delay()),
+            clock_error: Span::ZERO,
             epoch: 0,
         },
     )?;

@@ -102,11 +102,12 @@ impl<'a, W: Write> Capture<'a, W> {
             source: mac_of(self.system, identity.talker),
             vlan: identity.vlan,
             pcp: identity.pcp,
-            sequence: sent.sequence as u8,
+            number: sent.sequence as u16,
+            instance: 1,
             uncertain: false,
             stream_id: identity.stream_id,
             timestamp: capture.as_ns() as u32,
-            acknowledged: 0,
+            meeting: 0,
         };
         let length = match sent.flow {
             FlowRef::Channel(id) => self.system.channel(id).size.get() as usize,

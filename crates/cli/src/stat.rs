@@ -133,7 +133,7 @@ fn table(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
             count(lost, false),
             count(late, false),
             count(duplicate, false),
-            if talks { "-".to_owned() } else { rejected(&end.counters) },
+            if talks { "-".to_owned() } else { rejected(end) },
             count(rate_exceeded, true),
             count(breaks, false),
         ];
@@ -158,8 +158,13 @@ fn reasons(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 /// How many frames were rejected, and why.
-fn rejected(counters: &Counters) -> String {
-    let why = reasons(counters).filter(|(_, n)| *n > 0).map(|(name, n)| format!("{n} {name}"));
+fn rejected(end: &LiveEnd) -> String {
+    let named = |name: &str| match (name, &end.other_talker) {
+        ("talker", Some(from)) => format!("talker {from}"),
+        _ => name.to_owned(),
+    };
+    let why = reasons(&end.counters).filter(|(_, n)| *n > 0);
+    let why = why.map(|(name, n)| format!("{n} {}", named(name)));
     let why: Vec<_> = why.collect();
     if why.is_empty() { "0".to_owned() } else { why.join(", ") }
 }
@@ -190,6 +195,7 @@ fn json(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
                 "late": counters.late,
                 "duplicate": counters.duplicate,
                 "rejected": rejected,
+                "other_talker": end.other_talker.map(|from| from.to_string()),
                 "rate_exceeded": counters.rate_exceeded,
                 "unrecorded": counters.unrecorded,
                 "breaks": counters.breaks,
@@ -208,11 +214,13 @@ fn json(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
 mod tests {
     use super::*;
     use onbeat_host::shared_log::Identity;
-    use onbeat_model::units::StreamId;
+    use onbeat_model::units::{MacAddress, StreamId};
+    use onbeat_runtime::port::Source;
 
     fn end(channel: &str, role: Role, counters: Counters) -> LiveEnd {
         let identity = Identity { channel: channel.to_owned(), stream_id: StreamId(7), role };
-        LiveEnd { pid: 42, program: "arm".to_owned(), identity, counters }
+        let other_talker = Some(Source::Station(MacAddress([2, 0, 0, 0, 0, 7])));
+        LiveEnd { pid: 42, program: "arm".to_owned(), identity, counters, other_talker }
     }
 
     #[test]
@@ -225,13 +233,21 @@ mod tests {
     #[test]
     fn each_end_shows_what_can_happen_at_it() {
         let talker = Counters { sent: 5, rate_exceeded: 2, ..Counters::default() };
-        let listener = Counters { received: 4, lost: 1, rejected: [3, 0, 1], ..talker };
+        let listener = Counters { received: 4, lost: 1, rejected: [3, 0, 1, 5, 2], ..talker };
         let ends = [end("c", Role::Talker, talker), end("c", Role::Listener, listener)];
         let text = table(&ends, None);
         let words: Vec<Vec<_>> =
             text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words[0].join(" "), "arm 42 c talker 5 - - - - - 2 -");
-        assert_eq!(words[1].join(" "), "arm 42 c listener - 4 1 0 0 3 shape, 1 size - 0");
+        let rejected = "3 shape, 1 size, 5 talker 02:00:00:00:00:07, 2 future";
+        assert_eq!(words[1].join(" "), format!("arm 42 c listener - 4 1 0 0 {rejected} - 0"));
+        let document: Value = serde_json::from_str(&json(&ends, None)).expect("JSON");
+        let end = &document["ends"][1];
+        assert_eq!(
+            (&end["rejected"]["talker"], &end["rejected"]["future"]),
+            (&json!(5), &json!(2))
+        );
+        assert_eq!(end["other_talker"], "02:00:00:00:00:07");
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn a_capture_has_every_frame_that_the_ports_sent_in_order_and_with_its_octets() 
     // Stream half2 goes from h2 over s3 to h0: s3 sends each of its 50 frames once.
     assert_eq!(half.len(), 50);
     for (at, (header, length)) in half.iter().enumerate() {
-        assert_eq!((usize::from(header.sequence), *length), (at, 496));
+        assert_eq!((usize::from(header.number), *length), (at, 496));
         assert_eq!(header.stream_id.0, 0x0200_0000_0003_0000);
         // By a perfect clock, at most 20 µs after its instant.
         let late = i64::from(header.timestamp) - at as i64 * 1_000_000;

@@ -5,6 +5,7 @@
 //! memory and write anything there: it is read, never mapped, and shown as what it says of itself.
 
 use crate::shared_log::{Counters, HEADER, Header, Identity, NAME};
+use onbeat_runtime::port::Source;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, SealFlags};
 use std::collections::{BTreeMap, HashSet};
@@ -29,6 +30,8 @@ pub struct LiveEnd {
     pub identity: Identity,
     /// What has happened at it.
     pub counters: Counters,
+    /// Where the last message of another talker came from.
+    pub other_talker: Option<Source>,
 }
 
 /// Where memory is: its device and its number there.
@@ -64,12 +67,13 @@ pub fn live_ends() -> io::Result<Vec<LiveEnd>> {
     for (place, (holder, headers)) in memories {
         let pid = owners.get(&place).copied().unwrap_or(holder);
         let program = name_of(pid);
-        let introduced = headers.iter().filter_map(|h| Some((h.identity()?, h.counters())));
-        ends.extend(introduced.map(|(identity, counters)| LiveEnd {
+        let introduced = headers.iter().filter_map(|h| Some((h.identity()?, h)));
+        ends.extend(introduced.map(|(identity, header)| LiveEnd {
             pid,
             program: program.clone(),
             identity,
-            counters,
+            counters: header.counters(),
+            other_talker: header.other_talker(),
         }));
     }
     ends.sort_by_key(|end| end.pid); // stable: else as they are in memory
@@ -187,14 +191,14 @@ mod tests {
         for (at, end) in ends.iter_mut().enumerate() {
             end.introduce(&identity(&format!("board-{at}")));
             end.push(&Record::default());
-            end.reject(Reason::Size);
+            end.reject(Reason::Size, 1);
         }
         ends[299].push(&Record::default());
         let got = seen("board-");
         assert_eq!(got.len(), 300);
         for (at, end) in got.iter().enumerate() {
             assert_eq!(end.identity, identity(&format!("board-{at}")));
-            assert_eq!(end.counters.rejected, [0, 0, 1]);
+            assert_eq!(end.counters.rejected, [0, 0, 1, 0, 0]);
         }
         assert_eq!((got[0].counters.sent, got[299].counters.sent), (1, 2));
         assert_eq!((got[0].program.clone(), got[0].counters.unrecorded), (name_of(got[0].pid), 0));

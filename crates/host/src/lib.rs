@@ -8,6 +8,7 @@ pub mod context;
 pub mod doctor;
 pub mod fabric;
 pub mod five_tests;
+mod fork;
 pub mod inspect;
 pub mod instrument;
 pub mod link;

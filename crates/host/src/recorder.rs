@@ -3,7 +3,7 @@
 use crate::instrument::Probe;
 use crate::shared_log::SharedLog;
 use onbeat_model::record::Record;
-use onbeat_runtime::port::{Log, Reason};
+use onbeat_runtime::port::{Log, Reason, Source};
 
 /// A channel end's records and counts. Without a [`Probe`], which is all that can be switched on
 /// for an end, each record costs the comparison of one pointer with nothing.
@@ -46,8 +46,12 @@ impl Log for Recorder {
         }
     }
 
-    fn reject(&mut self, reason: Reason) {
-        self.shared.reject(reason);
+    fn reject(&mut self, reason: Reason, count: u64) {
+        self.shared.reject(reason, count);
+    }
+
+    fn other_talker(&mut self, from: &Source) {
+        self.shared.other_talker(from);
     }
 
     fn rate_exceeded(&mut self) {

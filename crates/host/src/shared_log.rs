@@ -2,14 +2,15 @@
 //!
 //! Layout: a header of 256 octets, then `capacity` records of 64 octets. The header holds, as u64,
 //! [`Counters`] in the order of [`COUNTERS`], the stream identifier, the role (0 talker, 1
-//! listener), the channel's name, 32 octets filled up with zeros, and in the last place the number
-//! of headers that follow each other there, 0 for 1. One writer, the program; who reads trusts
+//! listener), the channel's name, 32 octets filled up with zeros, where the last message of another
+//! talker came from ([`Source::to_bytes`]), and in the last place the number of headers that follow
+//! each other there, 0 for 1. One writer, the program; who reads trusts
 //! nothing that it reads there. The counts are there to be read while it runs (`onbeat stat`,
 //! [`crate::inspect`]), the records when it has stopped.
 
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
-use onbeat_runtime::port::{Log, Reason};
+use onbeat_runtime::port::{Log, Reason, Source};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -24,7 +25,7 @@ pub const MAX_CAPACITY: u32 = 1 << 24;
 pub const NAME: &str = "onbeat-records";
 
 /// The counters' names, in the order of their places in memory.
-pub const COUNTERS: [&str; 12] = [
+pub const COUNTERS: [&str; 14] = [
     "recorded",
     "unrecorded",
     "sent",
@@ -37,6 +38,8 @@ pub const COUNTERS: [&str; 12] = [
     "rejected_shape",
     "rejected_stream",
     "rejected_size",
+    "rejected_talker",
+    "rejected_future",
 ];
 const RECORDED: usize = 0;
 const UNRECORDED: usize = 1;
@@ -52,9 +55,10 @@ const STREAM_ID: usize = REJECTED + Reason::COUNT;
 const ROLE: usize = STREAM_ID + 1;
 const CHANNEL: usize = ROLE + 1;
 const CHANNEL_OCTETS: usize = 32;
+const OTHER_TALKER: usize = CHANNEL + CHANNEL_OCTETS / 8;
 /// In the first header only.
 const HEADERS: usize = HEADER / 8 - 1;
-const _: () = assert!(COUNTERS.len() == STREAM_ID && CHANNEL + CHANNEL_OCTETS / 8 <= HEADERS);
+const _: () = assert!(COUNTERS.len() == STREAM_ID && OTHER_TALKER + Source::SIZE / 8 <= HEADERS);
 
 /// What has happened at an end so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +83,21 @@ pub struct Counters {
     pub unrecorded: u64,
 }
 
+/// Where another talker's message came from, of these words.
+fn other_talker(word: impl Fn(usize) -> u64) -> Option<Source> {
+    let mut octets = [0; Source::SIZE];
+    for (at, octets) in octets.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *octets = word(OTHER_TALKER + at).to_le_bytes();
+    }
+    Source::from_bytes(&octets)
+}
+
 impl Counters {
+    /// All frames that never reached the program.
+    pub fn rejected_in_all(&self) -> u64 {
+        self.rejected.iter().fold(0, |all, one| all.saturating_add(*one))
+    }
+
     fn from_words(count: impl Fn(usize) -> u64) -> Self {
         Self {
             sent: count(SENT),
@@ -144,6 +162,10 @@ impl Header {
 
     pub(crate) fn counters(&self) -> Counters {
         Counters::from_words(|at| self.word(at))
+    }
+
+    pub(crate) fn other_talker(&self) -> Option<Source> {
+        other_talker(|at| self.word(at))
     }
 }
 
@@ -348,6 +370,11 @@ impl SharedLog {
         Counters::from_words(|index| self.counter(index).load(Ordering::Acquire))
     }
 
+    /// Where the last message of another talker came from, if one did.
+    pub fn last_other_talker(&self) -> Option<Source> {
+        other_talker(|index| self.counter(index).load(Ordering::Acquire))
+    }
+
     /// Says whose memory this is.
     pub fn introduce(&mut self, identity: &Identity) {
         self.counter(STREAM_ID).store(identity.stream_id.0, Ordering::Relaxed);
@@ -440,8 +467,14 @@ impl Log for SharedLog {
         }
     }
 
-    fn reject(&mut self, reason: Reason) {
-        self.add(REJECTED + reason as usize, 1);
+    fn reject(&mut self, reason: Reason, count: u64) {
+        self.add(REJECTED + reason as usize, count);
+    }
+
+    fn other_talker(&mut self, from: &Source) {
+        for (at, word) in from.to_bytes().as_chunks::<8>().0.iter().enumerate() {
+            self.counter(OTHER_TALKER + at).store(u64::from_le_bytes(*word), Ordering::Release);
+        }
     }
 
     fn rate_exceeded(&mut self) {
@@ -466,11 +499,15 @@ mod tests {
             program.push(&record(sequence));
             program.amend(&Record { flags: 1, ..record(sequence) });
         }
-        program.reject(Reason::Size);
+        program.reject(Reason::Size, 1);
+        program.reject(Reason::Future, 3);
+        let from = Source::Station(onbeat_model::units::MacAddress([2, 0, 0, 0, 0, 7]));
+        program.other_talker(&from);
         drop(program);
         let expected: Vec<Record> = (0..3).map(|s| Record { flags: 1, ..record(s) }).collect();
         assert_eq!(fabric.records(), expected);
-        let rejected = [0, 0, 1];
+        let rejected = [0, 0, 1, 0, 3];
+        assert_eq!(fabric.last_other_talker(), Some(from));
         let counters = Counters { sent: 5, unrecorded: 2, rejected, ..Counters::default() };
         assert_eq!(fabric.counters(), counters);
     }

@@ -115,6 +115,7 @@ fn channel(stream: u64) -> ChannelParameters {
         interval: Span::from_us(100),
         tolerance: Span::ZERO,
         fixed_delay: LONG,
+        clock_error: Span::ZERO,
         epoch: 0,
     }
 }

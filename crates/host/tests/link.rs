@@ -51,7 +51,7 @@ fn messages_cross_the_network_in_order_and_whole() {
     }
     let counters = counting.join().expect("the reader");
     assert_eq!((counters.received, counters.lost, counters.duplicate), (1_000, 0, 0));
-    assert_eq!(counters.rejected, [0; 3]);
+    assert_eq!(counters.rejected, [0; 5]);
     assert_eq!(writer.log().shared().counters().sent, 1_000);
 }
 

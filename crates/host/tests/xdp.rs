@@ -111,6 +111,7 @@ fn channel(stream: u64) -> ChannelParameters {
         interval: Span::from_us(10),
         tolerance: Span::from_us(10) * MESSAGES as i64,
         fixed_delay: Span::from_ms(2),
+        clock_error: Span::ZERO,
         epoch: 0,
     }
 }
@@ -165,7 +166,7 @@ fn read_all(mut listener: onbeat_host::context::Listener, read: SyncSender<()>, 
     }
     let counters = listener.log().shared().counters();
     assert_eq!((counters.received, counters.lost, counters.duplicate), (MESSAGES, 0, 0));
-    assert_eq!(counters.rejected, [0; 3]);
+    assert_eq!(counters.rejected, [0; 5]);
 }
 
 /// Sends all messages of so many channels from left to right, each end in a thread of its own.

@@ -5,13 +5,15 @@
 //! that dies in its sleep has left what happened until then.
 
 use crate::expect::Expectation;
-use crate::listener::{Dropped, Listener, record_of};
-use crate::port::{Fault, Instant, Log, Patience, Port, Received};
+use crate::listener::{Dropped, Listener, Reading, record_of};
+use crate::meeting::Meeting;
+use crate::port::{Fault, Instant, Log, Patience, Port, Reason, Received};
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
 use onbeat_model::description::limits::DURATION;
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
 use std::cell::Cell;
 
 /// What a write gives back.
@@ -55,8 +57,10 @@ pub struct MessageInfo {
     pub sequence: u64,
     /// Messages lost between the one before and this one.
     pub gap: u32,
-    /// See [`crate::wire::Header::acknowledged`].
-    pub acknowledged: u32,
+    /// See [`crate::wire::Header::instance`].
+    pub instance: u8,
+    /// See [`crate::wire::Header::meeting`].
+    pub meeting: u32,
     /// [`flag`] bits.
     pub flags: u32,
     /// After `read_wait`: target minus wake-up, negative when it was late. Else zero.
@@ -66,17 +70,20 @@ pub struct MessageInfo {
 /// The writing end of a channel with its port and its log.
 #[derive(Debug)]
 pub struct TalkerEnd<P, L> {
-    talker: Talker,
-    port: P,
-    log: L,
-    /// Where the last rendezvous ended.
-    met: Option<LocalTime>,
+    pub(crate) talker: Talker,
+    pub(crate) port: P,
+    pub(crate) log: L,
+    pub(crate) meeting: Meeting,
+    /// What it wrote at its last meeting.
+    pub(crate) met_value: [u8; MAX_CHANNEL_PAYLOAD.get() as usize],
 }
 
 impl<P: Port, L: Log> TalkerEnd<P, L> {
     /// Puts an end together.
     pub fn new(talker: Talker, port: P, log: L) -> Self {
-        Self { talker, port, log, met: None }
+        let meeting = Meeting::new(talker.instance());
+        let met_value = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
+        Self { talker, port, log, meeting, met_value }
     }
 
     /// The way to clock and network.
@@ -149,7 +156,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 
     #[inline]
-    fn write_record(&mut self, value: &[u8]) -> Result<Record, Fault> {
+    pub(crate) fn write_record(&mut self, value: &[u8]) -> Result<Record, Fault> {
         loop {
             let now = self.port.now()?;
             self.port.may_write(now.local)?;
@@ -183,114 +190,12 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 }
 
-/// Both ends' part of a meeting: writes `value`, reads the other side's message, and continues at
-/// the later one's capture time + D, the same instant of network time on both sides (Austad et al.
-/// 2023, section 4.3: two channels in opposite directions).
-///
-/// Each message says which of the other side's messages its talker had then. So a side that came
-/// late, or lost one, is told from one that is only on its way, and what it did not have is written
-/// again. Messages of earlier meetings are dropped. After a loss both meet again in the next round.
-pub fn rendezvous<P: Port, L: Log>(
-    talker: &mut TalkerEnd<P, L>,
-    value: &[u8],
-    listener: &mut ListenerEnd<P, L>,
-    received: &mut [u8],
-) -> Result<MessageInfo, Fault> {
-    let delays = [talker.talker.parameters(), listener.listener.parameters()];
-    let delay = delays.map(|p| p.fixed_delay).into_iter().max().unwrap_or_default();
-    let again_after = talker.talker.parameters().interval.max(delay * 2);
-    let mut theirs = listener.newest_since(received, talker.met)?;
-    let mut ours = talker.write_for(value, theirs)?;
-    let mut before = ours;
-    let (mut got, mut info, capture) = loop {
-        let Some((got, info)) = theirs else {
-            let until = ours.capture.unwrap_or_default() + again_after;
-            theirs = listener.since(received, talker.met, Patience::Until(until))?;
-            if theirs.is_none() {
-                before = std::mem::replace(&mut ours, talker.write_for(value, None)?);
-            }
-            continue;
-        };
-        let [earlier, latest] = [before, ours].map(|r| r.capture.unwrap_or_default());
-        let has = |capture| info.acknowledged == talker.talker.timestamp(capture);
-        if has(earlier) {
-            // What was written again was still on its way then: the other side goes by this one.
-            break (got, info, earlier);
-        }
-        if !has(latest) && info.capture > latest + delay {
-            // Written so long after ours that it would say so if ours had come.
-            ours = talker.write_for(value, theirs)?;
-        }
-        break (got, info, ours.capture.unwrap_or_default());
-    };
-    let target = capture.max(info.capture) + delay;
-    talker.met = Some(target);
-    info.wakeup_error = wait(&mut talker.port, &mut talker.log, &mut ours, target)?;
-    got = Record {
-        wake_target: ours.wake_target,
-        wake: ours.wake,
-        network: ours.network,
-        flags: got.flags | ours.flags,
-        ..got
-    };
-    listener.log.amend(&got);
-    info.flags = got.flags;
-    info.age = target - info.wakeup_error - info.capture;
-    Ok(info)
-}
-
-impl<P: Port, L: Log> TalkerEnd<P, L> {
-    /// Writes the message of a meeting.
-    fn write_for(&mut self, value: &[u8], theirs: Option<Theirs>) -> Result<Record, Fault> {
-        if let Some((_, info)) = theirs {
-            self.talker.acknowledge(info.capture);
-        }
-        self.write_record(value)
-    }
-}
-
-/// The other side's message of a meeting.
-type Theirs = (Record, MessageInfo);
-
-impl<P: Port, L: Log> ListenerEnd<P, L> {
-    /// The newest message there is, if it was captured at `met` or later.
-    fn newest_since(
-        &mut self,
-        value: &mut [u8],
-        met: Option<LocalTime>,
-    ) -> Result<Option<Theirs>, Fault> {
-        let mut newest = None;
-        for _ in 0..MAX_BACKLOG {
-            match self.read_record(value, Patience::None)? {
-                Some(theirs) => newest = Some(theirs),
-                None => break,
-            }
-        }
-        Ok(newest.filter(|(_, info)| met.is_none_or(|met| info.capture >= met)))
-    }
-
-    /// The next message that was captured at `met` or later.
-    fn since(
-        &mut self,
-        value: &mut [u8],
-        met: Option<LocalTime>,
-        patience: Patience,
-    ) -> Result<Option<Theirs>, Fault> {
-        loop {
-            match self.read_record(value, patience)? {
-                Some((_, info)) if met.is_some_and(|met| info.capture < met) => {}
-                other => return Ok(other),
-            }
-        }
-    }
-}
-
 /// A reading end of a channel with its port and its log.
 #[derive(Debug)]
 pub struct ListenerEnd<P, L> {
-    listener: Listener,
+    pub(crate) listener: Listener,
     port: P,
-    log: L,
+    pub(crate) log: L,
     frame: [u8; MAX_FRAME],
     expectation: Option<Expectation>,
     last: Option<MessageInfo>,
@@ -362,7 +267,11 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
     /// Waits for a message, then until its capture time + D.
     pub fn read_wait(&mut self, value: &mut [u8]) -> Result<MessageInfo, Fault> {
         let (mut record, mut info) = self.read_one(value)?;
-        let target = info.capture + self.listener.parameters().fixed_delay;
+        let mut target = info.capture + self.listener.parameters().fixed_delay;
+        if info.flags & flag::UNCERTAIN != 0 {
+            // No message was captured after it was here, whatever an unsynchronised clock says.
+            target = target.min(target + info.latency);
+        }
         info.wakeup_error = wait(&mut self.port, &mut self.log, &mut record, target)?;
         info.flags = record.flags;
         info.age = target - info.wakeup_error - info.capture;
@@ -426,7 +335,26 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         }
     }
 
-    fn read_record(
+    #[cold]
+    fn reject(&mut self, reason: Reason) {
+        self.log.reject(reason, 1);
+        if let Some(from) = self.listener.other_talker().filter(|_| reason == Reason::Talker) {
+            self.log.other_talker(from);
+        }
+    }
+
+    /// Counts what was dropped on the way here.
+    #[inline]
+    fn count_dropped(&mut self) {
+        for reason in [Reason::Shape, Reason::Size] {
+            let count = self.port.dropped(reason);
+            if count > 0 {
+                self.log.reject(reason, count);
+            }
+        }
+    }
+
+    pub(crate) fn read_record(
         &mut self,
         value: &mut [u8],
         patience: Patience,
@@ -438,15 +366,18 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
                 }
                 _ => None,
             };
-            let Some(received) = self.port.receive(&mut self.frame, patience, window)? else {
-                return Ok(None);
-            };
+            let received = self.port.receive(&mut self.frame, patience, window);
+            self.count_dropped();
+            let Some(received) = received? else { return Ok(None) };
             let (ready, waited) = self.receipt(&received)?;
             let octets = &self.frame[..received.length];
-            let outcome = self.listener.accept(octets, received.framing, ready.local, value);
+            let (ready_at, uncertain) = (ready.local, self.port.uncertain());
+            let now = if received.waited { self.port.now()?.local } else { ready_at };
+            let reading = Reading { ready: ready_at, now, uncertain };
+            let outcome = self.listener.accept(octets, received.framing, reading, value);
             let Some(mut record) = record_of(&outcome) else {
                 if let Err(Dropped::Rejected(reason)) = outcome {
-                    self.log.reject(reason);
+                    self.reject(reason);
                 }
                 continue;
             };
@@ -468,7 +399,8 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
                 age: latency,
                 sequence: accepted.sequence,
                 gap: accepted.gap,
-                acknowledged: accepted.acknowledged,
+                instance: accepted.instance,
+                meeting: accepted.meeting,
                 flags: accepted.flags,
                 wakeup_error: Span::ZERO,
             };
@@ -481,10 +413,10 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
 }
 
 /// More frames than any queue holds; so many that are no messages end a read.
-const MAX_BACKLOG: usize = 1 << 14;
+pub(crate) const MAX_BACKLOG: usize = 1 << 14;
 
 /// Sleeps until `target` and completes the record that was pushed last.
-fn wait<P: Port, L: Log>(
+pub(crate) fn wait<P: Port, L: Log>(
     port: &mut P,
     log: &mut L,
     record: &mut Record,
@@ -504,7 +436,7 @@ fn wait<P: Port, L: Log>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::{Framing, Limited, Reason, Window};
+    use crate::port::{Framing, Limited, Received, Source, Window};
     use crate::talker::tests::parameters;
     use onbeat_model::time::NetTime;
     use std::cell::RefCell;
@@ -571,7 +503,8 @@ mod tests {
         fn amend(&mut self, record: &Record) {
             *self.0.borrow_mut().last_mut().expect("a record to amend") = *record;
         }
-        fn reject(&mut self, _: Reason) {}
+        fn reject(&mut self, _: Reason, _: u64) {}
+        fn other_talker(&mut self, _: &Source) {}
         fn rate_exceeded(&mut self) {}
     }
 
@@ -792,25 +725,5 @@ mod tests {
         // In the past: now.
         wire.borrow_mut().now = 90_000_000;
         assert_eq!(talker.write_at(&[0; 8], at), Ok(LocalTime::from_ns(90_000_000)));
-    }
-
-    #[test]
-    fn both_sides_of_a_rendezvous_continue_at_the_later_capture_plus_d() {
-        let forth = Rc::new(RefCell::new(Wire { latency: 30_000, ..Wire::default() }));
-        let back = Rc::new(RefCell::new(Wire { latency: 30_000, ..Wire::default() }));
-        let port = |wire: &Rc<RefCell<Wire>>| TestPort(Rc::clone(wire));
-        let ours = TestLog::default();
-        // The other side came 700 µs later.
-        back.borrow_mut().now = 700_000;
-        let mut other = TalkerEnd::new(Talker::new(parameters()), port(&back), TestLog::default());
-        other.write(&9u64.to_le_bytes()).expect("written");
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(&forth), ours.clone());
-        let got = TestLog::default();
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(&back), got.clone());
-        let mut value = [0; 8];
-        let info = rendezvous(&mut talker, &[1; 8], &mut listener, &mut value).expect("met");
-        assert_eq!((u64::from_le_bytes(value), info.wakeup_error), (9, Span::ZERO));
-        let target = Some(LocalTime::from_ns(2_700_000));
-        assert_eq!((ours.0.borrow()[0].wake, got.0.borrow()[0].wake), (target, target));
     }
 }

@@ -13,6 +13,8 @@ pub mod channel;
 pub mod expect;
 pub mod gptp;
 pub mod listener;
+pub mod meeting;
+mod numbering;
 pub mod port;
 pub mod processor;
 pub mod queue;

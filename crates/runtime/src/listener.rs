@@ -1,6 +1,7 @@
 //! A reading end of a channel as a state machine: checks, capture time, loss, lateness.
 
-use crate::port::{Framing, Reason};
+use crate::numbering::{Numbered, Numbering, Relation};
+use crate::port::{Framing, Reason, Source};
 use crate::talker::ChannelParameters;
 use crate::wire::{self, Pdu};
 use onbeat_model::record::{Record, flag};
@@ -25,15 +26,35 @@ pub enum Dropped {
 pub struct Accepted {
     /// When the value was captured, by the talker's clock.
     pub capture: LocalTime,
-    /// Number of the message, as far as the 8-bit sequence number tells: a gap of more than 255
-    /// messages counts modulo 256.
+    /// Number of the message, by its talker's count.
     pub sequence: u64,
-    /// Messages missing between the one before and this one.
+    /// Messages missing between the one before and this one: as many as the frames' numbers and the
+    /// time between the captures tell.
     pub gap: u32,
     /// [`flag::LATE`] and [`flag::UNCERTAIN`].
     pub flags: u32,
-    /// See [`crate::wire::Header::acknowledged`].
-    pub acknowledged: u32,
+    /// See [`crate::wire::Header::instance`].
+    pub instance: u8,
+    /// See [`crate::wire::Header::meeting`].
+    pub meeting: u32,
+}
+
+/// By what an end tells when a frame came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// When the frame was there to be read.
+    pub ready: LocalTime,
+    /// Now.
+    pub now: LocalTime,
+    /// The end's clock is not known to be synchronised.
+    pub uncertain: bool,
+}
+
+impl Reading {
+    /// Of a frame that came just now, by a clock that is synchronised.
+    pub fn at(now: LocalTime) -> Self {
+        Self { ready: now, now, uncertain: false }
+    }
 }
 
 /// The record of what became of a frame, without the times that only the caller knows; none of a
@@ -57,8 +78,8 @@ pub fn record_of(outcome: &Result<Accepted, Dropped>) -> Option<Record> {
 #[derive(Clone, Debug)]
 pub struct Listener {
     parameters: ChannelParameters,
-    last: Option<(LocalTime, u64)>,
-    joins: bool,
+    numbering: Numbering,
+    other_talker: Option<Source>,
     /// Capture times of the last messages, by sequence number: exact copies are told by them.
     history: [Option<LocalTime>; HISTORY],
     /// The last message that seemed old. The next one in order after it tells that the talker's
@@ -72,12 +93,14 @@ const HISTORY: usize = 256;
 impl Listener {
     /// An end that is there from the talker's first message on.
     pub fn new(parameters: ChannelParameters) -> Self {
-        Self { parameters, last: None, joins: false, history: [None; HISTORY], suspect: None }
+        let numbering = Numbering::new(&parameters, false);
+        let history = [None; HISTORY];
+        Self { parameters, numbering, other_talker: None, history, suspect: None }
     }
 
     /// An end whose talker may have been writing for long: what came before is not lost.
     pub fn joining(parameters: ChannelParameters) -> Self {
-        Self { joins: true, ..Self::new(parameters) }
+        Self { numbering: Numbering::new(&parameters, true), ..Self::new(parameters) }
     }
 
     /// What the description says of the channel.
@@ -85,7 +108,12 @@ impl Listener {
         &self.parameters
     }
 
-    /// Takes a frame that the program has at `now`; copies the message into `value`.
+    /// Where the last message came from that was rejected as [`Reason::Talker`].
+    pub fn other_talker(&self) -> Option<&Source> {
+        self.other_talker.as_ref()
+    }
+
+    /// Takes a frame that came as `reading` says; copies the message into `value`.
     ///
     /// # Panics
     /// When `value` is not of the channel's size.
@@ -93,43 +121,45 @@ impl Listener {
         &mut self,
         octets: &[u8],
         framing: Framing,
-        now: LocalTime,
+        reading: Reading,
         value: &mut [u8],
     ) -> Result<Accepted, Dropped> {
         assert_eq!(value.len(), self.parameters.size.get() as usize, "a message of another size");
-        let pdu = self.mine(octets, framing).map_err(Dropped::Rejected)?;
-        let capture = rebuild(pdu.timestamp.wrapping_sub(self.parameters.epoch), now);
-        let (sequence, gap) = match self.last {
-            None => {
-                let missing = if self.joins { 0 } else { u32::from(pdu.sequence) };
-                (u64::from(pdu.sequence), missing)
-            }
-            Some((last_capture, last)) => {
-                if !self.is_new(pdu.sequence, capture, last_capture) {
-                    let behind = (last as u8).wrapping_sub(pdu.sequence);
-                    let sequence = last.saturating_sub(u64::from(behind));
-                    return Err(Dropped::Duplicate { capture, sequence });
-                }
-                let missing = pdu.sequence.wrapping_sub(last as u8).wrapping_sub(1);
-                (last + 1 + u64::from(missing), u32::from(missing))
-            }
-        };
+        let (pdu, source) = self.mine(octets, framing).map_err(Dropped::Rejected)?;
+        let ready = reading.ready;
+        let capture = rebuild(pdu.timestamp.wrapping_sub(self.parameters.epoch), ready);
+        let uncertain = pdu.uncertain || reading.uncertain;
+        let message = Numbered::new(&pdu, source, framing, [capture, ready]);
+        let slot = usize::from(pdu.number as u8);
+        let duplicate = |sequence| Err(Dropped::Duplicate { capture, sequence });
+        if self.history[slot] == Some(capture) {
+            return duplicate(self.numbering.number_of(&message));
+        }
+        // How far clocks may be apart is known of synchronised ones only.
+        if !uncertain && capture > reading.now.max(ready) + self.parameters.clock_error {
+            return Err(Dropped::Rejected(Reason::Future));
+        }
+        let relation = self.numbering.relation(&message);
+        if relation == Relation::Other {
+            self.other_talker = Some(source);
+            return Err(Dropped::Rejected(Reason::Talker));
+        }
+        if !self.is_new(pdu.number as u8, capture) {
+            return duplicate(self.numbering.number_of(&message));
+        }
+        let (sequence, gap) = self.numbering.follow(message, relation);
         self.suspect = None;
-        self.history[usize::from(pdu.sequence)] = Some(capture);
-        self.last = Some((capture, sequence));
+        self.history[slot] = Some(capture);
         value.copy_from_slice(pdu.payload);
-        let late = now > capture + self.parameters.fixed_delay;
-        let flags =
-            if late { flag::LATE } else { 0 } | if pdu.uncertain { flag::UNCERTAIN } else { 0 };
-        Ok(Accepted { capture, sequence, gap, flags, acknowledged: pdu.acknowledged })
+        let late = ready > capture + self.parameters.fixed_delay;
+        let flags = if late { flag::LATE } else { 0 } | if uncertain { flag::UNCERTAIN } else { 0 };
+        let Pdu { instance, meeting, .. } = pdu;
+        Ok(Accepted { capture, sequence, gap, flags, instance, meeting })
     }
 
-    /// Whether a message is not one that was here before.
-    fn is_new(&mut self, number: u8, capture: LocalTime, last_capture: LocalTime) -> bool {
-        if self.history[usize::from(number)] == Some(capture) {
-            return false;
-        }
-        if capture > last_capture {
+    /// Whether a message that is no copy is not older than the last one.
+    fn is_new(&mut self, number: u8, capture: LocalTime) -> bool {
+        if self.numbering.last_capture().is_none_or(|last| capture > last) {
             return true;
         }
         let follows =
@@ -141,16 +171,17 @@ impl Listener {
         false
     }
 
-    /// The data unit of a frame of this channel.
-    fn mine<'a>(&self, octets: &'a [u8], framing: Framing) -> Result<Pdu<'a>, Reason> {
-        let octets = match framing {
-            Framing::Datagram => octets,
+    /// The data unit of a frame of this channel, and whence it comes.
+    fn mine<'a>(&self, octets: &'a [u8], framing: Framing) -> Result<(Pdu<'a>, Source), Reason> {
+        let (octets, source) = match framing {
+            Framing::Datagram { from, .. } => (octets, Source::Socket(from)),
             Framing::Ethernet => {
                 let (destination, pdu) = wire::unwrap(octets).map_err(|_| Reason::Shape)?;
                 if destination != self.parameters.destination {
                     return Err(Reason::Stream);
                 }
-                pdu
+                let from = wire::source(octets).map_err(|_| Reason::Shape)?;
+                (pdu, Source::Station(from))
             }
         };
         let pdu = Pdu::parse(octets).map_err(|_| Reason::Shape)?;
@@ -159,7 +190,7 @@ impl Listener {
         } else if pdu.payload.len() != self.parameters.size.get() as usize {
             Err(Reason::Size)
         } else {
-            Ok(pdu)
+            Ok((pdu, source))
         }
     }
 }
@@ -187,13 +218,18 @@ mod tests {
         talker.frame().to_vec()
     }
 
+    fn datagram(port: u16, number: u32) -> Framing {
+        Framing::Datagram { from: ([10, 0, 0, 1], port).into(), number }
+    }
+
     fn accept(
         listener: &mut Listener,
         frame: &[u8],
         now: LocalTime,
     ) -> Result<(Accepted, u64), Dropped> {
         let mut value = [0; 8];
-        let got = listener.accept(frame, Framing::Ethernet, now, &mut value)?;
+        let reading = Reading::at(now);
+        let got = listener.accept(frame, Framing::Ethernet, reading, &mut value)?;
         Ok((got, u64::from_le_bytes(value)))
     }
 
@@ -212,7 +248,8 @@ mod tests {
             let now = capture + Span::from_ns(latency);
             let gap = if k == 8 || k == 257 { 3 } else { 0 };
             let flags = if late { flag::LATE } else { 0 };
-            let expected = Accepted { capture, sequence: k, gap, flags, acknowledged: 0 };
+            let (instance, meeting) = (1, 0);
+            let expected = Accepted { capture, sequence: k, gap, flags, instance, meeting };
             assert_eq!(accept(&mut listener, &frame, now), Ok((expected, k)));
             let again = accept(&mut listener, &frame, now);
             assert_eq!(again, Err(Dropped::Duplicate { capture, sequence: k }));
@@ -284,13 +321,175 @@ mod tests {
             accept(&mut listener, &frame, at(k * 20_000_000)).expect("before");
         }
         // Four seconds old, it seems to come from 0.3 s ahead.
-        accept(&mut listener, &stale, at(4_000_000_000)).expect("it cannot be told");
+        let got = accept(&mut listener, &stale, at(4_000_000_000));
+        assert_eq!(got, Err(Dropped::Rejected(Reason::Future)));
+        // Of clocks that are not synchronised it cannot be told.
+        let reading = Reading { uncertain: true, ..Reading::at(at(4_000_000_000)) };
+        let got = listener.accept(&stale, Framing::Ethernet, reading, &mut [0; 8]);
+        assert_eq!(got.map(|accepted| accepted.flags), Ok(flag::UNCERTAIN));
         let mut lost = 0;
         for k in 201..250 {
             let frame = frame_of(&mut talker, at(k * 20_000_000), k as u64);
             lost += u32::from(accept(&mut listener, &frame, at(k * 20_000_000)).is_err());
         }
         assert!(lost <= 1, "{lost} messages lost");
+    }
+
+    #[test]
+    fn a_capture_later_than_clocks_may_differ_is_rejected_across_the_wrap() {
+        // Frames carry an epoch of 0xffff_0000: their time stamps wrap 65,536 ns after zero.
+        for capture in [0, 60_000, 70_000, 4_294_900_000, 4_294_960_000] {
+            let (mut talker, listener) = (Talker::new(parameters()), Listener::new(parameters()));
+            let capture = LocalTime::from_ns(capture);
+            let frame = frame_of(&mut talker, capture, 7);
+            let error = parameters().clock_error;
+            for (ahead, fine) in [(0, true), (1, false), (950_000_000, false)] {
+                let now = capture - error - Span::from_ns(ahead);
+                let got = accept(&mut listener.clone(), &frame, now);
+                assert_eq!(got.is_ok(), fine, "{ahead} ns beyond the clocks' errors: {got:?}");
+                assert!(fine || got == Err(Dropped::Rejected(Reason::Future)));
+                // By an uncertain clock it is what it says, and is marked.
+                let reading = Reading { uncertain: true, ..Reading::at(now) };
+                let got = listener.clone().accept(&frame, Framing::Ethernet, reading, &mut [0; 8]);
+                let got = got.expect("accepted");
+                assert_eq!((got.capture, got.flags), (capture, flag::UNCERTAIN));
+            }
+            // One that came before and was read later was not captured in the future.
+            let ready = capture - Span::from_us(5);
+            let reading = Reading { ready, now: capture, uncertain: false };
+            assert!(
+                listener.clone().accept(&frame, Framing::Ethernet, reading, &mut [0; 8]).is_ok()
+            );
+        }
+    }
+
+    /// What an end that hears `heard` of the frames counts as lost.
+    fn lost(listener: &mut Listener, frames: &[Sent], heard: impl Fn(usize) -> bool) -> u64 {
+        let mut lost = 0;
+        for (k, (capture, octets, framing)) in frames.iter().enumerate().filter(|(k, _)| heard(*k))
+        {
+            let reading = Reading::at(*capture + Span::from_us(50));
+            let got = listener.accept(octets, *framing, reading, &mut [0; 8]);
+            lost += u64::from(got.unwrap_or_else(|why| panic!("{k}: {why:?}")).gap);
+        }
+        lost
+    }
+
+    /// When it was captured, its octets, and how they come.
+    type Sent = (LocalTime, Vec<u8>, Framing);
+
+    /// What a talker sends at these times.
+    fn sent(talker: &mut Talker, times: impl Iterator<Item = i64>, udp: bool) -> Vec<Sent> {
+        let one = |(number, ns): (usize, i64)| {
+            let capture = LocalTime::from_ns(ns);
+            let frame = frame_of(talker, capture, number as u64);
+            match udp {
+                true => (capture, frame[18..].to_vec(), datagram(4_000, number as u32)),
+                false => (capture, frame, Framing::Ethernet),
+            }
+        };
+        times.enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn as_many_are_lost_as_were_however_many_in_a_row() {
+        let every = |k: i64| k * 20_000_000 + k % 7 * 1_000;
+        // An older talker says eight bits, a datagram 32.
+        for (instance, udp) in [(0, false), (9, false), (0, true), (9, true)] {
+            let mut talker = Talker::of_instance(parameters(), instance);
+            let frames = sent(&mut talker, (0..70_000).map(every), udp);
+            for away in [1, 2, 255, 256, 257, 1_000, 10_000, 60_000, 65_535, 65_536, 66_000] {
+                if away > 10_000 && instance == 0 && !udp {
+                    continue; // eight bits do not tell so many from a pause
+                }
+                let mut listener = Listener::new(parameters());
+                let heard = |k| k < 100 || k >= 100 + away;
+                let heard = |k| heard(k) && k < 100 + away + 50;
+                let got = lost(&mut listener, &frames, heard);
+                assert_eq!(got, away as u64, "instance {instance}, udp {udp}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_is_no_loss() {
+        for (instance, udp) in [(0, false), (9, false), (9, true)] {
+            for pause in [50, 1_000, 3_333, 200_000] {
+                // 20 messages, then nothing for so many intervals, and again.
+                let times = (0..200).map(|k| (k + k / 20 * pause) * 20_000_000);
+                let mut talker = Talker::of_instance(parameters(), instance);
+                let frames = sent(&mut talker, times, udp);
+                let got = lost(&mut Listener::new(parameters()), &frames, |_| true);
+                assert_eq!(got, 0, "instance {instance}, udp {udp}, {pause} intervals");
+            }
+        }
+    }
+
+    #[test]
+    fn a_talker_that_is_started_again_has_lost_what_is_missing_of_its_new_count() {
+        let mut listener = Listener::new(parameters());
+        let mut total = 0;
+        for start in 0..10i64 {
+            let begins = start * 60_000_000_000;
+            let mut talker = Talker::of_instance(parameters(), start as u8 + 1);
+            let frames = sent(&mut talker, (0..37).map(|k| begins + k * 20_000_000), false);
+            // The second of each start is lost, and the first of every other.
+            let heard = |k: usize| k != 1 && (k != 0 || start % 2 == 0);
+            total += lost(&mut listener, &frames, heard);
+        }
+        assert_eq!(total, 5 + 5 * 2);
+    }
+
+    #[test]
+    fn a_second_talker_is_named_and_costs_nothing() {
+        let elsewhere =
+            ChannelParameters { source: onbeat_model::units::MacAddress([4; 6]), ..parameters() };
+        for (other, name) in [(elsewhere, elsewhere.source), (parameters(), parameters().source)] {
+            let mut listener = Listener::new(parameters());
+            let (mut one, mut two) =
+                (Talker::of_instance(parameters(), 3), Talker::of_instance(other, 4));
+            let (mut lost, mut others, mut values) = (0, 0, Vec::new());
+            for k in 0..2_000i64 {
+                for (talker, ns) in [(&mut one, 0), (&mut two, 7_000_000)] {
+                    let now = LocalTime::from_ns(k * 20_000_000 + ns);
+                    let value = k as u64 * 2 + u64::from(ns != 0);
+                    match accept(&mut listener, &frame_of(talker, now, value), now) {
+                        Ok((got, value)) => {
+                            lost += got.gap;
+                            values.push(value % 2);
+                        }
+                        Err(dropped) => {
+                            assert_eq!(dropped, Dropped::Rejected(Reason::Talker));
+                            others += 1;
+                        }
+                    }
+                }
+            }
+            // Which one it is cannot be told at first, where the second is on the same host.
+            assert!(values[1..].iter().all(|value| *value == values[1]), "{values:?}");
+            assert_eq!((lost, others + values.len()), (0, 4_000));
+            assert_eq!(listener.other_talker(), Some(&Source::Station(name)));
+        }
+    }
+
+    #[test]
+    fn another_host_may_take_over_from_a_talker_that_has_fallen_silent() {
+        let mut listener = Listener::new(parameters());
+        let mut one = Talker::of_instance(parameters(), 3);
+        let source = onbeat_model::units::MacAddress([4; 6]);
+        let mut two = Talker::of_instance(ChannelParameters { source, ..parameters() }, 3);
+        let at = |k: i64| LocalTime::from_ns(k * 20_000_000);
+        for k in 0..10 {
+            accept(&mut listener, &frame_of(&mut one, at(k), 1), at(k)).expect("the first");
+        }
+        let outcome: Vec<_> =
+            (10..30).map(|k| accept(&mut listener, &frame_of(&mut two, at(k), 2), at(k))).collect();
+        let (before, after) = outcome.split_at(3);
+        assert!(before.iter().all(|got| *got == Err(Dropped::Rejected(Reason::Talker))));
+        for (k, got) in after.iter().enumerate() {
+            let (accepted, value) = got.as_ref().expect("the second");
+            assert_eq!((accepted.gap, accepted.sequence, *value), (0, k as u64 + 3, 2));
+        }
     }
 
     #[test]
@@ -324,10 +523,11 @@ mod tests {
         for (octets, framing) in [
             (&frame[..], Framing::Ethernet),
             (&untagged[..], Framing::Ethernet),
-            (&frame[18..], Framing::Datagram),
+            (&frame[18..], datagram(4_000, 0)),
         ] {
             let mut value = [0; 8];
-            let got = Listener::new(parameters()).accept(octets, framing, now, &mut value);
+            let reading = Reading::at(now);
+            let got = Listener::new(parameters()).accept(octets, framing, reading, &mut value);
             assert!(got.is_ok() && u64::from_le_bytes(value) == 7, "{got:?}");
         }
     }

@@ -3,6 +3,9 @@
 
 use onbeat_model::record::Record;
 use onbeat_model::time::{LocalTime, NetTime};
+use onbeat_model::units::MacAddress;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 /// Why an operation did not take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,8 +20,20 @@ pub enum Fault {
     #[error("start has not been called")]
     NotStarted,
     /// The interface did not take the frame, or gives none.
-    #[error("the interface is down, or its queue is full: the frame was not sent or received")]
+    #[error("the interface is down or gone: the frame was not sent or received")]
     Network,
+    /// The interface has no room for the frame now.
+    #[error("the interface's queue is full: the frame was not sent")]
+    QueueFull,
+    /// The interface takes no frame that long.
+    #[error("the message is too long for the interface's MTU: the frame was not sent")]
+    TooLong,
+    /// A child of the process that opened the end or the context uses it.
+    #[error(
+        "this process is a child of the one that opened its channels: open them after fork, or \
+         use them in the parent only"
+    )]
+    Forked,
     /// The thread was not made known to the fabric.
     #[error("the thread was not started through onbeat_thread_create")]
     UnknownThread,
@@ -42,7 +57,84 @@ pub enum Framing {
     /// An Ethernet frame, tagged or not, without its FCS.
     Ethernet,
     /// A data unit alone, as a datagram carries it.
-    Datagram,
+    Datagram {
+        /// Its sender.
+        from: SocketAddr,
+        /// The number of the datagram (IEEE 1722-2016 Annex J).
+        number: u32,
+    },
+}
+
+/// Where a frame comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A station.
+    Station(MacAddress),
+    /// A socket.
+    Socket(SocketAddr),
+}
+
+impl Source {
+    /// Whether both are of one host. A program that is started again sends from another socket.
+    pub fn is_host_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Station(a), Self::Station(b)) => a == b,
+            (Self::Socket(a), Self::Socket(b)) => a.ip() == b.ip(),
+            _ => false,
+        }
+    }
+
+    /// As 24 octets: a kind (1 station, 2 IPv4, 3 IPv6; 0 is none), a zero, the port, the address.
+    pub fn to_bytes(&self) -> [u8; Self::SIZE] {
+        let mut octets = [0; Self::SIZE];
+        let (kind, port) = match self {
+            Self::Station(address) => {
+                octets[4..10].copy_from_slice(&address.0);
+                (1, 0)
+            }
+            Self::Socket(socket) => {
+                let kind = match socket.ip() {
+                    IpAddr::V4(ip) => {
+                        octets[4..8].copy_from_slice(&ip.octets());
+                        2
+                    }
+                    IpAddr::V6(ip) => {
+                        octets[4..20].copy_from_slice(&ip.octets());
+                        3
+                    }
+                };
+                (kind, socket.port())
+            }
+        };
+        octets[0] = kind;
+        octets[2..4].copy_from_slice(&port.to_be_bytes());
+        octets
+    }
+
+    /// Octets of [`Source::to_bytes`].
+    pub const SIZE: usize = 24;
+
+    /// Reads back what [`Source::to_bytes`] wrote; `None` of anything else.
+    pub fn from_bytes(octets: &[u8; Self::SIZE]) -> Option<Self> {
+        let port = u16::from_be_bytes([octets[2], octets[3]]);
+        let address = |length: usize| &octets[4..4 + length];
+        let ip: IpAddr = match octets[0] {
+            1 => return Some(Self::Station(MacAddress(address(6).try_into().ok()?))),
+            2 => <[u8; 4]>::try_from(address(4)).ok()?.into(),
+            3 => <[u8; 16]>::try_from(address(16)).ok()?.into(),
+            _ => return None,
+        };
+        Some(Self::Socket(SocketAddr::new(ip, port)))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Station(address) => address.fmt(f),
+            Self::Socket(socket) => socket.fmt(f),
+        }
+    }
 }
 
 /// A frame that a port received.
@@ -105,6 +197,11 @@ pub trait Port {
     fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
         self.sleep_until(at)?;
         self.send(frame)
+    }
+    /// How many frames of the end's stream the way to it has dropped since the last call because
+    /// of `reason`. They never reach [`Port::receive`].
+    fn dropped(&mut self, _reason: Reason) -> u64 {
+        0
     }
     /// Waits for a frame; `None` when there is none within `patience`. When one is expected in a
     /// `window`, a port may use what it knows to have it sooner.
@@ -169,6 +266,11 @@ impl<P: Port> Port for Limited<P> {
     }
 
     #[inline]
+    fn dropped(&mut self, reason: Reason) -> u64 {
+        self.port.dropped(reason)
+    }
+
+    #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
         self.port.send(frame)
     }
@@ -207,13 +309,18 @@ pub enum Reason {
     Stream,
     /// Its message has another size.
     Size,
+    /// It is another talker's than the one that the end reads from.
+    Talker,
+    /// It says that it was captured later than now, by more than clocks may differ.
+    Future,
 }
 
 impl Reason {
     /// How many there are.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = 5;
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; Self::COUNT] = [Self::Shape, Self::Stream, Self::Size];
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Shape, Self::Stream, Self::Size, Self::Talker, Self::Future];
 }
 
 /// Where an end's records and counts go: memory of a fixed size, full when it is full.
@@ -222,8 +329,10 @@ pub trait Log {
     fn push(&mut self, record: &Record);
     /// Replaces the record that was added last.
     fn amend(&mut self, record: &Record);
-    /// Counts a frame that was rejected.
-    fn reject(&mut self, reason: Reason);
+    /// Counts frames that were rejected.
+    fn reject(&mut self, reason: Reason, count: u64);
+    /// Keeps where another talker's messages come from.
+    fn other_talker(&mut self, from: &Source);
     /// Counts a message that the declared rate did not allow at once.
     fn rate_exceeded(&mut self);
 }

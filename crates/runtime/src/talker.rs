@@ -25,6 +25,8 @@ pub struct ChannelParameters {
     pub tolerance: Span,
     /// Capture to wake-up.
     pub fixed_delay: Span,
+    /// By how much the talker's clock may be ahead of a reader's while both are certain.
+    pub clock_error: Span,
     /// Lower 32 bits of the network's time, in nanoseconds, at the instant that the ends' clocks
     /// call zero: frames carry network time, programs count from their epoch.
     pub epoch: u32,
@@ -62,21 +64,29 @@ pub struct Talker {
     last: Option<LocalTime>,
     /// When something was written last, or not allowed.
     now: Option<LocalTime>,
-    acknowledged: u32,
+    meeting: u32,
     sequence: u64,
+    instance: u8,
     frame: [u8; MAX_FRAME],
     length: usize,
 }
 
 impl Talker {
-    /// An end that has not written yet.
+    /// An end that has not written yet, of a talker that is started once.
     pub fn new(parameters: ChannelParameters) -> Self {
+        Self::of_instance(parameters, 1)
+    }
+
+    /// The same of a talker that may be started again: its readers tell its starts apart by
+    /// `instance`, if that is another one each time and not 0.
+    pub fn of_instance(parameters: ChannelParameters, instance: u8) -> Self {
         Self {
             parameters,
+            instance,
             due: None,
             last: None,
             now: None,
-            acknowledged: 0,
+            meeting: 0,
             sequence: 0,
             frame: [0; MAX_FRAME],
             length: 0,
@@ -133,11 +143,12 @@ impl Talker {
             source: self.parameters.source,
             vlan: self.parameters.vlan,
             pcp: self.parameters.pcp,
-            sequence: self.sequence as u8,
+            number: self.sequence as u16,
+            instance: self.instance,
             uncertain,
             stream_id: self.parameters.stream_id,
-            timestamp: self.timestamp(capture),
-            acknowledged: std::mem::take(&mut self.acknowledged),
+            timestamp: self.parameters.epoch.wrapping_add(capture.as_ns() as u32),
+            meeting: std::mem::take(&mut self.meeting),
         };
         self.length = wire::emit(&header, value, &mut self.frame);
         self.last = Some(capture);
@@ -145,14 +156,14 @@ impl Talker {
         Ok(Sent { sequence: self.sequence - 1, capture })
     }
 
-    /// Lets the next message say that the other side's one, captured at `capture`, is here.
-    pub fn acknowledge(&mut self, capture: LocalTime) {
-        self.acknowledged = self.timestamp(capture);
+    /// Lets the next message say this of a meeting ([`crate::meeting::Word`]).
+    pub fn say(&mut self, word: u32) {
+        self.meeting = word;
     }
 
-    /// What frames carry of a capture time.
-    pub fn timestamp(&self, capture: LocalTime) -> u32 {
-        self.parameters.epoch.wrapping_add(capture.as_ns() as u32)
+    /// What tells this start of the talker from others.
+    pub fn instance(&self) -> u8 {
+        self.instance
     }
 
     /// The frame of the last message.
@@ -178,6 +189,7 @@ pub(crate) mod tests {
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
             fixed_delay: Span::from_ms(2),
+            clock_error: Span::from_us(50),
             epoch: 0xffff_0000,
         }
     }

@@ -46,8 +46,10 @@ mod unit {
     pub(super) const TU: usize = 3;
     pub(super) const STREAM_ID: Range<usize> = 4..12;
     pub(super) const TIMESTAMP: Range<usize> = 12..16;
-    pub(super) const ACKNOWLEDGED: Range<usize> = 16..20;
+    pub(super) const MEETING: Range<usize> = 16..20;
     pub(super) const LENGTH: Range<usize> = 20..22;
+    pub(super) const INSTANCE: usize = 22;
+    pub(super) const UPPER_NUMBER: usize = 23;
 }
 
 /// `sv` = 1, `tv` = 1: the stream id and the timestamp are valid.
@@ -83,17 +85,20 @@ pub struct Header {
     pub vlan: u16,
     /// Priority code point, 3 bits.
     pub pcp: u8,
-    /// Counts messages, wrapping after 255.
-    pub sequence: u8,
+    /// Counts messages, wrapping after 65,535; where [`Header::instance`] is 0, after 255.
+    pub number: u16,
+    /// Tells one start of the talker from another; 0 where the talker does not say it, as older
+    /// ones. Ours, like the upper half of the number and [`Header::meeting`], in fields that the
+    /// standard leaves to each format.
+    pub instance: u8,
     /// The talker's clock is not synchronised.
     pub uncertain: bool,
     /// Which stream.
     pub stream_id: StreamId,
     /// Lower 32 bits of the capture time in nanoseconds.
     pub timestamp: u32,
-    /// In a rendezvous, the timestamp of the other side's message that the talker has; 0 for none.
-    /// Ours, in the field that the standard leaves to each format.
-    pub acknowledged: u32,
+    /// In a rendezvous, [`crate::meeting::Word`]; else 0.
+    pub meeting: u32,
 }
 
 /// A parsed frame.
@@ -108,16 +113,18 @@ pub struct Frame<'a> {
 /// A parsed data unit: what a frame or a datagram carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pdu<'a> {
-    /// Counts messages, wrapping after 255.
-    pub sequence: u8,
+    /// See [`Header::number`].
+    pub number: u16,
+    /// See [`Header::instance`].
+    pub instance: u8,
     /// The talker's clock is not synchronised.
     pub uncertain: bool,
     /// Which stream.
     pub stream_id: StreamId,
     /// Lower 32 bits of the capture time in nanoseconds.
     pub timestamp: u32,
-    /// See [`Header::acknowledged`].
-    pub acknowledged: u32,
+    /// See [`Header::meeting`].
+    pub meeting: u32,
     /// The message.
     pub payload: &'a [u8],
 }
@@ -142,15 +149,24 @@ impl<'a> Pdu<'a> {
             return Err(WireError::Header);
         }
         let length = usize::from(u16_at(octets, unit::LENGTH)?);
+        let instance = octets[unit::INSTANCE];
+        // Who does not say which talker it is may have anything there.
+        let upper = if instance == 0 { 0 } else { octets[unit::UPPER_NUMBER] };
         Ok(Self {
-            sequence: octets[unit::SEQUENCE],
+            number: u16::from_be_bytes([upper, octets[unit::SEQUENCE]]),
+            instance,
             uncertain: octets[unit::TU] & 1 == 1,
             stream_id: StreamId(u64::from_be_bytes(array(octets, unit::STREAM_ID)?)),
             timestamp: u32::from_be_bytes(array(octets, unit::TIMESTAMP)?),
-            acknowledged: u32::from_be_bytes(array(octets, unit::ACKNOWLEDGED)?),
+            meeting: u32::from_be_bytes(array(octets, unit::MEETING)?),
             payload: octets[STREAM_HEADER..].get(..length).ok_or(WireError::Length)?,
         })
     }
+}
+
+/// The sender's address of an Ethernet frame.
+pub fn source(octets: &[u8]) -> Result<MacAddress, WireError> {
+    array(octets, field::SOURCE).map(MacAddress)
 }
 
 /// Splits an Ethernet frame without its FCS, with one 802.1Q tag or none (a kernel may have taken
@@ -186,11 +202,12 @@ impl<'a> Frame<'a> {
             source: MacAddress(array(octets, field::SOURCE)?),
             vlan: tag & 0x0fff,
             pcp: (tag >> 13) as u8,
-            sequence: pdu.sequence,
+            number: pdu.number,
+            instance: pdu.instance,
             uncertain: pdu.uncertain,
             stream_id: pdu.stream_id,
             timestamp: pdu.timestamp,
-            acknowledged: pdu.acknowledged,
+            meeting: pdu.meeting,
         };
         Ok(Self { header, payload: pdu.payload })
     }
@@ -214,12 +231,15 @@ pub fn emit(header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
     let pdu = &mut frame[TAGGED..];
     pdu[unit::SUBTYPE] = SUBTYPE_EF_STREAM;
     pdu[unit::SV_VERSION_TV] = STREAM_VALID | TIMESTAMP_VALID;
-    pdu[unit::SEQUENCE] = header.sequence;
+    let [upper, lower] = header.number.to_be_bytes();
+    pdu[unit::SEQUENCE] = lower;
     pdu[unit::TU] = u8::from(header.uncertain);
     pdu[unit::STREAM_ID].copy_from_slice(&header.stream_id.0.to_be_bytes());
     pdu[unit::TIMESTAMP].copy_from_slice(&header.timestamp.to_be_bytes());
-    pdu[unit::ACKNOWLEDGED].copy_from_slice(&header.acknowledged.to_be_bytes());
+    pdu[unit::MEETING].copy_from_slice(&header.meeting.to_be_bytes());
     pdu[unit::LENGTH].copy_from_slice(&(payload.len() as u16).to_be_bytes());
+    pdu[unit::INSTANCE] = header.instance;
+    pdu[unit::UPPER_NUMBER] = if header.instance == 0 { 0 } else { upper };
     pdu[STREAM_HEADER..STREAM_HEADER + payload.len()].copy_from_slice(payload);
     length
 }
@@ -235,11 +255,12 @@ mod tests {
             source: MacAddress([2, 0, 0, 0, 0, 1]),
             vlan: 2,
             pcp: 3,
-            sequence: 7,
+            number: 0x0507,
+            instance: 9,
             uncertain: true,
             stream_id: StreamId(42),
             timestamp: 0x0102_0304,
-            acknowledged: 0,
+            meeting: 0x8304_0506,
         }
     }
 
@@ -253,12 +274,24 @@ mod tests {
             &[0x81, 0x00, 0x60, 0x02, 0x22, 0xf0],     // PCP 3, VID 2, IEEE 1722
             &[0x7f, 0x81, 0x07, 0x01],                 // EF_STREAM, sv tv, sequence, tu
             &[0, 0, 0, 0, 0, 0, 0, 42],                // stream id
-            &[1, 2, 3, 4, 0, 0, 0, 0, 0, 8, 0, 0],     // timestamp, length 8
+            &[1, 2, 3, 4, 0x83, 4, 5, 6, 0, 8, 9, 5],  // timestamp, meeting, length 8, instance
             &[1, 2, 3, 4, 5, 6, 7, 8],
             &[0; 14], // padding to 64 octets
         ]
         .concat();
         assert_eq!(&octets[..length], &expected);
+    }
+
+    #[test]
+    fn a_talker_that_does_not_say_which_it_is_has_a_number_of_eight_bits() {
+        let older = Header { instance: 0, meeting: 0, ..header() };
+        let mut octets = [0; 128];
+        let length = emit(&older, &[9; 8], &mut octets);
+        assert_eq!(&octets[34..38], &[0; 4], "as it always was");
+        assert_eq!(&octets[40..42], &[0; 2], "as it always was");
+        octets[41] = 5;
+        let read = Frame::parse(&octets[..length]).expect("a frame");
+        assert_eq!((read.header.number, read.header.instance), (7, 0));
     }
 
     #[test]
@@ -290,15 +323,16 @@ mod tests {
         #[test]
         fn what_is_emitted_is_parsed_back(
             payload in proptest::collection::vec(any::<u8>(), 0..1476),
-            sequence: u8, uncertain: bool, stream_id: u64, timestamp: u32, acknowledged: u32,
-            vlan in 0u16..4096, pcp in 0u8..8,
+            number: u16, instance in 1u8.., uncertain: bool, stream_id: u64, timestamp: u32,
+            meeting: u32, vlan in 0u16..4096, pcp in 0u8..8,
         ) {
             let header = Header {
-                sequence,
+                number,
+                instance,
                 uncertain,
                 stream_id: StreamId(stream_id),
                 timestamp,
-                acknowledged,
+                meeting,
                 vlan,
                 pcp,
                 ..header()

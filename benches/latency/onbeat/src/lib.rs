@@ -29,6 +29,7 @@ fn context(period_ns: i64) -> Context {
         interval,
         tolerance: rate_tolerance(interval, burst),
         fixed_delay: Class::A.fixed_delay(),
+        clock_error: Span::ZERO,
         epoch: 0,
     };
     context.declare(NAME, channel).expect("a channel");

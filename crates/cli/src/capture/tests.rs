@@ -158,11 +158,12 @@ fn frames_of_channels_are_those_of_the_wire_format() {
         source: MacAddress([2, 0, 0, 0, 0, 1]),
         vlan: 2,
         pcp: 3,
-        sequence: 2, // 258 modulo 256
+        number: 258,
+        instance: 1,
         uncertain: false,
         stream_id: StreamId(144_115_188_075_921_408),
         timestamp: 1_234_566_898, // released 1 µs before, by a clock that is 7 ns ahead
-        acknowledged: 0,
+        meeting: 0,
     };
     assert_eq!((header, message), (expected, 8));
 }
@@ -176,16 +177,17 @@ fn streams_get_free_addresses_and_numbers_and_fill_their_frames() {
         source: MacAddress([2, 0, 0, 0, 0, 1]),
         vlan: 17,
         pcp: 6,
-        sequence: 0,
+        number: 0,
+        instance: 1,
         uncertain: false,
         stream_id: StreamId(0x0200_0000_0001_0001),
         timestamp: 705_031_712, // 4,999,999,008 modulo 2³²
-        acknowledged: 0,
+        meeting: 0,
     };
     assert_eq!(first, expected);
     assert_eq!(message, 100 - 4 - 42);
     let (longest, message) = header(&packets[2].2);
-    assert_eq!((longest.sequence, message), (255, 1_476));
+    assert_eq!((longest.number, message), (511, 1_476));
 }
 
 #[test]
@@ -225,6 +227,8 @@ fn wireshark_reads_every_field() {
         "ieee1722.subtype",
         "onbeat.stream_id",
         "onbeat.sequence",
+        "onbeat.number",
+        "onbeat.instance",
         "onbeat.timestamp",
         "onbeat.length",
         "udp.port",
@@ -252,10 +256,12 @@ fn wireshark_reads_every_field() {
     let (first, second) = ("0x0200000000010000", "0x0200000000010001");
     // 5,000,008,002 + 7 modulo 2³² is the last frame's time stamp; checksum status 1 is good.
     let expected = [
-        format!("s.p2,1.234567891,64,{channel},{a},2,3,0x7f,{first},2,1234566898,8,,,,"),
-        format!("s.p2,5.000000001,96,{stream},{a},17,6,0x7f,{second},0,705031712,54,,,,"),
-        format!("s.p2,5.000009002,1518,{stream},{a},17,6,0x7f,{second},255,705040713,1476,,,,"),
-        format!("b.p1,6.000000003,60,{a},{b},,,,,,,,9,1,1,"),
+        format!("s.p2,1.234567891,64,{channel},{a},2,3,0x7f,{first},2,258,1,1234566898,8,,,,"),
+        format!("s.p2,5.000000001,96,{stream},{a},17,6,0x7f,{second},0,0,1,705031712,54,,,,"),
+        format!(
+            "s.p2,5.000009002,1518,{stream},{a},17,6,0x7f,{second},255,511,1,705040713,1476,,,,"
+        ),
+        format!("b.p1,6.000000003,60,{a},{b},,,,,,,,,,9,1,1,"),
     ];
     assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{said}");
 }

@@ -18,9 +18,9 @@ use crate::link::context::{attach, follow_schedule};
 use crate::link::{
     ClockKind, Interface, InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase, Transport,
 };
-use crate::netns;
 use crate::recorder::Recorder;
 use crate::shared_log::{Identity, SharedLog};
+use crate::{link, netns};
 use onbeat_model::record::Role;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::Octets;
@@ -82,6 +82,8 @@ pub enum SetupError {
 #[derive(Debug)]
 struct Control {
     socket: OwnedFd,
+    /// The process whose it is.
+    owner: u32,
     /// The time of the last answer.
     now: Instant,
     stopped: bool,
@@ -96,7 +98,8 @@ impl Control {
     fn connect(shared: &Shared, ticket: Option<u32>) -> Result<Self, SetupError> {
         let socket = socket::connect(&shared.name)?;
         let now = Instant::default();
-        let mut control = Self { socket, now, stopped: false, packet: [0; MAX_PACKET] };
+        let (owner, packet) = (crate::fork::process(), [0; MAX_PACKET]);
+        let mut control = Self { socket, owner, now, stopped: false, packet };
         let tid = gettid().as_raw_nonzero().get().unsigned_abs();
         let hello = Request::Hello { version: VERSION, token: shared.token, ticket, tid };
         match control.ask(&hello)? {
@@ -106,8 +109,12 @@ impl Control {
         }
     }
 
-    /// Sends a request that is not answered.
+    /// Sends a request that is not answered. A forked child has its parent's connections, but no
+    /// part in the run.
     fn tell(&mut self, request: &Request<'_>) -> Result<(), Fault> {
+        if crate::fork::process() != self.owner {
+            return Err(Fault::Forked);
+        }
         let length = request.encode(&mut self.packet);
         let parts = [IoSlice::new(&self.packet[..length])];
         socket::send(&self.socket, &parts).map_err(|_| Fault::Disconnected)
@@ -163,6 +170,7 @@ impl Shared {
 
     fn now(&self) -> Result<Instant, Fault> {
         if self.is_virtual()? {
+            self.base.check_owner()?;
             return with_control(|control| Ok(control.now));
         }
         self.base.instant(self.base.now()?)
@@ -234,7 +242,7 @@ impl Context {
     /// Opens the writing end of a channel for messages of `size` octets.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         let opened = self.open(Role::Talker, name, size)?;
-        let talker = talker::Talker::new(opened.parameters);
+        let talker = talker::Talker::of_instance(opened.parameters, opened.instance);
         Ok(TalkerEnd::new(talker, Limited::new(opened.port), opened.recorder))
     }
 
@@ -250,6 +258,7 @@ impl Context {
     }
 
     fn open(&self, role: Role, name: &str, size: Octets) -> Result<Opened, SetupError> {
+        self.shared.base.check_owner()?;
         CONTROL.with_borrow_mut(|control| {
             let control = control.as_mut().ok_or(Fault::UnknownThread)?;
             control.tell(&Request::Open { role, size, name })?;
@@ -293,8 +302,11 @@ impl Context {
                     EndPort::Link(LinkPort::new(Arc::clone(&self.shared.base), wire))
                 }
             };
+            // The frames of an emulated network are the same in every run.
+            let instance = if attachment.is_some() { link::instance() } else { 1 };
             let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
-            Ok(Opened { parameters, port, recorder: Recorder::with(log, probe), follows_schedule })
+            let recorder = Recorder::with(log, probe);
+            Ok(Opened { parameters, instance, port, recorder, follows_schedule })
         })
     }
 
@@ -480,6 +492,8 @@ fn parse_token(text: &str) -> Option<Token> {
 /// What is opened for a program.
 struct Opened {
     parameters: ChannelParameters,
+    /// Of a talker.
+    instance: u8,
     port: EndPort,
     recorder: Recorder,
     follows_schedule: bool,

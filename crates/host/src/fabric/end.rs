@@ -56,7 +56,7 @@ pub(super) struct Delivered {
     ready: NetTime,
     /// Lower 32 bits of the capture time.
     timestamp: u32,
-    sequence: u8,
+    number: u16,
     /// The queue was full before the program came for it.
     overflowed: bool,
 }
@@ -102,9 +102,9 @@ impl End {
     /// Remembers that a frame was delivered.
     pub(super) fn note(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
         if let Ok(frame) = Frame::parse(octets) {
-            let Header { timestamp, sequence, .. } = frame.header;
+            let Header { timestamp, number, .. } = frame.header;
             let overflowed = false;
-            self.delivered.push(Delivered { arrived, ready, timestamp, sequence, overflowed });
+            self.delivered.push(Delivered { arrived, ready, timestamp, number, overflowed });
         }
     }
 
@@ -125,12 +125,12 @@ impl End {
 
     /// Remembers that a frame was dropped from the queue, in the order of their coming.
     pub(super) fn overflow(&mut self, octets: &[u8]) {
-        let Ok(Frame { header: Header { timestamp, sequence, .. }, .. }) = Frame::parse(octets)
+        let Ok(Frame { header: Header { timestamp, number, .. }, .. }) = Frame::parse(octets)
         else {
             return;
         };
         let rest = &mut self.delivered[self.oldest..];
-        let is_it = |d: &Delivered| (d.timestamp, d.sequence) == (timestamp, sequence);
+        let is_it = |d: &Delivered| (d.timestamp, d.number) == (timestamp, number);
         if let Some(at) = rest.iter().position(is_it) {
             rest[at].overflowed = true;
             self.oldest += at + 1;
@@ -154,7 +154,7 @@ impl End {
                 transfer: Some(clock.read(frame.arrived)),
                 receive,
                 network: Some(frame.ready),
-                sequence: u64::from(frame.sequence),
+                sequence: u64::from(frame.number),
                 flags,
                 ..Record::default()
             }

@@ -4,7 +4,7 @@
 use onbeat_model::record::Record;
 use onbeat_model::system::{Channel, ChannelId, System};
 use onbeat_model::time::{ClockError, LocalTime, NetTime};
-use onbeat_runtime::listener::{Listener, record_of};
+use onbeat_runtime::listener::{Listener, Reading, record_of};
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 
@@ -82,7 +82,8 @@ impl ModelledListener {
     /// Reads a frame at `now` that arrived at the port at `arrived`.
     pub(super) fn read(&mut self, frame: &[u8], arrived: NetTime, now: NetTime) {
         let receive = self.clock.read(now);
-        let outcome = self.listener.accept(frame, Framing::Ethernet, receive, &mut self.value);
+        let reading = Reading::at(receive);
+        let outcome = self.listener.accept(frame, Framing::Ethernet, reading, &mut self.value);
         let Some(mut record) = record_of(&outcome) else {
             self.malformed += 1;
             return;

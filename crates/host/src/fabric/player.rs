@@ -6,6 +6,7 @@ use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::{SetupError, attach_in};
 use crate::fabric::protocol::Attachment;
 use crate::link::context::follow_schedule;
+use crate::link::instance;
 use crate::link::{InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase};
 use crate::recorder::Recorder;
 use crate::shared_log::{self, SharedLog};
@@ -61,7 +62,8 @@ impl Player {
         let port = Limited::new(EndPort::Link(LinkPort::new(Arc::clone(&base), wire)));
         let part = match role {
             Role::Talker => {
-                let end = TalkerEnd::new(talker::Talker::new(parameters), port, recorder);
+                let talker = talker::Talker::of_instance(parameters, instance());
+                let end = TalkerEnd::new(talker, port, recorder);
                 Part::Talks(Box::new(end), parameters, phase)
             }
             Role::Listener => {

@@ -294,6 +294,7 @@ impl<'a> Reader<'a> {
             interval: Span::from_ns(self.i64()?),
             tolerance: Span::from_ns(self.i64()?),
             fixed_delay: Span::from_ns(self.i64()?),
+            clock_error: Span::from_ns(self.i64()?),
             epoch: self.u32()?,
         })
     }
@@ -442,7 +443,7 @@ impl<'a> Reply<'a> {
                 to.u8(3).u32(end).u32(capacity).put(&p.destination.0).put(&p.source.0);
                 to.i64(p.stream_id.0 as i64).put(&p.vlan.to_le_bytes()).u8(p.pcp);
                 to.u32(p.size.get()).i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
-                to.i64(p.fixed_delay.as_ns()).u32(p.epoch);
+                to.i64(p.fixed_delay.as_ns()).i64(p.clock_error.as_ns()).u32(p.epoch);
                 match attachment {
                     None => to.u8(0).u8(0).u32(0),
                     Some(a) => {
@@ -546,6 +547,7 @@ mod tests {
             interval: Span::from_ms(20),
             tolerance: Span::from_us(125),
             fixed_delay: Span::from_ms(2),
+            clock_error: Span::from_us(5),
             epoch: 7,
         }
     }

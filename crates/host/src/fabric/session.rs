@@ -12,16 +12,19 @@ use crate::fabric::socket_queue::SocketQueue;
 use crate::fabric::told::Told;
 use crate::fabric::{NoRun, RunOptions, socket};
 use crate::link::parameters_of;
-use crate::link::{Limits, NetworkClock};
+use crate::link::{InterfaceSettings, Limits, NetworkClock};
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};
-use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode};
+use onbeat_model::system::{
+    Channel, ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode,
+};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_net::{Engine, Options};
+use onbeat_runtime::port::Reason;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, HEADERS, MIN_FRAME};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,6 +42,8 @@ const MAX_THREADS: usize = 4_096;
 const MAX_ENDS: usize = 65_536;
 /// How many messages a program may leave unread at the end without the user's being told.
 const UNREAD_AT_THE_END: usize = 2;
+/// By how much a message may count as captured later than it was, as one of a burst.
+const BURST: Span = Span::from_us(1);
 /// The least width of a sample of the interfering load.
 const LOAD_BIN: Span = Span::from_ms(500);
 /// The most samples of the interfering load that a run keeps.
@@ -269,10 +274,22 @@ impl<'a> Session<'a> {
                 true => 0,
                 false => channel.pcp,
             },
+            clock_error: self.clock_error(channel),
             // Frames carry its lower 32 bits.
             epoch: self.carrier.epoch_ns() as u32,
             ..parameters_of(channel)
         }
+    }
+
+    /// By how much a channel's talker's clock may be ahead of a listener's in this run.
+    fn clock_error(&self, channel: &Channel) -> Span {
+        if !self.carrier.describes_clocks() {
+            // Synchronised ones may be as wrong as that, each.
+            return InterfaceSettings::default().clock_error * 2;
+        }
+        let most = |node: &NodeId| self.system.node(*node).clock.max_abs(self.stop);
+        let listeners = channel.listeners.iter().map(most).max().unwrap_or_default();
+        most(&channel.talker) + listeners + BURST
     }
 
     /// The address that a host's frames come from; where it is not known, the description's.
@@ -828,14 +845,15 @@ impl<'a> Session<'a> {
             Owner::Player(mut player) => {
                 let log = player.finish();
                 let counters = log.counters();
-                let malformed = counters.rejected.iter().fold(0, |n: u64, m| n.saturating_add(*m));
-                (log.records(), counters.unrecorded, malformed)
+                notes.extend(rejections(&declared.name, host, log));
+                (log.records(), counters.unrecorded, counters.rejected_in_all())
             }
             Owner::Program(end) => {
                 let end = &self.ends[end];
                 let (mut records, counters) = (end.log.records(), end.log.counters());
                 let unrecorded = counters.unrecorded;
-                let malformed = counters.rejected.iter().fold(0, |n: u64, m| n.saturating_add(*m));
+                let malformed = counters.rejected_in_all();
+                notes.extend(rejections(&declared.name, host, &end.log));
                 let clock = clock_error(self.system, &self.carrier, node);
                 for (record, queued) in records.iter_mut().zip(&end.transfers) {
                     record.transfer = Some(clock.read(*queued));
@@ -850,6 +868,29 @@ impl<'a> Session<'a> {
         };
         EndLog { channel, role, node, records, unrecorded, malformed }
     }
+}
+
+/// What the user should know of frames that were not given to a program because of what they say.
+fn rejections(channel: &str, host: &str, log: &SharedLog) -> Vec<String> {
+    let counters = log.counters();
+    let [talker, future] =
+        [Reason::Talker, Reason::Future].map(|reason| counters.rejected[reason as usize]);
+    let mut notes = Vec::new();
+    if talker > 0 {
+        let from =
+            log.last_other_talker().map_or("an unknown address".to_owned(), |s| s.to_string());
+        notes.push(format!(
+            "channel `{channel}` has another talker, {from}: host `{host}` dropped {talker} of its \
+             messages"
+        ));
+    }
+    if future > 0 {
+        notes.push(format!(
+            "host `{host}` dropped {future} messages of channel `{channel}` that say they were \
+             captured later than the clocks allow"
+        ));
+    }
+    notes
 }
 
 /// How long a message may be under way, with full queues (in reason) on its path.

@@ -344,6 +344,7 @@ fn context_on(name: &str, log: &Path) -> link::Context {
         interval: Span::from_us(1),
         tolerance: Span::ZERO,
         fixed_delay: Span::from_ms(2),
+        clock_error: Span::ZERO,
         epoch: 0,
     };
     context.declare("c", parameters).expect("a channel");

@@ -6,7 +6,7 @@ use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::link::{
     ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
-    Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, launch,
+    Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
 };
 use crate::recorder::Recorder;
 use crate::shared_log::{Board, Identity};
@@ -183,6 +183,7 @@ impl Context {
 
     /// Makes a channel known. What both ends must agree on is checked here as far as one end can.
     pub fn declare(&self, name: &str, parameters: ChannelParameters) -> Result<(), SetupError> {
+        self.base.check_owner()?;
         let refuse = |why: String| Err(SetupError::Refused(format!("channel `{name}`: {why}")));
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(why) = check(name, &parameters) {
@@ -202,6 +203,8 @@ impl Context {
         let parameters = ChannelParameters {
             source: self.interface.address,
             epoch: self.settings.epoch as u32,
+            // A synchronised talker's may be as wrong as this one's.
+            clock_error: self.settings.clock_error * 2,
             ..parameters
         };
         let talks = Arc::new(AtomicBool::new(false));
@@ -210,6 +213,7 @@ impl Context {
     }
 
     fn find(&self, name: &str, size: Octets) -> Result<Declared, SetupError> {
+        self.base.check_owner()?;
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = declared.iter().find(|d| d.name == name) else {
             let known: Vec<_> = declared.iter().map(|d| d.name.as_str()).collect();
@@ -235,7 +239,8 @@ impl Context {
         })?;
         let port = self.port(&parameters, Role::Talker, Some(claim))?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
-        Ok(TalkerEnd::new(onbeat_runtime::talker::Talker::new(parameters), port, recorder))
+        let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
+        Ok(TalkerEnd::new(talker, port, recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
@@ -398,6 +403,7 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
         interval: channel.interval,
         tolerance: channel.tolerance(),
         fixed_delay: channel.fixed_delay,
+        clock_error: Span::ZERO,
         epoch: 0,
     }
 }

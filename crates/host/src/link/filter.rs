@@ -106,6 +106,7 @@ mod tests {
             interval: Span::from_ms(20),
             tolerance: Span::ZERO,
             fixed_delay: Span::from_ms(2),
+            clock_error: Span::ZERO,
             epoch: 0,
         };
         let d = channel.destination.0;

@@ -155,7 +155,7 @@ impl GptpNode {
         let port = &mut self.ports[index];
         let mut frame = [0; FRAME_MAX];
         let parts = &mut [IoSliceMut::new(&mut frame)];
-        let (got, stamp) = socket::receive(&port.socket, parts, libc::MSG_DONTWAIT);
+        let (got, stamp) = socket::receive(&port.socket, parts, libc::MSG_DONTWAIT, None);
         let got = socket::unless_none(got).or_else(unless_down);
         let Some(length) = got.map_err(|error| port.failed(error))? else { return Ok(false) };
         let stamp = stamp.and_then(|stamp| stamp.software).map(FreeTime::from_ns);

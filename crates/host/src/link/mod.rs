@@ -48,8 +48,9 @@ pub use onbeat_model::system::TransportKind;
 pub use xdp::{Mode, XdpSocket};
 
 use onbeat_model::time::Span;
-use onbeat_runtime::port::Framing;
+use onbeat_runtime::port::{Framing, Reason};
 use rustix::fd::{AsFd, BorrowedFd};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 
 /// How long a blocking receive waits before it looks whether it is still wanted.
@@ -103,6 +104,13 @@ pub struct Stamp {
     pub software: Option<i64>,
 }
 
+/// What tells a talker that begins now from those before it; never 0.
+pub(crate) fn instance() -> u8 {
+    // The standard library's one source of randomness.
+    let random = RandomState::new().build_hasher().finish();
+    (random % 255) as u8 + 1
+}
+
 /// One channel end's way to an interface.
 #[derive(Debug)]
 pub enum Transport {
@@ -142,6 +150,16 @@ impl Transport {
             Self::Packet(socket) => socket.receive(into),
             Self::Udp(socket) => socket.receive(into),
             Self::Xdp(socket) => socket.receive(into),
+        }
+    }
+
+    /// How many frames of the stream the kernel has dropped for `reason` since the last call. The
+    /// others let some pass, to be counted as they are read. Real-time: loads.
+    #[inline]
+    pub fn dropped(&mut self, reason: Reason) -> u64 {
+        match self {
+            Self::Packet(_) | Self::Udp(_) => 0,
+            Self::Xdp(socket) => socket.dropped(reason),
         }
     }
 

@@ -100,7 +100,7 @@ impl PacketSocket {
         // for a shorter one.
         let flags = flags | libc::MSG_TRUNC;
         let (got, stamp) = if self.stamped {
-            socket::receive(&self.socket, &mut [IoSliceMut::new(into)], flags)
+            socket::receive(&self.socket, &mut [IoSliceMut::new(into)], flags, None)
         } else {
             (receive(&self.socket, into, flags), None)
         };

@@ -4,7 +4,7 @@ use crate::clock::{MonoTime, want_exact_timers};
 use crate::link::context::Claim;
 use crate::link::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
 use onbeat_model::time::{LocalTime, Span};
-use onbeat_runtime::port::{Fault, Instant, Patience, Port, Received, Window};
+use onbeat_runtime::port::{Fault, Instant, Patience, Port, Reason, Received, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -28,13 +28,28 @@ impl Limits {
 }
 
 /// What the ends of a program have in common: its clock, and when it is over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Timebase {
     begun: OnceLock<(NetworkClock, Limits)>,
     stopped: AtomicBool,
+    /// The process that the ends belong to.
+    owner: u32,
+}
+
+impl Default for Timebase {
+    fn default() -> Self {
+        let owner = crate::fork::process();
+        Self { begun: OnceLock::new(), stopped: AtomicBool::new(false), owner }
+    }
 }
 
 impl Timebase {
+    /// Refuses a forked child of the process that made this: it would speak in its parent's name.
+    #[inline]
+    pub(crate) fn check_owner(&self) -> Result<(), Fault> {
+        if crate::fork::process() == self.owner { Ok(()) } else { Err(Fault::Forked) }
+    }
+
     /// Starts the clock; only the first call does.
     pub fn begin(&self, clock: NetworkClock, limits: Limits) {
         let _ = self.begun.set((clock, limits));
@@ -46,6 +61,7 @@ impl Timebase {
     }
 
     fn get(&self) -> Result<&(NetworkClock, Limits), Fault> {
+        self.check_owner()?;
         self.begun.get().ok_or(Fault::NotStarted)
     }
 
@@ -182,7 +198,7 @@ impl LinkPort {
     }
 
     fn try_take(&mut self, into: &mut [u8]) -> Result<Option<Arrival>, Fault> {
-        self.wire.try_receive(into).map_err(|_| Fault::Network)
+        self.wire.try_receive(into).map_err(fault_of)
     }
 
     /// Waits to shortly before the window opens, then polls until it closes: what comes in it needs
@@ -241,7 +257,7 @@ impl LinkPort {
     fn take(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Arrival>, Fault> {
         match patience {
             Patience::None => self.try_take(into),
-            Patience::Endless => self.wire.receive(into).map_err(|_| Fault::Network),
+            Patience::Endless => self.wire.receive(into).map_err(fault_of),
             Patience::Until(until) => {
                 if let Some(arrival) = self.try_take(into)? {
                     return Ok(Some(arrival));
@@ -264,6 +280,17 @@ impl LinkPort {
         let ready = self.base.instant(if waited { arrived } else { now })?;
         let Arrival { length, framing, .. } = arrival;
         Ok(Received { length, framing, arrived, ready, waited })
+    }
+}
+
+/// Why the kernel did not take or give a frame.
+#[cold]
+fn fault_of(error: std::io::Error) -> Fault {
+    match Errno::from_io_error(&error) {
+        Some(Errno::MSGSIZE) => Fault::TooLong,
+        Some(Errno::NOBUFS | Errno::AGAIN) => Fault::QueueFull,
+        _ if error.kind() == std::io::ErrorKind::WouldBlock => Fault::QueueFull,
+        _ => Fault::Network,
     }
 }
 
@@ -296,7 +323,7 @@ impl Port for LinkPort {
 
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
-        self.wire.send(frame, None).map_err(|_| Fault::Network)
+        self.wire.send(frame, None).map_err(fault_of)
     }
 
     fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
@@ -305,7 +332,12 @@ impl Port for LinkPort {
             return self.send(frame);
         }
         let tai = self.base.clock()?.tai(at);
-        self.wire.send(frame, Some(tai)).map_err(|_| Fault::Network)
+        self.wire.send(frame, Some(tai)).map_err(fault_of)
+    }
+
+    #[inline]
+    fn dropped(&mut self, reason: Reason) -> u64 {
+        self.wire.dropped(reason)
     }
 
     fn receive(
@@ -397,6 +429,17 @@ pub const MAX_SELECT: usize = 1_024;
 mod tests {
     use super::*;
     use crate::clock::{EmulatedClock, MonoTime};
+
+    #[test]
+    fn each_refusal_of_the_kernel_has_its_own_words() {
+        let said = |errno: Errno| fault_of(errno.into()).to_string();
+        assert!(said(Errno::MSGSIZE).contains("too long for the interface's MTU"));
+        assert!(said(Errno::NOBUFS).contains("queue is full"));
+        assert!(said(Errno::AGAIN).contains("queue is full"));
+        assert!(said(Errno::NETDOWN).contains("is down"));
+        let full = std::io::Error::from(std::io::ErrorKind::WouldBlock);
+        assert_eq!(fault_of(full), Fault::QueueFull);
+    }
 
     #[test]
     fn a_stop_ends_a_long_sleep_soon() {

@@ -4,6 +4,7 @@ use crate::link::{Interface, LOOK_AGAIN, LinkOptions, Stamp, launch, option};
 use onbeat_runtime::talker::ChannelParameters;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// How long a busy-polling receive polls before it blocks, in microseconds.
 const BUSY_POLL_US: i32 = 50;
@@ -77,11 +78,12 @@ pub(super) fn unless_none(got: io::Result<usize>) -> io::Result<Option<usize>> {
 struct Control([u8; 128]);
 
 /// Receives, with the instant at which the hardware, or else the kernel, had it if the socket notes
-/// that.
+/// that; the sender's address comes into `from`.
 pub(super) fn receive(
     socket: &OwnedFd,
     parts: &mut [IoSliceMut<'_>],
     flags: i32,
+    from: Option<&mut libc::sockaddr_storage>,
 ) -> (io::Result<usize>, Option<Stamp>) {
     let mut control = Control([0; 128]);
     // SAFETY: all zeros is a valid `msghdr`.
@@ -91,6 +93,10 @@ pub(super) fn receive(
     message.msg_iovlen = parts.len();
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = control.0.len();
+    if let Some(from) = from {
+        message.msg_namelen = size_of_val(from) as libc::socklen_t;
+        message.msg_name = std::ptr::from_mut(from).cast();
+    }
     // SAFETY: the message's pointers are valid for writing the lengths beside them.
     let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
     let Ok(length) = usize::try_from(got) else {
@@ -111,6 +117,27 @@ pub(super) fn receive(
         software: noted(software),
     });
     (Ok(length), stamp)
+}
+
+/// The address that the kernel wrote; none of another family.
+pub(super) fn address_of(from: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let from: *const libc::sockaddr_storage = from;
+    // SAFETY: any octets are such an address, and the storage is large enough for each.
+    unsafe {
+        match i32::from((*from).ss_family) {
+            libc::AF_INET => {
+                let from = &*from.cast::<libc::sockaddr_in>();
+                let ip = Ipv4Addr::from_bits(u32::from_be(from.sin_addr.s_addr));
+                Some((ip, u16::from_be(from.sin_port)).into())
+            }
+            libc::AF_INET6 => {
+                let from = &*from.cast::<libc::sockaddr_in6>();
+                let ip = Ipv6Addr::from_octets(from.sin6_addr.s6_addr);
+                Some((ip, u16::from_be(from.sin6_port)).into())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Sends the parts as one; with `launch`, so that it leaves at that instant of CLOCK_TAI.

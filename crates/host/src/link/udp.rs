@@ -31,13 +31,15 @@ use onbeat_runtime::wire::{Pdu, STREAM_HEADER, TAGGED};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// The UDP port of IEEE 1722 streams.
 pub const PORT: u16 = 17_220;
 /// Octets of the sequence number before the data unit.
 const ENCAPSULATION: usize = 4;
 const UDP_HEADER: usize = 8;
+/// The sender of a datagram without one: there is none on sockets of this kind.
+const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 /// SO_BINDTOIFINDEX of `asm-generic/socket.h`.
 const SO_BINDTOIFINDEX: i32 = 62;
 
@@ -176,17 +178,21 @@ impl UdpSocket {
 
     fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<Option<Arrival>> {
         let room = into.len();
-        // The data unit has its own sequence number, by which losses are seen.
         let mut encapsulation = [0; ENCAPSULATION];
         let mut parts = [IoSliceMut::new(&mut encapsulation), IoSliceMut::new(into)];
         // A datagram that is longer than the buffer shows its whole length, so that it is not
         // taken for a shorter one.
-        let (got, stamp) = socket::receive(&self.socket, &mut parts, flags | libc::MSG_TRUNC);
+        // SAFETY: all zeros is a valid `sockaddr_storage`.
+        let mut from = unsafe { std::mem::zeroed() };
+        let flags = flags | libc::MSG_TRUNC;
+        let (got, stamp) = socket::receive(&self.socket, &mut parts, flags, Some(&mut from));
         let Some(length) = socket::unless_none(got)? else { return Ok(None) };
         let length = length.saturating_sub(ENCAPSULATION);
         let length = if length <= room { length } else { 0 };
         let stamp = stamp.filter(|_| self.stamped);
-        Ok(Some(Arrival { length, framing: Framing::Datagram, stamp }))
+        let number = u32::from_be_bytes(encapsulation);
+        let from = socket::address_of(&from).unwrap_or(NOBODY);
+        Ok(Some(Arrival { length, framing: Framing::Datagram { from, number }, stamp }))
     }
 }
 
@@ -295,6 +301,7 @@ mod tests {
             interval: INTERVAL,
             tolerance: Span::ZERO,
             fixed_delay: Span::from_ms(2),
+            clock_error: Span::ZERO,
             epoch: 0,
         }
     }
@@ -354,7 +361,8 @@ mod tests {
         send(&good);
         let mut into = [0; 64];
         let arrival = receiver.receive(&mut into).expect("a receive").expect("the good one");
-        assert_eq!(arrival.framing, Framing::Datagram);
+        let from = sender.local_addr().expect("its address");
+        assert_eq!(arrival.framing, Framing::Datagram { from, number: 1 });
         assert_eq!(&into[..arrival.length], unit);
         assert_eq!(receiver.try_receive(&mut into).expect("a receive"), None);
     }

@@ -85,6 +85,7 @@ pub(crate) fn parameters(stream: u64, interval_us: i64) -> ChannelParameters {
         interval: Span::from_us(interval_us),
         tolerance: Span::from_us(interval_us) * 1_000,
         fixed_delay: Span::from_ms(2),
+        clock_error: Span::ZERO,
         epoch: 0,
     }
 }

@@ -1,15 +1,19 @@
-//! The program in the kernel that gives a stream's frames to its reader, its two tables, and the
-//! bpf() calls that it takes.
+//! The program in the kernel that gives a stream's frames to its reader, its tables, and the
+//! bpf() calls that it takes. Frames of the stream that are not as they should be are counted and
+//! left to the kernel: they take no room of those that are.
 //!
 //! The program is assembled here, so that building needs no C compiler for eBPF and no library.
 //! The kernel takes it off the interface when the last descriptor of its attachment goes: a process
 //! that is killed leaves nothing behind.
 
-use crate::link::filter::SAMPLED;
+use super::ring::Mapping;
+use crate::fork;
+use onbeat_runtime::port::Reason;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ETHERTYPE_AVTP, ETHERTYPE_VLAN, STREAM_HEADER, SUBTYPE_EF_STREAM};
-use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Commands of bpf(), of linux/bpf.h.
 const MAP_CREATE: i64 = 0;
@@ -20,9 +24,12 @@ const LINK_CREATE: i64 = 28;
 const LINK_DETACH: i64 = 34;
 
 const MAP_TYPE_HASH: u32 = 1;
+const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_XSKMAP: u32 = 17;
 /// Entries take memory when they are made.
 const MAP_NO_PREALLOC: u32 = 1;
+/// The process reads the entries in its memory.
+const MAP_MEMORY: u32 = 1 << 10;
 /// An update makes a new entry, or fails.
 const MAP_NO_EXIST: u64 = 1;
 const PROG_TYPE_XDP: u32 = 6;
@@ -99,11 +106,12 @@ const UNLESS_EQUAL: u8 = 0x55;
 const IF_MORE_THAN_REGISTER: u8 = 0x2d;
 const UNLESS_EQUAL_REGISTER: u8 = 0x5d;
 const CALL: u8 = 0x85;
+/// Adds to memory, which others may do at the same time.
+const ADD_TO: u8 = 0xdb;
 const RETURN: u8 = 0x95;
 /// What [`SET_64`] has in place of a register, so that the value is a map's descriptor.
 const MAP: u8 = 1;
 const MAP_LOOKUP: i32 = 1;
-const RANDOM: i32 = 7;
 const REDIRECT_MAP: i32 = 51;
 const XDP_PASS: i32 = 2;
 /// Offsets in `struct xdp_md`.
@@ -215,26 +223,29 @@ fn find_reader(streams: RawFd, queue: u32) -> Vec<Line> {
     lines
 }
 
+/// What the program drops, in the order of its counters.
+const DROPPED: [Reason; 2] = [Reason::Shape, Reason::Size];
+
 /// The third part: whether the data unit is as the reader expects it; then to its socket.
 fn hand_over(sockets: RawFd) -> Vec<Line> {
     let header = STREAM_HEADER as i32;
     let mut lines = vec![
         copy(2, 8),
         with(ADD, 2, header),
-        compare(IF_MORE_THAN_REGISTER, 2, 9, "sample"),
+        compare(IF_MORE_THAN_REGISTER, 2, 9, "shape"),
         load(LOAD_8, 1, 8, 1),
         with(AND, 1, FLAGS),
-        go(UNLESS_EQUAL, 1, FLAGS_SET, "sample"),
+        go(UNLESS_EQUAL, 1, FLAGS_SET, "shape"),
         load(LOAD_16, 1, 8, 20),
         with(FROM_BIG_ENDIAN, 1, 16),
         load(LOAD_32, 2, 7, 8),
-        compare(UNLESS_EQUAL_REGISTER, 1, 2, "sample"),
+        compare(UNLESS_EQUAL_REGISTER, 1, 2, "size"),
         with(AND, 2, SIZE),
         copy(3, 8),
         compare(ADD_REGISTER, 3, 2, ""),
         with(ADD, 3, header),
-        compare(IF_MORE_THAN_REGISTER, 3, 9, "sample"),
-        at("redirect", load(LOAD_32, 2, 7, 0)),
+        compare(IF_MORE_THAN_REGISTER, 3, 9, "shape"),
+        load(LOAD_32, 2, 7, 0),
     ];
     lines.extend(map(1, sockets));
     lines.extend([
@@ -242,9 +253,30 @@ fn hand_over(sockets: RawFd) -> Vec<Line> {
         with(SET, 3, XDP_PASS),
         with(CALL, 0, REDIRECT_MAP),
         go(GO, 0, 0, "end"),
-        at("sample", with(CALL, 0, RANDOM)),
-        with(AND, 0, SAMPLED as i32 - 1),
-        go(IF_EQUAL, 0, 0, "redirect"),
+    ]);
+    lines
+}
+
+/// The last part: counts what is not, and leaves it to the kernel.
+fn count(counters: RawFd) -> Vec<Line> {
+    let mut lines = vec![
+        at("shape", with(SET, 9, 0)),
+        go(GO, 0, 0, "count"),
+        at("size", with(SET, 9, 1)),
+        // Each reader has two counters.
+        at("count", load(LOAD_32, 1, 7, 0)),
+        compare(ADD_REGISTER, 1, 1, ""),
+        compare(ADD_REGISTER, 1, 9, ""),
+        load(STORE_32, 10, 1, KEY),
+    ];
+    lines.extend(map(1, counters));
+    lines.extend([
+        copy(2, 10),
+        with(ADD, 2, i32::from(KEY)),
+        with(CALL, 0, MAP_LOOKUP),
+        go(IF_EQUAL, 0, 0, "pass"),
+        with(SET, 1, 1),
+        load(ADD_TO, 0, 1, 0),
         at("pass", with(SET, 0, XDP_PASS)),
         at("end", with(RETURN, 0, 0)),
     ]);
@@ -334,6 +366,8 @@ struct Load {
 pub(super) struct Program {
     streams: Map<Key, Reader>,
     sockets: Map<u32, u32>,
+    /// What was dropped, per reader and [`DROPPED`]; it is there as long as the mapping.
+    counters: Mapping,
     program: OwnedFd,
 }
 
@@ -342,9 +376,14 @@ impl Program {
     pub(super) fn new(queue: u32, readers: u32) -> io::Result<Self> {
         let streams = Map::<Key, Reader>::new(MAP_TYPE_HASH, readers, MAP_NO_PREALLOC)?;
         let sockets = Map::<u32, u32>::new(MAP_TYPE_XSKMAP, readers, 0)?;
+        let entries = readers * DROPPED.len() as u32;
+        let counted = Map::<u32, u64>::new(MAP_TYPE_ARRAY, entries, MAP_MEMORY)?;
+        let length = entries as usize * size_of::<u64>();
+        let counters = Mapping::shared(counted.fd.as_fd(), length, 0)?;
         let mut lines = find_unit();
         lines.extend(find_reader(streams.fd.as_raw_fd(), queue));
         lines.extend(hand_over(sockets.fd.as_raw_fd()));
+        lines.extend(count(counted.fd.as_raw_fd()));
         let code = assemble(&lines);
         let mut name = [0; 16];
         name[..6].copy_from_slice(b"onbeat");
@@ -361,14 +400,26 @@ impl Program {
             attach: ATTACH_XDP,
         };
         let program = make(PROG_LOAD, &attributes)?;
-        Ok(Self { streams, sockets, program })
+        Ok(Self { streams, sockets, counters, program })
+    }
+
+    /// How many frames of a reader's stream were dropped for `reason` so far. Real-time: a load.
+    #[inline]
+    pub(super) fn dropped(&self, slot: u32, reason: Reason) -> u64 {
+        let Some(at) = DROPPED.iter().position(|dropped| *dropped == reason) else { return 0 };
+        let index = u64::from(slot) * DROPPED.len() as u64 + at as u64;
+        let size = size_of::<u64>();
+        let counter = self.counters.at(index * size as u64, size).cast();
+        // SAFETY: the place is within the mapping and aligned; the kernel adds to it atomically.
+        unsafe { AtomicU64::from_ptr(counter.as_ptr()) }.load(Ordering::Relaxed)
     }
 
     /// Attaches it to an interface.
     pub(super) fn attach(&self, interface: u32, native: bool) -> io::Result<Attachment> {
         let mode = if native { XDP_NATIVE } else { XDP_GENERIC };
         let program = self.program.as_raw_fd() as u32;
-        make(LINK_CREATE, &[program, interface, ATTACH_XDP, mode]).map(Attachment)
+        let link = make(LINK_CREATE, &[program, interface, ATTACH_XDP, mode])?;
+        Ok(Attachment { link, process: fork::process() })
     }
 
     /// Lets a channel's frames go to `socket` from now on. Fails with `AlreadyExists` when they go
@@ -402,11 +453,16 @@ impl Program {
 
 /// A program on an interface. The kernel takes it off when the descriptor goes, however that is.
 #[derive(Debug)]
-pub(super) struct Attachment(OwnedFd);
+pub(super) struct Attachment {
+    link: OwnedFd,
+    process: u32,
+}
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        // A child between fork and exec still has the descriptor.
-        let _ = bpf(LINK_DETACH, &[self.0.as_raw_fd() as u32]);
+        // A child between fork and exec still has the descriptor; one that stays has no say.
+        if self.process == fork::process() {
+            let _ = bpf(LINK_DETACH, &[self.link.as_raw_fd() as u32]);
+        }
     }
 }

@@ -20,7 +20,7 @@ pub use queue::Mode;
 
 use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, option, packet, socket};
 use bpf::Key;
-use onbeat_runtime::port::Framing;
+use onbeat_runtime::port::{Framing, Reason};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, TAGGED};
 use queue::{Lease, WRITER_FRAMES};
@@ -68,6 +68,8 @@ struct Listener {
     socket: OwnedFd,
     slot: u32,
     key: Key,
+    /// How many dropped frames have been counted already, of each reason.
+    dropped: [u64; Reason::COUNT],
     /// Keeps the membership in the channel's group.
     _member: Option<OwnedFd>,
     queue: Lease,
@@ -125,7 +127,9 @@ impl XdpSocket {
             return Err(if known { one_reader(channel) } else { error });
         }
         let key = Key::of(channel);
-        let end = End::Listener(Listener { ring, socket, slot, key, _member: member, queue });
+        let dropped = Reason::ALL.map(|reason| queue.program.dropped(slot, reason));
+        let _member = member;
+        let end = End::Listener(Listener { ring, socket, slot, key, dropped, _member, queue });
         Ok(Self { end, queues: queue::receive_queues(interface) })
     }
 
@@ -171,6 +175,15 @@ impl XdpSocket {
             Err(Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// How many frames of the stream were dropped for `reason` since the last call. Real-time: a
+    /// load.
+    #[inline]
+    pub fn dropped(&mut self, reason: Reason) -> u64 {
+        let End::Listener(listener) = &mut self.end else { return 0 };
+        let all = listener.queue.program.dropped(listener.slot, reason);
+        all.wrapping_sub(std::mem::replace(&mut listener.dropped[reason as usize], all))
     }
 
     /// Whether the kernel launches frames at their time: it does not.
@@ -269,6 +282,9 @@ impl Talker {
 
 impl Drop for Talker {
     fn drop(&mut self) {
+        if !self.queue.is_ours() {
+            return;
+        }
         let _ = self.kick();
         self.queue.collect();
         // What copies, copies in `kick` only: frames that are still there never leave. A device
@@ -295,6 +311,9 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
+        if !self.queue.is_ours() {
+            return;
+        }
         self.queue.program.remove(self.slot, &self.key);
         while let Some(unread) = self.ring.pop() {
             self.queue.give_back(unread.addr);

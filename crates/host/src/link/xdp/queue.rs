@@ -3,6 +3,7 @@
 
 use super::bpf::{Attachment, Program};
 use super::ring::{CHUNK, Frames, Returned, Ring};
+use crate::fork;
 use crate::link::context::MAX_CHANNELS;
 use crate::link::{Interface, LinkOptions};
 use onbeat_model::time::Span;
@@ -53,6 +54,8 @@ static OPEN: Mutex<Vec<(Place, Weak<Queue>)>> = Mutex::new(Vec::new());
 struct Place {
     namespace: u64,
     interface: u32,
+    /// A forked child opens its own.
+    process: u32,
 }
 
 /// For how much there is memory.
@@ -84,6 +87,7 @@ pub(super) struct Queue {
     readers: Slots,
     writers: Slots,
     owner: OwnedFd,
+    process: u32,
     pub(super) program: Program,
     _attachment: Attachment,
     pub(super) mode: Mode,
@@ -164,7 +168,8 @@ pub(super) fn open(interface: &Interface, options: &LinkOptions) -> io::Result<L
         SocketFlags::CLOEXEC,
         None,
     )?;
-    let place = Place { namespace: namespace_of(probe.as_fd())?, interface: interface.index };
+    let (namespace, process) = (namespace_of(probe.as_fd())?, fork::process());
+    let place = Place { namespace, interface: interface.index, process };
     let mut open = locked(&OPEN);
     let found = open.iter().find(|(other, _)| *other == place);
     if let Some(queue) = found.and_then(|(_, queue)| queue.upgrade()) {
@@ -247,6 +252,7 @@ impl Queue {
             readers: Slots::new(ends),
             writers: Slots::new(ends),
             owner: shared.owner,
+            process: fork::process(),
             program,
             _attachment: attachment,
             mode: Mode { native, zero_copy: shared.zero_copy },
@@ -270,6 +276,11 @@ impl Queue {
         rustix::net::bind(&socket, &SocketAddrXdpWithSharedUmem { addr, shared_umem_fd })?;
         let offsets = sockopt::xdp_mmap_offsets(&socket)?;
         Ok((socket, offsets))
+    }
+
+    /// Whether this process opened it; a forked child must leave the kernel's part alone.
+    pub(super) fn is_ours(&self) -> bool {
+        self.process == fork::process()
     }
 
     /// A place among the readers.

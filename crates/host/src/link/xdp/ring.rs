@@ -13,7 +13,7 @@ pub(super) const CHUNK: u64 = 2_048;
 
 /// A mapping that is there as a whole: touching it never faults.
 #[derive(Debug)]
-struct Mapping {
+pub(super) struct Mapping {
     base: NonNull<u8>,
     length: usize,
 }
@@ -33,7 +33,7 @@ impl Mapping {
         Self::of(base, length)
     }
 
-    fn shared(socket: BorrowedFd<'_>, length: usize, offset: u64) -> io::Result<Self> {
+    pub(super) fn shared(socket: BorrowedFd<'_>, length: usize, offset: u64) -> io::Result<Self> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: as above.
@@ -47,7 +47,7 @@ impl Mapping {
     }
 
     /// A pointer to `room` octets at `offset`.
-    fn at(&self, offset: u64, room: usize) -> NonNull<u8> {
+    pub(super) fn at(&self, offset: u64, room: usize) -> NonNull<u8> {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = offset.saturating_add(room);
         assert!(end <= self.length, "{offset} + {room} is beyond {}", self.length);

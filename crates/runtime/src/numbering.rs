@@ -1,0 +1,183 @@
+//! Which talker a message is of, and how many messages are missing before it.
+//!
+//! A frame's number wraps, so it tells how many are missing only together with the time that has
+//! passed between two captures: the declared rate allows so many messages in it and no more. What
+//! cannot be is never called a loss.
+
+use crate::port::{Framing, Source};
+use crate::talker::ChannelParameters;
+use crate::wire::Pdu;
+use onbeat_model::time::{LocalTime, Span};
+
+/// Which start of which talker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    source: Source,
+    /// See [`crate::wire::Header::instance`].
+    instance: u8,
+}
+
+/// A message's number as far as its frame tells it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbered {
+    identity: Identity,
+    number: u64,
+    /// It is known modulo this.
+    modulus: u64,
+    capture: LocalTime,
+    heard: LocalTime,
+}
+
+impl Numbered {
+    pub(crate) fn new(
+        pdu: &Pdu<'_>,
+        source: Source,
+        framing: Framing,
+        [capture, heard]: [LocalTime; 2],
+    ) -> Self {
+        let identity = Identity { source, instance: pdu.instance };
+        let (low, modulus) =
+            if pdu.instance == 0 { (pdu.number & 0xff, 1 << 8) } else { (pdu.number, 1 << 16) };
+        // A sender of several streams counts their datagrams together: that is no message's number.
+        let (number, modulus) = match framing {
+            Framing::Datagram { number, .. } if u64::from(number) % modulus == u64::from(low) => {
+                (u64::from(number), 1 << 32)
+            }
+            _ => (u64::from(low), modulus),
+        };
+        Self { identity, number, modulus, capture, heard }
+    }
+}
+
+/// What a message's talker is to the one that is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// There was none before.
+    First,
+    /// It is the same.
+    Same,
+    /// It is the same, started again.
+    Restarted,
+    /// It is another one, and the one before has fallen silent.
+    Successor,
+    /// It is another one beside it.
+    Other,
+}
+
+/// After so many intervals, its burst and D without a message, a talker has fallen silent.
+const SILENCE: i64 = 3;
+/// So many earlier talkers are remembered: one that comes again is none that was started again.
+const FORMER: usize = 4;
+/// A count is believed that differs from what the time makes of it by one part in so many.
+const STEADY: u64 = 1_024;
+
+/// Follows one talker.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbering {
+    interval: Span,
+    tolerance: Span,
+    silence: Span,
+    joins: bool,
+    last: Option<(Numbered, u64)>,
+    former: [Option<Identity>; FORMER],
+    /// Where in `former` the next one goes.
+    oldest: usize,
+}
+
+impl Numbering {
+    pub(crate) fn new(parameters: &ChannelParameters, joins: bool) -> Self {
+        let ChannelParameters { interval, tolerance, fixed_delay, .. } = *parameters;
+        let silence = interval * SILENCE + tolerance + fixed_delay;
+        let interval = interval.max(Span::from_ns(1));
+        let former = [None; FORMER];
+        Self { interval, tolerance, silence, joins, last: None, former, oldest: 0 }
+    }
+
+    /// When the last message was captured.
+    pub(crate) fn last_capture(&self) -> Option<LocalTime> {
+        self.last.map(|(message, _)| message.capture)
+    }
+
+    /// The number of an old message, or a copy.
+    pub(crate) fn number_of(&self, old: &Numbered) -> u64 {
+        let last = self.last.map_or(0, |(_, sequence)| sequence);
+        last.saturating_sub(last.wrapping_sub(old.number) % old.modulus)
+    }
+
+    /// Whose a message is.
+    pub(crate) fn relation(&self, message: &Numbered) -> Relation {
+        let Some((last, _)) = &self.last else { return Relation::First };
+        let (this, before) = (message.identity, last.identity);
+        if this == before {
+            return Relation::Same;
+        }
+        let another_start = this.instance != 0 && this.instance != before.instance;
+        let is_former = self.former.contains(&Some(this));
+        if another_start && this.source.is_host_of(&before.source) && !is_former {
+            return Relation::Restarted;
+        }
+        let silent = message.capture - last.capture > self.silence
+            || message.heard - last.heard > self.silence;
+        if silent { Relation::Successor } else { Relation::Other }
+    }
+
+    /// Goes by a message: its number, and how many are missing before it.
+    pub(crate) fn follow(&mut self, message: Numbered, relation: Relation) -> (u64, u32) {
+        let number = message.number;
+        let (sequence, gap) = match self.last {
+            None if self.joins => (number, 0),
+            None => (number, number),
+            Some((last, sequence)) => {
+                let elapsed = message.capture - last.capture;
+                match relation {
+                    Relation::Same => {
+                        let missing = number.wrapping_sub(sequence + 1) % message.modulus;
+                        match self.missing(missing, message.modulus, elapsed) {
+                            Some(missing) => (sequence + 1 + missing, missing),
+                            None => (number, 0),
+                        }
+                    }
+                    // It began to count after the last message of the start before.
+                    Relation::Restarted if number < self.most(elapsed) => (number, number),
+                    _ => (number, 0),
+                }
+            }
+        };
+        if !matches!(relation, Relation::First | Relation::Same) {
+            self.former[self.oldest] = self.last.map(|(last, _)| last.identity);
+            self.oldest = (self.oldest + 1) % FORMER;
+        }
+        self.last = Some((message, sequence));
+        (sequence, u32::try_from(gap).unwrap_or(u32::MAX))
+    }
+
+    /// The most messages that the declared rate allows in `elapsed` after one.
+    fn most(&self, elapsed: Span) -> u64 {
+        let allowed = (elapsed + self.tolerance).as_ns().max(0) / self.interval.as_ns();
+        allowed.unsigned_abs() + 1
+    }
+
+    /// How many messages are missing, of which it is known modulo `modulus` that these are
+    /// `missing`; `None` where the time cannot have seen so many, so that this is not the talker's
+    /// count: it was started again, or its clock was set.
+    fn missing(&self, missing: u64, modulus: u64, elapsed: Span) -> Option<u64> {
+        let (count, most) = (missing + 1, self.most(elapsed));
+        if count > most {
+            // The very next one is no gap, whatever its time.
+            return (missing == 0).then_some(0);
+        }
+        // Sporadic traffic has no pace by which to tell the turns of the count.
+        if self.tolerance >= self.interval {
+            return Some(missing);
+        }
+        let interval = self.interval.as_ns().unsigned_abs();
+        let expected = (elapsed.as_ns().unsigned_abs() + interval / 2) / interval;
+        let turns = (expected.saturating_sub(count) + modulus / 2) / modulus;
+        let turned = count + turns * modulus;
+        // After so long a time that most counts would do, none is told.
+        let near = 1 + expected / STEADY;
+        let told = near <= modulus / 16;
+        let steady = told && turned.abs_diff(expected) <= near && turned <= most;
+        Some(if steady { turned - 1 } else { missing })
+    }
+}
