@@ -128,9 +128,13 @@ typedef enum onbeat_status {
      */
     ONBEAT_E_INTERNAL = -6,
     /**
-     * The interface cannot be used, is down, or its queue is full.
+     * The interface cannot be used, is down, its queue is full, or a message is too long for it.
      */
     ONBEAT_E_NETWORK = -7,
+    /**
+     * The calling process was forked from the one that opened this, which alone may use it.
+     */
+    ONBEAT_E_FORKED = -8,
 } onbeat_status;
 
 /**
@@ -233,6 +237,14 @@ typedef struct onbeat_counters {
      * Frames whose message has another size.
      */
     uint64_t rejected_size;
+    /**
+     * Messages of another talker than the one that is read; `onbeat stat` names it.
+     */
+    uint64_t rejected_talker;
+    /**
+     * Messages that say they were captured later than the clocks allow.
+     */
+    uint64_t rejected_future;
 } onbeat_counters;
 
 /**
@@ -462,7 +474,8 @@ enum onbeat_status onbeat_listener_counters(const struct onbeat_listener *listen
  * one, reads the other's into `received`, and continues at the later of the two capture times + D
  * (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
  * gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
- * Allocates nothing.
+ * `ONBEAT_LATE` is among its flags when the other side has gone on already because a message was
+ * lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Allocates nothing.
  */
 enum onbeat_status onbeat_rendezvous(struct onbeat_talker *talker,
                                      const void *message,
