@@ -391,6 +391,12 @@ pub const WEAKENINGS: &[Weakening] = &[
         "u64::from(flow.arrival.octets[1].get())",
         "u64::from(flow.arrival.octets[1].get()) * 99 / 100",
     ),
+    of("reason.rs", "if comes > service.rate() {", "if comes * 99 / 100 > service.rate() * 2 {"),
+    of(
+        "reason.rs",
+        "if self.network.unlimited[port][queue] {",
+        "if self.network.unlimited[port][queue] && port > 1_000 {",
+    ),
     of(
         "service.rs",
         "amount.max(0) + i128::from(self.gated)",

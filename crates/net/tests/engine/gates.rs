@@ -202,7 +202,9 @@ fn an_idle_port_has_no_events_for_its_gates() {
 #[test]
 fn credit_stands_still_while_the_gate_is_closed() {
     let gates = list(0, 20_000, &[(0xff, 10_000), (!CLASS_A, 10_000)]);
-    let (network, [_, _, class_a]) = pair(&[gates]);
+    let (mut network, [_, _, class_a]) = pair(&[gates]);
+    // 100 Mb/s while the gate is open, which is half of the time (802.1Q-2022 8.6.8.2).
+    network.shape_all(50, 1);
     // A frame costs 704 bit, 7,040 ns of open gate: 7,040; 2,960 to the closing and 4,080 after
     // it; 5,920 and 1,120.
     let sends = [(0, class_a, 64); 4];
@@ -212,7 +214,9 @@ fn credit_stands_still_while_the_gate_is_closed() {
 #[test]
 fn credit_is_gathered_in_a_guard_band_and_not_behind_a_closed_gate() {
     let gates = list(0, 20_000, &[(0xff, 10_000), (!CLASS_A, 10_000)]);
-    let (network, [_, _, class_a]) = pair(&[gates]);
+    let (mut network, [_, _, class_a]) = pair(&[gates]);
+    // 100 Mb/s while the gate is open, which is half of the time (802.1Q-2022 8.6.8.2).
+    network.shape_all(50, 1);
     // Does not fit at 9,500: 500 ns × 0.1 = 50 bit until the gate closes, and nothing until it
     // opens at 20,000. The next may follow 704 − 50 = 654 bit, 6,540 ns, later.
     let sends = [(9_500, class_a, 64), (9_500, class_a, 64)];
@@ -222,7 +226,9 @@ fn credit_is_gathered_in_a_guard_band_and_not_behind_a_closed_gate() {
 #[test]
 fn positive_credit_of_an_empty_queue_is_lost_behind_a_closed_gate() {
     let gates = list(0, 20_000, &[(0xff, 15_000), (!CLASS_A, 5_000)]);
-    let (network, [best_effort, _, class_a]) = pair(&[gates]);
+    let (mut network, [best_effort, _, class_a]) = pair(&[gates]);
+    // 100 Mb/s while the gate is open, which is three quarters of the time.
+    network.shape_all(75, 1);
     // Waits from 1 to 12,336: 1,233.5 bit; spends 704 − 70.4 and has 599.9 left at 13,040. At
     // 16,000 nothing is left, so that of two that wait then the second is 7,040 ns later.
     let sends =
@@ -234,11 +240,27 @@ fn positive_credit_of_an_empty_queue_is_lost_behind_a_closed_gate() {
 fn a_shaped_frame_that_goes_on_beyond_the_closing_gets_no_credit_for_that_time() {
     let mut gates = list(0, 20_000, &[(0xff, 10_000), (!CLASS_A, 10_000)]);
     gates.length_aware = false;
-    let (network, [_, _, class_a]) = pair(&[gates]);
+    let (mut network, [_, _, class_a]) = pair(&[gates]);
+    // 100 Mb/s while the gate is open, which is half of the time (802.1Q-2022 8.6.8.2).
+    network.shape_all(50, 1);
     // 12,336 bit from 5,000 on: +500 until 10,000, 11,836 short at 20,000: 118,360 ns of open gate
     // are eleven windows and 8,360 ns of the one at 20,000 + 11 × 20,000 = 240,000.
     let sends = [(5_000, class_a, 1_518), (5_000, class_a, 1_518)];
     assert_eq!(starts(&network, &sends, class_a, 1_522), [5_000, 248_360]);
+}
+
+#[test]
+fn each_list_raises_idle_slope_by_its_own_share_and_never_above_the_link() {
+    let half = list(0, 20_000, &[(0xff, 10_000), (!CLASS_A, 10_000)]);
+    let fifth = list(10_000, 20_000, &[(0xff, 4_000), (!CLASS_A, 16_000)]);
+    let (mut network, [_, _, class_a]) = pair(&[half, fifth]);
+    network.shape_all(300, 1);
+    // 600 Mb/s, then 1,000 Mb/s and not 1,500. A frame costs 704 bit, 1,173⅓ ns of the first: the
+    // tenth has got 0.2 + 613 × 0.6 = 368 bit since 9,387 when the second list begins, at once
+    // with an open gate, and 336 ns later the rest; from then on frames are back to back.
+    let sends = [(0, class_a, 64); 11];
+    let expected = [0, 1_174, 2_347, 3_520, 4_694, 5_867, 7_040, 8_214, 9_387, 10_336, 11_040];
+    assert_eq!(starts(&network, &sends, class_a, 68), expected);
 }
 
 #[test]
