@@ -126,7 +126,7 @@ fn sporadic_frames_have_a_bound_in_windows_that_carry_them_and_none_in_others() 
     assert!((0..10).contains(&(bound - 2 * wait - 3 * sent)), "{bound}");
     for phases in ["aligned", "random"] {
         let longest = longest(&system, phases);
-        assert!(longest <= bound && longest * 100 > bound * 85, "{longest} of {bound}");
+        assert!(longest <= bound && longest * 100 > bound * 80, "{longest} of {bound}");
     }
     // One frame in 399 µs is more than one in a cycle of 400.
     let system = sporadic(399_000, r#"["s.x"]"#);
@@ -175,7 +175,7 @@ fn without_bounds_nothing_is_bounded_and_nothing_that_follows_is_found() {
     assert!(with["bound_ns"].is_i64() && without["bound_ns"].is_null(), "{with} {without}");
     // What needs no bound is found all the same.
     let text = std::fs::read_to_string(system.path().join("system.toml")).expect("a description");
-    let apart = text
+    let filtered = text
         .replace("name = \"x\"", "name = \"x\"\nvlan = 9")
         .replace("gates = ", "vlans = [2]\ngates = ");
     let system = TestSystem::new(&filtered);
