@@ -425,6 +425,9 @@ pub(super) struct Program {
     pub(super) execution_times: Option<At<String>>,
     /// With `command`: a file of tasks that says what the program does; relative to this file.
     pub(super) tasks: Option<At<String>>,
+    /// Whether it joins the run; one that does not, as a load beside it, uses nothing of Onbeat's
+    /// and is ended with the run. True by default.
+    pub(super) joins: Option<At<bool>>,
     /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
     pub(super) priority: Option<At<i64>>,
     /// Cores that it may use in real-time runs; any by default.
