@@ -248,13 +248,14 @@ int timedc_latest_count(struct timedc_latest *latest);
 #define TIMEDC_DO(what, c) \
 	_Generic(&(c), struct timedc_fifo *: timedc_fifo_##what, \
 		 struct timedc_latest *: timedc_latest_##what)
-#define TIMEDC_GIVE(what, c, v) \
+/* The value may have commas of its own, as a compound literal has. */
+#define TIMEDC_GIVE(what, c, ...) \
 	__extension__({ \
-		__typeof__(timedc_values_##c[0]) timedc_value = (v); \
+		__typeof__(timedc_values_##c[0]) timedc_value = (__VA_ARGS__); \
 		TIMEDC_DO(what, c)(&(c), &timedc_value); \
 	})
-#define cinit(c, v) TIMEDC_GIVE(init, c, v)
-#define cwrite(c, v) TIMEDC_GIVE(write, c, v)
+#define cinit(c, ...) TIMEDC_GIVE(init, c, __VA_ARGS__)
+#define cwrite(c, ...) TIMEDC_GIVE(write, c, __VA_ARGS__)
 #define cread(c, v) \
 	__extension__({ \
 		__typeof__(timedc_values_##c[0]) timedc_value; \

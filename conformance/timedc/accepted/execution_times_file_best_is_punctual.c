@@ -8,7 +8,6 @@
  * trace: 0 worker start, arrive @p
  * trace: 10ms worker release @p
  * trace: 20ms worker abort @p, release @p
- * trace: 25ms worker end
  */
 #include <cilktc.h>
 

@@ -12,7 +12,6 @@
  * trace: 31400us worker abort @p 700us, release @p 700us
  * trace: 42100us worker abort @p 700us, release @p 700us
  * trace: 52800us worker abort @p 700us, release @p 700us
- * trace: 60ms worker end
  */
 #include <cilktc.h>
 

@@ -7,7 +7,6 @@
  * trace: 0 worker start
  * trace: 10ms worker abort @p, release @p
  * trace: 20ms worker abort @p, release @p
- * trace: 25ms worker end
  */
 #include <cilktc.h>
 

@@ -66,6 +66,7 @@ pub(crate) fn alone(name: String, command: Vec<String>) -> Program {
         source: None,
         execution_times: None,
         tasks: None,
+        joins: true,
         priority: None,
         cores: Vec::new(),
         work_max: Span::ZERO,

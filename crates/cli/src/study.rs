@@ -121,7 +121,7 @@ pub(crate) fn promise(system: &System, graphs: &Graphs, study: &Study, plan: &mu
         known.any(|name| *name == program.name)
     };
     let host_is_known =
-        |host: NodeId| system.programs.iter().filter(|p| p.host == host).all(is_known);
+        |host: NodeId| system.programs.iter().filter(|p| p.host == host && p.joins).all(is_known);
     let chain_is_known = |chain: &Chain| {
         let channels = chain.channels.iter().map(|id| system.channel(*id));
         let last = chain.channels.last().map(|id| system.channel(*id));

@@ -111,3 +111,37 @@ fn a_run_is_of_one_description_or_of_c_files() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("one description, or of C files"), "{said}");
 }
+
+#[test]
+fn a_companion_that_never_joins_is_ended_with_the_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path();
+    let text = "#include <cilktc.h>\ntask t()\n{\n\twhile (1)\n\t\tsdelay(10, ms);\n}\n\
+                int main(void) { t(); }\n";
+    std::fs::write(place.join("p.c"), text).expect("a program");
+    // It would go on for much longer than the run, and says who it is.
+    let load = "echo $$ > pid; exec sleep 3600";
+    let programs = format!(
+        "[[program]]\nname = \"p\"\nhost = \"host\"\nsource = [\"p.c\"]\n\
+         [[program]]\nname = \"load\"\nhost = \"host\"\njoins = false\n\
+         command = [\"sh\", \"-c\", \"{load}\"]\n"
+    );
+    std::fs::write(place.join("system.toml"), format!("{}{programs}", common::ONE_HOST))
+        .expect("a description");
+    for time in ["virtual", "real"] {
+        let arguments = ["run", "system.toml", "--time", time, "--duration", "300ms"];
+        common::run(&arguments, place, 0);
+        if time == "real" {
+            let pid = std::fs::read_to_string(place.join("pid")).expect("it was started");
+            assert!(!std::path::Path::new("/proc").join(pid.trim()).exists(), "it still runs");
+        }
+    }
+    // One that fails is no load.
+    let failing = programs.replace(load, "exit 3");
+    std::fs::write(place.join("system.toml"), format!("{}{failing}", common::ONE_HOST))
+        .expect("a description");
+    let output =
+        common::run(&["run", "system.toml", "--time", "real", "--duration", "300ms"], place, 4);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("program `load` ended"), "{said}");
+}

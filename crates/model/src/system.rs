@@ -147,9 +147,10 @@ impl System {
         let [program] = &self.programs[..] else { return None };
         program.source.as_ref().filter(|_| program.origin == Origin::default())
     }
-    /// Whether any program runs on the host. A channel end on a host without programs is modelled.
+    /// Whether any program of the run is on the host. A channel end on a host without programs is
+    /// modelled.
     pub fn has_program(&self, host: NodeId) -> bool {
-        self.programs.iter().any(|p| p.host == host)
+        self.programs.iter().any(|p| p.host == host && p.joins)
     }
     /// The programs on one host.
     pub fn programs_on(&self, host: NodeId) -> impl Iterator<Item = &Program> {
@@ -444,6 +445,9 @@ pub struct Program {
     /// What its command does, if a file of tasks says so: its channels that are the description's
     /// are [`crate::graph::ChannelKind::Named`].
     pub tasks: Option<Graph>,
+    /// Whether it joins the run. One that does not has no channels, is waited for by nobody, and
+    /// is ended with the run.
+    pub joins: bool,
     /// SCHED_FIFO priority, 1 to 99, for real-time runs.
     pub priority: Option<u8>,
     /// The cores that it may use in real-time runs; empty: any.

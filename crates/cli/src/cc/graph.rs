@@ -273,6 +273,7 @@ mod tests {
         "firm_aborts_nested_user_functions",
         "firm_tasks_abort_only_themselves",
         "gnu_c",
+        "origin_of_a_function",
         "pointers_to_functions",
         "recursion",
     ];

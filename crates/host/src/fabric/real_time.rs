@@ -118,6 +118,9 @@ fn stop(session: &mut Session<'_>) -> Result<(), Failure> {
 fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
     for thread in 0..session.threads.len() {
         session.await_thread(thread)?;
+        if session.threads[thread].state == State::Done {
+            continue;
+        }
         session.threads[thread].state = State::Running;
         session.answer(thread, Body::Done)?;
         while session.threads[thread].state == State::Running {

@@ -354,7 +354,8 @@ impl<'a> Session<'a> {
     pub(super) fn admit(&mut self, running: Running, token: Token) {
         let (program, main) = (self.members.len(), self.threads.len());
         self.members.push(Member { running, token, main, refused: None, requests: 0 });
-        let state = State::Expected;
+        // Nobody waits for one that does not join.
+        let state = if self.programs[program].joins { State::Expected } else { State::Done };
         self.threads.push(Thread::new(program, state));
     }
 
@@ -692,10 +693,15 @@ impl<'a> Session<'a> {
             .map_err(|Nonsense| self.nonsense(thread, "sent a message that is not of the protocol"))
     }
 
-    /// Waits for every program's exit; those that will not are reported and killed.
+    /// Waits for every program's exit; those that will not are reported and killed. Those that
+    /// did not join are killed without a word, unless they failed before.
     pub(super) fn await_exits(&mut self) -> Result<(), Failure> {
         for program in 0..self.members.len() {
             self.check_interrupt()?;
+            if !self.programs[program].joins {
+                self.look_after(program)?;
+                continue;
+            }
             match self.members[program].running.ended_within(EXIT_PATIENCE) {
                 Some(status) if status.success() => {}
                 Some(status) => {

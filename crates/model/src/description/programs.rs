@@ -82,6 +82,7 @@ fn program(
         source,
         execution_times: raw.execution_times.as_ref().map(|path| path.value.clone()),
         tasks,
+        joins: raw.joins.as_ref().is_none_or(|joins| joins.value),
         priority: priority.map(|p| p as u8),
         cores,
         work_max: work.unwrap_or_default(),

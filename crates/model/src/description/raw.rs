@@ -508,6 +508,9 @@ pub(super) struct Program {
     pub(super) execution_times: Option<At<String>>,
     /// With `command`: a file of tasks that says what the program does; relative to this file.
     pub(super) tasks: Option<At<String>>,
+    /// Whether it joins the run; one that does not, as a load beside it, uses nothing of Onbeat's
+    /// and is ended with the run. True by default.
+    pub(super) joins: Option<At<bool>>,
     /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
     #[schemars(range(min = 1, max = 99))]
     pub(super) priority: Option<At<i64>>,

@@ -290,7 +290,8 @@ impl<'a> Merged<'a> {
             return;
         }
         let mut programs = self.system.programs.iter().enumerate();
-        let unknown = programs.find(|(at, p)| p.host == channel.talker && !analysed.contains(at));
+        let may_write = |p: &Program| p.host == channel.talker && p.joins;
+        let unknown = programs.find(|(at, p)| may_write(p) && !analysed.contains(at));
         let Some((_, program)) = unknown else { return };
         let nodes = vec![
             node(What::Start, "start", &[1]),

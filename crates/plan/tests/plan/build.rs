@@ -117,6 +117,7 @@ impl Net {
             source: None,
             execution_times: None,
             tasks: None,
+            joins: true,
             priority: None,
             cores: Vec::new(),
             work_max,

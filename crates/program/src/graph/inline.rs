@@ -213,6 +213,9 @@ impl<'a> Linker<'a> {
             units.iter().enumerate().flat_map(of).collect()
         };
         let all = all(self.units);
+        // Without a firm or hard point nothing has to wait.
+        let mut steps = all.iter().flat_map(|at| &self.function(*at).steps);
+        let is_guarded = steps.any(|step| step.guard.is_some());
         let (mut timed, mut works) = (HashSet::new(), HashSet::new());
         loop {
             let before = (self.followed.len(), timed.len(), works.len());
@@ -220,7 +223,7 @@ impl<'a> Linker<'a> {
                 for step in &self.function(*at).steps {
                     let (follows, works_here, is_timed) = match &step.act {
                         Act::Work(_) => (true, true, false),
-                        Act::Hold(_) => (true, false, false),
+                        Act::Hold(_) => (is_guarded, false, false),
                         Act::Call(call) => match self.named(at.0, &call.name) {
                             Some(to) => {
                                 let follows = self.followed.contains(&to);
@@ -728,6 +731,8 @@ impl<'a> Inliner<'_, 'a> {
             },
             Act::Branch(condition) => Does::Branch(condition.clone()),
             Act::Any => Does::Any,
+            // Of what only obtains things the end of the program is not looked at.
+            Act::Exit if self.linker.only_hold.contains(&at) => Does::Code,
             Act::Exit => {
                 self.steps[now].next = vec![usize::MAX];
                 Does::Code

@@ -177,6 +177,13 @@ impl<'t> Reader<'_, 't> {
             "spolicy" => self.policy(call, &arguments),
             "aperiodic" => self.aperiodic(call, &arguments),
             "spriority" => self.priority(call, &arguments),
+            // The C compiler would take what is too much as operands of commas.
+            "cwrite" | "cinit" if arguments.len() != 2 => {
+                let text = format!("`{word}` has 2 arguments, not {}", arguments.len());
+                let help =
+                    format!("write the channel and the value, as in `{word}(samples, value)`");
+                return self.form(call, text, &help);
+            }
             _ => return,
         };
         if let Some(construct) = construct {

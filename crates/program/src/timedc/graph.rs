@@ -720,6 +720,9 @@ impl<'t> Maker<'_, 't> {
                 false => Act::Read { channel, waits },
             };
         }
+        if self.is_abstract(call) {
+            return Act::Lost(format!("nobody can say which channel `{callee}` is about"));
+        }
         let holds = hold::of(unit, self.function, call);
         if !holds.is_empty() {
             self.steps[at].place = self.statement(call);
@@ -827,6 +830,17 @@ impl<'t> Maker<'_, 't> {
             }
         }
         found
+    }
+
+    /// Whether a call is of the paper's abstract channel (its Listing 3), which is nobody's.
+    fn is_abstract(&self, call: Node<'t>) -> bool {
+        let unit = self.all.unit;
+        let callee = unit.callee(call).unwrap_or("");
+        let count = call.child_by_field_name("arguments").map_or(0, |list| children(list).len());
+        let is_it = callee == "chan_write" || callee == "chan_read" && count == 0;
+        is_it
+            && !unit.names.contains(callee)
+            && unit.resolve(self.function, callee, call.start_byte()).is_none()
     }
 
     fn branch(&mut self, at: usize, condition: Node<'t>, is_first: bool) {

@@ -2,6 +2,7 @@
 
 use super::codes;
 use super::construct::{Constructs, Deadline, Length};
+use super::effort::look;
 use super::flow::{Flow, What};
 use super::program::Program;
 use super::solve::{backward, cyclic, forward};
@@ -80,6 +81,7 @@ fn assigned(
         |all, more| all.retain(|v| more.contains(v)),
         |node, before| {
             let mut now = before.clone();
+            look(now.len());
             match flow.steps[node].what {
                 What::Assign(variable) if asked.contains(&variable) => {
                     now.insert(variable);

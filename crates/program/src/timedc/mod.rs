@@ -5,6 +5,7 @@ mod check;
 pub mod codes;
 mod construct;
 mod edits;
+mod effort;
 mod emit;
 mod ends;
 mod flow;
@@ -31,7 +32,7 @@ pub(crate) use value::Integer;
 
 use crate::graph::UnitGraph;
 use crate::source::{Edit, Expanded};
-use onbeat_model::diagnostic::{Diagnostic, SourceFile};
+use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
 use onbeat_model::time::Span;
 
 /// What to make.
@@ -180,6 +181,32 @@ fn guards<'t>(
     found
 }
 
+/// Writes what becomes of all functions.
+fn emit(
+    found: &graph::Extractor<'_, '_>,
+    edits: &mut edits::Edits,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (index, function) in found.unit.functions.iter().enumerate() {
+        let mut emitter = emit::Emitter {
+            unit: found.unit,
+            constructs: found.constructs,
+            function,
+            flow: &found.flows[index],
+            guards: &found.guards[index],
+            skips: &found.skips[index],
+            edits: &mut *edits,
+            diagnostics: Vec::new(),
+            braced: std::collections::BTreeSet::new(),
+            work: found.work.statement(function.name),
+            idle: &found.idle[index],
+        };
+        emitter.calls(&found.constructs.order[index]);
+        emitter.run();
+        diagnostics.append(&mut emitter.diagnostics);
+    }
+}
+
 fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let mut edits = edits::Edits::default();
     let constructs = construct::read(&mut unit);
@@ -205,37 +232,14 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     };
     checker.run();
     let (idle, slow) = idle::find(&unit, &program, &flows, &work);
-    diagnostics.extend(slow);
     let skips: Vec<_> = (0..flows.len()).map(|f| checker.skips(f)).collect();
     diagnostics.append(&mut checker.diagnostics);
-    for (index, function) in unit.functions.iter().enumerate() {
-        let mut emitter = emit::Emitter {
-            unit: &unit,
-            constructs: &constructs,
-            function,
-            flow: &flows[index],
-            guards: &guards[index],
-            skips: &skips[index],
-            edits: &mut edits,
-            diagnostics: Vec::new(),
-            braced: std::collections::BTreeSet::new(),
-            work: work.statement(function.name),
-            idle: &idle[index],
-        };
-        emitter.calls(&constructs.order[index]);
-        emitter.run();
-        diagnostics.append(&mut emitter.diagnostics);
+    // What is wrong may be the timing point that a loop seems not to have.
+    if diagnostics.iter().all(|found| found.severity != Severity::Error) {
+        diagnostics.extend(slow);
     }
-    ends::edit(&unit, &ends::read(&unit), &mut edits);
-    for call in &constructs.unevaluated {
-        edits.replace(call.byte_range(), "0L");
-    }
-    tasks::edit(&unit, &mut edits);
     let names = output::names(&unit, &constructs);
-    let figures = work::figures(&unit, &constructs, &program, &flows, &work);
-    let tasks = output::tasks(&unit, &constructs, &program, &names);
-    diagnostics.extend(schedule::check(&unit, &constructs, &program, &tasks, &figures));
-    let graph = graph::Extractor {
+    let found = graph::Extractor {
         unit: &unit,
         constructs: &constructs,
         program: &program,
@@ -245,8 +249,17 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         guards: &guards,
         skips: &skips,
         idle: &idle,
+    };
+    emit(&found, &mut edits, &mut diagnostics);
+    ends::edit(&unit, &ends::read(&unit), &mut edits);
+    for call in &constructs.unevaluated {
+        edits.replace(call.byte_range(), "0L");
     }
-    .read();
+    tasks::edit(&unit, &mut edits);
+    let figures = work::figures(&unit, &constructs, &program, &flows, &work);
+    let tasks = output::tasks(&unit, &constructs, &program, &names);
+    diagnostics.extend(schedule::check(&unit, &constructs, &program, &tasks, &figures));
+    let graph = found.read();
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     Translation {
         before: output::before(&unit, &constructs),

@@ -1,6 +1,7 @@
 //! How the functions of a unit call each other.
 
 use super::construct::{Construct, Constructs};
+use super::effort::look;
 use super::unit::Unit;
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
@@ -121,6 +122,7 @@ fn close(set: &mut HashSet<usize>, next: &HashMap<usize, Vec<usize>>) {
     let mut open: Vec<usize> = set.iter().copied().collect();
     while let Some(now) = open.pop() {
         for to in next.get(&now).into_iter().flatten() {
+            look(1);
             if set.insert(*to) {
                 open.push(*to);
             }

@@ -1,5 +1,6 @@
 //! Data flow over graphs of steps.
 
+use super::effort::look;
 use super::flow::Step;
 use std::collections::HashSet;
 
@@ -44,6 +45,7 @@ pub(super) fn backward<T: Clone + PartialEq + Default>(
     let mut open: Vec<usize> = (0..steps.len()).collect();
     let mut is_open = vec![true; steps.len()];
     while let Some(node) = open.pop() {
+        look(1);
         is_open[node] = false;
         let mut behind = T::default();
         for next in &steps[node].next {
@@ -74,6 +76,7 @@ pub(super) fn forward<T: Clone + PartialEq>(
     values[0] = Some(entry);
     let mut open = vec![0];
     while let Some(node) = open.pop() {
+        look(1);
         let Some(value) = &values[node] else { continue };
         let behind = transfer(node, value);
         for next in &steps[node].next {

@@ -1,5 +1,6 @@
 //! A translation unit's functions and names.
 
+use super::effort::look;
 use super::prepare::Prepared;
 use super::syntax::{bare, children, declared, fields, number, token, walk, words};
 use super::{Options, codes};
@@ -415,7 +416,9 @@ impl<'t> Unit<'t> {
         name: &str,
         at: usize,
     ) -> Option<usize> {
-        let all = function.by_name.get(name)?.iter().copied();
+        let all = function.by_name.get(name)?;
+        look(all.len());
+        let all = all.iter().copied();
         let seen = all.filter(|index| function.variables[*index].scope.contains(&at));
         seen.max_by_key(|index| function.variables[*index].scope.start)
     }
