@@ -1,8 +1,8 @@
 //! The receive queue of a channel end: one rule for every engine.
 //!
-//! A queue holds [`CAPACITY`] messages. When one more comes, the oldest is dropped: so a reader that
-//! was away finds the newest value, in `read_latest` as well as by reading on. What was dropped is
-//! lost: the reader finds a gap, and whoever keeps the queue counts it.
+//! A queue holds [`CAPACITY`] messages. When one more comes, the oldest is dropped: so a reader
+//! that was away finds the newest value, in `read_latest` as well as by reading on. What was
+//! dropped is lost: the reader finds a gap, and whoever keeps the queue counts it.
 
 use std::collections::VecDeque;
 

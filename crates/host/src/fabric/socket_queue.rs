@@ -1,6 +1,6 @@
 //! The receive queue of a listener in emulated real time: what the kernel holds in the end's own
-//! socket. It follows the rule of [`onbeat_runtime::queue`]: a socket that is full keeps what is old,
-//! so the fabric holds the reader's side too, and takes the oldest message out of it.
+//! socket. It follows the rule of [`onbeat_runtime::queue`]: a socket that is full keeps what is
+//! old, so the fabric holds the reader's side too, and takes the oldest message out of it.
 
 use crate::fabric::protocol::MAX_PACKET;
 use crate::fabric::socket;
@@ -62,7 +62,7 @@ impl SocketQueue {
 /// How much of what was sent was not received yet, as the kernel counts memory.
 fn unread(ours: impl AsFd) -> io::Result<usize> {
     let mut count: libc::c_int = 0;
-    // SAFETY: `count` is valid for writing an `int`, which is what SIOCOUTQ (the same number) gives.
+    // SAFETY: `count` is valid for writing an `int`, which SIOCOUTQ (the same number) gives.
     let got = unsafe { libc::ioctl(ours.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut count) };
     if got != 0 {
         return Err(io::Error::last_os_error());

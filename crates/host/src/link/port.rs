@@ -381,8 +381,8 @@ fn left(until: LocalTime, now: LocalTime) -> Span {
 }
 
 /// Waits until one of the ends has something to read; `None` when none has by `until`. `went_on`
-/// is told of each end that had nothing at first and has something when the wait is over. Real-time:
-/// blocks; allocates nothing for up to [`MAX_SELECT`] ends.
+/// is told of each end that had nothing at first and has something when the wait is over.
+/// Real-time: blocks; allocates nothing for up to [`MAX_SELECT`] ends.
 pub fn select<'a>(
     base: &Timebase,
     ends: impl Iterator<Item = BorrowedFd<'a>>,
