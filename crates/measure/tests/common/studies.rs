@@ -7,8 +7,8 @@ use onbeat_model::graph::{
 use onbeat_model::plan::BoundTerm;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
-    Chain, ChainTime, Component, Course, Culprit, Level, Miss, Pattern, Row, Schedule, Scheduled,
-    Study, Timing, Trouble, Why,
+    Chain, ChainTime, Component, Course, Culprit, Level, Miss, Open, Pattern, Row, Schedule,
+    Scheduled, Study, Timing, Trouble, Why,
 };
 
 pub(crate) const fn ms(ms: i64) -> Span {
@@ -214,6 +214,8 @@ pub(crate) fn late() -> Study {
     }
     let schedules = vec![fixed_priorities(), edf()];
     timing.open = vec![timing.rows.len() - 1];
+    let course = Course::Open { rounds: 2, why: Open::Full { channel: 0 } };
+    timing.components = vec![Component { tasks: vec![0], course }];
     let program = Timing { misses: Vec::new(), ..timing.clone() };
     Study {
         name: "late".to_owned(),
