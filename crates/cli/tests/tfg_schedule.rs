@@ -107,7 +107,10 @@ fn hold(line: &Value, task: &Value, jobs: &[Job], seen: &mut Seen) -> Result<(),
     let is_missed = |job: &Job| job.is_aborted || job.response > job.deadline;
     if let (Some(left), Some(response)) = (slack, response) {
         for (at, job) in jobs.iter().enumerate() {
+            // Of jobs that have nothing to do, and so are in time, the slack says nothing.
+            let is_busy = job.response > 0;
             let is_less = job.deadline - job.response < left || job.response > response;
+            let is_less = is_busy && is_less;
             if if job.is_aborted { left >= 0 } else { is_less } {
                 let (took, of) = (job.response, job.deadline);
                 return Err(format!(
