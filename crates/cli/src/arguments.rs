@@ -20,9 +20,10 @@ Exit codes:
   0    everything is fine
   1    the description, or the plan that follows from it, has errors; compare: it is worse
   2    the arguments are wrong
-  3    a run or a simulation broke a promise
+  3    a run or a simulation broke a promise; tfg: systems spoil each other's times
   4    a run ended before its time: a program died, hung or talked nonsense
   5    the machine did not do what was asked (a file, a socket)
+  6    tfg: nothing is proven beyond the iterations that were computed
   130  a run or a simulation was interrupted";
 
 const CC: &str = "\
@@ -126,10 +127,16 @@ A file that ends in .json is a FIFO network in the form of Saihu and panco (docs
   onbeat tfg sensor.c processor.c --iterations 3
   onbeat tfg examples/05-control-loop --dot - | dot -Tpdf -o graph.pdf
   onbeat tfg examples/05-control-loop --json --unprotected
+  onbeat tfg sensing.toml logging.toml
+  onbeat tfg --compose sensor.c logger.c
 
 Shows whether the system is composable to its logical timing and, if not, on which way the bound is
 lost; arrivals and releases by iteration; chains; deadlines that may be missed. These are findings,
-not errors: the exit code is 0 (docs/time-flow-graphs.md).")]
+not errors: the exit code is 0, but for 6 where nothing is proven beyond the iterations that were
+computed (docs/time-flow-graphs.md).
+
+Of several systems it shows whether each has the times that it has alone (0), or what spoils them
+(3); 6 where that is not proven, or one has times without a bound alone.")]
     Tfg(TfgArguments),
     /// Compiles Timed C and plain C, and links, as a C compiler driver does
     #[command(disable_help_flag = true, after_help = CC)]
@@ -333,12 +340,15 @@ pub(crate) struct BoundsArguments {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct TfgArguments {
     /// The description, the directory of a system.toml, a file of tasks, or the C files of one
-    /// program
+    /// program; several to put them together
     #[arg(value_name = "SYSTEM|TASKS.toml|FILE.c", required = true, num_args = 1..)]
     pub(crate) subject: Vec<PathBuf>,
+    /// Put together what is given: each C file is a program of its own
+    #[arg(long)]
+    pub(crate) compose: bool,
     /// Whose times the table and the SVG show
     #[arg(long, default_value = "program")]
     pub(crate) level: TimeLevel,

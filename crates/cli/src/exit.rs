@@ -11,12 +11,14 @@ pub(crate) enum Exit {
     Description = 1,
     /// The arguments are wrong; clap exits with the same.
     Usage = 2,
-    /// A run or a simulation broke a promise.
+    /// A run or a simulation broke a promise; `tfg`: systems spoil each other's times.
     Broken = 3,
     /// A run ended before its time.
     Early = 4,
     /// The machine did not do what was asked: a file, a socket.
     Machine = 5,
+    /// Nothing is proven, and nothing speaks against it: the verdict of a time-flow graph.
+    Unproven = 6,
     /// A run or a simulation was interrupted.
     Interrupted = 130,
 }

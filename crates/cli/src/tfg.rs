@@ -11,13 +11,64 @@ use anyhow::bail;
 use onbeat_measure::timing;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::tasks;
-use onbeat_model::timing::Study;
+use onbeat_model::timing::{Kept, Study, Verdict};
 use onbeat_plan::tfg::{self, Limits};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Makes the graph, computes its times and shows them.
 pub(crate) fn tfg(arguments: &TfgArguments) -> anyhow::Result<Exit> {
-    run(&study_of(arguments)?, arguments)
+    let subjects = &arguments.subject;
+    let is_one = subjects.len() == 1 || subjects.iter().all(|file| is_source(file));
+    if arguments.compose || !is_one {
+        return compose(arguments);
+    }
+    run(&study_of(arguments)?.0, arguments)
+}
+
+/// Whether a file is C.
+fn is_source(file: &Path) -> bool {
+    build::are_sources(&[file.to_owned()])
+}
+
+/// Whether systems have the same times together as alone.
+fn compose(arguments: &TfgArguments) -> anyhow::Result<Exit> {
+    if arguments.html.is_some() || arguments.svg.is_some() || arguments.dot.is_some() {
+        let text = "a graph is drawn of one system: leave out --html, --svg and --dot";
+        bail!(WrongArgument(text.to_owned()))
+    }
+    let mut systems = Vec::new();
+    let mut nodes: BTreeMap<String, usize> = BTreeMap::new();
+    for subject in &arguments.subject {
+        let one = TfgArguments { subject: vec![subject.clone()], ..arguments.clone() };
+        let (study, network) = study_of(&one)?;
+        network.into_iter().for_each(|node| *nodes.entry(node).or_default() += 1);
+        systems.push((subject.display().to_string(), study.graph));
+    }
+    let shared = nodes.into_iter().filter(|(_, times)| *times > 1);
+    let shared: Vec<String> = shared.map(|(node, _)| node).collect();
+    let composition = match tfg::compose(systems, &shared, limits(arguments)) {
+        Ok(composition) => composition,
+        Err(conflicts) => {
+            let text = format!("described differently: {}", conflicts.join(", "));
+            bail!(WrongArgument(text))
+        }
+    };
+    if arguments.json {
+        let json = timing::composition_json(&composition);
+        terminal::print(serde_json::to_string_pretty(&json)?);
+    } else {
+        terminal::print(timing::composed(&composition));
+    }
+    Ok(match composition.kept() {
+        Kept::Kept => Exit::Fine,
+        Kept::Broken => Exit::Broken,
+        Kept::NothingPromised | Kept::Unproven => Exit::Unproven,
+    })
+}
+
+fn limits(arguments: &TfgArguments) -> Limits {
+    Limits { rounds: arguments.iterations, ..Limits::default() }
 }
 
 /// Writes what is asked for and shows the rest.
@@ -42,12 +93,16 @@ fn run(study: &Study, arguments: &TfgArguments) -> anyhow::Result<Exit> {
     } else {
         terminal::print(timing::table(study, level, arguments.iterations));
     }
-    Ok(Exit::Fine)
+    Ok(match study.program.verdict() {
+        Verdict::Composable | Verdict::NotComposable => Exit::Fine,
+        Verdict::Unproven { .. } => Exit::Unproven,
+    })
 }
 
-/// The study of what is asked for: a description, a file of tasks, or the C files of a program.
-fn study_of(arguments: &TfgArguments) -> anyhow::Result<Study> {
-    let limits = Limits { rounds: arguments.iterations, ..Limits::default() };
+/// The study of what is asked for: a description, a file of tasks, or the C files of a program;
+/// and the nodes of the network that it was planned for.
+fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Vec<String>)> {
+    let limits = limits(arguments);
     let source = match &arguments.subject[..] {
         files if build::are_sources(files) => {
             Source::without_description(build::system_of(files, arguments.origin)?, arguments.json)
@@ -55,7 +110,8 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<Study> {
         _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
         [subject] => match file_of_tasks(subject, arguments.json)? {
             Some(tasks) => {
-                return Ok(tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None));
+                let study = tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None);
+                return Ok((study, Vec::new()));
             }
             None => Source::load(subject, arguments.json)?,
         },
@@ -68,7 +124,11 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<Study> {
     let (_, study) = source.plan_and_study(&source.system, protected, limits)?;
     source.show_programs()?;
     match study {
-        Some(study) => Ok(study),
+        Some(study) => {
+            let nodes = source.system.nodes.iter().map(|node| node.name.clone());
+            let has_network = !source.system.channels.is_empty();
+            Ok((study, nodes.filter(|_| has_network).collect()))
+        }
         None => bail!(
             "{}: nothing is known of what its programs do: give them `source` or `tasks`",
             source.system.name

@@ -105,9 +105,8 @@ fn measured(captures: &[i64], reads: &[i64], shown: &[usize]) -> Measured {
 
 /// What is computed of each chain.
 fn study(directory: &Path) -> Vec<Value> {
-    let arguments = ["tfg", "system.toml", "--json"];
-    let output = common::run(&arguments, directory, 0);
-    let study: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let output = common::tfg(&["system.toml", "--json"], directory);
+    let study: Value = serde_json::from_slice(&output).expect("JSON");
     study["chains"].as_array().expect("chains").clone()
 }
 

@@ -59,9 +59,7 @@ fn compile(directory: &Path) {
 
 /// The table.
 fn table(directory: &Path) -> Document {
-    let mut command = onbeat();
-    command.args(["tfg", ".", "--json", "--iterations", "80"]);
-    Document::read(&output(&mut command, directory))
+    Document::read(&common::tfg(&[".", "--json", "--iterations", "80"], directory))
 }
 
 fn times<'a>(document: &'a Document, level: &str) -> &'a Timing {

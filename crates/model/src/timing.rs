@@ -101,9 +101,11 @@ pub struct Timing {
     pub rows: Vec<Row>,
     /// Rows behind which control may go on, but the table does not.
     pub open: Vec<usize>,
-    /// Where the table repeats itself for ever.
+    /// The tasks that are joined by channels, and what is proven of all that they ever do.
+    pub components: Vec<Component>,
+    /// Where the whole table repeats itself for ever: all components together.
     pub pattern: Option<Pattern>,
-    /// Why the program is not composable; empty: it is.
+    /// Why the program is not composable; empty: nothing says so.
     pub culprits: Vec<Culprit>,
     /// Points that may be reached late.
     pub misses: Vec<Miss>,
@@ -136,6 +138,100 @@ pub struct Row {
     pub before: Vec<(usize, Interval)>,
     /// Of a reading end: the rows of the writes whose message it may get.
     pub messages: Vec<usize>,
+}
+
+/// Tasks that are joined by channels: what they do depends on nobody else, but for when another
+/// component starts them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// In [`crate::graph::Graph::tasks`], ascending.
+    pub tasks: Vec<usize>,
+    /// How the table goes on.
+    pub course: Course,
+}
+
+/// What is proven of all rounds that a component's tasks ever have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Each of its tasks comes to its end, or stands still: the table has all of it.
+    Ends,
+    /// Everything comes again.
+    Repeats {
+        /// Of each task the first round that does, and after how many; none: it ends.
+        rounds: Vec<Option<(u32, u32)>>,
+        /// After what time.
+        shift: Span,
+    },
+    /// Nothing, beyond so many rounds of each outermost loop.
+    Open {
+        /// So many are in the table.
+        rounds: u32,
+        /// Why there is no more.
+        why: Open,
+    },
+}
+
+/// Why nothing is proven of a component's later rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// A channel may be full: what is lost is not followed for ever.
+    Full {
+        /// In [`crate::graph::Graph::channels`].
+        channel: usize,
+    },
+    /// Each round its times are less certain than the round before.
+    Grows {
+        /// In [`crate::graph::Graph::tasks`].
+        task: usize,
+    },
+    /// Nobody could go on, and something was taken to come at any time.
+    Guessed,
+    /// Nothing came again within the rows that there may be.
+    Long,
+}
+
+/// Whether a system is composable to its logical timing (Austad et al. 2023, section 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every arrival and release that there ever is has a bound.
+    Composable,
+    /// One has none.
+    NotComposable,
+    /// Each of the first rounds has one; of later ones nothing is proven.
+    Unproven {
+        /// Of each outermost loop.
+        rounds: u32,
+    },
+}
+
+impl Timing {
+    /// How the table of a task goes on.
+    pub fn course(&self, task: usize) -> Option<&Course> {
+        self.components.iter().find(|one| one.tasks.contains(&task)).map(|one| &one.course)
+    }
+
+    /// What these times say of the system that they are of.
+    pub fn verdict(&self) -> Verdict {
+        let open = self.components.iter().filter_map(|one| match one.course {
+            Course::Open { rounds, .. } => Some(rounds),
+            Course::Ends | Course::Repeats { .. } => None,
+        });
+        match open.min() {
+            _ if !self.culprits.is_empty() => Verdict::NotComposable,
+            Some(rounds) => Verdict::Unproven { rounds },
+            None => Verdict::Composable,
+        }
+    }
+}
+
+impl Course {
+    /// Of the task with this place in its component: the first round that comes again, after how
+    /// many rounds, and after what time.
+    pub fn again(&self, place: usize) -> Option<(u32, u32, Span)> {
+        let Self::Repeats { rounds, shift } = self else { return None };
+        let (first, every) = rounds.get(place).copied().flatten()?;
+        Some((first, every, *shift))
+    }
 }
 
 /// From some round on, everything comes again.
@@ -268,16 +364,19 @@ pub struct Scheduled {
     pub priority: Option<u8>,
     /// Whether priority or processor are a proposal: nothing states them.
     pub is_proposed: bool,
-    /// The least time between two releases, 0 if nobody knows it; none of a task that is released
-    /// once.
+    /// The least time between two releases, once it has begun what it does again and again; 0 if
+    /// nobody knows it; none of a task that is released once.
     pub period: Option<Span>,
     /// From release to deadline; of a task with several, that of the job with the least time left.
     pub deadline: Option<Span>,
     /// The longest execution time of what is released at once; [`Span::MAX`] if there is no bound.
     pub wcet: Span,
-    /// From release to completion at most, of the job that `deadline` is of, waits for messages not
-    /// counted; none if there is no bound.
+    /// From release to completion at most, of all its jobs, waits for messages not counted; none if
+    /// there is no bound.
     pub response: Option<Span>,
+    /// The least that is left of a deadline, less than nothing if one may be missed; none without
+    /// a deadline or a bound.
+    pub slack: Option<Span>,
     /// Of a firm task that may miss deadlines: of so many consecutive jobs (second) at most so many
     /// (first) miss theirs.
     pub misses: Vec<(u32, u32)>,
@@ -286,9 +385,76 @@ pub struct Scheduled {
 impl Scheduled {
     /// Whether it meets its deadlines.
     pub fn is_met(&self) -> bool {
-        match (self.deadline, self.response) {
-            (None, _) => true,
-            (Some(deadline), response) => response.is_some_and(|r| r <= deadline),
-        }
+        self.deadline.is_none() || self.slack.is_some_and(|slack| slack >= Span::ZERO)
+    }
+}
+
+/// Systems put together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Composition {
+    /// Each of them.
+    pub parts: Vec<Part>,
+    /// All of them as one system.
+    pub together: Study,
+}
+
+/// One of several systems that are put together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// By itself.
+    pub alone: Study,
+    /// What becomes of its times.
+    pub kept: Kept,
+    /// What it has in common with the others.
+    pub joints: Vec<Joint>,
+    /// Visits that are not within the times that they have alone.
+    pub spoilt: Vec<Spoilt>,
+}
+
+/// What becomes of a system's times among others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// All are within those that it has alone, for ever.
+    Kept,
+    /// Some are not.
+    Broken,
+    /// It has times without a bound alone.
+    NothingPromised,
+    /// Nothing is proven beyond the tables.
+    Unproven,
+}
+
+/// What systems have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Joint {
+    /// A channel, by its name.
+    Channel(String),
+    /// What they lock.
+    Resource(String),
+    /// The processors of a host.
+    Processors(String),
+    /// A node of a network that each was planned for alone.
+    Network(String),
+}
+
+/// A visit whose times are not within those that it has alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spoilt {
+    /// On which timeline.
+    pub level: Level,
+    /// Its row in the table of the system alone.
+    pub row: usize,
+    /// Arrival and release among the others.
+    pub now: (Interval, Interval),
+    /// What may do that.
+    pub by: Vec<Joint>,
+}
+
+impl Composition {
+    /// What becomes of the times of all: the worst of what becomes of one's.
+    pub fn kept(&self) -> Kept {
+        let is = |kept: Kept| self.parts.iter().any(|part| part.kept == kept);
+        let worst = [Kept::Broken, Kept::NothingPromised, Kept::Unproven];
+        worst.into_iter().find(|kept| is(*kept)).unwrap_or(Kept::Kept)
     }
 }

@@ -50,6 +50,16 @@ pub fn run(arguments: &[&str], directory: &Path, expected: i32) -> Output {
     output
 }
 
+/// What `onbeat tfg` prints of a system that need not be proven to be composable.
+pub fn tfg(arguments: &[&str], directory: &Path) -> Vec<u8> {
+    let mut command = onbeat();
+    command.arg("tfg").args(arguments).current_dir(directory).env("NO_COLOR", "1");
+    let output = command.output().expect("onbeat runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 6)), "tfg {arguments:?}\n{said}");
+    output.stdout
+}
+
 /// Runs the command with `--json` and gives its results.
 pub fn results(arguments: &[&str], directory: &Path, expected: i32) -> Value {
     let output = run(&[arguments, &["--json"]].concat(), directory, expected);

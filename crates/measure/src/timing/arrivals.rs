@@ -3,7 +3,7 @@
 
 use super::words::{self, letter};
 use onbeat_model::graph::{Interval, Node, Task, What};
-use onbeat_model::timing::{Level, Row, Study, Timing};
+use onbeat_model::timing::{Course, Level, Row, Study, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The table of one task.
@@ -148,18 +148,17 @@ fn closed(timing: &Timing, task: usize) -> String {
     let rounds = timing.rows.iter().filter(|row| row.task == task);
     let rounds = rounds.filter_map(|row| row.iteration.first()).max().copied();
     let Some(rounds) = rounds else { return String::new() };
-    let repeats = timing.pattern.as_ref();
-    let repeats = repeats.and_then(|it| Some((it, it.tasks.get(task).copied().flatten()?)));
-    let Some((pattern, (from, every))) = repeats else {
+    let component = timing.components.iter().find(|one| one.tasks.contains(&task));
+    let place = component.and_then(|one| one.tasks.iter().position(|of| *of == task));
+    let again = component.zip(place).and_then(|(one, place)| one.course.again(place));
+    let Some((from, every, shift)) = again else {
+        let is_open = component.is_some_and(|one| matches!(one.course, Course::Open { .. }));
         let mut open = timing.open.iter().map(|row| timing.rows[*row].task);
-        return match timing.pattern.is_none() && open.any(|of| of == task) {
+        return match is_open && open.any(|of| of == task) {
             true => format!("Not found to repeat itself in {rounds} iterations."),
             false => "The task ends.".to_owned(),
         };
     };
-    // What is joined to the task comes again sooner than the whole system does.
-    let part = pattern.parts.get(task).copied().flatten();
-    let (every, shift) = part.unwrap_or((every, pattern.shift));
     let shift = words::time(shift);
     match every {
         1 => format!("From iteration {from} on: + {shift} each iteration."),

@@ -3,7 +3,9 @@
 use super::words::{self, expression, letter};
 use onbeat_model::graph::{self, ChannelKind, Expression, Interval, Node, Policy, Task, What};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{self, Culprit, Miss, Row, Study, Trouble, Why};
+use onbeat_model::timing::{
+    self, Component, Course, Culprit, Miss, Open, Row, Study, Trouble, Verdict, Why,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +26,13 @@ pub struct Document {
     pub version: u32,
     /// The system's name.
     pub system: String,
-    /// Whether the system is composable to its logical timing.
+    /// Whether the system is proven to be composable to its logical timing.
     pub composable: bool,
+    /// `composable`, `not-composable`, or `unproven`: every time is bounded for some iterations,
+    /// and of later ones nothing is known.
+    pub verdict: String,
+    /// Of an unproven system: for so many iterations of each outermost loop every time is bounded.
+    pub unproven_within: Option<u32>,
     /// Where tasks run.
     pub hosts: Vec<HostEntry>,
     /// What they write and read.
@@ -175,9 +182,11 @@ pub struct TimingEntry {
     pub rows: Vec<RowEntry>,
     /// Rows behind which control may go on, but the table does not.
     pub open: Vec<usize>,
-    /// Where the table repeats itself for ever; null: it was not found to.
+    /// The tasks that are joined by channels, and what is proven of all that they ever do.
+    pub components: Vec<ComponentEntry>,
+    /// Where the whole table repeats itself for ever; null: it was not found to.
     pub pattern: Option<PatternEntry>,
-    /// Why there is no bound; empty: all times are bounded.
+    /// Why there is no bound; empty: all times in the table are bounded.
     pub culprits: Vec<CulpritEntry>,
     /// Points that may be reached late.
     pub misses: Vec<MissEntry>,
@@ -215,6 +224,24 @@ pub struct BeforeEntry {
     pub row: usize,
     /// From the release there to the arrival here: 0 but where an abort leads here.
     pub after_ns: IntervalEntry,
+}
+
+/// Tasks that are joined by channels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ComponentEntry {
+    /// The tasks.
+    pub tasks: Vec<usize>,
+    /// `ends`, `repeats` or `open`: nothing is proven of later rounds.
+    pub course: String,
+    /// Of one that repeats: of each of its tasks; null for one that ends.
+    pub rounds: Vec<Option<RepeatEntry>>,
+    /// Of one that repeats: by how much all times shift.
+    pub shift_ns: Option<i64>,
+    /// Of an open one: how many rounds of each outermost loop are known.
+    pub within: Option<u32>,
+    /// Of an open one, why: `full` (a channel may lose values), `grows` (its times are ever less
+    /// certain), `guessed` (one waits for what nobody can tell), `long` (nothing came again).
+    pub why: Option<String>,
 }
 
 /// How the table goes on.
@@ -346,14 +373,18 @@ pub struct ScheduledEntry {
     pub proposed: bool,
     /// Whether it meets its deadlines.
     pub met: bool,
-    /// The least time between two releases, 0 if it is not known; null: it is released once.
+    /// The least time between two releases, once it has begun what it does again and again; 0 if
+    /// it is not known; null: it is released once.
     pub period_ns: Option<i64>,
     /// From release to deadline.
     pub deadline_ns: Option<i64>,
     /// The longest execution time; null: there is no bound.
     pub wcet_ns: Option<i64>,
-    /// From release to completion at most; null: there is no bound.
+    /// From release to completion at most, of all its jobs; null: there is no bound.
     pub response_ns: Option<i64>,
+    /// The least that is left of a deadline, less than 0 if one may be missed; null without a
+    /// deadline or a bound.
+    pub slack_ns: Option<i64>,
     /// Of so many consecutive jobs (second) at most so many (first) miss their deadlines.
     pub misses: Vec<(u32, u32)>,
 }
@@ -369,12 +400,17 @@ pub fn json(study: &Study) -> serde_json::Value {
 }
 
 fn document(study: &Study) -> Document {
-    let graph = &study.graph;
+    let (graph, verdict) = (&study.graph, study.program.verdict());
     Document {
         format: FORMAT.to_owned(),
         version: VERSION,
         system: study.name.clone(),
-        composable: study.program.culprits.is_empty(),
+        composable: verdict == Verdict::Composable,
+        verdict: super::composition::verdict(study).to_owned(),
+        unproven_within: match verdict {
+            Verdict::Unproven { rounds } => Some(rounds),
+            Verdict::Composable | Verdict::NotComposable => None,
+        },
         hosts: graph.hosts.iter().map(host).collect(),
         channels: graph.channels.iter().map(channel).collect(),
         resources: graph.resources.clone(),
@@ -536,11 +572,45 @@ fn timing(study: &Study, timing: &timing::Timing) -> TimingEntry {
     TimingEntry {
         rows: timing.rows.iter().map(row).collect(),
         open: timing.open.clone(),
+        components: timing.components.iter().map(component).collect(),
         pattern,
         culprits: timing.culprits.iter().map(|it| culprit(study, timing, it)).collect(),
         misses: timing.misses.iter().map(miss).collect(),
         troubles: timing.troubles.iter().map(trouble).collect(),
     }
+}
+
+fn component(component: &Component) -> ComponentEntry {
+    let mut entry = ComponentEntry {
+        tasks: component.tasks.clone(),
+        course: String::new(),
+        rounds: Vec::new(),
+        shift_ns: None,
+        within: None,
+        why: None,
+    };
+    let repeat = |(from, every): (u32, u32)| RepeatEntry { from, every };
+    entry.course = match &component.course {
+        Course::Ends => "ends",
+        Course::Repeats { rounds, shift } => {
+            entry.rounds = rounds.iter().map(|one| one.map(repeat)).collect();
+            entry.shift_ns = Some(shift.as_ns());
+            "repeats"
+        }
+        Course::Open { rounds, why } => {
+            entry.within = Some(*rounds);
+            let why = match why {
+                Open::Full { .. } => "full",
+                Open::Grows { .. } => "grows",
+                Open::Guessed => "guessed",
+                Open::Long => "long",
+            };
+            entry.why = Some(why.to_owned());
+            "open"
+        }
+    }
+    .to_owned();
+    entry
 }
 
 fn row(row: &Row) -> RowEntry {
@@ -624,6 +694,7 @@ fn schedule(schedule: &timing::Schedule) -> ScheduleEntry {
         deadline_ns: ns(task.deadline),
         wcet_ns: (task.wcet != Span::MAX).then_some(task.wcet.as_ns()),
         response_ns: ns(task.response),
+        slack_ns: ns(task.slack),
         misses: task.misses.clone(),
     };
     ScheduleEntry {

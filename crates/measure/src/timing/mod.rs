@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod chains;
+mod composition;
 mod document;
 mod dot;
 mod draw;
@@ -20,6 +21,7 @@ mod studies;
 mod table;
 mod words;
 
+pub use composition::{composed, composition_json};
 pub use document::{Document, FORMAT, VERSION, json, schema};
 pub use dot::dot;
 pub use page::html;

@@ -8,7 +8,7 @@ use super::{draw, timing};
 use crate::report::{counted, render};
 use minijinja::context;
 use minijinja::value::Serde;
-use onbeat_model::timing::{Level, Study};
+use onbeat_model::timing::{Level, Study, Verdict};
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("../../assets/timing.html");
@@ -21,7 +21,7 @@ const ROWS: usize = 40;
 struct View {
     system: String,
     /// For the style sheet, as a badge, and what follows it.
-    verdict: (&'static str, &'static str, &'static str),
+    verdict: (&'static str, &'static str, String),
     culprits: Vec<FindingView>,
     about: Vec<(&'static str, String)>,
     levels: Vec<LevelView>,
@@ -89,16 +89,20 @@ pub fn html(study: &Study) -> String {
 
 fn view(study: &Study) -> View {
     let graph = &study.graph;
-    let verdict = match study.program.culprits.is_empty() {
-        true => ("kept", "composable", "to its logical timing: every time is bounded."),
-        false => ("broken", "not composable", "to its logical timing."),
+    let (verdict, how) = words::verdict(study);
+    let class = match study.program.verdict() {
+        Verdict::Composable => "kept",
+        Verdict::NotComposable => "broken",
+        Verdict::Unproven { .. } => "no-promise",
     };
+    let mut culprits = words::culprits(graph, &study.program);
+    culprits.extend(words::open(graph, &study.program));
     let schedules = study.schedules.iter().map(|schedule| schedule_view(study, schedule));
     let schedules: Vec<_> = schedules.collect();
     View {
         system: study.name.clone(),
-        verdict,
-        culprits: findings(words::culprits(graph, &study.program)),
+        verdict: (class, verdict, how),
+        culprits: findings(culprits),
         about: about(study),
         levels: vec![level(study, Level::Program), level(study, Level::Platform)],
         misses: findings(words::misses(graph, &study.platform)),

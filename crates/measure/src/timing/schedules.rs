@@ -7,6 +7,9 @@ use onbeat_model::time::Span;
 use onbeat_model::timing::{Schedule, Scheduled, Study};
 use serde::Serialize;
 
+/// All of a processor.
+const WHOLE_PPM: u64 = 1_000_000;
+
 /// A processor in words.
 #[derive(Debug, Serialize)]
 pub(super) struct ScheduleView {
@@ -52,7 +55,11 @@ pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView 
     let host = study.graph.hosts.get(schedule.host).map(|host| host.name.as_str());
     let host = host.filter(|name| !name.is_empty()).unwrap_or("host");
     let is_met = schedule.tasks.iter().all(Scheduled::is_met);
-    let verdict = if is_met { "all deadlines are met" } else { "deadlines may be missed" };
+    let verdict = match (is_met, schedule.utilisation_ppm > WHOLE_PPM) {
+        (false, _) => "deadlines may be missed",
+        (true, true) => "all deadlines are met, but there is more to do than fits",
+        (true, false) => "all deadlines are met",
+    };
     let scaling = match schedule.scaling_ppm {
         Some(ppm) => {
             format!("met up to {} of the execution times", per_mille(ppm / 1_000))
@@ -71,7 +78,6 @@ pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView 
 fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
     let known = |span: Option<Span>| span.map_or("–".to_owned(), words::time);
     let star = if task.is_proposed { "*" } else { "" };
-    let slack = task.deadline.zip(task.response).map(|(deadline, response)| deadline - response);
     let percent = |deadline: Span, response: Span| {
         let share = i128::from(response.as_ns()) * 100 / i128::from(deadline.as_ns().max(1));
         share.clamp(0, 100) as i64
@@ -95,10 +101,10 @@ fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
             wcet => words::time(wcet),
         },
         response: task.response.map_or("no bound".to_owned(), words::time),
-        slack: known(slack),
+        slack: known(task.slack),
         misses: misses.collect::<Vec<_>>().join(", "),
         is_proposed: task.is_proposed,
         is_met: task.is_met(),
-        share: task.deadline.zip(task.response).map(|(d, r)| percent(d, r)),
+        share: task.deadline.zip(task.slack).map(|(d, left)| percent(d, d - left)),
     }
 }

@@ -17,9 +17,11 @@ const ROWS: usize = 40;
 /// chains, processors and what may go wrong.
 pub fn table(study: &Study, level: Level, iterations: u32) -> String {
     let timing = super::timing(study, level);
-    let mut parts = vec![words::verdict(study).to_owned()];
+    let (verdict, how) = words::verdict(study);
+    let mut parts = vec![format!("{}{} {how}", verdict[..1].to_uppercase(), &verdict[1..])];
     let unbounded = words::culprits(&study.graph, &study.program);
     parts.extend(findings("no bound", &unbounded));
+    parts.extend(findings("not proven", &words::open(&study.graph, timing)));
     let mut has_more = [false; 2];
     for task in 0..study.graph.tasks.len() {
         let arrivals = arrivals(study, level, task, (iterations, ROWS));

@@ -1,10 +1,13 @@
 //! What nodes, places and times are called, and what the analysis says, in words.
 
+use crate::report::counted;
 use onbeat_model::graph::{
     ChannelKind, Expression, Graph, Interval, Node, PointKind, Task, Unary, What,
 };
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Culprit, LockCycle, Miss, Row, Study, Timing, Trouble, Why};
+use onbeat_model::timing::{
+    Component, Course, Culprit, LockCycle, Miss, Open, Row, Study, Timing, Trouble, Verdict, Why,
+};
 use std::collections::BTreeMap;
 
 /// What stands for a time without a bound.
@@ -386,12 +389,55 @@ pub(super) fn troubles(graph: &Graph, timing: &Timing) -> Vec<Finding> {
     grouped(&timing.troubles, what).into_iter().map(finding).collect()
 }
 
-/// Whether the program is composable, as a sentence.
-pub(super) const fn verdict(study: &Study) -> &'static str {
-    match study.program.culprits.is_empty() {
-        true => "Composable to its logical timing: every time is bounded.",
-        false => "Not composable to its logical timing.",
+/// Whether the program is composable, in a word or two and the rest of a sentence.
+pub(super) fn verdict(study: &Study) -> (&'static str, String) {
+    let more = |text: &str| text.to_owned();
+    match study.program.verdict() {
+        Verdict::Composable => {
+            ("composable", more("to its logical timing: every time is bounded."))
+        }
+        Verdict::NotComposable => ("not composable", more("to its logical timing.")),
+        Verdict::Unproven { rounds } => {
+            let first = match rounds {
+                0 => "before the first iteration".to_owned(),
+                1 => "for the first iteration".to_owned(),
+                _ => format!("for the first {rounds} iterations"),
+            };
+            let text = format!(
+                "beyond that: every time is bounded {first}; of later ones nothing is known."
+            );
+            ("not proven", text)
+        }
     }
+}
+
+/// Of which tasks nothing is proven beyond some iterations, and why.
+pub(super) fn open(graph: &Graph, timing: &Timing) -> Vec<Finding> {
+    let finding = |component: &Component| {
+        let Course::Open { rounds, why } = component.course else { return None };
+        let name = |task: &usize| graph.tasks[*task].name.clone();
+        let why = match why {
+            Open::Full { channel } => {
+                format!(
+                    "the channel {} may be full, and what gets lost is not followed for ever",
+                    graph.channels[channel].name
+                )
+            }
+            Open::Grows { task } => {
+                format!("the times of {} are ever less certain", graph.tasks[task].name)
+            }
+            Open::Guessed => "one waits for what nobody can tell".to_owned(),
+            Open::Long => "nothing was found to come again".to_owned(),
+        };
+        let tasks: Vec<String> = component.tasks.iter().map(name).collect();
+        let beyond = counted(rounds as usize, "iteration", "iterations");
+        Some(Finding {
+            what: format!("of {} nothing is proven beyond {beyond}: {why}", listed(&tasks)),
+            when: String::new(),
+            path: String::new(),
+        })
+    };
+    timing.components.iter().filter_map(finding).collect()
 }
 
 /// The parts of a finding as one line.

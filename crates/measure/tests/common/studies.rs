@@ -7,8 +7,8 @@ use onbeat_model::graph::{
 use onbeat_model::plan::BoundTerm;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
-    Chain, ChainTime, Culprit, Level, Miss, Pattern, Row, Schedule, Scheduled, Study, Timing,
-    Trouble, Why,
+    Chain, ChainTime, Component, Course, Culprit, Level, Miss, Open, Pattern, Row, Schedule,
+    Scheduled, Study, Timing, Trouble, Why,
 };
 
 pub(crate) const fn ms(ms: i64) -> Span {
@@ -120,8 +120,11 @@ fn listing3_timing(level: Level, latency: Interval) -> Timing {
         rows.push(row(1, 3, round, now, now));
     }
     let (tasks, parts) = (vec![Some((1, 1)), Some((2, 1))], vec![Some((1, ms(10))); 2]);
+    let rounds = vec![Some((1, 1)), Some((2, 1))];
+    let course = Course::Repeats { rounds, shift: ms(10) };
+    let components = vec![Component { tasks: vec![0, 1], course }];
     let pattern = Pattern { tasks, parts, shift: ms(10) };
-    Timing { level, rows, pattern: Some(pattern), ..Timing::default() }
+    Timing { level, rows, components, pattern: Some(pattern), ..Timing::default() }
 }
 
 /// Listing 3 over a channel.
@@ -211,6 +214,8 @@ pub(crate) fn late() -> Study {
     }
     let schedules = vec![fixed_priorities(), edf()];
     timing.open = vec![timing.rows.len() - 1];
+    let course = Course::Open { rounds: 2, why: Open::Full { channel: 0 } };
+    timing.components = vec![Component { tasks: vec![0], course }];
     let program = Timing { misses: Vec::new(), ..timing.clone() };
     Study {
         name: "late".to_owned(),
@@ -234,6 +239,7 @@ fn fixed_priorities() -> Schedule {
             deadline: Some(ms(10)),
             wcet: ms(4),
             response: Some(ms(12)),
+            slack: Some(ms(-2)),
             misses: vec![(1, 3), (2, 10)],
         }],
         utilisation_ppm: 400_001,
@@ -250,6 +256,7 @@ fn edf() -> Schedule {
         deadline: None,
         wcet: Span::from_us(1_500),
         response: None,
+        slack: None,
         misses: Vec::new(),
     };
     Schedule { core: 1, tasks: vec![task], utilisation_ppm: 0, ..Schedule::default() }
@@ -355,8 +362,11 @@ fn all_rows(graph: &Graph, level: Level) -> Timing {
     // All comes again after two rounds: what is alone, after each.
     let tasks = vec![Some((1, 2)); graph.tasks.len()];
     let parts = vec![Some((1, ms(10))); graph.tasks.len()];
+    let course = || Course::Repeats { rounds: vec![Some((1, 1))], shift: ms(10) };
+    let alone = |task| Component { tasks: vec![task], course: course() };
+    let components = (0..graph.tasks.len()).map(alone).collect();
     let pattern = Pattern { tasks, parts, shift: ms(20) };
-    Timing { level, rows, pattern: Some(pattern), ..Timing::default() }
+    Timing { level, rows, components, pattern: Some(pattern), ..Timing::default() }
 }
 
 /// What is read from the best-effort channel has no bound.
@@ -400,6 +410,7 @@ fn rates(graph: &Graph, host: usize) -> Schedule {
         deadline: Some(ms(10)),
         wcet: ms(2),
         response: Some(ms(2 + 2 * at as i64)),
+        slack: Some(ms(8 - 2 * at as i64)),
         misses: Vec::new(),
     };
     let tasks = tasks.enumerate().map(scheduled).collect();

@@ -41,7 +41,12 @@ pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span
     if rivals.is_full() {
         return None;
     }
-    let Some(period) = me.period.map(ns) else { return sight.first() };
+    let Some(period) = me.period.map(ns) else {
+        // Without a thread, what came before it in its line may be left.
+        let left = if me.thread.is_none() { sight.near.work_in(2, 1) } else { 0 };
+        sight.blocking += left;
+        return sight.first();
+    };
     if me.thread.is_some() || me.waits > 0 {
         let response = sight.first()?;
         let is_alone = loads.iter().filter(|load| load.is_same_thread(me)).count() == 1;

@@ -231,14 +231,25 @@ impl Line {
     /// 1998: over all releases that the time may begin with).
     pub(super) fn work(&self, time: i128) -> i128 {
         if self.period.is_none() {
-            return if time > 0 { self.frames.iter().map(|f| f.wcet).sum() } else { 0 };
+            return self.frames.iter().map(|f| self.work_once(f, time)).max().unwrap_or(0);
         }
         self.frames.iter().map(|f| self.work_from(f.offset + f.jitter, time)).max().unwrap_or(0)
     }
 
+    /// Of what comes once, in its order and never sooner: the most that is released in a time that
+    /// begins when a frame comes as late as it may.
+    fn work_once(&self, begin: &Frame, time: i128) -> i128 {
+        let from = begin.offset + begin.jitter;
+        let is_in = |f: &&Frame| f.offset + f.jitter >= from && f.offset < from + time;
+        if time > 0 { self.frames.iter().filter(is_in).map(|f| f.wcet).sum() } else { 0 }
+    }
+
     /// The most work that is done in so many times of such a length together.
     pub(super) fn work_in(&self, times: i128, time: i128) -> i128 {
-        let Some(period) = self.period.filter(|_| times > 1) else { return self.work(time) };
+        if times <= 1 {
+            return self.work(time);
+        }
+        let Some(period) = self.period else { return self.frames.iter().map(|f| f.wcet).sum() };
         let jobs = |frame: &Frame| up(time + times * frame.jitter, period) + times - 1;
         self.frames.iter().map(|frame| jobs(frame) * frame.wcet).sum()
     }

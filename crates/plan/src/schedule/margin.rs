@@ -1,6 +1,6 @@
 //! How much more would fit, and how often a deadline is missed at most.
 
-use super::load::{Line, Load, Protocol, ns, span};
+use super::load::{Line, Load, Protocol, Share, ns, span};
 use super::{fixed, is_feasible, response};
 use onbeat_model::time::Span;
 
@@ -11,8 +11,8 @@ const WHOLE: u64 = 1_000_000;
 const SCALING_MAX: u64 = 1 << 50;
 
 /// To how many parts per million of what they are the execution times, critical sections and pieces
-/// of the loads that are `chosen` may grow together: one part more, and a deadline is missed. None
-/// if they may grow for ever. Times are rounded up.
+/// of the loads that are `chosen` may grow together: one part more, and a deadline is missed, or
+/// there is more to do than fits. None if they may grow for ever. Times are rounded up.
 pub fn scaling(loads: &[Load], protocol: Protocol, chosen: impl Fn(usize) -> bool) -> Option<u64> {
     let fits = |ppm: u64| {
         let mut grown = loads.to_vec();
@@ -21,7 +21,9 @@ pub fn scaling(loads: &[Load], protocol: Protocol, chosen: impl Fn(usize) -> boo
             load.piece = scaled(load.piece, ppm);
             load.sections.iter_mut().for_each(|s| s.length = scaled(s.length, ppm));
         }
-        is_feasible(&grown, protocol)
+        // Who has no deadline and comes at unknown times may come as often as it likes.
+        let known = grown.iter().filter(|load| load.period.is_some_and(|p| p > Span::from_ns(1)));
+        !Share::of(known).is_over() && is_feasible(&grown, protocol)
     };
     let mut high = WHOLE;
     while fits(high) {

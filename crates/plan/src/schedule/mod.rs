@@ -18,7 +18,7 @@ pub use load::{EDF, Load, Protocol, Section, Share};
 
 use cycles::Requests;
 use load::{Line, least, ns, span};
-use onbeat_model::graph::{Graph, Policy};
+use onbeat_model::graph::{Graph, Policy, What};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{LockCycle, Schedule, Scheduled};
 use propose::{Group, PRIORITY_TOP};
@@ -193,7 +193,7 @@ fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
         let mut loads: Vec<Load> = Vec::new();
         let mut owned: Vec<(usize, usize)> = Vec::new();
         for task in &here {
-            let mine = shapes[*task].loads(*task, priority(graph, shapes, *task));
+            let mine = shapes[*task].loads(*task, priority(graph, *task));
             owned.push((loads.len(), loads.len() + mine.len()));
             loads.extend(mine);
         }
@@ -296,7 +296,7 @@ fn is_open(graph: &Graph, task: usize) -> bool {
 
 /// The priority of a task as it is stated, or as Timed C's run time makes it: under RM and DM the
 /// program's tasks are ranked by their shortest period or deadline, equal ones alike.
-fn priority(graph: &Graph, shapes: &[Shape], task: usize) -> u32 {
+fn priority(graph: &Graph, task: usize) -> u32 {
     let me = &graph.tasks[task];
     if let Some(priority) = me.priority {
         return u32::from(priority);
@@ -307,10 +307,19 @@ fn priority(graph: &Graph, shapes: &[Shape], task: usize) -> u32 {
         Policy::RateMonotonic => false,
         Policy::DeadlineMonotonic => true,
     };
+    // What the sources state, whether it comes again or not.
+    let shortest = |at: usize, by_deadline: bool| {
+        let stated = graph.tasks[at].nodes.iter().filter_map(|node| match &node.what {
+            What::Point { deadline, .. } if by_deadline => deadline.as_ref()?.value(&[]),
+            What::Point { period, .. } => period.value(&[]),
+            _ => None,
+        });
+        stated.filter(|ns| *ns > 0).min().map(Span::from_ns)
+    };
     let key = |at: usize| {
-        let deadline = shapes[at].deadline().filter(|_| by_deadline);
-        let period = shapes[at].separation().filter(|period| *period > Span::ZERO);
-        graph.tasks[at].separation.or(deadline).or(period).unwrap_or(Span::MAX)
+        let deadline = shortest(at, true).filter(|_| by_deadline);
+        let key = graph.tasks[at].separation.or(deadline).or_else(|| shortest(at, false));
+        key.unwrap_or(Span::MAX)
     };
     let same = (0..graph.tasks.len()).filter(|at| {
         let other = &graph.tasks[*at];
@@ -494,17 +503,20 @@ impl Processor {
             let response = response(&self.loads, at, protocol).filter(|_| !is_lost)?;
             Some(span(ns(response) + remote))
         };
-        let all: Vec<(Option<Span>, Option<Span>)> =
-            (from..to).map(|at| (self.loads[at].deadline, one(at))).collect();
-        // The job that has the least time left.
-        let left = |(deadline, response): &(Option<Span>, Option<Span>)| match (deadline, response)
-        {
-            (_, None) => (0, 0),
-            (Some(deadline), Some(response)) => (1, ns(*deadline) - ns(*response)),
-            (None, Some(response)) => (2, -ns(*response)),
+        let all: Vec<Option<Span>> = (from..to).map(one).collect();
+        let slack = |at: &usize| Some(self.loads[*at].deadline? - all[*at - from]?);
+        let is_late = |at: &usize| {
+            self.loads[*at].deadline.is_some() && slack(at).is_none_or(|left| left < Span::ZERO)
         };
-        let (deadline, response) = all.iter().copied().min_by_key(left).unwrap_or_default();
-        let is_late = deadline.is_some_and(|d| response.is_none_or(|response| response > d));
+        // The job that has the least time left; who has nothing to do is no matter if in time.
+        let left = |at: &usize| {
+            let is_idle = self.loads[*at].wcet == Span::ZERO && !is_late(at);
+            (is_idle, self.loads[*at].deadline.is_none(), slack(at))
+        };
+        let least = (from..to).min_by_key(left).unwrap_or(from);
+        let responses = all.iter().copied();
+        let response = responses.reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b))).flatten();
+        let is_late = is_late(&least);
         let is_counted = is_late && placed.is_firm && !is_lost && to == from + 1;
         let windows = WINDOWS.iter().filter(|_| is_counted);
         let me = &self.loads[from];
@@ -515,9 +527,10 @@ impl Processor {
             priority: u8::try_from(me.priority).ok().filter(|_| shown),
             is_proposed: placed.is_proposed,
             period: placed.period,
-            deadline,
+            deadline: self.loads[least].deadline,
             wcet,
             response,
+            slack: slack(&least),
             misses: windows
                 .map(|k| (margin::misses(&self.loads, from, *k, protocol), *k))
                 .collect(),

@@ -5,6 +5,7 @@ use super::load::{Load, Section, ns, span};
 use super::walk::{Piece, UNBOUNDED, Walk, longest};
 use onbeat_model::graph::{Graph, Interval, Node, PointKind, Policy, Task, What};
 use onbeat_model::time::Span;
+use std::collections::BTreeSet;
 
 /// What a task asks for.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub(super) struct Shape {
     sections: Vec<(Vec<usize>, i128)>,
     /// Whether it is released strictly every period and aborted whenever it is late.
     pub(super) is_firm: bool,
+    /// Whether its first job begins with the system, and nothing wakes it up.
+    is_first: bool,
 }
 
 /// A job.
@@ -40,7 +43,7 @@ pub(super) struct Job {
 pub(super) enum Releases {
     /// Once: all that a task ever does.
     Once(Job),
-    /// Some once, then these in this order, again and again.
+    /// Some once, then these, if there are any, in this order, again and again.
     Cycle(Vec<Job>, Vec<Job>),
     /// Any of them, never sooner and never more.
     Apart(Job),
@@ -92,7 +95,8 @@ impl<'a> Tasks<'a> {
         let (pieces, sections) = (&self.pieces[index], walk.sections());
         let late = task.segments.iter().map(|s| s.jitter.hi.map_or(UNBOUNDED, ns));
         let late = wakeup.saturating_add(late.max().unwrap_or(0)).min(UNBOUNDED);
-        let mut shape = Shape { jitter: late, is_thread: true, ..Shape::default() };
+        let is_first = task.is_first;
+        let mut shape = Shape { jitter: late, is_thread: true, is_first, ..Shape::default() };
         shape.sections = sections;
         if walk.is_lost() {
             shape.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, deadline: None });
@@ -101,8 +105,14 @@ impl<'a> Tasks<'a> {
         let jobs = Jobs::new(walk, pieces);
         if let Some(mut job) = jobs.once() {
             job.gap = task.separation.map_or(0, ns);
-            shape.releases = Releases::Once(job);
             shape.waits = jobs.waits();
+            shape.releases = match jobs.phases(is_edf(task), true) {
+                (before, cycle) if cycle.is_empty() && before.len() > 1 => {
+                    shape.is_thread = is_thread(task, shape.sections.is_empty());
+                    Releases::Cycle(before, cycle)
+                }
+                _ => Releases::Once(job),
+            };
         } else if jobs.are_timed() {
             self.timed(task, &jobs, &mut shape);
         } else {
@@ -111,11 +121,16 @@ impl<'a> Tasks<'a> {
         let locks = walk.counts(|what| matches!(what, What::Lock(_)));
         let locks = locks.iter().map(|piece| piece.amount).max().unwrap_or(0);
         shape.locks = locks.saturating_mul(i128::from(shape.waits) + 1).min(UNBOUNDED);
-        if let (Releases::Apart(job), Some(apart)) = (&mut shape.releases, task.separation) {
-            job.gap = job.gap.max(ns(apart));
-        }
-        if let (Releases::Apart(job), true) = (&shape.releases, shape.is_thread && shape.waits > 0)
-        {
+        let again = match &mut shape.releases {
+            Releases::Apart(job) => Some(job),
+            Releases::Cycle(_, cycle) if cycle.len() == 1 => cycle.first_mut(),
+            Releases::Cycle(..) | Releases::Once(_) => None,
+        };
+        let again = again.map(|job| {
+            job.gap = job.gap.max(task.separation.map_or(0, ns));
+            *job
+        });
+        if let (Some(job), true) = (again, shape.is_thread && shape.waits > 0) {
             shape.lag = (job.gap - job.work).max(0);
         }
         shape
@@ -125,14 +140,9 @@ impl<'a> Tasks<'a> {
     fn timed(&self, task: &Task, jobs: &Jobs<'_, '_>, shape: &mut Shape) {
         shape.waits = jobs.waits();
         let job = jobs.apart();
-        let is_edf = task.policy == Policy::Edf && task.priority.is_none();
-        shape.releases = match jobs.cycle(is_edf) {
-            Some((before, cycle))
-                if shape.waits == 0 && (cycle.len() > 1 || !before.is_empty()) =>
-            {
-                Releases::Cycle(before, cycle)
-            }
-            _ => Releases::Apart(job),
+        shape.releases = match jobs.phases(is_edf(task), shape.waits == 0) {
+            (before, cycle) if before.is_empty() && cycle.len() == 1 => Releases::Apart(cycle[0]),
+            (before, cycle) => Releases::Cycle(before, cycle),
         };
         shape.is_thread = is_thread(task, shape.sections.is_empty());
         let is_point = |node: &&Node| matches!(node.what, What::Point { .. });
@@ -155,6 +165,11 @@ pub(super) fn is_thread(task: &Task, locks_nothing: bool) -> bool {
     let is_soft = |node: &Node| matches!(node.what, What::Point { kind: PointKind::Soft, .. });
     let is_aborted = || !task.nodes.iter().any(is_soft) && is_guarded(task);
     !task.keeps_phase || locks_nothing && is_aborted()
+}
+
+/// Whether a task is scheduled by its deadlines.
+fn is_edf(task: &Task) -> bool {
+    task.policy == Policy::Edf && task.priority.is_none()
 }
 
 /// Whether all work of a task is given up at a deadline.
@@ -243,39 +258,86 @@ impl<'p, 'a> Jobs<'p, 'a> {
         Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
     }
 
+    /// Its jobs: those at its beginning, each once, and those that come again and again: none if it
+    /// ends, in their order if that is known and `is_plain`, or else any of them.
+    pub(super) fn phases(&self, is_edf: bool, is_plain: bool) -> (Vec<Job>, Vec<Job>) {
+        let (mut before, mut at) = (Vec::new(), 0);
+        while !self.reached(at).contains(&at) {
+            let Some((job, to)) = self.only(at, is_edf) else { break };
+            before.push(job);
+            let Some(to) = to else { return (before, Vec::new()) };
+            at = to;
+        }
+        let cycle = self.round(at, is_edf).filter(|_| is_plain);
+        let mut cycle = cycle.unwrap_or_else(|| {
+            let mut behind = self.reached(at);
+            behind.insert(at);
+            let rest = self.pieces.iter().filter(|piece| behind.contains(&piece.from));
+            let rest: Vec<Piece> = rest.copied().collect();
+            let job = Jobs { walk: self.walk, pieces: &rest }.apart();
+            let deadline = if is_edf { self.tightest(job.deadline) } else { job.deadline };
+            vec![Job { deadline, ..job }]
+        });
+        while before.last().is_some_and(|job| cycle.last() == Some(job)) {
+            before.pop();
+            cycle.rotate_right(1);
+        }
+        (before, cycle)
+    }
+
+    /// By which the processor goes: the tightest deadline of all that leave any time, or the job's.
+    fn tightest(&self, own: Option<i64>) -> Option<i64> {
+        let all = self.pieces.iter().filter_map(|piece| piece.end.deadline);
+        all.filter(|deadline| *deadline > 0).chain(own).min()
+    }
+
+    /// The stops that may come after one.
+    fn reached(&self, from: usize) -> BTreeSet<usize> {
+        let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
+        while let Some(at) = open.pop() {
+            let next = self.pieces.iter().filter(|piece| piece.from == at);
+            open.extend(next.filter_map(|piece| piece.end.to).filter(|to| reached.insert(*to)));
+        }
+        reached
+    }
+
+    /// The job that begins at a stop, if there is only one that ends at a timing point or with the
+    /// task, and where it ends. EDF goes by the task's tightest deadline, but in segments that are
+    /// guarded.
+    fn only(&self, at: usize, is_edf: bool) -> Option<(Job, Option<usize>)> {
+        let mut ways = self.pieces.iter().filter(|piece| piece.from == at);
+        let piece = ways.next().filter(|_| ways.next().is_none())?;
+        let Some(to) = piece.end.to else {
+            return Some((Job { work: piece.amount, gap: 0, deadline: None }, None));
+        };
+        let gap = i128::from(piece.end.period.filter(|period| *period >= 0)?);
+        let deadline = match is_edf && self.walk.is_soft(to) {
+            true => self.tightest(piece.end.deadline),
+            false => piece.end.deadline,
+        };
+        Some((Job { work: piece.amount, gap, deadline }, Some(to)))
+    }
+
+    /// The jobs from a stop until control comes back, in their order, if there is only one.
+    fn round(&self, first: usize, is_edf: bool) -> Option<Vec<Job>> {
+        let (mut order, mut at) = (Vec::new(), first);
+        loop {
+            let (job, to) = self.only(at, is_edf)?;
+            order.push(job);
+            at = to?;
+            if at == first || order.len() > self.pieces.len() {
+                break;
+            }
+        }
+        let takes_time = order.iter().map(|job| job.gap).sum::<i128>() > 0;
+        (at == first && takes_time).then_some(order)
+    }
+
     /// Whether each job is as long before the next one, and over then.
     fn is_strict(&self, job: &Job) -> bool {
         let is_it = |p: &Piece| p.end.period.is_some_and(|period| i128::from(period) == job.gap);
         let is_over = |p: &Piece| p.end.deadline.is_some_and(|due| i128::from(due) <= job.gap);
         self.pieces.iter().all(|piece| is_it(piece) && is_over(piece))
-    }
-
-    /// The jobs in their order, if there is only one: those that come once, and those that come
-    /// again and again. EDF goes by the task's tightest deadline, but in segments that are guarded.
-    fn cycle(&self, is_edf: bool) -> Option<(Vec<Job>, Vec<Job>)> {
-        let (mut order, mut stops, mut at) = (Vec::new(), Vec::new(), 0);
-        let first = loop {
-            if let Some(first) = stops.iter().position(|stop| *stop == at) {
-                break first;
-            }
-            let mut ways = self.pieces.iter().filter(|piece| piece.from == at);
-            let piece = ways.next().filter(|_| ways.next().is_none())?;
-            let gap = i128::from(piece.end.period.filter(|period| *period > 0)?);
-            let to = piece.end.to?;
-            let deadline = match is_edf && self.walk.is_soft(to) {
-                true => self.deadline(),
-                false => piece.end.deadline,
-            };
-            order.push(Job { work: piece.amount, gap, deadline });
-            stops.push(at);
-            at = to;
-        };
-        let length = order.len() - first;
-        let mut first = first;
-        while first > 0 && order[first - 1] == order[first - 1 + length] {
-            first -= 1;
-        }
-        Some((order[..first].to_vec(), order[first..first + length].to_vec()))
     }
 }
 
@@ -307,9 +369,16 @@ impl Shape {
             }
             Releases::Cycle(before, cycle) => {
                 let period = Some(span(cycle.iter().map(|job| job.gap).sum::<i128>()));
-                let once = before.iter().map(|job| Load { line: 2 * number + 1, ..load(job) });
-                let mut all: Vec<Load> = once.collect();
-                let mut offset = 0;
+                let (mut all, mut offset) = (Vec::new(), 0);
+                for job in before {
+                    let line = 2 * number + 1;
+                    all.push(Load { line, offset: span(offset), ..load(job) });
+                    offset += job.gap;
+                }
+                if let (true, Some(first)) = (self.is_first, all.first_mut()) {
+                    first.jitter = Span::ZERO;
+                }
+                offset = 0;
                 for job in cycle {
                     all.push(Load { offset: span(offset), period, ..load(job) });
                     offset += job.gap;
@@ -319,14 +388,15 @@ impl Shape {
         }
     }
 
-    /// The least time between two releases; 0 if nobody knows, none if there is only one.
+    /// The least time between two releases, at last; 0 if nobody knows, none if there is only one.
     pub(super) fn separation(&self) -> Option<Span> {
         let known = |gap: i128| if gap > 1 { span(gap) } else { Span::ZERO };
         match &self.releases {
             Releases::Once(_) => None,
             Releases::Apart(job) => Some(known(job.gap)),
             Releases::Cycle(before, cycle) => {
-                before.iter().chain(cycle).map(|job| known(job.gap)).min()
+                let at_last = if cycle.is_empty() { before } else { cycle };
+                at_last.iter().filter(|job| job.gap > 0).map(|job| known(job.gap)).min()
             }
         }
     }

@@ -52,7 +52,8 @@ pub fn chain(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
     }
 }
 
-/// The tasks that the chain goes over, and those that pass something on to them within a program.
+/// The tasks that the chain goes over, those that pass something on to them within a program, and
+/// those that start them.
 fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
     let ends = |task: &Task| {
         let ends = task.nodes.iter().filter_map(|node| match node.what {
@@ -67,16 +68,17 @@ fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
         let (one, other) = (&graph.tasks[a], &graph.tasks[b]);
         let share =
             one.latest.iter().any(|x| other.latest.iter().any(|y| x.variable == y.variable));
-        let starts = one.nodes.iter().any(|node| node.what == What::Run { task: b });
-        one.program == other.program
-            && (share || starts || ends[a].intersection(&ends[b]).any(is_fifo))
+        one.program == other.program && (share || ends[a].intersection(&ends[b]).any(is_fifo))
+    };
+    let starts = |a: usize, b: usize| {
+        graph.tasks[a].nodes.iter().any(|node| node.what == What::Run { task: b })
     };
     let mut wanted: Vec<bool> =
         ends.iter().map(|ends| channels.iter().any(|c| ends.contains(c))).collect();
     let mut open: Vec<usize> = (0..wanted.len()).filter(|task| wanted[*task]).collect();
     while let Some(task) = open.pop() {
         for (other, is_wanted) in wanted.iter_mut().enumerate() {
-            if !*is_wanted && (is_joined((task, other)) || is_joined((other, task))) {
+            if !*is_wanted && (is_joined((task, other)) || starts(other, task)) {
                 *is_wanted = true;
                 open.push(other);
             }

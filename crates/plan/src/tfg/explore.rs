@@ -10,7 +10,7 @@ use super::step::Visit;
 use crate::schedule::Interference;
 use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Level, Miss, Row, Trouble, Why};
+use onbeat_model::timing::{Course, Level, Miss, Row, Trouble, Why};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Registers that come again after at most so many rounds are kept in long loops.
@@ -105,7 +105,10 @@ pub(super) struct Explorer<'a> {
     pub(super) open: Vec<BTreeSet<usize>>,
     /// By task: outermost loops that registers decide, but not within the rows that there may be.
     pub(super) long: Vec<BTreeSet<usize>>,
-    /// Whether the order of a task's visits has to be another one.
+    /// Channels that several tasks write and that may be full: until then they are taken to have
+    /// room.
+    pub(super) crowded: BTreeSet<usize>,
+    /// Whether tasks have to be looked at anew.
     pub(super) is_reopened: bool,
 }
 
@@ -157,31 +160,14 @@ impl<'a> Explorer<'a> {
             aborted: None,
             open: vec![BTreeSet::new(); graph.tasks.len()],
             long: vec![BTreeSet::new(); graph.tasks.len()],
+            crowded: BTreeSet::new(),
             is_reopened: false,
         }
     }
 
-    /// The tasks, those together that are joined by channels or start each other.
-    pub(super) fn components(&self) -> Vec<Vec<usize>> {
-        let count = self.shapes.len();
-        let mut group: Vec<usize> = (0..count).collect();
-        for (lines, readers) in self.lines.iter().zip(&self.readers) {
-            let mut both = lines.iter().map(|(t, _)| *t).chain(readers.iter().copied());
-            let Some(first) = both.next() else { continue };
-            for other in both {
-                let (a, b) = (group[first], group[other]);
-                group.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
-            }
-        }
-        let mut components: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (task, group) in group.iter().enumerate() {
-            components.entry(*group).or_default().push(task);
-        }
-        components.into_values().collect()
-    }
-
-    /// Moves the tasks of a component: anew with what turns out about their loops.
-    pub(super) fn explore(&mut self, tasks: &[usize]) -> Option<super::pattern::Found> {
+    /// Moves the tasks of a component: anew with what turns out about their loops, and about
+    /// channels that several of them write.
+    pub(super) fn explore(&mut self, tasks: &[usize]) -> Course {
         let first = self.rows.len();
         let known = (self.lost.len(), self.misses.len(), self.troubles.len());
         loop {
@@ -194,14 +180,25 @@ impl<'a> Explorer<'a> {
                 self.is_reopened = self.lengthen(tasks);
             }
             if !self.is_reopened {
+                let is_crowded = self.is_crowded(tasks, first);
+                self.is_reopened |= is_crowded;
+            }
+            let course = match &found {
+                Some(found) => found.course(tasks),
+                None => self.course(tasks),
+            };
+            if !self.is_reopened {
                 if found.is_none() {
                     self.hide(rows);
                 }
+                let rows = self.rows.len();
                 self.widen_all(tasks, first);
+                let is_crowded = self.rows.len() > rows && self.is_crowded(tasks, first);
+                self.is_reopened |= is_crowded;
             }
             if !self.is_reopened {
                 found.iter().for_each(|found| self.unread(found));
-                return found;
+                return course;
             }
             self.rows.truncate(first);
             self.is_wide.truncate(first);
@@ -334,7 +331,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Moves tasks until they have had their rounds, or up to a horizon.
-    fn advance(&mut self, tasks: &[usize], first: usize, horizon: Option<Span>) {
+    pub(super) fn advance(&mut self, tasks: &[usize], first: usize, horizon: Option<Span>) {
         loop {
             if self.rows.len() - first >= self.limits.rows || self.is_reopened {
                 return;
@@ -531,6 +528,30 @@ impl<'a> Explorer<'a> {
         number.more(is_sure && there.hi.is_some_and(|hi| hi < first))
     }
 
+    /// How many messages have been read when a wait for one is aborted: all that must have been
+    /// there before.
+    pub(super) fn missed_by_abort(
+        &self,
+        visit: &Visit,
+        state: &State,
+        channel: usize,
+        number: Count,
+    ) -> Count {
+        let Some((_, Some(deadline))) = visit.guard else { return number };
+        let Some(last) = number.hi else { return number };
+        let first = state.now.lo.max(state.origin.lo + deadline);
+        let latency = self.latency(channel, visit.task);
+        let is_there = |number: &u32| {
+            let count = Count { lo: *number, hi: Some(*number) };
+            let there = self.captures(channel, count).at.and_then(|at| plus(at, latency).hi);
+            self.is_final(channel, count)
+                && self.is_sure(channel, count)
+                && there.is_some_and(|there| there < first)
+        };
+        let gone = (number.lo..last).take_while(is_there).count() as u32;
+        Count { lo: number.lo + gone, hi: Some(last) }
+    }
+
     /// The latency of a channel to a task.
     pub(super) fn latency(&self, channel: usize, task: usize) -> Interval {
         match self.graph.channels.get(channel).map(|c| &c.kind) {
@@ -545,7 +566,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// When a task may go on at the earliest without anybody else; none: never.
-    fn wake(&self, task: usize) -> Option<Span> {
+    pub(super) fn wake(&self, task: usize) -> Option<Span> {
         let mut frontier = self.tasks[task].frontier.iter();
         let (key, state) = frontier.next()?;
         let others = frontier.map(|(_, state)| state.now.lo).min();

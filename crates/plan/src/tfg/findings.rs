@@ -221,11 +221,11 @@ impl Finder<'_> {
         let host = &self.graph().hosts[schedule.host].name;
         let late = schedule.tasks.iter().filter(|task| !task.is_met()).map(|task| {
             let name = &self.graph().tasks[task.task].name;
-            let took = match task.response {
-                Some(response) => format!("may take {response}"),
+            let deadline = task.deadline.unwrap_or_default();
+            let took = match task.slack {
+                Some(slack) => format!("may take {}", deadline - slack),
                 None => "may take any time".to_owned(),
             };
-            let deadline = task.deadline.unwrap_or_default();
             let message = format!(
                 "task `{name}` {took} on processor {} of `{host}`, with a deadline of {deadline}",
                 schedule.core

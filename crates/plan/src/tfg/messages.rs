@@ -80,16 +80,18 @@ impl Known {
 pub(super) fn merged(lines: &[&Line], number: Count) -> Known {
     let all = || lines.iter().flat_map(|line| &line.all);
     let mut earliest: Vec<Span> = all().map(|capture| capture.at.lo).collect();
-    earliest.sort_unstable();
-    let Some(lo) = earliest.get(number.lo as usize) else {
-        return Known::default();
-    };
+    let Some(lo) = ranked(&mut earliest, number.lo) else { return Known::default() };
     let certain = all().filter(|capture| capture.is_certain);
     let mut latest: Vec<Span> = certain.filter_map(|capture| capture.at.hi).collect();
-    latest.sort_unstable();
-    let hi = number.hi.and_then(|hi| latest.get(hi as usize)).copied();
+    let hi = number.hi.and_then(|hi| ranked(&mut latest, hi));
     let is_it =
-        |c: &&Capture| c.at.hi.is_none_or(|at| at >= *lo) && hi.is_none_or(|hi| c.at.lo <= hi);
+        |c: &&Capture| c.at.hi.is_none_or(|at| at >= lo) && hi.is_none_or(|hi| c.at.lo <= hi);
     let rows = all().filter(is_it).map(|capture| capture.row).collect();
-    Known { at: Some(Interval { lo: *lo, hi }), rows }
+    Known { at: Some(Interval { lo, hi }), rows }
+}
+
+/// The one of some times with so many before it.
+fn ranked(times: &mut [Span], rank: u32) -> Option<Span> {
+    let rank = rank as usize;
+    (rank < times.len()).then(|| *times.select_nth_unstable(rank).1)
 }

@@ -2,6 +2,8 @@
 
 mod assumptions;
 mod chain;
+mod component;
+mod compose;
 mod explore;
 mod findings;
 mod loops;
@@ -19,13 +21,14 @@ mod unroll;
 mod verdict;
 
 pub use chain::chain;
+pub use compose::compose;
 pub use findings::findings;
 pub use study::study;
 pub use system::system_graph;
 
 use crate::schedule::Interference;
 use onbeat_model::graph::Graph;
-use onbeat_model::timing::{Level, Timing};
+use onbeat_model::timing::{Component, Level, Timing};
 
 /// How far the analysis goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +48,21 @@ impl Default for Limits {
 /// When each node of a graph begins and ends. `interference` is what each task may have to wait for
 /// on its processor, by task; it may be empty.
 pub fn time(graph: &Graph, level: Level, interference: &[Interference], limits: Limits) -> Timing {
-    let mut explorer = explore::Explorer::new(graph, level, interference, limits);
-    let (mut found, mut is_complete) = (Vec::new(), true);
-    for tasks in explorer.components() {
-        let one = explorer.explore(&tasks);
-        let is_endless = tasks.iter().any(|task| explorer.front(*task).is_some());
-        is_complete &= one.is_some() || !is_endless;
-        found.extend(one);
+    let mut joined = std::collections::BTreeSet::new();
+    loop {
+        let mut explorer = explore::Explorer::new(graph, level, interference, limits);
+        let mut found = Vec::new();
+        let is_done = component::components(&explorer, &joined).into_iter().all(|tasks| {
+            let open = component::unsettled(&explorer, &tasks);
+            if open.is_empty() {
+                let course = explorer.explore(&tasks);
+                found.push(Component { tasks, course });
+            }
+            joined.extend(&open);
+            open.is_empty()
+        });
+        if is_done {
+            return verdict::timing(explorer, found);
+        }
     }
-    let pattern = is_complete.then(|| pattern::together(graph.tasks.len(), &found)).flatten();
-    verdict::timing(explorer, pattern)
 }

@@ -9,7 +9,7 @@ use super::shape::End;
 use super::state::Count;
 use onbeat_model::graph::{ChannelKind, Interval};
 use onbeat_model::time::Span;
-use onbeat_model::timing::Pattern;
+use onbeat_model::timing::{Component, Course, Pattern};
 use std::collections::BTreeMap;
 
 /// The longest shift that is of use.
@@ -28,6 +28,14 @@ pub(super) struct Found {
     /// Of each task that does not end: its first visit's round and the rounds until it comes again.
     pub(super) rounds: BTreeMap<usize, (u32, u32)>,
     pub(super) shift: Span,
+}
+
+impl Found {
+    /// How these tasks go on.
+    pub(super) fn course(&self, tasks: &[usize]) -> Course {
+        let rounds = tasks.iter().map(|task| self.rounds.get(task).copied()).collect();
+        Course::Repeats { rounds, shift: self.shift }
+    }
 }
 
 impl Explorer<'_> {
@@ -137,7 +145,7 @@ impl Explorer<'_> {
             return true;
         }
         if writers.len() > 1 {
-            return false;
+            return self.is_same_mix(channel, pairs, shift);
         }
         let writes = match writers.first() {
             Some((writer, _)) => count(*writer, true),
@@ -161,6 +169,51 @@ impl Explorer<'_> {
             }
         }
         true
+    }
+
+    /// The same of a channel that several tasks write and one reads. From the last of the first
+    /// visits on, all that is written comes again, so that each time of so many messages there are
+    /// as many more; what is under way then is compared.
+    fn is_same_mix(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
+        let [reader] = self.readers[channel][..] else { return false };
+        let reads = self.shapes[reader].number(End { channel, writes: false });
+        let Some((reads, (first, second))) = reads.zip(pairs.get(&reader)) else { return false };
+        let read = [first, second].map(|cut| exact(cut.state.counts[reads]));
+        let (mut more, mut begin) = (0, first.state.now);
+        let (mut earliest, mut latest) = (Vec::new(), Vec::new());
+        for (writer, line) in &self.lines[channel] {
+            let end = self.shapes[*writer].number(End { channel, writes: true });
+            if let Some((end, (first, second))) = end.zip(pairs.get(writer)) {
+                let made = [first, second].map(|cut| exact(cut.state.counts[end]));
+                let [Some(made), Some(then)] = made else { return false };
+                more += then - made;
+                begin = begin.later(first.state.now);
+            } else if self.front(*writer).is_some() {
+                return false;
+            }
+            if !line.all.iter().all(|capture| capture.is_certain) {
+                return false;
+            }
+            earliest.extend(line.all.iter().map(|capture| capture.at.lo));
+            latest.extend(line.all.iter().filter_map(|capture| capture.at.hi));
+        }
+        let ([Some(from), Some(to)], Some(last)) = (read, begin.hi) else { return false };
+        let is_behind =
+            |task: &usize| self.front(*task).is_none_or(|(_, state)| state.now.lo > last + shift);
+        let mut tasks = self.lines[channel].iter().map(|(writer, _)| writer).chain([&reader]);
+        let is_same = |times: &mut Vec<Span>, begin: Span| {
+            times.sort_unstable();
+            let steady = times.partition_point(|at| *at <= begin);
+            let again =
+                |at| times.get(at + more as usize) == times.get(at).map(|t| *t + shift).as_ref();
+            (from as usize..steady).all(again)
+        };
+        !self.crowded.contains(&channel)
+            && to - from == more
+            && earliest.len() == latest.len()
+            && tasks.all(is_behind)
+            && is_same(&mut earliest, begin.lo)
+            && is_same(&mut latest, last)
     }
 
     /// Whether nothing is left to read of writers that have ended.
@@ -250,6 +303,10 @@ impl Explorer<'_> {
     }
 }
 
+fn exact(count: Count) -> Option<u32> {
+    count.hi.filter(|hi| *hi == count.lo)
+}
+
 fn is_more(counts: (Count, Count), more: u32) -> bool {
     counts.0.hi.map(|hi| hi + more) == counts.1.hi
 }
@@ -269,20 +326,25 @@ fn common(a: i64, b: i64) -> Option<i64> {
     (a / gcd(a, b)).checked_mul(b).filter(|ns| *ns <= LONGEST.as_ns())
 }
 
-/// The pattern of all components together.
-pub(super) fn together(tasks: usize, found: &[Found]) -> Option<Pattern> {
-    let mut shift = 1_i64;
-    for one in found {
-        shift = common(shift, one.shift.as_ns())?;
-    }
-    let (mut rounds, mut parts) = (vec![None; tasks], vec![None; tasks]);
-    for one in found {
-        let times = u32::try_from(shift / one.shift.as_ns()).ok()?;
-        for (task, (first, again)) in &one.rounds {
-            rounds[*task] = Some((*first, again.checked_mul(times)?));
-            parts[*task] = Some((*again, one.shift));
+/// The pattern of all components together, if each that does not end has one.
+pub(super) fn together(tasks: usize, components: &[Component]) -> Option<Pattern> {
+    let mut all = 1_i64;
+    for component in components {
+        match component.course {
+            Course::Ends => {}
+            Course::Repeats { shift, .. } => all = common(all, shift.as_ns())?,
+            Course::Open { .. } => return None,
         }
     }
-    let shift = Span::from_ns(shift);
-    (!found.is_empty()).then_some(Pattern { tasks: rounds, shift, parts })
+    let (mut rounds, mut parts) = (vec![None; tasks], vec![None; tasks]);
+    for component in components {
+        for (place, task) in component.tasks.iter().enumerate() {
+            let Some((first, again, shift)) = component.course.again(place) else { continue };
+            let times = u32::try_from(all / shift.as_ns()).ok()?;
+            rounds[*task] = Some((first, again.checked_mul(times)?));
+            parts[*task] = Some((again, shift));
+        }
+    }
+    let is_endless = rounds.iter().any(Option::is_some);
+    is_endless.then_some(Pattern { tasks: rounds, shift: Span::from_ns(all), parts })
 }

@@ -1,10 +1,15 @@
 //! Whether channels have room for what is written to them.
 
 use super::explore::{Explorer, Taken};
+use super::messages::Line;
 use super::shape::End;
-use super::state::{Count, plus};
+use super::state::{Count, NEVER, plus};
 use onbeat_model::graph::{ChannelKind, Interval};
+use onbeat_model::time::Span;
 use onbeat_model::timing::Trouble;
+
+/// So often the last of what is written to a channel is looked for.
+const TRIALS: usize = 8;
 
 /// Whether a value finds room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +39,9 @@ impl Explorer<'_> {
         else {
             return Ok(Room::Yes);
         };
+        if self.has_one_reader(channel) && !self.crowded.contains(&channel) {
+            return Ok(Room::Yes);
+        }
         let others = self.lines[channel].iter().filter(|(task, _)| *task != writer);
         let others: usize = others.map(|(_, line)| line.all.len()).sum();
         let others = u32::try_from(others).unwrap_or(u32::MAX);
@@ -74,6 +82,109 @@ impl Explorer<'_> {
             Some(first) if !may_take(first) => Room::No,
             _ => Room::Perhaps,
         })
+    }
+
+    /// Whether several tasks write a channel that one reads.
+    fn has_one_reader(&self, channel: usize) -> bool {
+        self.lines[channel].len() > 1 && self.readers[channel].len() == 1
+    }
+
+    /// Whether a channel that several tasks write, of which each write was taken to have room, may
+    /// be full at one. Up to the first such write all is as it was taken to be, so that one is
+    /// found: what is there at a write is what may have come by then, but for what must have been
+    /// read before.
+    pub(super) fn is_crowded(&mut self, tasks: &[usize], first: usize) -> bool {
+        let mut is_new = false;
+        for channel in 0..self.graph.channels.len() {
+            let ChannelKind::Fifo { capacity } = self.graph.channels[channel].kind else {
+                continue;
+            };
+            let is_ours = self.readers[channel].iter().any(|reader| tasks.contains(reader));
+            if is_ours && self.has_one_reader(channel) && !self.crowded.contains(&channel) {
+                let is_bounded =
+                    (0..TRIALS).any(|_| self.always_fits(tasks, first, channel, capacity));
+                if !is_bounded {
+                    is_new |= self.crowded.insert(channel);
+                }
+            }
+        }
+        is_new
+    }
+
+    /// Whether all that is known to be written to a channel finds room: each task goes on to when
+    /// the last of it is there, without waiting for what would come later.
+    fn always_fits(
+        &mut self,
+        tasks: &[usize],
+        first: usize,
+        channel: usize,
+        capacity: u32,
+    ) -> bool {
+        let reader = self.readers[channel][0];
+        let Some(number) = self.shapes[reader].number(End { channel, writes: false }) else {
+            return false;
+        };
+        let last = |line: &Line| line.all.iter().filter_map(|capture| capture.at.hi).max();
+        let last = self.lines[channel].iter().filter_map(|(_, line)| last(line)).max();
+        let end = last.map_or(NEVER, |last| last + Span::from_ns(1));
+        let mut rows = 0;
+        while rows != self.rows.len() {
+            rows = self.rows.len();
+            tasks.iter().for_each(|task| self.advance(&[*task], first, Some(end)));
+        }
+        let goes_on = |task: &usize| self.wake(*task).is_some_and(|at| at < end);
+        if tasks.iter().any(goes_on) {
+            return false;
+        }
+        let captures = || self.lines[channel].iter().flat_map(|(_, line)| &line.all);
+        let mut begins: Vec<Span> = captures().map(|capture| capture.at.lo).collect();
+        begins.sort_unstable();
+        let taken = self.tasks[reader].taken[number].iter().filter(|taken| taken.is_certain);
+        let mut taken: Vec<(Span, u32)> =
+            taken.filter_map(|taken| Some((taken.at.hi?, taken.count.lo))).collect();
+        taken.sort_unstable();
+        let mut most = 0;
+        taken.iter_mut().for_each(|(_, count)| {
+            most = most.max(*count);
+            *count = most;
+        });
+        let fits = |at: Interval| {
+            let Some(last) = at.hi.filter(|last| *last < end) else { return false };
+            let come = begins.partition_point(|begin| *begin <= last);
+            let gone = taken.partition_point(|(done, _)| *done < at.lo);
+            let gone = gone.checked_sub(1).map_or(0, |before| taken[before].1);
+            come <= (gone.saturating_add(capacity)) as usize
+        };
+        captures().all(|capture| fits(capture.at))
+    }
+
+    /// How many messages a channel has had after a write to it that may have found it full: then
+    /// it holds as many as it can, and never more.
+    pub(super) fn filled(&self, channel: usize, number: Count, now: Interval) -> Count {
+        let after = number.more(false);
+        let (Some(ChannelKind::Fifo { capacity }), [reader], [(writer, _)]) = (
+            self.graph.channels.get(channel).map(|c| &c.kind),
+            &self.readers[channel][..],
+            &self.lines[channel][..],
+        ) else {
+            return after;
+        };
+        let end = self.shapes[*reader].number(End { channel, writes: false });
+        let Some(end) = end.filter(|_| reader != writer) else { return after };
+        let taken = &self.tasks[*reader].taken[end];
+        let is_over =
+            |taken: &&Taken| taken.is_certain && taken.at.hi.is_some_and(|hi| hi < now.lo);
+        let least = taken.iter().filter(is_over).map(|taken| taken.count.lo).max().unwrap_or(0);
+        let may = |taken: &&Taken| now.hi.is_none_or(|hi| taken.at.lo <= hi);
+        let most = taken.iter().filter(may).map(|taken| taken.count.hi);
+        let most = most.fold(Some(0), |a, b| a.zip(b).map(|(a, b): (u32, u32)| a.max(b)));
+        Count {
+            lo: after.lo.max((after.lo + 1).min(least + capacity)),
+            hi: match (after.hi, most.map(|most| most.saturating_add(*capacity))) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+        }
     }
 
     /// A value may get lost at a write.

@@ -657,11 +657,18 @@ impl Explorer<'_> {
         }
         let is_certain = visit.is_certain && self.aborted != Some(visit.row) && has_room;
         let capture = super::messages::Capture { row: visit.row, at: captured.now, is_certain };
+        let after = match has_room {
+            true => number.more(true),
+            false => self.filled(channel, number, captured.now),
+        };
+        // As many as it has had by then, this one is the last of.
+        let last = after.hi.map(|hi| hi.saturating_sub(1).max(number.lo));
+        let number = Count { lo: number.lo, hi: last };
         let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
         if let Some((_, line)) = line {
             line.add(number, capture);
         }
-        captured.counts[end] = number.more(has_room);
+        captured.counts[end] = after;
         self.rise(visit, end, captured.counts[end].lo);
         let mut done = Some(captured.clone());
         if let (true, Some(network)) = (waits, &network) {
@@ -735,12 +742,10 @@ impl Explorer<'_> {
         let is_shared = self.is_shared(visit.task, channel);
         let loses = self.loses(visit.task, channel, end, number, capture, &known.rows);
         if is_unknown || is_shared || loses {
-            let lo = capture.map_or(state.now.lo, |at| at.lo);
-            capture = Some(Interval::from(lo));
+            capture = Some(Interval::from(capture.map_or(state.now.lo, |at| at.lo)));
         }
         if let Some(Some(first)) = forced {
-            let lo = capture.map_or(first, |at| at.lo.min(first));
-            capture = Some(Interval::from(lo));
+            capture = Some(Interval::from(capture.map_or(first, |at| at.lo.min(first))));
         }
         let own = self.shapes[visit.task].number(End { channel, writes: true });
         let is_own = own.is_none_or(|own| number.hi.is_some_and(|hi| state.counts[own].lo > hi));
@@ -760,10 +765,13 @@ impl Explorer<'_> {
         });
         // Who waits for a message is not asleep.
         let late = if waits { self.woken(visit.task) } else { Interval::ZERO };
+        let left = match waits {
+            true => self.taken_by_abort(visit, &state, channel, capture, is_sure),
+            false if is_shared || loses => number,
+            false => self.missed_by_abort(visit, &state, channel, number),
+        };
         let mut cut = state.clone();
-        if waits {
-            cut.counts[end] = self.taken_by_abort(visit, &state, channel, capture, is_sure);
-        }
+        cut.counts[end] = left;
         let done = match never {
             Some(never) => {
                 let _ = self.guarded(visit, &cut, Some(never), late);
@@ -775,7 +783,7 @@ impl Explorer<'_> {
             }
             None => self.guarded(visit, &cut, after, late),
         };
-        self.taken(visit, end, done.as_ref(), is_sure);
+        self.taken(visit, end, (done.as_ref(), left), is_sure);
         self.unbounded(visit, done.as_ref(), channel, is_sure, is_unknown);
         if done.is_none() && visit.guard.is_none() {
             self.rows[visit.row].release.hi = None;
@@ -787,16 +795,22 @@ impl Explorer<'_> {
         self.leave(visit, done, ANY);
     }
 
-    /// Notes a read for who asks how full the channel is.
-    fn taken(&mut self, visit: &Visit, end: usize, done: Option<&State>, is_sure: bool) {
-        let Some(done) = done else { return };
-        let is_done = self.aborted != Some(visit.row);
-        let taken = Taken {
-            count: done.counts[end],
-            at: done.now,
-            is_certain: visit.is_certain && is_sure && is_done,
-            is_sole: visit.is_sole && is_done && (is_sure || visit.guard.is_none()),
-        };
+    /// Notes a read for who asks how full the channel is: how many messages were taken when it was
+    /// done, or aborted.
+    fn taken(
+        &mut self,
+        visit: &Visit,
+        end: usize,
+        (done, cut): (Option<&State>, Count),
+        is_sure: bool,
+    ) {
+        let done = done.map(|done| (done.counts[end], done.now));
+        let is_aborted = self.aborted == Some(visit.row);
+        let cut = is_aborted.then(|| (cut, self.rows[visit.row].release));
+        let both = done.into_iter().chain(cut).reduce(|a, b| (a.0.or(b.0), a.1.or(b.1)));
+        let Some((count, at)) = both else { return };
+        let is_certain = visit.is_certain && (is_sure || visit.guard.is_some());
+        let taken = Taken { count, at, is_certain, is_sole: visit.is_sole };
         self.tasks[visit.task].taken[end].push(taken);
     }
 

@@ -4,7 +4,7 @@ use super::order::Order;
 use super::pattern::gcd;
 use onbeat_model::graph::{Graph, Interval, Task};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Row, Timing};
+use onbeat_model::timing::{Component, Course, Row, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows up to an instant, and those that begin before it.
@@ -68,15 +68,19 @@ fn around(task: &Task, node: usize) -> BTreeSet<usize> {
 }
 
 impl<'a> Unroller<'a> {
-    /// Of the tasks that are wanted. None if the table has no pattern.
+    /// Of the tasks that are wanted. None if nothing is proven of all rounds of one.
     pub(super) fn new(graph: &'a Graph, timing: &'a Timing, wanted: &[bool]) -> Option<Self> {
-        let pattern = timing.pattern.as_ref()?;
         let rows = |task| timing.rows.iter().filter(move |row| row.task == task);
         let (mut tasks, mut steady, mut shift) = (Vec::new(), Span::ZERO, Span::ZERO);
         for (task, &is_wanted) in wanted.iter().enumerate() {
             let inner = rows(task).rev().find(|row| !row.iteration.is_empty());
-            let found = pattern.tasks[task].zip(pattern.parts[task]).zip(inner);
-            let again = found.map(|(((first, _), (rounds, shift)), row)| Again {
+            let component = timing.components.iter().find(|one| one.tasks.contains(&task));
+            if is_wanted && component.is_none_or(|one| matches!(one.course, Course::Open { .. })) {
+                return None;
+            }
+            let place = |one: &Component| one.tasks.iter().position(|of| *of == task);
+            let found = component.and_then(|one| one.course.again(place(one)?)).zip(inner);
+            let again = found.map(|((first, rounds, shift), row)| Again {
                 nodes: around(&graph.tasks[task], row.node),
                 first,
                 rounds,

@@ -3,11 +3,11 @@
 use super::explore::{Explorer, Lost};
 use onbeat_model::graph::{Interval, What};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Culprit, Pattern, Row, Timing, Trouble, Why};
+use onbeat_model::timing::{Component, Culprit, Row, Timing, Trouble, Why};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts all that was found together.
-pub(super) fn timing(mut explorer: Explorer<'_>, pattern: Option<Pattern>) -> Timing {
+pub(super) fn timing(mut explorer: Explorer<'_>, components: Vec<Component>) -> Timing {
     let lost = std::mem::take(&mut explorer.lost);
     let culprits: Vec<Culprit> = lost.iter().filter_map(|lost| explorer.culprit(lost)).collect();
     let mut misses = std::mem::take(&mut explorer.misses);
@@ -19,7 +19,8 @@ pub(super) fn timing(mut explorer: Explorer<'_>, pattern: Option<Pattern>) -> Ti
         level: explorer.level,
         open: table.open(&explorer),
         rows: std::mem::take(&mut table.rows),
-        pattern,
+        pattern: super::pattern::together(explorer.graph.tasks.len(), &components),
+        components,
         culprits,
         misses,
         troubles: explorer.troubles,

@@ -452,8 +452,11 @@ fn a_task_that_ends_delays_others_once() {
     let once = Task { priority: Some(9), ..task("once", once) };
     let low = Task { priority: Some(5), ..periodic("low", 4, soft(10)) };
     let schedule = one(&graph(Some(1), vec![once, low]));
-    assert_eq!(responses(&schedule), [(0, Some(ms(5))), (1, Some(ms(4 + 5)))]);
-    assert_eq!(schedule.tasks[0].period, None);
+    // Its second job is released at the point, 5 ms behind the first; both delay one other job.
+    assert_eq!(responses(&schedule), [(0, Some(ms(3))), (1, Some(ms(4 + 5)))]);
+    assert_eq!((schedule.tasks[0].period, schedule.tasks[0].slack), (Some(ms(5)), Some(ms(2))));
+    // What ends uses nothing in the long run.
+    assert_eq!(schedule.utilisation_ppm, 400_000);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What time-flow graphs do in time.
 
 mod build;
+mod compose;
 mod interpreter;
 mod random;
 mod rules;

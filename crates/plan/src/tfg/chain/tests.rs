@@ -6,7 +6,7 @@ use onbeat_model::graph::{
     Channel, ChannelKind, Graph, Host, Interval, Latest, Network, Node, Task, What,
 };
 use onbeat_model::time::Span;
-use onbeat_model::timing::{ChainTime, Level, Pattern, Row, Timing};
+use onbeat_model::timing::{ChainTime, Component, Course, Level, Open, Pattern, Row, Timing};
 
 type Us = (i64, i64);
 
@@ -98,7 +98,18 @@ impl Made {
     }
 
     fn chain(&self, channels: &[usize]) -> ChainTime {
-        chain(&self.graph, &self.timing, channels)
+        let mut timing = self.timing.clone();
+        let pattern = timing.pattern.as_ref();
+        let course = |task: usize| {
+            let Some(pattern) = pattern else { return Course::Open { rounds: 0, why: Open::Long } };
+            let Some((rounds, shift)) = pattern.parts[task] else { return Course::Ends };
+            let first = pattern.tasks[task].map(|(first, _)| (first, rounds));
+            Course::Repeats { rounds: vec![first], shift }
+        };
+        let tasks = 0..self.graph.tasks.len();
+        let one = |task| Component { tasks: vec![task], course: course(task) };
+        timing.components = tasks.map(one).collect();
+        chain(&self.graph, &timing, channels)
     }
 }
 

@@ -1,0 +1,343 @@
+//! What `onbeat tfg` promises for ever is proven, and what is promised alone is promised together.
+
+mod common;
+
+use common::{number, root};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Iterations asked for: the answer may not depend on them.
+const ITERATIONS: [&str; 4] = ["20", "60", "200", "1000"];
+
+fn cases() -> PathBuf {
+    root().join("crates/cli/tests/tfg_proof")
+}
+
+/// What it prints, and its exit code: the verdict's.
+fn tfg(arguments: &[&str], directory: &Path) -> (String, i32) {
+    let mut command = common::onbeat();
+    command.arg("tfg").args(arguments).current_dir(directory);
+    let output = command.output().expect("onbeat runs");
+    let code = output.status.code().expect("it ends");
+    assert!([0, 3, 6].contains(&code), "{}", String::from_utf8_lossy(&output.stderr));
+    (String::from_utf8(output.stdout).expect("UTF-8"), code)
+}
+
+fn json(arguments: &[&str], directory: &Path) -> (Value, i32) {
+    let (text, code) = tfg(&[arguments, &["--json"]].concat(), directory);
+    (serde_json::from_str(&text).expect("JSON"), code)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+/// The verdicts of a case, whatever iterations are asked for, each with its exit code.
+fn verdicts(case: &str) -> Vec<(String, i32)> {
+    let one = |iterations: &&str| {
+        let (found, code) = json(&[case, "--iterations", iterations], &cases());
+        let verdict = found["verdict"].as_str().expect("a word").to_owned();
+        assert_eq!(found["composable"], verdict == "composable", "{case}");
+        assert_eq!(found["unproven_within"].is_null(), verdict != "unproven", "{case}");
+        assert_eq!(code, if verdict == "unproven" { 6 } else { 0 }, "{case}");
+        (verdict, code)
+    };
+    ITERATIONS.iter().map(one).collect()
+}
+
+#[test]
+fn without_a_proof_it_is_said_for_how_many_iterations_a_bound_holds() {
+    for case in ["t10.toml", "t20.toml"] {
+        assert_eq!(verdicts(case), vec![("unproven".to_owned(), 6); 4], "{case}");
+        let (text, _) = tfg(&[case, "--iterations", "20"], &cases());
+        let first = text.lines().next().expect("a line");
+        assert!(first.starts_with("Not proven beyond that"), "{text}");
+        assert!(first.contains("for the first 20 iterations"), "{text}");
+    }
+    let (text, _) = tfg(&["t10.toml"], &cases());
+    assert!(text.contains("the times of A are ever less certain"), "{text}");
+    let (text, _) = tfg(&["t20.toml"], &cases());
+    assert!(text.contains("the channel s may be full"), "{text}");
+}
+
+#[test]
+fn what_goes_wrong_after_a_thousand_rounds_is_never_composable() {
+    let found = verdicts("not_composable_late.c");
+    assert!(found.iter().all(|(verdict, _)| verdict != "composable"), "{found:?}");
+}
+
+#[test]
+fn a_channel_that_several_write_and_one_always_reads_is_never_full() {
+    assert_eq!(verdicts("t01.toml"), vec![("composable".to_owned(), 0); 4]);
+    for iterations in ITERATIONS {
+        let (found, _) = json(&["t01.toml", "--iterations", iterations], &cases());
+        assert_eq!(found["program"]["troubles"], Value::Array(Vec::new()));
+        assert!(list(&found["program"]["rows"]).iter().all(is_exact));
+    }
+}
+
+#[test]
+fn a_read_that_may_be_aborted_leaves_no_more_than_one_message_behind() {
+    for iterations in ITERATIONS {
+        let (found, _) = json(&["t10c.toml", "--iterations", iterations], &cases());
+        assert_eq!(found["program"]["troubles"], Value::Array(Vec::new()));
+        assert_eq!(found["platform"]["troubles"], Value::Array(Vec::new()));
+    }
+    assert_eq!(verdicts("t10c.toml"), vec![("composable".to_owned(), 0); 4]);
+}
+
+fn is_exact(row: &Value) -> bool {
+    ["arrival_ns", "release_ns"].iter().all(|of| row[of]["lo"] == row[of]["hi"])
+}
+
+#[test]
+fn times_stay_exact_where_a_full_channel_loses_values() {
+    for iterations in ITERATIONS {
+        let (found, _) = json(&["t03.toml", "--iterations", iterations], &cases());
+        assert_eq!(found["verdict"], "unproven");
+        assert!(list(&found["program"]["rows"]).iter().all(is_exact));
+        // It is full at 40 ms: what was written at 10 and 20 ms has been read, 20 and 30 not.
+        let troubles = list(&found["program"]["troubles"]);
+        assert!(troubles.iter().any(|trouble| trouble["kind"] == "overflow"), "{troubles:?}");
+    }
+}
+
+/// The tasks of the only processor by name.
+fn scheduled<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let tasks = list(&found["tasks"]);
+    let task = tasks.iter().position(|task| task["name"] == name).expect("the task");
+    let all = list(&found["schedules"][0]["tasks"]);
+    all.iter().find(|line| line["task"] == task).expect("its line")
+}
+
+#[test]
+fn a_finite_loop_has_the_rank_that_it_has_in_the_run() {
+    let (found, _) = json(&["rm"], &cases());
+    let of = |name: &str, key: &str| scheduled(&found, name)[key].clone();
+    assert_eq!((of("A", "priority"), of("B", "priority")), (80.into(), 79.into()));
+    assert_eq!((of("A", "response_ns"), of("A", "met")), (3_000_000.into(), true.into()));
+    // As in the run: released at 0, it arrives at 10 ms, where it may take 6.
+    assert_eq!((of("B", "response_ns"), of("B", "met")), (10_000_000.into(), false.into()));
+    assert_eq!(found["schedules"][0]["utilisation_ppm"], 500_000);
+}
+
+#[test]
+fn the_response_is_the_worst_of_all_jobs() {
+    let (found, _) = json(&["t22.toml"], &cases());
+    let of = |name: &str| number(scheduled(&found, name), "response_ns");
+    assert_eq!((of("A"), of("B")), (3_000_000, 8_000_000));
+    assert_eq!(number(scheduled(&found, "A"), "slack_ns"), 7_000_000);
+}
+
+#[test]
+fn a_start_offset_is_no_period() {
+    let (text, _) = tfg(&["z"], &cases());
+    assert!(text.contains("all deadlines are met; 55.0 % used"), "{text}");
+    let output = common::run(&["check", "z"], &cases(), 0);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("OB5004") && !said.contains("OB5002"), "{said}");
+}
+
+#[test]
+fn more_than_fits_is_not_met_whatever_the_execution_times() {
+    let place = tempfile::tempdir().expect("a directory");
+    let tasks = r#"
+format = 1
+name = "overload"
+[[host]]
+name = "h"
+cores = 1
+[[channel]]
+name = "c"
+kind = "fifo"
+[[task]]
+name = "writer"
+host = "h"
+priority = 9
+steps = [{ loop = "ever", steps = [{ write = "c", at = "w" }, { soft_ms = 10, at = "p" }] }]
+[[task]]
+name = "reader"
+host = "h"
+priority = 8
+steps = [{ loop = "ever", steps = [{ read = "c", at = "r" }, { work_ms = 40, at = "f" }] }]
+"#;
+    std::fs::write(place.path().join("tasks.toml"), tasks).expect("written");
+    let (found, _) = json(&["tasks.toml"], place.path());
+    assert_eq!(found["schedules"][0]["utilisation_ppm"], 4_000_000);
+    assert_eq!(found["schedules"][0]["scaling_ppm"], 250_000);
+    let (text, _) = tfg(&["tasks.toml"], place.path());
+    assert!(text.contains("but there is more to do than fits"), "{text}");
+}
+
+/// A copy of the chain of three programs, with a task in the first that has nothing to do with it.
+fn with_another(period_us: Option<u32>) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("a directory");
+    for entry in cases().join("composition").read_dir().expect("the case").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("a file");
+        let flags = period_us.map_or("", |_| "\"-DOTHER\"");
+        let text = text.replace("cflags = []", &format!("cflags = [{flags}]"));
+        let period = period_us.unwrap_or(9_973).to_string();
+        let text = text.replace("9973", &period);
+        std::fs::write(copy.path().join(entry.file_name()), text).expect("written");
+    }
+    copy
+}
+
+#[test]
+fn a_task_beside_a_chain_leaves_its_bound_as_it_is() {
+    for period_us in [None, Some(7_000), Some(3_001), Some(9_973)] {
+        let copy = with_another(period_us);
+        let (found, code) = json(&["."], copy.path());
+        let chain = &found["chains"][0];
+        assert_eq!(
+            (number(chain, "latency_ns.lo"), number(chain, "latency_ns.hi")),
+            (8_432, 57_776)
+        );
+        assert_eq!((&found["verdict"], code), (&"composable".into(), 0), "{period_us:?}");
+        let output = common::run(&["check", "."], copy.path(), 0);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("OB5003"), "{said}");
+    }
+}
+
+/// Two files of tasks: a sensor that writes `c` for a processor, and what `%` says.
+fn two(second: &str) -> tempfile::TempDir {
+    let place = tempfile::tempdir().expect("a directory");
+    let first = r#"
+format = 1
+name = "sensing"
+[[host]]
+name = "h"
+cores = 1
+[[channel]]
+name = "c"
+kind = "fifo"
+capacity = 4
+[[task]]
+name = "sensor"
+host = "h"
+priority = 20
+steps = [{ loop = "ever", steps = [{ write = "c", at = "w" }, { firm_ms = 10, at = "p" }] }]
+[[task]]
+name = "processor"
+host = "h"
+priority = 10
+steps = [{ loop = "ever", steps = [{ read = "c", at = "r" }, { work_ms = 1, at = "f" }] }]
+"#;
+    std::fs::write(place.path().join("sensing.toml"), first).expect("written");
+    std::fs::write(place.path().join("second.toml"), second).expect("written");
+    place
+}
+
+const BOTH: [&str; 2] = ["sensing.toml", "second.toml"];
+
+#[test]
+fn independent_systems_keep_their_times_together() {
+    let place = two(r#"
+format = 1
+name = "logging"
+[[host]]
+name = "other"
+cores = 1
+[[task]]
+name = "logger"
+host = "other"
+steps = [{ loop = "ever", steps = [{ work_ms = 2, at = "f" }, { soft_us = 9973, at = "p" }] }]
+"#);
+    let (found, code) = json(&BOTH, place.path());
+    assert_eq!((&found["kept"], code), (&"kept".into(), 0), "{found}");
+    assert_eq!(found["together"], "composable");
+    for part in list(&found["parts"]) {
+        assert_eq!((&part["kept"], &part["in_common"]), (&"kept".into(), &Value::Array(vec![])));
+    }
+    let (text, _) = tfg(&BOTH, place.path());
+    assert!(text.contains("sensing.toml: kept"), "{text}");
+}
+
+#[test]
+fn who_takes_messages_of_another_system_is_named_by_the_channel() {
+    let place = two(r#"
+format = 1
+name = "spy"
+[[host]]
+name = "other"
+cores = 1
+[[channel]]
+name = "c"
+kind = "fifo"
+capacity = 4
+[[task]]
+name = "writer"
+host = "other"
+steps = [{ loop = "ever", steps = [{ write = "c", at = "w" }, { soft_ms = 70, at = "p" }] }]
+[[task]]
+name = "spy"
+host = "other"
+steps = [{ loop = "ever", steps = [{ read = "c", at = "r" }] }]
+"#);
+    let (found, code) = json(&BOTH, place.path());
+    assert_eq!((&found["kept"], code), (&"broken".into(), 3), "{found}");
+    let first = &found["parts"][0];
+    assert_eq!(first["kept"], "broken");
+    assert_eq!(first["spoilt"][0]["task"], "processor");
+    let by = &first["spoilt"][0]["by"][0];
+    assert_eq!((&by["what"], &by["name"]), (&"channel".into(), &"c".into()));
+    let (text, _) = tfg(&BOTH, place.path());
+    assert!(text.contains("sensing.toml: broken") && text.contains(": channel c"), "{text}");
+}
+
+#[test]
+fn who_shares_a_processor_spoils_the_times_of_code_and_is_named_by_it() {
+    let place = two(r#"
+format = 1
+name = "busy"
+[[host]]
+name = "h"
+cores = 1
+[[task]]
+name = "busy"
+host = "h"
+priority = 30
+steps = [{ loop = "ever", steps = [{ work_ms = 5, at = "f" }, { soft_ms = 50, at = "p" }] }]
+"#);
+    let (found, code) = json(&BOTH, place.path());
+    assert_eq!((&found["kept"], code), (&"broken".into(), 3), "{found}");
+    let spoilt = list(&found["parts"][0]["spoilt"]);
+    assert!(spoilt.iter().all(|one| one["level"] == "platform"), "{spoilt:?}");
+    let by = &spoilt[0]["by"][0];
+    assert_eq!((&by["what"], &by["name"]), (&"processors".into(), &"h".into()));
+}
+
+#[test]
+fn what_two_systems_describe_differently_is_refused() {
+    let place = two(r#"
+format = 1
+name = "x"
+[[host]]
+name = "h"
+cores = 2
+[[task]]
+name = "t"
+host = "h"
+steps = [{ soft_ms = 1, at = "p" }]
+"#);
+    let output = common::run(&["tfg", BOTH[0], BOTH[1]], place.path(), 2);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("described differently: host `h`"), "{said}");
+}
+
+#[test]
+fn programs_in_c_are_put_together_too() {
+    let place = tempfile::tempdir().expect("a directory");
+    for (name, period) in [("a.c", 10), ("b.c", 7)] {
+        let text = format!(
+            "#include <cilktc.h>\nint fifochannel(c);\n\
+             task w() {{ int i = 0; while (1) {{ cwrite(c, i); fdelay({period}, ms); }} }}\n\
+             task r() {{ int v; while (1) {{ cread(c, v); }} }}\n\
+             int main(void) {{ w(); r(); }}\n"
+        );
+        std::fs::write(place.path().join(name), text).expect("written");
+    }
+    let (found, code) = json(&["--compose", "a.c", "b.c"], place.path());
+    assert_eq!((&found["kept"], code), (&"kept".into(), 0), "{found}");
+}

@@ -1,0 +1,98 @@
+//! Which tasks have to be looked at together: those that are joined by channels. That one starts
+//! another joins them in one direction only, so that is looked at first.
+
+use super::explore::Explorer;
+use super::state::Count;
+use onbeat_model::timing::{Course, Open, Trouble};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The components, each behind those that start its tasks. Who starts the tasks in `joined` is of
+/// their component.
+pub(super) fn components(explorer: &Explorer<'_>, joined: &BTreeSet<usize>) -> Vec<Vec<usize>> {
+    let channels = explorer.graph.channels.len();
+    let mut group: Vec<usize> = (0..explorer.shapes.len()).collect();
+    let mut starts = BTreeSet::new();
+    for (channel, (lines, readers)) in explorer.lines.iter().zip(&explorer.readers).enumerate() {
+        let writers = lines.iter().map(|(task, _)| *task);
+        let is_start = channel.checked_sub(channels).is_some_and(|task| !joined.contains(&task));
+        if let (true, 0..=1) = (is_start, lines.len()) {
+            starts.extend(writers.flat_map(|w| readers.iter().map(move |reader| (w, *reader))));
+            continue;
+        }
+        let mut both = writers.chain(readers.iter().copied());
+        let Some(first) = both.next() else { continue };
+        for other in both {
+            let (a, b) = (group[first], group[other]);
+            group.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
+        }
+    }
+    let mut left: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (task, group) in group.iter().enumerate() {
+        left.entry(*group).or_default().push(task);
+    }
+    let mut ordered = Vec::new();
+    while !left.is_empty() {
+        let waits = |of: &usize| {
+            let mut starters = starts.iter().filter(|(_, task)| group[*task] == *of);
+            starters.any(|(by, _)| group[*by] != *of && left.contains_key(&group[*by]))
+        };
+        let next = left.keys().find(|of| !waits(of)).copied();
+        ordered.extend(match next.and_then(|next| left.remove(&next)) {
+            Some(tasks) => Some(tasks),
+            // They start each other.
+            None => {
+                let mut all: Vec<usize> =
+                    std::mem::take(&mut left).into_values().flatten().collect();
+                all.sort_unstable();
+                Some(all)
+            }
+        });
+    }
+    ordered
+}
+
+/// Those of some tasks of which others do not say when they start them.
+pub(super) fn unsettled(explorer: &Explorer<'_>, tasks: &[usize]) -> Vec<usize> {
+    let is_open = |task: &&usize| {
+        let channel = explorer.graph.channels.len() + **task;
+        let mut writers = explorer.lines[channel].iter();
+        writers.any(|(by, _)| !tasks.contains(by))
+            && !explorer.is_final(channel, Count { lo: 0, hi: Some(0) })
+    };
+    tasks.iter().filter(is_open).copied().collect()
+}
+
+impl Explorer<'_> {
+    /// What is known of tasks without a pattern.
+    pub(super) fn course(&self, tasks: &[usize]) -> Course {
+        let endless = tasks.iter().filter_map(|task| Some((*task, self.front(*task)?.0)));
+        let done = endless.map(|(_, key)| if key.len() > 1 { key[1] - 1 } else { 0 });
+        match done.min() {
+            None => Course::Ends,
+            Some(done) => {
+                Course::Open { rounds: done.min(self.limits.rounds), why: self.why(tasks) }
+            }
+        }
+    }
+
+    fn why(&self, tasks: &[usize]) -> Open {
+        let full = self.troubles.iter().find_map(|trouble| match trouble {
+            Trouble::Overflow { row, channel } if tasks.contains(&self.rows[*row].task) => {
+                Some(Open::Full { channel: *channel })
+            }
+            _ => None,
+        });
+        let width = |at: Option<&super::explore::Cut>| {
+            let now = at?.state.now;
+            Some(now.hi? - now.lo)
+        };
+        let grows = |task: &&usize| {
+            let cuts = &self.tasks[**task].cuts;
+            let half = width(cuts.get(cuts.len() / 2));
+            width(cuts.last()).zip(half).is_some_and(|(last, half)| last > half)
+        };
+        full.or_else(|| self.is_forced.then_some(Open::Guessed))
+            .or_else(|| tasks.iter().find(grows).map(|task| Open::Grows { task: *task }))
+            .unwrap_or(Open::Long)
+    }
+}
