@@ -216,7 +216,7 @@ impl Writer<'_> {
     fn task(&mut self, style: Style, priority: i64, may_feed: bool) {
         let period = self.period();
         let kind = if self.is_plain { self.random.below(2) } else { self.random.below(13) };
-        let is_fed = kind == 7 && may_feed;
+        let is_fed = (6..8).contains(&kind) && may_feed;
         let name = self.name.clone();
         if is_fed {
             let _ = writeln!(self.text, "int fifochannel(c_{name});");
@@ -239,7 +239,7 @@ impl Writer<'_> {
         }
         if kind == 9 {
             self.ending();
-            if self.one_in(3) {
+            if self.one_in(2) {
                 self.draw("task that ends");
                 self.text.push_str("}\n");
                 return;
@@ -392,7 +392,7 @@ impl Writer<'_> {
     fn locks(&mut self, period: i64) {
         self.draw("lock");
         self.work(period, 4);
-        if self.one_in(16) {
+        if self.one_in(8) {
             self.draw("vague");
             self.line("pthread_mutex_lock(some);");
             self.work(period, 4);
