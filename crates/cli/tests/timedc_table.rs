@@ -91,8 +91,8 @@ fn an_abort_waits_for_what_is_held_in_the_table_as_in_the_run() {
         ("", "FILE *f = fopen(\"/dev/null\", \"w\")", "fclose(f)"),
         // Something else is taken and given back meanwhile.
         (
-            "static pthread_spinlock_t s; static char *q;",
-            "q = strdup(\"\"); pthread_spin_lock(&s); pthread_spin_unlock(&s)",
+            "static pthread_rwlock_t s = PTHREAD_RWLOCK_INITIALIZER; static char *q;",
+            "q = strdup(\"\"); pthread_rwlock_rdlock(&s); pthread_rwlock_unlock(&s)",
             "free(q)",
         ),
         // In functions of the program.

@@ -128,6 +128,9 @@ fn is_local<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> boo
             None => return true,
         }
     }
-    let variable = unit.resolve(function, unit.words(inner), inner.start_byte());
-    variable.is_some_and(|v| !v.is_static)
+    let known = unit.resolve(function, unit.words(inner), inner.start_byte());
+    // Where it is declared it is not in its scope yet.
+    let place = inner.byte_range();
+    let declared = || function.variables.iter().find(|variable| variable.place == place);
+    known.or_else(declared).is_some_and(|variable| !variable.is_static)
 }
