@@ -8,6 +8,7 @@ use onbeat_host::link::{Interface, InterfaceSettings, LinkOptions, PacketSocket}
 use onbeat_model::record::flag;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{MacAddress, Octets};
+use onbeat_runtime::meeting::rendezvous;
 use onbeat_runtime::port::{Fault, Patience};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::MIN_FRAME;
@@ -98,6 +99,40 @@ fn a_reader_that_follows_its_schedule_has_an_early_message_at_once() {
     }
     let took = listener.now().expect("the time").local - began;
     assert!(took < Span::from_s(15), "{took} for 20 messages that were there at once");
+}
+
+#[test]
+fn whichever_side_begins_first_every_round_is_a_meeting() {
+    for head_start_ms in [0, 100, 300, 900] {
+        let Some(mut hosts) = hosts() else { return };
+        let (left, right) = (hosts.context("talker"), hosts.context("listener"));
+        let (forth, back) = (parameters(1, 2_500), parameters(2, 2_500));
+        for context in [&left, &right] {
+            declare(context, "forth", forth);
+            declare(context, "back", back);
+        }
+        let mut side = |host: &'static str, context: &Context, to: &str, from: &str| {
+            let reader = hosts.inside(host, || context.open_listener(from, SIZE)).expect("read");
+            let writer = hosts.inside(host, || context.open_talker(to, SIZE)).expect("write");
+            (writer, reader)
+        };
+        let first = side("talker", &left, "forth", "back");
+        let late = (side("listener", &right, "back", "forth"), head_start_ms);
+        let meet =
+            |((mut writer, mut reader), pause): ((context::Talker, context::Listener), u64)| {
+                std::thread::sleep(std::time::Duration::from_millis(pause));
+                for round in 0..100u64 {
+                    let mut other = [0; 8];
+                    rendezvous(&mut writer, &round.to_le_bytes(), &mut reader, &mut other)
+                        .expect("a meeting");
+                    assert_eq!(u64::from_le_bytes(other), round, "head start {head_start_ms} ms");
+                }
+            };
+        std::thread::scope(|scope| {
+            scope.spawn(move || meet((first, 0)));
+            scope.spawn(move || meet(late));
+        });
+    }
 }
 
 #[test]
