@@ -176,8 +176,8 @@ impl Explorer<'_> {
             |taken: &&Taken| taken.is_certain && taken.at.hi.is_some_and(|hi| hi < now.lo);
         let least = taken.iter().filter(is_over).map(|taken| taken.count.lo).max().unwrap_or(0);
         let may = |taken: &&Taken| now.hi.is_none_or(|hi| taken.at.lo <= hi);
-        let most = taken.iter().filter(may).map(|taken| taken.count.hi);
-        let most = most.fold(Some(0), |a, b| a.zip(b).map(|(a, b): (u32, u32)| a.max(b)));
+        let mut most = taken.iter().filter(may).map(|taken| taken.count.hi);
+        let most = most.try_fold(0, |a: u32, b| b.map(|b| a.max(b)));
         Count {
             lo: after.lo.max((after.lo + 1).min(least + capacity)),
             hi: match (after.hi, most.map(|most| most.saturating_add(*capacity))) {
