@@ -107,7 +107,7 @@ fn the_counters_of_a_program_on_an_interface_can_be_read_with_their_reasons() {
     let mut end = end_of_a_board(&board, "on-an-interface");
     end.push(&Record { gap: 2, flags: flag::LATE, ..Record::default() });
     end.push(&Record { flags: flag::DUPLICATE, ..Record::default() });
-    end.reject(Reason::Stream);
+    end.reject(Reason::Stream, 1);
     let pid = std::process::id().to_string();
     let filters = ["--pid", &pid, "--channel", "on-an-interface"];
     let [got] = ends(&filters).try_into().expect("one end");

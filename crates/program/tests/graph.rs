@@ -102,7 +102,7 @@ fn task(graph: &Graph, task: &Task) -> String {
 /// brackets the point that guards it.
 fn printed(linked: &Linked) -> String {
     let mut text = String::new();
-    for found in linked.diagnostics.iter().chain(&linked.doubts) {
+    for found in linked.diagnostics.iter().chain(&linked.warnings) {
         let _ = writeln!(text, "{}: {}", found.code, found.message);
     }
     for channel in &linked.graph.channels {
@@ -270,9 +270,9 @@ type Aliases = Vec<(usize, Vec<usize>)>;
 
 /// The resources of a program, those of them that may be others, and what is doubted.
 fn locked(units: &[UnitGraph]) -> (Vec<String>, Aliases, usize) {
-    let Linked { graph, doubts, diagnostics, .. } = link(units, "test");
+    let Linked { graph, warnings, diagnostics, .. } = link(units, "test");
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    (graph.resources, graph.aliases, doubts.len())
+    (graph.resources, graph.aliases, warnings.len())
 }
 
 #[test]

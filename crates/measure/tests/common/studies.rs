@@ -190,6 +190,7 @@ pub(crate) fn late() -> Study {
         hosts: vec![Host { name: "arm".to_owned(), ..Host::default() }],
         channels: vec![fifo("log")],
         resources: vec!["bus".to_owned()],
+        aliases: Vec::new(),
         tasks: vec![task("control", 0, "control.c", nodes)],
     };
     let mut timing = Timing { level: Level::Platform, ..Timing::default() };

@@ -66,7 +66,8 @@ pub(crate) fn graph(channels: Vec<Channel>, tasks: Vec<Task>) -> Graph {
     let hosts = 1 + tasks.iter().map(|task| task.host).max().unwrap_or(0);
     let host =
         |index| Host { name: format!("h{index}"), wakeup: Interval::ZERO, ..Host::default() };
-    Graph { hosts: (0..hosts).map(host).collect(), channels, resources: Vec::new(), tasks }
+    let hosts = (0..hosts).map(host).collect();
+    Graph { hosts, channels, tasks, ..Graph::default() }
 }
 
 /// Listing 3 of Austad et al. 2023.
