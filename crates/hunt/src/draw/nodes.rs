@@ -117,14 +117,19 @@ impl Draft<'_> {
             clock.insert("drift_ppb".into(), drift);
         }
         if wanders {
+            let [wander, period] = ["Clock.wander_ns", "Clock.wander_period_ms"]
+                .map(|place| self.schema.range(place).clone());
             let (wander, period) = match self.dice.below(400) {
-                0 => (3_600_000_000_000, 2_592_000_000),
-                1 => (0, 1),
-                2 => (200, 1),
-                _ => (self.dice.between(0, 2_000), self.dice.between(10, 1_000)),
+                // The greatest wander leaves no room for a drift, and needs the longest period.
+                0 => {
+                    clock.remove("drift_ppb");
+                    (wander[1].clone(), period[1].clone())
+                }
+                1 => (wander[0].clone(), period[0].clone()),
+                _ => (json!(self.dice.between(0, 2_000)), json!(self.dice.between(10, 1_000))),
             };
-            clock.insert("wander_ns".into(), json!(wander));
-            clock.insert("wander_period_ms".into(), json!(period));
+            clock.insert("wander_ns".into(), wander);
+            clock.insert("wander_period_ms".into(), period);
         }
         node.insert("clock".into(), Value::Object(clock));
     }

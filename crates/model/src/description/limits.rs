@@ -1,7 +1,7 @@
 //! The most that a description may ask for. Each limit is far above what the engines can use and
 //! far below what would overflow: all times together stay under 2⁶³ nanoseconds.
 
-use crate::time::Span;
+use crate::time::{ClockError, Span};
 use crate::units::frame;
 
 /// Octets of `system.toml`.
@@ -52,6 +52,9 @@ pub const DURATION: Span = Span::from_s(30 * 24 * 3_600);
 pub const DELAY: Span = Span::from_s(10);
 /// A clock's offset, either way.
 pub const CLOCK_OFFSET: Span = Span::from_s(3_600);
+/// How far a clock may wander either way: what the longest period leaves room for.
+pub const WANDER: Span =
+    Span::from_ns(DURATION.as_ns() / 4_000_000_000 * (ClockError::MAX_DRIFT_PPB as i64 - 1));
 /// Time on the machine's clock that a program may compute.
 pub const HANG_TIMEOUT: Span = Span::from_s(24 * 3_600);
 /// A link's rate: 1 Tb/s.

@@ -229,7 +229,7 @@ fn clock<R>(fields: &mut Fields<'_, R>, raw: &Option<raw::Clock>) -> ClockError 
 fn wander<R>(fields: &mut Fields<'_, R>, raw: &raw::Clock) -> (Span, Span) {
     let keys = (("wander_ns", &raw.wander_ns), ("wander_period_ms", &raw.wander_period_ms));
     let code = codes::OUT_OF_RANGE;
-    let wander = fields.time(code, keys.0, NS, Span::ZERO..=limits::CLOCK_OFFSET);
+    let wander = fields.time(code, keys.0, NS, Span::ZERO..=limits::WANDER);
     let period = fields.time(code, keys.1, MS, Span::from_ms(1)..=limits::DURATION);
     let alone = match (raw.wander_ns, raw.wander_period_ms) {
         (Some(alone), None) => Some((alone, keys.1.0)),

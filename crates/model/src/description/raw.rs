@@ -18,6 +18,7 @@ const MONTH_S: i64 = MONTH_MS / 1_000;
 const DELAY_NS: i64 = limits::DELAY.as_ns();
 const HANG_S: i64 = limits::HANG_TIMEOUT.as_ns() / 1_000_000_000;
 const OFFSET_NS: i64 = limits::CLOCK_OFFSET.as_ns();
+const WANDER_NS: i64 = limits::WANDER.as_ns();
 const DRIFT_PPB: i64 = ClockError::MAX_DRIFT_PPB as i64;
 const LINK_MBPS: i64 = limits::LINK_BPS / 1_000_000;
 const HZ: i64 = 1_000_000_000;
@@ -144,7 +145,7 @@ pub(super) struct Clock {
     pub(super) drift_ppb: Option<At<i64>>,
     /// How far its error swings either way, in nanoseconds; 0 by default. Needs
     /// `wander_period_ms`.
-    #[schemars(range(min = 0, max = OFFSET_NS))]
+    #[schemars(range(min = 0, max = WANDER_NS))]
     pub(super) wander_ns: Option<At<i64>>,
     /// How long one swing takes, there and back, in milliseconds.
     #[schemars(range(min = 1, max = MONTH_MS))]
