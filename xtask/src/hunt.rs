@@ -203,7 +203,8 @@ fn networks(
     println!("hunt: {count} networks from seed {seed} on; refused: {:?}", seen.refused);
     let Report { listeners, bounded, judged, frames, .. } = seen.report;
     println!(
-        "hunt: {listeners} listeners, {bounded} with a bound, {judged} of these received; {frames} frames"
+        "hunt: {listeners} listeners, {bounded} with a bound, {judged} of these received; \
+         {frames} frames"
     );
     println!(
         "hunt: the slowest plan took {} ms (seed {})",

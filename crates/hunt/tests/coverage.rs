@@ -6,7 +6,7 @@ use onbeat_hunt::schema::Schema;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The seeds of one run of the test `hunt` of the command, and a little more for the ends of ranges.
+/// The seeds of one long hunt.
 const SEEDS: u64 = 20_000;
 
 #[test]

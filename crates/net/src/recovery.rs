@@ -13,8 +13,8 @@ pub(crate) enum Recovered {
     New,
     /// Its number was accepted before (frerCpsSeqRcvyDiscardedPackets).
     Duplicate,
-    /// Its number is further back or ahead than the history (frerCpsSeqRcvyRoguePackets): nobody can
-    /// tell whether it was accepted before.
+    /// Its number is further back or ahead than the history (frerCpsSeqRcvyRoguePackets): nobody
+    /// can tell whether it was accepted before.
     Rogue,
 }
 

@@ -63,6 +63,7 @@ impl Draft<'_> {
         }
         self.maybe(&mut program, "Program.priority", |dice| dice.between(1, 99));
         self.maybe(&mut program, "Program.work_max_ns", |dice| dice.between(0, 200_000));
+        self.maybe_bool(&mut program, "joins");
         if self.optional() {
             self.cores(&mut program, host.cores);
         }

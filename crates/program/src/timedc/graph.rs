@@ -106,6 +106,7 @@ impl<'t> Extractor<'_, 't> {
             points: points(&self.flows[index]),
             steps: Vec::new(),
             tested: HashSet::new(),
+            changed: locks::changed(self.unit, function),
             doubts: Vec::new(),
         }
         .run();
@@ -420,6 +421,8 @@ struct Maker<'u, 't> {
     steps: Vec<Step>,
     /// Arguments of calls that lock a mutex if they can, and that decide conditions.
     tested: HashSet<usize>,
+    /// Where variables are declared that do not keep their value.
+    changed: HashSet<usize>,
     doubts: Vec<(String, Origin)>,
 }
 
@@ -753,7 +756,7 @@ impl<'t> Maker<'_, 't> {
     }
 
     fn objects(&self) -> Objects<'_, 't> {
-        Objects { unit: self.all.unit, function: self.function }
+        Objects { unit: self.all.unit, function: self.function, changed: &self.changed }
     }
 
     /// A call of a function of the program, or of code.

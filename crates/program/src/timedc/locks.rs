@@ -7,6 +7,7 @@
 use super::syntax::{bare, walk};
 use super::unit::{Function, Unit, Variable};
 use crate::graph::unit::Object;
+use std::collections::HashSet;
 use tree_sitter::Node;
 
 /// Pointers are followed through so many others.
@@ -78,6 +79,28 @@ pub(super) fn tries(callee: &str) -> bool {
 pub(super) struct Objects<'u, 't> {
     pub unit: &'u Unit<'t>,
     pub function: &'u Function<'t>,
+    /// Of [`changed`].
+    pub changed: &'u HashSet<usize>,
+}
+
+/// Where the variables of a function are declared that may get another value than their first one.
+pub(super) fn changed(unit: &Unit<'_>, function: &Function<'_>) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    walk(function.body, |node| {
+        let target = match node.kind() {
+            "assignment_expression" => node.child_by_field_name("left"),
+            "update_expression" => node.child_by_field_name("argument"),
+            "pointer_expression" if unit.words(node).starts_with('&') => {
+                node.child_by_field_name("argument")
+            }
+            _ => None,
+        };
+        let target = target.map(bare).filter(|n| n.kind() == "identifier");
+        let known = target.and_then(|n| unit.resolve(function, unit.words(n), n.start_byte()));
+        found.extend(known.map(|known| known.place.start));
+        true
+    });
+    found
 }
 
 impl<'t> Objects<'_, 't> {
@@ -127,7 +150,7 @@ impl<'t> Objects<'_, 't> {
                 if is_array && !variable.is_parameter {
                     return self.object(node, depth + 1).map(|object| object.part("[0]"));
                 }
-                if !is_local || variable.is_static || self.changes(variable) {
+                if !is_local || variable.is_static || self.changed.contains(&variable.place.start) {
                     return None;
                 }
                 if variable.is_parameter {
@@ -194,29 +217,6 @@ impl<'t> Objects<'_, 't> {
             Some(local) => Some((local, true)),
             None => global().map(|global| (global, false)),
         }
-    }
-
-    /// Whether a variable may get another value than its first one.
-    fn changes(&self, variable: &Variable<'t>) -> bool {
-        let mut found = false;
-        walk(self.function.body, |node| {
-            let target = match node.kind() {
-                "assignment_expression" => node.child_by_field_name("left"),
-                "update_expression" => node.child_by_field_name("argument"),
-                "pointer_expression" if self.unit.words(node).starts_with('&') => {
-                    node.child_by_field_name("argument")
-                }
-                _ => None,
-            };
-            let target = target.map(bare).filter(|n| n.kind() == "identifier");
-            let is_it = |n: Node<'t>| {
-                let known = self.unit.resolve(self.function, self.unit.words(n), n.start_byte());
-                known.is_some_and(|known| known.place == variable.place)
-            };
-            found |= target.is_some_and(is_it);
-            !found
-        });
-        found
     }
 }
 
