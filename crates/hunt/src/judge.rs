@@ -146,6 +146,10 @@ fn events_per_s(description: &Description) -> i128 {
             per_s(flow).unwrap_or(1_000) * int(flow, "burst_frames").unwrap_or(1) * copies
         })
         .sum();
+    let manifest =
+        description.files.values().flat_map(|text| text.split(".interval_ns = ").skip(1));
+    let interval = |text: &str| text.split(',').next()?.parse::<i128>().ok();
+    let manifest: i128 = manifest.filter_map(interval).map(|ns| 1_000_000_000 / ns.max(1)).sum();
     let noise = description.list("noise").iter().map(|noise| {
         let octets = int(noise, "size_octets").unwrap_or(1) + 66;
         let rate = int(noise, "rate_mbps").map(|mbps| mbps * 1_000_000 / (8 * octets.max(84)));
@@ -167,7 +171,7 @@ fn events_per_s(description: &Description) -> i128 {
         })
     });
     let gates: i128 = gates.sum();
-    hops * (flows + noise + babblers as i128 * fastest / 672) + gates
+    hops * (flows + manifest + noise + babblers as i128 * fastest / 672) + gates
 }
 
 /// The command and a place to work in.
