@@ -594,6 +594,11 @@ pub const WEAKENINGS: &[Weakening] = &[
         "group.iter_mut().filter(|g| **g == b)",
         "group.iter_mut().filter(|g| **g == b && b < a)",
     ),
+    of(
+        "../tfg/component.rs",
+        "(0..explorer.shapes.len()).collect();",
+        "vec![0; explorer.shapes.len()];",
+    ),
     of("../tfg/compose.rs", "worse((before, after), first)", "worse((before, before), 0)"),
     of(
         "../tfg/step.rs",
