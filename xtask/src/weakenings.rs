@@ -601,6 +601,11 @@ pub const WEAKENINGS: &[Weakening] = &[
     ),
     of("../tfg/compose.rs", "worse((before, after), first)", "worse((before, before), 0)"),
     of(
+        "../tfg/explore.rs",
+        "if let Some(found) = self.repeats(tasks) {",
+        "if let Some(found) = self.repeats(&tasks[..1]) {",
+    ),
+    of(
         "../tfg/step.rs",
         ".map(|segment| segment.jitter)",
         ".map(|segment| Interval { hi: Some(segment.jitter.lo), ..segment.jitter })",
