@@ -3,7 +3,7 @@
 
 use onbeat_model::graph::{
     Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind,
-    Policy, Task, What,
+    Policy, Segment, Task, What,
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{LockCycle, LockWait, Schedule};
@@ -139,6 +139,16 @@ fn phases_with_known_counters_are_told_apart() {
     let all = interference(&graph);
     assert_eq!(all[0].completion(ms(5)), Some(ms(5)));
     assert_eq!([1, 8, 16].map(|w| all[1].completion(ms(w))), [6, 14, 23].map(|w| Some(ms(w))));
+}
+
+#[test]
+fn the_response_is_the_longest_and_the_slack_that_of_the_job_with_the_least() {
+    let nodes: Vec<(What, &[usize])> =
+        vec![(work(5), &[2]), (soft(10), &[3]), (work(4), &[4]), (soft(5), &[1])];
+    let schedule = one(&graph(Some(1), vec![task("t", nodes)]));
+    let it = &schedule.tasks[0];
+    let found = (it.response, it.deadline, it.slack);
+    assert_eq!(found, (Some(ms(5)), Some(ms(5)), Some(ms(5 - 4))));
 }
 
 #[test]
@@ -376,6 +386,20 @@ fn what_is_never_unlocked_blocks_without_bound() {
     assert_eq!(lock_cycles(&graph), [LockCycle { waits: vec![waits(1, 1, 0)] }]);
 }
 
+#[test]
+fn what_is_held_over_a_point_blocks_without_bound() {
+    let held: Vec<(What, &[usize])> = vec![
+        (What::Lock(0), &[2]),
+        (work(1), &[3]),
+        (soft(10), &[4]),
+        (What::Unlock(0), &[5]),
+        (soft(10), &[1]),
+    ];
+    let low = Task { priority: Some(5), ..task("low", held) };
+    let graph = graph(Some(1), vec![nested("high", 9, &[(0, 1)], 100), low]);
+    assert_eq!(responses(&one(&graph))[0], (0, None));
+}
+
 /// Works, then so long in the sections of resources within each other, again and again.
 fn nested(name: &str, priority: u8, held: &[(usize, i64)], period: i64) -> Task {
     let locks = held.iter().flat_map(|(resource, ms)| [What::Lock(*resource), work(*ms)]);
@@ -419,6 +443,17 @@ fn who_blocks_may_be_blocked() {
 }
 
 #[test]
+fn who_is_blocked_may_also_wait_for_what_it_held_itself() {
+    let tasks = vec![
+        nested("high", 9, &[(0, 1), (1, 1)], 100),
+        nested("middle", 5, &[(0, 2)], 100),
+        nested("low", 1, &[(1, 3)], 100),
+    ];
+    let all = interference(&graph(Some(1), tasks));
+    assert_eq!(all[1].completion(ms(4)), Some(ms(4 + (3 + 2) + 3)));
+}
+
+#[test]
 fn a_circle_needs_different_tasks_that_can_hold_all_of_it_at_once() {
     let two = |a: &[(usize, i64)], b: &[(usize, i64)]| {
         let tasks = vec![nested("a", 9, a, 100), nested("b", 8, b, 100)];
@@ -432,6 +467,16 @@ fn a_circle_needs_different_tasks_that_can_hold_all_of_it_at_once() {
     assert_eq!(responses(&one(&opposite)), [(0, None), (1, None), (2, Some(ms(1 + 6)))]);
     assert_eq!(lock_cycles(&two(&[(0, 1), (1, 1)], &[(0, 1), (1, 1)])), []);
     assert_eq!(lock_cycles(&two(&[(2, 1), (0, 1), (1, 1)], &[(2, 1), (1, 1), (0, 1)])), []);
+    // Who wants what one of them holds waits for ever as well.
+    let mut behind = opposite.clone();
+    behind.tasks[2] = nested("c", 7, &[(0, 1)], 100);
+    assert_eq!(responses(&one(&behind)), [(0, None), (1, None), (2, None)]);
+    // A lock of which nobody can say which one it is may be the first.
+    let mut vague = two(&[(0, 1), (1, 1)], &[(1, 1), (2, 1)]);
+    assert_eq!(lock_cycles(&vague), []);
+    vague.resources = ["m0", "m1", "m2"].map(str::to_owned).to_vec();
+    vague.aliases = vec![(2, vec![0])];
+    assert_eq!(lock_cycles(&vague), [LockCycle { waits: vec![waits(0, 4, 1), waits(1, 4, 2)] }]);
     let mut tried = opposite.clone();
     tried.tasks[1].nodes[4].what = What::Take(0);
     assert_eq!(lock_cycles(&tried), []);
@@ -469,4 +514,21 @@ fn late_wake_ups_come_before_work_and_bring_jobs_together() {
     assert_eq!(responses(&one(&graph)), [(0, Some(ms(1 + 2))), (1, Some(ms(1 + 7 + 2)))]);
     graph.tasks[1].nodes[1].what = work(8);
     assert_eq!(responses(&one(&graph)), [(0, Some(ms(1 + 2))), (1, Some(ms(1 + 8 + 2 * 2)))]);
+}
+
+#[test]
+fn segments_come_late_and_take_what_their_aborts_take_too() {
+    let up_to = |hi| Interval::between(Span::ZERO, ms(hi));
+    let firm = periodic("high", 0, point(PointKind::Firm, 10, 10));
+    let mut high = Task { priority: Some(9), ..firm };
+    high.nodes[1].guard = Some(2);
+    let (execution, jitter, abort) = (up_to(3), up_to(1), up_to(2));
+    let segment = |from| Segment { from, to: 2, execution, jitter, abort };
+    high.segments = vec![segment(0), segment(2)];
+    let low = Task { priority: Some(5), ..periodic("low", 4, soft(20)) };
+    let mut graph = graph(Some(1), vec![high, low]);
+    graph.hosts[0].wakeup = up_to(1);
+    // Late by the wake-up and by its jitter; the less urgent one meets it twice for that.
+    let expected = [(0, Some(ms(1 + 1 + 3 + 2))), (1, Some(ms(1 + 4 + 2 * (3 + 2))))];
+    assert_eq!(responses(&one(&graph)), expected);
 }

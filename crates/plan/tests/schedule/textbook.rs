@@ -153,6 +153,29 @@ fn blocking_and_jitter_are_what_the_equation_says() {
     assert_eq!(inherited, Some(ns(4 + 2 + 3)));
     let inherited = fixed::response(&tasks, 1, Protocol::Inheritance);
     assert_eq!(inherited, Some(ns(3 + (2 + 4) + 2 * 2)));
+    // Another one of them may have begun what is not preempted.
+    tasks[3].piece = ns(3);
+    let inherited = fixed::response(&tasks, 1, Protocol::Inheritance);
+    assert_eq!(inherited, Some(ns(3 + (2 + 4) + 3 + 2 * 2)));
+}
+
+/// What the job before holds still, and what a less urgent task holds, are waited for both.
+#[test]
+fn a_late_job_waits_for_the_section_of_the_one_before_and_for_a_blocking_one() {
+    let mut tasks = ranked(&[(2, 1_000, 1_000), (4, 10, 10), (6, 1_000, 1_000)]);
+    let section = |resource, length| Section { resources: vec![resource], length: ns(length) };
+    tasks[0].sections = vec![section(0, 1), section(1, 1)];
+    tasks[1].sections = vec![section(0, 2)];
+    tasks[1].thread = Some(1);
+    tasks[2].sections = vec![section(1, 3)];
+    // 4 + (2 + 3) + 2 is more than 10; of five jobs, the most urgent task delays one.
+    assert_eq!(misses(&tasks, 1, 5, CEILING), 1);
+    // Two jobs of one thread in turn: the other one is the one before.
+    let period = Some(ns(20));
+    let second = Load { offset: ns(10), period, ..tasks[1].clone() };
+    tasks[1].period = period;
+    tasks.push(second);
+    assert_eq!(fixed::response(&tasks, 1, CEILING), Some(ns(4 + (2 + 3) + 2)));
 }
 
 /// Baruah, Rosier and Howell 1990, as in Buttazzo, Hard Real-Time Computing Systems, section 4.6:
@@ -208,6 +231,10 @@ fn scaling_is_exact_at_its_border() {
     assert_eq!(scaling(&tasks, CEILING, |_| true), Some(961_538));
     // Alone, the last one may grow to 10 ms.
     assert_eq!(scaling(&tasks, CEILING, |at| at == 2), Some(833_333));
+    // Without deadlines, there may be as much to do as there is time.
+    let mut idle = ranked(&[(5, 10, 10)]);
+    idle[0].deadline = None;
+    assert_eq!(scaling(&idle, CEILING, |_| true), Some(2_000_000));
 }
 
 /// A rare long job hits one job of a firm task, not each.

@@ -1,7 +1,7 @@
 //! Each rule of `docs/time-flow-graphs.md` by hand.
 
 use crate::build::*;
-use onbeat_model::graph::{Expression, Graph, Interval, Node, PointKind, What};
+use onbeat_model::graph::{Expression, Graph, Interval, Node, PointKind, Segment, What};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Pattern, Timing, Trouble, Why};
 use onbeat_plan::tfg::{Limits, time};
@@ -131,6 +131,24 @@ fn an_abort_keeps_what_passes_from_the_release_before() {
     assert_eq!(row.before, [(0, Interval::exactly(ms(10)))]);
     let miss = &timing.misses[0];
     assert_eq!((miss.by, &miss.path[..]), (Some(ms(2)), &[0, 1, 2][..]));
+}
+
+#[test]
+fn segments_begin_late_and_their_aborts_take_time() {
+    let up_to = |hi| Interval::between(Span::ZERO, ms(hi));
+    let point = |kind, hi, jitter, abort| {
+        let (mut graph, _) = after_code(hi - 1, hi, kind, 10);
+        let (execution, jitter, abort) = (Interval::ZERO, up_to(jitter), up_to(abort));
+        let segment = |from, to| Segment { from, to, execution, jitter, abort };
+        graph.tasks[0].segments = vec![segment(0, 2), segment(2, 3)];
+        let timing = time(&graph, Level::Platform, &[], Limits::default());
+        let row = visits(&graph, &timing, "2")[0];
+        (row.arrival, row.release)
+    };
+    let late = (Interval::between(ms(4), ms(5 + 1)), Interval::between(ms(10), ms(10 + 1)));
+    assert_eq!(point(PointKind::Soft, 5, 1, 2), late);
+    let aborted = Interval::between(ms(10), ms(10 + 2));
+    assert_eq!(point(PointKind::Firm, 12, 0, 2), (aborted, aborted));
 }
 
 #[test]
