@@ -87,6 +87,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 
     /// The way to clock and network.
+    pub fn port(&self) -> &P {
+        &self.port
+    }
+
+    /// The same, to change how it waits.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }
