@@ -34,7 +34,7 @@ static int socket_of_the_talker(struct sockaddr_ll *address)
 	return -1;
 }
 
-/* A frame as docs/channels.md describes it, from station `source`, the talker's start `instance`. */
+/* A frame as docs/channels.md has it, from station `source`, the talker's start `instance`. */
 static void forge(int fd, const unsigned char *source, unsigned char instance, int64_t capture_ns)
 {
 	static unsigned char number;
