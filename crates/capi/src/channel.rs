@@ -314,6 +314,7 @@ pub unsafe extern "C" fn onbeat_talker_limit(
     entry(|| {
         // SAFETY: the caller's promise.
         let talker = unsafe { value(talker) }?;
+        talker.end.port().inner().check_owner()?;
         talker.end.port_mut().limit(LocalTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
     })
@@ -331,6 +332,7 @@ pub unsafe extern "C" fn onbeat_listener_limit(
     entry(|| {
         // SAFETY: the caller's promise.
         let listener = unsafe { value(listener) }?;
+        listener.end.port().inner().check_owner()?;
         listener.end.port_mut().limit(LocalTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
     })
@@ -347,7 +349,9 @@ pub unsafe extern "C" fn onbeat_talker_counters(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let counted = unsafe { shared(talker) }?.end.log().shared().counters();
+        let end = &unsafe { shared(talker) }?.end;
+        end.port().inner().check_owner()?;
+        let counted = end.log().shared().counters();
         // SAFETY: the caller's promise.
         unsafe { store(out, counted.into()) };
         Ok(onbeat_status::OnbeatOk)
@@ -365,7 +369,9 @@ pub unsafe extern "C" fn onbeat_listener_counters(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let counted = unsafe { shared(listener) }?.end.log().shared().counters();
+        let end = &unsafe { shared(listener) }?.end;
+        end.port().inner().check_owner()?;
+        let counted = end.log().shared().counters();
         // SAFETY: the caller's promise.
         unsafe { store(out, counted.into()) };
         Ok(onbeat_status::OnbeatOk)
@@ -473,7 +479,9 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
     entry(|| {
         // SAFETY: the caller's promise.
         let listener = unsafe { shared(listener) }?;
-        let Some(found) = listener.end.port().inner().descriptor() else {
+        let port = listener.end.port().inner();
+        port.check_owner()?;
+        let Some(found) = port.descriptor() else {
             return Err(Failure::Setup(SetupError::Refused(
                 "virtual time passes only in calls of this library: use onbeat_select".to_owned(),
             )));

@@ -272,6 +272,15 @@ fn key(word: &AtomicU32) -> u64 {
 }
 
 impl EndPort {
+    /// Refuses a forked child of the process that opened the end, for calls that need neither
+    /// clock nor network: those refuse it anyway.
+    pub fn check_owner(&self) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.check_owner(),
+            Self::Link(port) => port.base().check_owner(),
+        }
+    }
+
     /// A descriptor that is readable when there may be a message; none in virtual time.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {

@@ -206,6 +206,8 @@ struct Places {
 #[derive(Debug)]
 struct Place {
     at: usize,
+    /// The process whose end it is; a forked child has only a copy.
+    owner: u32,
     places: Arc<Mutex<Places>>,
 }
 
@@ -216,7 +218,7 @@ impl Place {
             held.used += 1;
             (held.used <= MAX_ENDS).then_some(held.used - 1)
         })?;
-        Some(Self { at, places: Arc::clone(places) })
+        Some(Self { at, owner: crate::fork::process(), places: Arc::clone(places) })
     }
 }
 
@@ -436,7 +438,7 @@ impl SharedLog {
 impl Drop for SharedLog {
     fn drop(&mut self) {
         // An end that is gone is not to be shown any more.
-        if self.place.is_some() {
+        if self.place.as_ref().is_some_and(|place| place.owner == crate::fork::process()) {
             self.counter(CHANNEL).store(0, Ordering::Release);
         }
     }
@@ -510,6 +512,26 @@ mod tests {
         assert_eq!(fabric.last_other_talker(), Some(from));
         let counters = Counters { sent: 5, unrecorded: 2, rejected, ..Counters::default() };
         assert_eq!(fabric.counters(), counters);
+    }
+
+    #[test]
+    fn an_end_stays_on_its_board_when_a_forked_child_drops_its_copy() {
+        let board = Board::new().expect("a board");
+        let mut end = board.end().expect("an end");
+        let (channel, stream_id) = ("c".to_owned(), onbeat_model::units::StreamId(9));
+        let identity = Identity { channel, stream_id, role: Role::Listener };
+        end.introduce(&identity);
+        // SAFETY: the child only drops its copy, which allocates nothing, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop(end);
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = -1;
+        // SAFETY: `status` is valid for writing.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!((status, end.identity()), (0, identity));
     }
 
     #[test]

@@ -87,6 +87,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 
     /// The way to clock and network.
+    pub fn port(&self) -> &P {
+        &self.port
+    }
+
+    /// The same, to change how it waits.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }
@@ -165,16 +170,25 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
                     self.port.send(self.talker.frame())?;
                     return Ok(self.note(sent, now));
                 }
-                Err(exceeded) => {
-                    self.log.rate_exceeded();
-                    let woke = self.port.sleep_until(exceeded.until)?;
-                    // Who wakes after the limit writes no more, though the rate allowed it before.
-                    if self.port.is_over(woke.local) {
-                        return Err(Fault::TimedOut);
-                    }
-                }
+                Err(exceeded) => self.sleep_for_rate(exceeded.until)?,
             }
         }
+    }
+
+    /// Waits while the declared rate allows no message; whether it did not.
+    pub(crate) fn await_rate(&mut self) -> Result<bool, Fault> {
+        let now = self.port.now()?.local;
+        let Some(until) = self.talker.blocked_until(now) else { return Ok(false) };
+        self.port.may_write(now)?;
+        self.sleep_for_rate(until)?;
+        Ok(true)
+    }
+
+    fn sleep_for_rate(&mut self, until: LocalTime) -> Result<(), Fault> {
+        self.log.rate_exceeded();
+        let woke = self.port.sleep_until(until)?;
+        // Who wakes after the limit writes no more, though the rate allowed it before.
+        if self.port.is_over(woke.local) { Err(Fault::TimedOut) } else { Ok(()) }
     }
 
     #[inline]

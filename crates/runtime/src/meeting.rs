@@ -375,16 +375,17 @@ fn meet<P: Port, L: Log>(
     delay: Span,
 ) -> Result<MessageInfo, Fault> {
     let mut other = Other { received, taken: MessageInfo::default(), read: None };
-    // What is there already.
-    for _ in 0..MAX_BACKLOG {
-        if !other.hear(&mut talker.meeting, listener, Patience::None)? {
-            break;
-        }
-    }
+    other.hear_all(&mut talker.meeting, listener)?;
     let mut written = Record::default();
     let (target, late) = loop {
         let now = talker.port.now()?.local;
-        match talker.meeting.step(now) {
+        let step = talker.meeting.step(now);
+        if matches!(step, Step::Say(_) | Step::Repeat(_)) && talker.await_rate()? {
+            // A word that does not know what came meanwhile would have to be said again.
+            other.hear_all(&mut talker.meeting, listener)?;
+            continue;
+        }
+        match step {
             Step::Say(word) => {
                 talker.talker.say(word.to_bits());
                 written = talker.write_record(value)?;
@@ -430,6 +431,20 @@ struct Other<'a> {
 }
 
 impl Other<'_> {
+    /// Takes what is there already.
+    fn hear_all<P: Port, L: Log>(
+        &mut self,
+        meeting: &mut Meeting,
+        listener: &mut ListenerEnd<P, L>,
+    ) -> Result<(), Fault> {
+        for _ in 0..MAX_BACKLOG {
+            if !self.hear(meeting, listener, Patience::None)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for its next message; false when none came.
     fn hear<P: Port, L: Log>(
         &mut self,

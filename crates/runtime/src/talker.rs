@@ -156,6 +156,13 @@ impl Talker {
         Ok(Sent { sequence: self.sequence - 1, capture })
     }
 
+    /// Until when the declared rate allows no message, if it allows none at `now`.
+    pub fn blocked_until(&self, now: LocalTime) -> Option<LocalTime> {
+        let is_set_back = self.now.is_some_and(|before| now < before - SAME_INSTANT);
+        let allowed = self.due? - self.parameters.tolerance;
+        Some(allowed).filter(|allowed| now < *allowed && !is_set_back)
+    }
+
     /// Lets the next message say this of a meeting ([`crate::meeting::Word`]).
     pub fn say(&mut self, word: u32) {
         self.meeting = word;

@@ -529,6 +529,11 @@ pub struct FabricPort {
 }
 
 impl FabricPort {
+    /// Refuses a forked child of the process whose end this is.
+    pub(crate) fn check_owner(&self) -> Result<(), Fault> {
+        self.shared.base.check_owner()
+    }
+
     /// A descriptor that is readable when there may be a message; none in virtual time.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.own.as_ref().map(AsFd::as_fd)
@@ -582,8 +587,11 @@ fn copy_frame(frame: &[u8], into: &mut [u8]) -> Result<usize, Fault> {
 }
 
 impl Drop for FabricPort {
-    /// A closed end has no queue.
+    /// A closed end has no queue. A forked child has only a copy: its parent's stays open.
     fn drop(&mut self) {
+        if self.check_owner().is_err() {
+            return;
+        }
         match &self.own {
             None => {
                 // A fabric that is gone need not know.
