@@ -1,7 +1,7 @@
 //! `cargo run -p xtask -- weaken [WORD]`: whether the tests of the bounds notice when a bound is a
 //! little too small, or a promise made without its proof. Each formula of the analyses is weakened
-//! on its own, in a copy of the repository, and the tests must fail. With a word, only weakenings whose file or expression
-//! contains it.
+//! on its own, in a copy of the repository, and the tests must fail. With a word, only weakenings
+//! whose file or expression contains it.
 
 use crate::weakenings::{ANALYSIS, WEAKENINGS, Weakening};
 use anyhow::{Context, Result, bail, ensure};

@@ -74,8 +74,8 @@
 //! A bridge queues a copy at every port at which a way of the stream goes on. Where ways come
 //! together at one egress port, the first copy of each number passes, by the vector recovery
 //! algorithm (802.1CB-2017 7.4.3.4); the others count as duplicates, what is further from the
-//! newest number than the history as rogue. Without an accepted frame for 1 s it takes any number. There
-//! is no recovery of single ways, and no latent error detection.
+//! newest number than the history as rogue. Without an accepted frame for 1 s it takes any number.
+//! There is no recovery of single ways, and no latent error detection.
 //!
 //! # Learning (802.1Q-2022 8.7) and VLANs
 //! If any bridge learns, best-effort unicast (noise, and channels without reservation to one
