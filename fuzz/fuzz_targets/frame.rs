@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{MacAddress, Octets};
-use onbeat_runtime::listener::{Dropped, Listener};
+use onbeat_runtime::listener::{Dropped, Listener, Reading};
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, MAX_FRAME, Pdu, emit, unwrap};
@@ -31,13 +31,15 @@ fn accept(octets: &[u8], framing: Framing, destination: MacAddress, pdu: &Pdu<'_
     let mut value = vec![0; pdu.payload.len()];
     let now = LocalTime::from_ns(i64::from(pdu.timestamp));
     let mut mine = listener(destination, pdu, value.len());
-    let first = mine.accept(octets, framing, now, &mut value);
+    let reading = Reading::at(now);
+    let first = mine.accept(octets, framing, reading, &mut value);
     assert!(first.is_ok_and(|accepted| accepted.capture == now));
     assert_eq!(value, pdu.payload);
-    let again = mine.accept(octets, framing, now, &mut value);
+    let again = mine.accept(octets, framing, reading, &mut value);
     assert!(matches!(again, Err(Dropped::Duplicate { .. })));
     let mut longer = vec![0; value.len() + 1];
-    let other = listener(destination, pdu, longer.len()).accept(octets, framing, now, &mut longer);
+    let mut other = listener(destination, pdu, longer.len());
+    let other = other.accept(octets, framing, reading, &mut longer);
     assert!(matches!(other, Err(Dropped::Rejected(_))));
 }
 
@@ -50,7 +52,9 @@ fuzz_target!(|octets: &[u8]| {
         assert_eq!(destination, Ok(frame.header.destination));
     }
     if let Ok(pdu) = Pdu::parse(octets) {
-        accept(octets, Framing::Datagram, MacAddress::default(), &pdu);
+        let from = ([10, 0, 0, 1], 17_220).into();
+        let framing = Framing::Datagram { from, number: pdu.number.into() };
+        accept(octets, framing, MacAddress::default(), &pdu);
     }
     if let Ok((destination, unit)) = unwrap(octets)
         && let Ok(pdu) = Pdu::parse(unit)
