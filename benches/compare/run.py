@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How often `onbeat compare` tells real repetitions of one measurement apart.
 
-    benches/compare/run.py [--onbeat PATH] [--runs 59] [--each 5] DIRECTORY
+    benches/compare/run.py [--onbeat PATH] [--pairs 50] [--each 5] DIRECTORY
 
-Measures `measure clock` and `measure latency` in turns, --runs times each, into DIRECTORY (what is
-there is not measured again), and compares of every 2 x --each successive runs the even with the
-odd ones, both ways round. Prints how many pairs were told apart, which nothing but chance does, and
+Measures `measure clock` and `measure latency` in turns, as often as --pairs pairs of --each against
+--each need, into DIRECTORY (what is there is not measured again). Of 2 x --each successive runs, of
+which no other pair has one, the even are compared with the odd ones, both ways round. Prints how many pairs were told apart, which nothing but chance does, and
 how many were not the same both ways round. Exits with 1 if more than 5 % were told apart, or one
 pair was not.
 """
@@ -40,11 +40,12 @@ def compare(onbeat: str, sides: list[list[Path]]) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--onbeat", default="onbeat")
-    parser.add_argument("--runs", type=int, default=59)
+    parser.add_argument("--pairs", type=int, default=50)
     parser.add_argument("--each", type=int, default=5)
     parser.add_argument("directory", type=Path)
     asked = parser.parse_args()
-    for number in range(asked.runs):
+    window = 2 * asked.each
+    for number in range(asked.pairs * window):
         for name, words in MEASUREMENTS.items():
             out = asked.directory / name / f"{number:03}"
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -55,10 +56,10 @@ def main() -> int:
     for name in MEASUREMENTS:
         runs = sorted((asked.directory / name).iterdir())
         apart, unlike, judged = 0, 0, 0
-        pairs = len(runs) - 2 * asked.each + 1
-        for first in range(pairs):
-            window = runs[first : first + 2 * asked.each]
-            sides = [window[::2], window[1::2]]
+        pairs = len(runs) // window
+        for first in range(0, pairs * window, window):
+            pair = runs[first : first + window]
+            sides = [pair[::2], pair[1::2]]
             found = compare(asked.onbeat, sides)
             back = compare(asked.onbeat, sides[::-1])["verdict"]
             unlike += back != MIRRORED.get(found["verdict"], found["verdict"])

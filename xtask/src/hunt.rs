@@ -229,7 +229,7 @@ fn keep(
     let narrow = Settings { only: first.phases, ..settings };
     let fails = |candidate: &onbeat_hunt::Description| {
         let report = judge.judge(candidate, narrow);
-        report.is_ok_and(|report| report.findings.iter().any(|found| found.kind == first.kind))
+        report.is_ok_and(|report| report.findings.iter().any(|found| found.is_like(first)))
     };
     let tries = match first.kind {
         _ if request.as_drawn => 0,

@@ -260,8 +260,8 @@ fn a_mutex_that_is_tried_is_held_where_it_was_free() {
 fn what_sleeps_or_waits_has_no_bound_and_its_line_is_named() {
     let text = |call: &str| {
         format!(
-            "#include <time.h>\n#include <poll.h>\n#include <semaphore.h>\nsem_t s;\n\
-             struct timespec t = {{0, 3000000}};\n\
+            "#include <time.h>\n#include <poll.h>\n#include <threads.h>\nmtx_t m;\n\
+             struct timespec t = {{0, 3000000}}; pthread_rwlock_t r; pthread_spinlock_t s;\n\
              task high(){{ spriority(9); while(1){{ W(10); stp(10, 10, ms); }} }}\n\
              task w(){{ spriority(8); while(1){{ {call}\n W(10); stp(10, 10, ms); }} }}\n\
              task low(){{ spriority(7); while(1){{ W(10); stp(10, 10, ms); }} }}\n\
@@ -274,7 +274,10 @@ fn what_sleeps_or_waits_has_no_bound_and_its_line_is_named() {
         "nanosleep(&t, NULL);",
         "clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);",
         "poll(NULL, 0, 3);",
-        "sem_wait(&s);",
+        "pthread_rwlock_wrlock(&r); pthread_rwlock_unlock(&r);",
+        "pthread_spin_lock(&s); pthread_spin_unlock(&s);",
+        "mtx_lock(&m); mtx_unlock(&m);",
+        "system(\"true\");",
     ];
     for call in calls {
         let case = Case::new(&text(call));
@@ -287,10 +290,106 @@ fn what_sleeps_or_waits_has_no_bound_and_its_line_is_named() {
         assert!(said.contains("OB5021") && said.contains("n.c:11:"), "{said}");
         assert!(said.contains(&format!("nothing bounds how long `{name}` takes")), "{said}");
     }
+    // Whoever says what it takes knows.
+    let document = Case::new(&text("W(3000) usleep(3000);")).tfg();
+    assert_eq!(line(&document, "w")["response_ns"], 3_020_000);
     // A function of the program's own is no such call.
     let own = text("usleep(3000);")
         .replace("task high", "#define usleep own\nvoid own(int n){ (void)n; }\ntask high");
     assert!(!Case::new(&own).check().contains("OB5021"));
+}
+
+/// Two tasks, of which the more urgent does something first.
+fn urgent(globals: &str, first: &str) -> Case {
+    Case::new(&format!(
+        "#include <stdatomic.h>\n#include <sched.h>\nvolatile int flag, other; {globals}\n\
+         task high(){{ spriority(9); while(1){{ {first} W(10); stp(10, 5, ms); }} }}\n\
+         task low(){{ spriority(8); while(1){{ W(900); flag = 1; stp(10, 10, ms); }} }}\n\
+         int main(void){{ high(); low(); }}\n"
+    ))
+}
+
+#[test]
+fn a_loop_that_waits_for_somebody_else_has_no_bound() {
+    let waiting = [
+        "while (!flag) ;",
+        "while (!flag) sched_yield();",
+        "do { } while (flag == 0);",
+        "for (;;) { if (flag) break; }",
+        "for (int n = 0; !flag; n++) other = n;",
+        "int seen; do { seen = flag; } while (!seen);",
+        "while (atomic_flag_test_and_set(&f)) ; atomic_flag_clear(&f);",
+        "while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0) { }",
+    ];
+    for first in waiting {
+        let case = urgent("atomic_flag f = ATOMIC_FLAG_INIT;", first);
+        let said = case.check();
+        assert!(said.contains("OB4106") && said.contains("n.c:8:"), "{first}: {said}");
+        let arguments = ["tfg", "system.toml", "--json"];
+        let output = onbeat().args(arguments).current_dir(case.path()).output().expect("it runs");
+        let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let known = ["high", "low"].map(|task| line(&document, task)["response_ns"].is_i64());
+        assert_eq!(known, [false, false], "{first}");
+        assert_ne!(document["composable"], true, "{first}");
+        assert!(document["schedules"][0]["utilisation_ppm"].is_null(), "{first}");
+    }
+    let ending = [
+        "for (int n = 0; n < 3; n++) other = n;",
+        "int n = other; while (n) n /= 2;",
+        "int n = other; while (n) n = 0;",
+        "flag = 1; while (flag) flag = 0;",
+        "int n = 0; for (;;) { n++; if (n > 9) break; }",
+        "const char *s = \"text\"; while (*s) s++;",
+        "while (next()) ;",
+    ];
+    for first in ending {
+        let case = urgent("int next(void){ return --other > 0; }", first);
+        assert!(!case.check().contains("OB4106"), "{first}: {}", case.check());
+        assert_eq!(line(&case.tfg(), "high")["response_ns"], 10_000, "{first}");
+    }
+}
+
+#[test]
+fn an_execution_time_inside_of_an_expression_counts() {
+    for first in ["flag && ({ W(3000); 1; });", "int n = ({ W(3000); flag; }); other = n;"] {
+        let document = urgent("", first).tfg();
+        assert_eq!(line(&document, "high")["response_ns"], 3_010_000, "{first}");
+        assert_eq!(line(&document, "low")["response_ns"], 3_910_000, "{first}");
+    }
+}
+
+#[test]
+fn whoever_locks_through_a_pointer_gets_no_verdict() {
+    let globals = "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+                   int (*lock)(pthread_mutex_t *) = pthread_mutex_lock;";
+    let case = urgent(globals, "lock(&m);");
+    let said = said(&run(&["tfg", "system.toml"], case.path(), 5));
+    assert!(
+        said.contains("OB5007") && said.contains("`pthread_mutex_lock` may be called"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_mutex_that_is_tried_stays_its_own_in_a_composition() {
+    let text = |name: &str, take: &str| {
+        format!(
+            "pthread_mutex_t {name} = PTHREAD_MUTEX_INITIALIZER;\n\
+             task {name}t(){{ while(1){{ {take} W(100); pthread_mutex_unlock(&{name}); }}\n\
+             stp(10, 10, ms); }} }}\nint main(void){{ {name}t(); }}\n"
+        )
+    };
+    let first = Case::new(&text("a", "if (1) { pthread_mutex_lock(&a);"));
+    let second = Case::new(&text("b", "if (pthread_mutex_trylock(&b) == 0) {"));
+    let arguments = ["tfg", "--json", "system.toml", &second.path().display().to_string()];
+    let output = onbeat().args(arguments).current_dir(first.path()).output().expect("it runs");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let together = &found["together"];
+    let task = &together["tasks"][1]["nodes"];
+    let take = task.as_array().expect("nodes").iter().find(|node| node["kind"] == "take");
+    let resource = take.expect("a mutex is tried")["resource"].as_u64().expect("a resource");
+    let name = together["resources"][resource as usize].as_str().expect("a name");
+    assert!(name.contains('b'), "{name}: {}", together["resources"]);
 }
 
 #[test]

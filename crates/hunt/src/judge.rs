@@ -47,6 +47,18 @@ pub struct Finding {
     pub what: String,
 }
 
+impl Finding {
+    /// Whether it is a fault of the same kind; of two refusals, for the same reason.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let reason = |what: &str| {
+            let line = what.lines().next().unwrap_or_default();
+            line.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()
+        };
+        self.kind == other.kind
+            && (self.kind != Kind::Invalid || reason(&self.what) == reason(&other.what))
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.kind, self.what)

@@ -348,8 +348,9 @@ pub struct Schedule {
     pub core: u16,
     /// Its tasks, the most urgent first.
     pub tasks: Vec<Scheduled>,
-    /// The share of its time that is used, in parts per million, rounded up.
-    pub utilisation_ppm: u64,
+    /// The share of its time that is used, in parts per million, rounded up; none if nobody knows
+    /// how long a task computes, or how often.
+    pub utilisation_ppm: Option<u64>,
     /// To how much all execution times may grow together, in parts per million of what they are,
     /// rounded down, until a deadline is missed; none if they may grow for ever.
     pub scaling_ppm: Option<u64>,

@@ -353,8 +353,9 @@ pub struct ScheduleEntry {
     pub host: usize,
     /// Which of its processors.
     pub core: u16,
-    /// The share of its time that is used, in parts per million, rounded up.
-    pub utilisation_ppm: u64,
+    /// The share of its time that is used, in parts per million, rounded up; null: nobody knows how
+    /// long a task computes, or how often.
+    pub utilisation_ppm: Option<u64>,
     /// To how much all execution times may grow together, in parts per million of what they are,
     /// until a deadline is missed; null: for ever.
     pub scaling_ppm: Option<u64>,

@@ -55,7 +55,8 @@ pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView 
     let host = study.graph.hosts.get(schedule.host).map(|host| host.name.as_str());
     let host = host.filter(|name| !name.is_empty()).unwrap_or("host");
     let is_met = schedule.tasks.iter().all(Scheduled::is_met);
-    let verdict = match (is_met, schedule.utilisation_ppm > WHOLE_PPM) {
+    let is_full = schedule.utilisation_ppm.is_some_and(|ppm| ppm > WHOLE_PPM);
+    let verdict = match (is_met, is_full) {
         (false, _) => "deadlines may be missed",
         (true, true) => "all deadlines are met, but there is more to do than fits",
         (true, false) => "all deadlines are met",
@@ -66,10 +67,13 @@ pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView 
         }
         None => "met whatever the execution times".to_owned(),
     };
-    let used = per_mille(schedule.utilisation_ppm.div_ceil(1_000));
+    let used = match schedule.utilisation_ppm {
+        Some(ppm) => format!("{} used", per_mille(ppm.div_ceil(1_000))),
+        None => "nobody knows how much is used".to_owned(),
+    };
     ScheduleView {
         name: format!("{host}, processor {}", schedule.core),
-        summary: format!("{verdict}; {used} used; {scaling}"),
+        summary: format!("{verdict}; {used}; {scaling}"),
         is_met,
         tasks: schedule.tasks.iter().map(|task| scheduled(study, task)).collect(),
     }

@@ -243,7 +243,7 @@ fn fixed_priorities() -> Schedule {
             slack: Some(ms(-2)),
             misses: vec![(1, 3), (2, 10)],
         }],
-        utilisation_ppm: 400_001,
+        utilisation_ppm: Some(400_001),
         scaling_ppm: Some(833_333),
     }
 }
@@ -260,7 +260,7 @@ fn edf() -> Schedule {
         slack: None,
         misses: Vec::new(),
     };
-    Schedule { core: 1, tasks: vec![task], utilisation_ppm: 0, ..Schedule::default() }
+    Schedule { core: 1, tasks: vec![task], utilisation_ppm: Some(0), ..Schedule::default() }
 }
 
 /// A task that starts another one, on its right and on its left.
@@ -415,7 +415,7 @@ fn rates(graph: &Graph, host: usize) -> Schedule {
         misses: Vec::new(),
     };
     let tasks = tasks.enumerate().map(scheduled).collect();
-    Schedule { host, core: 0, tasks, utilisation_ppm: 400_000, scaling_ppm: Some(2_500_000) }
+    Schedule { host, core: 0, tasks, utilisation_ppm: Some(400_000), scaling_ppm: Some(2_500_000) }
 }
 
 /// Names that would be something else if they were not escaped.

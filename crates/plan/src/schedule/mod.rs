@@ -480,9 +480,16 @@ impl Processor {
             host: self.host,
             core: self.core,
             tasks: tasks.iter().map(|placed| self.scheduled(placed)).collect(),
-            utilisation_ppm: Share::of(&self.loads).ppm(),
+            utilisation_ppm: self.is_limited().then(|| Share::of(&self.loads).ppm()),
             scaling_ppm: self.scaling(),
         })
+    }
+
+    /// Whether it is known how long its tasks compute, and how often at most.
+    fn is_limited(&self) -> bool {
+        let is_often = |period: Span| period <= Span::from_ns(1);
+        let limited = |load: &Load| load.wcet < Span::MAX && !load.period.is_some_and(is_often);
+        self.loads.iter().all(|load| load.wcet == Span::ZERO || limited(load))
     }
 
     /// None of its tasks that wait for other processors is ever in time for certain.

@@ -115,7 +115,9 @@ fn moved(task: &Task, first: usize, [hosts, channels, resources]: &[Vec<usize>; 
                 *channel = channels[*channel];
             }
             What::Run { task } => *task += first,
-            What::Lock(resource) | What::Unlock(resource) => *resource = resources[*resource],
+            What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
+                *resource = resources[*resource];
+            }
             _ => {}
         }
     }
@@ -183,7 +185,7 @@ fn joined(graph: &Graph, task: usize, ours: &std::ops::Range<usize>) -> Vec<Join
                 What::Write { channel, .. } | What::Read { channel, .. } => {
                     used.insert(Joint::Channel(graph.channels[channel].name.clone()));
                 }
-                What::Lock(resource) => {
+                What::Lock(resource) | What::Take(resource) => {
                     used.insert(Joint::Resource(graph.resources[resource].clone()));
                 }
                 _ => {}

@@ -263,7 +263,14 @@ impl<'a> Linker<'a> {
         let units = self.units;
         for (unit, made) in units.iter().enumerate() {
             for (name, origin) in &made.pointers {
-                let Some(function) = self.named(unit, name) else { continue };
+                let Some(function) = self.named(unit, name) else {
+                    if crate::timedc::is_timed(name) {
+                        let text = format!("`{name}` may be called through a pointer");
+                        let help = "call it by its name";
+                        self.lose(unit, *origin, &text, "nobody can say when", help);
+                    }
+                    continue;
+                };
                 let is_followed = self.followed.contains(&function);
                 if is_followed && !self.only_hold.contains(&function) {
                     let text = format!(

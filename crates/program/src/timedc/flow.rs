@@ -20,6 +20,8 @@ pub(super) enum What<'t> {
     Branch(Node<'t>, bool),
     /// A `switch` chooses.
     Choose(Node<'t>),
+    /// The same in a statement expression, where no text can be put.
+    Inner(Node<'t>),
     /// A timing point.
     Point(usize),
     /// The origin moves.
@@ -112,6 +114,8 @@ pub(super) struct Flow<'t> {
     /// Loops that nothing but an abort leaves, without timing points: where they go on, and all
     /// steps in them.
     pub endless: Vec<Endless<'t>>,
+    /// Loops that only somebody else ends, and the step at which their body begins.
+    pub busy: Vec<(Node<'t>, usize)>,
 }
 
 /// Functions that do not return.
@@ -139,6 +143,7 @@ pub(super) fn build<'t>(
         cases: HashMap::new(),
         aborts: Vec::new(),
         endless: Vec::new(),
+        busy: Vec::new(),
     };
     let mut has_skip = false;
     walk(function.body, |node| {
@@ -283,6 +288,9 @@ impl<'t> Builder<'_, 't> {
             self.flow.slots.push(slot);
             let place = slot.node().byte_range();
             self.add(What::Slot(self.flow.slots.len() - 1), place);
+        } else {
+            let node = slot.node();
+            self.add(What::Inner(node), node.byte_range());
         }
     }
 
@@ -513,6 +521,10 @@ impl<'t> Builder<'_, 't> {
     fn looped(&mut self, node: Node<'t>, end: usize, again: usize) {
         let head = self.now;
         self.around.push(Around { node, end, again: Some(again), head, has_default: false });
+        if super::busy::waits(self.unit, self.function, node) {
+            let begin = self.add(What::Join, node.byte_range());
+            self.flow.busy.push((node, begin));
+        }
         if let Some(body) = node.child_by_field_name("body") {
             self.statement(body);
         }

@@ -65,7 +65,7 @@ impl<'t> Extractor<'_, 't> {
         }
     }
 
-    /// Where functions' names stand other than to be called.
+    /// Where functions' names stand other than to be called; of libraries' those that lock or wait.
     fn pointers(&self) -> Vec<(String, Origin)> {
         let unit = self.unit;
         let is_prototype =
@@ -77,7 +77,8 @@ impl<'t> Extractor<'_, 't> {
         let mut found = Vec::new();
         walk(unit.root, |node| {
             let name = unit.words(node);
-            let is_name = node.kind() == "identifier" && names.contains(name);
+            let is_known = names.contains(name) || locks::is_timed(name);
+            let is_name = node.kind() == "identifier" && is_known;
             let is_used = is_name && !is_declared(node) && !is_called(node);
             if is_used && !self.is_local(node) {
                 found.push((name.to_owned(), unit.at(node.byte_range())));
@@ -474,6 +475,7 @@ impl<'t> Maker<'_, 't> {
         let act = match step.what {
             What::Join | What::Declare(_) | What::CriticalEnd(_) | What::Exit => Act::Nothing,
             What::Slot(slot) => self.slot(at, self.flow.slots[slot].node()),
+            What::Inner(node) => self.slot(at, node),
             What::Branch(condition, is_first) => {
                 return self.branch(at, condition, is_first);
             }
@@ -729,7 +731,7 @@ impl<'t> Maker<'_, 't> {
         let holds = hold::of(unit, self.function, call);
         if !holds.is_empty() {
             self.steps[at].place = self.statement(call);
-            return Act::Hold(holds);
+            return self.holds(at, call, callee, Act::Hold(holds));
         }
         let arguments = call.child_by_field_name("arguments").map(children).unwrap_or_default();
         let is_own = unit.names.contains(callee);
@@ -782,11 +784,27 @@ impl<'t> Maker<'_, 't> {
         self.doubts.push((text, self.all.unit.at(call.byte_range())));
     }
 
-    /// A call that takes some time, nobody knows how much.
+    /// A call that takes some time; nobody knows how much, unless that is declared of its statement.
     fn waits(&mut self, at: usize, call: Node<'t>, callee: &str) -> Act {
         self.steps[at].place = self.statement(call);
+        let around = std::iter::successors(Some(call), Node::parent);
+        let mut statements = around.filter(|node| node.kind() == "expression_statement");
+        if statements.any(|node| self.all.work.at_statement(node.start_byte()).is_some()) {
+            return Act::Code;
+        }
         self.doubt(call, format!("nothing bounds how long `{callee}` takes"));
         Act::Work(Interval { lo: Span::ZERO, hi: None })
+    }
+
+    /// A call that obtains something or gives it back, and may have to wait for it.
+    fn holds(&mut self, at: usize, call: Node<'t>, callee: &str, holds: Act) -> Act {
+        if !locks::waits(callee) {
+            return holds;
+        }
+        let step = Step { act: holds, ..self.steps[at].clone() };
+        self.steps.push(step);
+        self.steps[at].next = vec![self.steps.len() - 1];
+        self.waits(at, call, callee)
     }
 
     /// A call that locks a mutex, or does not. A condition that it decides knows which.

@@ -1,4 +1,4 @@
-//! Loops without end in which no time passes: virtual time would stand still in them. In virtual
+//! Loops in which no time passes and that do not end, or not before somebody else ends them: virtual time would stand still in them. In virtual
 //! time, and in the graph, a round of such a loop takes [`ROUND_NS`].
 
 use super::codes;
@@ -86,11 +86,17 @@ pub(super) fn find<'t>(
         let mut idle = Vec::new();
         for endless in &flow.endless {
             if !endless.steps.iter().any(is_timed) {
-                let one = Idle { node: endless.node, again: endless.again };
-                diagnostics.push(endless_loop(unit.at(one.keyword())));
-                idle.push(one);
+                idle.push(Idle { node: endless.node, again: endless.again });
             }
         }
+        for (node, again) in flow.busy.iter().copied() {
+            let range = node.byte_range();
+            let inside = |at: &usize| range.contains(&flow.steps[*at].place.start);
+            if !(0..flow.steps.len()).filter(inside).any(|at| is_timed(&at)) {
+                idle.push(Idle { node, again });
+            }
+        }
+        diagnostics.extend(idle.iter().map(|one| endless_loop(unit.at(one.keyword()))));
         found.push(idle);
     }
     (found, diagnostics)
@@ -106,7 +112,7 @@ fn passes<'t>(
 ) -> bool {
     match flow.steps[at].what {
         What::Point(_) | What::Skip(_) => true,
-        What::Slot(slot) => work.at_statement(flow.slots[slot].node().start_byte()).is_some(),
+        What::Slot(_) | What::Inner(_) => work.at_step(flow, at).is_some(),
         What::Call(call) => {
             let name = unit.callee(call).unwrap_or("");
             // Through a pointer, or in another file of the program, anything may happen.

@@ -14,14 +14,25 @@ use tree_sitter::Node;
 const DEPTH_MAX: usize = 8;
 
 /// Calls that may take any time, or wait for others, which no table knows of.
-const WAITING: [&str; 45] = [
+const WAITING: [&str; 70] = [
     "accept",
+    "accept4",
     "clock_nanosleep",
     "cnd_timedwait",
     "cnd_wait",
+    "connect",
     "epoll_pwait",
+    "epoll_pwait2",
     "epoll_wait",
+    "flock",
     "flockfile",
+    "lockf",
+    "mq_receive",
+    "mq_send",
+    "mq_timedreceive",
+    "mq_timedsend",
+    "msgrcv",
+    "msgsnd",
     "mtx_lock",
     "mtx_timedlock",
     "nanosleep",
@@ -32,6 +43,7 @@ const WAITING: [&str; 45] = [
     "onbeat_work",
     "onbeat_work_until",
     "pause",
+    "pclose",
     "poll",
     "ppoll",
     "pselect",
@@ -49,22 +61,40 @@ const WAITING: [&str; 45] = [
     "pthread_rwlock_timedwrlock",
     "pthread_rwlock_wrlock",
     "pthread_spin_lock",
+    "recv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
     "select",
     "sem_clockwait",
     "sem_timedwait",
     "sem_wait",
+    "semop",
+    "semtimedop",
     "sigsuspend",
     "sigtimedwait",
     "sigwait",
     "sigwaitinfo",
     "sleep",
+    "system",
+    "thrd_join",
     "thrd_sleep",
     "usleep",
+    "wait",
+    "wait3",
+    "wait4",
+    "waitid",
+    "waitpid",
 ];
 
 /// Whether a call of libc's or Onbeat's may take any time.
 pub(super) fn waits(callee: &str) -> bool {
     WAITING.contains(&callee)
+}
+
+/// Whether a function of libc's or Onbeat's locks a mutex, unlocks it, or may take any time.
+pub(crate) fn is_timed(name: &str) -> bool {
+    waits(name) || tries(name) || matches!(name, "pthread_mutex_lock" | "pthread_mutex_unlock")
 }
 
 /// The calls that lock a mutex if they can, and say by 0 whether they did.

@@ -1,5 +1,6 @@
 //! Timed C: constructs, control flow, guards, checks, translation (`docs/timed-c.md`).
 
+mod busy;
 mod channels;
 mod check;
 pub mod codes;
@@ -28,6 +29,7 @@ mod value;
 mod work;
 
 pub(crate) use idle::endless_loop;
+pub(crate) use locks::is_timed;
 pub(crate) use value::Integer;
 
 use crate::graph::UnitGraph;

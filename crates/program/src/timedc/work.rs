@@ -102,7 +102,7 @@ fn times(unit: &mut Unit<'_>, attribute: &Exectime) -> Option<Times> {
     Some((i64::try_from(best).ok()?, i64::try_from(worst).ok()?))
 }
 
-impl Work<'_> {
+impl<'t> Work<'t> {
     /// What a function's body begins with.
     pub(super) fn statement(&self, name: &str) -> Option<String> {
         let (best, worst) = self.functions.get(name)?;
@@ -112,6 +112,16 @@ impl Work<'_> {
     /// What each call of a function takes.
     pub(super) fn of_function(&self, name: &str) -> Option<Times> {
         self.functions.get(name).copied()
+    }
+
+    /// What passes at a step at which a statement begins.
+    pub(super) fn at_step(&self, flow: &Flow<'t>, step: usize) -> Option<Times> {
+        let node = match flow.steps[step].what {
+            What::Slot(slot) => flow.slots[slot].node(),
+            What::Inner(node) => node,
+            _ => return None,
+        };
+        self.at_statement(node.start_byte())
     }
 
     /// What passes at the statement that begins at a place.
@@ -125,7 +135,7 @@ impl Work<'_> {
 
     /// The longest time in each function, without timing points between, from its beginning and
     /// from any point on. Loops count once.
-    fn longest(&self, unit: &Unit<'_>, program: &Program<'_>, flows: &[Flow<'_>]) -> Vec<Times> {
+    fn longest(&self, unit: &Unit<'_>, program: &Program<'_>, flows: &[Flow<'t>]) -> Vec<Times> {
         let mut found: Vec<Times> = vec![(0, 0); flows.len()];
         let order = program.callees_first(flows.len());
         // Deeper chains of calls than functions there are none, but for recursion.
@@ -143,7 +153,7 @@ impl Work<'_> {
         found
     }
 
-    fn in_flow(&self, program: &Program<'_>, flow: &Flow<'_>, functions: &[Times]) -> Times {
+    fn in_flow(&self, program: &Program<'_>, flow: &Flow<'t>, functions: &[Times]) -> Times {
         let mut behind: Vec<Option<i64>> = vec![None; flow.steps.len()];
         let (mut open, mut seen) = (vec![(0, 0)], HashSet::from([0]));
         let mut most = 0;
@@ -166,9 +176,8 @@ impl Work<'_> {
                     let called = program.callee(call);
                     following.saturating_add(called.map_or(0, |f| functions[f].0))
                 }
-                What::Slot(slot) => {
-                    let place = flow.slots[slot].node().start_byte();
-                    following.saturating_add(self.places.get(&place).map_or(0, |t| t.1))
+                What::Slot(_) | What::Inner(_) => {
+                    following.saturating_add(self.at_step(flow, node).map_or(0, |t| t.1))
                 }
                 _ => following,
             };
