@@ -201,6 +201,10 @@ pub(crate) struct CheckArguments {
     /// Compute no bounds and no times of programs, and report nothing that follows from them
     #[arg(long)]
     pub(crate) no_bounds: bool,
+    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
+    /// they are
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Print JSON for machines
     #[arg(long)]
     pub(crate) json: bool,
@@ -213,6 +217,10 @@ pub(crate) struct PlanArguments {
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
+    /// they are
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Print JSON for machines
     #[arg(long)]
     pub(crate) json: bool,
@@ -371,6 +379,10 @@ pub(crate) struct TfgArguments {
     /// Of C files, what timing points of called functions count from [default: task]
     #[arg(long)]
     pub(crate) origin: Option<CountFrom>,
+    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
+    /// they are
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Print JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -398,6 +410,10 @@ pub(crate) struct ReportArguments {
     /// Of a run that was cut off: what it had recorded until then
     #[arg(long)]
     pub(crate) recovered: bool,
+    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
+    /// they are
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Print JSON for machines (docs/results.md)
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,10 +2,12 @@
 
 mod arguments;
 mod build;
+mod foreign;
 mod freertos;
 mod graph;
 mod places;
 mod unit;
+mod watched;
 
 use crate::arguments::{Arguments, CcArguments};
 use crate::exit::Exit;

@@ -10,6 +10,7 @@ mod clock;
 mod compare;
 mod doctor;
 mod exit;
+mod input;
 mod measure;
 mod network;
 mod noise;
@@ -22,6 +23,7 @@ mod stat;
 mod study;
 mod terminal;
 mod tfg;
+mod trust;
 mod tune;
 
 use crate::arguments::{
@@ -84,7 +86,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
-    let examined = Examined::with_plan(&arguments.system, !arguments.no_bounds)?;
+    let examined = Examined::with_plan(&arguments.system, !arguments.no_bounds, arguments.trust)?;
     if arguments.json {
         terminal::print(serde_json::to_string_pretty(&examined.to_json())?);
     } else {
@@ -98,7 +100,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
 }
 
 fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json)?;
+    let source = Source::load(&arguments.system, arguments.json)?.trusting(arguments.trust)?;
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if arguments.json {

@@ -84,7 +84,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
     }
     match &arguments.system[..] {
         _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
-        [system] => Source::load(system, arguments.json),
+        [system] => Ok(Source::load(system, arguments.json)?.to_be_run()),
         _ => bail!(WrongArgument("a run is of one description, or of C files".to_owned())),
     }
 }
@@ -109,7 +109,7 @@ pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// Makes the report of the last run anew.
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json)?;
+    let source = Source::load(&arguments.system, arguments.json)?.trusting(arguments.trust)?;
     let target = out(&source, arguments.out.as_deref());
     let logs = match arguments.recovered {
         true => recording::recovered(&target)?,

@@ -1,7 +1,7 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
 use crate::study::{self, Graphs};
-use crate::terminal;
+use crate::{input, terminal, trust};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anyhow::Context;
 use onbeat_model::description;
@@ -28,6 +28,8 @@ pub(crate) struct Source {
     files: Vec<SourceFile>,
     /// Whether what is wrong is also printed for machines.
     json: bool,
+    /// Whether all that the description says may go to the C compiler.
+    is_trusted: bool,
     /// Those of its programs, once they have been asked for.
     graphs: OnceCell<Graphs>,
 }
@@ -71,10 +73,11 @@ impl Examined {
 
     /// Reads a description and also looks for what stands in the way of its plans; without bounds
     /// in that of routes and reservations only.
-    pub(crate) fn with_plan(path: &Path, bounds: bool) -> anyhow::Result<Self> {
+    pub(crate) fn with_plan(path: &Path, bounds: bool, trusts: bool) -> anyhow::Result<Self> {
         let mut examined = Self::read(path)?;
+        let is_trusted = trust::of(&examined.directory, trusts)?;
         let Some(system) = examined.system.clone() else { return Ok(examined) };
-        let graphs = study::graphs(&system, &examined.directory);
+        let graphs = study::graphs(&system, &examined.directory, is_trusted);
         let scenarios = system.scenarios.iter().map(|s| s.run.protected);
         let key = |d: &Diagnostic| (d.code, d.at.as_ref().map(|at| at.0), d.message.clone());
         let mut seen: HashSet<_> = examined.diagnostics.iter().map(key).collect();
@@ -91,6 +94,7 @@ impl Examined {
             let new = found.into_iter().filter(|d| seen.insert(key(d)));
             examined.diagnostics.extend(new);
         }
+        examined.diagnostics.extend(graphs.unread);
         let before = u16::try_from(examined.files.len()).unwrap_or(u16::MAX);
         examined.files.extend(graphs.files);
         let of_programs = graphs.diagnostics.into_iter().map(|d| study::moved(d, before));
@@ -192,6 +196,7 @@ impl Source {
             system,
             files: examined.files,
             json,
+            is_trusted: false,
             graphs: OnceCell::new(),
         })
     }
@@ -203,8 +208,20 @@ impl Source {
             system,
             files: Vec::new(),
             json,
+            is_trusted: true,
             graphs: OnceCell::new(),
         }
+    }
+
+    /// The same with what the user says of trusting its directory, now or before.
+    pub(crate) fn trusting(self, trusts: bool) -> anyhow::Result<Self> {
+        let is_trusted = trust::of(&self.directory, trusts)?;
+        Ok(Self { is_trusted, ..self })
+    }
+
+    /// The same to be run: whoever executes its programs trusts it.
+    pub(crate) fn to_be_run(self) -> Self {
+        Self { is_trusted: true, ..self }
     }
 
     /// Plans `system`, which is this description's but for its run settings.
@@ -249,7 +266,11 @@ impl Source {
 
     /// The graphs of its programs.
     pub(crate) fn graphs(&self) -> &Graphs {
-        self.graphs.get_or_init(|| study::graphs(&self.system, &self.directory))
+        self.graphs.get_or_init(|| {
+            let graphs = study::graphs(&self.system, &self.directory, self.is_trusted);
+            show(&self.files, &graphs.unread);
+            graphs
+        })
     }
 
     /// Shows what is wrong with its programs' sources, and why their timing cannot be followed.
@@ -284,11 +305,10 @@ pub(crate) fn wrong(
 
 /// Reads a file as text; of one that is larger than any may be, only so much that this shows.
 pub(crate) fn read(file: &Path) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let most = description::limits::FILE_OCTETS as u64 + 1;
     let mut octets = Vec::new();
-    let opened = std::fs::File::open(file).map_err(failed)?;
-    opened.take(most).read_to_end(&mut octets).map_err(failed)?;
+    let read = input::open(file)?.take(most).read_to_end(&mut octets);
+    read.map_err(|error| format!("{}: {error}", file.display()))?;
     String::from_utf8(octets).map_err(|_| format!("{}: the file is not UTF-8", file.display()))
 }
 

@@ -1,7 +1,6 @@
 //! The timing of a system's programs: their graphs, put together and studied.
 
 use crate::cc::{self, Found};
-use crate::terminal;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::execution_times;
 use onbeat_model::graph::Graph;
@@ -15,6 +14,9 @@ use std::path::Path;
 /// Execution times are not right.
 const EXECUTION_TIMES: Code = Code("OB1059");
 
+/// A program's timing is not analysed.
+const UNREAD: Code = Code("OB3003");
+
 /// The graphs of a system's programs.
 #[derive(Debug, Default)]
 pub(crate) struct Graphs {
@@ -24,20 +26,27 @@ pub(crate) struct Graphs {
     pub(crate) files: Vec<SourceFile>,
     /// What is wrong in these files.
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The programs that could not be read, at their places in the description.
+    pub(crate) unread: Vec<Diagnostic>,
 }
 
 /// Reads the programs whose sources or tasks are known. What cannot be read is said, and left out.
-pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
+pub(crate) fn graphs(system: &System, directory: &Path, is_trusted: bool) -> Graphs {
     let mut found = Graphs::default();
-    let read = read(&system.programs, directory);
+    let read = read(&system.programs, directory, is_trusted);
     for ((at, program), read) in system.programs.iter().enumerate().zip(read) {
         found.all.extend(program.tasks.clone().map(|tasks| (at, tasks)));
         match read {
             None => {}
-            Some(Err(error)) => terminal::say(format_args!(
-                "onbeat: the timing of program `{}` is not analysed: {error:#}",
-                program.name
-            )),
+            Some(Err(error)) => {
+                let name = &program.name;
+                let text = format!("the timing of program `{name}` is not analysed: {error:#}");
+                let help = "`--trust` passes all `cflags` of the directory's descriptions on, now \
+                            and later; see SECURITY.md";
+                let unread = Diagnostic::error(UNREAD, text, program.origin, "this program");
+                let unread = if is_trusted { unread } else { unread.help(help) };
+                found.unread.push(unread.warning());
+            }
             Some(Ok(mut one)) => {
                 // A program that cannot be followed has told why.
                 let is_followed = one.is_followed;
@@ -57,10 +66,14 @@ pub(crate) fn graphs(system: &System, directory: &Path) -> Graphs {
 }
 
 /// Reads the programs that have sources, on all processors: most of it is the preprocessor's.
-fn read(programs: &[Program], directory: &Path) -> Vec<Option<anyhow::Result<Found>>> {
+fn read(
+    programs: &[Program],
+    directory: &Path,
+    is_trusted: bool,
+) -> Vec<Option<anyhow::Result<Found>>> {
     let one = |program: &Program| {
         let source = program.source.as_ref()?;
-        Some(cc::graph(&source.files, &source.flags, directory, &program.name))
+        Some(cc::graph(&source.files, &source.flags, directory, &program.name, is_trusted))
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let share = programs.len().div_ceil(processors).max(1);
@@ -75,7 +88,7 @@ fn read(programs: &[Program], directory: &Path) -> Vec<Option<anyhow::Result<Fou
 
 /// Gives a program's segments the execution times of a file that the description's check has read.
 fn declare(found: &mut Found, path: &str, directory: &Path) {
-    let Ok(text) = std::fs::read_to_string(directory.join(path)) else { return };
+    let Ok(text) = crate::source::read(&directory.join(path)) else { return };
     let Ok(rows) = execution_times::read(&text, path) else { return };
     let linked = &mut found.linked;
     let file = u16::try_from(found.files.len()).unwrap_or(u16::MAX);

@@ -6,6 +6,7 @@ use onbeat_measure::{Ended, HEADINGS, Results, RowKind, RunResult, table};
 use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{Class, NodeKind, PortId, System, TimeMode};
 use onbeat_model::time::Span;
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +25,7 @@ pub(crate) fn is_printed() -> bool {
 pub(crate) fn print(text: impl std::fmt::Display) {
     use std::io::Write;
     let mut output = std::io::stdout().lock();
-    if let Err(error) = writeln!(output, "{text}")
+    if let Err(error) = writeln!(output, "{}", harmless(&text.to_string()))
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
         say(format_args!("onbeat: standard output: {error}"));
@@ -35,7 +36,29 @@ pub(crate) fn print(text: impl std::fmt::Display) {
 /// Prints a line on standard error. There is nobody to tell if that fails.
 pub(crate) fn say(text: impl std::fmt::Display) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(&text.to_string()));
+}
+
+/// A text in which nothing moves the cursor, rings, writes titles or turns the writing round: names
+/// and lines of files, and what programs say, may be anybody's. Colours stay.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_bad = |c: char| {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(c, '\u{061c}' | '\u{2066}'..='\u{2069}');
+        c.is_control() && c != '\n' && c != '\t' || turns
+    };
+    if !text.contains(is_bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let is_colour = c == '\x1b' && {
+            let rest = text[at + 1..].strip_prefix('[').unwrap_or("");
+            rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m')
+        };
+        shown.push(if is_bad(c) && !is_colour { '\u{fffd}' } else { c });
+    }
+    Cow::Owned(shown)
 }
 
 /// One paragraph on a system that was found right.
@@ -247,4 +270,17 @@ pub(crate) fn results(system: &System, results: &Results) -> String {
         grid.add_row(cells);
     }
     format!("{}\n{sources}", ruled(&grid)).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn what_others_wrote_cannot_steer_the_terminal() {
+        assert_eq!(harmless("a\tb\nü \x1b[1;31mred\x1b[0m"), "a\tb\nü \x1b[1;31mred\x1b[0m");
+        assert_eq!(harmless("\x1b]0;title\x07"), "\u{fffd}]0;title\u{fffd}");
+        assert_eq!(harmless("\x1b[2J\x1b[31"), "\u{fffd}[2J\u{fffd}[31");
+        assert_eq!(harmless("x\rok \u{9b}2J \u{202e}txt"), "x\u{fffd}ok \u{fffd}2J \u{fffd}txt");
+    }
 }

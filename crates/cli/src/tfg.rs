@@ -113,7 +113,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Vec<String>)> {
                 let study = tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None);
                 return Ok((study, Vec::new()));
             }
-            None => Source::load(subject, arguments.json)?,
+            None => Source::load(subject, arguments.json)?.trusting(arguments.trust)?,
         },
         _ => {
             let text = "a graph is of one description, of one file of tasks, or of C files";

@@ -8,7 +8,7 @@
 
 use onbeat_model::system::Program;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, setrlimit, waitid};
 use std::ffi::OsStr;
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -146,6 +146,21 @@ pub struct StartError {
     pub path: PathBuf,
     /// What the system said.
     pub error: io::Error,
+}
+
+/// Limits the memory that a command, and each process that it starts, may ask for, in octets, and
+/// the processor time that each may take, in seconds.
+pub fn limit(command: &mut Command, memory: u64, seconds: u64) {
+    let most = |limit| Rlimit { current: Some(limit), maximum: Some(limit) };
+    // SAFETY: between fork and exec the closure only makes system calls; it takes no lock and
+    // allocates nothing.
+    unsafe {
+        command.pre_exec(move || {
+            setrlimit(Resource::As, most(memory))?;
+            setrlimit(Resource::Cpu, most(seconds))?;
+            Ok(setrlimit(Resource::Core, most(0))?)
+        });
+    }
 }
 
 impl Running {

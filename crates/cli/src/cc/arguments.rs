@@ -103,6 +103,9 @@ const LINKERS_WHOLE: [&str; 10] = [
     "-static-libgcc",
 ];
 
+/// The most of a file of arguments.
+const ARGUMENTS_OCTETS: u64 = 1 << 20;
+
 /// The deepest that files of arguments may name others.
 const FILES_DEEP: usize = 16;
 
@@ -307,7 +310,7 @@ fn expand(argument: &OsString, deep: usize, words: &mut Vec<OsString>) -> anyhow
         words.push(argument.clone());
         return Ok(());
     }
-    let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    let text = crate::input::read(&path, ARGUMENTS_OCTETS).map_err(anyhow::Error::msg)?;
     split(&text).iter().try_for_each(|word| expand(word, deep - 1, words))
 }
 

@@ -1,10 +1,10 @@
 //! What a program of C files does in time, without compiling it.
 
-use super::Driver;
 use super::arguments::Wanted;
 use super::freertos::Recipe;
 use super::places::Places;
 use super::unit::Stop;
+use super::{Driver, foreign};
 use crate::run::interrupt;
 use anyhow::bail;
 use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
@@ -30,13 +30,17 @@ pub(crate) struct Found {
 }
 
 /// Reads the C files of a program, named relative to a directory, as `onbeat cc` would with these
-/// further arguments.
+/// further arguments. What could execute or write something is only done for whom the user trusts.
 pub(crate) fn graph(
     files: &[String],
     flags: &[String],
     directory: &Path,
     program: &str,
+    is_trusted: bool,
 ) -> anyhow::Result<Found> {
+    if let Some(word) = foreign::refused(files, flags, directory).filter(|_| !is_trusted) {
+        bail!("`{word}` is not passed to the compiler for a description that is not trusted");
+    }
     let places = Places::find()?;
     let stop = interrupt()?;
     found(files, flags, directory, program, places, stop)

@@ -1,14 +1,13 @@
 //! One C file: through the preprocessor, translated, written anew.
 
-use super::Driver;
 use super::arguments::compiler;
+use super::{Driver, watched};
 use anyhow::{Context, anyhow, bail};
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
 use onbeat_program::graph::UnitGraph;
 use onbeat_program::source::{Expanded, NotFollowed, Unit, apply, normal};
 use onbeat_program::timedc::{Target, Translation, translate};
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -54,7 +53,7 @@ impl Driver {
     /// Reads and translates a file.
     pub(super) fn read(&self, path: &Path, number: usize) -> Result<Read, Stop> {
         let shown = path.display().to_string();
-        let text = std::fs::read(self.base.join(path)).with_context(|| shown.clone())?;
+        let text = watched::read(&self.base.join(path)).map_err(anyhow::Error::msg)?;
         let text =
             String::from_utf8(text).map_err(|_| anyhow!("{shown}: the file is not UTF-8"))?;
         let (plain, mut diagnostics) = normal(&text, 0);
@@ -125,16 +124,9 @@ impl Driver {
         }
         command.stdin(if text.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().with_context(|| name_of(&command))?;
-        std::thread::scope(|scope| {
-            if let Some((mut input, text)) = child.stdin.take().zip(text) {
-                // A preprocessor that stops reading says itself why.
-                scope.spawn(move || input.write_all(text.as_bytes()));
-            }
-            let output = child.wait_with_output()?;
-            self.go_on()?;
-            Ok(output)
-        })
+        let output = watched::output(&mut command, text, &self.interrupted);
+        self.go_on()?;
+        output
     }
 
     /// The C compiler with the user's options and our headers.
@@ -193,7 +185,7 @@ pub(super) fn name_of(command: &Command) -> String {
 
 /// Reads a header. Comments need not be UTF-8: what is not is one other octet.
 fn header(base: &Path, path: &str) -> Result<String, String> {
-    let octets = std::fs::read(base.join(path)).map_err(|error| format!("{path}: {error}"))?;
+    let octets = watched::read(&base.join(path))?;
     let mut text = String::with_capacity(octets.len());
     for chunk in octets.utf8_chunks() {
         text.push_str(chunk.valid());

@@ -1,0 +1,187 @@
+//! What a description that nobody has said to trust may say to the C compiler while its programs
+//! are analysed: nothing by which it would execute or write something, or look for headers
+//! elsewhere. What is not known to be harmless is refused.
+
+use std::path::{Component, Path};
+
+/// Options that are words of their own.
+const WHOLE: [&str; 34] = [
+    "--keep-phase",
+    "--origin=function",
+    "--origin=task",
+    "--target=freertos",
+    "--target=posix",
+    "-ansi",
+    "-fPIC",
+    "-fPIE",
+    "-fdata-sections",
+    "-ffast-math",
+    "-ffreestanding",
+    "-ffunction-sections",
+    "-fno-builtin",
+    "-fno-common",
+    "-fno-strict-aliasing",
+    "-fno-unsigned-char",
+    "-fomit-frame-pointer",
+    "-fopenmp",
+    "-fpic",
+    "-fpie",
+    "-fshort-enums",
+    "-fsigned-char",
+    "-fstack-protector",
+    "-fstack-protector-strong",
+    "-fstrict-aliasing",
+    "-funsigned-char",
+    "-fwrapv",
+    "-m32",
+    "-m64",
+    "-pedantic",
+    "-pedantic-errors",
+    "-pipe",
+    "-pthread",
+    "-w",
+];
+
+/// How harmless options begin that end in a word of letters, digits and `+ - . = _`: those of
+/// warnings, optimisation, debugging, the language, and libraries, which are not linked then.
+const BEGINNINGS: [&str; 5] = ["-W", "-O", "-g", "-std=", "-l"];
+
+/// Options with a value, in the same word or the next one.
+const VALUED: [&str; 4] = ["-D", "-U", "-I", "-L"];
+
+/// The first word of a program's files and options that is not passed on.
+pub(super) fn refused(files: &[String], flags: &[String], base: &Path) -> Option<String> {
+    let is_option = |file: &&String| file.starts_with(['-', '@']);
+    if let Some(file) = files.iter().find(is_option) {
+        return Some(file.clone());
+    }
+    let mut words = flags.iter();
+    while let Some(word) = words.next() {
+        if WHOLE.contains(&word.as_str()) || begins(word) {
+            continue;
+        }
+        let valued = VALUED.iter().find_map(|name| Some((*name, word.strip_prefix(name)?)));
+        let is_fine = match valued {
+            Some((name, "")) => words.next().is_some_and(|value| is_harmless(name, value, base)),
+            Some((name, value)) => is_harmless(name, value, base),
+            None => false,
+        };
+        if !is_fine {
+            return Some(word.clone());
+        }
+    }
+    None
+}
+
+fn begins(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "+-.=_".contains(c);
+    BEGINNINGS
+        .iter()
+        .filter_map(|name| word.strip_prefix(name))
+        .any(|rest| rest.chars().all(is_plain))
+}
+
+fn is_harmless(name: &str, value: &str, base: &Path) -> bool {
+    match name {
+        "-I" => is_inside(value, base),
+        // The directory of libraries is not looked at.
+        "-L" => true,
+        _ => !value.is_empty(),
+    }
+}
+
+/// Whether a path leads to something in the directory, also by way of links.
+fn is_inside(path: &str, base: &Path) -> bool {
+    let path = Path::new(path);
+    let is_down = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+    match (base.canonicalize(), base.join(path).canonicalize()) {
+        (Ok(base), Ok(path)) => path.starts_with(base),
+        _ => is_down,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(all: &[&str]) -> Vec<String> {
+        all.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_could_execute_write_or_look_elsewhere_is_refused() {
+        let base = tempfile::tempdir().expect("a directory");
+        std::os::unix::fs::symlink("/usr", base.path().join("link")).expect("a link");
+        let bad: [&[&str]; 31] = [
+            &["-B./bin/"],
+            &["-B", "bin"],
+            &["-fplugin=./x.so"],
+            &["-fplugin-arg-x-y"],
+            &["-specs=s"],
+            &["--specs=s"],
+            &["-wrapper", "x"],
+            &["-Wp,-MD,f"],
+            &["-Wa,x"],
+            &["-Wl,x"],
+            &["-include", "/etc/passwd"],
+            &["-imacros", "x"],
+            &["@file"],
+            &["-o", "x"],
+            &["-I", "/usr/include"],
+            &["-I.."],
+            &["-I../x"],
+            &["-Ilink"],
+            &["-I=x/../.."],
+            &["-isystem", "x"],
+            &["-MD"],
+            &["-MF", "x"],
+            &["-save-temps"],
+            &["-Xpreprocessor", "x"],
+            &["-fdump-tree-all"],
+            &["-dumpbase", "x"],
+            &["-D"],
+            &["-x", "c++"],
+            &["-"],
+            &["-fuse-ld=x"],
+            &["-T", "x"],
+        ];
+        for flags in bad {
+            assert_eq!(refused(&[], &words(flags), base.path()).as_deref(), Some(flags[0]));
+        }
+        for file in ["-fplugin=x.c", "@x.c"] {
+            assert_eq!(refused(&words(&[file]), &[], base.path()).as_deref(), Some(file));
+        }
+    }
+
+    #[test]
+    fn what_programs_are_usually_compiled_with_is_not() {
+        let base = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(base.path().join("include")).expect("a directory");
+        let flags = words(&[
+            "-DX",
+            "-DY=\"a b\"",
+            "-D",
+            "Z",
+            "-U",
+            "X",
+            "-Iinclude",
+            "-I",
+            "./include",
+            "-I.",
+            "-Inothing",
+            "-O2",
+            "-g3",
+            "-Wall",
+            "-Wno-error=unused",
+            "-std=gnu11",
+            "-lm",
+            "-L../x",
+            "-pthread",
+            "--origin=function",
+            "--keep-phase",
+            "-fwrapv",
+        ]);
+        assert_eq!(refused(&words(&["a.c", "../b.c"]), &flags, base.path()), None);
+    }
+}

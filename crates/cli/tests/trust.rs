@@ -1,0 +1,212 @@
+//! What is done for a stranger's description, and what is not: nothing of it is executed, written
+//! or waited for while it is looked at.
+
+mod common;
+
+use common::onbeat;
+use std::collections::BTreeSet;
+use std::fs::{Permissions, create_dir, read_to_string, set_permissions, write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+/// A host with a program of one file.
+const SYSTEM: &str = r#"
+format = 1
+name = "foreign"
+[run]
+duration_s = 1
+[[host]]
+name = "a"
+[[bridge]]
+name = "s"
+[[link]]
+ends = ["a", "s"]
+rate_mbps = 1000
+[[program]]
+name = "p"
+host = "a"
+source = ["p.c"]
+"#;
+
+const PROGRAM: &str = "\
+#include <cilktc.h>
+task t(void) { while (1) { sdelay(10, ms); } }
+int main(void) { t(); }
+";
+
+/// The verbs that read programs and do not execute them.
+const LOOKING: [&str; 3] = ["check", "plan", "tfg"];
+
+/// A stranger's directory, and where the user keeps what is trusted.
+struct Case {
+    directory: tempfile::TempDir,
+    state: tempfile::TempDir,
+}
+
+impl Case {
+    fn new(flags: &[&str]) -> Self {
+        let [directory, state] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let case = Self { directory, state };
+        let place = case.directory.path();
+        write(place.join("system.toml"), format!("{SYSTEM}cflags = {flags:?}\n")).expect("written");
+        write(place.join("p.c"), PROGRAM).expect("written");
+        create_dir(place.join("bin")).expect("a directory");
+        // Whatever the compiler is made to execute leaves a file.
+        let canary = place.join("executed");
+        let script = format!("#!/bin/sh\ntouch {}\nexit 1\n", canary.display());
+        for name in ["cc1", "wrapper", "as"] {
+            let file = place.join("bin").join(name);
+            write(&file, &script).expect("written");
+            set_permissions(&file, Permissions::from_mode(0o755)).expect("executable");
+        }
+        case
+    }
+
+    fn place(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn onbeat(&self, arguments: &[&str]) -> Output {
+        let mut command = onbeat();
+        command.args(arguments).current_dir(self.place());
+        command.env("XDG_STATE_HOME", self.state.path()).output().expect("onbeat runs")
+    }
+
+    /// The files in the directory.
+    fn files(&self) -> BTreeSet<String> {
+        let entries = self.place().read_dir().expect("a directory");
+        entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn nothing_that_a_description_says_is_executed_or_written_when_it_is_looked_at() {
+    let all: [&[&str]; 8] = [
+        &["-B./bin/"],
+        &["-wrapper", "./bin/wrapper"],
+        &["-Wp,-MD,made"],
+        &["-MD", "-MF", "made"],
+        &["-fplugin=./bin/x.so"],
+        &["-specs=bin/specs"],
+        &["-save-temps"],
+        &["@words"],
+    ];
+    for flags in all {
+        let case = Case::new(flags);
+        write(case.place().join("words"), "-B./bin/").expect("written");
+        write(case.place().join("bin/specs"), "%rename cpp old\n").expect("written");
+        let before = case.files();
+        for verb in LOOKING {
+            let output = case.onbeat(&[verb, "."]);
+            let said = said(&output);
+            assert!(said.contains("OB3003") && said.contains(flags[0]), "{verb} {flags:?}: {said}");
+            assert!(said.contains("--trust"), "{said}");
+            assert_eq!(case.files(), before, "{verb} {flags:?}");
+        }
+        let output = case.onbeat(&["check", ".", "--json"]);
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(found["diagnostics"][0]["code"], "OB3003", "{found}");
+    }
+}
+
+#[test]
+fn who_trusts_a_directory_says_it_once() {
+    let case = Case::new(&["-B./bin/"]);
+    let executed = case.place().join("executed");
+    case.onbeat(&["tfg", ".", "--trust"]);
+    assert!(executed.exists());
+    std::fs::remove_file(&executed).expect("removed");
+    case.onbeat(&["tfg", "."]);
+    assert!(executed.exists());
+    std::fs::remove_file(&executed).expect("removed");
+    let list = case.state.path().join("onbeat/trusted");
+    let path = case.place().canonicalize().expect("a path");
+    assert_eq!(read_to_string(&list).expect("a list"), format!("{}\n", path.display()));
+    // A list that others can write is nobody's word.
+    set_permissions(&list, Permissions::from_mode(0o666)).expect("permissions");
+    let output = case.onbeat(&["tfg", "."]);
+    assert!(said(&output).contains("others can write") && !executed.exists(), "{}", said(&output));
+}
+
+#[test]
+fn a_description_with_usual_options_needs_no_trust() {
+    let case = Case::new(&["-DX=1", "-I.", "-Wall", "-O2", "-std=gnu11"]);
+    for verb in LOOKING {
+        let output = case.onbeat(&[verb, "."]);
+        assert!(output.status.success(), "{verb}: {}", said(&output));
+        assert!(!said(&output).contains("OB3003"), "{verb}: {}", said(&output));
+    }
+}
+
+#[test]
+fn what_gives_nothing_or_too_much_is_not_waited_for() {
+    let bomb: String = (1..40).fold("#define a0 x x\n".to_owned(), |text, n| {
+        format!("{text}#define a{n} a{0} a{0}\n", n - 1)
+    });
+    let fifo = |name: &str| {
+        move |place: &Path| {
+            let _ = std::fs::remove_file(place.join(name));
+            let made = std::process::Command::new("mkfifo").arg(place.join(name)).status();
+            assert!(made.expect("mkfifo runs").success());
+        }
+    };
+    let sparse = |name: &str| {
+        move |place: &Path| {
+            let file = std::fs::File::create(place.join(name)).expect("a file");
+            file.set_len(6_000_000_000).expect("a size");
+        }
+    };
+    type Make<'a> = Box<dyn Fn(&Path) + 'a>;
+    let text = |name: &'static str, text: String| -> Make<'static> {
+        Box::new(move |place| write(place.join(name), &text).expect("written"))
+    };
+    let including = |name: &str| text("p.c", format!("#include \"{name}\"\n{PROGRAM}"));
+    let all: Vec<(&str, Vec<Make<'_>>, &str)> = vec![
+        ("a FIFO as description", vec![Box::new(fifo("system.toml"))], "no regular file"),
+        ("a sparse description", vec![Box::new(sparse("system.toml"))], "larger"),
+        ("a FIFO as program", vec![Box::new(fifo("p.c"))], "no regular file"),
+        ("a sparse program", vec![Box::new(sparse("p.c"))], "more than"),
+        ("a FIFO as header", vec![including("h.h"), Box::new(fifo("h.h"))], "such as a pipe"),
+        ("a device as header", vec![including("/dev/zero")], "p"),
+        ("a device by a line", vec![text("p.c", format!("# 1 \"/dev/zero\"\n{PROGRAM}"))], "p"),
+        ("a macro bomb", vec![text("p.c", format!("{bomb}{PROGRAM}int y = a39;\n"))], "16 MiB"),
+    ];
+    for (what, make, expected) in all {
+        let case = Case::new(&[]);
+        make.iter().for_each(|make| make(case.place()));
+        let begun = Instant::now();
+        let output = case.onbeat(&["check", "."]);
+        // Far more than it takes: it must end by itself, on a busy machine, too.
+        assert!(begun.elapsed() < Duration::from_secs(25), "{what}");
+        assert!(said(&output).contains(expected), "{what}: {}", said(&output));
+    }
+}
+
+/// The first column of SECURITY.md's table.
+#[test]
+fn the_security_page_says_of_every_verb_what_it_may_do() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = read_to_string(root.join("SECURITY.md")).expect("the page");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let stated: BTreeSet<String> = rows
+        .filter_map(|row| row.split('|').nth(1))
+        .flat_map(|verbs| verbs.split(','))
+        .map(|verb| verb.trim().trim_matches('`').to_owned())
+        .collect();
+    let help = onbeat().arg("--help").output().expect("onbeat runs").stdout;
+    let help = String::from_utf8(help).expect("text");
+    let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let verbs: BTreeSet<String> = verbs
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|verb| *verb != "help")
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(stated, verbs);
+}
