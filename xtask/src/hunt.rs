@@ -1,12 +1,15 @@
 //! `cargo run -p xtask -- hunt [KIND] [--minutes N] [--count N] [--seed S] …`: random
-//! systems with fresh seeds. A network in which a promise breaks is made small and written below
-//! `crates/cli/tests/found`, where the command's test `hunt` picks it up.
+//! systems with fresh seeds, or `slowest`: the plan that takes longest. A network in which a
+//! promise breaks is made small and written below `crates/cli/tests/found`, where the command's
+//! test `hunt` picks it up.
 
 use anyhow::{Context, Result, bail, ensure};
 use onbeat_hunt::draw::description;
 use onbeat_hunt::judge::{Finding, Judge, Kind, Report, Settings};
+use onbeat_hunt::mutate::mutated;
 use onbeat_hunt::schema::Schema;
 use onbeat_hunt::shrink::shrink;
+use onbeat_hunt::{Description, Dice};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +37,7 @@ const TESTS: [(&str, &str, &str, &str, u64); 3] = [
 /// What to hunt, and how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// `networks`, or a generator among the command's tests.
+    /// `networks`, `slowest`, or a generator among the command's tests.
     pub kind: String,
     /// The longest that it may take.
     pub minutes: u64,
@@ -74,14 +77,16 @@ impl Request {
                 "--seed" => request.seed = Some(number()?),
                 "--as-drawn" => request.as_drawn = true,
                 "--onbeat" => request.onbeat = words.next().map(PathBuf::from),
-                kind if kind == "networks" || TESTS.iter().any(|test| test.0 == kind) => {
+                kind if ["networks", "slowest"].contains(&kind)
+                    || TESTS.iter().any(|test| test.0 == kind) =>
+                {
                     request.kind = kind.into();
                 }
                 _ => {
                     let kinds: Vec<_> = TESTS.iter().map(|test| test.0).collect();
                     bail!(
-                        "usage: cargo run -p xtask -- hunt [networks|{}] [--minutes N] [--count N] \
-                         [--seed S] [--as-drawn] [--onbeat FILE]",
+                        "usage: cargo run -p xtask -- hunt [networks|slowest|{}] [--minutes N] \
+                         [--count N] [--seed S] [--as-drawn] [--onbeat FILE]",
                         kinds.join("|")
                     )
                 }
@@ -102,6 +107,7 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
     let end = Instant::now() + Duration::from_secs(request.minutes * 60);
     let over = || Instant::now() >= end;
     match TESTS.iter().find(|test| test.0 == request.kind) {
+        None if request.kind == "slowest" => slowest(root, request, seed, &over),
         None => networks(root, request, seed, &over),
         Some((_, test, count, first, portion)) => {
             let (mut found, mut done) = (0, 0);
@@ -215,19 +221,65 @@ fn networks(
     Ok(seen.faults)
 }
 
+/// Plans of so many descriptions are changed on: the slowest that were seen.
+const KEPT: usize = 12;
+
+/// No plan of so few flows as are drawn here may take longer, in seconds of the processor.
+const SLOW_S: u64 = 1;
+
+/// Looks for the slowest plan: draws descriptions and changes the slowest of them on and on. Writes
+/// what is too slow, and returns how many that are. The command is to be one of a release.
+fn slowest(root: &Path, request: &Request, seed: u64, over: &dyn Fn() -> bool) -> Result<u64> {
+    let judge = Judge::new(&command(root, request)?)?.patience(SLOW_S);
+    let (schema, mut dice) = (Schema::committed(), Dice::new(seed));
+    let mut kept: Vec<(u64, Description)> = Vec::new();
+    let (mut tried, mut found) = (0, 0);
+    while !over() && tried < request.count {
+        let fresh = kept.len() < KEPT || dice.chance(20);
+        let next = match fresh {
+            true => description(&schema, dice.bits()),
+            false => mutated(&dice.one(&kept).1, &mut dice),
+        };
+        // A simulation of gPTP is no plan.
+        if next.root.contains_key("synchronisation") {
+            continue;
+        }
+        tried += 1;
+        let report = judge.plan(&next)?;
+        if report.findings.iter().any(|finding| finding.kind == Kind::Hang) {
+            // It is not kept: it would be all that is looked at from then on.
+            found += 1;
+            let place = root.join(FOUND).join(format!("slow-{seed}-{found}"));
+            std::fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
+            next.write(&place)?;
+            println!("over {SLOW_S} s: {}", place.display());
+            continue;
+        }
+        if kept.first().is_none_or(|slowest| report.plan_ns > slowest.0) {
+            println!("hunt: plan {tried} took {} us", report.plan_ns / 1_000);
+        }
+        let place = kept.partition_point(|other| other.0 >= report.plan_ns);
+        kept.insert(place, (report.plan_ns, next));
+        kept.truncate(KEPT);
+    }
+    let slowest = kept.first().map_or(0, |slowest| slowest.0 / 1_000);
+    println!("hunt: {tried} plans from seed {seed} on, the slowest {slowest} us, {found} too slow");
+    Ok(found)
+}
+
 /// Makes a description small as long as a fault of the same kind is there, and writes it where
 /// tests find it.
 fn keep(
     root: &Path,
     judge: &Judge,
-    drawn: onbeat_hunt::Description,
+    drawn: Description,
     seed: u64,
     first: &Finding,
     request: &Request,
 ) -> Result<PathBuf> {
     let settings = Settings::of(&drawn, seed, REPETITIONS);
     let narrow = Settings { only: first.phases, ..settings };
-    let fails = |candidate: &onbeat_hunt::Description| {
+    let fails = |candidate: &Description| {
         let report = judge.judge(candidate, narrow);
         report.is_ok_and(|report| report.findings.iter().any(|found| found.is_like(first)))
     };

@@ -507,6 +507,12 @@ pub const WEAKENINGS: &[Weakening] = &[
         "within(load(|_| BILLION), BILLION)",
     ),
     of("gates.rs", "room * BILLION / (part * clock) + 1", "room * BILLION / (part * clock) + 2"),
+    of("gates.rs", ".fold(0, |all, open| all | open)", ".fold(0, |all, open| all & open)"),
+    of(
+        "interference.rs",
+        "[list] if list.length_aware && self.first_cycle(port, list) <= 0 => {",
+        "[list] => {",
+    ),
     of(
         "../schedule/load.rs",
         "wanted.extend(&section.resources);",

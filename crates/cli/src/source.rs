@@ -3,7 +3,6 @@
 use crate::study::{self, Graphs};
 use crate::{input, terminal, trust};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use anyhow::Context;
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
@@ -65,10 +64,14 @@ impl Examined {
         };
         let shown = file.display().to_string();
         let loaded = description::load(&shown, &text, &mut |name| read(&directory.join(name)));
-        let (files, mut system) = (loaded.sources, loaded.system);
-        let synchronised = system.as_mut().map(onbeat_net::gptp::synchronise).transpose();
-        synchronised.with_context(|| format!("{shown}: gPTP of [synchronisation]"))?;
-        Ok(Self { directory, files, system, diagnostics: loaded.diagnostics })
+        let (files, mut system, mut diagnostics) =
+            (loaded.sources, loaded.system, loaded.diagnostics);
+        let synchronised = system.as_mut().map(onbeat_net::gptp::synchronise);
+        if let Some(Err(errors)) = synchronised {
+            diagnostics.extend(errors);
+            system = None;
+        }
+        Ok(Self { directory, files, system, diagnostics })
     }
 
     /// Reads a description and also looks for what stands in the way of its plans; without bounds

@@ -10,6 +10,7 @@ use crate::terminal;
 use anyhow::bail;
 use onbeat_measure::timing;
 use onbeat_model::diagnostic::SourceFile;
+use onbeat_model::system::{Node, NodeKind, System};
 use onbeat_model::tasks;
 use onbeat_model::timing::{Kept, Study, Verdict};
 use onbeat_plan::tfg::{self, Limits};
@@ -38,15 +39,15 @@ fn compose(arguments: &TfgArguments) -> anyhow::Result<Exit> {
         bail!(WrongArgument(text.to_owned()))
     }
     let mut systems = Vec::new();
-    let mut nodes: BTreeMap<String, usize> = BTreeMap::new();
+    let mut networks: Vec<(String, System)> = Vec::new();
     for subject in &arguments.subject {
         let one = TfgArguments { subject: vec![subject.clone()], ..arguments.clone() };
         let (study, network) = study_of(&one)?;
-        network.into_iter().for_each(|node| *nodes.entry(node).or_default() += 1);
-        systems.push((subject.display().to_string(), study.graph));
+        let name = subject.display().to_string();
+        networks.extend(network.map(|network| (name.clone(), network)));
+        systems.push((name, study.graph));
     }
-    let shared = nodes.into_iter().filter(|(_, times)| *times > 1);
-    let shared: Vec<String> = shared.map(|(node, _)| node).collect();
+    let shared = shared_nodes(&networks)?;
     let composition = match tfg::compose(systems, &shared, limits(arguments)) {
         Ok(composition) => composition,
         Err(conflicts) => {
@@ -65,6 +66,42 @@ fn compose(arguments: &TfgArguments) -> anyhow::Result<Exit> {
         Kept::Broken => Exit::Broken,
         Kept::NothingPromised | Kept::Unproven => Exit::Unproven,
     })
+}
+
+/// The nodes that several networks have in common. A host has one link: where two networks link
+/// hosts of one name differently, these are two hosts.
+fn shared_nodes(networks: &[(String, System)]) -> anyhow::Result<Vec<String>> {
+    let mut nodes: BTreeMap<&str, Vec<(&str, String)>> = BTreeMap::new();
+    for (name, system) in networks {
+        for node in &system.nodes {
+            nodes.entry(&node.name).or_default().push((name, linked(system, node)));
+        }
+    }
+    nodes.retain(|_, there| there.len() > 1);
+    let collisions = nodes.iter().filter_map(|(node, there)| {
+        let (first, link) = &there[0];
+        let (other, otherwise) = there.iter().find(|(_, other)| other != link)?;
+        Some(format!("node `{node}` is {link} in {first}, and {otherwise} in {other}"))
+    });
+    let collisions: Vec<String> = collisions.collect();
+    if !collisions.is_empty() {
+        let help = "nodes of one name are one node: rename those that are not";
+        bail!(WrongArgument(format!("described differently: {}; {help}", collisions.join(", "))))
+    }
+    Ok(nodes.into_keys().map(str::to_owned).collect())
+}
+
+/// Where a host is linked; bridges of different networks may be parts of one.
+fn linked(system: &System, node: &Node) -> String {
+    match (&node.kind, node.ports.first()) {
+        (NodeKind::Host(_), Some(port)) => {
+            let peer = system.port(system.port(*port).peer).node;
+            let (peer, link) = (&system.node(peer).name, system.link_of(*port));
+            format!("a host linked to `{peer}` ({}, {})", link.rate, link.propagation)
+        }
+        (NodeKind::Host(_), None) => "a host without a link".to_owned(),
+        (NodeKind::Bridge(_), _) => "a bridge".to_owned(),
+    }
 }
 
 fn limits(arguments: &TfgArguments) -> Limits {
@@ -100,8 +137,8 @@ fn run(study: &Study, arguments: &TfgArguments) -> anyhow::Result<Exit> {
 }
 
 /// The study of what is asked for: a description, a file of tasks, or the C files of a program;
-/// and the nodes of the network that it was planned for.
-fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Vec<String>)> {
+/// and the system whose network was planned for it, if it has one.
+fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)> {
     let limits = limits(arguments);
     let source = match &arguments.subject[..] {
         files if build::are_sources(files) => {
@@ -111,7 +148,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Vec<String>)> {
         [subject] => match file_of_tasks(subject, arguments.json)? {
             Some(tasks) => {
                 let study = tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None);
-                return Ok((study, Vec::new()));
+                return Ok((study, None));
             }
             None => Source::load(subject, arguments.json)?.trusting(arguments.trust)?,
         },
@@ -125,9 +162,8 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Vec<String>)> {
     source.show_programs()?;
     match study {
         Some(study) => {
-            let nodes = source.system.nodes.iter().map(|node| node.name.clone());
             let has_network = !source.system.channels.is_empty();
-            Ok((study, nodes.filter(|_| has_network).collect()))
+            Ok((study, has_network.then_some(source.system)))
         }
         None => bail!(
             "{}: nothing is known of what its programs do: give them `source` or `tasks`",

@@ -88,8 +88,13 @@ fn a_channel_of_class_a_has_a_bound_behind_a_gate() {
     let bounds = results(&["bounds", "."], system.path(), 0);
     let bound = number(named(&bounds["flows"], "c1"), "bound_ns");
     let seen = seen(&system, "c1");
-    // Without the gate it is 287 µs. Best effort never fits into its own microsecond.
-    assert!(seen <= bound && bound <= 500_000, "{seen} of {bound}");
+    // Without the gate it is 287 µs. Best effort never fits into its own microsecond, so it is in
+    // the way at the talker only; a message that is early by an eighth of its interval, which no
+    // simulation shows, waits for credit behind the one before it.
+    assert!(seen <= bound && bound <= 350_000, "{seen} of {bound}");
+    let terms = named(&bounds["flows"], "c1")["terms"].as_array().expect("terms");
+    let largest = terms.iter().map(|term| number(term, "span_ns")).max();
+    assert!(seen > 160_000 && largest < Some(170_000), "{seen}: {terms:?}");
     // A longer closing leaves less credit time: idleSlope is raised as much.
     let half =
         GATED.replace("for_ns=124000", "for_ns=62000").replace("for_ns=1000", "for_ns=63000");

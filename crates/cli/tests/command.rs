@@ -183,3 +183,18 @@ fn the_schemas_that_are_printed_are_the_ones_in_the_tree() {
         assert!(output.stdout == committed, "{file}");
     }
 }
+
+#[test]
+fn a_link_over_which_gptp_brings_no_clock_in_sync_is_named_with_its_place() {
+    let system = TestSystem::new(include_str!("found/synchronised-over-seconds/system.toml"));
+    for verb in ["check", "plan", "bounds", "simulate"] {
+        let found = common::results(&[verb, "."], system.path(), 1);
+        let error = &found["diagnostics"][0];
+        assert_eq!((&error["code"], &error["line"]), (&"OB2016".into(), &25.into()), "{found}");
+        let message = error["message"].as_str().expect("a text");
+        assert!(message.contains("link s.p2–b.p1") && message.contains("10 s"), "{message}");
+    }
+    let output = run(&["check", "."], system.path(), 1);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("error[OB2016]") && said.contains("system.toml:25:8"), "{said}");
+}

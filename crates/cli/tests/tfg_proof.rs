@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{number, root};
+use common::{TestSystem, number, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +58,50 @@ fn without_a_proof_it_is_said_for_how_many_iterations_a_bound_holds() {
     assert!(text.contains("the times of A are ever less certain"), "{text}");
     let (text, _) = tfg(&["t20.toml"], &cases());
     assert!(text.contains("the channel s may be full"), "{text}");
+}
+
+#[test]
+fn a_check_warns_of_times_that_are_proven_for_the_first_iterations_only() {
+    let system = TestSystem::new(
+        r#"
+        format = 1
+        name = "x"
+        run = { duration_s = 1 }
+        host = [{ name = "a" }, { name = "b" }]
+        link = [{ ends = ["a", "b"], rate_mbps = 100 }]
+        [[program]]
+        name = "p"
+        host = "a"
+        command = ["true"]
+        tasks = "t20.toml"
+        "#,
+    );
+    std::fs::copy(cases().join("t20.toml"), system.path().join("t20.toml")).expect("copied");
+    let found = common::results(&["check", "."], system.path(), 0);
+    let warning = list(&found["diagnostics"]).iter().find(|found| found["code"] == "OB5009");
+    let warning = warning.unwrap_or_else(|| panic!("{found}"));
+    assert_eq!((&warning["severity"], &warning["line"]), (&"warning".into(), &8.into()));
+    let message = warning["message"].as_str().expect("a text");
+    assert!(message.contains("`A`, `R`") && message.contains("s may be full"), "{message}");
+    let said = common::run(&["check", "."], system.path(), 0).stderr;
+    assert!(String::from_utf8_lossy(&said).contains("OB5009"));
+    // A proven one gives none.
+    let said = common::run(&["check", "composition"], &cases(), 0).stderr;
+    assert!(!String::from_utf8_lossy(&said).contains("OB5009"));
+}
+
+#[test]
+fn hosts_of_one_name_that_are_linked_differently_are_refused_by_it() {
+    let (one, other) = (with_another(None), with_another(None));
+    let file = other.path().join("system.toml");
+    let text = std::fs::read_to_string(&file).expect("a description");
+    // The first link is that of `a`.
+    std::fs::write(file, text.replacen("rate_mbps = 1000", "rate_mbps = 100", 1)).expect("written");
+    let [one, other] = [&one, &other].map(|copy| copy.path().to_str().expect("UTF-8"));
+    let output = common::run(&["tfg", one, other], Path::new("/"), 2);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("described differently: node `a` is a host linked to `sw`"), "{said}");
+    assert!(said.contains(&format!("(100 Mb/s, 0 ns) in {other}; nodes of one name")), "{said}");
 }
 
 #[test]
@@ -138,29 +182,25 @@ fn a_start_offset_is_no_period() {
     assert!(!said.contains("OB5004") && !said.contains("OB5002"), "{said}");
 }
 
+/// A file of tasks on one processor of the host `h`, each an endless loop, the first above the
+/// second, and a fifochannel `c` between them.
+fn one_processor(name: &str, tasks: [(&str, &str); 2]) -> String {
+    let head = format!("format = 1\nname = \"{name}\"\nhost = [{{ name = \"h\", cores = 1 }}]\n");
+    let channel = "channel = [{ name = \"c\", kind = \"fifo\", capacity = 4 }]\n";
+    let task = |(at, (name, steps)): (usize, &(&str, &str))| {
+        let priority = 20 - 10 * at;
+        let steps = format!("steps = [{{ loop = \"ever\", steps = [{steps}] }}]");
+        format!("[[task]]\nname = \"{name}\"\nhost = \"h\"\npriority = {priority}\n{steps}\n")
+    };
+    head + channel + &tasks.iter().enumerate().map(task).collect::<String>()
+}
+
 #[test]
 fn more_than_fits_is_not_met_whatever_the_execution_times() {
     let place = tempfile::tempdir().expect("a directory");
-    let tasks = r#"
-format = 1
-name = "overload"
-[[host]]
-name = "h"
-cores = 1
-[[channel]]
-name = "c"
-kind = "fifo"
-[[task]]
-name = "writer"
-host = "h"
-priority = 9
-steps = [{ loop = "ever", steps = [{ write = "c", at = "w" }, { soft_ms = 10, at = "p" }] }]
-[[task]]
-name = "reader"
-host = "h"
-priority = 8
-steps = [{ loop = "ever", steps = [{ read = "c", at = "r" }, { work_ms = 40, at = "f" }] }]
-"#;
+    let writer = r#"{ write = "c", at = "w" }, { soft_ms = 10, at = "p" }"#;
+    let reader = r#"{ read = "c", at = "r" }, { work_ms = 40, at = "f" }"#;
+    let tasks = one_processor("overload", [("writer", writer), ("reader", reader)]);
     std::fs::write(place.path().join("tasks.toml"), tasks).expect("written");
     let (found, _) = json(&["tasks.toml"], place.path());
     assert_eq!(found["schedules"][0]["utilisation_ppm"], 4_000_000);
@@ -203,27 +243,9 @@ fn a_task_beside_a_chain_leaves_its_bound_as_it_is() {
 /// Two files of tasks: a sensor that writes `c` for a processor, and what `%` says.
 fn two(second: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().expect("a directory");
-    let first = r#"
-format = 1
-name = "sensing"
-[[host]]
-name = "h"
-cores = 1
-[[channel]]
-name = "c"
-kind = "fifo"
-capacity = 4
-[[task]]
-name = "sensor"
-host = "h"
-priority = 20
-steps = [{ loop = "ever", steps = [{ write = "c", at = "w" }, { firm_ms = 10, at = "p" }] }]
-[[task]]
-name = "processor"
-host = "h"
-priority = 10
-steps = [{ loop = "ever", steps = [{ read = "c", at = "r" }, { work_ms = 1, at = "f" }] }]
-"#;
+    let sensor = r#"{ write = "c", at = "w" }, { firm_ms = 10, at = "p" }"#;
+    let processor = r#"{ read = "c", at = "r" }, { work_ms = 1, at = "f" }"#;
+    let first = one_processor("sensing", [("sensor", sensor), ("processor", processor)]);
     std::fs::write(place.path().join("sensing.toml"), first).expect("written");
     std::fs::write(place.path().join("second.toml"), second).expect("written");
     place

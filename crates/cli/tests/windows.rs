@@ -6,45 +6,30 @@ mod common;
 use common::{TestSystem, number, results, run};
 use serde_json::Value;
 
-/// One stream from `a` over the bridges `s` and `t` to `b`, at 100 Mb/s, and a port with windows
-/// of 157.49 of 400 µs: room for one frame of 123.36 µs.
-fn tandem(stream: &str, ports: &str) -> TestSystem {
+/// Hosts `a` and `b` at the ends of a row of bridges, at 100 Mb/s, a stream `x` from `a` to `b`,
+/// and how `a` and ports are.
+fn row(bridges: &[&str], host: &str, stream: &str, ports: &str) -> TestSystem {
+    let bridge = |name: &&str| format!("[[bridge]]\nname = \"{name}\"\n");
+    let link = |ends: [String; 2]| format!("[[link]]\nends = {ends:?}\nrate_mbps = 100\n");
+    let ends = ["a".to_owned(), bridges[0].to_owned()];
+    let between = bridges.windows(2).map(|pair| [0, 1].map(|at| format!("{}.x", pair[at])));
+    let last = ["b".to_owned(), format!("{}.b", bridges[bridges.len() - 1])];
+    let links = [ends].into_iter().chain(between).chain([last]).map(link);
+    let network = bridges.iter().map(bridge).chain(links).collect::<String>();
     TestSystem::new(&format!(
-        r#"
-        format = 1
-        name = "slow"
-        [run]
-        duration_ms = 50
-        [[bridge]]
-        name = "s"
-        [[bridge]]
-        name = "t"
-        [[host]]
-        name = "a"
-        [[host]]
-        name = "b"
-        [[link]]
-        ends = ["a", "s"]
-        rate_mbps = 100
-        [[link]]
-        ends = ["s.x", "t.x"]
-        rate_mbps = 100
-        [[link]]
-        ends = ["b", "t.b"]
-        rate_mbps = 100
-        [[stream]]
-        name = "x"
-        talker = "a"
-        listeners = ["b"]
-        traffic_class = 5
-        frame_octets = 1522
-        {stream}
-        [[port]]
-        names = {ports}
-        gates = [{{ entries = [
-            {{ open = [5], for_ns = 157_490 }}, {{ open = [7], for_ns = 242_510 }}] }}]
-        "#
+        "format = 1\nname = \"row\"\nrun = {{ duration_ms = 50 }}\n\
+         [[host]]\nname = \"a\"\n{host}\n[[host]]\nname = \"b\"\n{network}\
+         [[stream]]\nname = \"x\"\ntalker = \"a\"\nlisteners = [\"b\"]\n{stream}\n{ports}\n"
     ))
+}
+
+/// A stream of long frames over two bridges, and ports with windows of 157.49 of 400 µs: room for
+/// one frame of 123.36 µs.
+fn tandem(stream: &str, ports: &str) -> TestSystem {
+    let stream = format!("traffic_class = 5\nframe_octets = 1522\n{stream}");
+    let gates =
+        "{ entries = [{ open = [5], for_ns = 157_490 }, { open = [7], for_ns = 242_510 }] }";
+    row(&["s", "t"], "", &stream, &format!("[[port]]\nnames = {ports}\ngates = [{gates}]"))
 }
 
 fn bounds(system: &TestSystem) -> Value {
@@ -63,39 +48,12 @@ fn longest(system: &TestSystem, phases: &str) -> i64 {
 fn windows_that_carry_less_than_comes_give_no_bound_however_clocks_drift() {
     let fastest = [-200_000, -9_000, 0, 5_000, 5_001, 6_500, 8_000, 9_000, 200_000];
     for drift in fastest {
-        let system = TestSystem::new(&format!(
-            r#"
-            format = 1
-            name = "win2"
-            [run]
-            duration_ms = 50
-            [[bridge]]
-            name = "s"
-            [[host]]
-            name = "a"
-            clock = {{ drift_ppb = {drift} }}
-            [[host]]
-            name = "b"
-            [[link]]
-            ends = ["a", "s"]
-            rate_mbps = 100
-            [[link]]
-            ends = ["b", "s"]
-            rate_mbps = 100
-            [[stream]]
-            name = "x"
-            talker = "a"
-            listeners = ["b"]
-            traffic_class = 6
-            frame_octets = 300
-            interval_ns = 400_000
-            burst_frames = 3
-            [[port]]
-            name = "a"
-            gates = [{{ entries = [{{ open = [7], for_ns = 100_000 }},
-                {{ open = [6], for_ns = 60_000 }}, {{ open = [0], for_ns = 240_000 }}] }}]
-            "#
-        ));
+        let stream =
+            "traffic_class = 6\nframe_octets = 300\ninterval_ns = 400_000\nburst_frames = 3";
+        let gates = "{ entries = [{ open = [7], for_ns = 100_000 }, \
+                     { open = [6], for_ns = 60_000 }, { open = [0], for_ns = 240_000 }] }";
+        let ports = format!("[[port]]\nnames = [\"a\"]\ngates = [{gates}]");
+        let system = row(&["s"], &format!("clock = {{ drift_ppb = {drift} }}"), stream, &ports);
         let json = bounds(&system);
         assert!(json["flows"][0]["bound_ns"].is_null(), "{drift} ppb: {json}");
         // Two of three frames go out in each cycle: in 50 ms the last ones wait for half of them.

@@ -191,6 +191,7 @@ fn events_per_s(description: &Description) -> i128 {
 pub struct Judge {
     onbeat: PathBuf,
     directory: tempfile::TempDir,
+    patience_s: u64,
 }
 
 impl Judge {
@@ -200,7 +201,12 @@ impl Judge {
     /// If there is no place for temporary files.
     pub fn new(onbeat: &Path) -> Result<Self> {
         let directory = tempfile::tempdir().context("no temporary directory")?;
-        Ok(Self { onbeat: onbeat.to_owned(), directory })
+        Ok(Self { onbeat: onbeat.to_owned(), directory, patience_s: PATIENCE_S })
+    }
+
+    /// With so many seconds of processor time for each command.
+    pub fn patience(self, patience_s: u64) -> Self {
+        Self { patience_s, ..self }
     }
 
     /// Writes the description down and looks at all that the command says of it.
@@ -213,7 +219,19 @@ impl Judge {
         self.directory(place.path(), settings)
     }
 
-    /// The same of a directory with a `system.toml`.
+    /// Only the plan of the description, with its processor time.
+    ///
+    /// # Errors
+    /// If the machine fails, not the command.
+    pub fn plan(&self, description: &Description) -> Result<Report> {
+        let place = tempfile::tempdir_in(self.directory.path())?;
+        description.write(place.path())?;
+        let mut report = Report::default();
+        self.bounds(place.path(), &mut report)?;
+        Ok(report)
+    }
+
+    /// All that the command says of a directory with a `system.toml`.
     ///
     /// # Errors
     /// If the machine fails, not the command.
@@ -308,7 +326,7 @@ impl Judge {
 
     fn run(&self, directory: &Path, arguments: &[&str]) -> Result<Output> {
         Command::new("prlimit")
-            .args([format!("--cpu={PATIENCE_S}"), format!("--as={MEMORY}")])
+            .args([format!("--cpu={}", self.patience_s), format!("--as={MEMORY}")])
             .arg(&self.onbeat)
             .args(arguments)
             .current_dir(directory)
@@ -334,7 +352,7 @@ fn text(octets: &[u8]) -> String {
 fn sound(output: &Output, what: &str, report: &mut Report) -> bool {
     match output.status.code() {
         None if over_time(output) => {
-            report.find(Kind::Hang, format!("{what}: {PATIENCE_S} s of processor time"));
+            report.find(Kind::Hang, format!("{what}: too much processor time"));
         }
         None | Some(101) => report.find(Kind::Crash, format!("{what}: {}", text(&output.stderr))),
         _ if text(&output.stderr).contains("panicked at") => {

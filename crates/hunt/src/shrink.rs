@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What may be done to one place of a description.
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     /// Take it away.
     Remove,
     /// Put another value in its place.
@@ -46,13 +46,13 @@ pub fn shrink(
 
 /// One step down a tree.
 #[derive(Clone, Debug)]
-enum Key {
+pub(crate) enum Key {
     Name(String),
     At(usize),
 }
 
 /// All places, parents before what is in them.
-fn paths(description: &Description) -> Vec<Vec<Key>> {
+pub(crate) fn paths(description: &Description) -> Vec<Vec<Key>> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), Value::Object(description.root.clone()))];
     while let Some((path, value)) = open.pop() {
@@ -86,7 +86,7 @@ fn steps(description: &Description, path: &[Key]) -> Vec<Step> {
     steps
 }
 
-fn at<'a>(description: &'a Description, path: &[Key]) -> Option<&'a Value> {
+pub(crate) fn at<'a>(description: &'a Description, path: &[Key]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let Key::Name(first) = first else { return None };
     let mut value = description.root.get(first)?;
@@ -99,7 +99,7 @@ fn at<'a>(description: &'a Description, path: &[Key]) -> Option<&'a Value> {
     Some(value)
 }
 
-fn changed(description: &Description, path: &[Key], step: &Step) -> Option<Description> {
+pub(crate) fn changed(description: &Description, path: &[Key], step: &Step) -> Option<Description> {
     at(description, path)?;
     let mut copy = description.clone();
     let (last, parents) = path.split_last()?;

@@ -4,6 +4,7 @@ use crate::port::{PortSettings, QUEUES, Selection};
 use crate::system::{ChannelId, Class, NoiseId, PortId, StreamIndex};
 use crate::time::Span;
 use crate::units::BitRate;
+use std::collections::HashSet;
 
 /// Routes, reservations and bounds of one system under one choice of protection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,13 +63,8 @@ impl ChannelPlan {
     }
     /// Every egress port of the tree once, the talker's first.
     pub fn tree_ports(&self) -> Vec<PortId> {
-        let mut ports = Vec::new();
-        for port in self.paths.iter().flatten() {
-            if !ports.contains(port) {
-                ports.push(*port);
-            }
-        }
-        ports
+        let mut seen = HashSet::new();
+        self.paths.iter().flatten().copied().filter(|port| seen.insert(*port)).collect()
     }
 }
 

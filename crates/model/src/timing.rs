@@ -190,6 +190,23 @@ pub enum Open {
     Long,
 }
 
+impl Open {
+    /// For a person.
+    pub fn words(&self, graph: &Graph) -> String {
+        match self {
+            Self::Full { channel } => format!(
+                "the channel {} may be full, and what gets lost is not followed for ever",
+                graph.channels[*channel].name
+            ),
+            Self::Grows { task } => {
+                format!("the times of {} are ever less certain", graph.tasks[*task].name)
+            }
+            Self::Guessed => "one waits for what nobody can tell".to_owned(),
+            Self::Long => "nothing was found to come again".to_owned(),
+        }
+    }
+}
+
 /// Whether a system is composable to its logical timing (Austad et al. 2023, section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {

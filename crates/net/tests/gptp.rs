@@ -4,10 +4,11 @@
 //! Teener 2009), about 2 µs over 100 (Gutiérrez et al. 2017).
 
 use onbeat_model::description;
-use onbeat_model::system::NodeId;
+use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_net::gptp::{
-    ErrorFigures, Fault, LinkModel, Scenario, ScenarioError, Stamping, Trace, simulate, synchronise,
+    ErrorFigures, Fault, LINK_DELAY_MAX, LinkModel, Scenario, ScenarioError, Stamping, Trace,
+    simulate, synchronise,
 };
 
 fn at_s(s: i64) -> NetTime {
@@ -258,6 +259,53 @@ fn clocks_of_a_description_are_as_far_off_as_gptp_leaves_them() {
     }
     let wrong = load(&format!("{text}{}", keys.replace("\"b1\"", "\"b7\"")));
     assert_eq!(wrong.diagnostics[0].code.to_string(), "OB1021");
+}
+
+/// A grandmaster and so many bridges behind it in a row, over links of such a delay, with more
+/// lines of a description.
+fn row_of_bridges(count: usize, delay: Span, more: &str) -> System {
+    let bridge = |at| format!("[[bridge]]\nname = \"b{at}\"\n");
+    let link = |at| {
+        let ends = format!("ends = [\"b{at}\", \"b{}\"]", at + 1);
+        format!("[[link]]\n{ends}\nrate_mbps = 1000\npropagation_ns = {}\n", delay.as_ns())
+    };
+    let head = "format = 1\nname = \"row\"\nrun = { duration_s = 1 }\n";
+    let mut text = format!("{head}synchronisation = {{ grandmaster = \"b0\" }}\n");
+    text += &(0..=count).map(bridge).chain((0..count).map(link)).collect::<String>();
+    let loaded = description::load("system.toml", &(text + more), &mut |_| Err(String::new()));
+    loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
+}
+
+#[test]
+fn nodes_behind_long_links_are_in_sync_and_none_is_right_by_default() {
+    for delay in [Span::from_us(5), Span::from_us(100), LINK_DELAY_MAX] {
+        let mut system = row_of_bridges(2, delay, "");
+        synchronise(&mut system).unwrap_or_else(|errors| panic!("{delay}: {errors:?}"));
+        for node in &system.nodes[1..] {
+            let clock = node.clock;
+            let range = Span::from_ns(1)..Span::from_us(200);
+            assert!(range.contains(&clock.wander), "{delay}: {clock:?}");
+        }
+    }
+}
+
+#[test]
+fn what_gptp_cannot_bring_in_sync_is_refused_at_its_place() {
+    let refused = |mut system: System| {
+        let errors = synchronise(&mut system).expect_err("it cannot");
+        assert!(errors.iter().all(|error| error.code.0 == "OB2016" && error.at.is_some()));
+        errors
+    };
+    let long = refused(row_of_bridges(2, LINK_DELAY_MAX + Span::from_ns(1), ""));
+    assert!(long[0].message.contains("link b0.p1–b1.p1"), "{long:?}");
+    assert_eq!(long.len(), 2);
+    let apart = "[[bridge]]\nname = \"x\"\n[[bridge]]\nname = \"y\"\n\
+                 [[link]]\nends = [\"x\", \"y\"]\nrate_mbps = 100\n";
+    let apart = refused(row_of_bridges(1, Span::ZERO, apart));
+    let named = |name: &str| apart.iter().any(|error| error.message.contains(name));
+    assert!(apart.len() == 2 && named("`x`") && named("`y`"), "{apart:?}");
+    let many = refused(row_of_bridges(1_000, Span::ZERO, ""));
+    assert!(many[0].message.contains("1001 nodes"), "{many:?}");
 }
 
 #[test]

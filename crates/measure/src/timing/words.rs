@@ -6,7 +6,7 @@ use onbeat_model::graph::{
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
-    Component, Course, Culprit, LockCycle, Miss, Open, Row, Study, Timing, Trouble, Verdict, Why,
+    Component, Course, Culprit, LockCycle, Miss, Row, Study, Timing, Trouble, Verdict, Why,
 };
 use std::collections::BTreeMap;
 
@@ -416,19 +416,7 @@ pub(super) fn open(graph: &Graph, timing: &Timing) -> Vec<Finding> {
     let finding = |component: &Component| {
         let Course::Open { rounds, why } = component.course else { return None };
         let name = |task: &usize| graph.tasks[*task].name.clone();
-        let why = match why {
-            Open::Full { channel } => {
-                format!(
-                    "the channel {} may be full, and what gets lost is not followed for ever",
-                    graph.channels[channel].name
-                )
-            }
-            Open::Grows { task } => {
-                format!("the times of {} are ever less certain", graph.tasks[task].name)
-            }
-            Open::Guessed => "one waits for what nobody can tell".to_owned(),
-            Open::Long => "nothing was found to come again".to_owned(),
-        };
+        let why = why.words(graph);
         let tasks: Vec<String> = component.tasks.iter().map(name).collect();
         let beyond = counted(rounds as usize, "iteration", "iterations");
         Some(Finding {

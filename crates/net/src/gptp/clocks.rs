@@ -1,11 +1,18 @@
 //! The clocks of a description's nodes as gPTP keeps them.
 
-use super::{Scenario, ScenarioError, Stamping, Trace, simulate};
-use onbeat_model::system::{NodeId, StampKind, Synchronisation, System};
+use super::{NODES_MAX, Sample, Scenario, Stamping, Trace, simulate};
+use onbeat_model::description::limits;
+use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::system::{Node, NodeId, StampKind, Synchronisation, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
+
+const NOT_IN_SYNC: Code = Code("OB2016");
 
 /// From when on clocks count as in sync.
 const SETTLED: NetTime = NetTime::from_ns(40_000_000_000);
+
+/// The longest delay of a link over which nodes are known to come in sync: 2,000 km of fibre.
+pub const LINK_DELAY_MAX: Span = Span::from_ms(10);
 
 /// Gives nodes without a described clock error one that is as large and as quick as what gPTP left
 /// in a simulation of the description's network: a triangle from the least to the largest error of
@@ -13,11 +20,15 @@ const SETTLED: NetTime = NetTime::from_ns(40_000_000_000);
 /// grandmaster's clock is true time.
 ///
 /// # Errors
-/// The network cannot be simulated: it has too many nodes, or one without a link.
-pub fn synchronise(system: &mut System) -> Result<(), ScenarioError> {
-    let Some(Synchronisation { grandmaster, stamps, seed, .. }) = system.synchronisation else {
-        return Ok(());
-    };
+/// OB2016 for all that gPTP cannot bring or keep in sync: too many nodes, links that it cannot
+/// measure, nodes that it does not reach.
+pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
+    let Some(synchronisation) = system.synchronisation else { return Ok(()) };
+    let Synchronisation { grandmaster, stamps, seed, origin } = synchronisation;
+    let hindrances = hindrances(system, &synchronisation);
+    if !hindrances.is_empty() {
+        return Err(hindrances);
+    }
     let stamps = match stamps {
         StampKind::Hardware => Stamping::HARDWARE,
         StampKind::Coarse => Stamping::COARSE,
@@ -26,23 +37,99 @@ pub fn synchronise(system: &mut System) -> Result<(), ScenarioError> {
     let mut scenario = Scenario::of(system, grandmaster, stamps, seed);
     // What goes wrong in a run goes wrong at its instants, not at those of this simulation.
     scenario.faults.clear();
-    let trace = simulate(&scenario)?;
-    let described = ClockError::default();
+    let trace = simulate(&scenario).map_err(|error| {
+        let message = format!("gPTP of this network cannot be simulated: {error}");
+        vec![Diagnostic::error(NOT_IN_SYNC, message, origin, "asked for here").help(HELP)]
+    })?;
+    let mut errors = Vec::new();
     for (index, node) in system.nodes.iter_mut().enumerate() {
-        if NodeId(index as u32) != grandmaster && node.clock == described {
-            node.clock = settled(&trace, index);
+        if needs_time(node) && index != grandmaster.index() {
+            match settled(&trace, grandmaster.index(), index) {
+                Some(clock) => node.clock = clock,
+                None => {
+                    let text = "does not get the grandmaster's time from gPTP within 40 s";
+                    errors.push(not_in_sync(node, text, &synchronisation));
+                }
+            }
         }
     }
-    Ok(())
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// A clock error that spans all of a node's.
-fn settled(trace: &Trace, node: usize) -> ClockError {
+const HELP: &str = "shorten its way to the grandmaster, or describe its `clock` instead";
+
+/// Whether it has no clock of its own description.
+fn needs_time(node: &Node) -> bool {
+    node.clock == ClockError::default()
+}
+
+fn not_in_sync(node: &Node, text: &str, synchronisation: &Synchronisation) -> Diagnostic {
+    let message = format!("`{}` {text}", node.name);
+    Diagnostic::error(NOT_IN_SYNC, message, node.origin, "its clock")
+        .help(HELP)
+        .related(synchronisation.origin, "the grandmaster")
+}
+
+/// What can be told without a simulation.
+fn hindrances(system: &System, synchronisation: &Synchronisation) -> Vec<Diagnostic> {
+    let origin = synchronisation.origin;
+    let count = system.nodes.len();
+    if count > NODES_MAX {
+        let message = format!("gPTP of {count} nodes cannot be simulated: {NODES_MAX} at most can");
+        let help = "take [synchronisation] out and describe the `clock` of each host and bridge";
+        return vec![Diagnostic::error(NOT_IN_SYNC, message, origin, "asked for here").help(help)];
+    }
+    let long = system.links.iter().filter(|link| link.propagation > LINK_DELAY_MAX).map(|link| {
+        let message = format!(
+            "link {}–{}: gPTP keeps clocks together over up to {LINK_DELAY_MAX}, not over {}",
+            system.port_label(link.ports[0]),
+            system.port_label(link.ports[1]),
+            link.propagation,
+        );
+        let help = "lower `propagation_ns`, or take [synchronisation] out and describe the `clock` \
+                    of each host and bridge";
+        Diagnostic::error(NOT_IN_SYNC, message, link.origin, "this link")
+            .help(help)
+            .related(origin, "gPTP is asked for here")
+    });
+    let reached = reached(system, synchronisation.grandmaster);
+    let apart = system.nodes.iter().zip(&reached).filter(|(node, reached)| {
+        // A node without any link cannot take part in a simulation.
+        !**reached && (needs_time(node) || node.ports.is_empty())
+    });
+    let apart = apart.map(|(node, _)| {
+        not_in_sync(node, "has no way to the grandmaster of gPTP", synchronisation)
+    });
+    long.chain(apart).take(limits::DIAGNOSTICS).collect()
+}
+
+/// By node: whether links join it to the grandmaster.
+fn reached(system: &System, grandmaster: NodeId) -> Vec<bool> {
+    let mut reached = vec![false; system.nodes.len()];
+    reached[grandmaster.index()] = true;
+    let mut open = vec![grandmaster];
+    while let Some(node) = open.pop() {
+        for port in &system.node(node).ports {
+            let next = system.port(system.port(*port).peer).node;
+            if !std::mem::replace(&mut reached[next.index()], true) {
+                open.push(next);
+            }
+        }
+    }
+    reached
+}
+
+/// A clock error that spans all of a node's; none if it was not in sync with the grandmaster all
+/// the time.
+fn settled(trace: &Trace, grandmaster: usize, node: usize) -> Option<ClockError> {
     let samples = trace.samples.iter().filter(|sample| sample.at >= SETTLED);
-    let errors: Vec<i64> = samples.filter_map(|s| Some(s.error(node)?.as_ns())).collect();
-    let (Some(least), Some(most)) = (errors.iter().min(), errors.iter().max()) else {
-        return ClockError::default();
+    let follows = |follows: Option<u16>| follows.map(usize::from) == Some(grandmaster);
+    let error = |sample: &Sample| {
+        let leads = sample.reference == Some(grandmaster);
+        Some(sample.error(node)?.as_ns()).filter(|_| leads && follows(sample.follows[node]))
     };
+    let errors = samples.map(error).collect::<Option<Vec<i64>>>()?;
+    let (least, most) = (errors.iter().min()?, errors.iter().max()?);
     let offset = (least + most).div_euclid(2);
     let wander = (most - offset).max(offset - least);
     let sides = errors.iter().map(|error| *error > offset).collect::<Vec<bool>>();
@@ -51,10 +138,10 @@ fn settled(trace: &Trace, node: usize) -> ClockError {
     // No description may ask for a steeper one.
     let least = wander * 4 * 1_100_000_000 / i64::from(ClockError::MAX_DRIFT_PPB);
     let period = (2 * lasted / i64::try_from(crossings).unwrap_or(i64::MAX)).max(least);
-    ClockError {
+    Some(ClockError {
         offset: Span::from_ns(offset),
         drift_ppb: 0,
         wander: Span::from_ns(wander),
         wander_period: Span::from_ns(if wander == 0 { 0 } else { period }),
-    }
+    })
 }

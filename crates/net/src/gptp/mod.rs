@@ -28,7 +28,7 @@ mod oscillator;
 mod trace;
 mod world;
 
-pub use clocks::synchronise;
+pub use clocks::{LINK_DELAY_MAX, synchronise};
 pub use trace::{ErrorFigures, NodeSummary, Sample, Trace};
 
 use crate::random::{Purpose, Stream};
@@ -194,12 +194,19 @@ impl Scenario {
     /// The network of a description: its nodes and links by their indices, propagation delays as
     /// described, clocks and residences as those of [`Scenario::chain`]. One node is grandmaster
     /// (802.1AS: commonly a bridge), all others may become it. Of the description's faults, links
-    /// that are down, and nodes, whose clocks go on meanwhile and whose links do not. Its clock
-    /// errors are not used: a trace is what they may be compared with.
+    /// that are down, and nodes, whose clocks go on meanwhile and whose links do not. Thresholds
+    /// for the link delay let the described links be, as who lays long ones sets them
+    /// (802.1AS-2020 11.2.2). Its clock errors are not used: a trace is what they may be compared
+    /// with.
     pub fn of(system: &System, grandmaster: NodeId, stamps: Stamping, seed: u64) -> Self {
         let mut random = Stream::new(seed, Purpose::Synchronisation, NODES_MAX);
-        let node =
-            |number: usize| NodeModel::typical(number == grandmaster.index(), stamps, &mut random);
+        let longest = system.links.iter().map(|link| link.propagation).max().unwrap_or_default();
+        let node = |number: usize| {
+            let leads = number == grandmaster.index();
+            let mut node = NodeModel::typical(leads, stamps, &mut random);
+            node.delay_threshold += longest;
+            node
+        };
         let nodes = (0..system.nodes.len()).map(node).collect();
         let link = |link: &onbeat_model::system::Link| {
             let ends = link.ports.map(|port| system.port(port).node.index());

@@ -12,6 +12,8 @@ pub struct Sample {
     pub reference: Option<usize>,
     /// What each node's synchronised clock reads; `None` while it was never set, or has stopped.
     pub clocks: Vec<Option<LocalTime>>,
+    /// By node: whose time it has, by its own belief; `None` while it has none.
+    pub follows: Vec<Option<u16>>,
     /// What the reference's clock reads, even if it has stopped.
     pub reference_clock: Option<LocalTime>,
 }

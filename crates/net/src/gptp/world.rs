@@ -116,7 +116,7 @@ impl<'a> World<'a> {
         let mut residence = Stream::new(scenario.seed, Purpose::Synchronisation, index);
         let start = NetTime::from_ns(residence.below(START_WITHIN_NS) as i64);
         let mut clock = FreeClock::new(model.oscillator, scenario.seed, index);
-        let identity = ClockIdentity((index as u64 + 1).to_be_bytes());
+        let identity = identity(index);
         let mut settings = Settings::new(SystemIdentity::unknown(model.priority1, identity));
         settings.delay_threshold = model.delay_threshold;
         settings.servo = model.servo;
@@ -257,11 +257,24 @@ impl<'a> World<'a> {
         let reference_clock = self.reference.and_then(|node| readings[node]);
         let running = self.machines.iter().map(|m| m.running);
         let clocks = readings.into_iter().zip(running).map(|(r, runs)| r.filter(|_| runs));
+        let clocks: Vec<_> = clocks.collect();
+        let whose = |m: &Machine| index(m.node.grandmaster().identity);
+        let follows = self.machines.iter().zip(&clocks).map(|(m, clock)| clock.map(|_| whose(m)));
+        let follows = follows.collect();
         let (at, reference) = (now, self.reference);
-        let sample = Sample { at, reference, clocks: clocks.collect(), reference_clock };
-        self.trace.samples.push(sample);
+        self.trace.samples.push(Sample { at, reference, clocks, follows, reference_clock });
         self.ask(now + self.scenario.sample_every, Happening::Sample);
     }
+}
+
+/// The identity of a node's clock.
+fn identity(index: usize) -> ClockIdentity {
+    ClockIdentity((index as u64 + 1).to_be_bytes())
+}
+
+/// Whose it is: there are no more than [`super::NODES_MAX`].
+fn index(identity: ClockIdentity) -> u16 {
+    u64::from_be_bytes(identity.0).wrapping_sub(1) as u16
 }
 
 impl Machine {

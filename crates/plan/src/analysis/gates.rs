@@ -233,6 +233,12 @@ pub(super) fn open_between(
     }
 }
 
+/// The queues whose gates are open at some time when that of `queue` is.
+pub(super) fn open_with(list: &GateControl, queue: usize) -> u8 {
+    let open = states(list).into_iter().map(|(open, _)| open);
+    open.filter(|open| open >> queue & 1 == 1).fold(0, |all, open| all | open)
+}
+
 /// Whether a frame of one of `others` that started before a window of `queue` opens may still be
 /// on the wire then: always if frames may overrun, else if its own gate stays open meanwhile.
 pub(crate) fn overhangs(list: &GateControl, queue: usize, others: u8) -> bool {

@@ -189,8 +189,9 @@ impl Analysis<'_> {
         }
         // In windows of its own nothing is in its way, unless they begin late.
         let alone = self.own_windows(place).is_some_and(|list| self.first_cycle(port, list) <= 0);
-        let first = if alone { 0 } else { self.network.goes_first(port, queue) };
-        let lower = if alone { 0 } else { !(first | 1 << queue) };
+        let beside = if alone { 0 } else { self.beside(place) };
+        let higher = self.network.goes_first(port, queue);
+        let (first, lower) = (higher & beside, !(higher | 1 << queue) & beside);
         let low = self.longest_of(port, lower, express);
         let own = self.wire(port, self.network.longest[port][queue]);
         let (mut ahead, mut credits, mut slopes) = (Vec::new(), 0, 0);
@@ -239,6 +240,20 @@ impl Analysis<'_> {
             interrupted,
             wire: rate,
         })
+    }
+
+    /// The queues whose frames may be on the wire while a queue's gate is open: none that never
+    /// has its own open then, if frames end before their gates close.
+    fn beside(&self, (port, queue): Place) -> u8 {
+        let settings = self.settings(port);
+        match &settings.gates[..] {
+            // What is left of an interrupted frame may come after its gate closed.
+            _ if settings.preemptable != 0 => u8::MAX,
+            [list] if list.length_aware && self.first_cycle(port, list) <= 0 => {
+                gates::open_with(list, queue)
+            }
+            _ => u8::MAX,
+        }
     }
 
     /// Whether an interrupted frame may have to wait for a gate while others of the preemptable

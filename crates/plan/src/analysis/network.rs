@@ -173,14 +173,16 @@ impl<'a> Network<'a> {
                 *deepest = at.max(*deepest);
             }
         }
+        let deepest = depth.values().max().map_or(0, |deepest| deepest + 1);
+        let mut levels: Vec<Vec<PortId>> = vec![Vec::new(); deepest];
+        let mut seen = BTreeSet::new();
+        for port in ways.iter().copied().flatten().filter(|port| seen.insert(**port)) {
+            levels[depth[port]].push(*port);
+        }
         let mut place: BTreeMap<PortId, usize> = BTreeMap::new();
-        for level in 0..ways.iter().map(|way| way.len()).max().unwrap_or(0) {
-            for &port in ways.iter().copied().flatten().filter(|port| depth[*port] == level) {
-                place.entry(port).or_insert_with(|| {
-                    hops.push(Hop { port, cut_through: false, from: Vec::new() });
-                    hops.len() - 1
-                });
-            }
+        for port in levels.into_iter().flatten() {
+            place.insert(port, hops.len());
+            hops.push(Hop { port, cut_through: false, from: Vec::new() });
         }
         let mut after: BTreeMap<PortId, Vec<PortId>> = BTreeMap::new();
         let pairs = ways.iter().flat_map(|way| way.windows(2)).map(|pair| (pair[0], pair[1]));

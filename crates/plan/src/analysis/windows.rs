@@ -461,31 +461,15 @@ mod tests {
             r#"
             format = 1
             name = "slow"
-            [run]
-            duration_ms = 50
-            [[bridge]]
-            name = "s"
-            [[host]]
-            name = "a"
-            [[host]]
-            name = "b"
-            [[link]]
-            ends = ["a", "s.a"]
-            rate_mbps = 100
-            [[link]]
-            ends = ["s.b", "b"]
-            rate_mbps = 100
-            [[stream]]
-            name = "x"
-            talker = "a"
-            listeners = ["b"]
-            traffic_class = 5
-            frame_octets = 1522
-            interval_ns = {interval}
-            [[port]]
-            names = ["s.b"]
-            gates = [{{ entries = [
-                {{ open = [5], for_ns = 157_490 }}, {{ open = [7], for_ns = 242_510 }}] }}]
+            run = {{ duration_ms = 50 }}
+            host = [{{ name = "a" }}, {{ name = "b" }}]
+            bridge = [{{ name = "s" }}]
+            link = [{{ ends = ["a", "s.a"], rate_mbps = 100 }},
+                {{ ends = ["s.b", "b"], rate_mbps = 100 }}]
+            stream = [{{ name = "x", talker = "a", listeners = ["b"], traffic_class = 5,
+                frame_octets = 1522, interval_ns = {interval} }}]
+            port = [{{ names = ["s.b"], gates = [{{ entries = [
+                {{ open = [5], for_ns = 157_490 }}, {{ open = [7], for_ns = 242_510 }}] }}] }}]
             "#
         );
         let loaded = description::load("x.toml", &text, &mut |_| Err(String::new()));

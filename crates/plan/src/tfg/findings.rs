@@ -4,7 +4,9 @@ use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity};
 use onbeat_model::graph::{Graph, PointKind};
 use onbeat_model::system::System;
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Chain, Culprit, Miss, Schedule, Study, Timing, Trouble, Why};
+use onbeat_model::timing::{
+    Chain, Component, Course, Culprit, Miss, Schedule, Study, Timing, Trouble, Verdict, Why,
+};
 use std::collections::BTreeMap;
 
 const NOT_COMPOSABLE: Code = Code("OB5001");
@@ -13,6 +15,7 @@ const CHAIN: Code = Code("OB5003");
 const NOT_SCHEDULABLE: Code = Code("OB5004");
 const OVERFLOW: Code = Code("OB5005");
 const DEADLOCK: Code = Code("OB5006");
+const UNPROVEN: Code = Code("OB5009");
 const LOCKS: Code = Code("OB5020");
 
 /// What to warn of. `system` is the description, if there is one: then the deadlines of its chains
@@ -20,6 +23,7 @@ const LOCKS: Code = Code("OB5020");
 pub fn findings(study: &Study, system: Option<&System>) -> Vec<Diagnostic> {
     let finder = Finder { study, system };
     let mut found = finder.culprits();
+    found.extend(finder.unproven());
     found.extend(finder.misses());
     found.extend(study.chains.iter().flat_map(|chain| finder.chain(chain)));
     found.extend(study.schedules.iter().flat_map(|schedule| finder.schedule(schedule)));
@@ -142,6 +146,27 @@ impl Finder<'_> {
             false => format!("{help}; without a bound is {path}"),
         };
         self.warning(NOT_COMPOSABLE, message, at, &help)
+    }
+
+    /// Components of which nothing is proven beyond some rounds, where that is all that is wrong.
+    fn unproven(&self) -> Vec<Diagnostic> {
+        let Verdict::Unproven { .. } = self.study.program.verdict() else { return Vec::new() };
+        let one = |component: &Component| {
+            let Course::Open { rounds, why } = component.course else { return None };
+            let name = |task: &usize| format!("`{}`", self.graph().tasks[*task].name);
+            let tasks: Vec<String> = component.tasks.iter().map(name).collect();
+            let message = format!(
+                "the times of {} are proven for {rounds} iterations, not beyond: {}",
+                tasks.join(", "),
+                why.words(self.graph())
+            );
+            let program = component.tasks.first().and_then(|task| self.program(*task));
+            let at = program.map(|origin| (origin, "this program"));
+            let help = "`onbeat tfg` has the times; write what comes again after some rounds, and \
+                        read as often as is written";
+            Some(self.warning(UNPROVEN, message, at, help))
+        };
+        self.study.program.components.iter().filter_map(one).collect()
     }
 
     /// Tasks that may wait for each other's locks for ever.

@@ -96,6 +96,19 @@ fn behind_gates_credit_grows_only_while_they_are_open() {
 }
 
 #[test]
+fn behind_gates_a_lower_frame_that_never_has_its_gate_open_too_is_not_in_the_way() {
+    let mut net = pair();
+    net.gates("h1", "h2", &EXCLUSIVE, true);
+    net.credit("h1", "h2", 7, 5);
+    net.stream("h1", &["h2"], 7, 250).at(80_001).frames(4);
+    net.stream("h1", &["h2"], 0, 800).at(936_000);
+    let case = Case::new(net);
+    // As above: the lower one ends when the window begins.
+    let terms = [920_000 + 900_000 + 1_200_000 + 1, sent(250)];
+    case.has(0, &terms, 1_920_000 + sent(250)).near(0, 638);
+}
+
+#[test]
 fn behind_gates_credit_rises_no_faster_than_the_wire_carries() {
     let mut net = pair();
     net.gates("h1", "h2", &EXCLUSIVE, true);
