@@ -6,6 +6,12 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// The most of a file of results, as JSON.
+pub(crate) const RESULTS_OCTETS: u64 = 1 << 30;
+
+/// The most of a file of records.
+pub(crate) const RECORDS_OCTETS: u64 = 16 << 30;
+
 /// Opens a regular file; a pipe, a socket or a device is none, and is not waited for.
 pub(crate) fn open(path: &Path) -> Result<File, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());

@@ -1,13 +1,16 @@
 //! Writing what a run or a simulation leaves, all or nothing.
 
+use crate::input;
 use anyhow::{Context, bail};
 use onbeat_host::process::{Keeper, Kept};
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
+use rustix::fs::{
+    CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, mkdirat, openat, renameat_with,
+};
 use rustix::io::Errno;
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The results of all runs of an output, as JSON.
 pub(crate) const RESULTS: &str = "results.json";
@@ -56,14 +59,28 @@ impl Kind {
     }
 }
 
+/// Where an output goes: where the user says, else to a name beside the description. There a link
+/// is not followed: it may be the description's author who has put it there.
+pub(crate) fn place(beside: &Path, name: &str, asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let place = beside.join(name);
+    match asked {
+        Some(asked) => Ok(asked.to_owned()),
+        None if place.is_symlink() => {
+            bail!("{} is a link: say with --out where to write", place.display())
+        }
+        None => Ok(place),
+    }
+}
+
 /// A directory that appears under its name only when it is complete. Until then, and if the process
 /// is killed, it exists under another name that the keeper removes.
 pub(crate) struct Output<'a> {
     target: PathBuf,
+    kind: Kind,
     partial: PathBuf,
     keeper: &'a mut Keeper,
     /// The partial directory, locked: whoever else would write the same target sees that.
-    _locked: File,
+    directory: File,
     done: bool,
 }
 
@@ -79,9 +96,8 @@ impl<'a> Output<'a> {
                 kind.as_str(),
             );
         }
-        let partial = partial(target)?;
-        let locked = lock(target, &partial, keeper)?;
-        Ok(Self { target: target.to_owned(), partial, keeper, _locked: locked, done: false })
+        let (partial, directory) = lock(target, keeper)?;
+        Ok(Self { target: target.to_owned(), kind, partial, keeper, directory, done: false })
     }
 
     /// The keeper that watches over it, for what else there is to watch over.
@@ -89,13 +105,11 @@ impl<'a> Output<'a> {
         self.keeper
     }
 
-    /// Writes one file of it.
+    /// Writes one file of it, which is new, below it, and not by way of a link.
     pub(crate) fn write(&self, name: &str, octets: impl AsRef<[u8]>) -> anyhow::Result<()> {
-        let path = self.partial.join(name);
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)?;
-        }
-        std::fs::write(&path, octets).with_context(|| path.display().to_string())
+        let shown = || self.partial.join(name).display().to_string();
+        let mut file = below(&self.directory, Path::new(name)).with_context(shown)?;
+        file.write_all(octets.as_ref()).with_context(shown)
     }
 
     /// Makes the directory appear under its name; one that was there before goes away.
@@ -104,7 +118,12 @@ impl<'a> Output<'a> {
         let swap = |flags| renameat_with(CWD, &self.partial, CWD, &self.target, flags);
         if swap(RenameFlags::NOREPLACE).is_err() {
             swap(RenameFlags::EXCHANGE).with_context(failed)?;
-            // What was there before now has the other name, and goes.
+            // What was there before now has the other name, and goes: unless it is no longer what
+            // it was when this began.
+            if !is_output(&self.partial, self.kind).unwrap_or(false) {
+                swap(RenameFlags::EXCHANGE).with_context(failed)?;
+                bail!("{} has changed meanwhile: it is not replaced", self.target.display());
+            }
             std::fs::remove_dir_all(&self.partial).with_context(failed)?;
         }
         self.keeper.release(Kept::Path(&self.partial))?;
@@ -116,17 +135,18 @@ impl<'a> Output<'a> {
 /// Makes the partial directory of a target and locks it, unless another process has one: two
 /// outputs of one name at once would end as the one of whoever is later. A lock goes with its
 /// process, however that ends. Where a file system has no locks, nobody is refused.
-fn lock(target: &Path, partial: &Path, keeper: &mut Keeper) -> anyhow::Result<File> {
-    let shown = || partial.display().to_string();
-    let parent = partial.parent().context("the output has no directory")?;
+fn lock(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
+    let shown = || target.display().to_string();
+    let parent = parent(target)?;
     // Looking and making is one step: who comes meanwhile waits.
-    let one_at_a_time = File::open(parent).with_context(shown)?;
+    let one_at_a_time = File::open(&parent).with_context(shown)?;
     let _ = flock(&one_at_a_time, FlockOperation::LockExclusive);
     let name = target.file_name().context("the output has no name")?.to_string_lossy();
     let prefix = format!("{name}{PARTIAL}");
     for entry in parent.read_dir().with_context(shown)?.flatten() {
         let other = entry.file_name().to_string_lossy().into_owned();
         let Some(process) = other.strip_prefix(&prefix) else { continue };
+        let process = process.split('-').next().unwrap_or(process);
         let Ok(directory) = File::open(entry.path()) else { continue };
         let locked = flock(&directory, FlockOperation::NonBlockingLockExclusive);
         if locked == Err(Errno::WOULDBLOCK) {
@@ -137,20 +157,52 @@ fn lock(target: &Path, partial: &Path, keeper: &mut Keeper) -> anyhow::Result<Fi
             );
         }
     }
-    keeper.guard(Kept::Path(partial))?;
-    std::fs::create_dir(partial).with_context(shown)?;
-    let directory = File::open(partial).with_context(shown)?;
+    // As open to others as what the user makes otherwise.
+    let mode = Permissions::from_mode(0o777);
+    let made = partial(target)?.permissions(mode).tempdir_in(parent).with_context(shown)?;
+    let partial = made.keep();
+    keeper.guard(Kept::Path(&partial))?;
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = File::from(openat(CWD, &partial, flags, Mode::empty()).with_context(shown)?);
     let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
-    Ok(directory)
+    Ok((partial, directory))
 }
 
-/// The name that something has until it is complete and gets the name `target`.
-fn partial(target: &Path) -> anyhow::Result<PathBuf> {
+/// What makes the name that something has until it is complete and gets the name `target`.
+fn partial(target: &Path) -> anyhow::Result<tempfile::Builder<'static, 'static>> {
     let mut name = target.file_name().context("the output has no name")?.to_owned();
-    name.push(format!("{PARTIAL}{}", std::process::id()));
+    name.push(format!("{PARTIAL}{}-", std::process::id()));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(Box::leak(name.into_boxed_os_str()));
+    Ok(builder)
+}
+
+/// The directory that a target is in.
+fn parent(target: &Path) -> anyhow::Result<PathBuf> {
     let parent = target.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new(".")).canonicalize();
-    Ok(parent.with_context(|| target.display().to_string())?.join(name))
+    parent.with_context(|| target.display().to_string())
+}
+
+/// Makes a file below a directory, and the directories on its way: no step is a link, or leads up.
+fn below(directory: &File, name: &Path) -> anyhow::Result<File> {
+    let mut at = directory.try_clone()?;
+    let mut steps = name.components().peekable();
+    while let Some(step) = steps.next() {
+        let Component::Normal(step) = step else { bail!("this leads out of the directory") };
+        if steps.peek().is_none() {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            return Ok(openat(&at, step, flags, Mode::from_raw_mode(0o666))?.into());
+        }
+        match mkdirat(&at, step, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        at = openat(&at, step, flags, Mode::empty())?.into();
+    }
+    bail!("a file needs a name")
 }
 
 /// A file that appears under its name only when it is complete, as an [`Output`] does.
@@ -169,9 +221,12 @@ impl OutputFile {
         if target.exists() && !is_capture(target)? {
             bail!("{} holds something else than a capture: it is not replaced", target.display());
         }
-        let partial = partial(target)?;
+        let file = partial(target)?
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(parent(target)?)
+            .with_context(|| target.display().to_string())?;
+        let (file, partial) = file.keep().with_context(|| target.display().to_string())?;
         keeper.guard(Kept::Path(&partial))?;
-        let file = File::create(&partial).with_context(|| partial.display().to_string())?;
         Ok((Self { target: target.to_owned(), partial, done: false }, file))
     }
 
@@ -221,7 +276,7 @@ pub(crate) fn write_files(files: &[(&Path, String)]) -> anyhow::Result<()> {
 /// Whether a file is empty or begins as pcapng does.
 fn is_capture(file: &Path) -> anyhow::Result<bool> {
     let mut start = Vec::new();
-    let opened = File::open(file).with_context(|| file.display().to_string())?;
+    let opened = input::open(file).map_err(anyhow::Error::msg)?;
     opened.take(PCAPNG.len() as u64).read_to_end(&mut start)?;
     Ok(start.is_empty() || start == PCAPNG)
 }
@@ -236,7 +291,10 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
     if entries.count() == 0 {
         return Ok(true);
     }
-    let text = |name| std::fs::read_to_string(directory.join(name)).unwrap_or_default();
+    let text = |name| {
+        let octets = input::read(&directory.join(name), input::RESULTS_OCTETS).unwrap_or_default();
+        String::from_utf8(octets).unwrap_or_default()
+    };
     let of_run = |name: &String| {
         let run = directory.join(name);
         let files = [RECORDS, MESSAGES];

@@ -1,12 +1,13 @@
 //! What a run records, on disk while it goes on: what is there when the machine, the disk or this
 //! process fails can still be made a report of.
 
-use crate::terminal;
+use crate::{input, terminal};
 use anyhow::Context;
 use onbeat_model::record::{Record, RunLog};
 use onbeat_model::system::System;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What the name of a recording has behind that of its output.
@@ -28,7 +29,15 @@ impl Recording {
     /// Begins one beside an output; an earlier one goes away.
     pub(crate) fn begin(output: &Path) -> anyhow::Result<Self> {
         let path = place(output);
-        let file = File::create(&path).with_context(|| path.display().to_string())?;
+        let shown = || path.display().to_string();
+        let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+        // What has the name goes; if it is a link, what it leads to stays.
+        let file = tempfile::Builder::new()
+            .prefix(".onbeat-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(parent.unwrap_or(Path::new(".")))
+            .with_context(shown)?;
+        let file = file.persist(&path).with_context(shown)?;
         Ok(Self { path, file: Some(file), parts: 0, done: false })
     }
 
@@ -82,7 +91,7 @@ pub(crate) fn place(output: &Path) -> PathBuf {
 /// The runs of an output's recording.
 pub(crate) fn recovered(output: &Path) -> anyhow::Result<Vec<RunLog>> {
     let path = place(output);
-    let octets = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    let octets = input::read(&path, input::RECORDS_OCTETS).map_err(anyhow::Error::msg)?;
     onbeat_measure::records::recover(&octets).with_context(|| path.display().to_string())
 }
 

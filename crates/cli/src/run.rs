@@ -4,16 +4,18 @@ use crate::arguments::{ReportArguments, RunArguments};
 use crate::build;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
-use crate::output::{Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
+use crate::input;
+use crate::output::{self, Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
 use crate::recording::{self, Recording};
 use crate::source::Source;
 use crate::terminal;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use onbeat_host::fabric::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
 use onbeat_host::instrument::{Trace, Watch};
 use onbeat_host::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
+use onbeat_model::description;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
@@ -43,7 +45,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let source = load(arguments)?;
     let mut wanted = wanted(&source, arguments)?;
     let watch = watch(&wanted, arguments)?;
-    let target = out(&source, arguments.out.as_deref());
+    let target = out(&source, arguments.out.as_deref())?;
     let host = match &wanted[0].network {
         NetworkKind::Interface { host, .. } => Some(*host),
         _ => None,
@@ -110,7 +112,7 @@ pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 /// Makes the report of the last run anew.
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json)?.trusting(arguments.trust)?;
-    let target = out(&source, arguments.out.as_deref());
+    let target = out(&source, arguments.out.as_deref())?;
     let logs = match arguments.recovered {
         true => recording::recovered(&target)?,
         false => recorded(&target)?,
@@ -135,18 +137,21 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
 /// The records of all runs of an output.
 fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
     let path = target.join(RESULTS);
-    let text = std::fs::read_to_string(&path).with_context(|| {
+    if !path.exists() {
         let cut_off = match recording::place(target).exists() {
             true => "the run was cut off; try `onbeat report --recovered`",
             false => "there is no run yet; try `onbeat run`",
         };
-        format!("{}: {cut_off}", path.display())
-    })?;
+        bail!("{}: {cut_off}", path.display());
+    }
+    let text = input::read(&path, input::RESULTS_OCTETS).map_err(anyhow::Error::msg)?;
     let before: Results =
-        serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+        serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
     let of_run = |(at, run): (usize, &RunResult)| {
+        let is_name = run.scenario.is_empty() || description::is_name(&run.scenario);
+        ensure!(is_name, "{}: a scenario has a name that none can have", path.display());
         let path = target.join(run_directory(at, &run.scenario)).join(RECORDS);
-        let octets = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        let octets = input::read(&path, input::RECORDS_OCTETS).map_err(anyhow::Error::msg)?;
         onbeat_measure::records::decode(&octets).with_context(|| path.display().to_string())
     };
     before.runs.iter().enumerate().map(of_run).collect()
@@ -314,8 +319,8 @@ fn measured(plan: Plan, system: &System, log: RunLog) -> anyhow::Result<Measured
     Ok((plan, log, result))
 }
 
-fn out(source: &Source, asked: Option<&Path>) -> PathBuf {
-    asked.map_or_else(|| source.directory.join("out"), Path::to_owned)
+fn out(source: &Source, asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    output::place(&source.directory, "out", asked)
 }
 
 /// The name of a run's directory in an output.

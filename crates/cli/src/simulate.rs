@@ -4,7 +4,7 @@ use crate::arguments::{Phases, SimulateArguments};
 use crate::capture::Capture;
 use crate::chosen::{self, WrongArgument};
 use crate::exit::Exit;
-use crate::output::{Kind, Output, OutputFile, REPETITIONS, SIMULATION, SIMULATION_REPORT};
+use crate::output::{self, Kind, Output, OutputFile, REPETITIONS, SIMULATION, SIMULATION_REPORT};
 use crate::run;
 use crate::source::Source;
 use crate::terminal;
@@ -47,8 +47,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     // First, so that nobody waits for a simulation whose results have no place.
     let capture = Captured::begin(&system, arguments, &mut keeper)?;
-    let target = arguments.out.clone();
-    let target = target.unwrap_or_else(|| source.directory.join("out-simulation"));
+    let target = output::place(&source.directory, "out-simulation", arguments.out.as_deref())?;
     let mut output = Output::begin(&target, Kind::Simulation, &mut keeper)?;
     let wanted = Wanted::new(&system, &plan, arguments, &interrupted);
     let (observed, repetitions, capture) = wanted.repeat(capture)?;

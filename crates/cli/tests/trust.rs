@@ -188,6 +188,77 @@ fn what_gives_nothing_or_too_much_is_not_waited_for() {
     }
 }
 
+/// A system of two hosts that write and read nothing, run in virtual time.
+fn with_output() -> Case {
+    let case = Case::new(&[]);
+    let output = case.onbeat(&["run", "."]);
+    assert!(output.status.success(), "{}", said(&output));
+    case
+}
+
+/// A record file whose scenario has another name.
+fn renamed(records: &[u8], scenario: &str) -> Vec<u8> {
+    let length = u32::from_le_bytes(records[12..16].try_into().expect("four octets")) as usize;
+    let count = (scenario.len() as u32).to_le_bytes();
+    [&records[..12], &count, scenario.as_bytes(), &records[16 + length..]].concat()
+}
+
+#[test]
+fn records_and_results_with_paths_for_names_are_refused() {
+    let case = with_output();
+    let place = case.place();
+    write(place.join("victim"), "precious").expect("written");
+    let records = place.join("out/1-run/records.onb");
+    let right = std::fs::read(&records).expect("records");
+    let results = place.join("out/results.json");
+    let text = read_to_string(&results).expect("results");
+    for name in ["x/../../../victim", "../victim", "/tmp/victim", "..", "a\nb"] {
+        write(&records, renamed(&right, name)).expect("written");
+        let output = case.onbeat(&["report", "."]);
+        assert_eq!(output.status.code(), Some(5), "{name}: {}", said(&output));
+        assert!(
+            said(&output).contains("the scenario has an impossible value"),
+            "{}",
+            said(&output)
+        );
+    }
+    write(&records, &right).expect("written");
+    let named = text.replace("\"scenario\": \"\"", "\"scenario\": \"../victim\"");
+    assert_ne!(named, text);
+    write(&results, named).expect("written");
+    let output = case.onbeat(&["report", "."]);
+    assert!(said(&output).contains("a name that none can have"), "{}", said(&output));
+    assert_eq!(read_to_string(place.join("victim")).expect("there"), "precious");
+}
+
+#[test]
+fn outputs_do_not_go_by_links() {
+    let case = with_output();
+    let place = case.place();
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    write(elsewhere.path().join("precious"), "precious").expect("written");
+    // The output's own name, by default.
+    let moved = elsewhere.path().join("out");
+    std::fs::rename(place.join("out"), &moved).expect("moved");
+    std::os::unix::fs::symlink(&moved, place.join("out")).expect("a link");
+    let before = std::fs::metadata(moved.join("report.html")).expect("a report").modified();
+    for verb in ["run", "report"] {
+        let output = case.onbeat(&[verb, "."]);
+        assert!(said(&output).contains("is a link: say with --out"), "{verb}: {}", said(&output));
+    }
+    let after = std::fs::metadata(moved.join("report.html")).expect("a report").modified();
+    assert_eq!(before.expect("a time"), after.expect("a time"));
+    let out = place.join("out").display().to_string();
+    assert!(case.onbeat(&["report", ".", "--out", &out]).status.success());
+    // The recording beside it.
+    std::fs::remove_file(place.join("out")).expect("removed");
+    std::os::unix::fs::symlink(elsewhere.path().join("precious"), place.join("out.recording"))
+        .expect("a link");
+    assert!(case.onbeat(&["run", "."]).status.success());
+    let precious = read_to_string(elsewhere.path().join("precious"));
+    assert_eq!(precious.expect("there"), "precious");
+}
+
 /// The first column of SECURITY.md's table.
 #[test]
 fn the_security_page_says_of_every_verb_what_it_may_do() {

@@ -22,6 +22,7 @@
 //! A *recording* is what a run leaves that is cut off: such files one after the other, each behind
 //! its length (u64), each with what the ends recorded since the one before.
 
+use onbeat_model::description::is_name;
 use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
@@ -107,7 +108,7 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
     }
     // Fields are read in the order of the file.
     let log = RunLog {
-        scenario: input.text("the scenario")?,
+        scenario: input.scenario()?,
         seed: input.u64()?,
         time: if input.flag("the time")? { TimeMode::Real } else { TimeMode::Virtual },
         duration: Span::from_ns(input.i64()?),
@@ -262,6 +263,20 @@ impl<'a> Input<'a> {
         let text = std::str::from_utf8(self.take(length)?).map_err(|_| Error::Value(what))?;
         Ok(text.to_owned())
     }
+    /// A name, or nothing: it becomes a part of paths.
+    fn scenario(&mut self) -> Result<String, Error> {
+        let what = "the scenario";
+        let name = self.text(what)?;
+        if name.is_empty() || is_name(&name) { Ok(name) } else { Err(Error::Value(what)) }
+    }
+    /// The name of an interface, as the kernel allows it (`dev_valid_name`), in letters that show.
+    fn interface(&mut self) -> Result<String, Error> {
+        let what = "the interface";
+        let name = self.text(what)?;
+        let is_fine = |c: char| c.is_ascii_graphic() && c != '/' && c != ':';
+        let is_known = name.chars().all(is_fine) && !name.is_empty() && name.len() < 16;
+        if is_known && name != "." && name != ".." { Ok(name) } else { Err(Error::Value(what)) }
+    }
     fn transport(&mut self) -> Result<TransportKind, Error> {
         let [number] = self.octets()?;
         TRANSPORTS.get(usize::from(number)).copied().ok_or(Error::Value("the transport"))
@@ -273,7 +288,7 @@ impl<'a> Input<'a> {
             [2] => Ok(Network::Interface {
                 transport: self.transport()?,
                 host: NodeId(self.u32()?),
-                name: self.text("the interface")?,
+                name: self.interface()?,
                 epoch_ns: self.i64()?,
             }),
             _ => Err(Error::Value("the network")),

@@ -27,6 +27,7 @@ mod ways;
 
 pub use at::At;
 pub(crate) use at::origin;
+pub use names::is_name;
 pub(crate) use names::{did_you_mean, shorten};
 pub(crate) use sink::Sink;
 

@@ -30,6 +30,13 @@ impl Alphabet {
     }
 }
 
+/// Whether a text can be the name of a thing in a description, other than a channel. Nothing else
+/// is taken for one that a file of results claims to have: it may become part of a path.
+pub fn is_name(text: &str) -> bool {
+    let is_long = text.len() > super::limits::NAME_OCTETS;
+    !text.is_empty() && !is_long && Alphabet::Plain.allows(text)
+}
+
 /// Says what is wrong with a name, if anything.
 pub(crate) fn check_name(
     name: &At<String>,
