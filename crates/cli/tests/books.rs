@@ -1,14 +1,18 @@
 //! Programs that keep their own books on every figure of a channel, in every engine: what the
 //! library tells them, and what the records say afterwards, are compared with what the messages
-//! themselves say and with the clock before and after each call. Frames are lost, ends are closed and
-//! opened again as by a program that is started again, and on the kernel's networks another host
-//! talks on the same stream. `BOOKS_SEED=N` runs one seed, `BOOKS_COUNT` so many from it on; what
+//! themselves say and with the clock before and after each call. Frames are lost, ends are closed
+//! and opened again, on interfaces programs are killed and started again, and on the kernel's
+//! networks another host talks on the same stream. `BOOKS_SEED=N` runs one seed, `BOOKS_COUNT` so many from it on; what
 //! the default seeds draw together is tested too.
 
 mod common;
 
-use common::{TestSystem, channel, number, permitted, run, two_hosts};
+use common::{TestSystem, channel, load, number, permitted, run, two_hosts};
+use onbeat_host::netns::Network;
+use onbeat_model::system::NodeId;
+use rustix::process::{Pid, Signal};
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Child, Command};
 use std::sync::OnceLock;
 
 /// How to run in each engine.
@@ -249,6 +253,73 @@ fn second(system: &TestSystem, listener: &str, said: &str, context: &str) {
         "channel `c` has another talker, {address}: host `b` dropped {counted} of its messages"
     );
     assert!(said.contains(&note), "{context}: {note} in {said}");
+}
+
+/// A program on a host's interface, from its next start on.
+fn start(
+    system: &TestSystem,
+    (network, node): (&Network, u32),
+    [transport, number]: [u32; 2],
+    what: &str,
+) -> Child {
+    let first = (u64::from(number) * 1_000_000).to_string();
+    let program = system.path().join("build/books");
+    let log = format!("{what}{number}.log");
+    let (transport, seed) = (transport.to_string(), (10 * transport + number).to_string());
+    let started = network.inside(NodeId(node), || {
+        Command::new(program)
+            .args(["interface", &transport, &first, &log, what, &seed, "2000000"])
+            .current_dir(system.path())
+            .spawn()
+    });
+    started.expect("a program")
+}
+
+/// Ends a program: with SIGTERM it must say that its books are right.
+fn end(mut program: Child, signal: Signal) {
+    let pid = Pid::from_child(&program);
+    rustix::process::kill_process(pid, signal).expect("it is there");
+    let status = program.wait().expect("its end");
+    assert!(signal == Signal::KILL || status.success(), "{status}");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "programs run for a while, which is not measured")]
+fn programs_that_are_killed_and_started_again_on_interfaces_invent_no_loss() {
+    if !permitted() {
+        return;
+    }
+    let system = TestSystem::new(&two_hosts(""));
+    system.program("books.c", "books");
+    let loaded = load(&system);
+    let network = Network::build(&loaded).expect("a network");
+    let wait = || std::thread::sleep(std::time::Duration::from_millis(300));
+    // AF_PACKET, AF_XDP, UDP.
+    for transport in 0..3 {
+        let talk = |n| start(&system, (&network, 0), [transport, n], "talk");
+        let listen = |n| start(&system, (&network, 1), [transport, n], "listen");
+        let (listener, talker) = (listen(1), talk(1));
+        wait();
+        end(talker, Signal::KILL);
+        let talker = talk(2);
+        wait();
+        end(listener, Signal::TERM);
+        let listener = listen(2);
+        wait();
+        end(talker, Signal::TERM);
+        let talker = talk(3);
+        wait();
+        end(talker, Signal::TERM);
+        end(listener, Signal::TERM);
+        for n in [1, 2] {
+            let text = log(&system, &format!("listen{n}.log"));
+            let count = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+            assert!(read(&text).len() > 5, "transport {transport}: {text}");
+            // AF_XDP keeps 16 messages for a reader, who may be away for 20 intervals.
+            assert!(transport == 1 || count("lost ") == Some("0"), "{transport}: {text}");
+            assert_eq!(count("others "), Some("0"), "{transport}: {text}");
+        }
+    }
 }
 
 /// What a run has shown.

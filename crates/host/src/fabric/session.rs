@@ -616,7 +616,9 @@ impl<'a> Session<'a> {
             _ => None,
         };
         let start = before.map_or(1, |before| self.ends[before].start + 1);
-        let last = before.and_then(|before| self.ends[before].last_capture());
+        // One that wrote nothing goes on where the one before it ended.
+        let mut starts = std::iter::successors(before, |at| self.ends[*at].before);
+        let last = starts.find_map(|at| self.ends[at].last_capture());
         let attachment = self.carrier.attachment();
         let body = Body::Opened { end: end as u32, start, last, capacity, parameters, attachment };
         let mut with = vec![memory.as_fd()];

@@ -1,7 +1,7 @@
 //! The filter that the kernel runs for a reader's socket: a frame that is not the stream's never
-//! wakes the reader, and one that has its identifier and is not as it should be is counted. Where the
-//! process may not load programs the filter is in the classic packet filter language, which cannot
-//! count: a sample is let through, to be counted as it is read.
+//! wakes the reader, and one that has its identifier and is not as it should be is counted. Where
+//! the process may not load programs the filter is in the classic packet filter language, which
+//! cannot count: a sample is let through, to be counted as it is read.
 
 use crate::bpf::*;
 use crate::link::option;
@@ -50,9 +50,9 @@ impl Dropped {
     }
 }
 
-/// Lets the kernel give a socket what has these values in these places, and the channel's data unit
-/// at `unit`, and count what is of the stream and not as it should be; `None` where only a sample of
-/// that comes through.
+/// Lets the kernel give a socket what has these values in these places, and the channel's data
+/// unit at `unit`, and count what is of the stream and not as it should be; `None` where only a
+/// sample of that comes through.
 pub(super) fn attach(
     socket: &OwnedFd,
     places: &[(u32, u32, u32)],

@@ -1,9 +1,9 @@
-//! The description's faults on a [`Network`]: a program in the kernel at one end of every link that
-//! may fail drops what the fault costs, of both directions. A node that is down is a node whose links
-//! are. A babbling stream is left out, as all streams are.
+//! The description's faults on a [`Network`]: a program in the kernel at one end of every link
+//! that may fail drops what the fault costs, of both directions. A node that is down is a node
+//! whose links are. A babbling stream is left out, as all streams are.
 //!
-//! Where the interface of a link is a host's, the reader's AF_XDP would be before the program, so it
-//! is at the other end wherever that is a bridge.
+//! At a host's interface a reader's AF_XDP would come before the program, so it is at the other
+//! end wherever that is a bridge.
 
 use crate::bpf::*;
 use crate::clock::MonoTime;

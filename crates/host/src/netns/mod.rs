@@ -322,8 +322,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The index of a port's interface in its namespace: the description decides it, so that nothing has
-/// to be looked up.
+/// The index of a port's interface in its namespace: the description decides it, so that nothing
+/// has to be looked up.
 fn interface_index(system: &System, id: PortId) -> u32 {
     let node = system.node(system.port(id).node);
     let position = node.ports.iter().position(|p| *p == id).expect("a port of its node") as u32;
