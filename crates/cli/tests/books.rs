@@ -2,8 +2,8 @@
 //! library tells them, and what the records say afterwards, are compared with what the messages
 //! themselves say and with the clock before and after each call. Frames are lost, ends are closed
 //! and opened again, on interfaces programs are killed and started again, and on the kernel's
-//! networks another host talks on the same stream. `BOOKS_SEED=N` runs one seed, `BOOKS_COUNT` so many from it on; what
-//! the default seeds draw together is tested too.
+//! networks another host talks on the same stream. `BOOKS_SEED=N` runs one seed, `BOOKS_COUNT` so
+//! many from it on; what the default seeds draw together is tested too.
 
 mod common;
 

@@ -1,8 +1,8 @@
 //! Small programs that the kernel runs on frames, their tables, and the bpf() calls that it takes.
 //!
 //! They are assembled here, so that building needs no C compiler for eBPF and no library. The
-//! kernel takes a program away when the last descriptor of it or of its attachment goes: a process that is
-//! killed leaves nothing behind.
+//! kernel takes a program away when the last descriptor of it or of its attachment goes: a process
+//! that is killed leaves nothing behind.
 
 use crate::fork;
 use crate::mapping::Mapping;

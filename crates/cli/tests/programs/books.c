@@ -4,8 +4,8 @@
  * `books talk SEED` writes `c`, `books listen SEED D` reads it, each call drawn from the seed; with
  * `again` behind it each closes its end now and then and opens it anew, as a program does that is
  * started again. `books second TRANSPORT` sends frames of `c` from a host that is not its talker.
- * `books interface TRANSPORT FIRST LOG talk|listen SEED D` does the same on `eth0`, without a run and
- * until SIGTERM: a program that is started again counts its messages from another number.
+ * `books interface TRANSPORT FIRST LOG talk|listen SEED D` does the same on `eth0`, without a run
+ * and until SIGTERM: a program that is started again counts its messages from another number.
  * What was written, read and sent is in talker.log, listener.log and second.log, for others to
  * compare with the records.
  */
