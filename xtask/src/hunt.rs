@@ -28,9 +28,10 @@ const REPETITIONS: u64 = 4;
 
 /// Generators that are tests of the command: their file, and the variables that say how many
 /// systems to draw and from which seed on.
-const TESTS: [(&str, &str, &str, &str, u64); 3] = [
+const TESTS: [(&str, &str, &str, &str, u64); 4] = [
     ("graphs", "tfg_random", "TFG_GRAPHS", "TFG_SEED", 250),
     ("schedules", "tfg_schedule", "SCHEDULE_HOSTS", "SCHEDULE_SEED", 300),
+    ("books", "books", "BOOKS_COUNT", "BOOKS_SEED", 8),
     ("chains", "tfg_chains", "CHAINS_SYSTEMS", "CHAINS_SEED", 24),
 ];
 

@@ -219,7 +219,12 @@ fn modelled(wanted: &Wanted) {
         NetworkKind::Emulated => {
             "onbeat: streams and faults take part; `onbeat simulate` shows what streams meet"
         }
-        _ => "onbeat: streams and faults of the description are left out of real networks",
+        NetworkKind::Namespaces { .. } => {
+            "onbeat: faults of links and nodes take part, streams of the description are left out"
+        }
+        NetworkKind::Interface { .. } => {
+            "onbeat: streams and faults of the description are left out of real networks"
+        }
     });
 }
 

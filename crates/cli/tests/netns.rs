@@ -128,6 +128,35 @@ fn the_described_clocks_and_the_described_noise_are_there_in_namespaces() {
 }
 
 #[test]
+fn links_and_nodes_fail_in_namespaces_when_the_description_says_so() {
+    if !permitted() {
+        return;
+    }
+    let window = "from_ms = 200\nuntil_ms = 300\n";
+    for (fault, transport) in [
+        ("link = \"b\"", "packet"),
+        ("node = \"s\"", "udp4"),
+        ("node = \"a\"", "xdp"),
+        ("link = \"a\"\nerrors_ppb = 1_000_000_000", "packet"),
+    ] {
+        let system = TestSystem::new(&two_hosts(&format!("[[fault]]\n{fault}\n{window}")));
+        let output =
+            run(&["run", ".", "--network", "netns", "--transport", transport], system.path(), 0);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(said.contains("faults of links and nodes take part"), "{said}");
+        assert!(!said.contains("faults are left out"), "{said}");
+        let ms = |m: &[String]| m[3].parse::<i64>().expect("a capture") / 1_000_000;
+        let messages = messages(&system.path().join("out"));
+        let lost: Vec<_> = messages.iter().filter(|m| m[13] == "1").map(|m| ms(m)).collect();
+        let in_window = messages.iter().map(|m| ms(m)).filter(|at| (200..300).contains(at)).count();
+        // A busy machine may send a message later than it is captured, and read the last ones too
+        // late.
+        assert!(in_window > 10 && lost.len() >= in_window / 2, "{fault}: {lost:?}");
+        assert!(lost.iter().all(|at| (150..300).contains(at) || *at > 450), "{fault}: {lost:?}");
+    }
+}
+
+#[test]
 fn a_program_that_dies_in_namespaces_is_named_and_the_run_ends() {
     if !permitted() {
         return;

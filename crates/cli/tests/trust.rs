@@ -149,14 +149,14 @@ fn what_gives_nothing_or_too_much_is_not_waited_for() {
     let bomb: String = (1..40).fold("#define a0 x x\n".to_owned(), |text, n| {
         format!("{text}#define a{n} a{0} a{0}\n", n - 1)
     });
-    let fifo = |name: &str| {
+    let fifo = |name: &'static str| {
         move |place: &Path| {
             let _ = std::fs::remove_file(place.join(name));
             let made = std::process::Command::new("mkfifo").arg(place.join(name)).status();
             assert!(made.expect("mkfifo runs").success());
         }
     };
-    let sparse = |name: &str| {
+    let sparse = |name: &'static str| {
         move |place: &Path| {
             let file = std::fs::File::create(place.join(name)).expect("a file");
             file.set_len(6_000_000_000).expect("a size");

@@ -63,7 +63,7 @@ use crate::recorder::Recorder;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::port::{Fault, Instant, Limited, Patience, Port, Received, Window};
+use onbeat_runtime::port::{Fault, Instant, Limited, Patience, Port, Reason, Received, Window};
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -334,6 +334,14 @@ impl Port for EndPort {
         match self {
             Self::Fabric(port) => port.launch(frame, at),
             Self::Link(port) => port.launch(frame, at),
+        }
+    }
+
+    #[inline]
+    fn dropped(&mut self, reason: Reason) -> u64 {
+        match self {
+            Self::Fabric(port) => port.dropped(reason),
+            Self::Link(port) => port.dropped(reason),
         }
     }
 

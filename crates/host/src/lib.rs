@@ -3,6 +3,7 @@
 //! the only one with `unsafe` code.
 #![allow(unsafe_code)]
 
+mod bpf;
 pub mod clock;
 pub mod context;
 pub mod doctor;
@@ -13,6 +14,7 @@ pub mod inspect;
 pub mod instrument;
 pub mod link;
 pub mod machine;
+mod mapping;
 pub mod netns;
 pub mod noise;
 pub mod process;

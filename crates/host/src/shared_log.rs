@@ -367,6 +367,12 @@ impl SharedLog {
         records.collect()
     }
 
+    /// What was recorded last.
+    pub fn last(&self) -> Option<Record> {
+        let written = self.counter(RECORDED).load(Ordering::Acquire).min(u64::from(self.capacity));
+        self.records_from(written.saturating_sub(1) as usize).pop()
+    }
+
     /// What has been counted up to now.
     pub fn counters(&self) -> Counters {
         Counters::from_words(|index| self.counter(index).load(Ordering::Acquire))

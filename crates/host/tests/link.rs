@@ -4,12 +4,13 @@ mod common;
 
 use common::{Hosts, declare, hosts, parameters};
 use onbeat_host::context::{self, Context};
-use onbeat_host::link::{Interface, InterfaceSettings, LinkOptions, PacketSocket};
+use onbeat_host::link::{Interface, InterfaceSettings, LinkOptions, PacketSocket, TransportKind};
 use onbeat_model::record::flag;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{MacAddress, Octets};
 use onbeat_runtime::meeting::rendezvous;
 use onbeat_runtime::port::{Fault, Patience};
+use onbeat_runtime::queue::CAPACITY;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::MIN_FRAME;
 use std::sync::Arc;
@@ -133,6 +134,73 @@ fn whichever_side_begins_first_every_round_is_a_meeting() {
             scope.spawn(move || meet((first, 0)));
             scope.spawn(move || meet(late));
         });
+    }
+}
+
+/// Where a message of the channel must not be as it is, and what that is counted as.
+const MALFORMED: [(usize, usize); 3] = [(18, 0), (19, 0), (39, 2)];
+
+#[test]
+fn every_malformed_frame_is_counted_though_nothing_else_comes() {
+    for transport in [TransportKind::Packet, TransportKind::Xdp] {
+        let Some(mut hosts) = hosts() else { return };
+        let channel = parameters(1, 1_000);
+        let settings = InterfaceSettings { transport, ..InterfaceSettings::default() };
+        let listener = hosts.context_with("listener", settings);
+        declare(&listener, "c", channel);
+        let reader = hosts.inside("listener", || listener.open_listener("c", SIZE));
+        let mut reader = match reader {
+            Err(_) if transport == TransportKind::Xdp => continue,
+            reader => reader.expect("read"),
+        };
+        let mut sender = hosts.inside("talker", || {
+            let interface = Interface::named("eth0").expect("the interface");
+            PacketSocket::talker(&interface, &channel, &LinkOptions::default()).expect("a socket")
+        });
+        let mut good = Talker::new(ChannelParameters { source: MacAddress([2; 6]), ..channel });
+        good.write(LocalTime::ZERO, &[7; 8], false).expect("the first");
+        let mut wanted = [0; 5];
+        for k in 0..45 {
+            // AF_XDP leaves frames of another subtype to the kernel.
+            let from = usize::from(transport == TransportKind::Xdp);
+            let (at, reason) = MALFORMED[from + k % (MALFORMED.len() - from)];
+            let mut frame = good.frame().to_vec();
+            frame[at] ^= 0x10;
+            sender.send(&frame, None).expect("sent");
+            wanted[reason] += 1;
+        }
+        // A reader that waits counts them within a tenth of a second.
+        let now = listener.now().expect("the time").local;
+        let patience = Patience::Until(now + Span::from_ms(400));
+        assert_eq!(reader.read(&mut [0; 8], patience), Ok(None));
+        let counters = reader.log().shared().counters();
+        assert_eq!((counters.rejected, counters.received), (wanted, 0), "{transport:?}");
+    }
+}
+
+#[test]
+fn a_socket_holds_more_than_the_queue_of_an_emulated_engine_whatever_the_size() {
+    let Some(mut hosts) = hosts() else { return };
+    let size = Octets::new(1_476);
+    let (talker, listener) = (hosts.context("talker"), hosts.context("listener"));
+    for context in [&talker, &listener] {
+        declare(context, "c", ChannelParameters { size, ..parameters(1, 1_000) });
+    }
+    let mut reader = hosts.inside("listener", || listener.open_listener("c", size)).expect("read");
+    let mut writer = hosts.inside("talker", || talker.open_talker("c", size)).expect("write");
+    let mut value = [0; 1_476];
+    for k in 0..CAPACITY as u64 {
+        value[..8].copy_from_slice(&k.to_le_bytes());
+        writer.write(&value).expect("written");
+        // The queue between two interfaces holds a thousand.
+        if k % 256 == 255 {
+            onbeat_host::clock::pause(Span::from_ms(20));
+        }
+    }
+    for k in 0..CAPACITY as u64 {
+        let info = reader.read(&mut value, Patience::Endless).expect("no fault");
+        let info = info.expect("a message");
+        assert_eq!((&value[..8], info.gap), (&k.to_le_bytes()[..], 0));
     }
 }
 

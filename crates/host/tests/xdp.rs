@@ -1,6 +1,7 @@
 //! Channels over AF_XDP, between two network namespaces that a veth pair joins.
 #![allow(unsafe_code)] // a counting allocator, and namespaces of one's own
 
+use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::context::Context;
 use onbeat_host::link::{
     self, Arrival, Interface, InterfaceSettings, LinkOptions, PacketSocket, TransportKind,
@@ -263,12 +264,40 @@ fn the_program_passes_the_streams_frames_tagged_or_not_and_nothing_else() {
         send(whole);
         let arrival = next(&mut reader, &mut room);
         assert_eq!(&room[..arrival.length], &whole[..]);
-        assert_eq!(arrival.stamp, None);
+        assert_eq!(arrival.stamp, None, "not asked for");
     }
     send(&long);
     let arrival = next(&mut reader, &mut room[..100]);
     assert_eq!(arrival.length, 0, "too long for the buffer");
     assert_eq!(count(&mut reader), 0);
+}
+
+#[test]
+fn every_frame_is_stamped_when_it_came_however_late_it_is_read() {
+    let Some(pair) = Pair::new() else { return };
+    let channel = channel(7);
+    let options = LinkOptions { timestamps: true, ..LinkOptions::default() };
+    let reader = pair.right(|| XdpSocket::listener(&wire(), &channel, &options));
+    let mut reader = reader.expect("opened");
+    let mut sender = pair.left(packet_talker);
+    let (good, mut room) = (frame(&channel), [0; 1_600]);
+    // Often enough that every chunk is used again.
+    for _ in 0..300 {
+        let mut sent = Vec::new();
+        for _ in 0..4 {
+            let before = MonoTime::now().as_ns();
+            sender.send(&good, None).expect("sent");
+            sent.push(before);
+        }
+        pause(Span::from_us(100));
+        for before in sent {
+            let stamp = next(&mut reader, &mut room).stamp.and_then(|stamp| stamp.monotonic);
+            let stamp = stamp.expect("this driver has room for it");
+            assert!(stamp >= before, "{stamp} is before the sending, {before}");
+            // The machine may hand a frame over later, but not before it was there.
+            assert!(stamp <= MonoTime::now().as_ns(), "{stamp} is later than now");
+        }
+    }
 }
 
 #[test]

@@ -357,15 +357,18 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         }
     }
 
-    /// Counts what was dropped on the way here.
+    /// Counts what was dropped on the way here; whether there was any.
     #[inline]
-    fn count_dropped(&mut self) {
+    fn count_dropped(&mut self) -> bool {
+        let mut any = false;
         for reason in [Reason::Shape, Reason::Size] {
             let count = self.port.dropped(reason);
             if count > 0 {
                 self.log.reject(reason, count);
+                any = true;
             }
         }
+        any
     }
 
     pub(crate) fn read_record(
@@ -381,8 +384,14 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
                 _ => None,
             };
             let received = self.port.receive(&mut self.frame, patience, window);
-            self.count_dropped();
-            let Some(received) = received? else { return Ok(None) };
+            let counted = self.count_dropped();
+            let Some(received) = received? else {
+                // It was only to count them that the wait has ended.
+                if counted && patience != Patience::None {
+                    continue;
+                }
+                return Ok(None);
+            };
             let (ready, waited) = self.receipt(&received)?;
             let octets = &self.frame[..received.length];
             let (ready_at, uncertain) = (ready.local, self.port.uncertain());

@@ -203,8 +203,9 @@ pub trait Port {
     fn dropped(&mut self, _reason: Reason) -> u64 {
         0
     }
-    /// Waits for a frame; `None` when there is none within `patience`. When one is expected in a
-    /// `window`, a port may use what it knows to have it sooner.
+    /// Waits for a frame; `None` when there is none within `patience`, and sooner when
+    /// [`Port::dropped`] has something to tell. When one is expected in a `window`, a port may use
+    /// what it knows to have it sooner.
     fn receive(
         &mut self,
         into: &mut [u8],
@@ -294,7 +295,7 @@ impl<P: Port> Port for Limited<P> {
             return self.port.receive(into, patience, window);
         }
         match self.port.receive(into, Patience::Until(self.limit), window)? {
-            None => Err(Fault::TimedOut),
+            None if self.port.now()?.local >= self.limit => Err(Fault::TimedOut),
             received => Ok(received),
         }
     }

@@ -93,6 +93,13 @@ impl Talker {
         }
     }
 
+    /// Goes on where this host's talker was closed that captured its last message at `last`: the
+    /// declared rate holds across its starts. The one before may have had no credit left.
+    pub fn go_on(&mut self, last: LocalTime) {
+        self.due = Some(last + self.parameters.tolerance + self.parameters.interval);
+        (self.last, self.now) = (Some(last), Some(last));
+    }
+
     /// What the description says of the channel.
     pub fn parameters(&self) -> &ChannelParameters {
         &self.parameters
@@ -184,6 +191,19 @@ impl Talker {
 pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_declared_rate_holds_across_the_starts_of_a_talker() {
+        let at = LocalTime::from_ns;
+        let mut before = Talker::new(parameters());
+        let first = before.write(at(0), &[1; 8], false).expect("the first");
+        let mut after = Talker::of_instance(parameters(), 2);
+        after.go_on(first.capture);
+        let until = at(0) + parameters().interval;
+        assert_eq!(after.write(at(7), &[2; 8], false), Err(RateExceeded { until }));
+        let next = after.write(until, &[2; 8], false).expect("an interval later");
+        assert_eq!((next.sequence, next.capture), (0, until));
+    }
 
     pub(crate) fn parameters() -> ChannelParameters {
         ChannelParameters {

@@ -1,7 +1,7 @@
 //! The command line of a C compiler driver.
 
 use crate::chosen::WrongArgument;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use onbeat_program::timedc::{Options, Origin, Target};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -242,14 +242,21 @@ impl Context {
     /// Opens the writing end of a channel for messages of `size` octets.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         let opened = self.open(Role::Talker, name, size)?;
-        let talker = talker::Talker::of_instance(opened.parameters, opened.instance);
+        let mut talker = talker::Talker::of_instance(opened.parameters, opened.instance);
+        if let Some(last) = opened.last {
+            talker.go_on(last);
+        }
         Ok(TalkerEnd::new(talker, Limited::new(opened.port), opened.recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         let opened = self.open(Role::Listener, name, size)?;
-        let listener = listener::Listener::new(opened.parameters);
+        // What came while the end was closed is not lost.
+        let listener = match opened.start {
+            1 => listener::Listener::new(opened.parameters),
+            _ => listener::Listener::joining(opened.parameters),
+        };
         let mut end = ListenerEnd::new(listener, Limited::new(opened.port), opened.recorder);
         if opened.follows_schedule {
             follow_schedule(&mut end);
@@ -261,17 +268,23 @@ impl Context {
         self.shared.base.check_owner()?;
         CONTROL.with_borrow_mut(|control| {
             let control = control.as_mut().ok_or(Fault::UnknownThread)?;
+            if control.stopped {
+                return Err(Fault::Stopped.into());
+            }
             control.tell(&Request::Open { role, size, name })?;
             let got = socket::receive_with(&control.socket, &mut control.packet)?;
             let (length, descriptors) = got.ok_or(Fault::Disconnected)?;
             let reply = Reply::decode(&control.packet[..length]);
             let body = reply.map_err(|_| SetupError::Nonsense)?.body;
-            let (end, capacity, parameters, attachment) = match body {
-                Body::Opened { end, capacity, parameters, attachment } => {
-                    (end, capacity, parameters, attachment)
+            let (end, start, last, capacity, parameters, attachment) = match body {
+                Body::Opened { end, start, last, capacity, parameters, attachment } => {
+                    (end, start, last, capacity, parameters, attachment)
                 }
                 Body::Refused(why) => return Err(SetupError::Refused(why.to_owned())),
-                Body::Stopped => return Err(Fault::Stopped.into()),
+                Body::Stopped => {
+                    control.stopped = true;
+                    return Err(Fault::Stopped.into());
+                }
                 _ => return Err(SetupError::Nonsense),
             };
             let mut descriptors = descriptors.into_iter();
@@ -281,6 +294,10 @@ impl Context {
             let identity = Identity { channel, stream_id, role };
             log.introduce(&identity);
             let own = descriptors.next();
+            // Others may have talked on an interface before; namespaces and the emulated network
+            // are new in every run, and the latter's frames are the same.
+            let is_shared = attachment.is_some() && own.is_none();
+            let instance = if is_shared { link::instance() } else { (start - 1) as u8 % 255 + 1 };
             let mut probe = None;
             if own.is_some() || attachment.is_some() {
                 probe = self.shared.instruments.probe(&identity, size.get());
@@ -299,14 +316,14 @@ impl Context {
                     };
                     let wire = attach_in(own, &settings, &parameters, role)?;
                     let _ = self.shared.interface.set(settings.name);
-                    EndPort::Link(LinkPort::new(Arc::clone(&self.shared.base), wire))
+                    let base = Arc::clone(&self.shared.base);
+                    let open = Open { base: Arc::clone(&base), end };
+                    EndPort::Link(LinkPort::claiming(base, wire, Some(Box::new(open))))
                 }
             };
-            // The frames of an emulated network are the same in every run.
-            let instance = if attachment.is_some() { link::instance() } else { 1 };
             let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
             let recorder = Recorder::with(log, probe);
-            Ok(Opened { parameters, instance, port, recorder, follows_schedule })
+            Ok(Opened { parameters, start, last, instance, port, recorder, follows_schedule })
         })
     }
 
@@ -493,6 +510,10 @@ fn parse_token(text: &str) -> Option<Token> {
 struct Opened {
     parameters: ChannelParameters,
     /// Of a talker.
+    /// How often the end was opened, with this time.
+    start: u32,
+    /// When it last captured a message before.
+    last: Option<LocalTime>,
     instance: u8,
     port: EndPort,
     recorder: Recorder,
@@ -597,9 +618,37 @@ impl Drop for FabricPort {
                 // A fabric that is gone need not know.
                 let _ = with_control(|control| control.tell(&Request::Close(self.end)));
             }
-            Some(own) => socket::end(own),
+            Some(own) => {
+                socket::end(own);
+                tell_closed(self.end);
+            }
         }
     }
+}
+
+/// An end on an interface of the run is open.
+#[derive(Debug)]
+struct Open {
+    base: Arc<Timebase>,
+    end: u32,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.base.check_owner().is_ok() {
+            tell_closed(self.end);
+        }
+    }
+}
+
+/// Lets a fabric in real time know that an end is closed, so that it may be opened again. After the
+/// end nobody listens any more, and it is no matter.
+fn tell_closed(end: u32) {
+    let _ = with_control(|control| {
+        let length = Request::Close(end).encode(&mut control.packet);
+        let parts = [IoSlice::new(&control.packet[..length])];
+        socket::try_send(&control.socket, &parts).map_err(|_| Fault::Disconnected)
+    });
 }
 
 impl Port for FabricPort {

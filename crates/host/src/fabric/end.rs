@@ -4,7 +4,7 @@ use crate::fabric::socket_queue::SocketQueue;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
-use onbeat_model::time::{ClockError, NetTime, Span};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_runtime::listener::rebuild;
 use onbeat_runtime::queue::ReceiveQueue;
 use onbeat_runtime::talker::ChannelParameters;
@@ -35,6 +35,10 @@ pub(super) struct End {
     pub(super) queue: Option<SocketQueue>,
     /// Whether the program has closed it or is gone. A closed end has no queue.
     pub(super) closed: bool,
+    /// How often this end of the channel was opened, with this time.
+    pub(super) start: u32,
+    /// `Session::ends` at this position: the same end, as it was opened before.
+    pub(super) before: Option<usize>,
     /// Listener: the first of `delivered` that may overflow next.
     oldest: usize,
 }
@@ -86,8 +90,15 @@ impl End {
             own,
             queue,
             closed: false,
+            start: 1,
+            before: None,
             oldest: 0,
         }
+    }
+
+    /// When the last message was captured of which there is a record.
+    pub(super) fn last_capture(&self) -> Option<LocalTime> {
+        self.log.last().and_then(|record| record.capture)
     }
 
     /// The program reads no more here. What it wrote before is still taken.

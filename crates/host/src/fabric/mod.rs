@@ -10,6 +10,7 @@
 
 pub mod client;
 mod end;
+mod gather;
 mod modelled;
 mod network;
 mod newcomer;

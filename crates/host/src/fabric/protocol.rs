@@ -13,7 +13,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -162,6 +162,10 @@ pub enum Body<'a> {
     Opened {
         /// Names the end in later requests.
         end: u32,
+        /// How often this end of the channel was opened, with this time.
+        start: u32,
+        /// When its last message was captured before, by that clock.
+        last: Option<LocalTime>,
         /// How many records its memory holds.
         capacity: u32,
         /// The channel, as the description has it.
@@ -439,8 +443,15 @@ impl<'a> Reply<'a> {
         match self.body {
             Body::Done => to.u8(1),
             Body::Refused(text) => to.u8(2).rest(clip(text).as_bytes()),
-            Body::Opened { end, capacity, parameters: p, attachment } => {
-                to.u8(3).u32(end).u32(capacity).put(&p.destination.0).put(&p.source.0);
+            Body::Opened { end, start, last, capacity, parameters: p, attachment } => {
+                let last = last.map_or(i64::MIN, LocalTime::as_ns);
+                to.u8(3)
+                    .u32(end)
+                    .u32(start)
+                    .i64(last)
+                    .u32(capacity)
+                    .put(&p.destination.0)
+                    .put(&p.source.0);
                 to.i64(p.stream_id.0 as i64).put(&p.vlan.to_le_bytes()).u8(p.pcp);
                 to.u32(p.size.get()).i64(p.interval.as_ns()).i64(p.tolerance.as_ns());
                 to.i64(p.fixed_delay.as_ns()).i64(p.clock_error.as_ns()).u32(p.epoch);
@@ -490,6 +501,8 @@ impl<'a> Reply<'a> {
             2 => Body::Refused(from.text()?),
             3 => Body::Opened {
                 end: from.u32()?,
+                start: from.u32()?,
+                last: Some(from.i64()?).filter(|ns| *ns != i64::MIN).map(LocalTime::from_ns),
                 capacity: from.u32()?,
                 parameters: from.parameters()?,
                 attachment: from.attachment()?,
@@ -603,9 +616,18 @@ mod tests {
         for body in [
             Body::Done,
             Body::Refused("why"),
-            Body::Opened { end: 1, capacity: 2, parameters: parameters(), attachment: None },
             Body::Opened {
                 end: 1,
+                start: 1,
+                last: None,
+                capacity: 2,
+                parameters: parameters(),
+                attachment: None,
+            },
+            Body::Opened {
+                end: 1,
+                start: 255,
+                last: Some(LocalTime::from_ns(-7)),
                 capacity: 2,
                 parameters: parameters(),
                 attachment: Some(Attachment {

@@ -5,7 +5,7 @@ use crate::clock::clamp_to_run;
 use crate::fabric::client::STAMP;
 use crate::fabric::end::{End, capacity};
 use crate::fabric::modelled::{ModelledListener, ModelledTalker};
-use crate::fabric::network::{Carrier, NetworkKind};
+use crate::fabric::network::Carrier;
 use crate::fabric::player::Player;
 use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
 use crate::fabric::socket_queue::SocketQueue;
@@ -13,18 +13,18 @@ use crate::fabric::told::Told;
 use crate::fabric::{NoRun, RunOptions, socket};
 use crate::link::parameters_of;
 use crate::link::{InterfaceSettings, Limits, NetworkClock};
+use crate::netns::faults::LinkFaults;
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use crate::shared_log::{self, SharedLog};
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};
+use onbeat_model::record::Role;
 use onbeat_model::system::{
     Channel, ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode,
 };
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_net::{Engine, Options};
-use onbeat_runtime::port::Reason;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, HEADERS, MIN_FRAME};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -40,8 +40,6 @@ pub(super) const PROCESSORS: u64 = 1 << 62;
 const MAX_THREADS: usize = 4_096;
 /// The most channel ends that programs may open.
 const MAX_ENDS: usize = 65_536;
-/// How many messages a program may leave unread at the end without the user's being told.
-const UNREAD_AT_THE_END: usize = 2;
 /// By how much a message may count as captured later than it was, as one of a burst.
 const BURST: Span = Span::from_us(1);
 /// The least width of a sample of the interfering load.
@@ -178,7 +176,9 @@ pub(super) struct Session<'a> {
     pub(super) packet: Box<[u8; MAX_PACKET]>,
     plan: &'a Plan,
     /// The description's noise on a network of namespaces.
-    noise: Option<NoiseTraffic>,
+    pub(super) noise: Option<NoiseTraffic>,
+    /// The described faults of links and nodes, on a network of namespaces.
+    pub(super) faults: io::Result<LinkFaults>,
 }
 
 impl<'a> Session<'a> {
@@ -221,6 +221,7 @@ impl<'a> Session<'a> {
             carrier,
             programs,
             noise: None,
+            faults: Ok(LinkFaults::default()),
             engine,
             members: Vec::new(),
             threads: Vec::new(),
@@ -337,6 +338,7 @@ impl<'a> Session<'a> {
             }
         }
         if let Some(network) = self.carrier.namespaces() {
+            self.faults = LinkFaults::begin(network, self.system, start);
             let settings = &self.options.settings;
             let options = NoiseOptions {
                 seed: settings.seed,
@@ -574,7 +576,7 @@ impl<'a> Session<'a> {
         })?;
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         match &self.owners[id.index()][owner] {
-            Owner::Program(other) => Err(format!(
+            Owner::Program(other) if !self.ends[*other].closed => Err(format!(
                 "the {end} of `{name}` on host `{host}` is opened by `{}` already",
                 self.program_name(self.ends[*other].program)
             )),
@@ -608,16 +610,26 @@ impl<'a> Session<'a> {
             _ => None,
         };
         let end = self.ends.len();
+        let owner = if role == Role::Talker { 0 } else { 1 + listener };
+        let before = match &self.owners[channel.index()][owner] {
+            Owner::Program(before) => Some(*before),
+            _ => None,
+        };
+        let start = before.map_or(1, |before| self.ends[before].start + 1);
+        // One that wrote nothing goes on where the one before it ended.
+        let mut starts = std::iter::successors(before, |at| self.ends[*at].before);
+        let last = starts.find_map(|at| self.ends[at].last_capture());
         let attachment = self.carrier.attachment();
-        let body = Body::Opened { end: end as u32, capacity, parameters, attachment };
+        let body = Body::Opened { end: end as u32, start, last, capacity, parameters, attachment };
         let mut with = vec![memory.as_fd()];
         with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
         with.extend(self.carrier.namespace(node));
         self.answer_with(thread, body, &with)?;
         let whose = (channel, role, node, program);
         let own = own.map(|(_, ours)| ours);
-        self.ends.push(End::new(whose, parameters, (log, memory), capacity, own, queue));
-        let owner = if role == Role::Talker { 0 } else { 1 + listener };
+        let mut opened = End::new(whose, parameters, (log, memory), capacity, own, queue);
+        (opened.start, opened.before) = (start, before);
+        self.ends.push(opened);
         self.owners[channel.index()][owner] = Owner::Program(end);
         Ok(())
     }
@@ -715,188 +727,6 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-
-    /// Gathers what was recorded. Kills what still runs.
-    pub(super) fn finish(mut self, ending: Ending) -> (RunLog, Vec<String>) {
-        self.members.clear();
-        let mut notes = Vec::new();
-        let owners = std::mem::take(&mut self.owners);
-        let mut ends = Vec::new();
-        for (channel, owners) in owners.into_iter().enumerate() {
-            for (place, owner) in owners.into_iter().enumerate() {
-                ends.push(self.end_log(ChannelId(channel as u32), place, owner, &mut notes));
-            }
-        }
-        if self.carrier.namespaces().is_some() {
-            self.note_tails(&ends, &mut notes);
-        }
-        let load = self.load(&mut notes);
-        let settings = &self.options.settings;
-        let lags = settings.time == TimeMode::Real && self.carrier.is_emulated();
-        let log = RunLog {
-            network: self.carrier.recorded(),
-            scenario: self.options.scenario.clone(),
-            seed: settings.seed,
-            time: settings.time,
-            duration: settings.duration,
-            protected: settings.protected,
-            ends,
-            load,
-            ending,
-            lag_max: lags.then_some(self.lag_max),
-        };
-        (log, notes)
-    }
-
-    /// What the kernel held for a program that did not come for it any more is not known here: says
-    /// where that may explain losses.
-    fn note_tails(&self, ends: &[EndLog], notes: &mut Vec<String>) {
-        let mut talker = None;
-        for end in ends {
-            if end.role == Role::Talker {
-                talker = Some(end);
-                continue;
-            }
-            let Some(talker) = talker else { continue };
-            let last = end.records.iter().map(|r| r.capture).max().flatten();
-            let after = talker.records.iter().filter(|r| r.capture > last).count();
-            if after > UNREAD_AT_THE_END && end.unrecorded == 0 {
-                let channel = &self.system.channel(end.channel).name;
-                let host = &self.system.node(end.node).name;
-                notes.push(format!(
-                    "{after} messages of channel `{channel}` were written after the last one that \
-                     host `{host}` read: they count as lost, but may only not have been read"
-                ));
-            }
-        }
-    }
-
-    /// What the noise offered and what came through. Ends it.
-    fn load(&mut self, notes: &mut Vec<String>) -> Vec<LoadSample> {
-        match &self.carrier.kind {
-            NetworkKind::Emulated => self.engine.load().to_vec(),
-            NetworkKind::Namespaces { .. } => {
-                let Some(load) = self.noise.take().map(NoiseTraffic::finish) else {
-                    return Vec::new();
-                };
-                if load.skipped > 0 {
-                    let due = load.offered + load.skipped;
-                    notes.push(format!(
-                        "{} of {due} frames of noise were not sent: the machine was more than \
-                         10 ms behind",
-                        load.skipped
-                    ));
-                }
-                load.samples
-            }
-            NetworkKind::Interface { .. } => {
-                if !self.system.noise.is_empty() {
-                    notes
-                        .push("the description's noise is not sent on a real interface".to_owned());
-                }
-                Vec::new()
-            }
-        }
-    }
-
-    /// Says whose program left messages unread, and which of these its queue had no room for.
-    fn note_unread(&self, end: &End, unread: &[Record], notes: &mut Vec<String>) {
-        let overflowed = unread.iter().filter(|r| r.flags & flag::OVERFLOWED != 0).count();
-        let left = unread.len() - overflowed;
-        let channel = &self.system.channel(end.channel).name;
-        let host = &self.system.node(end.node).name;
-        let program = self.program_name(end.program);
-        if left > UNREAD_AT_THE_END {
-            notes.push(format!(
-                "{left} messages of channel `{channel}` arrived on host `{host}` and were not \
-                 read: `{program}` did not come for them"
-            ));
-        }
-        if overflowed > 0 {
-            notes.push(format!(
-                "{overflowed} messages of channel `{channel}` arrived on host `{host}` and are \
-                 lost: `{program}` came too late for them, its queue was full"
-            ));
-        }
-    }
-
-    fn end_log(
-        &self,
-        channel: ChannelId,
-        place: usize,
-        owner: Owner,
-        notes: &mut Vec<String>,
-    ) -> EndLog {
-        let declared = self.system.channel(channel);
-        let (role, node) = match place {
-            0 => (Role::Talker, declared.talker),
-            n => (Role::Listener, declared.listeners[n - 1]),
-        };
-        let host = &self.system.node(node).name;
-        let (records, unrecorded, malformed) = match owner {
-            Owner::Nobody => {
-                let end = if place == 0 { "talker" } else { "listener" };
-                let name = &declared.name;
-                notes.push(format!(
-                    "no program on host `{host}` opened the {end} of channel `{name}`"
-                ));
-                (Vec::new(), 0, 0)
-            }
-            Owner::Talker(modelled) => (modelled.records, 0, 0),
-            Owner::Listener(modelled) => {
-                let malformed = modelled.malformed();
-                (modelled.records, 0, malformed)
-            }
-            Owner::Elsewhere => (Vec::new(), 0, 0),
-            Owner::Player(mut player) => {
-                let log = player.finish();
-                let counters = log.counters();
-                notes.extend(rejections(&declared.name, host, log));
-                (log.records(), counters.unrecorded, counters.rejected_in_all())
-            }
-            Owner::Program(end) => {
-                let end = &self.ends[end];
-                let (mut records, counters) = (end.log.records(), end.log.counters());
-                let unrecorded = counters.unrecorded;
-                let malformed = counters.rejected_in_all();
-                notes.extend(rejections(&declared.name, host, &end.log));
-                let clock = clock_error(self.system, &self.carrier, node);
-                for (record, queued) in records.iter_mut().zip(&end.transfers) {
-                    record.transfer = Some(clock.read(*queued));
-                }
-                if unrecorded == 0 {
-                    let unread = end.unread(&records, clock);
-                    self.note_unread(end, &unread, notes);
-                    records.extend(unread);
-                }
-                (records, unrecorded, malformed)
-            }
-        };
-        EndLog { channel, role, node, records, unrecorded, malformed }
-    }
-}
-
-/// What the user should know of frames that were not given to a program because of what they say.
-fn rejections(channel: &str, host: &str, log: &SharedLog) -> Vec<String> {
-    let counters = log.counters();
-    let [talker, future] =
-        [Reason::Talker, Reason::Future].map(|reason| counters.rejected[reason as usize]);
-    let mut notes = Vec::new();
-    if talker > 0 {
-        let from =
-            log.last_other_talker().map_or("an unknown address".to_owned(), |s| s.to_string());
-        notes.push(format!(
-            "channel `{channel}` has another talker, {from}: host `{host}` dropped {talker} of its \
-             messages"
-        ));
-    }
-    if future > 0 {
-        notes.push(format!(
-            "host `{host}` dropped {future} messages of channel `{channel}` that say they were \
-             captured later than the clocks allow"
-        ));
-    }
-    notes
 }
 
 /// How long a message may be under way, with full queues (in reason) on its path.
@@ -936,7 +766,7 @@ fn load_bin(system: &System, duration: Span) -> Span {
 }
 
 /// The error of a node's clock; on an interface, hosts have the machine's network clock.
-fn clock_error(system: &System, carrier: &Carrier, node: NodeId) -> ClockError {
+pub(super) fn clock_error(system: &System, carrier: &Carrier, node: NodeId) -> ClockError {
     if carrier.describes_clocks() { system.node(node).clock } else { ClockError::default() }
 }
 

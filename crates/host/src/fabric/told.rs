@@ -53,6 +53,16 @@ impl Session<'_> {
         }
     }
 
+    /// What was recorded after so many records at an end and, before it was opened this time, at
+    /// the same one.
+    fn recorded_from(&self, end: usize, from: usize) -> Vec<Record> {
+        let end = &self.ends[end];
+        let Some(before) = end.before else { return end.log.records_from(from) };
+        let mut records = self.recorded_from(before, 0);
+        records.extend(end.log.records());
+        records.split_off(from.min(records.len()))
+    }
+
     /// An end's records since the last time, but the very last one, which may still be amended.
     fn end_since(&mut self, channel: usize, place: usize) -> EndLog {
         let id = ChannelId(channel as u32);
@@ -68,7 +78,7 @@ impl Session<'_> {
             Owner::Talker(modelled) => since(&modelled.records),
             Owner::Listener(modelled) => since(&modelled.records),
             Owner::Player(player) => player.recorded().records_from(from),
-            Owner::Program(end) => self.ends[*end].log.records_from(from),
+            Owner::Program(end) => self.recorded_from(*end, from),
         };
         records.pop();
         self.told.counts[channel][place] += records.len();

@@ -4,6 +4,7 @@ use crate::clock::want_exact_timers;
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
+use crate::link::port::Claim;
 use crate::link::{
     ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
     Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
@@ -234,10 +235,10 @@ impl Context {
     /// Opens the writing end of a channel for messages of `size` octets.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         let Declared { parameters, talks, .. } = self.find(name, size)?;
-        let claim = Claim::take(talks).ok_or_else(|| {
+        let claim = OneTalker::take(talks).ok_or_else(|| {
             SetupError::Refused(format!("this program writes to channel `{name}` already"))
         })?;
-        let port = self.port(&parameters, Role::Talker, Some(claim))?;
+        let port = self.port(&parameters, Role::Talker, Some(Box::new(claim)))?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
         let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
         Ok(TalkerEnd::new(talker, port, recorder))
@@ -320,16 +321,16 @@ fn check(name: &str, parameters: &ChannelParameters) -> Result<(), String> {
 
 /// The one talker that a channel has in a program; gone with its value.
 #[derive(Debug)]
-pub(crate) struct Claim(Arc<AtomicBool>);
+struct OneTalker(Arc<AtomicBool>);
 
-impl Claim {
+impl OneTalker {
     fn take(talks: Arc<AtomicBool>) -> Option<Self> {
         let free = !talks.swap(true, Ordering::AcqRel);
         free.then(|| Self(talks))
     }
 }
 
-impl Drop for Claim {
+impl Drop for OneTalker {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }

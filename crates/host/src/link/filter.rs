@@ -1,26 +1,136 @@
-//! The filter that the kernel runs for a reader's socket, in its classic packet filter language: a
-//! frame that is not the stream's never wakes the reader.
+//! The filter that the kernel runs for a reader's socket: a frame that is not the stream's never
+//! wakes the reader, and one that has its identifier and is not as it should be is counted. Where
+//! the process may not load programs the filter is in the classic packet filter language, which
+//! cannot count: a sample is let through, to be counted as it is read.
 
+use crate::bpf::*;
+use crate::link::option;
+use onbeat_runtime::port::Reason;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{STREAM_HEADER, SUBTYPE_EF_STREAM};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use std::io;
 
 /// Loads four octets.
 pub(super) const WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 /// Loads two octets.
 pub(super) const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
 const FRAME_LENGTH: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_LEN;
-const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
-const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const AND_VALUE: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+const IF_IS: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
-const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+const GIVE: u32 = libc::BPF_RET | libc::BPF_K;
 
 /// Of the frames of the stream that are not of its shape, one in so many (a power of two) is let
 /// through: enough to be counted, too few to push messages out of the socket's buffer.
-pub(super) const SAMPLED: u32 = 64;
+const SAMPLED: u32 = 64;
+
+/// What the filter of a socket counts.
+const COUNTED: [Reason; 2] = [Reason::Shape, Reason::Size];
+
+/// How many frames a socket's filter has dropped, by [`COUNTED`].
+#[derive(Debug)]
+pub(super) struct Dropped {
+    counters: Counters,
+    told: [u64; COUNTED.len()],
+}
+
+impl Dropped {
+    /// How many since the last call. Real-time: a load.
+    #[inline]
+    pub(super) fn since(&mut self, reason: Reason) -> u64 {
+        let Some(at) = COUNTED.iter().position(|counted| *counted == reason) else { return 0 };
+        let all = self.counters.get(at as u32);
+        all - std::mem::replace(&mut self.told[at], all)
+    }
+
+    /// Whether there are any that were not asked for yet. Real-time: loads.
+    pub(super) fn is_news(&self) -> bool {
+        (0..).zip(&self.told).any(|(at, told)| self.counters.get(at) != *told)
+    }
+}
+
+/// Lets the kernel give a socket what has these values in these places, and the channel's data
+/// unit at `unit`, and count what is of the stream and not as it should be; `None` where only a
+/// sample of that comes through.
+pub(super) fn attach(
+    socket: &OwnedFd,
+    places: &[(u32, u32, u32)],
+    unit: u32,
+    channel: &ChannelParameters,
+) -> io::Result<Option<Dropped>> {
+    if let Ok(dropped) = attach_counting(socket, places, unit, channel) {
+        return Ok(Some(dropped));
+    }
+    let code = stream(places, unit, channel);
+    let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
+    // The kernel copies the program; it does not write to it.
+    option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+    Ok(None)
+}
+
+fn attach_counting(
+    socket: &OwnedFd,
+    places: &[(u32, u32, u32)],
+    unit: u32,
+    channel: &ChannelParameters,
+) -> io::Result<Dropped> {
+    let (counters, table) = Counters::new(COUNTED.len() as u32)?;
+    let lines = counting(places, unit, channel, table.as_raw_fd());
+    let program = load_program(PROG_TYPE_SOCKET_FILTER, 0, &lines)?;
+    let fd = program.as_raw_fd();
+    option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &fd)?;
+    Ok(Dropped { counters, told: [0; COUNTED.len()] })
+}
+
+/// The program. A load beyond the end rejects.
+fn counting(
+    places: &[(u32, u32, u32)],
+    unit: u32,
+    channel: &ChannelParameters,
+    counters: RawFd,
+) -> Vec<Line> {
+    let (id, size) = (channel.stream_id.0, channel.size.get());
+    let header = unit + STREAM_HEADER as u32;
+    let frame = |load: u32, at: u32| {
+        let code = if load == WORD { FRAME_32 } else { FRAME_16 };
+        with(code, 0, at as i32)
+    };
+    let mut lines = vec![copy(6, 1)];
+    let identity = [(WORD, unit + 4, (id >> 32) as u32), (WORD, unit + 8, id as u32)];
+    for (load, at, value) in places.iter().chain(&identity) {
+        lines.extend([frame(*load, *at), go(UNLESS_EQUAL_32, 0, *value as i32, "reject")]);
+    }
+    lines.extend([
+        // The frame's length comes first in its context.
+        load(LOAD_32, 7, 6, 0),
+        go(IF_LESS, 7, header as i32, "shape"),
+        frame(HALF, unit),
+        with(AND, 0, 0xfff1), // subtype, sv, version, tv
+        go(UNLESS_EQUAL_32, 0, i32::from(SUBTYPE_EF_STREAM) << 8 | 0x81, "shape"),
+        frame(HALF, unit + 20), // stream_data_length
+        go(UNLESS_EQUAL_32, 0, size as i32, "size"),
+        go(IF_LESS, 7, (header + size) as i32, "shape"),
+        with(SET, 0, -1),
+        with(RETURN, 0, 0),
+        at("shape", with(SET, 1, 0)),
+        go(GO, 0, 0, "count"),
+        at("size", with(SET, 1, 1)),
+    ]);
+    let mut count = add_one(counters);
+    count[0] = at("count", count[0]);
+    lines.extend(count);
+    lines.extend([
+        at("counted", go(GO, 0, 0, "reject")),
+        at("reject", with(SET, 0, 0)),
+        with(RETURN, 0, 0),
+    ]);
+    lines
+}
 
 /// Passes what has these values in these places, and the channel's data unit at `unit`. A load
 /// beyond the end rejects.
-pub(super) fn stream(
+fn stream(
     places: &[(u32, u32, u32)],
     unit: u32,
     channel: &ChannelParameters,
@@ -34,22 +144,22 @@ pub(super) fn stream(
     let identity = [(WORD, unit + 4, (id >> 32) as u32), (WORD, unit + 8, id as u32)];
     let mut lines = Vec::new();
     for (load, at, value) in places.iter().chain(&identity) {
-        lines.extend([(*load, *at, 0), (IF_EQUAL, *value, REJECT)]);
+        lines.extend([(*load, *at, 0), (IF_IS, *value, REJECT)]);
     }
     lines.extend([
         (HALF, unit, 0),
-        (AND, 0xfff1, 0), // subtype, sv, version, tv
-        (IF_EQUAL, u32::from(SUBTYPE_EF_STREAM) << 8 | 0x81, SAMPLE),
+        (AND_VALUE, 0xfff1, 0), // subtype, sv, version, tv
+        (IF_IS, u32::from(SUBTYPE_EF_STREAM) << 8 | 0x81, SAMPLE),
         (HALF, unit + 20, 0), // stream_data_length
-        (IF_EQUAL, size, SAMPLE),
+        (IF_IS, size, SAMPLE),
         (FRAME_LENGTH, 0, 0),
         (IF_AT_LEAST, unit + STREAM_HEADER as u32 + size, SAMPLE),
-        (RETURN, u32::MAX, 0),
+        (GIVE, u32::MAX, 0),
         (WORD, random, 0),
-        (AND, SAMPLED - 1, 0),
-        (IF_EQUAL, 0, REJECT),
-        (RETURN, u32::MAX, 0),
-        (RETURN, 0, 0),
+        (AND_VALUE, SAMPLED - 1, 0),
+        (IF_IS, 0, REJECT),
+        (GIVE, u32::MAX, 0),
+        (GIVE, 0, 0),
     ]);
     let count = lines.len();
     let assemble = |(at, (code, k, before_the_end)): (usize, (u32, u32, usize))| {

@@ -102,6 +102,8 @@ pub struct Stamp {
     pub hardware: Option<i64>,
     /// Nanoseconds of CLOCK_REALTIME.
     pub software: Option<i64>,
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    pub monotonic: Option<i64>,
 }
 
 /// What tells a talker that begins now from those before it; never 0.
@@ -153,13 +155,23 @@ impl Transport {
         }
     }
 
-    /// How many frames of the stream the kernel has dropped for `reason` since the last call. The
-    /// others let some pass, to be counted as they are read. Real-time: loads.
+    /// How many frames of the stream the kernel has dropped for `reason` since the last call. Where
+    /// it may not count them some pass, to be counted as they are read. Real-time: loads.
     #[inline]
     pub fn dropped(&mut self, reason: Reason) -> u64 {
         match self {
-            Self::Packet(_) | Self::Udp(_) => 0,
+            Self::Packet(socket) => socket.counted().map_or(0, |dropped| dropped.since(reason)),
+            Self::Udp(socket) => socket.counted().map_or(0, |dropped| dropped.since(reason)),
             Self::Xdp(socket) => socket.dropped(reason),
+        }
+    }
+
+    /// Whether there are frames to be counted. Real-time: loads.
+    pub fn has_dropped(&mut self) -> bool {
+        match self {
+            Self::Packet(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
+            Self::Udp(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
+            Self::Xdp(socket) => socket.has_dropped(),
         }
     }
 

@@ -222,7 +222,11 @@ impl NetworkClock {
 
     /// What it read when CLOCK_REALTIME read `ns`.
     fn at_realtime(&self, ns: i64) -> LocalTime {
-        let ago = realtime().saturating_sub(ns);
+        self.before(realtime().saturating_sub(ns))
+    }
+
+    /// What it read `ago` nanoseconds ago.
+    fn before(&self, ago: i64) -> LocalTime {
         LocalTime::from_ns(self.now().as_ns().saturating_sub(ago))
     }
 
@@ -233,7 +237,10 @@ impl NetworkClock {
                 Some(LocalTime::from_ns(ns.saturating_sub(*epoch)))
             }
             // Nobody knows how another clock of the interface's stands to this one.
-            _ => stamp.software.map(|ns| self.at_realtime(ns)),
+            _ => {
+                let monotonic = |ns| self.before(MonoTime::now().as_ns().saturating_sub(ns));
+                stamp.monotonic.map(monotonic).or(stamp.software.map(|ns| self.at_realtime(ns)))
+            }
         }
     }
 
@@ -278,7 +285,7 @@ mod tests {
         clock.sleep_until(target);
         assert!(clock.now() >= target);
         assert!((MonoTime::now() - begun).as_ns() >= 49_840_000);
-        let stamp = Stamp { hardware: Some(epoch + 5), software: None };
+        let stamp = Stamp { hardware: Some(epoch + 5), ..Stamp::default() };
         assert_eq!(clock.at_stamp(stamp), Some(LocalTime::from_ns(5)));
         assert!(clock.is_uncertain(), "nobody has looked");
         assert_eq!(clock.network(target), None);

@@ -2,7 +2,8 @@
 //! its own receive call and wakes for its own stream only.
 
 use crate::clock::MonoTime;
-use crate::link::{Arrival, Interface, LinkOptions, filter, option, socket};
+use crate::link::filter::{self, Dropped};
+use crate::link::{Arrival, Interface, LinkOptions, option, socket};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::port::Framing;
@@ -27,6 +28,7 @@ pub struct PacketSocket {
     untagged: bool,
     stamped: bool,
     launches: bool,
+    dropped: Option<Dropped>,
 }
 
 impl PacketSocket {
@@ -41,7 +43,8 @@ impl PacketSocket {
         bind(&socket, interface, 0)?;
         socket::prioritise(&socket, channel, options)?;
         let launches = socket::let_launch(&socket, interface, options);
-        Ok(Self { socket, untagged: options.untagged, stamped: false, launches })
+        let untagged = options.untagged;
+        Ok(Self { socket, untagged, stamped: false, launches, dropped: None })
     }
 
     /// A socket that receives the channel's frames and no others.
@@ -51,7 +54,7 @@ impl PacketSocket {
         options: &LinkOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
-        socket::attach_filter(&socket, &frames_of(channel))?;
+        let dropped = filter_frames(&socket, channel)?;
         let one: i32 = 1;
         option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)?;
         if channel.destination.0[0] & 1 == 1 {
@@ -59,7 +62,8 @@ impl PacketSocket {
         }
         socket::listen(&socket, options)?;
         bind(&socket, interface, ETHERTYPE_AVTP)?;
-        Ok(Self { socket, untagged: false, stamped: options.timestamps, launches: false })
+        let stamped = options.timestamps;
+        Ok(Self { socket, untagged: false, stamped, launches: false, dropped })
     }
 
     /// Sends a tagged frame; with `launch`, so that it leaves at that instant of CLOCK_TAI.
@@ -88,6 +92,12 @@ impl PacketSocket {
     /// Waits for a frame, for [`LOOK_AGAIN`] or until a signal comes.
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         self.take(into, 0)
+    }
+
+    /// What the kernel has dropped, if it counts that.
+    #[inline]
+    pub(super) fn counted(&mut self) -> Option<&mut Dropped> {
+        self.dropped.as_mut()
     }
 
     /// Whether the kernel launches frames at their time.
@@ -182,13 +192,13 @@ pub(super) fn join(socket: &OwnedFd, interface: &Interface, group: MacAddress) -
 /// Lets the kernel pass only frames of this stream to this address. The socket is bound to the
 /// EtherType, and whether the frame was tagged does not matter: the kernel has taken the tag off
 /// before.
-fn frames_of(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
+fn filter_frames(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<Option<Dropped>> {
     let d = channel.destination.0;
     let address = [
         (filter::WORD, 0, u32::from_be_bytes([d[0], d[1], d[2], d[3]])),
         (filter::HALF, 4, u32::from(u16::from_be_bytes([d[4], d[5]]))),
     ];
-    filter::stream(&address, ADDRESSES as u32 + 2, channel)
+    filter::attach(socket, &address, ADDRESSES as u32 + 2, channel)
 }
 
 /// Sends without what a message header costs, some tenth of the whole way. A full queue must not

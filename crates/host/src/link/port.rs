@@ -1,7 +1,6 @@
 //! A channel end on a real interface, as the channel operations see it.
 
 use crate::clock::{MonoTime, want_exact_timers};
-use crate::link::context::Claim;
 use crate::link::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::port::{Fault, Instant, Patience, Port, Reason, Received, Window};
@@ -165,6 +164,9 @@ const FORGET: i64 = 16;
 /// No stamp is believed that is older. A message that waits longer has lost its capture time.
 const MAX_WAIT: Span = Span::from_s(3_600);
 
+/// What an end has as long as it is open.
+pub(crate) type Claim = Box<dyn std::fmt::Debug + Send + Sync>;
+
 /// A channel end on an interface.
 #[derive(Debug)]
 pub struct LinkPort {
@@ -172,7 +174,7 @@ pub struct LinkPort {
     wire: Transport,
     /// By how much timed sleeps end late.
     oversleep: Span,
-    /// A talker's right to be the only one.
+    /// Goes with the port: a talker's right to be the only one, word that the end is closed.
     _claim: Option<Claim>,
 }
 
@@ -369,6 +371,8 @@ impl Port for LinkPort {
             match patience {
                 Patience::None => return Ok(None),
                 Patience::Until(until) if now >= until => return Ok(None),
+                // They are to be counted while nothing else comes.
+                _ if self.wire.has_dropped() => return Ok(None),
                 _ => {}
             }
         }

@@ -9,8 +9,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 /// How long a busy-polling receive polls before it blocks, in microseconds.
 const BUSY_POLL_US: i32 = 50;
 
-/// The most that may wait in a socket, in octets as the kernel counts them: some thousand frames.
-const BUFFER_OCTETS: i32 = 1 << 21;
+/// Half of what may wait in a socket, in octets as the kernel counts them: more than the queue of
+/// the emulated engines holds ([`onbeat_runtime::queue`]), of the longest frames too.
+const BUFFER_OCTETS: i32 = 1 << 22;
 
 /// Gives what is sent the priority of the channel's class.
 pub(super) fn prioritise(
@@ -53,13 +54,6 @@ pub(super) fn listen(socket: &OwnedFd, options: &LinkOptions) -> io::Result<()> 
         .or_else(|_| option::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER_OCTETS));
     let patience = libc::timeval { tv_sec: 0, tv_usec: LOOK_AGAIN.as_ns() / 1_000 };
     option::set(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)
-}
-
-/// Lets the kernel pass only what `code`, in its classic packet filter language, accepts.
-pub(super) fn attach_filter(socket: &OwnedFd, code: &[libc::sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_ptr().cast_mut() };
-    // The kernel copies the program; it does not write to it.
-    option::set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
 /// What a receive gave, `None` if there is nothing yet or a signal came.
@@ -115,6 +109,7 @@ pub(super) fn receive(
     let stamp = stamp.map(|[software, _, hardware]| Stamp {
         hardware: noted(hardware),
         software: noted(software),
+        monotonic: None,
     });
     (Ok(length), stamp)
 }

@@ -23,7 +23,8 @@
 //! DSCP is the class selector (RFC 2474 section 4.2.2.2) with the bits of the channel's PCP, so
 //! that equipment that derives one from the other agrees.
 
-use crate::link::{Arrival, Interface, LinkOptions, filter, option, socket};
+use crate::link::filter::{self, Dropped};
+use crate::link::{Arrival, Interface, LinkOptions, option, socket};
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
@@ -60,6 +61,7 @@ pub struct UdpSocket {
     sequence: u32,
     stamped: bool,
     launches: bool,
+    dropped: Option<Dropped>,
 }
 
 impl UdpSocket {
@@ -107,7 +109,7 @@ impl UdpSocket {
         if source.is_none_or(|source| source.ip().is_unspecified()) {
             return Err(no_address(version, io::ErrorKind::AddrNotAvailable.into()));
         }
-        Ok(Self { socket, sequence: 0, stamped: false, launches })
+        Ok(Self { socket, sequence: 0, stamped: false, launches, dropped: None })
     }
 
     /// A socket that receives the channel's datagrams and no others.
@@ -123,7 +125,7 @@ impl UdpSocket {
         let group = group_of(interface, channel, version)?;
         let socket = open(interface, version)?;
         // Before it can receive anything.
-        socket::attach_filter(&socket, &datagrams_of(channel))?;
+        let dropped = filter_datagrams(&socket, channel)?;
         let one: i32 = 1;
         // All readers of all channels have the same port.
         option::set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &one)?;
@@ -146,7 +148,8 @@ impl UdpSocket {
                 option::set(&socket, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, &membership)?;
             }
         }
-        Ok(Self { socket, sequence: 0, stamped: options.timestamps, launches: false })
+        let stamped = options.timestamps;
+        Ok(Self { socket, sequence: 0, stamped, launches: false, dropped })
     }
 
     /// Sends the data unit of a tagged frame; with `launch`, so that it leaves at that instant of
@@ -169,6 +172,12 @@ impl UdpSocket {
     /// allocates nothing.
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
         self.take(into, 0)
+    }
+
+    /// What the kernel has dropped, if it counts that.
+    #[inline]
+    pub(super) fn counted(&mut self) -> Option<&mut Dropped> {
+        self.dropped.as_mut()
     }
 
     /// Whether the kernel launches datagrams at their time.
@@ -278,8 +287,8 @@ pub fn ipv6_group(destination: MacAddress) -> Ipv6Addr {
 }
 
 /// Passes datagrams of this stream; the kernel's filter sees them from the UDP header on.
-fn datagrams_of(channel: &ChannelParameters) -> Vec<libc::sock_filter> {
-    filter::stream(&[], (UDP_HEADER + ENCAPSULATION) as u32, channel)
+fn filter_datagrams(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<Option<Dropped>> {
+    filter::attach(socket, &[], (UDP_HEADER + ENCAPSULATION) as u32, channel)
 }
 
 #[cfg(test)]
@@ -287,6 +296,7 @@ mod tests {
     use super::*;
     use onbeat_model::time::{LocalTime, Span};
     use onbeat_model::units::{Octets, StreamId};
+    use onbeat_runtime::port::Reason;
 
     const INTERVAL: Span = Span::from_ms(1);
 
@@ -342,9 +352,9 @@ mod tests {
         let sender = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
         let to = receiver.local_addr().expect("its address");
         let descriptor = OwnedFd::from(receiver);
-        socket::attach_filter(&descriptor, &datagrams_of(&channel())).expect("a filter");
-        let mut receiver =
-            UdpSocket { socket: descriptor, sequence: 0, stamped: false, launches: false };
+        let dropped = filter_datagrams(&descriptor, &channel()).expect("a filter");
+        let (socket, stamped, launches) = (descriptor, false, false);
+        let mut receiver = UdpSocket { socket, sequence: 0, stamped, launches, dropped };
         let mut talker = onbeat_runtime::talker::Talker::new(channel());
         talker.write(LocalTime::ZERO, &[9; 8], false).expect("the first");
         let unit = &talker.frame()[TAGGED..TAGGED + STREAM_HEADER + 8];
@@ -365,5 +375,11 @@ mod tests {
         assert_eq!(arrival.framing, Framing::Datagram { from, number: 1 });
         assert_eq!(&into[..arrival.length], unit);
         assert_eq!(receiver.try_receive(&mut into).expect("a receive"), None);
+        // Of those that are of the stream one was of another subtype.
+        if let Some(dropped) = receiver.counted() {
+            assert!(dropped.is_news());
+            assert_eq!((dropped.since(Reason::Shape), dropped.since(Reason::Size)), (1, 0));
+            assert!(!dropped.is_news());
+        }
     }
 }

@@ -16,6 +16,7 @@
 //! have learnt nothing yet when [`Network::build`] returns. A system with a loop between bridges is
 //! refused: there is no spanning tree protocol that would end the flooding.
 
+pub(crate) mod faults;
 pub(crate) mod netlink;
 pub mod noise;
 
@@ -248,7 +249,7 @@ impl<'a> Builder<'a> {
         }
         for (number, port) in self.system.ports.iter().enumerate() {
             let node = self.system.node(port.node);
-            let index = self.index(PortId(number as u32));
+            let index = interface_index(self.system, PortId(number as u32));
             let room = &self.rooms[port.node.index()];
             self.quieten(room, index, node)?;
             let attempt = |step, result: io::Result<()>| {
@@ -276,7 +277,7 @@ impl<'a> Builder<'a> {
         let deadline = MonoTime::now() + READY_WITHIN;
         for (number, port) in self.system.ports.iter().enumerate() {
             let node = self.system.node(port.node);
-            let index = self.index(PortId(number as u32));
+            let index = interface_index(self.system, PortId(number as u32));
             let step = "waiting for a link to come up";
             let fail = |error| failed(Needs::Nothing, step, &node.name, error);
             let bridged = matches!(node.kind, NodeKind::Bridge(_));
@@ -303,7 +304,7 @@ impl<'a> Builder<'a> {
     /// The interface of a port.
     fn place(&self, id: PortId) -> Place<'_> {
         let node = self.system.port(id).node;
-        let index = self.index(id);
+        let index = interface_index(self.system, id);
         let namespace = self.rooms[node.index()].namespace.as_fd();
         match &self.system.node(node).kind {
             NodeKind::Host(host) => {
@@ -315,20 +316,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The index of a port's interface in its namespace: the description decides it, so that
-    /// nothing has to be looked up.
-    fn index(&self, id: PortId) -> u32 {
-        let node = self.system.node(self.system.port(id).node);
-        let position = node.ports.iter().position(|p| *p == id).expect("a port of its node") as u32;
-        match node.kind {
-            NodeKind::Host(_) => FIRST + position,
-            NodeKind::Bridge(_) => FIRST + 1 + position, // the bridge itself comes first
-        }
-    }
-
     fn link_label(&self, link: &Link) -> String {
         let [a, b] = link.ports.map(|port| self.system.port_label(port));
         format!("link {a}–{b}")
+    }
+}
+
+/// The index of a port's interface in its namespace: the description decides it, so that nothing
+/// has to be looked up.
+fn interface_index(system: &System, id: PortId) -> u32 {
+    let node = system.node(system.port(id).node);
+    let position = node.ports.iter().position(|p| *p == id).expect("a port of its node") as u32;
+    match node.kind {
+        NodeKind::Host(_) => FIRST + position,
+        NodeKind::Bridge(_) => FIRST + 1 + position, // the bridge itself comes first
     }
 }
 

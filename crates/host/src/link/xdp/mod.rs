@@ -18,7 +18,7 @@ mod ring;
 
 pub use queue::Mode;
 
-use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, option, packet, socket};
+use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, Stamp, option, packet, socket};
 use bpf::Key;
 use onbeat_runtime::port::{Framing, Reason};
 use onbeat_runtime::talker::ChannelParameters;
@@ -68,6 +68,8 @@ struct Listener {
     socket: OwnedFd,
     slot: u32,
     key: Key,
+    /// Says when frames came.
+    stamped: bool,
     /// How many dropped frames have been counted already, of each reason.
     dropped: [u64; Reason::COUNT],
     /// Keeps the membership in the channel's group.
@@ -128,8 +130,9 @@ impl XdpSocket {
         }
         let key = Key::of(channel);
         let dropped = Reason::ALL.map(|reason| queue.program.dropped(slot, reason));
-        let _member = member;
-        let end = End::Listener(Listener { ring, socket, slot, key, dropped, _member, queue });
+        let (stamped, _member) = (options.timestamps, member);
+        let listener = Listener { ring, socket, slot, key, stamped, dropped, _member, queue };
+        let end = End::Listener(listener);
         Ok(Self { end, queues: queue::receive_queues(interface) })
     }
 
@@ -184,6 +187,14 @@ impl XdpSocket {
         let End::Listener(listener) = &mut self.end else { return 0 };
         let all = listener.queue.program.dropped(listener.slot, reason);
         all.wrapping_sub(std::mem::replace(&mut listener.dropped[reason as usize], all))
+    }
+
+    /// Whether there are some that were not asked for yet. Real-time: loads.
+    pub fn has_dropped(&self) -> bool {
+        let End::Listener(listener) = &self.end else { return false };
+        let told = Reason::ALL.iter().zip(&listener.dropped);
+        let all = |reason| listener.queue.program.dropped(listener.slot, reason);
+        told.into_iter().any(|(reason, told)| all(*reason) != *told)
     }
 
     /// Whether the kernel launches frames at their time: it does not.
@@ -303,9 +314,14 @@ impl Listener {
         // A frame that is longer than the buffer is not taken for a shorter one.
         let length = if len as usize <= into.len() { len as usize } else { 0 };
         // SAFETY: the kernel gave the chunk to this reader, which has not given it back.
-        unsafe { self.queue.frames.read(addr, &mut into[..length]) };
+        let stamp = unsafe {
+            self.queue.frames.read(addr, &mut into[..length]);
+            self.queue.frames.take_stamp(addr)
+        };
         self.queue.give_back(addr);
-        Some(Arrival { length, framing: Framing::Ethernet, stamp: None })
+        let stamp = stamp.filter(|_| self.stamped);
+        let stamp = stamp.map(|ns| Stamp { monotonic: Some(ns), ..Stamp::default() });
+        Some(Arrival { length, framing: Framing::Ethernet, stamp })
     }
 }
 

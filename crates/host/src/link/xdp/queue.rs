@@ -1,8 +1,9 @@
 //! A receive queue of an interface, as the channel ends of this process share it: one program, one
 //! memory for frames, one fill and one completion ring. The kernel allows no second of any.
 
-use super::bpf::{Attachment, Program};
+use super::bpf::Program;
 use super::ring::{CHUNK, Frames, Returned, Ring};
+use crate::bpf::Attachment;
 use crate::fork;
 use crate::link::context::MAX_CHANNELS;
 use crate::link::{Interface, LinkOptions};

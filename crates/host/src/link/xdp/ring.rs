@@ -1,68 +1,20 @@
 //! Memory that this process shares with the kernel: frames and rings (linux/if_xdp.h).
 
+use crate::mapping::Mapping;
 use rustix::fd::BorrowedFd;
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::net::xdp::XdpRingOffset;
 use std::io;
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Octets of a chunk, the place of one frame: the least that the kernel takes. It keeps 256 for
 /// itself; the longest frame has 1,518.
 pub(super) const CHUNK: u64 = 2_048;
 
-/// A mapping that is there as a whole: touching it never faults.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    base: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: a mapping belongs to the process; who may access which part of it is up to its users.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    fn anonymous(length: usize) -> io::Result<Self> {
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: a new mapping at a place of the kernel's choice.
-        let base = unsafe {
-            mmap_anonymous(null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags)?
-        };
-        Self::of(base, length)
-    }
-
-    pub(super) fn shared(socket: BorrowedFd<'_>, length: usize, offset: u64) -> io::Result<Self> {
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: as above.
-        let base = unsafe { mmap(null_mut(), length, access, flags, socket, offset)? };
-        Self::of(base, length)
-    }
-
-    fn of(base: *mut std::ffi::c_void, length: usize) -> io::Result<Self> {
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, length })
-    }
-
-    /// A pointer to `room` octets at `offset`.
-    pub(super) fn at(&self, offset: u64, room: usize) -> NonNull<u8> {
-        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        let end = offset.saturating_add(room);
-        assert!(end <= self.length, "{offset} + {room} is beyond {}", self.length);
-        // SAFETY: the mapping is longer than that.
-        unsafe { self.base.add(offset) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: nothing refers to the mapping without owning it. There is nothing to be done when
-        // the kernel refuses.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
-    }
-}
+/// Octets of a stamp before a frame: [`STAMP_MARK`], then when it came.
+pub(super) const STAMP: u64 = 16;
+/// Tells a stamp from what another frame has left there.
+pub(super) const STAMP_MARK: u64 = 0x0b_ea_75_7a;
 
 /// The memory of the frames.
 #[derive(Debug)]
@@ -78,7 +30,7 @@ impl Frames {
 
     /// Where it is, and how long.
     pub(super) fn range(&self) -> (u64, u64) {
-        (self.memory.base.as_ptr() as u64, self.memory.length as u64)
+        self.memory.range()
     }
 
     /// Puts the parts one after the other into a chunk; returns how many octets these are.
@@ -106,6 +58,26 @@ impl Frames {
         let from = self.memory.at(address, into.len());
         // SAFETY: there are so many octets, the caller's, in a mapping that `into` is not in.
         unsafe { from.copy_to_nonoverlapping(NonNull::from(&mut *into).cast(), into.len()) };
+    }
+
+    /// Takes the stamp that the program in the kernel has put before the frame at `address`, in
+    /// nanoseconds of CLOCK_MONOTONIC; `None` where the driver gave it no room.
+    ///
+    /// # Safety
+    /// The chunk around them must be the caller's.
+    pub(super) unsafe fn take_stamp(&self, address: u64) -> Option<i64> {
+        if address % CHUNK < STAMP {
+            return None;
+        }
+        let place = self.memory.at(address - STAMP, STAMP as usize).cast::<[u64; 2]>();
+        // SAFETY: there are so many octets, the caller's. It is not there a second time, for a
+        // later frame in this chunk that has none.
+        let [mark, at] = unsafe {
+            let stamp = place.read_unaligned();
+            place.write_unaligned([0; 2]);
+            stamp
+        };
+        i64::try_from(at).ok().filter(|_| mark == STAMP_MARK)
     }
 }
 
