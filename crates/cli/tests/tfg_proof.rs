@@ -443,8 +443,8 @@ fn systems_on_one_network_that_was_planned_for_each_alone_keep_nothing_for_certa
         let text = described(channel, &format!("h{channel}"));
         std::fs::write(place.path().join(name), text).expect("written");
         let tasks = format!(
-            "format = 1\nname = \"{channel}\"\n[[task]]\nname = \"w\"\nsteps = [{{ loop = \"ever\", \
-             steps = [{{ write = \"{channel}\" }}, {{ soft_ms = 10 }}] }}]\n"
+            "format = 1\nname = \"{channel}\"\n[[task]]\nname = \"w\"\nsteps = [\n\
+             {{ loop = \"ever\", steps = [{{ write = \"{channel}\" }}, {{ soft_ms = 10 }}] }},\n]\n"
         );
         std::fs::write(place.path().join(format!("{channel}.toml")), tasks).expect("written");
     }

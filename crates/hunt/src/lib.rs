@@ -4,13 +4,14 @@
 //!
 //! [`draw::description`] can draw everything that the format's schema can say
 //! ([`schema::Schema`] knows what that is), [`judge`] looks for broken promises and wrong books,
-//! [`shrink`] makes a description with a fault small.
+//! [`shrink`] makes a description with a fault small, [`reduce`] programs with their description.
 
 pub mod coverage;
 pub mod description;
 mod dice;
 pub mod draw;
 pub mod judge;
+pub mod reduce;
 pub mod schema;
 pub mod shrink;
 

@@ -178,8 +178,8 @@ const CHECKS: &[(&str, &[&str])] = &[
         &[],
     ),
     (
-        "void w(); task f(int n) { while (1) {\n w();\n for (int i = 0; i < n; i++) { fdelay(5, ms); }
- w(); fdelay(10, ms); } }",
+        "void w(); task f(int n) { while (1) {\n w();
+ for (int i = 0; i < n; i++) { fdelay(5, ms); } w(); fdelay(10, ms); } }",
         &["OB4006:2"],
     ),
     (
