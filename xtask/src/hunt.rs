@@ -1,7 +1,8 @@
 //! `cargo run -p xtask -- hunt [KIND] [--minutes N] [--count N] [--seed S] …`: random
 //! systems with fresh seeds, or `slowest`: the plan that takes longest. A network in which a
 //! promise breaks is made small and written below `crates/cli/tests/found`, where the command's
-//! test `hunt` picks it up.
+//! test `hunt` picks it up. Programs are, by the generators' own tests, below
+//! `crates/cli/tests/found_programs`.
 
 use anyhow::{Context, Result, bail, ensure};
 use onbeat_hunt::draw::description;
@@ -119,6 +120,7 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
                     .args(["test", "--quiet", "-p", "onbeat-cli", "--test", test])
                     .env(count, portion.to_string())
                     .env(first, at.to_string())
+                    .env("HUNT_KEEP", if request.as_drawn { "drawn" } else { "small" })
                     .output()?;
                 if !output.status.success() {
                     found += 1;
@@ -208,10 +210,10 @@ fn networks(
     let seen = seen.into_inner().expect("no thread panicked");
     let count = next.into_inner().min(request.count);
     println!("hunt: {count} networks from seed {seed} on; refused: {:?}", seen.refused);
-    let Report { listeners, bounded, judged, frames, .. } = seen.report;
+    let Report { listeners, bounded, judged, frames, runs, .. } = seen.report;
     println!(
         "hunt: {listeners} listeners, {bounded} with a bound, {judged} of these received; \
-         {frames} frames"
+         {frames} frames; {runs} with programs were run"
     );
     println!(
         "hunt: the slowest plan took {} ms (seed {})",

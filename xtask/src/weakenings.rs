@@ -605,7 +605,28 @@ pub const WEAKENINGS: &[Weakening] = &[
         "(0..explorer.shapes.len()).collect();",
         "vec![0; explorer.shapes.len()];",
     ),
+    of(
+        "../tfg/pattern.rs",
+        "self.has_room(channel, reader, (writes.0.lo, writes.1.lo), reads, shift)",
+        "self.has_room(channel, reader, (writes.0.lo, writes.1.lo), reads, shift) || more > 0",
+    ),
+    of(
+        "../tfg/component.rs",
+        "tasks.iter().filter(is_open).copied().collect()",
+        "tasks.iter().filter(is_open).copied().take(0).collect()",
+    ),
     of("../tfg/compose.rs", "worse((before, after), first)", "worse((before, before), 0)"),
+    of("../tfg/step.rs", "if state.holds.must || is_in_time", "if is_in_time"),
+    of(
+        "../tfg/compose.rs",
+        "joints.iter().all(is_known)",
+        "joints.iter().all(|joint| is_known(joint) || !joints.is_empty())",
+    ),
+    of(
+        "../tfg/compose.rs",
+        ".all(|task| is_proven(*levels, first, task))",
+        ".all(|task| is_proven(*levels, first, task) || task < tasks.len())",
+    ),
     of(
         "../tfg/explore.rs",
         "if let Some(found) = self.repeats(tasks) {",

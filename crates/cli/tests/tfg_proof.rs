@@ -363,3 +363,144 @@ fn programs_in_c_are_put_together_too() {
     let (found, code) = json(&["--compose", "a.c", "b.c"], place.path());
     assert_eq!((&found["kept"], code), (&"kept".into(), 0), "{found}");
 }
+
+#[test]
+fn messages_that_find_no_room_on_the_readers_host_are_not_composable() {
+    let text = |late: u32| {
+        format!(
+            r#"
+format = 1
+name = "behind"
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+[[channel]]
+name = "c"
+kind = "network"
+capacity = 16
+latency_ns = {{ min = 100_000, max = 100_000 }}
+[[task]]
+name = "writer"
+host = "a"
+steps = [{{ loop = "ever", steps = [{{ write = "c", at = "w" }}, {{ soft_ms = 1, at = "p" }}] }}]
+[[task]]
+name = "reader"
+host = "b"
+steps = [
+    {{ soft_ms = {late}, at = "begin" }},
+    {{ loop = "ever", steps = [{{ read = "c", at = "r" }}, {{ soft_ms = 1, at = "q" }}] }},
+]
+"#
+        )
+    };
+    for (late, is_composable) in [(10, true), (20, false), (200, false)] {
+        let place = tempfile::tempdir().expect("a directory");
+        std::fs::write(place.path().join("tasks.toml"), text(late)).expect("written");
+        let (found, code) = json(&["tasks.toml"], place.path());
+        assert_eq!(found["verdict"] == "composable", is_composable, "{late}: {}", found["verdict"]);
+        assert_eq!(code == 6, found["verdict"] == "unproven", "{late}");
+    }
+}
+
+#[test]
+fn a_start_that_the_table_does_not_come_to_promises_nothing_of_the_task() {
+    // As many points as the table has rows for.
+    let points: String =
+        (0..50_100).map(|at| format!("{{ soft_ms = 1, at = \"p{at}\" }},\n")).collect();
+    let text = format!(
+        "format = 1\nname = \"late\"\n[[task]]\nname = \"a\"\nsteps = [\n{points}\
+         {{ start = \"b\" }},\n{{ loop = \"ever\", steps = [{{ soft_ms = 1, at = \"e\" }}] }},\n]\n\
+         [[task]]\nname = \"b\"\nsteps = [\n{{ loop = \"ever\", \
+         steps = [{{ soft_ms = 1, at = \"f\" }}] }}]\n"
+    );
+    let place = tempfile::tempdir().expect("a directory");
+    std::fs::write(place.path().join("tasks.toml"), text).expect("written");
+    let (found, code) = json(&["tasks.toml"], place.path());
+    assert_eq!((&found["verdict"], code), (&"unproven".into(), 6));
+}
+
+/// A description of two hosts with one bridge, and a channel of this name that a program writes.
+fn described(channel: &str, host: &str) -> String {
+    format!(
+        r#"
+format = 1
+name = "{channel}"
+[run]
+duration_s = 1
+[[host]]
+name = "{host}"
+[[host]]
+name = "{host}2"
+[[bridge]]
+name = "bridge"
+[[link]]
+ends = ["{host}", "bridge"]
+rate_mbps = 1000
+[[link]]
+ends = ["{host}2", "bridge"]
+rate_mbps = 1000
+[[channel]]
+name = "{channel}"
+talker = "{host}"
+listeners = ["{host}2"]
+destination = "01:00:5e:03:00:01"
+stream_id = 1
+class = "A"
+size_octets = 8
+rate_hz = 100
+[[program]]
+name = "{channel}"
+host = "{host}"
+command = ["true"]
+tasks = "{channel}.toml"
+"#
+    )
+}
+
+#[test]
+fn systems_on_one_network_that_was_planned_for_each_alone_keep_nothing_for_certain() {
+    let place = tempfile::tempdir().expect("a directory");
+    for (name, channel) in [("one.toml", "c"), ("two.toml", "d")] {
+        let text = described(channel, &format!("h{channel}"));
+        std::fs::write(place.path().join(name), text).expect("written");
+        let tasks = format!(
+            "format = 1\nname = \"{channel}\"\n[[task]]\nname = \"w\"\nsteps = [\n\
+             {{ loop = \"ever\", steps = [{{ write = \"{channel}\" }}, {{ soft_ms = 10 }}] }},\n]\n"
+        );
+        std::fs::write(place.path().join(format!("{channel}.toml")), tasks).expect("written");
+    }
+    let (found, code) = json(&["one.toml", "two.toml"], place.path());
+    assert_eq!((&found["kept"], code), (&"unproven".into(), 6), "{found}");
+    for part in list(&found["parts"]) {
+        assert_eq!(part["kept"], "unproven");
+        assert_eq!(part["in_common"][0]["what"], "network", "{}", part["in_common"]);
+    }
+    let apart = described("d", "hd").replace("\"bridge\"", "\"other\"");
+    std::fs::write(place.path().join("two.toml"), apart).expect("written");
+    let (found, code) = json(&["one.toml", "two.toml"], place.path());
+    assert_eq!((&found["kept"], code), (&"kept".into(), 0), "{found}");
+}
+
+#[test]
+fn who_writes_another_ones_channel_behind_the_table_does_not_keep_it() {
+    let place = two(r#"
+format = 1
+name = "late"
+[[host]]
+name = "h"
+cores = 1
+[[channel]]
+name = "c"
+kind = "fifo"
+capacity = 4
+[[task]]
+name = "late"
+host = "h"
+priority = 30
+steps = [{ loop = "ever", steps = [{ soft_ms = 100_000, at = "p" }, { write = "c", at = "w" }] }]
+"#);
+    let (found, code) = json(&BOTH, place.path());
+    assert_ne!((&found["kept"], code), (&"kept".into(), 0), "{found}");
+    assert_ne!(found["parts"][0]["kept"], "kept");
+}

@@ -4,6 +4,8 @@
 
 mod common;
 
+#[path = "tfg_random/found.rs"]
+mod found;
 #[path = "tfg_random/loops.rs"]
 mod loops;
 #[path = "timedc_random/random.rs"]
@@ -21,6 +23,7 @@ mod trace;
 mod walk;
 
 use common::onbeat;
+use found::Wrong;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use table::{Document, Node, Row, Timing};
@@ -34,32 +37,46 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// What a command says on standard output.
-fn output(command: &mut std::process::Command, directory: &Path) -> Vec<u8> {
-    let output = command.current_dir(directory).env("NO_COLOR", "1").output().expect("it runs");
-    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
+/// What a command says on standard output; what is wrong if it does not end well.
+fn output(
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    directory: &Path,
+    codes: &[i32],
+) -> Result<Vec<u8>, Wrong> {
+    let mut command = onbeat();
+    command.args(arguments).current_dir(directory).env("NO_COLOR", "1");
+    let output = command.envs(environment.iter().copied()).output().expect("it runs");
+    match output.status.code().filter(|code| codes.contains(code)) {
+        Some(_) => Ok(output.stdout),
+        None => Err(Wrong::command(arguments, &output)),
+    }
 }
 
 /// Compiles the programs for a run on the platform and for one in logical time.
-fn compile(directory: &Path) {
+fn compile(directory: &Path) -> Result<(), Wrong> {
     std::fs::create_dir_all(directory.join("build")).expect("a directory");
     let one = |name: &str, flag: &str| {
-        for program in 0..systems::HOSTS {
-            let mut command = onbeat();
-            command.args(["cc", &format!("p{program}.c"), "-w", "-O0", flag, "-o"]);
-            output(command.arg(format!("build/{name}{program}")), directory);
-        }
+        (0..systems::HOSTS).try_for_each(|program| {
+            let (source, binary) = (format!("p{program}.c"), format!("build/{name}{program}"));
+            // What was made small may have fewer.
+            if !directory.join(&source).exists() {
+                return Ok(());
+            }
+            let arguments = ["cc", &source, "-w", "-O0", flag, "-o", &binary];
+            output(&arguments, &[], directory, &[0]).map(|_| ())
+        })
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| one("p", "-DPLATFORM"));
-        one("logical", "-DLOGICAL");
-    });
+        let platform = scope.spawn(|| one("p", "-DPLATFORM"));
+        one("logical", "-DLOGICAL").and(platform.join().expect("it does not panic"))
+    })
 }
 
 /// The table.
-fn table(directory: &Path) -> Document {
-    Document::read(&common::tfg(&[".", "--json", "--iterations", "80"], directory))
+fn table(directory: &Path) -> Result<Document, Wrong> {
+    let text = output(&["tfg", ".", "--json", "--iterations", "80"], &[], directory, &[0, 6])?;
+    Ok(Document::read(&text))
 }
 
 fn times<'a>(document: &'a Document, level: &str) -> &'a Timing {
@@ -72,17 +89,20 @@ fn run(
     description: &str,
     coins: u64,
     execution: &str,
-) -> BTreeMap<(String, String), Vec<Event>> {
-    let traces = directory.join(format!("traces-{description}-{coins}"));
+) -> Result<BTreeMap<(String, String), Vec<Event>>, Wrong> {
+    let traces = format!("traces-{description}-{coins}");
+    let (description, coins) = (format!("{description}.toml"), coins.to_string());
+    let arguments = ["run", &description, "--out", "out", "--task-trace", &traces];
+    let traces = directory.join(&traces);
     std::fs::create_dir_all(&traces).expect("a directory");
-    let mut command = onbeat();
-    command.args(["run", &format!("{description}.toml"), "--out", "out", "--task-trace"]);
-    command.arg(&traces).env("COINS", coins.to_string()).env("ONBEAT_EXECUTION", execution);
-    output(&mut command, directory);
+    let environment = [("COINS", &*coins), ("ONBEAT_EXECUTION", execution)];
+    output(&arguments, &environment, directory, &[0])?;
     let mut tasks: BTreeMap<(String, String), Vec<Event>> = BTreeMap::new();
     for program in 0..systems::HOSTS {
         let name = format!("p{program}");
-        let text = std::fs::read_to_string(traces.join(format!("{name}.csv"))).expect("a trace");
+        let Ok(text) = std::fs::read_to_string(traces.join(format!("{name}.csv"))) else {
+            continue;
+        };
         for event in trace::read(&text).expect("a trace") {
             if event.time_ns < systems::END_NS {
                 let key = (name.clone(), event.task.clone());
@@ -90,7 +110,7 @@ fn run(
             }
         }
     }
-    tasks
+    Ok(tasks)
 }
 
 /// Walks what all tasks of a run did. What does not agree is said with the task.
@@ -120,15 +140,12 @@ fn directory(seed: u64) -> PathBuf {
     path
 }
 
-/// One system: its table against four runs.
-fn system(seed: u64, groups: &[u64], figures: &mut BTreeMap<&str, Figures>) -> Vec<String> {
-    let directory = directory(seed);
-    systems::batch(seed, groups).write(&directory);
+/// What is wrong with a system: its table against four runs.
+fn judge(directory: &Path, figures: &mut BTreeMap<&str, Figures>) -> Result<Vec<Wrong>, Wrong> {
     let document = std::thread::scope(|scope| {
-        let table = scope.spawn(|| table(&directory));
-        compile(&directory);
-        table.join().expect("a table")
-    });
+        let table = scope.spawn(|| table(directory));
+        compile(directory).and(table.join().expect("it does not panic"))
+    })?;
     let mut wrong = Vec::new();
     for (level, description, coins, execution) in [
         ("logical", "logical", 1, "worst"),
@@ -137,17 +154,49 @@ fn system(seed: u64, groups: &[u64], figures: &mut BTreeMap<&str, Figures>) -> V
         ("platform", "run", 4, "best"),
     ] {
         let timing = times(&document, level);
-        let did = run(&directory, description, coins, execution);
+        let did = run(directory, description, coins, execution)?;
         let figures = figures.entry(level).or_default();
         for reason in compare(&document, timing, &did, figures) {
-            let place = directory.display();
-            wrong.push(format!("seed {seed}, {level}, coins {coins}, {place}: {reason}"));
+            wrong.push(Wrong::new(format!("{level} table"), format!("coins {coins}: {reason}")));
         }
     }
-    if wrong.is_empty() {
+    Ok(wrong)
+}
+
+fn all_wrong(directory: &Path) -> Vec<Wrong> {
+    judge(directory, &mut BTreeMap::new()).unwrap_or_else(|wrong| vec![wrong])
+}
+
+/// One system. What is wrong is kept, where a hunt asks for it.
+fn system(seed: u64, groups: &[u64], figures: &mut BTreeMap<&str, Figures>) -> Vec<String> {
+    let directory = directory(seed);
+    systems::batch(seed, groups).write(&directory);
+    let wrong = judge(&directory, figures).unwrap_or_else(|wrong| vec![wrong]);
+    if let Some(first) = wrong.first() {
+        // Tasks are called by their group. Each program has a task of the first groups.
+        let mut words = first.what.split(|c: char| !c.is_alphanumeric());
+        let group = words.find_map(|word| word.strip_prefix('g')?.parse::<u64>().ok());
+        let fewer = group.map(|group| {
+            let fewer = groups.iter().copied().filter(|other| *other < 6 || *other == group);
+            let place = tempfile::tempdir().expect("a directory");
+            systems::batch(seed, &fewer.collect::<Vec<_>>()).write(place.path());
+            found::read(place.path())
+        });
+        let narrower = fewer.into_iter().chain([found::read(&directory)]).collect();
+        found::keep(&format!("graphs-{seed}"), first, narrower, all_wrong);
+    } else {
         std::fs::remove_dir_all(&directory).expect("removed");
     }
-    wrong
+    let place = directory.display();
+    wrong.iter().map(|wrong| format!("seed {seed}, {place}: {wrong}")).collect()
+}
+
+#[test]
+fn what_was_found_once_agrees() {
+    for (name, directory) in found::all("graphs") {
+        let wrong: Vec<_> = all_wrong(directory.path()).iter().map(ToString::to_string).collect();
+        assert!(wrong.is_empty(), "{name}: {}", wrong.join("\n"));
+    }
 }
 
 #[test]
@@ -215,7 +264,7 @@ fn independent_programs_beside_it_change_no_row_of_a_graph() {
     let table = |groups: &[u64]| {
         let directory = tempfile::tempdir().expect("a directory");
         systems::batch(seed, groups).write(directory.path());
-        table(directory.path())
+        table(directory.path()).unwrap_or_else(|wrong| panic!("{wrong}"))
     };
     let groups: Vec<u64> = (0..12).collect();
     let all = table(&groups);

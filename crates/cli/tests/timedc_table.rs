@@ -216,3 +216,82 @@ fn an_abstract_channel_is_not_taken_for_code() {
     assert_eq!(said.matches("warning[OB5007]").count(), 2, "{said}");
     assert!(!String::from_utf8_lossy(&output.stdout).contains("omposable"));
 }
+
+/// A system with the program `p.c` and its file of execution times.
+fn with_times(place: &Path, times: &str) {
+    std::fs::write(place.join("times.csv"), times).expect("times");
+    let program = "[[program]]\nname = \"p\"\nhost = \"host\"\nsource = [\"p.c\"]\n\
+                   execution_times = \"times.csv\"\n";
+    std::fs::write(place.join("system.toml"), format!("{ONE_HOST}{program}")).expect("a system");
+}
+
+#[test]
+fn a_whole_segments_time_is_not_cut_while_something_is_held_up_to_the_point() {
+    let ways = [
+        ("pthread_mutex_lock(&m);", "pthread_mutex_unlock(&m);", 14_000_000),
+        ("char *p = malloc(8);", "free(p);", 14_000_000),
+        ("char *p = malloc(8); free(p);", "", 10_000_000),
+        ("pthread_mutex_lock(&m); pthread_mutex_unlock(&m);", "", 10_000_000),
+    ];
+    for (take, give, arrival) in ways {
+        let place = place(&format!(
+            "#include <pthread.h>\n#include <stdlib.h>\n#include <cilktc.h>\n\
+             static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+             task w()\n{{\n\twhile (1) {{\n\t\t{take}\n\t\tftp(20, 10, ms);\n\t\t{give}\n\
+             \t}}\n}}\nint main(void) {{ (void)m; w(); }}\n"
+        ));
+        with_times(
+            place.path(),
+            "SRC,BCET,WCET,JITTER,ABORT,DST\nw:start,14000000,14000000,,,w:9\n\
+             w:9,14000000,14000000,,,w:9\n",
+        );
+        let table = agree("system.toml", "w", place.path());
+        let arrivals: Vec<i64> =
+            table.iter().filter(|(what, ..)| what.starts_with("arrive")).map(|e| e.1).collect();
+        assert_eq!(arrivals[..2], [arrival, 20_000_000 + arrival], "{take}: {table:?}");
+        assert!(table[..4].iter().all(|(_, lo, hi)| lo == hi), "{take}: {table:?}");
+    }
+}
+
+#[test]
+fn where_nobody_can_say_what_is_held_up_to_the_point_both_are_possible() {
+    let place = place(
+        "#include <pthread.h>\n#include <cilktc.h>\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         task w()\n{\n\twhile (1) {\n\t\tint r = pthread_mutex_trylock(&m);\n\
+         \t\tftp(20, 10, ms);\n\t\tif (!r) pthread_mutex_unlock(&m);\n\t}\n}\n\
+         int main(void) { w(); }\n",
+    );
+    with_times(
+        place.path(),
+        "SRC,BCET,WCET,JITTER,ABORT,DST\nw:start,14000000,14000000,,,w:8\n\
+         w:8,14000000,14000000,,,w:8\n",
+    );
+    let table = agree("system.toml", "w", place.path());
+    assert_eq!((table[0].1, table[0].2), (10_000_000, 14_000_000), "{table:?}");
+}
+
+#[test]
+fn code_before_a_loop_of_constant_rounds_has_the_deadline_of_its_point() {
+    let place = place(
+        "#include <cilktc.h>\nstatic void late(const struct timedc_late *at) { (void)at; }\n\
+         static void work(void) { __attribute__((exectime(1, ms))); }\n\
+         task w()\n{\n\tint i;\n\ttimedc_on_late(late);\n\twhile (1) {\n\t\twork();\n\
+         \t\tfor (i = 0; i < 3; i++) {\n\t\t\twork();\n\t\t\thdelay(5, ms);\n\t\t}\n\
+         \t\twork();\n\t\thtp(10, 8, ms);\n\t}\n}\nint main(void) { w(); }\n",
+    );
+    let output = onbeat().args(["cc", "p.c", "-o", "p"]).current_dir(place.path()).output();
+    let said = String::from_utf8_lossy(&output.expect("onbeat").stderr).into_owned();
+    assert!(!said.contains("OB4006"), "{said}");
+    let table = agree("p.c", "w", place.path());
+    let points: Vec<i64> =
+        table.iter().filter(|(what, ..)| what.starts_with("release")).map(|e| e.1).collect();
+    assert_eq!(points[..5], [5_000_000, 10_000_000, 15_000_000, 25_000_000, 30_000_000]);
+    // The same in a file of tasks.
+    let tasks = "format = 1\nname = \"t\"\n[[task]]\nname = \"w\"\nsteps = [\n\
+                 { loop = \"ever\", steps = [{ work_ms = 1 },\n\
+                 { loop = 3, steps = [{ work_ms = 1 }, { hard_ms = 5 }] },\n\
+                 { work_ms = 1 }, { hard_ms = 10, deadline_ms = 8 }] }]\n";
+    std::fs::write(place.path().join("tasks.toml"), tasks).expect("written");
+    run(&["tfg", "tasks.toml"], place.path(), 0);
+}

@@ -1,6 +1,7 @@
 //! Holds the command to its promises about one description: bounds against simulations, figures
 //! against each other, exit codes against verdicts.
 
+mod run;
 mod simulation;
 
 use crate::Description;
@@ -80,6 +81,8 @@ pub struct Report {
     pub judged: u64,
     /// Frames that came to listeners.
     pub frames: u64,
+    /// Descriptions with programs that were run.
+    pub runs: u64,
     /// Processor time of the plan, in nanoseconds.
     pub plan_ns: u64,
     /// What is being looked at.
@@ -99,6 +102,7 @@ impl Report {
         self.bounded += other.bounded;
         self.judged += other.judged;
         self.frames += other.frames;
+        self.runs += other.runs;
         self.plan_ns = self.plan_ns.max(other.plan_ns);
     }
 }
@@ -239,6 +243,10 @@ impl Judge {
         let mut report = Report::default();
         let Some(bounds) = self.bounds(directory, &mut report)? else { return Ok(report) };
         let repetitions = settings.repetitions;
+        let text = std::fs::read_to_string(directory.join("system.toml"))?;
+        if settings.only.is_none() && run::has_programs(&text) {
+            self.execute(directory, settings, &text, &mut report)?;
+        }
         for (phases, count) in [("described", 1), ("random", repetitions), ("aligned", repetitions)]
         {
             if count > 0 && settings.only.is_none_or(|only| only == phases) {
@@ -331,9 +339,15 @@ impl Judge {
             .args(arguments)
             .current_dir(directory)
             .env("NO_COLOR", "1")
+            .env("ONBEAT_HOME", home())
             .output()
             .context("`prlimit` of util-linux starts the command")
     }
+}
+
+/// Where headers and libraries are that programs are built with.
+fn home() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
 }
 
 /// Bounds in nanoseconds by flow and listener; none where the plan has none.

@@ -4,7 +4,8 @@
 //!
 //! [`draw::description`] can draw everything that the format's schema can say
 //! ([`schema::Schema`] knows what that is), [`judge`] looks for broken promises and wrong books,
-//! [`shrink`] makes a description with a fault small, [`mutate`] another one of it.
+//! [`shrink`] makes a description with a fault small, [`reduce`] programs with their description,
+//! [`mutate`] makes another description of one.
 
 pub mod coverage;
 pub mod description;
@@ -12,6 +13,7 @@ mod dice;
 pub mod draw;
 pub mod judge;
 pub mod mutate;
+pub mod reduce;
 pub mod schema;
 pub mod shrink;
 

@@ -294,6 +294,9 @@ pub enum What {
     Take(usize),
     /// A resource of [`Graph::resources`] is unlocked.
     Unlock(usize),
+    /// The segment holds something when control comes to the firm or hard point that is next: no
+    /// deadline has cut it short.
+    Held,
     /// A register gets a value.
     Set {
         /// Which.

@@ -67,6 +67,7 @@ fn what(graph: &Graph, what: &What) -> String {
         What::Unlock(resource) => format!("unlock {}", graph.resources[*resource]),
         What::Set { register, value } => format!("r{register} = {}", expression(value)),
         What::Branch(condition) => format!("if {}", expression(condition)),
+        What::Held => "held".to_owned(),
         What::Any => "any".to_owned(),
     }
 }

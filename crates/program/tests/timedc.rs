@@ -171,6 +171,28 @@ const CHECKS: &[(&str, &[&str])] = &[
  if (n) fdelay(1, ms); else fdelay(2, ms); }",
         &["OB4006:2"],
     ),
+    // A loop of constant rounds is entered for certain.
+    (
+        "void w(); task f() { int i; while (1) { w(); for (i = 0; i < 3; i++) { w();
+ fdelay(5, ms); } w(); ftp(10, 8, ms); } }",
+        &[],
+    ),
+    (
+        "void w(); task f(int n) { while (1) {\n w();
+ for (int i = 0; i < n; i++) { fdelay(5, ms); } w(); fdelay(10, ms); } }",
+        &["OB4006:2"],
+    ),
+    (
+        "void w(); task f() { while (1) {\n w();\n for (int i = 3; i < 3; i++) { fdelay(5, ms); }
+ w(); fdelay(10, ms); } }",
+        &["OB4006:2"],
+    ),
+    // Behind its point the loop may be over.
+    (
+        "void w(); task f() { while (1) { for (int i = 0; i < 3; i++) { fdelay(5, ms);\n w(); }
+ fdelay(10, ms); } }",
+        &["OB4006:2"],
+    ),
     // Writers.
     ("int lvchannel(c); task f() { cwrite(c, 1); } int main() { cinit(c, 0); f(); }", &[]),
     ("int lvchannel c; task f() { cwrite(c, 1); } task g() {\n cwrite(c, 2); }", &["OB4007:2"]),

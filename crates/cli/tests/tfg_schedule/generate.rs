@@ -1,9 +1,10 @@
 //! Random hosts: programs of several tasks, some of them with locks, memory, files, sleeps, loops
-//! that end, phases, firm points, or readers; of every policy; on one to three processors, or one
-//! for each task.
+//! that end, start-up phases, firm points, or readers; of every policy; on one to three processors,
+//! or one for each task. And programs whose tasks may wait for each other's locks for ever.
 
 use crate::random::Random;
-use std::collections::BTreeMap;
+use onbeat_hunt::reduce::Files;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -14,6 +15,7 @@ pub(crate) const END_NS: i64 = END_MS * 1_000_000;
 const SOURCES: usize = 25;
 
 /// Hosts with their programs.
+#[derive(Default)]
 pub(crate) struct Hosts {
     /// Hosts, links, programs, with `BUILT` before what was compiled and `SOURCE` before sources.
     description: String,
@@ -22,12 +24,14 @@ pub(crate) struct Hosts {
     pub(crate) names: Vec<String>,
     /// Beside each program.
     times: Vec<String>,
+    /// Programs of which segments begin late, as their files of execution times say.
+    pub(crate) jittery: BTreeSet<String>,
     /// How often each of [`FEATURES`] was drawn.
     pub(crate) drawn: BTreeMap<&'static str, u64>,
 }
 
 /// What programs and hosts are made of: each must be drawn.
-pub(crate) const FEATURES: [&str; 26] = [
+pub(crate) const FEATURES: [&str; 40] = [
     "cores 1",
     "cores 2",
     "cores 3",
@@ -52,8 +56,22 @@ pub(crate) const FEATURES: [&str; 26] = [
     "sleep",
     "loop that ends",
     "task that ends",
-    "phase",
+    "start offset",
+    "offset of nothing",
+    "start-up phase",
+    "soft",
     "firm",
+    "hard",
+    "lock in a firm segment",
+    "nested in a firm segment",
+    "tried in a firm segment",
+    "memory in a firm segment",
+    "file in a firm segment",
+    "held up to a firm point",
+    "reader",
+    "time beside the source",
+    "JITTER",
+    "ABORT",
 ];
 
 /// A program, and where whole segments may get execution times.
@@ -71,6 +89,8 @@ struct Writer<'r> {
     segments: Vec<(String, String, i64)>,
     /// No locks, phases, or readers: where theory is exact.
     is_plain: bool,
+    /// Mutexes are locked in any order.
+    is_circular: bool,
     /// How much of each period a task works.
     load: i64,
     name: String,
@@ -101,6 +121,7 @@ static pthread_mutex_t m1 = PTHREAD_MUTEX_INITIALIZER;
 static struct dev dev = { 0, PTHREAD_MUTEX_INITIALIZER };
 static pthread_mutex_t *some = &m1;
 static void nothing(void) { }
+static void late(const struct timedc_late *point) { (void)point; }
 static void take(pthread_mutex_t *m) { pthread_mutex_lock(m); }
 static void give(pthread_mutex_t *m) { pthread_mutex_unlock(m); }
 static void grab(struct dev *d) { take(&d->lock); }
@@ -126,8 +147,8 @@ const WAYS: [[(&str, &str); 3]; 3] = [
     ],
 ];
 
-fn source(random: &mut Random, number: usize) -> Source {
-    let is_plain = number < 7;
+fn source(random: &mut Random, number: usize, is_circular: bool) -> Source {
+    let is_plain = number < 7 && !is_circular;
     let load = random.between(4, 12);
     let style = match random.below(10) {
         0..4 => Style::Priorities,
@@ -139,8 +160,8 @@ fn source(random: &mut Random, number: usize) -> Source {
     };
     let (drawn, segments, name) = (BTreeMap::new(), Vec::new(), String::new());
     let text = HEAD.to_owned();
-    let mut writer = Writer { random, text, segments, is_plain, load, name, drawn };
-    let count = writer.random.between(1, 5);
+    let mut writer = Writer { random, text, segments, is_plain, is_circular, load, name, drawn };
+    let count = writer.random.between(if is_circular { 2 } else { 1 }, 5);
     let mut starts = String::new();
     let mut taken = 0;
     for task in 0..count {
@@ -215,7 +236,11 @@ impl Writer<'_> {
 
     fn task(&mut self, style: Style, priority: i64, may_feed: bool) {
         let period = self.period();
-        let kind = if self.is_plain { self.random.below(2) } else { self.random.below(13) };
+        let kind = match (self.is_plain, self.is_circular) {
+            (true, _) => self.random.below(2),
+            (_, true) if !self.one_in(4) => 2,
+            _ => self.random.below(17),
+        };
         let is_fed = (6..8).contains(&kind) && may_feed;
         let name = self.name.clone();
         if is_fed {
@@ -226,15 +251,14 @@ impl Writer<'_> {
         let style = if is_fed { Style::Priorities } else { style };
         self.policy(style, priority);
         self.line("pthread_mutex_t *p0 = &m0, *p1 = &m1; struct dev *d = &dev;");
-        self.line("(void)p0; (void)p1; (void)d;");
+        self.line("void *volatile memory = NULL;");
+        self.line("(void)p0; (void)p1; (void)d; (void)memory; timedc_on_late(late);");
         let mut from = "start".to_owned();
         if !self.is_plain && !is_fed && self.one_in(3) {
-            self.draw("phase");
-            let offset = self.random.between(1, 3_000);
-            from = self.here().to_string();
-            self.line(&format!("sdelay({offset}, us);"));
+            from = self.start_up();
         }
         if is_fed {
+            self.draw("reader");
             self.line("int v;");
         }
         if kind == 9 {
@@ -251,6 +275,27 @@ impl Writer<'_> {
         self.text.push_str("\t}\n}\n");
     }
 
+    /// A start offset, or several segments before what comes again and again. Gives its last
+    /// point.
+    fn start_up(&mut self) -> String {
+        let feature =
+            ["start offset", "offset of nothing", "start-up phase"][self.random.below(3) as usize];
+        self.draw(feature);
+        let mut from = String::new();
+        for _ in 0..if feature == "start-up phase" { 2 } else { 1 } {
+            let offset = match feature {
+                "offset of nothing" => 0,
+                _ => self.random.between(1, 3_000),
+            };
+            if feature == "start-up phase" {
+                self.work(self.load * 1_000, 1);
+            }
+            from = self.here().to_string();
+            self.line(&format!("sdelay({offset}, us);"));
+        }
+        from
+    }
+
     /// What a task does again and again.
     fn round(&mut self, kind: u64, is_fed: bool, period: i64, from: &str) {
         match kind {
@@ -260,7 +305,8 @@ impl Writer<'_> {
                 self.work(2_000, 1);
             }
             0 | 5 => self.soft(period, from),
-            1 => self.firm(period, from),
+            1 => self.firm(period, from, false),
+            13..=16 => self.firm(period, from, true),
             2 | 3 | 12 => self.locks(period),
             4 => {
                 self.soft(period, from);
@@ -273,7 +319,7 @@ impl Writer<'_> {
                 self.work(period, 1);
                 self.line(&format!("sdelay({period}, us);"));
             }
-            10 if self.one_in(2) => {
+            10 => {
                 self.draw("sleep");
                 self.work(period, 2);
                 let us = self.random.between(1, period / 8);
@@ -291,6 +337,7 @@ impl Writer<'_> {
     /// A loop that ends.
     fn ending(&mut self) {
         self.draw("loop that ends");
+        self.draw("soft");
         let (rounds, period) = (self.random.between(1, 5), self.period());
         self.line(&format!("for (int i = 0; i < {rounds}; i++) {{"));
         self.work(period, 1);
@@ -300,22 +347,36 @@ impl Writer<'_> {
 
     /// Memory and files are held, which no soft point minds.
     fn memory(&mut self, period: i64) {
-        self.draw("memory");
-        self.line("void *volatile memory = malloc(64);");
-        self.work(period, 2);
-        if self.one_in(2) {
+        if self.allocate(period, 2) {
             self.draw("file");
-            self.line("FILE *file = fopen(\"/dev/null\", \"w\");");
-            self.work(period, 4);
-            self.line("fputs(\"x\", file);");
-            self.line("fclose(file);");
         }
+        self.draw("memory");
         self.line("free(memory);");
         self.line(&format!("sdelay({period}, us);"));
     }
 
+    /// Memory, and perhaps a file while it is held: whether it is.
+    fn allocate(&mut self, period: i64, share: i64) -> bool {
+        self.line("memory = malloc(64);");
+        self.work(period, share);
+        let has_file = self.one_in(2);
+        if has_file {
+            self.line("FILE *file = fopen(\"/dev/null\", \"w\");");
+            self.work(period, 2 * share);
+            self.line("fputs(\"x\", file);");
+            self.line("fclose(file);");
+        }
+        has_file
+    }
+
     /// A mutex that is taken if it is free; with another one held, one that comes before that.
     fn tries(&mut self, period: i64) {
+        self.tried(period);
+        self.work(period, 8);
+        self.line(&format!("sdelay({period}, us);"));
+    }
+
+    fn tried(&mut self, period: i64) {
         self.draw("tried");
         let holds = self.one_in(2);
         if holds {
@@ -335,8 +396,6 @@ impl Writer<'_> {
         if holds {
             self.line("pthread_mutex_unlock(&dev.lock);");
         }
-        self.work(period, 8);
-        self.line(&format!("sdelay({period}, us);"));
     }
 
     /// Who writes what another task is released by.
@@ -355,6 +414,7 @@ impl Writer<'_> {
 
     /// Its work is in the source or beside it.
     fn soft(&mut self, period: i64, from: &str) {
+        self.draw("soft");
         let is_beside = !self.is_plain && self.one_in(2);
         if !is_beside {
             self.work(period, 1);
@@ -367,18 +427,22 @@ impl Writer<'_> {
     }
 
     fn beside(&mut self, from: &str, here: &str, period: i64) {
+        self.draw("time beside the source");
         for from in [from, here] {
             let to = format!("{}:{here}", self.name);
             self.segments.push((format!("{}:{from}", self.name), to, period));
         }
     }
 
-    fn firm(&mut self, period: i64, from: &str) {
+    /// A firm or hard point, whose segment perhaps holds something meanwhile, or up to it.
+    fn firm(&mut self, period: i64, from: &str, holds: bool) {
         let deadline = self.random.between(period / 8, period);
-        self.draw("firm");
+        let is_hard = !self.is_plain && self.one_in(4);
+        self.draw(if is_hard { "hard" } else { "firm" });
         // A segment without calls is not aborted.
         self.line("nothing();");
         self.work(period, 1);
+        let after = if holds { self.hold(period) } else { "" };
         if self.one_in(3) {
             self.work(2 * period, 1);
         }
@@ -386,27 +450,69 @@ impl Writer<'_> {
         if !self.is_plain && self.one_in(3) {
             self.beside(from, &here, period);
         }
-        self.line(&format!("ftp({period}, {deadline}, us);"));
+        let point = if is_hard { "htp" } else { "ftp" };
+        self.line(&format!("{point}({period}, {deadline}, us);"));
+        if !after.is_empty() {
+            self.line(after);
+        }
+    }
+
+    /// Something is obtained in a segment that may be aborted; what gives it back behind the point.
+    fn hold(&mut self, period: i64) -> &'static str {
+        let is_kept = self.one_in(3);
+        let after = match self.random.below(6) {
+            0..2 => {
+                self.draw("memory in a firm segment");
+                if self.allocate(period, 1) {
+                    self.draw("file in a firm segment");
+                }
+                // Where control comes by an abort there may be none.
+                "free(memory); memory = NULL;"
+            }
+            2 => {
+                self.draw("tried in a firm segment");
+                self.tried(period);
+                return "";
+            }
+            _ => {
+                self.draw("lock in a firm segment");
+                let nested = self.drawn.get("nested").copied();
+                self.section(&mut vec![], period, 1);
+                if self.drawn.get("nested").copied() != nested {
+                    self.draw("nested in a firm segment");
+                }
+                return "";
+            }
+        };
+        if is_kept {
+            self.draw("held up to a firm point");
+            return after;
+        }
+        self.line(after);
+        ""
     }
 
     fn locks(&mut self, period: i64) {
         self.draw("lock");
         self.work(period, 4);
-        if self.one_in(8) {
+        if self.one_in(6) {
             self.draw("vague");
             self.line("pthread_mutex_lock(some);");
             self.work(period, 4);
             self.line("pthread_mutex_unlock(some);");
         } else {
-            let first = self.random.below(3) as usize;
-            self.section(first, period, 4);
+            self.section(&mut vec![], period, 4);
         }
         self.work(period, 4);
         self.line(&format!("sdelay({period}, us);"));
     }
 
-    /// A critical section, perhaps with others within, of mutexes that come later.
-    fn section(&mut self, mutex: usize, period: i64, share: i64) {
+    /// A critical section, perhaps with others within, of mutexes that come later, or of any.
+    fn section(&mut self, held: &mut Vec<usize>, period: i64, share: i64) {
+        let first = held.last().map_or(0, |last| last + 1).min(3);
+        let first = if self.is_circular { 0 } else { first };
+        let free: Vec<usize> = (first..3).filter(|mutex| !held.contains(mutex)).collect();
+        let mutex = free[self.random.below(free.len() as u64) as usize];
         let way = self.random.below(3) as usize;
         match way {
             1 => self.draw("alias"),
@@ -416,12 +522,14 @@ impl Writer<'_> {
         let (lock, unlock) = WAYS[mutex][way];
         self.line(lock);
         self.work(period, share);
-        if mutex < 2 && self.one_in(2) {
+        held.push(mutex);
+        let is_last = if self.is_circular { held.len() == 3 } else { mutex == 2 };
+        if !is_last && self.one_in(2) {
             self.draw("nested");
-            let next = self.random.between(mutex as i64 + 1, 2);
-            self.section(next as usize, period, 2 * share);
+            self.section(held, period, 2 * share);
             self.work(period, 2 * share);
         }
+        held.pop();
         self.line(unlock);
     }
 }
@@ -429,21 +537,43 @@ impl Writer<'_> {
 /// Hosts of random programs.
 pub(crate) fn hosts(seed: u64, count: usize) -> Hosts {
     let mut random = Random(seed);
-    let sources: Vec<Source> = (0..SOURCES).map(|number| source(&mut random, number)).collect();
-    let mut text = format!(
+    let sources = (0..SOURCES).map(|number| source(&mut random, number, false)).collect();
+    all(random, sources, count)
+}
+
+/// A host with a program whose tasks lock mutexes in any order.
+pub(crate) fn circular(seed: u64) -> Hosts {
+    let mut random = Random(seed);
+    let sources = vec![source(&mut random, 0, true)];
+    all(random, sources, 1)
+}
+
+fn all(mut random: Random, sources: Vec<Source>, count: usize) -> Hosts {
+    let seed = random.below(1 << 32);
+    let description = format!(
         "format = 1\nname = \"schedules\"\n[run]\nduration_ms = {END_MS}\nseed = {seed}\n\
          [[bridge]]\nname = \"bridge\"\n"
     );
-    let (mut names, mut times) = (Vec::new(), Vec::new());
-    let mut drawn: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut hosts = Hosts { description, ..Hosts::default() };
     for (feature, count) in sources.iter().flat_map(|source| &source.drawn) {
-        *drawn.entry(feature).or_default() += count;
+        *hosts.drawn.entry(feature).or_default() += count;
     }
     for host in 0..count {
+        hosts.host(&mut random, &sources, host);
+    }
+    hosts.sources = sources.into_iter().map(|source| source.text).collect();
+    hosts
+}
+
+impl Hosts {
+    fn draw(&mut self, feature: &'static str) {
+        *self.drawn.entry(feature).or_default() += 1;
+    }
+
+    fn host(&mut self, random: &mut Random, sources: &[Source], host: usize) {
         let cores: i64 = [1, 1, 2, 2, 3, 0][random.below(6) as usize];
-        let feature = ["no cores", "cores 1", "cores 2", "cores 3"][cores as usize];
-        *drawn.entry(feature).or_default() += 1;
-        let _ = writeln!(text, "[[host]]\nname = \"h{host}\"");
+        self.draw(["no cores", "cores 1", "cores 2", "cores 3"][cores as usize]);
+        let mut text = format!("[[host]]\nname = \"h{host}\"\n");
         if cores > 0 {
             let _ = writeln!(text, "cores = {cores}");
         }
@@ -453,14 +583,15 @@ pub(crate) fn hosts(seed: u64, count: usize) -> Hosts {
             let _ = writeln!(text, "wakeup_ns = {{ min = {least}, max = {most} }}");
         }
         let _ = writeln!(text, "[[link]]\nends = [\"h{host}\", \"bridge\"]\nrate_mbps = 1000");
-        for program in 0..random.between(1, 3) {
+        let programs = if sources.len() > 1 { random.between(1, 3) } else { 1 };
+        for program in 0..programs {
             let name = format!("h{host}p{program}");
             // Programs of one host have other priorities if they are neighbours.
-            let base = random.below(SOURCES as u64 / 5) as usize * 5;
-            let number = (base + (host + program as usize) % 5) % SOURCES;
+            let base = random.below(sources.len().div_ceil(5) as u64) as usize * 5;
+            let number = (base + (host + program as usize) % 5) % sources.len();
             let core = match random.below(cores.cast_unsigned() + 1) {
                 0 => {
-                    *drawn.entry("no core of the program").or_default() += 1;
+                    self.draw("no core of the program");
                     String::new()
                 }
                 core => format!("cores = [{}]\n", core - 1),
@@ -473,24 +604,69 @@ pub(crate) fn hosts(seed: u64, count: usize) -> Hosts {
                  \"./s{number}\"]\n\
                  SOURCE = [\"s{number}.c\"]"
             );
-            let mut lines = String::new();
-            for (from, to, period) in &sources[number].segments {
-                let worst = random.between(0, period * 1_000 / 4);
-                let best = random.between(0, worst);
-                let _ = writeln!(lines, "{from},{best},{worst},,,{to}");
-            }
-            names.push(name);
-            times.push(lines);
+            let lines = self.times(random, &name, &sources[number]);
+            self.names.push(name);
+            self.times.push(lines);
         }
+        self.description.push_str(&text);
     }
-    let sources = sources.into_iter().map(|source| source.text).collect();
-    Hosts { description: text, sources, names, times, drawn }
+
+    /// The file of execution times of a program.
+    fn times(&mut self, random: &mut Random, name: &str, source: &Source) -> String {
+        let mut lines = String::new();
+        for (from, to, period) in &source.segments {
+            let worst = random.between(0, period * 1_000 / 4);
+            let best = random.between(0, worst);
+            let (mut jitter, mut abort) = (String::new(), String::new());
+            if random.below(3) == 0 {
+                self.draw("JITTER");
+                self.jittery.insert(name.to_owned());
+                jitter = random.between(1, period * 1_000 / 16).to_string();
+            }
+            if random.below(3) == 0 {
+                self.draw("ABORT");
+                abort = random.between(1, period * 1_000 / 16).to_string();
+            }
+            let _ = writeln!(lines, "{from},{best},{worst},{jitter},{abort},{to}");
+        }
+        lines
+    }
 }
 
 impl Hosts {
     fn of(&self, kept: &str, key: &str, left: &str) -> String {
         let lines = self.description.lines().filter(|line| !line.starts_with(left));
         lines.map(|line| line.replace(kept, key) + "\n").collect()
+    }
+
+    /// One host with its programs, from sources.
+    pub(crate) fn only(&self, host: &str) -> Files {
+        let text = self.of("SOURCE", "source", "BUILT");
+        let tables: Vec<&str> = text.split_inclusive("\n").collect();
+        let (mut description, mut is_kept) = (String::new(), true);
+        for (at, line) in tables.iter().enumerate() {
+            if line.starts_with('[') {
+                let rest = &tables[at + 1..];
+                let end = rest.iter().position(|line| line.starts_with('[')).unwrap_or(rest.len());
+                let is_other = |line: &&str| {
+                    let name = |key: &str| line.strip_prefix(key)?.split('"').next();
+                    let names = ["name = \"h", "host = \"h", "ends = [\"h"].map(name);
+                    names
+                        .into_iter()
+                        .flatten()
+                        .any(|n| format!("h{n}").split('p').next() != Some(host))
+                };
+                is_kept = !rest[..end].iter().any(is_other);
+            }
+            description.push_str(if is_kept { line } else { "" });
+        }
+        let mut files = Files::from([("system.toml".to_owned(), description)]);
+        let named = |name: &str| files["system.toml"].contains(&format!("\"{name}\""));
+        let sources = self.sources.iter().enumerate().map(|(n, text)| (format!("s{n}.c"), text));
+        let times = self.names.iter().map(|name| format!("{name}.times")).zip(&self.times);
+        let mine: Vec<_> = sources.chain(times).filter(|(name, _)| named(name)).collect();
+        files.extend(mine.into_iter().map(|(name, text)| (name, text.clone())));
+        files
     }
 
     /// Writes all into a directory: `system.toml` from sources.

@@ -128,6 +128,15 @@ impl Program {
                 next[at] = match self.steps[at] {
                     Step::Point(point, _) => BTreeSet::from([Next::Point(point)]),
                     Step::Return => BTreeSet::from([Next::End]),
+                    // Control enters a `for` loop for certain whose rounds are constant.
+                    Step::Put(n, from) => match self.steps.get(at + 1) {
+                        Some(Step::Unless(Condition::Less(of, limit), _))
+                            if *of == n && from < *limit =>
+                        {
+                            next[at + 2].clone()
+                        }
+                        _ => next[at + 1].clone(),
+                    },
                     _ => self.successors(at).iter().flat_map(|to| next[*to].clone()).collect(),
                 };
             }

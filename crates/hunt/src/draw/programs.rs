@@ -1,4 +1,4 @@
-//! Programs. Simulations start none; the analysis reads what they say of themselves.
+//! Programs: runs start them; the analysis reads what they say of themselves.
 
 use super::{Draft, Table, table};
 use serde_json::json;
@@ -7,7 +7,7 @@ use serde_json::json;
 const SOURCE: &str = "\
 #include <cilktc.h>
 
-task void beat(void)
+task beat(void)
 {
 \twhile (1)
 \t\tsdelay(10, ms);

@@ -146,7 +146,8 @@ pub struct TaskEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeEntry {
     /// `start`, `end`, `soft`, `firm`, `hard`, `gettime`, `skip`, `fragment`, `write`, `read`,
-    /// `run`, `lock`, `take` (a lock that is free), `unlock`, `set`, `branch` or `any`.
+    /// `run`, `lock`, `take` (a lock that is free), `unlock`, `held` (something is, at the point
+    /// that is next), `set`, `branch` or `any`.
     pub kind: String,
     /// As in tables: `p6`, `f4`, `c5`; null for nodes that have none.
     pub symbol: Option<String>,
@@ -531,7 +532,7 @@ fn node(node: &Node) -> NodeEntry {
             entry.expression = Some(format!("r{register} = {}", expression(value)));
         }
         What::Branch(condition) => entry.expression = Some(expression(condition)),
-        What::Start | What::End | What::Gettime | What::Skip | What::Any => {}
+        What::Start | What::End | What::Gettime | What::Skip | What::Held | What::Any => {}
     }
     entry
 }
@@ -550,6 +551,7 @@ const fn kind(what: &What) -> &'static str {
         What::Lock(_) => "lock",
         What::Take(_) => "take",
         What::Unlock(_) => "unlock",
+        What::Held => "held",
         What::Set { .. } => "set",
         What::Branch(_) => "branch",
         What::Any => "any",

@@ -129,6 +129,7 @@ pub(super) fn label(graph: &Graph, node: &Node) -> String {
         What::Read { channel, waits: w } => format!("← {}{}", named(*channel), waits(*w)),
         What::Gettime => "gettime".to_owned(),
         What::Skip => "skipdelay".to_owned(),
+        What::Held => "something is held".to_owned(),
         What::Run { task } => format!("starts {}", graph.tasks[*task].name),
         What::Lock(resource) => format!("locks {}", graph.resources[*resource]),
         What::Take(resource) => format!("takes {}", graph.resources[*resource]),

@@ -14,7 +14,9 @@ use std::collections::BTreeSet;
 fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); flow.nodes.len()];
     let ways = flow.nodes.iter().enumerate();
-    let ways = ways.flat_map(|(from, node)| node.next.iter().map(move |to| (from, *to)));
+    let ways = ways.flat_map(|(from, node)| {
+        node.next.iter().map(move |to| (from, entered(flow, from, *to).unwrap_or(*to)))
+    });
     for (from, to) in ways.chain(flow.behind.iter().copied()) {
         before[to].push(from);
     }
@@ -37,6 +39,18 @@ fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
         }
     }
     next
+}
+
+/// The first node in a loop with so many rounds, for who comes to it from before.
+fn entered(flow: &Flow, from: usize, to: usize) -> Option<usize> {
+    match (&flow.nodes[from].what, &flow.nodes[to].what) {
+        (What::Set { register, value: Expression::Constant(1..) }, What::Branch(condition))
+            if condition.registers().eq([*register]) =>
+        {
+            flow.nodes[to].next.first().copied()
+        }
+        _ => None,
+    }
 }
 
 /// Whether one more point that may be next makes a difference.

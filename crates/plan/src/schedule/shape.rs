@@ -178,7 +178,8 @@ fn is_guarded(task: &Task) -> bool {
         What::Fragment { execution } => execution.hi != Some(Span::ZERO),
         _ => false,
     };
-    task.nodes.iter().all(|node| !is_work(&node.what) || node.guard.is_some())
+    let is_given_up = |node: &Node| !is_work(&node.what) || node.guard.is_some();
+    task.nodes.iter().all(|node| is_given_up(node) && node.what != What::Held)
 }
 
 fn has(task: &Task, what: &What) -> bool {

@@ -293,9 +293,11 @@ impl<'a> Walk<'a> {
                 let deadline = exit.end.deadline.filter(|_| self.is_firm(exit.node));
                 if let Some(deadline) = deadline.filter(|_| !ways.has_gettime) {
                     let (firm, rest) = known.entry(exit.node).or_insert_with(|| parts(exit.node));
+                    let is_held = self.task.nodes[ways.states[at].0].what == What::Held;
+                    let (cut, kept) = if is_held { (0, whole) } else { (whole, 0) };
                     // Who would need longer misses it.
-                    let firm = (firm[at] + whole).min(i128::from(deadline.max(0)) + 1);
-                    amount = amount.min(firm + rest[at]);
+                    let firm = (firm[at] + cut).min(i128::from(deadline.max(0)) + 1);
+                    amount = amount.min(firm + rest[at] + kept);
                 }
                 amount += deadline.map_or(0, |_| self.abort(exit));
                 all.push(Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) });

@@ -42,6 +42,15 @@ pub(super) struct Late {
     pub(super) row: usize,
 }
 
+/// That something is held when a point is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Holds {
+    /// In some executions.
+    pub(super) may: bool,
+    /// In all.
+    pub(super) must: bool,
+}
+
 /// Where a busy period began, and what was executed in it: `begin` plus the time to complete `work`
 /// is an upper bound, for the time and for what has elapsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +81,7 @@ pub(super) struct State {
     pub(super) may_wait: bool,
     pub(super) busy: Busy,
     pub(super) late: Late,
+    pub(super) holds: Holds,
     /// Of which loops (bit: depth) this stands for all further rounds.
     pub(super) wide: u64,
     pub(super) before: Vec<(usize, Interval)>,
@@ -113,6 +123,7 @@ impl State {
             may_wait: true,
             busy: Busy::default(),
             late: Late::default(),
+            holds: Holds::default(),
             wide: 0,
             before: Vec::new(),
         }
@@ -217,6 +228,8 @@ impl State {
             (a, b) if a.may && b.may => Late { must: a.must && b.must, by: most(a.by, b.by), ..a },
             (a, b) => Late { must: false, ..if a.may { a } else { b } },
         };
+        self.holds.may |= other.holds.may;
+        self.holds.must &= other.holds.must;
         self.wide |= other.wide;
         self.before.extend(other.before);
         self
@@ -236,6 +249,7 @@ impl State {
             && self.points == later.points
             && (self.may_skip, self.may_wait, self.late.may, self.late.must)
                 == (later.may_skip, later.may_wait, later.late.may, later.late.must)
+            && self.holds == later.holds
             && self.busy.now.map(|now| now + by) == later.busy.now
             && (self.busy.elapsed, self.busy.work) == (later.busy.elapsed, later.busy.work)
     }

@@ -4,7 +4,7 @@ use super::explore::{Explorer, Lost, Taken};
 use super::order::{Key, Order};
 use super::room::Room;
 use super::shape::End;
-use super::state::{Busy, Count, Late, State, least, plus, sum};
+use super::state::{Busy, Count, Holds, Late, State, least, plus, sum};
 use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Miss, Row, Why};
@@ -438,6 +438,10 @@ impl Explorer<'_> {
                 state.registers[usize::from(*register)] = value;
                 self.leave(visit, Some(state), Interval::ZERO);
             }
+            What::Held => {
+                state.holds = Holds { may: true, must: true };
+                self.leave(visit, Some(state), Interval::ZERO);
+            }
             What::Start => {
                 let late = self.jitter(visit.task, visit.node);
                 if late != Interval::ZERO {
@@ -465,7 +469,9 @@ impl Explorer<'_> {
         let after = self.segments(visit.task, visit.node, state.clone());
         let deadline = deadline.as_ref().and_then(|d| delay(d, &state.registers));
         let (Some(deadline), true) = (deadline, *kind != PointKind::Soft) else { return after };
-        if after.elapsed.hi.is_some_and(|hi| hi <= deadline) || after.elapsed == state.elapsed {
+        let is_in_time = after.elapsed.hi.is_some_and(|hi| hi <= deadline);
+        // The abort waits for what is held until the segment is over.
+        if state.holds.must || is_in_time || after.elapsed == state.elapsed {
             return after;
         }
         let by = after.elapsed.hi.map(|hi| hi - deadline);
@@ -489,6 +495,9 @@ impl Explorer<'_> {
         let by = if state.late.may { state.late.by.zip(by).map(|(a, b)| a.max(b)) } else { by };
         cut.late = Late { may: true, must, by, row: visit.row };
         cut.rest();
+        if state.holds.may {
+            return cut.or(State { before: Vec::new(), ..after });
+        }
         cut
     }
 
@@ -535,7 +544,7 @@ impl Explorer<'_> {
         let after = all.map(|mut after| {
             after.points = vec![visit.node];
             (after.may_skip, after.may_wait) = (false, true);
-            after.late = Late::default();
+            (after.late, after.holds) = (Late::default(), Holds::default());
             after.rest();
             after
         });

@@ -3,7 +3,8 @@
 
 use crate::build::ms;
 use crate::random::{Dice, Kind, random};
-use onbeat_model::graph::{Graph, What};
+use onbeat_model::graph::{Graph, Interval, PointKind, What};
+use onbeat_model::time::Span;
 use onbeat_model::timing::{Composition, Kept, Level, Row, Timing, Verdict};
 use onbeat_plan::tfg::{Limits, compose, time};
 
@@ -182,4 +183,43 @@ fn a_second_reader_spoils_what_the_first_one_was_promised() {
     let row = &parts[0].alone.program.rows[parts[0].spoilt[0].row];
     assert_eq!((row.task, parts[0].spoilt[0].now.1.hi), (1, None));
     assert!(row.release.hi <= Some(ms(0)));
+}
+
+#[test]
+fn systems_whose_networks_were_planned_apart_keep_nothing_for_certain() {
+    use crate::build::{listing_3, network};
+    let latency = Interval::between(Span::from_us(100), ms(2));
+    let mut systems = Vec::new();
+    for name in ["first", "second"] {
+        let mut graph = listing_3(network(latency), false);
+        graph.channels[0].name = name.to_owned();
+        for (at, host) in graph.hosts.iter_mut().enumerate() {
+            host.name = format!("{name}{at}");
+        }
+        systems.push((name.to_owned(), graph));
+    }
+    let kept = |networks: &[String]| {
+        let Composition { parts, .. } =
+            compose(systems.clone(), networks, LIMITS).expect("nothing in common");
+        parts.into_iter().map(|part| part.kept).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&[]), [Kept::Kept; 2]);
+    assert_eq!(kept(&["bridge".to_owned()]), [Kept::Unproven; 2]);
+}
+
+#[test]
+fn who_writes_another_ones_channel_behind_the_table_does_not_keep_it() {
+    use crate::build::{fifo, graph, listing_3, node, point, task, write};
+    let first = listing_3(fifo(1_024), false);
+    let mut second = graph(vec![fifo(1_024)], vec![]);
+    second.hosts = first.hosts.clone();
+    let nodes = vec![
+        node("1", What::Start, &[1]),
+        node("2", point(PointKind::Soft, 100_000), &[2]),
+        node("3", write(0), &[1]),
+    ];
+    second.tasks.push(task("late", 0, nodes));
+    let systems = vec![("first".to_owned(), first), ("second".to_owned(), second)];
+    let Composition { parts, .. } = compose(systems, &[], LIMITS).expect("the same");
+    assert_ne!(parts[0].kept, Kept::Kept);
 }

@@ -1,9 +1,9 @@
 //! Each rule of `docs/time-flow-graphs.md` by hand.
 
 use crate::build::*;
-use onbeat_model::graph::{Expression, Graph, Interval, Node, PointKind, Segment, What};
+use onbeat_model::graph::{Expression, Graph, Interval, Node, PointKind, Segment, Task, What};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Level, Pattern, Timing, Trouble, Why};
+use onbeat_model::timing::{Course, Level, Pattern, Timing, Trouble, Verdict, Why};
 use onbeat_plan::tfg::{Limits, time};
 
 #[test]
@@ -152,6 +152,29 @@ fn segments_begin_late_and_their_aborts_take_time() {
 }
 
 #[test]
+fn a_segment_is_not_cut_short_while_something_is_held_at_its_point() {
+    let arrivals = |what: What, ways: &[usize]| {
+        let nodes = vec![
+            node("1", What::Start, &[1]),
+            node("2", What::Any, ways),
+            node("3", what, &[3]),
+            node("4", point(PointKind::Firm, 10), &[1]),
+        ];
+        let mut graph = graph(vec![], vec![task("t", 0, nodes)]);
+        let execution = Interval::between(ms(12), ms(14));
+        let none = Interval::ZERO;
+        let segment = |from| Segment { from, to: 3, execution, jitter: none, abort: none };
+        graph.tasks[0].segments = vec![segment(0), segment(3)];
+        let timing = time(&graph, Level::Platform, &[], Limits::default());
+        visits(&graph, &timing, "4")[0].arrival
+    };
+    assert_eq!(arrivals(What::Any, &[2]), Interval::exactly(ms(10)));
+    assert_eq!(arrivals(What::Held, &[2]), Interval::between(ms(12), ms(14)));
+    // On one of the two ways only.
+    assert_eq!(arrivals(What::Held, &[2, 3]), Interval::between(ms(10), ms(14)));
+}
+
+#[test]
 fn a_loop_of_unknown_rounds_in_which_time_passes_has_no_bound() {
     let (graph, timing) = single(vec![
         node("0", What::Start, &[1]),
@@ -204,6 +227,58 @@ fn a_channel_that_is_read_too_slowly_overflows() {
     assert!(rates(8, 1).troubles.is_empty());
     assert!(matches!(rates(8, 2).troubles[..], [Trouble::Overflow { .. }]));
     assert!(matches!(rates(500, 2).troubles[..], [Trouble::Overflow { .. }]));
+}
+
+/// One message in a millisecond over the network, of which 16 may wait, for a reader that begins to
+/// read them so much later.
+fn behind(late: i64) -> Timing {
+    let writer = vec![
+        node("0", What::Start, &[1]),
+        node("1", write(0), &[2]),
+        node("2", point(PointKind::Soft, 1), &[1]),
+    ];
+    let reader = vec![
+        node("3", What::Start, &[1]),
+        node("4", point(PointKind::Soft, late), &[2]),
+        node("5", read(0), &[3]),
+        node("6", point(PointKind::Soft, 1), &[2]),
+    ];
+    let channel = network(Interval::exactly(Span::from_us(100)));
+    let graph = graph(vec![channel], vec![task("w", 0, writer), task("r", 1, reader)]);
+    time(&graph, Level::Program, &[], Limits { rounds: 40, ..Limits::default() })
+}
+
+#[test]
+fn messages_for_which_no_room_is_left_on_the_readers_host_have_no_pattern() {
+    assert_eq!(behind(10).verdict(), Verdict::Composable);
+    assert!(behind(10).pattern.is_some());
+    for late in [20, 200] {
+        assert!(behind(late).pattern.is_none());
+        assert_ne!(behind(late).verdict(), Verdict::Composable);
+    }
+}
+
+#[test]
+fn a_task_of_which_nobody_knows_when_it_is_started_is_looked_at_with_who_starts_it() {
+    let points = 100;
+    let mut starter = vec![node("0", What::Start, &[1])];
+    let at = |at: usize| node(&format!("1.{at}"), point(PointKind::Soft, 1), &[at + 1]);
+    starter.extend((1..=points).map(at));
+    starter.push(node("2", What::Run { task: 1 }, &[points + 2]));
+    starter.push(node("3", What::Any, &[points + 3]));
+    starter.push(node("4", point(PointKind::Soft, 1), &[points + 2]));
+    let started = vec![node("5", What::Start, &[1]), node("6", point(PointKind::Soft, 1), &[1])];
+    let started = Task { is_first: false, ..task("b", 0, started) };
+    let graph = graph(vec![], vec![task("a", 0, starter), started]);
+    let of = |rows| time(&graph, Level::Program, &[], Limits { rounds: 4, rows });
+    let all = of(1_000);
+    assert_eq!(all.components.len(), 2);
+    assert!(all.components.iter().all(|one| matches!(one.course, Course::Repeats { .. })));
+    // The table ends before that.
+    let short = of(50);
+    assert!(short.components.iter().all(|one| matches!(one.course, Course::Open { .. })));
+    assert!(short.components.iter().any(|one| one.tasks == [0, 1]), "{:?}", short.components);
+    assert!(matches!(short.verdict(), Verdict::Unproven { .. }));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 use super::inline::{Does, Held, Raw};
 use super::unit::{Effect, Thing};
 use onbeat_model::diagnostic::Origin;
+use onbeat_model::graph::PointKind;
 use std::collections::{HashMap, HashSet};
 
 /// The most steps of a task with all that may be held at each.
@@ -56,7 +57,8 @@ struct Product<'s> {
     steps: &'s [Raw],
     things: Vec<(Thing, Option<(u32, String)>)>,
     known: HashMap<(usize, Holds), usize>,
-    /// Each a step with what is held when it begins.
+    /// Each a step with what is held when it begins; behind all steps, what stands before them
+    /// where they are points and something is held.
     states: Vec<(usize, Holds)>,
     next: Vec<Vec<usize>>,
     unknown: Vec<Origin>,
@@ -73,7 +75,11 @@ impl<'s> Product<'s> {
     /// Follows all steps; whether that was not too much.
     fn run(&mut self) -> bool {
         while let Some((at, holds)) = self.states.get(self.next.len()).cloned() {
-            let step = &self.steps[at];
+            let Some(step) = self.steps.get(at) else {
+                let point = self.state(at - self.steps.len(), Holds::new());
+                self.next.push(vec![point]);
+                continue;
+            };
             let after = self.after(step, holds);
             let mut next = Vec::new();
             // A branch holds nothing more: its ways keep their order.
@@ -92,8 +98,13 @@ impl<'s> Product<'s> {
 
     fn state(&mut self, at: usize, holds: Holds) -> usize {
         // What a segment holds is forgotten at its point.
-        let is_new = matches!(self.steps[at].does, Does::Point { .. } | Does::End);
-        let key = (at, if is_new { Holds::new() } else { holds });
+        let key = match self.steps.get(at).map(|step| &step.does) {
+            Some(Does::Point { kind, .. }) if *kind != PointKind::Soft && !holds.is_empty() => {
+                (self.steps.len() + at, Holds::new())
+            }
+            Some(Does::Point { .. } | Does::End) | None => (at, Holds::new()),
+            Some(_) => (at, holds),
+        };
         let count = self.states.len();
         let found = *self.known.entry(key.clone()).or_insert(count);
         if found == count {
@@ -196,7 +207,7 @@ impl<'s> Product<'s> {
     /// Whether an abort waits anywhere where time may pass.
     fn matters(&self) -> bool {
         self.states.iter().any(|(at, holds)| {
-            let step = &self.steps[*at];
+            let Some(step) = self.steps.get(*at) else { return true };
             let takes_time = matches!(
                 step.does,
                 Does::Work(_)
@@ -213,7 +224,11 @@ impl<'s> Product<'s> {
     fn made(self) -> Vec<Raw> {
         let mut made = Vec::with_capacity(self.states.len());
         for ((at, holds), mut next) in self.states.iter().zip(self.next) {
-            let step = &self.steps[*at];
+            let Some(step) = self.steps.get(*at) else {
+                let point = self.steps[*at - self.steps.len()].clone();
+                made.push(Raw { does: Does::Held, next, guard: None, ..point });
+                continue;
+            };
             if next.len() > step.next.len() {
                 let mut seen = HashSet::new();
                 next.retain(|to| seen.insert(*to));

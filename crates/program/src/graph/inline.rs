@@ -51,6 +51,8 @@ pub(super) enum Does {
     Take(usize),
     Unlock(usize),
     Hold(Vec<Held>),
+    /// Control comes to a firm or hard point and something is held.
+    Held,
     Set {
         register: u32,
         value: Expression,

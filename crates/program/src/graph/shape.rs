@@ -348,6 +348,7 @@ impl Shape {
             Does::Lock(resource) => What::Lock(*resource),
             Does::Take(resource) => What::Take(*resource),
             Does::Unlock(resource) => What::Unlock(*resource),
+            Does::Held => What::Held,
             Does::Set { register, value, .. } => What::Set {
                 register: self.slice.registers.get(register).copied().unwrap_or(0),
                 value: read(value),

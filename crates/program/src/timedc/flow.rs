@@ -5,6 +5,7 @@ use super::construct::{Construct, Constructs};
 use super::program::Program;
 use super::syntax::{bare, children, comma_parts, declared, fields, walk};
 use super::unit::{Function, Unit};
+use super::value::begins;
 use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
@@ -111,6 +112,8 @@ pub(super) struct Flow<'t> {
     pub cases: HashMap<usize, Vec<(Option<Node<'t>>, usize)>>,
     /// Edges that only aborts go.
     pub aborts: Vec<(usize, usize)>,
+    /// Loops that control enters for certain: from the step before the condition to the body.
+    pub entered: HashMap<usize, usize>,
     /// Loops that nothing but an abort leaves, without timing points: where they go on, and all
     /// steps in them.
     pub endless: Vec<Endless<'t>>,
@@ -142,6 +145,7 @@ pub(super) fn build<'t>(
         skips: Vec::new(),
         cases: HashMap::new(),
         aborts: Vec::new(),
+        entered: HashMap::new(),
         endless: Vec::new(),
         busy: Vec::new(),
     };
@@ -586,11 +590,18 @@ impl<'t> Builder<'_, 't> {
             }
         }
         let (again, step, end) = (self.join(node), self.join(node), self.join(node));
+        let entry = self.now;
         self.go(again);
         self.now = again;
         let condition = node.child_by_field_name("condition");
         let value = condition.map(|c| self.condition(c, Lift::Condition(node)));
         self.leave(condition.zip(value), end, node);
+        if value == Some(None) && begins(self.unit, self.function, node) {
+            let body = self.join(node);
+            self.go(body);
+            self.now = body;
+            self.flow.entered.insert(entry, body);
+        }
         self.looped(node, end, step);
         self.go(step);
         self.now = step;

@@ -55,8 +55,10 @@ pub(super) struct Guards {
 
 /// What may be next from each step.
 pub(super) fn next_points(program: &Program<'_>, flow: &Flow<'_>) -> Vec<BTreeSet<Next>> {
+    let mut steps = flow.steps.clone();
+    flow.entered.iter().for_each(|(before, body)| steps[*before].next = vec![*body]);
     backward(
-        &flow.steps,
+        &steps,
         |all, more: &BTreeSet<Next>| all.extend(more.iter().copied()),
         |node, behind| match flow.steps[node].what {
             What::Point(p) => BTreeSet::from([Next::Point(p)]),

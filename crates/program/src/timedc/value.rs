@@ -3,7 +3,7 @@
 //! less than 64 bits.
 
 use super::net;
-use super::syntax::{bare, children, walk};
+use super::syntax::{bare, children, fields, walk};
 use super::unit::{Function, Unit, Variable};
 use onbeat_model::graph::{Binary, Expression, Unary};
 use tree_sitter::Node;
@@ -244,6 +244,46 @@ fn standard(unit: &Unit<'_>, kind: Node<'_>) -> Option<Integer> {
         ["uint64_t" | "size_t" | "uintptr_t"] => Some(Integer::unsigned(64)),
         _ => None,
     }
+}
+
+/// Whether the condition of a `for` loop holds when control comes to it first: its counter begins
+/// with a constant, and is compared with another one.
+pub(super) fn begins<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> bool {
+    let first = || {
+        let first = node.child_by_field_name("initializer")?;
+        let (assignment, name) = match first.kind() {
+            "declaration" => match fields(first, "declarator")[..] {
+                [one] => (one, one.child_by_field_name("declarator")?),
+                _ => return None,
+            },
+            _ => (first, first.child_by_field_name("left")?),
+        };
+        let is_plain = match assignment.child_by_field_name("operator") {
+            Some(operator) => unit.words(operator) == "=",
+            None => assignment.kind() == "init_declarator",
+        };
+        let value = ["value", "right"].map(|field| assignment.child_by_field_name(field));
+        let from = unit.constant(value.into_iter().flatten().next().filter(|_| is_plain)?)?;
+        let condition = bare(node.child_by_field_name("condition")?);
+        let left = bare(condition.child_by_field_name("left")?);
+        let at = unit.resolve_index(function, unit.words(left), left.start_byte())?;
+        let kind = register(unit, &function.variables[at])?;
+        let to = unit.constant(condition.child_by_field_name("right")?)?;
+        // No conversion changes what is not negative and fits.
+        let fits = unit.words(left) == unit.words(name)
+            && (0..=i128::from(kind.hi)).contains(&from)
+            && (0..=i128::from(i64::MAX)).contains(&to);
+        let operator = unit.words(condition.child_by_field_name("operator")?);
+        fits.then(|| match operator {
+            "<" => from < to,
+            "<=" => from <= to,
+            ">" => from > to,
+            ">=" => from >= to,
+            "!=" => from != to,
+            _ => false,
+        })
+    };
+    first() == Some(true)
 }
 
 /// Reads expressions of one function.
