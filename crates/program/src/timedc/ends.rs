@@ -40,7 +40,11 @@ fn is_end<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> bool 
         "cwrite" | "cread" => {
             name.is_some_and(|n| unit.is_word(function, n)) && !is_latest(unit, node)
         }
-        _ => MOVERS.contains(&callee) || bound::of(unit, function, node).is_some(),
+        // A function of the program's own may be called like one of the library's.
+        _ => {
+            MOVERS.contains(&callee) && !unit.defined.contains_key(callee)
+                || bound::of(unit, function, node).is_some()
+        }
     }
 }
 
