@@ -73,13 +73,25 @@ struct timedc_task {
 	timedc_ns wcet_ns;
 };
 
-/* An end of a network channel that the unit names. `array` is net_fifo_chans or nc_channels. */
+/* A network channel that an abstract one is. Its ends are the run time's: those that a unit uses,
+ * as far as the description gives them to this host; and why it does not give others. */
+struct timedc_bound {
+	const char *channel;
+	__SIZE_TYPE__ size; /* octets of a value */
+	struct onbeat_talker *talker;
+	struct onbeat_listener *listener;
+	const char *refused[2]; /* the talker, the listener */
+};
+
+/* An end of a network channel that the unit names. `array` is net_fifo_chans or nc_channels, or
+ * none: then it is the end of `bound`. */
 struct timedc_net {
 	const char *name;
 	unsigned char is_talker;
 	unsigned char is_first_generation; /* struct net_fifo, not struct channel_attrs */
 	const void *array;
 	int rows;
+	struct timedc_bound *bound;
 };
 
 /* What one translation unit has; timedc_register is called by a constructor of the unit. */
@@ -242,6 +254,37 @@ int timedc_latest_init(struct timedc_latest *latest, const void *value);
 int timedc_latest_write(struct timedc_latest *latest, const void *value);
 int timedc_latest_read(struct timedc_latest *latest, void *value);
 int timedc_latest_count(struct timedc_latest *latest);
+
+/* Write and read what abstract channels are: 0, or negative as the library's functions. */
+int timedc_bound_write(struct timedc_bound *bound, const void *value);
+int timedc_bound_read(struct timedc_bound *bound, void *value);
+
+/* What chan_write and chan_read of an abstract channel `chan` become. Units of one program mean the
+ * same channel, so it is there once: weak. */
+#define TIMEDC_BOUND_FIFO(type, name, count) \
+	__attribute__((weak)) type timedc_values_of_##name[count]; \
+	__attribute__((weak)) struct timedc_cell timedc_cells_of_##name[count]; \
+	__attribute__((weak)) struct timedc_fifo timedc_fifo_of_##name = { \
+		#name, timedc_values_of_##name, timedc_cells_of_##name, sizeof(type), (count), {0}}; \
+	TIMEDC_BOUND(type, name, fifo)
+#define TIMEDC_BOUND_NETWORK(type, name, network) \
+	__attribute__((weak)) struct timedc_bound timedc_bound_of_##name = { \
+		#network, sizeof(type), 0, 0, {0, 0}}; \
+	TIMEDC_BOUND(type, name, bound)
+#define TIMEDC_BOUND(type, name, kind) \
+	static inline __attribute__((unused)) int timedc_write_##name(type timedc_value) \
+	{ \
+		return timedc_##kind##_write(&timedc_##kind##_of_##name, &timedc_value); \
+	} \
+	static inline __attribute__((unused)) type timedc_read_##name(void) \
+	{ \
+		type timedc_value = 0; \
+		timedc_##kind##_read(&timedc_##kind##_of_##name, &timedc_value); \
+		return timedc_value; \
+	}
+
+/* The start of a task that does not run on this host. */
+#define TIMEDC_ELSEWHERE(task, arguments) ((void)(task), (void)(arguments))
 
 /* The translator reads the program without these, so that it sees the constructs themselves. */
 #ifndef TIMEDC_TRANSLATING

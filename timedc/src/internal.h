@@ -110,6 +110,8 @@ bool timedc_world_is_virtual(void);
 bool timedc_world_in_run(void);
 /* Ends the calling task if the run is over. */
 void timedc_world_look(void);
+/* The library's, if there is a run or an interface. */
+onbeat *timedc_world_context(void);
 /* The clock of timers, and what it reads at an instant. */
 clockid_t timedc_world_timer_clock(void);
 timedc_ns timedc_world_machine_time(timedc_ns at);

@@ -13,11 +13,34 @@
 
 #include "../../compat/src/timedc_hooks.h"
 
+/* Opens an end of what an abstract channel is. Another host's end is none of this program's: a task
+ * that comes to it all the same hears why. */
+static void open_bound(const struct timedc_net *net)
+{
+	struct timedc_bound *bound = net->bound;
+	onbeat *context = timedc_world_context();
+	if (net->is_talker ? bound->talker != NULL : bound->listener != NULL)
+		return;
+	if (!context)
+		timedc_die("the channel %s is of a run: there is none, and ONBEAT_INTERFACE names "
+			   "no interface", bound->channel);
+	onbeat_status status =
+		net->is_talker
+			? onbeat_talker_open(context, bound->channel, bound->size, &bound->talker)
+			: onbeat_listener_open(context, bound->channel, bound->size,
+					       &bound->listener);
+	if (status == ONBEAT_E_REFUSED)
+		bound->refused[!net->is_talker] = strdup(onbeat_last_error());
+	else if (status != ONBEAT_OK)
+		timedc_die("%s", onbeat_last_error());
+}
+
 void timedc_net_open(void)
 {
 	bool named = false;
 	for (const struct timedc_unit *unit = timedc_units(); unit; unit = unit->next)
-		named |= unit->net_count > 0;
+		for (int i = 0; i < unit->net_count; i++)
+			named |= !unit->nets[i].bound;
 	if (named)
 		nc_timedc_context();
 	for (const struct timedc_unit *unit = timedc_units(); unit; unit = unit->next)
@@ -25,7 +48,9 @@ void timedc_net_open(void)
 			const struct timedc_net *net = &unit->nets[i];
 			/* The library changes no row of a manifest. */
 			void *rows = (void *)(uintptr_t)net->array;
-			if (net->is_first_generation)
+			if (net->bound)
+				open_bound(net);
+			else if (net->is_first_generation)
 				pdu_create_standalone(net->name, net->is_talker, rows, net->rows);
 			else
 				chan_create_standalone(net->name, net->is_talker, rows, net->rows);
@@ -200,3 +225,51 @@ WRAP(onbeat_status, onbeat_work, (onbeat *context, int64_t work_ns), (context, w
 WRAP(onbeat_status, onbeat_work_until,
      (onbeat *context, int64_t work_ns, int64_t until_ns, int32_t priority, int64_t deadline_ns),
      (context, work_ns, until_ns, priority, deadline_ns))
+
+/* --- abstract channels that are network channels ---------------------------------------------- */
+
+static void need(const void *end, const char *refused)
+{
+	if (!end)
+		timedc_die("%s", refused ? refused : "a channel is used before the program's start");
+}
+
+/* After a write or a read. */
+static int done(struct timedc_thread *thread, enum timedc_event event,
+		const struct timedc_bound *bound, onbeat_status status)
+{
+	if (status < 0)
+		timedc_die("%s", onbeat_last_error());
+	int result = status == ONBEAT_OK ? 0 : status == ONBEAT_STOPPED ? -ECANCELED : -ETIMEDOUT;
+	result = waited(thread, result);
+	if (timedc_tracing && thread && result == 0)
+		timedc_trace(thread, event, bound->channel, timedc_now(), 0);
+	timedc_resume(thread);
+	return result;
+}
+
+int timedc_bound_write(struct timedc_bound *bound, const void *value)
+{
+	struct timedc_thread *thread = timedc_defer();
+	if (thread)
+		timedc_begin();
+	need(bound->talker, bound->refused[0]);
+	timedc_wait_begins(thread);
+	onbeat_talker_limit(bound->talker, timedc_wait_limit());
+	onbeat_status status = __real_onbeat_write(bound->talker, value, NULL);
+	onbeat_talker_limit(bound->talker, INT64_MAX);
+	return done(thread, TIMEDC_E_WRITE, bound, status);
+}
+
+int timedc_bound_read(struct timedc_bound *bound, void *value)
+{
+	struct timedc_thread *thread = timedc_defer();
+	if (thread)
+		timedc_begin();
+	need(bound->listener, bound->refused[1]);
+	timedc_wait_begins(thread);
+	onbeat_listener_limit(bound->listener, timedc_wait_limit());
+	onbeat_status status = __real_onbeat_read(bound->listener, value, NULL);
+	onbeat_listener_limit(bound->listener, INT64_MAX);
+	return done(thread, TIMEDC_E_READ, bound, status);
+}

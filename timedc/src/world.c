@@ -102,6 +102,11 @@ void timedc_world_begin(void)
 	world.begun = true;
 }
 
+onbeat *timedc_world_context(void)
+{
+	return world.context;
+}
+
 clockid_t timedc_world_timer_clock(void)
 {
 	return world.clock;

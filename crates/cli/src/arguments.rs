@@ -6,6 +6,7 @@ use crate::measure::MeasureVerb;
 use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onbeat_host::fabric::StartAt;
+use onbeat_model::binding::Binding;
 use onbeat_model::system::{TimeMode, TransportKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
@@ -34,6 +35,9 @@ Options:
   -E                 the same behind the preprocessor
   --keep-phase       soft, firm and hard points that are passed late keep their phase
   --origin ORIGIN    what points of called functions count from: task, the default, or function
+  --bind BINDING     what an abstract channel is: chan=fifo, chan=fifo:64,double, or of a run's
+                     description chan=network:speed; several where a program has several
+  --starts TASKS     the tasks that start, as sensor,filter; starts of all others do nothing
   --target TARGET    posix, the default, or freertos
   --kernel DIR       the source tree of the FreeRTOS kernel, for a program with --target freertos
   --json             also print what is wrong as JSON
@@ -234,6 +238,9 @@ pub(crate) struct RunArguments {
     /// Of C files, what timing points of called functions count from [default: task]
     #[arg(long)]
     pub(crate) origin: Option<CountFrom>,
+    /// Of C files, what an abstract channel is, as in chan=fifo or chan=fifo:64,double
+    #[arg(long, value_name = "NAME=fifo[:VALUES][,TYPE]")]
+    pub(crate) bind: Vec<Binding>,
     /// Run one of the description's scenarios instead of its [run] settings
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
@@ -379,6 +386,9 @@ pub(crate) struct TfgArguments {
     /// Of C files, what timing points of called functions count from [default: task]
     #[arg(long)]
     pub(crate) origin: Option<CountFrom>,
+    /// Of C files, what an abstract channel is, as in chan=fifo or chan=fifo:64,double
+    #[arg(long, value_name = "NAME=fifo[:VALUES][,TYPE]")]
+    pub(crate) bind: Vec<Binding>,
     /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
     /// they are
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use crate::arguments::CountFrom;
 use crate::source::Source;
+use onbeat_model::binding::Binding;
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
 use onbeat_model::system::{NodeId, Program, ProgramSource, System};
@@ -18,6 +19,10 @@ const NOT_COMPILED: Code = Code("OB3002");
 /// Where `--origin` cannot stand.
 pub(crate) const ORIGIN: &str =
     "--origin is for C files; a program of a description has it in its `cflags`";
+
+/// Where `--bind` cannot stand.
+pub(crate) const BIND: &str =
+    "--bind is for C files; a program of a description has `channels` for it";
 
 /// The smallest system: a host, and a bridge because every host has a link.
 const ONE_HOST: &str = r#"
@@ -39,8 +44,13 @@ pub(crate) fn are_sources(paths: &[PathBuf]) -> bool {
     paths.iter().any(|path| path.extension().is_some_and(|end| end == "c"))
 }
 
-/// The system of one host that runs one program, compiled with an `--origin` if one is given.
-pub(crate) fn system_of(files: &[PathBuf], origin: Option<CountFrom>) -> anyhow::Result<System> {
+/// The system of one host that runs one program, compiled with an `--origin` if one is given, and
+/// with what its abstract channels are.
+pub(crate) fn system_of(
+    files: &[PathBuf],
+    origin: Option<CountFrom>,
+    bindings: &[Binding],
+) -> anyhow::Result<System> {
     let loaded = description::load("program", ONE_HOST, &mut |_| Err(String::new()));
     let mut system = loaded.system.expect("it is right");
     let mut texts = Vec::new();
@@ -49,8 +59,10 @@ pub(crate) fn system_of(files: &[PathBuf], origin: Option<CountFrom>) -> anyhow:
         texts.push(text.to_owned());
     }
     system.name = name(&files[0]);
-    let flags = origin.map(|origin| format!("--origin={}", origin.word()));
-    let source = ProgramSource { files: texts, flags: flags.into_iter().collect() };
+    let origin = origin.map(|origin| format!("--origin={}", origin.word()));
+    let bindings = bindings.iter().map(|binding| format!("--bind={binding}"));
+    let flags = origin.into_iter().chain(bindings).collect();
+    let source = ProgramSource { files: texts, flags };
     let program =
         Program { source: Some(source), ..alone(system.name.clone(), vec![String::new()]) };
     system.programs.push(program);

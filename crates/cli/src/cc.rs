@@ -10,12 +10,13 @@ mod unit;
 mod watched;
 
 use crate::arguments::{Arguments, CcArguments};
+use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::run::interrupt;
 use crate::source::{Wrong, show, to_json};
 use crate::terminal;
 use anyhow::bail;
-use arguments::{Stage, Wanted, compiler};
+use arguments::{Part, Stage, Wanted, compiler};
 use clap::CommandFactory;
 use freertos::Recipe;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
@@ -103,6 +104,7 @@ impl Driver {
         if !self.told(&read, is_right) {
             return Err(Wrong.into());
         }
+        self.check_deployment(&read)?;
         self.build(&read)
     }
 
@@ -136,6 +138,29 @@ impl Driver {
         is_right
     }
 
+    /// Names of abstract channels and tasks that the whole program does not have are mistakes.
+    fn check_deployment(&self, read: &[Read]) -> anyhow::Result<()> {
+        let is_whole = self.wanted.parts.iter().all(|part| !matches!(part, Part::File(..)));
+        if self.wanted.stage != Stage::Program || !is_whole {
+            return Ok(());
+        }
+        let bound = |name: &String| read.iter().any(|unit| unit.bound.contains(name));
+        let mut names = self.wanted.options.bindings.iter().map(|binding| &binding.name);
+        if let Some(name) = names.find(|name| !bound(name)) {
+            let text = format!(
+                "the abstract channel `{name}` is bound, but nothing calls {name}_write or \
+                 {name}_read"
+            );
+            bail!(WrongArgument(text));
+        }
+        let task = |name: &String| read.iter().any(|unit| unit.tasks.contains(name));
+        let starting = self.wanted.options.starts.iter().flatten();
+        if let Some(name) = starting.into_iter().find(|name| !task(name)) {
+            bail!(WrongArgument(format!("there is no task `{name}` to start")));
+        }
+        Ok(())
+    }
+
     /// What the C compiler does by itself.
     fn passed_on(&self) -> anyhow::Result<Exit> {
         let mut command = self.compiler();
@@ -147,7 +172,7 @@ impl Driver {
             command.arg("-o").arg(output);
         }
         for part in &self.wanted.parts {
-            if let arguments::Part::Source(file) | arguments::Part::File(file, _) = part {
+            if let Part::Source(file) | Part::File(file, _) = part {
                 command.arg(file);
             }
         }

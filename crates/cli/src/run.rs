@@ -81,11 +81,12 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
 /// The description, or the system of one program.
 fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
     if build::are_sources(&arguments.system) {
-        let system = build::system_of(&arguments.system, arguments.origin)?;
+        let system = build::system_of(&arguments.system, arguments.origin, &arguments.bind)?;
         return Ok(Source::without_description(system, arguments.json));
     }
     match &arguments.system[..] {
         _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
+        _ if !arguments.bind.is_empty() => bail!(WrongArgument(build::BIND.to_owned())),
         [system] => Ok(Source::load(system, arguments.json)?.to_be_run()),
         _ => bail!(WrongArgument("a run is of one description, or of C files".to_owned())),
     }

@@ -142,9 +142,11 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)>
     let limits = limits(arguments);
     let source = match &arguments.subject[..] {
         files if build::are_sources(files) => {
-            Source::without_description(build::system_of(files, arguments.origin)?, arguments.json)
+            let system = build::system_of(files, arguments.origin, &arguments.bind)?;
+            Source::without_description(system, arguments.json)
         }
         _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
+        _ if !arguments.bind.is_empty() => bail!(WrongArgument(build::BIND.to_owned())),
         [subject] => match file_of_tasks(subject, arguments.json)? {
             Some(tasks) => {
                 let study = tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None);

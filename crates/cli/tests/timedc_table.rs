@@ -202,21 +202,6 @@ fn points_of_functions_count_from_their_calls_where_that_is_asked_for() {
     assert!(said.contains("warning[OB5007]"), "{said}");
 }
 
-#[test]
-fn an_abstract_channel_is_not_taken_for_code() {
-    // Listing 3 of Austad et al. 2023, as printed.
-    let place = place(
-        "int sense(void);\nvoid process(int);\ntask sensor() {\n    int val;\n    while(1) {\n\
-         \x20       val = sense();\n        chan_write(val);\n        fdelay(10, ms);\n    }\n}\n\n\
-         task processor() {\n    while(1) {\n        int val = chan_read();\n\
-         \x20       process(val);\n    }\n}\n",
-    );
-    let output = onbeat().args(["tfg", "p.c"]).current_dir(place.path()).output().expect("onbeat");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(said.matches("warning[OB5007]").count(), 2, "{said}");
-    assert!(!String::from_utf8_lossy(&output.stdout).contains("omposable"));
-}
-
 /// A system with the program `p.c` and its file of execution times.
 fn with_times(place: &Path, times: &str) {
     std::fs::write(place.join("times.csv"), times).expect("times");

@@ -1,6 +1,7 @@
 //! The shared vocabulary of Onbeat: time, units, systems, plans and records, and the file formats
 //! that hold them. No I/O: callers bring the text and take the bytes.
 
+pub mod binding;
 pub mod description;
 pub mod diagnostic;
 pub mod execution_times;

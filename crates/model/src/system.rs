@@ -464,7 +464,8 @@ pub struct Program {
 pub struct ProgramSource {
     /// C files, relative to the directory of the description.
     pub files: Vec<String>,
-    /// Further arguments of the compiler.
+    /// Further arguments of the compiler, those that say what its abstract channels are and which
+    /// tasks start included.
     pub flags: Vec<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::chosen::WrongArgument;
 use anyhow::bail;
+use onbeat_model::binding::{Binding, Realisation};
 use onbeat_program::timedc::{Options, Origin, Target};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -145,11 +146,28 @@ impl Wanted {
                     Some("function") => wanted.options.origin = Origin::Function,
                     _ => bail!(WrongArgument("--origin is task or function".to_owned())),
                 },
+                ("--bind", Some(binding)) => wanted.bind(&binding.to_string_lossy())?,
+                ("--starts", Some(tasks)) => {
+                    let tasks = tasks.to_string_lossy();
+                    let names = tasks.split(',').filter(|name| !name.is_empty());
+                    wanted.options.starts = Some(names.map(str::to_owned).collect());
+                }
                 (name, value) => wanted.option(name, value),
             }
         }
         wanted.check()?;
         Ok(wanted)
+    }
+
+    /// What an abstract channel is.
+    fn bind(&mut self, text: &str) -> anyhow::Result<()> {
+        let wrong = |why: String| WrongArgument(format!("--bind {text}: {why}"));
+        let binding: Binding = text.parse().map_err(wrong)?;
+        if self.options.bindings.iter().any(|other| other.name == binding.name) {
+            bail!(WrongArgument(format!("--bind says twice what `{}` is", binding.name)));
+        }
+        self.options.bindings.push(binding);
+        Ok(())
     }
 
     fn input(&mut self, file: PathBuf, language: Option<&OsString>) {
@@ -242,6 +260,15 @@ impl Wanted {
             {
                 "--origin function is not for --target freertos".to_owned()
             }
+            _ if self.options.target == Target::FreeRtos
+                && self
+                    .options
+                    .bindings
+                    .iter()
+                    .any(|b| matches!(b.to, Realisation::Network(_))) =>
+            {
+                "--bind to a network channel is not for --target freertos".to_owned()
+            }
             _ if self.kernel.is_some() && self.options.target != Target::FreeRtos => {
                 "--kernel is for --target freertos".to_owned()
             }
@@ -262,7 +289,7 @@ fn value(
     words: &mut dyn Iterator<Item = OsString>,
 ) -> anyhow::Result<(String, Option<OsString>)> {
     let text = word.to_string_lossy().into_owned();
-    for own in ["--target", "--kernel", "--origin"] {
+    for own in ["--target", "--kernel", "--origin", "--bind", "--starts"] {
         if let Some(value) = word.as_bytes().strip_prefix(format!("{own}=").as_bytes()) {
             return Ok((own.to_owned(), Some(OsString::from_vec(value.to_vec()))));
         }

@@ -42,6 +42,9 @@ const WHOLE: [&str; 34] = [
     "-w",
 ];
 
+/// Our own options that say of abstract channels and tasks what the description says of them.
+const OWN: [&str; 2] = ["--bind=", "--starts="];
+
 /// How harmless options begin that end in a word of letters, digits and `+ - . = _`: those of
 /// warnings, optimisation, debugging, the language, and libraries, which are not linked then.
 const BEGINNINGS: [&str; 5] = ["-W", "-O", "-g", "-std=", "-l"];
@@ -57,7 +60,8 @@ pub(super) fn refused(files: &[String], flags: &[String], base: &Path) -> Option
     }
     let mut words = flags.iter();
     while let Some(word) = words.next() {
-        if WHOLE.contains(&word.as_str()) || begins(word) {
+        let is_own = OWN.iter().any(|own| word.starts_with(own));
+        if is_own || WHOLE.contains(&word.as_str()) || begins(word) {
             continue;
         }
         let valued = VALUED.iter().find_map(|name| Some((*name, word.strip_prefix(name)?)));

@@ -84,6 +84,7 @@ fn found(
         let linked = Linked::default();
         return Ok(Found { linked, files, diagnostics, is_followed: false });
     }
+    driver.check_deployment(&read)?;
     let units: Vec<_> = read.into_iter().map(|unit| unit.graph).collect();
     let linked = link(&units, program);
     diagnostics.clone_from(&linked.diagnostics);

@@ -25,6 +25,9 @@ pub(super) struct Read {
     pub(super) generated: Option<String>,
     /// What it does in time.
     pub(super) graph: UnitGraph,
+    /// The abstract channels that it uses, of those that are bound, and its tasks.
+    pub(super) bound: Vec<String>,
+    pub(super) tasks: Vec<String>,
     /// Its rule for `make`, where that was asked for.
     pub(super) dependencies: Option<PathBuf>,
 }
@@ -66,15 +69,23 @@ impl Driver {
             Ok::<_, Stop>(String::from_utf8_lossy(&output.stdout).into_owned())
         })?;
         let files = unit.files();
-        let translation = translate(&expanded, &files, self.wanted.options);
+        let translation = translate(&expanded, &files, self.wanted.options.clone());
         let is_plain = translation.edits.is_empty()
             && translation.after.is_empty()
             && plain == text
             && diagnostics.is_empty();
         let generated = (!is_plain).then(|| generated(&unit, &expanded, &translation));
         diagnostics.extend(translation.diagnostics);
-        let graph = translation.graph;
-        Ok(Read { path: path.to_owned(), files, diagnostics, generated, graph, dependencies })
+        Ok(Read {
+            path: path.to_owned(),
+            files,
+            diagnostics,
+            generated,
+            graph: translation.graph,
+            bound: translation.bound,
+            tasks: translation.tasks.into_iter().map(|task| task.name).collect(),
+            dependencies,
+        })
     }
 
     /// The preprocessor's output of the file as it is, with its definitions.

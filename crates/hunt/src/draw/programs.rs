@@ -1,7 +1,7 @@
 //! Programs: runs start them; the analysis reads what they say of themselves.
 
 use super::{Draft, Table, table};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A task that sleeps and begins again.
 const SOURCE: &str = "\
@@ -19,6 +19,22 @@ int main(void)
 \treturn 0;
 }
 ";
+
+/// Before it: functions over abstract channels, which nobody calls.
+const MOVES: &str = "\
+static inline void move(void)
+{
+\tchan_write(1);
+\tqueue_write(1);
+}
+
+";
+
+/// Types of their values.
+const TYPES: [&str; 11] = [
+    "int", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t",
+    "uint64_t", "float", "double",
+];
 
 /// The same as a file of tasks.
 const TASKS: &str = "\
@@ -50,6 +66,13 @@ impl Draft<'_> {
             if self.chance(50) {
                 program.insert("arguments".into(), json!(["--quiet"]));
             }
+            if self.chance(50) {
+                program.insert("channels".into(), self.abstract_channels(&host.name));
+                self.files.insert("beat.c".into(), format!("{MOVES}{SOURCE}"));
+            }
+            if self.chance(50) {
+                program.insert("starts".into(), json!(["beat"]));
+            }
         } else {
             program.insert("command".into(), json!(["true"]));
             if self.chance(40) {
@@ -68,6 +91,38 @@ impl Draft<'_> {
             self.cores(&mut program, host.cores);
         }
         self.push("program", program);
+    }
+
+    /// What the abstract channels of [`MOVES`] are. The first one is a channel of the description
+    /// if there is one that the host is an end of and that has the size of some value.
+    fn abstract_channels(&mut self, host: &str) -> Value {
+        let octets = |kind: &str| match kind {
+            "int8_t" | "uint8_t" => 1,
+            "int16_t" | "uint16_t" => 2,
+            "int64_t" | "uint64_t" | "double" => 8,
+            _ => 4,
+        };
+        let is_end = |c: &&Value| {
+            let listens = c["listeners"].as_array().is_some_and(|l| l.iter().any(|l| l == host));
+            c["talker"] == host || listens
+        };
+        let list = self.root.get("channel").and_then(Value::as_array);
+        let all = list.into_iter().flatten().filter(is_end);
+        let known = all.map(|c| (c["name"].clone(), c["size_octets"].as_i64().unwrap_or(0)));
+        let known: Vec<(Value, i64)> = known.collect();
+        let fits = |(_, size): &&(Value, i64)| TYPES.iter().any(|t| octets(t) == *size);
+        let fitting = known.iter().find(fits).cloned();
+        let room = self.dice.one(&[1, 2, 1_024, 1_048_576]);
+        let kind = self.dice.one(&TYPES);
+        let queue = json!({ "name": "queue", "fifo": room, "type": kind });
+        let first = match fitting {
+            Some((name, size)) => {
+                let kind = TYPES.iter().find(|t| octets(t) == size);
+                json!({ "name": "chan", "channel": name, "type": kind })
+            }
+            None => json!({ "name": "chan", "fifo": 4 }),
+        };
+        json!([first, queue])
     }
 
     fn cores(&mut self, program: &mut Table, of_host: Option<i64>) {

@@ -122,6 +122,8 @@ codes! {
     EXECUTION_TIMES = "OB1059";
     /// A program's file of tasks that cannot be read or used.
     PROGRAM_TASKS = "OB1066";
+    /// What an abstract channel of a program is, which it cannot be.
+    BINDING = "OB1067";
     /// The manifest cannot be read.
     MANIFEST_UNREADABLE = "OB1100";
     /// The manifest is not C.

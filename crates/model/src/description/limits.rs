@@ -77,3 +77,5 @@ pub const QUEUE_OCTETS: i64 = 1 << 30;
 pub const WEIGHT: i64 = 1_000_000_000;
 /// The highest core.
 pub const CORE: i64 = 1_023;
+/// Values that a fifochannel has room for which realises an abstract channel.
+pub const FIFO_VALUES: i64 = crate::binding::FIFO_VALUES_MAX as i64;

@@ -97,7 +97,7 @@ fn check(
     let faults = faults::check(&tables.faults, &network, &port_names, &streams, sink);
     let mut files = programs::Files { read, sources };
     let described: Vec<&str> = channels.list.iter().map(|channel| channel.name.as_str()).collect();
-    let known = programs::Known { nodes: &nodes, channels: &described };
+    let known = programs::Known { nodes: &nodes, names: &described, channels: &channels };
     let programs = programs::check(&tables.programs, known, &mut files, sink);
     let noise = rest::noise(&tables.noise, &nodes, sink);
     let chains = rest::chains(&tables.chains, &channels, sink);

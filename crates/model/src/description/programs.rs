@@ -1,14 +1,16 @@
 //! Programs: commands, or C sources that a run compiles, their execution times and tasks.
 
+use super::channels::Channels;
 use super::fields::{Fields, NS, presence};
-use super::names::Names;
+use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
 use super::{At, Sink, codes, limits, origin, raw, rest};
+use crate::binding::{Binding, Realisation, ValueType};
 use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::execution_times::{self, Invalid};
 use crate::graph::{Graph, Task};
-use crate::system::{NodeKind, Program, ProgramSource};
+use crate::system::{NodeId, NodeKind, Program, ProgramSource};
 use crate::tasks;
 use crate::time::Span;
 
@@ -22,8 +24,9 @@ pub(super) struct Files<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) nodes: &'a Nodes,
+    pub(super) channels: &'a Channels,
     /// Names of channels.
-    pub(super) channels: &'a [&'a str],
+    pub(super) names: &'a [&'a str],
 }
 
 /// Checks all programs.
@@ -49,6 +52,7 @@ fn program(
     let name = rest::named(&mut fields, "program", &raw.name, names, ());
     let host = rest::host(&mut fields, "host", &raw.host, known.nodes);
     let code = code(&mut fields, files);
+    let deployed = deployment(&mut fields, host, known.channels);
     let priority = fields.int(codes::PRIORITY, ("priority", &raw.priority), 1..=99);
     let host_cores = host.and_then(|id| match &known.nodes.list[id.index()].kind {
         NodeKind::Host(host) => host.cores,
@@ -66,7 +70,7 @@ fn program(
         check_execution_times(&mut fields, path, files);
     }
     let tasks = raw.tasks.as_ref();
-    let tasks = tasks.and_then(|path| read_tasks(&mut fields, path, known.channels, files));
+    let tasks = tasks.and_then(|path| read_tasks(&mut fields, path, known.names, files));
     let beyond = |task: &&Task| task.cores.iter().any(|core| i64::from(*core) > most);
     let beyond = tasks.iter().flat_map(|graph| &graph.tasks).find(beyond);
     if let (Some(task), Some(path)) = (beyond, &raw.tasks) {
@@ -74,7 +78,10 @@ fn program(
         let help = format!("`cores` may be 0 to {most}");
         fields.error(codes::OUT_OF_RANGE, &text, path.at, "in this file", &help);
     }
-    let (command, source) = code?;
+    let (command, mut source) = code?;
+    if let Some(source) = &mut source {
+        source.flags.extend(deployed?);
+    }
     Some(Program {
         name,
         host: host?,
@@ -103,11 +110,17 @@ fn code(
         let (arguments, source) = self::source(fields, files)?;
         return Some((arguments, Some(source)));
     }
-    for (key, list) in [("cflags", &raw.cflags), ("arguments", &raw.arguments)] {
-        if let Some(list) = list {
+    let for_sources = [
+        ("cflags", presence(&raw.cflags)),
+        ("arguments", presence(&raw.arguments)),
+        ("channels", presence(&raw.channels)),
+        ("starts", presence(&raw.starts)),
+    ];
+    for (key, given) in for_sources {
+        if let Some(given) = given {
             let text = format!("`{key}` is given without `source`");
             let help = "a command has its arguments in it; only sources are compiled";
-            fields.error(codes::PROGRAM_SOURCE, &text, list.at, "this key", help);
+            fields.error(codes::PROGRAM_SOURCE, &text, given.at, "this key", help);
         }
     }
     self::command(fields).map(|command| (command, None))
@@ -167,6 +180,98 @@ fn source(
     };
     let command = std::iter::once(String::new()).chain(texts(&raw.arguments)).collect();
     right.then(|| (command, ProgramSource { files: texts(&raw.source), flags: texts(&raw.cflags) }))
+}
+
+/// What is said to the compiler of abstract channels and of the tasks that start.
+fn deployment(
+    fields: &mut Fields<'_, raw::Program>,
+    host: Option<NodeId>,
+    channels: &Channels,
+) -> Option<Vec<String>> {
+    let raw = &fields.entry.raw;
+    let (mut flags, mut right) = (Vec::new(), true);
+    let mut names: Names<()> = Names::new("abstract channel");
+    for bound in raw.channels.iter().flat_map(|list| &list.value) {
+        match binding(fields, bound, &mut names, host, channels) {
+            Some(binding) => flags.push(format!("--bind={binding}")),
+            None => right = false,
+        }
+    }
+    for task in raw.starts.iter().flat_map(|list| &list.value) {
+        let most = limits::NAME_OCTETS;
+        right &= check_name(task, "a task", Alphabet::C, most, fields.sink);
+    }
+    if let Some(list) = &raw.starts {
+        let names: Vec<&str> = list.value.iter().map(|task| task.value.as_str()).collect();
+        flags.push(format!("--starts={}", names.join(",")));
+    }
+    right.then_some(flags)
+}
+
+/// What an abstract channel is.
+fn binding(
+    fields: &mut Fields<'_, raw::Program>,
+    bound: &At<raw::Bound>,
+    names: &mut Names<()>,
+    host: Option<NodeId>,
+    channels: &Channels,
+) -> Option<Binding> {
+    let At { value: raw, at } = bound;
+    let is_one = raw.fifo.is_some() != raw.channel.is_some();
+    let Some(name) = raw.name.as_ref().filter(|_| is_one) else {
+        let text = "what an abstract channel is has a `name`, and either `fifo` or `channel`";
+        let help =
+            "as in { name = \"chan\", fifo = 1024 } or { name = \"chan\", channel = \"speed\" }";
+        fields.error(codes::BINDING, text, *at, "this table", help);
+        return None;
+    };
+    let most = limits::CHANNEL_NAME_OCTETS;
+    if !check_name(name, "an abstract channel", Alphabet::C, most, fields.sink) {
+        return None;
+    }
+    names.add(name, (), fields.sink);
+    let value = raw.kind.as_ref().map_or(ValueType::Int, |kind| kind.value);
+    let to = match &raw.channel {
+        None => {
+            let range = 1..=limits::FIFO_VALUES;
+            let count = fields.int(codes::OUT_OF_RANGE, ("fifo", &raw.fifo), range)?;
+            Realisation::Fifo(u32::try_from(count).ok()?)
+        }
+        Some(channel) => network(fields, channel, value, host, channels)?,
+    };
+    Some(Binding { name: name.value.clone(), to, value })
+}
+
+/// The network channel that an abstract one is: the host is an end of it, and values fit.
+fn network(
+    fields: &mut Fields<'_, raw::Program>,
+    channel: &At<String>,
+    value: ValueType,
+    host: Option<NodeId>,
+    channels: &Channels,
+) -> Option<Realisation> {
+    let id = channels.names.find(codes::UNKNOWN_CHANNEL, channel, fields.sink)?;
+    let known = &channels.list[id.index()];
+    let is_end = |host| known.talker == host || known.listeners.contains(&host);
+    let (size, octets) = (known.size.get(), value.octets());
+    let wrong = if !channels.ends_known[id.index()] {
+        // What is wrong with the channel has been said.
+        None
+    } else if !host.is_none_or(is_end) {
+        let help = "let the program run on the channel's talker, or on a listener";
+        Some((format!("its host is no end of `{}`", channel.value), help))
+    } else if size != octets {
+        let (name, channel) = (value.name(), &channel.value);
+        let text =
+            format!("a value of type {name} has {octets} octets, a message of `{channel}` {size}");
+        Some((text, "give `size_octets` of the channel the size of a value, or another `type`"))
+    } else {
+        return Some(Realisation::Network(channel.value.clone()));
+    };
+    if let Some((text, help)) = wrong {
+        fields.error(codes::BINDING, &text, channel.at, "this channel", help);
+    }
+    None
 }
 
 /// What the program's file of tasks says.

@@ -3,6 +3,7 @@
 
 use super::at::At;
 use super::limits;
+use crate::binding::ValueType;
 use crate::system::{Quantity, StampKind, TimeMode};
 use crate::time::ClockError;
 use crate::units::frame;
@@ -504,6 +505,11 @@ pub(super) struct Program {
     pub(super) cflags: Option<At<Vec<At<String>>>>,
     /// With `source`: the program's arguments.
     pub(super) arguments: Option<At<Vec<At<String>>>>,
+    /// With `source`: what realises its abstract channels.
+    pub(super) channels: Option<At<Vec<At<Bound>>>>,
+    /// With `source`: the tasks that start on this host; starts of all others do nothing. All by
+    /// default.
+    pub(super) starts: Option<At<Vec<At<String>>>>,
     /// A file with execution times of its tasks' segments, for virtual time; relative to this
     /// file.
     pub(super) execution_times: Option<At<String>>,
@@ -522,6 +528,23 @@ pub(super) struct Program {
     /// nanoseconds; 0 by default.
     #[schemars(range(min = 0, max = DELAY_NS))]
     pub(super) work_max_ns: Option<At<i64>>,
+}
+
+/// What an abstract channel of a program is.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bound {
+    /// What stands before `_write` and `_read` in the source: `chan` of `chan_write(val)`.
+    #[schemars(required)]
+    pub(super) name: Option<At<String>>,
+    /// A fifochannel of the program with room for so many values. Give this or `channel`.
+    #[schemars(range(min = 1, max = limits::FIFO_VALUES))]
+    pub(super) fifo: Option<At<i64>>,
+    /// A channel of this description, of which the program's host is an end.
+    pub(super) channel: Option<At<String>>,
+    /// The type of its values; `int` by default.
+    #[serde(rename = "type")]
+    pub(super) kind: Option<At<ValueType>>,
 }
 
 /// A source of best-effort UDP frames in on/off cycles.

@@ -1,10 +1,10 @@
 //! Tasks with all functions in them that do something with time or channels.
 
 use super::unit::{
-    Act, Argument, Call, Effect, End, Function, Hold, Latest, Object, Place, Scheduling, Thing,
-    UnitGraph,
+    Act, Argument, Call, Effect, End, Fifo, Function, Hold, Latest, Object, Place, Scheduling,
+    Thing, UnitGraph,
 };
-use super::{doubt, hold, lost, shape};
+use super::{doubt, hold, is_abstract, lost, shape, unbound};
 use crate::timedc::{Integer, codes, endless_loop};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Channel, ChannelKind, Expression, Graph, Interval, PointKind, Task};
@@ -231,7 +231,7 @@ impl<'a> Linker<'a> {
                                 let follows = self.followed.contains(&to);
                                 (follows, works.contains(&to), timed.contains(&to))
                             }
-                            None => (false, false, false),
+                            None => [is_abstract(call); 3].into(),
                         },
                         Act::Nothing
                         | Act::Code
@@ -304,7 +304,7 @@ impl<'a> Linker<'a> {
                 }
             }
         }
-        tasks.retain(|task| !started.contains(task));
+        tasks.retain(|task| !started.contains(task) && self.function(*task).starts);
         tasks
     }
 
@@ -349,14 +349,15 @@ impl<'a> Linker<'a> {
     fn fifo(&mut self, unit: usize, index: usize) -> usize {
         let fifo = &self.units[unit].fifos[index];
         let key = match fifo.is_shared {
-            true => (None, 0, fifo.name.clone()),
+            true => (None, usize::from(fifo.is_bound), fifo.name.clone()),
             false => (Some(unit), index, fifo.name.clone()),
         };
         if let Some(known) = self.fifos.get(&key) {
             return *known;
         }
         let all = self.units.iter().flat_map(|u| &u.fifos);
-        let mut same = all.filter(|f| f.is_shared && f.name == fifo.name);
+        let kind = |f: &Fifo| (f.is_shared, f.is_bound);
+        let mut same = all.filter(|f| kind(f) == (true, fifo.is_bound) && f.name == fifo.name);
         let stated = match fifo.is_shared {
             true => same.find_map(|f| f.capacity),
             false => fifo.capacity,
@@ -790,6 +791,9 @@ impl<'a> Inliner<'_, 'a> {
             self.linker.lose(unit, origin, &text, "started here", help);
             return Does::Code;
         };
+        if !self.linker.function(function).starts {
+            return Does::Nothing;
+        }
         if self.linker.wanted.len() >= TASKS_MAX {
             if !std::mem::replace(&mut self.linker.is_full, true) {
                 let text = "the program starts more tasks than it can have";
@@ -838,6 +842,10 @@ impl<'a> Inliner<'_, 'a> {
         let target = self.linker.named(at.0, &call.name);
         let Some(to) = target.filter(|to| self.linker.followed.contains(to)) else {
             self.steps[now].does = Does::Code;
+            if target.is_none() && is_abstract(call) {
+                let diagnostic = unbound(call, self.steps[now].origin);
+                self.linker.diagnostics.push(diagnostic);
+            }
             return;
         };
         let is_deep = self.stack.contains(&to) || self.stack.len() >= DEPTH_MAX;

@@ -59,6 +59,19 @@ pub fn link(units: &[UnitGraph], program: &str) -> Linked {
     Linked { graph, diagnostics, warnings, places }
 }
 
+/// Whether a call that no file of the program defines is of the paper's abstract channel.
+fn is_abstract(call: &unit::Call) -> bool {
+    call.name == "chan_write" || call.name == "chan_read" && call.arguments.is_empty()
+}
+
+/// That it is declared says nothing of what its channel is.
+fn unbound(call: &unit::Call, at: Origin) -> Diagnostic {
+    let text = format!("nobody can say which channel `{}` is about", call.name);
+    let help = "bind `chan` (`channels` in the description, or `--bind chan=fifo`), or give \
+                `onbeat tfg` the file that defines the function";
+    lost(&text, at, "in no file of the program", help)
+}
+
 /// What the analysis takes for the worst, because nobody can say.
 fn doubt(text: &str, at: Origin, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(codes::DOUBT, text.to_owned(), at, "here");

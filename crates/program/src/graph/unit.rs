@@ -27,6 +27,8 @@ pub(crate) struct Fifo {
     pub name: String,
     /// Whether other units can mean the same one.
     pub is_shared: bool,
+    /// Whether it is what an abstract channel is, and no declared one.
+    pub is_bound: bool,
     /// None where another unit says it.
     pub capacity: Option<u32>,
     pub origin: Origin,
@@ -46,6 +48,8 @@ pub(crate) struct Latest {
 pub(crate) struct Function {
     pub name: String,
     pub is_task: bool,
+    /// Whether a start of it starts it on the program's host.
+    pub starts: bool,
     pub is_static: bool,
     /// Whether control may come to a timing point in it, as far as its unit knows.
     pub has_points: bool,

@@ -5,7 +5,7 @@ use super::edits::{Edits, Rank};
 use super::prepare::ChannelWord;
 use super::program::Program;
 use super::syntax::{children, fields, walk};
-use super::unit::{Role, Unit};
+use super::unit::{Function, Role, Unit};
 use onbeat_model::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, HashSet};
 use tree_sitter::Node;
@@ -118,10 +118,10 @@ fn counts(unit: &mut Unit<'_>, channels: &[&ChannelWord]) {
     }
 }
 
-/// A place where a channel is written.
-struct Write<'t> {
-    call: Node<'t>,
-    function: usize,
+/// A place where a channel is written, or read.
+pub(super) struct Write<'t> {
+    pub call: Node<'t>,
+    pub function: usize,
 }
 
 /// An lvchannel has one writer.
@@ -149,42 +149,51 @@ pub(super) fn check_writers(unit: &Unit<'_>, program: &Program<'_>) -> Vec<Diagn
         });
     }
     for (channel, writes) in writes {
-        diagnostics.extend(second_writer(unit, program, channel, &writes));
+        let what = format!("the lvchannel `{channel}`");
+        let help = "let one task write it, or use a fifochannel";
+        let words = (what.as_str(), "writer", "writes");
+        diagnostics.extend(second_user(unit, program, words, help, &writes));
     }
     diagnostics
 }
 
-fn second_writer(
+/// A second task that does what one task may do: with the channel's name, what such a task is, and
+/// what it does.
+pub(super) fn second_user(
     unit: &Unit<'_>,
     program: &Program<'_>,
-    channel: &str,
+    (channel, who, verb): (&str, &str, &str),
+    help: &str,
     writes: &[Write<'_>],
 ) -> Option<Diagnostic> {
     let mut first: Option<(usize, Node<'_>)> = None;
     for write in writes {
         let users = program.callers(HashSet::from([write.function]));
-        let mut tasks: Vec<usize> =
-            users.into_iter().filter(|f| unit.functions[*f].role != Role::Plain).collect();
+        let is_task = |f: &usize| {
+            let Function { role, name, .. } = unit.functions[*f];
+            role != Role::Plain && unit.options.starts(role, name)
+        };
+        let mut tasks: Vec<usize> = users.into_iter().filter(is_task).collect();
         tasks.sort_unstable();
         for task in tasks {
             let starts: Vec<_> =
                 program.sites.iter().filter(|s| s.starts && s.callee == task).collect();
             let related = match first {
-                Some((known, call)) if known != task => (call, "the first writer"),
-                _ if starts.len() > 1 => (starts[1].call, "this starts a second writer"),
+                Some((known, call)) if known != task => (call, format!("the first {who}")),
+                _ if starts.len() > 1 => (starts[1].call, format!("this starts a second {who}")),
                 _ => {
                     first = first.or(Some((task, write.call)));
                     continue;
                 }
             };
-            let text = format!("the lvchannel `{channel}` has a second writer");
+            let text = format!("{channel} has a second {who}");
             let at = unit.at(write.call.byte_range());
             let name = unit.functions[task].name;
-            let label = format!("`{name}` writes it");
+            let label = format!("`{name}` {verb} it");
             return Some(
                 Diagnostic::error(codes::WRITERS, text, at, &label)
-                    .help("let one task write it, or use a fifochannel")
-                    .related(unit.at(related.0.byte_range()), related.1),
+                    .help(help)
+                    .related(unit.at(related.0.byte_range()), &related.1),
             );
         }
     }

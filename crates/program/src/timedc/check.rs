@@ -7,7 +7,7 @@ use super::program::Program;
 use super::solve::{backward, cyclic, forward, reachable};
 use super::syntax::children;
 use super::unit::{Role, Unit};
-use super::{Kind, codes};
+use super::{Kind, bound, codes};
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -411,9 +411,11 @@ impl<'t> Checker<'_, 't> {
                 continue;
             }
             let name = self.unit.callee(call).unwrap_or("");
+            let subject = &self.unit.functions[function];
+            let reads = bound::reads_network(self.unit, subject, call);
             if NEVER_ABORTED.contains(&name) {
                 found.push((call, call, point));
-            } else if READS.contains(&name) {
+            } else if reads.unwrap_or(READS.contains(&name)) {
                 self.read(call, point);
             } else if let Some(callee) = self.program.callee(call) {
                 for inner in self.never_aborted_in(callee) {

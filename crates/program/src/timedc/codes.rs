@@ -39,6 +39,8 @@ codes! {
     FORM = "OB4013";
     /// A call must not be aborted.
     CALL = "OB4015";
+    /// Nobody says what an abstract channel is.
+    UNBOUND = "OB4016";
     /// A delay has no unit.
     NO_UNIT = "OB4101";
     /// The declared execution times are too long for the policy.

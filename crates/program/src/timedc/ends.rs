@@ -1,14 +1,14 @@
 //! Channel ends: where values are written and read, and the names that traces have for them.
 
-use super::Target;
 use super::edits::{Edits, Rank};
 use super::net::MOVERS;
 use super::output::{place_names, quoted};
 use super::syntax::{children, walk};
 use super::unit::{Function, Unit};
+use super::{Target, bound};
 use tree_sitter::Node;
 
-/// An end of a fifochannel or of a network channel.
+/// An end of a fifochannel, of a network channel or of an abstract one.
 pub(super) struct End<'t> {
     pub call: Node<'t>,
     /// The line; `12.2` for the second end in it.
@@ -40,7 +40,11 @@ fn is_end<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> bool 
         "cwrite" | "cread" => {
             name.is_some_and(|n| unit.is_word(function, n)) && !is_latest(unit, node)
         }
-        _ => MOVERS.contains(&callee),
+        // A function of the program's own may be called like one of the library's.
+        _ => {
+            MOVERS.contains(&callee) && !unit.defined.contains_key(callee)
+                || bound::of(unit, function, node).is_some()
+        }
     }
 }
 

@@ -11,11 +11,12 @@ use super::syntax::{bare, children, number, walk};
 use super::unit::{Function, Role, Unit};
 use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
-use super::{Kind, channels, hold};
+use super::{Kind, bound, channels, hold};
 use crate::graph::unit::{
     Act, Argument, Call, End, Fifo, Function as Made, Latest, Object, Place, Scheduling, Step,
     UnitGraph,
 };
+use onbeat_model::binding::{Binding, Realisation};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
 use onbeat_model::time::Span;
@@ -115,6 +116,7 @@ impl<'t> Extractor<'_, 't> {
         Made {
             name: function.name.to_owned(),
             is_task: function.role == Role::Task,
+            starts: self.unit.options.starts(function.role, function.name),
             is_static: function.is_static,
             has_points: self.program.is_with_points(index),
             has_origin: self.constructs.counts_from_entry(self.unit, function),
@@ -280,6 +282,7 @@ impl Fifos {
             let capacity = stated.filter(|_| !is_extern).and_then(|n: i128| u32::try_from(n).ok());
             let fifo = Fifo {
                 is_shared,
+                is_bound: false,
                 capacity,
                 origin: unit.at(channel.name.clone()),
                 name: name.clone(),
@@ -302,6 +305,25 @@ impl Fifos {
     }
 }
 
+impl Fifos {
+    /// What an abstract channel is.
+    fn bound(&mut self, unit: &Unit<'_>, binding: &Binding) -> End {
+        match &binding.to {
+            Realisation::Network(channel) => End::Named(channel.clone()),
+            Realisation::Fifo(count) => {
+                self.all.push(Fifo {
+                    name: binding.name.clone(),
+                    is_shared: true,
+                    is_bound: true,
+                    capacity: Some(*count),
+                    origin: unit.at(0..0),
+                });
+                End::Fifo(self.all.len() - 1)
+            }
+        }
+    }
+}
+
 /// Which channel a call is about.
 enum About {
     Channel(End),
@@ -316,6 +338,8 @@ struct Ends<'t> {
     /// Variables that are ends, by function and everywhere.
     opened: HashMap<(usize, &'t str), String>,
     anywhere: HashMap<&'t str, String>,
+    /// What abstract channels are, by their places in the list of bindings.
+    bound: HashMap<usize, End>,
     /// Names of places, by the call: those that traces have.
     places: HashMap<usize, String>,
 }
@@ -326,8 +350,13 @@ impl<'t> Ends<'t> {
             fifos,
             opened: HashMap::new(),
             anywhere: HashMap::new(),
+            bound: HashMap::new(),
             places: HashMap::new(),
         };
+        for at in bound::used(unit) {
+            let end = made.fifos.bound(unit, &unit.options.bindings[at]);
+            made.bound.insert(at, end);
+        }
         let mut calls = Vec::new();
         for (index, function) in unit.functions.iter().enumerate() {
             walk(function.body, |node| {
@@ -358,6 +387,11 @@ impl<'t> Ends<'t> {
     fn end(&self, unit: &Unit<'t>, function: usize, call: Node<'t>) -> Option<(About, bool, bool)> {
         let callee = unit.callee(call)?;
         let subject = &unit.functions[function];
+        if let Some(moves) = bound::of(unit, subject, call) {
+            let end = moves.binding.and_then(|at| self.bound.get(&at).cloned());
+            let about = end.map_or(About::Unknown, About::Channel);
+            return Some((about, moves.is_write, false));
+        }
         let is_ours = |name: &str| {
             !unit.defined.contains_key(name)
                 && unit.resolve(subject, name, call.start_byte()).is_none()
@@ -725,9 +759,6 @@ impl<'t> Maker<'_, 't> {
                 false => Act::Read { channel, waits },
             };
         }
-        if self.is_abstract(call) {
-            return Act::Lost(format!("nobody can say which channel `{callee}` is about"));
-        }
         let holds = hold::of(unit, self.function, call);
         if !holds.is_empty() {
             self.steps[at].place = self.statement(call);
@@ -851,17 +882,6 @@ impl<'t> Maker<'_, 't> {
             }
         }
         found
-    }
-
-    /// Whether a call is of the paper's abstract channel (its Listing 3), which is nobody's.
-    fn is_abstract(&self, call: Node<'t>) -> bool {
-        let unit = self.all.unit;
-        let callee = unit.callee(call).unwrap_or("");
-        let count = call.child_by_field_name("arguments").map_or(0, |list| children(list).len());
-        let is_it = callee == "chan_write" || callee == "chan_read" && count == 0;
-        is_it
-            && !unit.names.contains(callee)
-            && unit.resolve(self.function, callee, call.start_byte()).is_none()
     }
 
     fn branch(&mut self, at: usize, condition: Node<'t>, is_first: bool) {

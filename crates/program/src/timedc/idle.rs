@@ -2,11 +2,12 @@
 //! virtual time would stand still in them. In virtual time, and in the graph, a round of such a loop
 //! takes [`ROUND_NS`].
 
-use super::codes;
 use super::flow::{Flow, What};
 use super::program::Program;
 use super::unit::Unit;
 use super::work::Work;
+use super::{bound, codes};
+use onbeat_model::binding::Realisation;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -72,17 +73,18 @@ pub(super) fn find<'t>(
     let own = (0..flows.len()).filter(|f| {
         let steps = 0..flows[*f].steps.len();
         work.of_function(unit.functions[*f].name).is_some()
-            || steps.into_iter().any(|at| passes(unit, program, &flows[*f], work, at))
+            || steps.into_iter().any(|at| passes(unit, program, (&flows[*f], *f), work, at))
     });
     let timed = program.callers(own.collect::<HashSet<usize>>());
     let (mut found, mut diagnostics) = (Vec::new(), Vec::new());
-    for flow in flows {
+    for (index, flow) in flows.iter().enumerate() {
         let is_timed = |at: &usize| {
             let callee = match flow.steps[*at].what {
                 What::Call(call) => program.callee(call),
                 _ => None,
             };
-            passes(unit, program, flow, work, *at) || callee.is_some_and(|f| timed.contains(&f))
+            passes(unit, program, (flow, index), work, *at)
+                || callee.is_some_and(|f| timed.contains(&f))
         };
         let mut idle = Vec::new();
         for endless in &flow.endless {
@@ -107,7 +109,7 @@ pub(super) fn find<'t>(
 fn passes<'t>(
     unit: &Unit<'t>,
     program: &Program<'t>,
-    flow: &Flow<'t>,
+    (flow, index): (&Flow<'t>, usize),
     work: &Work<'t>,
     at: usize,
 ) -> bool {
@@ -116,6 +118,11 @@ fn passes<'t>(
         What::Slot(_) | What::Inner(_) => work.at_step(flow, at).is_some(),
         What::Call(call) => {
             let name = unit.callee(call).unwrap_or("");
+            if let Some(moves) = bound::of(unit, &unit.functions[index], call) {
+                // A write of a network channel waits when its rate does not allow it yet.
+                let binding = moves.binding.map(|at| &unit.options.bindings[at].to);
+                return !moves.is_write || !matches!(binding, Some(Realisation::Fifo(_)));
+            }
             // Through a pointer, or in another file of the program, anything may happen.
             let is_foreign = name.is_empty() || unit.names.contains(name);
             program.callee(call).is_none()

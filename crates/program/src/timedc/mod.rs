@@ -1,5 +1,6 @@
 //! Timed C: constructs, control flow, guards, checks, translation (`docs/timed-c.md`).
 
+mod bound;
 mod busy;
 mod channels;
 mod check;
@@ -34,11 +35,12 @@ pub(crate) use value::Integer;
 
 use crate::graph::UnitGraph;
 use crate::source::{Edit, Expanded};
+use onbeat_model::binding::Binding;
 use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
 use onbeat_model::time::Span;
 
 /// What to make.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Tasks keep their phase unless they say otherwise.
     pub keep_phase: bool,
@@ -46,6 +48,18 @@ pub struct Options {
     pub target: Target,
     /// What the timing points of called functions count from.
     pub origin: Origin,
+    /// What the program's abstract channels are.
+    pub bindings: Vec<Binding>,
+    /// The tasks that start, if not all do: starts of others do nothing.
+    pub starts: Option<Vec<String>>,
+}
+
+impl Options {
+    /// Whether a function starts, as far as it is a task.
+    fn starts(&self, role: unit::Role, name: &str) -> bool {
+        let listed = |list: &Vec<String>| list.iter().any(|task| task == name);
+        role != unit::Role::Task || self.starts.as_ref().is_none_or(listed)
+    }
 }
 
 /// What the first timing point of a called function counts from.
@@ -81,6 +95,8 @@ pub struct Translation {
     pub after: String,
     /// What the unit is made of.
     pub tasks: Vec<Task>,
+    /// The abstract channels that it uses, of those that are bound.
+    pub bound: Vec<String>,
     /// What it adds to the graph of its program.
     pub graph: UnitGraph,
 }
@@ -127,12 +143,12 @@ const STACK_OCTETS: usize = 64 << 20;
 /// Translates one unit. `files` are those that `expanded` was made of, the main one first.
 pub fn translate(expanded: &Expanded, files: &[SourceFile], options: Options) -> Translation {
     std::thread::scope(|scope| {
-        let work = || translate_here(expanded, files, options);
+        let work = || translate_here(expanded, files, options.clone());
         let thread = std::thread::Builder::new().stack_size(STACK_OCTETS).spawn_scoped(scope, work);
         match thread.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(translation)) => translation,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(_) => translate_here(expanded, files, options),
+            Err(_) => translate_here(expanded, files, options.clone()),
         }
     })
 }
@@ -215,13 +231,16 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let work = work::read(&mut unit, &mut edits);
     channels::edit(&mut unit, &mut edits);
     let nets = net::read(&mut unit, &mut edits);
-    let is_plain = edits.is_empty() && nets.is_empty() && constructs.calls.is_empty();
+    let bound = bound::used(&unit);
+    let is_plain =
+        edits.is_empty() && nets.is_empty() && bound.is_empty() && constructs.calls.is_empty();
     let program = program::read(&unit, &constructs);
     let build = |function| flow::build(&unit, &constructs, &program, function);
     let flows: Vec<flow::Flow<'_>> = (0..unit.functions.len()).map(build).collect();
     let mut diagnostics = std::mem::take(&mut unit.diagnostics);
     diagnostics.extend(tasks::check(&unit));
     diagnostics.extend(channels::check_writers(&unit, &program));
+    diagnostics.extend(bound::check(&unit, &program));
     let guards = guards(&unit, &constructs, &program, &flows, &mut diagnostics);
     let mut checker = check::Checker {
         unit: &unit,
@@ -253,6 +272,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         idle: &idle,
     };
     emit(&found, &mut edits, &mut diagnostics);
+    bound::edit(&unit, &mut edits);
     ends::edit(&unit, &ends::read(&unit), &mut edits);
     for call in &constructs.unevaluated {
         edits.replace(call.byte_range(), "0L");
@@ -262,6 +282,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     let tasks = output::tasks(&unit, &constructs, &program, &names);
     diagnostics.extend(schedule::check(&unit, &constructs, &program, &tasks, &figures));
     let graph = found.read();
+    let bound = bound.into_iter().map(|at| unit.options.bindings[at].name.clone()).collect();
     diagnostics.sort_by_key(|d| d.at.as_ref().map(|(origin, _)| *origin));
     Translation {
         before: output::before(&unit, &constructs),
@@ -269,6 +290,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         tasks: tasks.into_iter().map(|(_, task)| task).collect(),
         edits: edits.finish(),
         diagnostics,
+        bound,
         graph,
     }
 }

@@ -5,7 +5,7 @@ use super::net::End;
 use super::program::Program;
 use super::tasks;
 use super::unit::{Function, Role, Unit};
-use super::{Kind, Point, Task};
+use super::{Kind, Point, Task, bound};
 use onbeat_model::time::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -110,6 +110,7 @@ pub(super) fn before(unit: &Unit<'_>, constructs: &Constructs<'_>) -> String {
             text.push_str(&format!("\n#undef {name}"));
         }
     }
+    text.push_str(&bound::declarations(unit));
     if !constructs.points.is_empty() {
         let count = constructs.points.len();
         text.push_str(&format!("\nstatic const struct timedc_point timedc_points[{count}];"));
@@ -137,6 +138,7 @@ pub(super) fn after(
         let line = task_definition(unit, function, task, &figures[*index]);
         text.push_str(&line);
     }
+    let nets: Vec<String> = nets.iter().map(opened).chain(bound::ends(unit)).collect();
     if tasks.is_empty() && nets.is_empty() && names.is_empty() {
         return text;
     }
@@ -151,16 +153,7 @@ pub(super) fn after(
     let has_nets = if nets.is_empty() { "0" } else { "timedc_nets" };
     let has_points = if names.is_empty() { "0" } else { "timedc_points" };
     if !nets.is_empty() {
-        let all = nets.iter().map(|n| {
-            format!(
-                "{{{}, {}, {}, {array}, (int)(sizeof({array}) / sizeof({array}[0]))}}",
-                quoted(&n.name),
-                u8::from(n.is_talker),
-                u8::from(n.is_first_generation),
-                array = n.array
-            )
-        });
-        let all = all.collect::<Vec<_>>().join(",\n\t");
+        let all = nets.join(",\n\t");
         text.push_str(&format!(
             "static const struct timedc_net timedc_nets[] = {{\n\t{all},\n}};\n"
         ));
@@ -177,6 +170,17 @@ pub(super) fn after(
         names.len()
     ));
     text
+}
+
+/// An end of a network channel, as the run time opens it.
+fn opened(end: &End) -> String {
+    format!(
+        "{{{}, {}, {}, {array}, (int)(sizeof({array}) / sizeof({array}[0])), 0}}",
+        quoted(&end.name),
+        u8::from(end.is_talker),
+        u8::from(end.is_first_generation),
+        array = end.array
+    )
 }
 
 fn points(unit: &Unit<'_>, constructs: &Constructs<'_>, names: &[String]) -> String {
@@ -211,7 +215,9 @@ fn task_definition(
 ) -> String {
     let (file, line) = unit.line(function.definition.start_byte());
     let head = format!("{}, {}, {line}", quoted(function.name), quoted(unit.path(file)));
-    let (period, deadline) = shortest(task, figures);
+    // The order of priorities is that of the tasks that start.
+    let starts = unit.options.starts(function.role, function.name);
+    let (period, deadline) = if starts { shortest(task, figures) } else { (0, 0) };
     let tail = format!("{period}, {deadline}, {}", figures.wcet_ns);
     match function.role {
         Role::Task => tasks::definition(unit, function, &head, &tail),

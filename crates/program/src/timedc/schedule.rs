@@ -38,6 +38,9 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let mut loads = Vec::new();
     for (function, task) in tasks {
+        if !unit.options.starts(unit.functions[*function].role, &task.name) {
+            continue;
+        }
         let starts = program.sites.iter().filter(|s| s.starts && s.callee == *function).count();
         let Some((policy, place)) = policy(constructs, *function) else { continue };
         let (period_ns, deadline_ns) = shortest(task, &figures[*function]);

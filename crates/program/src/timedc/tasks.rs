@@ -149,12 +149,14 @@ pub(super) fn definition(
     let (name, task) = (function.name, head);
     let start = start_head(unit, function);
     let members = members(unit, function);
+    let starts = unit.options.starts(function.role, name);
+    let call = if starts { "timedc_start" } else { "TIMEDC_ELSEWHERE" };
     if members.is_empty() {
         return format!(
             "static void timedc_body_{name}(void *timedc_arguments)\n\
              {{\n\t(void)timedc_arguments;\n\t{name}();\n}}\n\
              static const struct timedc_task timedc_task_{name} = {{{task}, timedc_body_{name}, 0, \
-             {tail}}};\n{start}\n{{\n\ttimedc_start(&timedc_task_{name}, 0);\n}}\n"
+             {tail}}};\n{start}\n{{\n\t{call}(&timedc_task_{name}, 0);\n}}\n"
         );
     }
     let fields: Vec<&str> = members.iter().map(|m| m.member.as_str()).collect();
@@ -168,7 +170,7 @@ pub(super) fn definition(
          static const struct timedc_task timedc_task_{name} = {{{task}, timedc_body_{name}, \
          sizeof(struct timedc_arguments_{name}), {tail}}};\n\
          {start}\n{{\n\tconst struct timedc_arguments_{name} timedc_given = {{{}}};\n\
-         \ttimedc_start(&timedc_task_{name}, &timedc_given);\n}}\n",
+         \t{call}(&timedc_task_{name}, &timedc_given);\n}}\n",
         fields.join(" "),
         passed.join(", "),
         names.join(", "),

@@ -1,0 +1,23 @@
+/*
+ * Listing 3 of Austad et al. 2023: nobody says what `chan` is.
+ */
+#include <cilktc.h>
+
+int sense(void);
+void process(int);
+
+task sensor()
+{
+	while (1) {
+		chan_write(sense()); /* error: OB4016 */
+		fdelay(10, ms);
+	}
+}
+
+task processor()
+{
+	while (1) {
+		int val = chan_read(); /* error: OB4016 */
+		process(val);
+	}
+}
