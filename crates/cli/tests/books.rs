@@ -103,7 +103,9 @@ fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
     let again = |is: bool| if is { ", \"again\"" } else { "" };
     let talks = format!("\"talk\", \"{seed}\"{}", again(talker_again));
     let listens = format!("\"listen\", \"{seed}\", \"{}\"", fixed_delay_us * 1_000);
-    let listens = format!("{listens}{}", again(listener_again));
+    // A listener beside a second talker is not begun again.
+    let beside = if second { ", \"beside\"" } else { again(listener_again) };
+    let listens = format!("{listens}{beside}");
     let mut more = program("left", "a", &talks) + &program("right", "b", &listens);
     let mut c = format!("size_octets = 32\nfixed_delay_us = {fixed_delay_us}");
     if second {

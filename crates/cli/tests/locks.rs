@@ -371,28 +371,6 @@ fn whoever_locks_through_a_pointer_gets_no_verdict() {
 }
 
 #[test]
-fn a_mutex_that_is_tried_stays_its_own_in_a_composition() {
-    let text = |name: &str, take: &str| {
-        format!(
-            "pthread_mutex_t {name} = PTHREAD_MUTEX_INITIALIZER;\n\
-             task {name}t(){{ while(1){{ {take} W(100); pthread_mutex_unlock(&{name}); }}\n\
-             stp(10, 10, ms); }} }}\nint main(void){{ {name}t(); }}\n"
-        )
-    };
-    let first = Case::new(&text("a", "if (1) { pthread_mutex_lock(&a);"));
-    let second = Case::new(&text("b", "if (pthread_mutex_trylock(&b) == 0) {"));
-    let arguments = ["tfg", "--json", "system.toml", &second.path().display().to_string()];
-    let output = onbeat().args(arguments).current_dir(first.path()).output().expect("it runs");
-    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let together = &found["together"];
-    let task = &together["tasks"][1]["nodes"];
-    let take = task.as_array().expect("nodes").iter().find(|node| node["kind"] == "take");
-    let resource = take.expect("a mutex is tried")["resource"].as_u64().expect("a resource");
-    let name = together["resources"][resource as usize].as_str().expect("a name");
-    assert!(name.contains('b'), "{name}: {}", together["resources"]);
-}
-
-#[test]
 fn every_verdict_says_what_it_rests_on() {
     let case = Case::new(NEST);
     let document = case.tfg();

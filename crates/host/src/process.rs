@@ -151,14 +151,18 @@ pub struct StartError {
 /// Limits the memory that a command, and each process that it starts, may ask for, in octets, and
 /// the processor time that each may take, in seconds.
 pub fn limit(command: &mut Command, memory: u64, seconds: u64) {
-    let most = |limit| Rlimit { current: Some(limit), maximum: Some(limit) };
+    let lower = |resource, limit: u64| {
+        // Not above what this process has: only the superuser may.
+        let least = getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
+        Ok(setrlimit(resource, Rlimit { current: Some(least), maximum: Some(least) })?)
+    };
     // SAFETY: between fork and exec the closure only makes system calls; it takes no lock and
     // allocates nothing.
     unsafe {
         command.pre_exec(move || {
-            setrlimit(Resource::As, most(memory))?;
-            setrlimit(Resource::Cpu, most(seconds))?;
-            Ok(setrlimit(Resource::Core, most(0))?)
+            lower(Resource::As, memory)?;
+            lower(Resource::Cpu, seconds)?;
+            lower(Resource::Core, 0)
         });
     }
 }

@@ -50,7 +50,7 @@ const OWN: [&str; 2] = ["--bind=", "--starts="];
 const BEGINNINGS: [&str; 5] = ["-W", "-O", "-g", "-std=", "-l"];
 
 /// Options with a value, in the same word or the next one.
-const VALUED: [&str; 4] = ["-D", "-U", "-I", "-L"];
+const VALUED: [&str; 7] = ["-D", "-U", "-I", "-L", "-include", "-iquote", "-isystem"];
 
 /// The first word of a program's files and options that is not passed on.
 pub(super) fn refused(files: &[String], flags: &[String], base: &Path) -> Option<String> {
@@ -87,7 +87,7 @@ fn begins(word: &str) -> bool {
 
 fn is_harmless(name: &str, value: &str, base: &Path) -> bool {
     match name {
-        "-I" => is_inside(value, base),
+        "-I" | "-include" | "-iquote" | "-isystem" => is_inside(value, base),
         // The directory of libraries is not looked at.
         "-L" => true,
         _ => !value.is_empty(),
@@ -137,7 +137,7 @@ mod tests {
             &["-I../x"],
             &["-Ilink"],
             &["-I=x/../.."],
-            &["-isystem", "x"],
+            &["-isystem", "/usr/include"],
             &["-MD"],
             &["-MF", "x"],
             &["-save-temps"],
@@ -184,7 +184,7 @@ mod tests {
             "-pthread",
             "--origin=function",
             "--keep-phase",
-            "-fwrapv",
+            "-fwrapv", "-include", "own.h",
         ]);
         assert_eq!(refused(&words(&["a.c", "../b.c"]), &flags, base.path()), None);
     }

@@ -39,6 +39,7 @@ static onbeat *run;
 static FILE *out;
 static uint64_t state;
 static int again;
+static int has_second;
 /* The number of the first message. */
 static uint64_t begin;
 
@@ -193,7 +194,8 @@ static void check_times(const struct reader *r, enum way way, const onbeat_messa
 	if (r->descriptor >= 0)
 		EXPECT(receipt >= r->called);
 	else if (way == SELECT && info->arrived_ns > r->began)
-		EXPECT(receipt >= r->began && receipt <= r->called);
+		/* A second talker's frame may have woken it, and the read have had this one. */
+		EXPECT(receipt >= r->began && (receipt <= r->called || has_second));
 	else if (way == READ && info->arrived_ns > r->called)
 		EXPECT(receipt >= r->called);
 	if (way == READ_WAIT)
@@ -458,6 +460,7 @@ int main(int count, char **arguments)
 	if (log == NULL)
 		must(onbeat_open(&run));
 	again = strcmp(arguments[count - 1], "again") == 0;
+	has_second = strcmp(arguments[count - 1], "beside") == 0;
 	if (strcmp(arguments[1], "talk") == 0) {
 		log_to(log == NULL ? "talker.log" : log);
 		talk();

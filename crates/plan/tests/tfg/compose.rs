@@ -3,9 +3,9 @@
 
 use crate::build::ms;
 use crate::random::{Dice, Kind, random};
-use onbeat_model::graph::{Graph, Interval, PointKind, What};
+use onbeat_model::graph::{Graph, Host, Interval, PointKind, What};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Composition, Kept, Level, Row, Timing, Verdict};
+use onbeat_model::timing::{Composition, Joint, Kept, Level, Row, Timing, Verdict};
 use onbeat_plan::tfg::{Limits, compose, time};
 
 const LIMITS: Limits = Limits { rounds: 4, rows: 800 };
@@ -222,4 +222,31 @@ fn who_writes_another_ones_channel_behind_the_table_does_not_keep_it() {
     let systems = vec![("first".to_owned(), first), ("second".to_owned(), second)];
     let Composition { parts, .. } = compose(systems, &[], LIMITS).expect("the same");
     assert_ne!(parts[0].kept, Kept::Kept);
+}
+
+#[test]
+fn a_mutex_that_is_tried_stays_its_own_and_is_shared_by_its_name() {
+    let system = |mutex: &str, lock: fn(usize) -> What| {
+        let nodes = vec![
+            crate::build::node("start", What::Start, &[1]),
+            crate::build::node("lock", lock(0), &[2]),
+            crate::build::node("unlock", What::Unlock(0), &[3]),
+            crate::build::node("point", crate::build::point(PointKind::Soft, 10), &[1]),
+        ];
+        let task = crate::build::task(mutex, 0, nodes);
+        let host = Host { name: mutex.to_owned(), ..Host::default() };
+        let graph = Graph { hosts: vec![host], tasks: vec![task], ..Graph::default() };
+        (mutex.to_owned(), Graph { resources: vec![mutex.to_owned()], ..graph })
+    };
+    let apart = vec![system("a", What::Lock), system("b", What::Take)];
+    let Composition { parts, together } = compose(apart, &[], LIMITS).expect("nothing in common");
+    let What::Take(resource) = together.graph.tasks[1].nodes[1].what else { panic!("it is tried") };
+    assert_eq!(together.graph.resources[resource], "b");
+    assert!(parts.iter().all(|part| part.joints.is_empty()), "{parts:?}");
+    let (name, mut other) = system("b", What::Take);
+    other.hosts[0].name = "c".to_owned();
+    let shared = vec![system("b", What::Lock), (name, other)];
+    let Composition { parts, .. } = compose(shared, &[], LIMITS).expect("the same mutex");
+    let joint = Joint::Resource("b".to_owned());
+    assert!(parts.iter().all(|part| part.joints.contains(&joint)), "{parts:?}");
 }
