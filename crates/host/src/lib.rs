@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod context;
 pub mod doctor;
+pub mod environment;
 pub mod fabric;
 pub mod five_tests;
 mod fork;

@@ -69,7 +69,7 @@ impl Edge {
             }
             Target::Latency => self.kernel.held(),
             Target::Qdiscs { interface, .. } => gone(self.kernel.qdiscs(interface)),
-            Target::Vlan { name, .. } => self.kernel.vlan(name),
+            Target::Vlan { interface, vlan } => self.kernel.vlan(&vlan.name(interface)),
         }
     }
 
@@ -102,8 +102,12 @@ impl Edge {
             Target::Coalescing { interface } => self.kernel.set_coalescing(interface, given()?),
             Target::Threads { prefix } => self.schedule(prefix, value),
             Target::Latency => self.kernel.set_held(value),
-            Target::Qdiscs { interface, setup } => self.kernel.set_qdiscs(interface, value, setup),
-            Target::Vlan { name, setup } => self.kernel.set_vlan(name, value, setup),
+            Target::Qdiscs { interface, made } => {
+                self.kernel.set_qdiscs(interface, value.is_some().then_some(made))
+            }
+            Target::Vlan { interface, vlan } => {
+                self.kernel.set_vlan(interface, vlan, value.is_some())
+            }
         }
     }
 
