@@ -10,7 +10,6 @@ use onbeat_host::shared_log::{Board, Identity};
 use onbeat_model::record::Role;
 use onbeat_model::time::Span;
 use onbeat_model::units::StreamId;
-use onbeat_runtime::port::Log;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown};

@@ -226,7 +226,7 @@ fn queueing_disciplines_are_made_by_commands_and_removed_in_a_namespace() {
         let status = Command::new(program).args(words.split(' ')).status();
         assert!(status.expect("it runs").success(), "{line}");
     };
-    run("ip link add a numtxqueues 4 type veth peer name b numtxqueues 4");
+    run("ip link add name v1 numtxqueues 4 type veth peer name v2 numtxqueues 4");
     let disciplines = |shapers| Disciplines {
         map: [vec![2, 2, 1, 0], vec![2; 12]].concat(),
         queues: 4,
@@ -244,7 +244,7 @@ fn queueing_disciplines_are_made_by_commands_and_removed_in_a_namespace() {
         high_octets: 31,
         low_octets: 89,
     };
-    let good = on("a", &disciplines(vec![shaper.clone()]));
+    let good = on("v1", &disciplines(vec![shaper.clone()]));
     assert_eq!(here.get(&good.target), None);
     assert!(here.apply(std::slice::from_ref(&good), &mut Interrupt::never()));
     let made = here.get(&good.target);
@@ -255,7 +255,7 @@ fn queueing_disciplines_are_made_by_commands_and_removed_in_a_namespace() {
     assert_eq!(here.undo(), made.map(|_| Ending::Restored).into_iter().collect::<Vec<_>>());
     assert_eq!(here.get(&good.target), None);
     // What fails halfway leaves nothing.
-    let bad = on("a", &disciplines(vec![Shaper { idle_slope_kbps: u64::MAX, ..shaper }]));
+    let bad = on("v1", &disciplines(vec![Shaper { idle_slope_kbps: u64::MAX, ..shaper }]));
     assert!(here.apply(std::slice::from_ref(&bad), &mut Interrupt::never()));
     assert_eq!(here.get(&bad.target), None);
     assert_eq!(here.undo(), []);

@@ -219,6 +219,9 @@ static void load_processors(void)
 
 int main(int count, char **words)
 {
+	/* A stranger has a session of its own; in one session SIGCONT is for everybody (kill(2)). */
+	setsid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (count >= 3 && strcmp(words[1], "try") == 0) {
 		snprintf(state, sizeof state, "%s/var/lib/onbeat", words[2]);
 		try_files();

@@ -12,6 +12,8 @@ use std::net::IpAddr;
 
 pub(super) const ONLINE: &str = "/sys/devices/system/cpu/online";
 const GROUPS: &str = "/sys/fs/cgroup";
+/// The most interfaces on top of one that are looked at.
+const UPPERS_MAX: usize = 256;
 
 /// What a plan needs to know of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -231,6 +233,21 @@ fn kernel_threads(machine: &Machine) -> Vec<KernelThread> {
     threads
 }
 
+/// An interface and those that are made of it: a bridge, a bond, a VLAN.
+fn uppers(machine: &Machine, name: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::from([name.to_owned()]);
+    let mut new = vec![name.to_owned()];
+    while let Some(one) = new.pop().filter(|_| all.len() < UPPERS_MAX) {
+        let links = machine.names(&format!("/sys/class/net/{one}"));
+        for upper in links.iter().filter_map(|link| link.strip_prefix("upper_")) {
+            if all.insert(upper.to_owned()) {
+                new.push(upper.to_owned());
+            }
+        }
+    }
+    all
+}
+
 fn facts(
     edge: &Edge,
     name: &str,
@@ -259,7 +276,7 @@ fn facts(
     let queues = machine.names(&format!("{directory}/queues"));
     Some(InterfaceFacts {
         name: name.to_owned(),
-        carries: carriers.get(name).copied(),
+        carries: uppers(machine, name).iter().find_map(|name| carriers.get(name).copied()),
         irqs,
         coalescing: get(&Target::Coalescing { interface: name.to_owned() }),
         qdiscs: get(&Target::Qdiscs { interface: name.to_owned(), made: Disciplines::default() }),

@@ -513,13 +513,18 @@ fn wishes_that_endanger_the_machine_are_refused() {
         force,
         ..wish(Profile::Cpuset)
     };
-    let carries = WishError::Carries("eth1".to_owned(), "a default route");
-    assert_eq!(errors(&of("eth1", false)), [carries]);
+    let carries = |name: &str| WishError::Carries(name.to_owned(), "a default route");
+    assert_eq!(errors(&of("eth1", false)), [carries("eth1")]);
     assert_eq!(errors(&of("eth1", true)), []);
     assert_eq!(errors(&of("eth7", true)), [WishError::NoInterface("eth7".to_owned())]);
     assert_eq!(errors(&of("../net/eth0", true)).len(), 1);
     let all = Wish { cores: cores("9"), profile: Profile::None, ..of("eth7", false) };
     assert_eq!(errors(&all).len(), 3, "all that is wrong at once");
+    // What is made of it carries something.
+    assert_eq!(errors(&of("eth0", false)), []);
+    made.write("/sys/class/net/eth0/upper_bond0/ifindex", "7\n");
+    made.write("/sys/class/net/bond0/upper_eth1/ifindex", "3\n");
+    assert_eq!(errors(&of("eth0", false)), [carries("eth0")]);
 }
 
 #[test]
