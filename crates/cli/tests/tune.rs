@@ -366,3 +366,26 @@ fn the_process_that_holds_idle_states_is_known_by_more_than_its_number() {
     machine.write("/var/lib/onbeat/tune.holder", &stale);
     assert!(Helper::Holder.living(&below).expect("asked").is_none());
 }
+
+#[test]
+fn a_disk_that_is_full_ends_an_apply_and_not_an_undo() {
+    let machine = Machine::new();
+    let before = machine.all();
+    // No file gets longer than 4 blocks, as if somebody had filled the disk.
+    let full = |arguments: &[&str]| {
+        let tune = machine.command(arguments);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$@\"", "sh"]);
+        shell.arg(tune.get_program()).args(tune.get_args()).output().expect("sh")
+    };
+    let output = full(&apply(&[]));
+    assert_eq!(output.status.code(), Some(5));
+    assert!(text(&output.stderr).contains("tune.journal: File too large"));
+    assert_eq!(machine.all(), before, "what was made is taken back");
+    assert!(!machine.is_tuned());
+    machine.tune(&apply(&[]), 0);
+    assert!(machine.read(JOURNAL).len() > 4_096);
+    let output = full(&["undo"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(machine.all(), before);
+}

@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -30,10 +31,15 @@ const STRANGERS_MAX: usize = 1 << 16;
 const FILES_MAX: usize = 1 << 17;
 /// The most programs between a process and one that it was started by.
 const ANCESTORS_MAX: usize = 64;
-/// How long one user's programs are waited for, and all strangers': a process can have the kernel
-/// wait for it.
-const USER_WITHIN: Span = Span::from_s(2);
-const STRANGERS_WITHIN: Span = Span::from_s(10);
+/// How long the superuser's programs and one's own are waited for, one stranger's, and all
+/// strangers': a process can have the kernel wait for it.
+const OURS_WITHIN: Span = Span::from_s(60);
+const STRANGER_WITHIN: Span = Span::from_s(5);
+const STRANGERS_WITHIN: Span = Span::from_s(15);
+/// The most looks at strangers' programs that have not come back.
+const LOOKS_MAX: usize = 8;
+/// Those that have not.
+static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
 /// An end of a channel of a running program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,13 +143,23 @@ enum Word {
 fn survey(all: &[Process], uid: u32, most: usize, places: &mut HashSet<Place>, seen: &mut Seen) {
     let processes = all.to_vec();
     let (words, said) = channel();
-    let looking = std::thread::Builder::new().spawn(move || look(&processes, uid, most, &words));
     let mut skipped = |why: String| seen.skipped.push(Skipped { uid, why });
+    let stranger = uid != 0 && uid != rustix::process::geteuid().as_raw();
+    if stranger && LOOKS.load(Ordering::Relaxed) >= LOOKS_MAX {
+        return skipped(format!("not looked at: {LOOKS_MAX} looks have not come back"));
+    }
+    LOOKS.fetch_add(1, Ordering::Relaxed);
+    let looking = std::thread::Builder::new().spawn(move || {
+        let _ = look(&processes, uid, most, &words); // nobody may listen any more
+        LOOKS.fetch_sub(1, Ordering::Relaxed);
+    });
     if let Err(error) = looking {
+        LOOKS.fetch_sub(1, Ordering::Relaxed);
         return skipped(format!("not looked at: {error}"));
     }
     let (mut memories, mut owners) = (BTreeMap::new(), BTreeMap::new());
-    let until = MonoTime::now() + USER_WITHIN;
+    let within = if stranger { STRANGER_WITHIN } else { OURS_WITHIN };
+    let until = MonoTime::now() + within;
     loop {
         match next(&said, until) {
             Ok(Word::Memory(place, holder, headers)) => {
@@ -157,7 +173,7 @@ fn survey(all: &[Process], uid: u32, most: usize, places: &mut HashSet<Place>, s
             Ok(Word::Skipped(why)) => skipped(why),
             Err(true) => break,
             Err(false) => {
-                skipped(format!("not all was seen within {USER_WITHIN}"));
+                skipped(format!("not all was seen within {within}"));
                 break;
             }
         }

@@ -52,7 +52,7 @@ impl Identity {
             Err(Errno::SRCH) => return Ok(None),
             opened => Living(opened?),
         };
-        // Looked at while the descriptor keeps the number from being given to another.
+        // Who has the number now, and started then, had it already when the descriptor was opened.
         let same = start_of(self.pid) == Some(self.start);
         Ok((same && !living.ends_within(Span::ZERO)?).then_some(living))
     }

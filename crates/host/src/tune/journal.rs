@@ -431,7 +431,11 @@ impl Journal {
             file.write_all(&line[..line.len() / 2]).map_err(failed)?;
             return Err(interrupted.into());
         }
-        file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed)?;
+        if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
+            // Half a line may be there: who opens it again goes on behind the last whole one.
+            self.file = None;
+            return Err(failed(error));
+        }
         self.records.push(record);
         interrupt.step()?;
         Ok(())

@@ -171,7 +171,15 @@ pub fn apply(
 ) -> Result<Applied, TuneError> {
     let mut applied = Applied::default();
     for change in changes {
-        match make(edge, &mut journal, change, interrupt)? {
+        let outcome = match make(edge, &mut journal, change, interrupt) {
+            Err(error) if !error.is_interruption() => {
+                // What cannot be written down is not done, and what is done is taken back.
+                undo(edge, journal, interrupt, tell)?;
+                return Err(error);
+            }
+            outcome => outcome?,
+        };
+        match outcome {
             Outcome::Made => {
                 applied.made += 1;
                 tell(Event::Made(&change.what));
@@ -248,11 +256,13 @@ fn shown(value: &Value) -> &str {
 }
 
 /// Takes back all that is outstanding, the last change first, and puts the journal away; gives how
-/// many changes could not be taken back, which stay in it. What others have set since stays.
+/// many changes could not be taken back, which stay in it. What others have set since stays. What
+/// cannot be written down, on a disk that somebody has filled, is taken back all the same: who comes
+/// after finds that it is as it was.
 ///
 /// # Errors
 ///
-/// The journal cannot be written.
+/// The journal cannot be put away.
 pub fn undo(
     edge: &Edge,
     mut journal: Journal,
@@ -260,7 +270,7 @@ pub fn undo(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<usize, TuneError> {
     let boot = boot(edge.machine())?;
-    let mut failed = 0;
+    let (mut failed, mut written) = (0, Ok(()));
     for one in journal.outstanding().iter().rev() {
         let how = match one.boot != boot && !one.target.survives_reboot() {
             true => Ok(Ending::Gone),
@@ -268,7 +278,12 @@ pub fn undo(
         };
         match how {
             Ok(how) => {
-                journal.append(Record::Undone { change: one.change, how }, interrupt)?;
+                if written.is_ok() {
+                    written = journal.append(Record::Undone { change: one.change, how }, interrupt);
+                }
+                if matches!(written, Err(JournalError::Interrupted)) {
+                    break;
+                }
                 tell(Event::Undone(&one.what, how));
             }
             Err(why) => {
@@ -276,6 +291,9 @@ pub fn undo(
                 tell(Event::Failed(&one.what, &why));
             }
         }
+    }
+    if let Err(error @ JournalError::Interrupted) = written {
+        return Err(error.into());
     }
     if failed == 0 {
         interrupt.step()?;
