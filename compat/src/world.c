@@ -27,7 +27,7 @@ static pthread_once_t fabric_once = PTHREAD_ONCE_INIT;
 
 static void look_for_fabric(void)
 {
-	in_fabric = getenv("ONBEAT_FABRIC") != NULL;
+	in_fabric = secure_getenv("ONBEAT_FABRIC") != NULL;
 }
 
 bool nc_in_fabric(void)

@@ -83,7 +83,7 @@ static int top_priority(void)
 {
 	struct sched_param parameters;
 	if (timedc_world_is_virtual()) {
-		const char *own = getenv("ONBEAT_PRIORITY");
+		const char *own = secure_getenv("ONBEAT_PRIORITY");
 		return own && *own && timedc_thread_at(0)->policy < 0 ? atoi(own) : TOP_PRIORITY;
 	}
 	int policy = sched_getscheduler(getpid());
@@ -132,7 +132,7 @@ static int priority_of(const struct timedc_thread *thread)
 
 int timedc_proposed(const struct timedc_task *task)
 {
-	const char *all = getenv("ONBEAT_PRIORITIES");
+	const char *all = secure_getenv("ONBEAT_PRIORITIES");
 	size_t length = strlen(task->name);
 	for (; all && *all; all = strchr(all, ',') ? strchr(all, ',') + 1 : NULL)
 		if (strncmp(all, task->name, length) == 0 && all[length] == '=')

@@ -399,14 +399,14 @@ static void end_on_request(void)
 
 void timedc_times_begin(void)
 {
-	const char *declared = getenv("ONBEAT_EXECUTION_TIMES");
-	const char *which = getenv("ONBEAT_EXECUTION");
+	const char *declared = secure_getenv("ONBEAT_EXECUTION_TIMES");
+	const char *which = secure_getenv("ONBEAT_EXECUTION");
 	best_case = which && strcmp(which, "best") == 0;
 	if (which && !best_case && strcmp(which, "worst") != 0)
 		timedc_die("ONBEAT_EXECUTION is neither best nor worst: %s", which);
 	if (declared)
 		load(declared);
-	if (getenv("ONBEAT_MEASURE")) {
+	if (secure_getenv("ONBEAT_MEASURE")) {
 		rows = mmap(NULL, ROWS_MAX * sizeof(*rows), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (rows == MAP_FAILED)
@@ -418,7 +418,7 @@ void timedc_times_begin(void)
 
 void timedc_times_end(void)
 {
-	const char *name = getenv("ONBEAT_MEASURE");
+	const char *name = secure_getenv("ONBEAT_MEASURE");
 	if (!rows || !name)
 		return;
 	unsigned count = __atomic_load_n(&row_count, __ATOMIC_ACQUIRE);

@@ -41,7 +41,7 @@ static const struct {
 
 void timedc_trace_begin(void)
 {
-	if (!getenv("ONBEAT_TRACE"))
+	if (!secure_getenv("ONBEAT_TRACE"))
 		return;
 	events = mmap(NULL, EVENTS_MAX * sizeof(*events), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -87,7 +87,7 @@ static int compare(const void *left, const void *right)
 
 void timedc_trace_end(void)
 {
-	const char *name = getenv("ONBEAT_TRACE");
+	const char *name = secure_getenv("ONBEAT_TRACE");
 	if (!timedc_tracing || !name)
 		return;
 	timedc_tracing = false;

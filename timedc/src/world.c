@@ -52,12 +52,12 @@ bool timedc_world_has_time(void)
 
 void timedc_world_enter(void)
 {
-	world.in_run = getenv("ONBEAT_FABRIC") != NULL;
+	world.in_run = secure_getenv("ONBEAT_FABRIC") != NULL;
 	if (world.in_run) {
 		world.context = nc_timedc_context();
 		if (!world.context)
 			timedc_die("cannot join the run");
-	} else if (getenv("ONBEAT_INTERFACE")) {
+	} else if (secure_getenv("ONBEAT_INTERFACE")) {
 		if (onbeat_open(&world.context) != ONBEAT_OK)
 			timedc_die("%s", onbeat_last_error());
 	}
@@ -95,7 +95,7 @@ void timedc_world_begin(void)
 	int64_t at;
 	onbeat_status status = onbeat_machine_time(world.context, 0, &clock, &at);
 	world.is_virtual = status == ONBEAT_E_REFUSED;
-	const char *cores = getenv("ONBEAT_CORES");
+	const char *cores = secure_getenv("ONBEAT_CORES");
 	world.shares_processors = world.is_virtual && cores && *cores;
 	if (!world.is_virtual && done(status))
 		world.clock = clock;

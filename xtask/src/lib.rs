@@ -118,12 +118,13 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 9] = [
+pub const RULES: [Rule; 10] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "lints", check: crates::lints },
     Rule { name: "line-length", check: sources::line_length },
     Rule { name: "file-length", check: sources::file_length },
     Rule { name: "unsafe", check: sources::unsafe_code },
+    Rule { name: "environment", check: sources::environment },
     Rule { name: "unfinished", check: sources::unfinished },
     Rule { name: "error-codes", check: documents::error_codes },
     Rule { name: "dependencies", check: documents::dependencies },

@@ -67,6 +67,32 @@ pub(crate) fn unsafe_code(tree: &Tree) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// What is linked into programs, which may be set-user-ID ones, believes no environment of a caller
+/// that has fewer rights: `onbeat_host::environment` in Rust, `secure_getenv` in C.
+pub(crate) fn environment(tree: &Tree) -> Result<Vec<Finding>> {
+    let library =
+        ["capi", "host", "model", "net", "runtime"].map(|name| format!("crates/{name}/src/"));
+    let mut findings = Vec::new();
+    let c = ["timedc/src/", "compat/src/"];
+    for file in &tree.files {
+        let begins = |start: &&str| file.path.starts_with(*start);
+        let is_rust = library.iter().any(|start| file.path.starts_with(start))
+            && !file.is(&["/environment.rs", "tests.rs"]);
+        let words: &[&str] = match () {
+            () if file.is(&[".rs"]) && is_rust => &["env::var", "env::var_os"],
+            () if file.is(&[".c"]) && c.iter().any(begins) => &["= getenv", "(getenv", "!getenv"],
+            () => &[],
+        };
+        for (number, line) in file.lines() {
+            if words.iter().any(|word| has_word(line, word)) {
+                let message = "the environment may be a stranger's: read it by secure_getenv";
+                findings.push(Finding::new(&file.path, number, message));
+            }
+        }
+    }
+    Ok(findings)
+}
+
 /// Nothing is left for later.
 pub(crate) fn unfinished(tree: &Tree) -> Result<Vec<Finding>> {
     // In two parts, so that this file has none of them.
@@ -132,6 +158,24 @@ mod tests {
         let findings = unsafe_code(&tree).unwrap();
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].path, "crates/net/src/a.rs");
+    }
+
+    #[test]
+    fn an_environment_that_is_believed_is_found_in_libraries_only() {
+        let rust = concat!("let x = std::env::", "var_os(X);");
+        for (path, text, found) in [
+            ("crates/host/src/a.rs", rust, 1),
+            ("crates/host/src/environment.rs", rust, 0),
+            ("crates/host/src/a/tests.rs", rust, 0),
+            ("crates/cli/src/a.rs", rust, 0),
+            ("crates/host/src/a.rs", "crate::environment::var_os(X)", 0),
+            ("timedc/src/a.c", "x = getenv(NAME);", 1),
+            ("compat/src/a.c", "x = secure_getenv(NAME);", 0),
+            ("examples/a.c", "x = getenv(NAME);", 0),
+        ] {
+            let findings = environment(&tree(&[(path, text)])).unwrap();
+            assert_eq!(findings.len(), found, "{path}: {text}");
+        }
     }
 
     #[test]

@@ -2,11 +2,14 @@
 
 use crate::input;
 use anyhow::{Context, bail};
+use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::process::{Keeper, Kept};
+use onbeat_model::time::Span;
 use rustix::fs::{
-    CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, mkdirat, openat, renameat_with,
+    CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, renameat_with,
 };
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -36,6 +39,10 @@ pub(crate) const REPETITIONS: &str = "repetitions.csv";
 
 /// What the name of something that is not complete has behind it, before the process' number.
 const PARTIAL: &str = ".partial-";
+
+/// How long another is waited for that begins an output in the same directory.
+const ONE_AT_A_TIME: Span = Span::from_s(2);
+const LOOK_AGAIN: Span = Span::from_ms(5);
 
 /// The type of the block that a pcapng file begins with.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -138,16 +145,27 @@ impl<'a> Output<'a> {
 fn lock(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
     let shown = || target.display().to_string();
     let parent = parent(target)?;
-    // Looking and making is one step: who comes meanwhile waits.
+    // Looking and making is one step: who comes meanwhile waits. Anybody who may read the directory
+    // may have its lock, and is not waited for for ever.
     let one_at_a_time = File::open(&parent).with_context(shown)?;
-    let _ = flock(&one_at_a_time, FlockOperation::LockExclusive);
+    let until = MonoTime::now() + ONE_AT_A_TIME;
+    let locked = || flock(&one_at_a_time, FlockOperation::NonBlockingLockExclusive);
+    while locked() == Err(Errno::WOULDBLOCK) && MonoTime::now() < until {
+        pause(LOOK_AGAIN);
+    }
     let name = target.file_name().context("the output has no name")?.to_string_lossy();
     let prefix = format!("{name}{PARTIAL}");
     for entry in parent.read_dir().with_context(shown)?.flatten() {
         let other = entry.file_name().to_string_lossy().into_owned();
         let Some(process) = other.strip_prefix(&prefix) else { continue };
         let process = process.split('-').next().unwrap_or(process);
-        let Ok(directory) = File::open(entry.path()) else { continue };
+        // What is no directory of this user's is nothing that this command made.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(directory) = openat(CWD, entry.path(), flags, Mode::empty()) else { continue };
+        let me = geteuid().as_raw();
+        if !fstat(&directory).is_ok_and(|about| about.st_uid == me) {
+            continue;
+        }
         let locked = flock(&directory, FlockOperation::NonBlockingLockExclusive);
         if locked == Err(Errno::WOULDBLOCK) {
             bail!(

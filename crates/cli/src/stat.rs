@@ -6,13 +6,13 @@ use crate::terminal;
 use anyhow::Context;
 use comfy_table::{Cell, CellAlignment};
 use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::inspect::{LiveEnd, live_ends};
+use onbeat_host::inspect::{LiveEnd, Seen, Skipped, live_ends};
 use onbeat_host::shared_log::{COUNTERS, Counters};
 use onbeat_model::record::Role;
 use onbeat_model::time::Span;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const REFRESH: Span = Span::from_s(1);
 /// How often it looks whether it is interrupted.
 const LOOK_AGAIN: Span = Span::from_ms(50);
+/// The most lines of what is not shown.
+const SAID_MAX: usize = 100;
 /// Moves to the upper left corner of a terminal and clears what is below.
 const HOME: &str = "\x1b[H\x1b[J";
 const HEADINGS: [&str; 12] = [
@@ -32,9 +34,14 @@ const NUMBERS: usize = 4;
 
 /// Shows the counters once, or each second.
 pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
+    let mut said = BTreeSet::new();
     if !arguments.watch {
-        let ends = wanted(arguments)?;
-        terminal::print(if arguments.json { json(&ends, None) } else { table(&ends, None) });
+        let Seen { ends, skipped } = wanted(arguments)?;
+        say_skipped(&skipped, &mut said);
+        terminal::print(match arguments.json {
+            true => json(&ends, &skipped, None),
+            false => table(&ends, None),
+        });
         return Ok(Exit::Fine);
     }
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -44,10 +51,11 @@ pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
     let mut before = None;
     while !interrupted.load(Ordering::Relaxed) {
         let now = MonoTime::now();
-        let ends = wanted(arguments)?;
+        let Seen { ends, skipped } = wanted(arguments)?;
+        say_skipped(&skipped, &mut said);
         let since = before.as_ref().map(|(then, ends)| Since { elapsed: now - *then, ends });
         let text = if arguments.json {
-            json(&ends, since.as_ref())
+            json(&ends, &skipped, since.as_ref())
         } else {
             let home = if std::io::stdout().is_terminal() { HOME } else { "" };
             format!("{home}{}", table(&ends, since.as_ref()))
@@ -63,13 +71,22 @@ pub(crate) fn stat(arguments: &StatArguments) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn wanted(arguments: &StatArguments) -> anyhow::Result<Vec<LiveEnd>> {
-    let mut ends = live_ends().context("/proc")?;
-    ends.retain(|end| {
+/// Says what is not among the ends, once each.
+fn say_skipped(skipped: &[Skipped], said: &mut BTreeSet<Skipped>) {
+    for one in skipped {
+        if said.len() < SAID_MAX && said.insert(one.clone()) {
+            terminal::say(format_args!("onbeat: user {}: {}", one.uid, one.why));
+        }
+    }
+}
+
+fn wanted(arguments: &StatArguments) -> anyhow::Result<Seen> {
+    let mut seen = live_ends().context("/proc")?;
+    seen.ends.retain(|end| {
         arguments.pid.is_none_or(|pid| end.pid == pid)
             && arguments.channel.as_ref().is_none_or(|name| end.identity.channel == *name)
     });
-    Ok(ends)
+    Ok(seen)
 }
 
 /// Which end of which process: several ends of one kind are told apart by their order.
@@ -116,6 +133,7 @@ fn table(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
         headings.push("per second");
     }
     let mut grid = terminal::grid(&headings);
+    let me = rustix::process::geteuid().as_raw();
     for (end, key) in ends.iter().zip(keys(ends)) {
         let Counters { sent, received, lost, late, duplicate, rate_exceeded, breaks, .. } =
             end.counters;
@@ -124,7 +142,7 @@ fn table(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
             if talks == talker { n.to_string() } else { "-".to_owned() }
         };
         let mut cells = vec![
-            printable(&end.program),
+            program(end, me),
             end.pid.to_string(),
             printable(&end.identity.channel),
             if talks { "talker" } else { "listener" }.to_owned(),
@@ -169,12 +187,18 @@ fn rejected(end: &LiveEnd) -> String {
     if why.is_empty() { "0".to_owned() } else { why.join(", ") }
 }
 
+/// The program's name, and whose it is if it is another user's, who may call it anything.
+fn program(end: &LiveEnd, me: u32) -> String {
+    let name = printable(&end.program);
+    if end.uid == me { name } else { format!("{name} (user {})", end.uid) }
+}
+
 /// A name that another program chose, without what would move a terminal's cursor.
 fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn json(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
+fn json(ends: &[LiveEnd], skipped: &[Skipped], since: Option<&Since<'_>>) -> String {
     let ends: Vec<Value> = ends
         .iter()
         .zip(keys(ends))
@@ -186,6 +210,7 @@ fn json(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
             let mut value = json!({
                 "program": end.program,
                 "pid": end.pid,
+                "uid": end.uid,
                 "channel": end.identity.channel,
                 "stream_id": end.identity.stream_id.0,
                 "end": if talks { "talker" } else { "listener" },
@@ -207,7 +232,9 @@ fn json(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
             value
         })
         .collect();
-    json!({ "format": "onbeat-stat", "version": 1, "ends": ends }).to_string()
+    let skipped: Vec<Value> =
+        skipped.iter().map(|one| json!({ "uid": one.uid, "why": one.why })).collect();
+    json!({ "format": "onbeat-stat", "version": 1, "ends": ends, "skipped": skipped }).to_string()
 }
 
 #[cfg(test)]
@@ -220,7 +247,8 @@ mod tests {
     fn end(channel: &str, role: Role, counters: Counters) -> LiveEnd {
         let identity = Identity { channel: channel.to_owned(), stream_id: StreamId(7), role };
         let other_talker = Some(Source::Station(MacAddress([2, 0, 0, 0, 0, 7])));
-        LiveEnd { pid: 42, program: "arm".to_owned(), identity, counters, other_talker }
+        let uid = rustix::process::geteuid().as_raw();
+        LiveEnd { pid: 42, uid, program: "arm".to_owned(), identity, counters, other_talker }
     }
 
     #[test]
@@ -241,7 +269,7 @@ mod tests {
         assert_eq!(words[0].join(" "), "arm 42 c talker 5 - - - - - 2 -");
         let rejected = "3 shape, 1 size, 5 talker 02:00:00:00:00:07, 2 future";
         assert_eq!(words[1].join(" "), format!("arm 42 c listener - 4 1 0 0 {rejected} - 0"));
-        let document: Value = serde_json::from_str(&json(&ends, None)).expect("JSON");
+        let document: Value = serde_json::from_str(&json(&ends, &[], None)).expect("JSON");
         let end = &document["ends"][1];
         assert_eq!(
             (&end["rejected"]["talker"], &end["rejected"]["future"]),

@@ -11,14 +11,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::machine::{CpuList, Machine};
 use onbeat_host::tune::{
-    self, Applied, Ending, Event, Interrupt, Journal, Plan, Profile, State, Traffic, Wish,
+    self, Applied, Ending, Event, Helper, Interrupt, Journal, Plan, Profile, State, Traffic, Wish,
 };
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,11 +160,12 @@ pub(crate) fn tune(arguments: &TuneArguments) -> anyhow::Result<Exit> {
         TuneVerb::Confirm => confirm(&edge),
         TuneVerb::Undo => undo(&edge),
         TuneVerb::Hold { latency } => {
-            tune::hold(*latency)?;
+            tune::hold(edge.machine(), *latency)?;
             Ok(Exit::Fine)
         }
         TuneVerb::Guard { started_ns } => {
-            tune::guard(&edge, *started_ns)?;
+            let mut tell = |text: &str| terminal::say(format_args!("onbeat: {text}"));
+            tune::guard(&edge, *started_ns, &mut tell)?;
             Ok(Exit::Fine)
         }
     }
@@ -195,7 +195,7 @@ fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Wish
         (Some(name), Some(traffic)) => traffic.vlans.iter().map(|vlan| vlan.name(name)).collect(),
         _ => Vec::new(),
     };
-    let snapshot = tune::snapshot(edge, interface, session(), &vlans);
+    let snapshot = tune::snapshot(edge, interface, &tune::sessions(), &vlans);
     let mut plan = match tune::plan(&snapshot, &wish) {
         Ok(plan) => plan,
         Err(errors) => {
@@ -216,12 +216,6 @@ fn priorities(system: &System, host: NodeId) -> Option<(u8, u8)> {
     });
     let all: BTreeSet<u8> = all.collect();
     all.first().copied().zip(all.last().copied())
-}
-
-/// The address from which the user works, over the secure shell.
-fn session() -> Option<IpAddr> {
-    let connection = std::env::var("SSH_CONNECTION").ok()?;
-    connection.split(' ').next()?.parse().ok()
 }
 
 fn apply(
@@ -246,8 +240,11 @@ fn apply(
     let profile = wish.profile.as_str();
     let never = &mut Interrupt::never();
     let started = journal.begin(edge, profile, arguments.confirm_within, never)?;
-    if arguments.confirm_within.is_some() {
-        start_guard(itself, started).context("the timer of --confirm-within")?;
+    if arguments.confirm_within.is_some()
+        && let Err(error) = start_guard(edge, itself, started)
+    {
+        tune::undo(edge, journal, never, &mut tell)?; // puts away what has only begun
+        return Err(error.context("the timer of --confirm-within; nothing is changed"));
     }
     let applied = tune::apply(edge, journal, &plan.changes, never, &mut tell)?;
     if interrupted.load(Ordering::Relaxed) {
@@ -288,12 +285,13 @@ fn say_what_is_next(edge: &tune::Edge, arguments: &ApplyArguments, applied: Appl
     }
 }
 
-fn start_guard(itself: &[OsString; 2], started_ns: i64) -> std::io::Result<()> {
+fn start_guard(edge: &tune::Edge, itself: &[OsString; 2], started: i64) -> anyhow::Result<()> {
     let [program, root] = itself;
-    let mut command = std::process::Command::new(program);
-    command.args(["tune", "--root"]).arg(root).args(["guard", &started_ns.to_string()]);
-    tune::detach(&mut command);
-    command.spawn().map(drop)
+    let command = [program.clone(), "tune".into(), "--root".into(), root.clone(), "guard".into()];
+    if let Some(doubt) = Helper::Guard.start(edge.machine(), &command, &started.to_string())? {
+        terminal::say(format_args!("onbeat: {doubt}"));
+    }
+    Ok(())
 }
 
 /// What happens, as lines on standard error.
@@ -341,8 +339,12 @@ fn watch(edge: &tune::Edge, wish: &Wish, interrupted: &AtomicBool) -> anyhow::Re
 fn status(edge: &tune::Edge, json: bool) -> anyhow::Result<Exit> {
     let records = tune::read(edge.machine())?;
     let all = tune::verify(edge, &records)?;
+    let guarded = match show::guarded(&records) {
+        Some(started) => Some(is_guarded(edge, started)?),
+        None => None,
+    };
     if json {
-        terminal::print(show::status_json(&records, &all));
+        terminal::print(show::status_json(&records, &all, guarded));
     } else if all.is_empty() {
         let last = tune::last(edge.machine()).unwrap_or_default();
         terminal::print(match show::waits(&last) {
@@ -350,11 +352,17 @@ fn status(edge: &tune::Edge, json: bool) -> anyhow::Result<Exit> {
             false => "Nothing is tuned.",
         });
     } else {
-        terminal::print(show::status(&records, &all));
+        terminal::print(show::status(&records, &all, guarded));
     }
     let fine = all.iter().all(|one| matches!(one.state, State::InForce | State::Gone));
     // 1 is a finding; nothing is wrong with a description here.
     Ok(if fine { Exit::Fine } else { Exit::Description })
+}
+
+/// Whether the process lives that undoes the tune that began then.
+fn is_guarded(edge: &tune::Edge, started_ns: i64) -> anyhow::Result<bool> {
+    let living = Helper::Guard.living(edge.machine())?;
+    Ok(living.is_some_and(|(_, word)| word == started_ns.to_string()))
 }
 
 fn confirm(edge: &tune::Edge) -> anyhow::Result<Exit> {

@@ -2,96 +2,21 @@
 
 mod common;
 
-use common::{number, onbeat, root};
+use common::machine::{CPUSET, JOURNAL, Machine, apply};
+use common::{number, onbeat};
 use onbeat_host::clock::pause;
-use onbeat_host::tune::{Kernel, ThisKernel};
+use onbeat_host::machine;
+use onbeat_host::tune::{Helper, Kernel, ThisKernel};
 use onbeat_model::time::Span;
+use rustix::process::{Pid, Signal, getsid, kill_process, test_kill_process};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use tempfile::TempDir;
+use std::process::Command;
 
-const CPUSET: [&str; 7] =
-    ["--profile", "cpuset", "--cores", "2-3", "--interface", "eth0", "--write-boot"];
-const JOURNAL: &str = "var/lib/onbeat/tune.journal";
 /// How often one looks for what another process does.
 const LOOK_AGAIN: Span = Span::from_ms(1);
-
-/// A made-up machine below a root.
-struct Machine(TempDir);
-
-impl Machine {
-    fn new() -> Self {
-        let made = Self(tempfile::tempdir().expect("a directory"));
-        let files = root().join("crates/host/src/tune/machine.txt");
-        let files = std::fs::read_to_string(files).expect("the files");
-        for file in files.split("== ").skip(1) {
-            let (path, text) = file.split_once('\n').expect("a path");
-            made.write(path, text);
-        }
-        made
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.0.path().join(path.trim_start_matches('/'));
-        std::fs::create_dir_all(path.parent().expect("above")).expect("made");
-        std::fs::write(path, text).expect("written");
-    }
-
-    fn read(&self, path: &str) -> String {
-        let text = std::fs::read_to_string(self.0.path().join(path)).unwrap_or_default();
-        text.trim().to_owned()
-    }
-
-    /// All files but those of the journal.
-    fn all(&self) -> BTreeMap<String, String> {
-        fn walk(root: &Path, at: &Path, all: &mut BTreeMap<String, String>) {
-            for entry in std::fs::read_dir(at).expect("a directory").flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    walk(root, &path, all);
-                } else if !path.starts_with(root.join("var/lib/onbeat")) {
-                    let name = path.strip_prefix(root).expect("below").display().to_string();
-                    all.insert(name, std::fs::read_to_string(&path).expect("text"));
-                }
-            }
-        }
-        let mut all = BTreeMap::new();
-        walk(self.0.path(), self.0.path(), &mut all);
-        all
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = onbeat();
-        command.arg("tune").arg("--root").arg(self.0.path()).args(arguments);
-        command.env_remove("SSH_CONNECTION").current_dir(root());
-        command
-    }
-
-    fn tune(&self, arguments: &[&str], expected: i32) -> Output {
-        let output = self.command(arguments).output().expect("onbeat runs");
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(expected), "{arguments:?}\n{text}");
-        output
-    }
-
-    fn json(&self, arguments: &[&str], expected: i32) -> Value {
-        let output = self.tune(&[arguments, &["--json"]].concat(), expected);
-        serde_json::from_slice(&output.stdout).expect("JSON, and nothing else")
-    }
-
-    fn start(&self, arguments: &[&str]) -> Child {
-        let mut command = self.command(arguments);
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().expect("onbeat runs")
-    }
-}
-
-fn apply<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["apply"], &CPUSET[..], more].concat()
-}
 
 fn wait() {
     pause(LOOK_AGAIN);
@@ -182,7 +107,7 @@ fn without_a_word_from_the_user_everything_is_undone_and_with_one_it_stays() {
     let machine = Machine::new();
     let before = machine.all();
     machine.tune(&apply(&["--confirm-within", "1ms"]), 0);
-    while machine.0.path().join(JOURNAL).exists() {
+    while machine.is_tuned() {
         wait();
     }
     assert_eq!(machine.all(), before);
@@ -212,8 +137,7 @@ fn what_drifts_while_it_is_watched_is_made_again_and_said() {
     while machine.read(path) != "0-1" {
         wait();
     }
-    let pid = rustix::process::Pid::from_child(&watch);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("interrupted");
+    kill_process(Pid::from_child(&watch), Signal::INT).expect("interrupted");
     let mut said = String::new();
     watch.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
     assert!(watch.wait().expect("ended").success(), "{said}");
@@ -263,4 +187,205 @@ fn idle_states_are_held_by_a_process_until_it_is_ended() {
     assert!(kernel.set_held(&latency).is_err(), "one at a time");
     kernel.set_held(&None).expect("ended");
     assert_eq!(kernel.held().expect("asked"), None);
+}
+
+/// A program at a path of a made-up machine.
+fn install(machine: &Machine, path: &str, text: &str) {
+    machine.write(path, text);
+    let path = machine.0.path().join(path.trim_start_matches('/'));
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+}
+
+fn process(pid: i32) -> Pid {
+    Pid::from_raw(pid).expect("a process")
+}
+
+#[test]
+fn the_process_that_undoes_outlives_the_session_and_its_hang_up() {
+    let machine = Machine::new();
+    let before = machine.all();
+    // A session of its own, of which nothing is left when it is over.
+    let mut session = Command::new("setsid");
+    session.args(["--wait", "sh", "-c", "\"$@\" & wait $!; kill -HUP 0", "sh"]);
+    let apply = machine.command(&apply(&["--confirm-within", "2s"]));
+    let output = session.arg(apply.get_program()).args(apply.get_args()).output().expect("sh");
+    assert!(machine.is_tuned(), "{}", text(&output.stderr));
+    let guard = process(machine.guard());
+    let leader = getsid(Some(guard)).expect("it lives");
+    assert_ne!((leader, getsid(None).expect("ours")), (guard, leader), "not a session's first");
+    assert_ne!(leader, guard);
+    kill_process(guard, Signal::HUP).expect("hung up");
+    pause(Span::from_ms(100));
+    test_kill_process(guard).expect("it lives");
+    assert_eq!(machine.json(&["status"], 0)["guarded"], true);
+    while machine.is_tuned() {
+        wait();
+    }
+    assert_eq!(machine.all(), before);
+}
+
+#[test]
+fn where_there_is_systemd_the_process_that_undoes_has_a_unit_of_its_own() {
+    let machine = Machine::new();
+    machine.write("/run/systemd/system/.keep", "");
+    let asked = machine.0.path().join("asked");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" > {}\nwhile [ \"$1\" != -- ]; do shift; done\nshift\n\
+         setsid \"$@\" > /dev/null 2>&1 &\n",
+        asked.display()
+    );
+    install(&machine, "/usr/bin/systemd-run", &script);
+    let said = text(&machine.tune(&apply(&["--confirm-within", "1h"]), 0).stderr);
+    assert!(!said.contains("systemd-run"), "{said}");
+    let asked = machine.read("asked");
+    for words in ["--quiet --collect --service-type=exec --unit onbeat-tune-guard-", " -- "] {
+        assert!(asked.contains(words), "{asked}");
+    }
+    let root = machine.0.path().display();
+    assert!(asked.contains(&format!("tune --root {root} guard ")), "{asked}");
+    assert_eq!(machine.json(&["status"], 0)["guarded"], true);
+    kill_process(process(machine.guard()), Signal::KILL).expect("killed");
+    while machine.json(&["status"], 0)["guarded"] == true {
+        wait();
+    }
+    let shown = text(&machine.tune(&["status"], 0).stdout);
+    assert!(shown.contains("the process that would undo it is gone"), "{shown}");
+    machine.tune(&["undo"], 0);
+    // One that does not do it is said, and what is left is done.
+    install(&machine, "/usr/bin/systemd-run", "#!/bin/sh\necho no bus >&2\nexit 1\n");
+    let said = text(&machine.tune(&apply(&["--confirm-within", "1ms"]), 0).stderr);
+    assert!(said.contains("may end with your session: systemd-run: no bus"), "{said}");
+    while machine.is_tuned() {
+        wait();
+    }
+}
+
+#[test]
+fn without_the_process_that_undoes_nothing_is_changed() {
+    let machine = Machine::new();
+    machine.write("/run/systemd/system/.keep", "");
+    install(&machine, "/usr/bin/systemd-run", "#!/bin/sh\nexit 0\n");
+    let before = machine.all();
+    let said = text(&machine.tune(&apply(&["--confirm-within", "1h"]), 5).stderr);
+    assert!(said.contains("nothing is changed") && said.contains("did not start"), "{said}");
+    assert!(!machine.is_tuned());
+    assert_eq!(machine.all(), before);
+}
+
+#[test]
+fn an_apply_that_is_stopped_is_ended_when_its_time_is_over_and_undone() {
+    let machine = Machine::new();
+    let before = machine.all();
+    let lines = || machine.read(JOURNAL).lines().count();
+    let mut apply = loop {
+        let mut apply = machine.start(&apply(&["--confirm-within", "1ms"]));
+        while lines() < 5 && apply.try_wait().expect("waited").is_none() {}
+        kill_process(Pid::from_child(&apply), Signal::STOP).expect("stopped");
+        // It may have been done already, or undone.
+        if apply.try_wait().expect("waited").is_none() && lines() >= 5 {
+            break apply;
+        }
+        let _ = apply.kill();
+        apply.wait().expect("ended");
+        while machine.is_tuned() {
+            wait();
+        }
+    };
+    while machine.is_tuned() {
+        wait();
+    }
+    assert_eq!(machine.all(), before);
+    let ended = apply.wait().expect("ended");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9), "{ended}");
+}
+
+#[test]
+fn the_users_own_session_is_known_when_sudo_has_emptied_the_environment() {
+    let machine = Machine::new();
+    let routes = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
+                  eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n";
+    machine.write("/proc/net/route", routes);
+    let plan = machine.command(&["plan", "--profile", "none", "--interface", "eth0"]);
+    let from = |address: &str| {
+        let mut shell = Command::new("sh");
+        shell.env("SSH_CONNECTION", format!("{address} 50000 192.0.2.1 22"));
+        // As sudo does: nothing of the environment is left. The shell stays.
+        shell.args(["-c", "env -i \"$@\"; exit $?", "sh"]);
+        shell.arg(plan.get_program()).args(plan.get_args()).output().expect("sh")
+    };
+    let output = from("192.0.2.7");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("eth0 carries your own session"));
+    let output = from("198.51.100.7");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn helpers_are_not_taken_from_where_the_user_happens_to_be() {
+    let machine = Machine::new();
+    for name in ["tc", "ip", "gzip"] {
+        install(&machine, name, "#!/bin/sh\n: > executed\n");
+    }
+    for path in ["", ".", ":", "./", "no/such:"] {
+        let mut plan = onbeat();
+        plan.args(["tune", "plan", "--profile", "none", "--interface", "lo"]);
+        let output = plan.env("PATH", path).current_dir(machine.0.path()).output().expect("runs");
+        assert!(output.status.code().is_some_and(|code| code != 101), "{path:?}");
+        assert!(!machine.0.path().join("executed").exists(), "{path:?}");
+    }
+}
+
+#[test]
+fn the_process_that_holds_idle_states_is_known_by_more_than_its_number() {
+    let machine = Machine::new();
+    let below = machine::Machine::below(machine.0.path());
+    let root = machine.0.path().as_os_str().to_owned();
+    let command = [env!("CARGO_BIN_EXE_onbeat"), "tune", "--root"].map(Into::into);
+    let command = [&command[..], &[root, "hold".into()]].concat();
+    Helper::Holder.start(&below, &command, "7").expect("it holds");
+    let (living, latency) = Helper::Holder.living(&below).expect("asked").expect("it lives");
+    assert_eq!(latency, "7");
+    let device = std::fs::read(machine.0.path().join("dev/cpu_dma_latency")).expect("written");
+    assert_eq!(device, 7_i32.to_ne_bytes());
+    assert!(Helper::Holder.start(&below, &command, "8").is_err(), "one at a time");
+    living.signal(Signal::HUP).expect("hung up");
+    assert!(!living.ends_within(Span::from_ms(100)).expect("asked"), "it does not mind");
+    living.signal(Signal::TERM).expect("ended");
+    while !living.ends_within(Span::from_s(1)).expect("asked") {}
+    assert!(Helper::Holder.living(&below).expect("asked").is_none());
+    // Why it could not begin comes back to who started it.
+    std::fs::remove_file(machine.0.path().join("dev/cpu_dma_latency")).expect("removed");
+    let error = Helper::Holder.start(&below, &command, "7").expect_err("no device");
+    assert!(error.to_string().contains("/dev/cpu_dma_latency"), "{error}");
+    // A notice that was left behind names a process that has its number by now.
+    let own = onbeat_host::tune::Identity::own().expect("this one");
+    let (pid, boot) = (own.pid, own.boot);
+    let stale = format!(
+        r#"{{"ready":{{"identity":{{"pid":{pid},"start":1,"boot":"{boot}"}},"word":"0"}}}}"#
+    );
+    machine.write("/var/lib/onbeat/tune.holder", &stale);
+    assert!(Helper::Holder.living(&below).expect("asked").is_none());
+}
+
+#[test]
+fn a_disk_that_is_full_ends_an_apply_and_not_an_undo() {
+    let machine = Machine::new();
+    let before = machine.all();
+    // No file gets longer than 4 blocks, as if somebody had filled the disk.
+    let full = |arguments: &[&str]| {
+        let tune = machine.command(arguments);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$@\"", "sh"]);
+        shell.arg(tune.get_program()).args(tune.get_args()).output().expect("sh")
+    };
+    let output = full(&apply(&[]));
+    assert_eq!(output.status.code(), Some(5));
+    assert!(text(&output.stderr).contains("tune.journal: File too large"));
+    assert_eq!(machine.all(), before, "what was made is taken back");
+    assert!(!machine.is_tuned());
+    machine.tune(&apply(&[]), 0);
+    assert!(machine.read(JOURNAL).len() > 4_096);
+    let output = full(&["undo"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(machine.all(), before);
 }

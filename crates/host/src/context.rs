@@ -94,8 +94,8 @@ pub enum EndPort {
 impl Context {
     /// Joins the fabric that the environment names, or opens the interface that it names.
     pub fn join() -> Result<Self, SetupError> {
-        if std::env::var_os(ENVIRONMENT).is_none()
-            && let Some(interface) = std::env::var_os(INTERFACE)
+        if crate::environment::var_os(ENVIRONMENT).is_none()
+            && let Some(interface) = crate::environment::var_os(INTERFACE)
         {
             return link::Context::from_environment(&interface).map(Self::Link);
         }

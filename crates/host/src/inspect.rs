@@ -3,8 +3,13 @@
 //! Programs keep them in memory that the system lists among their open files
 //! ([`crate::shared_log`]), so there is nothing to be found after them. Anybody may have such
 //! memory and write anything there: it is read, never mapped, and shown as what it says of itself.
+//! Each user's processes are looked at by themselves, within limits of their own: what a stranger
+//! has takes nothing from what others show.
 
-use crate::shared_log::{Counters, HEADER, Header, Identity, NAME};
+use crate::clock::MonoTime;
+use crate::machine::Machine;
+use crate::shared_log::{Counters, HEADER, Header, Identity, MAX_ENDS, NAME};
+use onbeat_model::time::Span;
 use onbeat_runtime::port::Source;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, SealFlags};
@@ -13,17 +18,36 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
-/// The most memories that are looked at.
-const MAX_MEMORIES: usize = 1 << 16;
-/// The most ends that are read from them.
-const MAX_HEADERS: usize = 1 << 16;
+/// The most ends that are read of the superuser's programs and of one's own, of one stranger's, and
+/// of all strangers'.
+const ENDS_MAX: usize = 1 << 16;
+const STRANGER_MAX: usize = MAX_ENDS;
+const STRANGERS_MAX: usize = 1 << 16;
+/// The most open files of one user's that are looked at.
+const FILES_MAX: usize = 1 << 17;
+/// The most programs between a process and one that it was started by.
+const ANCESTORS_MAX: usize = 64;
+/// How long the superuser's programs and one's own are waited for, one stranger's, and all
+/// strangers': a process can have the kernel wait for it.
+const OURS_WITHIN: Span = Span::from_s(60);
+const STRANGER_WITHIN: Span = Span::from_s(5);
+const STRANGERS_WITHIN: Span = Span::from_s(15);
+/// The most looks at strangers' programs that have not come back.
+const LOOKS_MAX: usize = 8;
+/// Those that have not.
+static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
 /// An end of a channel of a running program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveEnd {
     /// The program's process.
     pub pid: u32,
+    /// Its user.
+    pub uid: u32,
     /// What the system calls the program, at most 15 octets.
     pub program: String,
     /// Which end.
@@ -34,50 +58,199 @@ pub struct LiveEnd {
     pub other_talker: Option<Source>,
 }
 
+/// What was not looked at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Skipped {
+    /// Whose it is.
+    pub uid: u32,
+    /// What, and why.
+    pub why: String,
+}
+
+/// All that was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The ends, by process and then as they were opened.
+    pub ends: Vec<LiveEnd>,
+    /// What is missing among them.
+    pub skipped: Vec<Skipped>,
+}
+
 /// Where memory is: its device and its number there.
 type Place = (u64, u64);
 
-/// All ends that can be seen, by process and then as they were opened. What belongs to other users
-/// is seen by the superuser only.
-pub fn live_ends() -> io::Result<Vec<LiveEnd>> {
-    let mut processes: Vec<u32> = Path::new("/proc")
-        .read_dir()?
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    processes.sort_unstable();
-    let mut memories = BTreeMap::new();
-    let mut room = MAX_HEADERS;
-    for pid in &processes {
-        open_memories(*pid, &mut memories, &mut room);
+/// A process.
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    pid: u32,
+    parent: u32,
+    uid: u32,
+}
+
+/// All ends that can be seen. What belongs to other users is seen by the superuser only.
+pub fn live_ends() -> io::Result<Seen> {
+    let machine = Machine::this();
+    let numbers = machine.names("/proc").into_iter().filter_map(|name| name.parse().ok());
+    let all: Vec<Process> = numbers.filter_map(process).collect();
+    let me = rustix::process::geteuid().as_raw();
+    let (mut seen, mut places) = (Seen::default(), HashSet::new());
+    let mut others: Vec<u32> = all.iter().map(|process| process.uid).collect();
+    others.retain(|uid| *uid != me && (me == 0 || *uid == 0));
+    others.sort_unstable(); // the users of a user's own (subuid(5)) have the highest numbers
+    others.dedup();
+    survey(&all, me, ENDS_MAX, &mut places, &mut seen);
+    let mut room = STRANGERS_MAX;
+    let until = MonoTime::now() + STRANGERS_WITHIN;
+    for (at, uid) in others.iter().enumerate() {
+        if MonoTime::now() > until || room == 0 {
+            let why = format!("and {} users more: not looked at", others.len() - at - 1);
+            seen.skipped.push(Skipped { uid: *uid, why });
+            break;
+        }
+        let before = seen.ends.len();
+        let most = if *uid == 0 { ENDS_MAX } else { STRANGER_MAX.min(room) };
+        survey(&all, *uid, most, &mut places, &mut seen);
+        room = room.saturating_sub(if *uid == 0 { 0 } else { seen.ends.len() - before });
     }
-    if memories.is_empty() {
-        return Ok(Vec::new());
+    seen.ends.sort_by_key(|end| end.pid); // stable: else as they are in memory
+    seen.skipped.sort();
+    seen.skipped.dedup();
+    Ok(seen)
+}
+
+/// A process and whose it is: its directory may be the superuser's, its status says the truth.
+fn process(pid: u32) -> Option<Process> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str, at: usize| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().nth(at)?.parse().ok()
+    };
+    Some(Process { pid, parent: field("PPid:", 0)?, uid: field("Uid:", 1)? })
+}
+
+/// What the look at one user's processes says, one after the other.
+enum Word {
+    /// A memory: where it is, which process has it open, and what is in it.
+    Memory(Place, u32, Vec<Header>),
+    /// Which program has it mapped.
+    Owner(Place, u32),
+    /// What was left out.
+    Skipped(String),
+}
+
+/// Looks at one user's processes, in a thread that is left behind if it does not come back;
+/// `places` have been seen.
+fn survey(all: &[Process], uid: u32, most: usize, places: &mut HashSet<Place>, seen: &mut Seen) {
+    let processes = all.to_vec();
+    let (words, said) = channel();
+    let mut skipped = |why: String| seen.skipped.push(Skipped { uid, why });
+    let stranger = uid != 0 && uid != rustix::process::geteuid().as_raw();
+    if stranger && LOOKS.load(Ordering::Relaxed) >= LOOKS_MAX {
+        return skipped(format!("not looked at: {LOOKS_MAX} looks have not come back"));
     }
-    let mut owners: BTreeMap<_, _> = memories.iter().map(|(at, m)| (*at, m.0)).collect();
-    for pid in &processes {
-        // A run keeps its programs' memory open; the program itself has it only mapped.
-        for place in mapped_memories(*pid) {
-            if memories.get(&place).is_some_and(|(holder, _)| holder != pid) {
-                owners.insert(place, *pid);
+    LOOKS.fetch_add(1, Ordering::Relaxed);
+    let looking = std::thread::Builder::new().spawn(move || {
+        let _ = look(&processes, uid, most, &words); // nobody may listen any more
+        LOOKS.fetch_sub(1, Ordering::Relaxed);
+    });
+    if let Err(error) = looking {
+        LOOKS.fetch_sub(1, Ordering::Relaxed);
+        return skipped(format!("not looked at: {error}"));
+    }
+    let (mut memories, mut owners) = (BTreeMap::new(), BTreeMap::new());
+    let within = if stranger { STRANGER_WITHIN } else { OURS_WITHIN };
+    let until = MonoTime::now() + within;
+    loop {
+        match next(&said, until) {
+            Ok(Word::Memory(place, holder, headers)) => {
+                if places.insert(place) {
+                    memories.insert(place, (holder, headers));
+                }
+            }
+            Ok(Word::Owner(place, pid)) => {
+                owners.insert(place, pid);
+            }
+            Ok(Word::Skipped(why)) => skipped(why),
+            Err(true) => break,
+            Err(false) => {
+                skipped(format!("not all was seen within {within}"));
+                break;
             }
         }
     }
-    let mut ends = Vec::new();
     for (place, (holder, headers)) in memories {
         let pid = owners.get(&place).copied().unwrap_or(holder);
         let program = name_of(pid);
         let introduced = headers.iter().filter_map(|h| Some((h.identity()?, h)));
-        ends.extend(introduced.map(|(identity, header)| LiveEnd {
+        seen.ends.extend(introduced.map(|(identity, header)| LiveEnd {
             pid,
+            uid,
             program: program.clone(),
             identity,
             counters: header.counters(),
             other_talker: header.other_talker(),
         }));
     }
-    ends.sort_by_key(|end| end.pid); // stable: else as they are in memory
-    Ok(ends)
+}
+
+/// The next word; an error says whether there is none more, or none came in time.
+fn next(said: &Receiver<Word>, until: MonoTime) -> Result<Word, bool> {
+    let left = (until - MonoTime::now()).max(Span::ZERO);
+    let left = Duration::from_nanos(u64::try_from(left.as_ns()).unwrap_or_default());
+    said.recv_timeout(left)
+        .map_err(|error| error == std::sync::mpsc::RecvTimeoutError::Disconnected)
+}
+
+/// Says all of one user's memories, and then whose they are. Nobody may listen any more.
+fn look(all: &[Process], uid: u32, most: usize, words: &Sender<Word>) -> Option<()> {
+    let mut places = BTreeMap::new();
+    let (mut room, mut files) = (most, FILES_MAX);
+    for Process { pid, .. } in all.iter().filter(|process| process.uid == uid) {
+        let Ok(open_files) = Path::new(&format!("/proc/{pid}/fd")).read_dir() else { continue };
+        for file in open_files.flatten() {
+            if files == 0 || room == 0 {
+                break;
+            }
+            files -= 1;
+            let Some((place, owner, memory)) = memory(&file.path()) else { continue };
+            if owner != uid && owner != 0 {
+                let why = format!("process {pid} has memory of user {owner}: not believed");
+                words.send(Word::Skipped(why)).ok()?;
+            } else if !places.contains_key(&place) {
+                // Shorter than a header: not ours, or of a program that has just begun.
+                let read = headers(&memory, room).unwrap_or_default();
+                room -= read.len();
+                places.insert(place, *pid);
+                words.send(Word::Memory(place, *pid, read)).ok()?;
+            }
+        }
+        if room == 0 || files == 0 {
+            let (most, what) = if room == 0 { (most, "ends") } else { (FILES_MAX, "open files") };
+            let why = format!("more than {most} {what}: the rest is not shown");
+            words.send(Word::Skipped(why)).ok()?;
+            break;
+        }
+    }
+    if places.is_empty() {
+        return Some(());
+    }
+    let holders: HashSet<u32> = places.values().copied().collect();
+    let parents: BTreeMap<u32, u32> = all.iter().map(|one| (one.pid, one.parent)).collect();
+    for process in all.iter().filter(|p| p.uid == uid || descends(&parents, p.pid, &holders)) {
+        // A run keeps its programs' memory open; the program itself has it only mapped.
+        for place in mapped_memories(process.pid) {
+            if places.get(&place).is_some_and(|holder| *holder != process.pid) {
+                words.send(Word::Owner(place, process.pid)).ok()?;
+            }
+        }
+    }
+    Some(())
+}
+
+/// Whether one of them started a process, or what started it.
+fn descends(parents: &BTreeMap<u32, u32>, pid: u32, from: &HashSet<u32>) -> bool {
+    let above = std::iter::successors(parents.get(&pid), |pid| parents.get(pid));
+    above.take(ANCESTORS_MAX).any(|pid| from.contains(pid))
 }
 
 /// What the system calls a process.
@@ -86,38 +259,21 @@ fn name_of(pid: u32) -> String {
     String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned()
 }
 
-/// Reads the memories that a process has open and that have not been seen yet. What cannot be
-/// looked at, because it is another user's or has just gone, is passed over.
-fn open_memories(pid: u32, memories: &mut BTreeMap<Place, (u32, Vec<Header>)>, room: &mut usize) {
+/// Memory of the kind that ours is, open for reading, with where it is and whose. What cannot be
+/// looked at, because it has just gone, is passed over.
+fn memory(path: &Path) -> Option<(Place, u32, File)> {
     let wanted = format!("/memfd:{NAME} (deleted)");
-    let Ok(files) = Path::new(&format!("/proc/{pid}/fd")).read_dir() else { return };
-    for file in files.flatten() {
-        let path = file.path();
-        if !std::fs::read_link(&path).is_ok_and(|link| link.as_os_str() == wanted.as_str()) {
-            continue;
-        }
-        let Ok((place, memory)) = open(&path) else { continue };
-        if memories.len() < MAX_MEMORIES && !memories.contains_key(&place) {
-            // Shorter than a header: not ours, or of a program that has just begun.
-            let headers = headers(&memory, *room).unwrap_or_default();
-            *room -= headers.len();
-            memories.insert(place, (pid, headers));
-        }
-    }
-}
-
-/// Opens memory for reading if it is of the kind that ours is.
-fn open(path: &Path) -> io::Result<(Place, File)> {
+    std::fs::read_link(path).ok().filter(|link| link.as_os_str() == wanted.as_str())?;
     // What was memory when its link was read may by now be a pipe, on which an open could wait.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let memory: OwnedFd = rustix::fs::open(path, flags, Mode::empty())?;
+    let memory: OwnedFd = rustix::fs::open(path, flags, Mode::empty()).ok()?;
     // Only memory has seals, and ours has this one from the start.
-    if !rustix::fs::fcntl_get_seals(&memory)?.contains(SealFlags::SHRINK) {
-        return Err(io::ErrorKind::InvalidData.into());
+    if !rustix::fs::fcntl_get_seals(&memory).ok()?.contains(SealFlags::SHRINK) {
+        return None;
     }
     let memory = File::from(memory);
-    let about = memory.metadata()?;
-    Ok(((about.dev(), about.ino()), memory))
+    let about = memory.metadata().ok()?;
+    Some(((about.dev(), about.ino()), about.uid(), memory))
 }
 
 /// The headers in memory, at most `room` of them. Reading, unlike mapping, cannot kill this process
@@ -171,7 +327,7 @@ mod tests {
 
     /// The ends of this process whose channels are called `name`-something.
     fn seen(name: &str) -> Vec<LiveEnd> {
-        let mut ends = live_ends().expect("/proc");
+        let mut ends = live_ends().expect("/proc").ends;
         ends.retain(|e| e.pid == std::process::id() && e.identity.channel.starts_with(name));
         ends
     }
@@ -249,6 +405,17 @@ mod tests {
         let names: HashSet<_> = got.iter().map(|e| e.identity.channel.as_str()).collect();
         assert_eq!(names, HashSet::from(["hostile-\u{fffd}\u{1b}[2J", "hostile-hole"]));
         assert_eq!(got[0].counters.received, u64::MAX);
+    }
+
+    #[test]
+    fn a_process_says_whose_it_is_and_which_started_it() {
+        let own = process(std::process::id()).expect("this one");
+        assert_eq!(own.uid, rustix::process::geteuid().as_raw());
+        let parents = BTreeMap::from([(own.pid, own.parent), (own.parent, 1), (1, 0)]);
+        assert!(descends(&parents, own.pid, &HashSet::from([1])));
+        assert!(!descends(&parents, own.pid, &HashSet::from([own.pid])));
+        let ring = BTreeMap::from([(7, 8), (8, 7)]);
+        assert!(!descends(&ring, 7, &HashSet::from([9])));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod bpf;
 pub mod clock;
 pub mod context;
 pub mod doctor;
+pub mod environment;
 pub mod fabric;
 pub mod five_tests;
 mod fork;

@@ -3,9 +3,11 @@
 
 use onbeat_host::machine::{CpuList, Machine};
 use onbeat_host::tune::{
-    Bound, Change, Edge, Ending, Event, Form, Interrupt, Journal, Target, Value, apply, undo,
+    Bound, Change, Disciplines, Edge, Ending, Event, Form, Interrupt, Journal, Shaper, Target,
+    Value, apply, snapshot, undo,
 };
 use rustix::thread::UnshareFlags;
+use std::collections::BTreeSet;
 use std::process::{Child, Command};
 use tempfile::TempDir;
 
@@ -197,7 +199,7 @@ fn an_interrupt_that_nobody_uses_is_moved_and_moved_back() {
 #[test]
 fn the_thread_of_an_interrupt_gets_another_priority_and_its_own_again() {
     let Some(here) = Here::new("threads of interrupts") else { return };
-    let threads = onbeat_host::tune::snapshot(&here.edge, None, None, &[]).threads;
+    let threads = snapshot(&here.edge, None, &BTreeSet::new(), &[]).threads;
     let Some(thread) = threads.iter().find(|thread| thread.scheduling == "fifo:50") else {
         println!("threads of interrupts: did not run: this kernel has none");
         return;
@@ -219,20 +221,50 @@ fn queueing_disciplines_are_made_by_commands_and_removed_in_a_namespace() {
         println!("queueing disciplines: did not run: needs namespaces and tc");
         return;
     }
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let root = words("tc qdisc replace dev lo root handle 8b0: pfifo limit 7");
-    let qdiscs = |setup| Target::Qdiscs { interface: "lo".to_owned(), setup };
-    let good = change("queue", qdiscs(vec![root.clone()]), "pfifo 8b0:");
+    let run = |line: &str| {
+        let (program, words) = line.split_once(' ').expect("words");
+        let status = Command::new(program).args(words.split(' ')).status();
+        assert!(status.expect("it runs").success(), "{line}");
+    };
+    run("ip link add name v1 numtxqueues 4 type veth peer name v2 numtxqueues 4");
+    let disciplines = |shapers| Disciplines {
+        map: [vec![2, 2, 1, 0], vec![2; 12]].concat(),
+        queues: 4,
+        shapers,
+        ..Disciplines::default()
+    };
+    let on = |interface: &str, made: &Disciplines| {
+        let target = Target::Qdiscs { interface: interface.to_owned(), made: made.clone() };
+        Change { may_refuse: true, ..change("queues", target, &made.value()) }
+    };
+    let shaper = Shaper {
+        class: 0,
+        idle_slope_kbps: 20_000,
+        send_slope_kbps: 980_000,
+        high_octets: 31,
+        low_octets: 89,
+    };
+    let good = on("v1", &disciplines(vec![shaper.clone()]));
     assert_eq!(here.get(&good.target), None);
     assert!(here.apply(std::slice::from_ref(&good), &mut Interrupt::never()));
-    assert_eq!(here.get(&good.target), good.new);
-    assert_eq!(here.undo(), [Ending::Restored]);
+    let made = here.get(&good.target);
+    match &made {
+        Some(_) => assert_eq!(made, good.new),
+        None => println!("queueing disciplines: were not made: this kernel has no mqprio, or cbs"),
+    }
+    assert_eq!(here.undo(), made.map(|_| Ending::Restored).into_iter().collect::<Vec<_>>());
     assert_eq!(here.get(&good.target), None);
     // What fails halfway leaves nothing.
-    let bad = words("tc qdisc add dev lo parent 8b0:1 no-such-discipline");
-    let mut bad = change("queues", qdiscs(vec![root, bad]), "pfifo 8b0:,no-such-discipline 8b1:");
-    bad.may_refuse = true;
+    let bad = on("v1", &disciplines(vec![Shaper { idle_slope_kbps: u64::MAX, ..shaper }]));
     assert!(here.apply(std::slice::from_ref(&bad), &mut Interrupt::never()));
     assert_eq!(here.get(&bad.target), None);
     assert_eq!(here.undo(), []);
+    // What somebody else has made stays, and ours is removed.
+    run("tc qdisc replace dev lo root handle 8b0: pfifo limit 7");
+    let theirs = on("lo", &disciplines(Vec::new()));
+    assert!(here.apply(std::slice::from_ref(&theirs), &mut Interrupt::never()));
+    assert_eq!(here.get(&theirs.target).as_deref(), Some("pfifo 8b0:"));
+    assert_eq!(here.undo(), []);
+    here.edge.kernel().set_qdiscs("lo", None).expect("removed");
+    assert_eq!(here.get(&theirs.target), None);
 }

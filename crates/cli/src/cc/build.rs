@@ -6,6 +6,7 @@ use super::{Driver, beside, compiler};
 use crate::exit::Exit;
 use crate::terminal;
 use anyhow::{Context, bail};
+use onbeat_host::environment;
 use onbeat_program::timedc::Target;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,7 @@ impl Driver {
 
     fn link(&self, objects: &[PathBuf]) -> anyhow::Result<Exit> {
         let words = compiler();
-        let mut command = Command::new(&words[0]);
+        let mut command = environment::program(&words[0]);
         command.args(&words[1..]);
         let mut objects = objects.iter();
         for part in &self.wanted.parts {

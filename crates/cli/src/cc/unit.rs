@@ -3,6 +3,7 @@
 use super::arguments::compiler;
 use super::{Driver, watched};
 use anyhow::{Context, anyhow, bail};
+use onbeat_host::environment;
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
 use onbeat_program::graph::UnitGraph;
 use onbeat_program::source::{Expanded, NotFollowed, Unit, apply, normal};
@@ -143,7 +144,7 @@ impl Driver {
     /// The C compiler with the user's options and our headers.
     pub(super) fn compiler(&self) -> Command {
         let words = compiler();
-        let mut command = Command::new(&words[0]);
+        let mut command = environment::program(&words[0]);
         command.args(&words[1..]).args(&self.wanted.flags);
         if !self.base.as_os_str().is_empty() {
             command.current_dir(&self.base);

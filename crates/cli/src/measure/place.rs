@@ -2,7 +2,6 @@
 
 use anyhow::Context;
 use onbeat_host::process::{Keeper, Kept};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 /// A directory that is gone at the end, however that comes.
@@ -11,13 +10,10 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Makes it, for this user only.
+    /// Makes it, for this user only, under a name that nobody can have taken before.
     pub(super) fn make(keeper: &mut Keeper) -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("onbeat-measure-{}", std::process::id()));
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .with_context(|| path.display().to_string())?;
+        let made = tempfile::Builder::new().prefix("onbeat-measure-").tempdir();
+        let path = made.context("a directory for what is measured")?.keep();
         keeper.guard(Kept::Path(&path))?;
         Ok(Self { path })
     }

@@ -80,10 +80,11 @@ pub(super) fn plan_json(wish: &Wish, plan: &Plan) -> String {
 }
 
 /// The commands that make it, where it is made by commands.
-fn commands(target: &Target) -> &[Vec<String>] {
+fn commands(target: &Target) -> Vec<Vec<String>> {
     match target {
-        Target::Qdiscs { setup, .. } | Target::Vlan { setup, .. } => setup,
-        _ => &[],
+        Target::Qdiscs { interface, made } => made.commands(interface),
+        Target::Vlan { interface, vlan } => vlan.setup(interface),
+        _ => Vec::new(),
     }
 }
 
@@ -98,7 +99,7 @@ fn state(state: &State) -> (&'static str, String) {
 }
 
 /// What is in force as a table.
-pub(super) fn status(records: &[Record], all: &[Status]) -> String {
+pub(super) fn status(records: &[Record], all: &[Status], guarded: Option<bool>) -> String {
     let mut grid = terminal::grid(&["setting", "wanted", "now", "state"]);
     for one in all {
         grid.add_row([
@@ -113,13 +114,18 @@ pub(super) fn status(records: &[Record], all: &[Status]) -> String {
         text.push_str(&format!("\nrefused by the kernel: {what}: {why}"));
     }
     if let Some(left) = time_left(records) {
-        text.push_str(&format!("\nnot confirmed: undone in {left} without `onbeat tune confirm`"));
+        text.push_str(&match guarded {
+            Some(false) => "\nnot confirmed, and the process that would undo it is gone: \
+                            `onbeat tune confirm` or `onbeat tune undo`"
+                .to_owned(),
+            _ => format!("\nnot confirmed: undone in {left} without `onbeat tune confirm`"),
+        });
     }
     text
 }
 
 /// What is in force, for machines (docs/cli.md).
-pub(super) fn status_json(records: &[Record], all: &[Status]) -> String {
+pub(super) fn status_json(records: &[Record], all: &[Status], guarded: Option<bool>) -> String {
     let settings: Vec<_> = all
         .iter()
         .map(|one| {
@@ -140,30 +146,44 @@ pub(super) fn status_json(records: &[Record], all: &[Status]) -> String {
     let document = json!({
         "format": "onbeat-tune-status",
         "version": 1,
-        "profile": last_tune(records).map(|(profile, _)| profile),
+        "profile": last_tune(records).map(|tune| tune.profile),
         "settings": settings,
         "refused": refused,
         "unconfirmed_for_ns": time_left(records).map(Span::as_ns),
+        "guarded": guarded,
     });
     format!("{document:#}")
 }
 
-/// The profile of the last tune and by when it is to be confirmed, if it is not.
-fn last_tune(records: &[Record]) -> Option<(&str, Option<i64>)> {
+/// The last tune of a journal.
+struct Last<'a> {
+    profile: &'a str,
+    started_ns: i64,
+    /// By when it is to be confirmed, if it is not.
+    confirm_by_ns: Option<i64>,
+}
+
+fn last_tune(records: &[Record]) -> Option<Last<'_>> {
     let at = records.iter().rposition(|record| matches!(record, Record::Tune { .. }))?;
-    let Record::Tune { profile, confirm_by_ns, .. } = &records[at] else { return None };
+    let Record::Tune { profile, started_ns, confirm_by_ns, .. } = &records[at] else { return None };
     let confirmed = records[at..].contains(&Record::Confirmed);
-    Some((profile, confirm_by_ns.filter(|_| !confirmed)))
+    let confirm_by_ns = confirm_by_ns.filter(|_| !confirmed);
+    Some(Last { profile, started_ns: *started_ns, confirm_by_ns })
+}
+
+/// When the tune began that waits to be confirmed, if one does: a process is to undo it.
+pub(super) fn guarded(records: &[Record]) -> Option<i64> {
+    last_tune(records).filter(|tune| tune.confirm_by_ns.is_some()).map(|tune| tune.started_ns)
 }
 
 /// Whether a tune waits to be confirmed.
 pub(super) fn waits(records: &[Record]) -> bool {
-    last_tune(records).is_some_and(|(_, until)| until.is_some())
+    guarded(records).is_some()
 }
 
 fn time_left(records: &[Record]) -> Option<Span> {
-    let (_, until) = last_tune(records)?;
-    Some((MonoTime::from_ns(until?) - MonoTime::now()).max(Span::ZERO))
+    let until = last_tune(records)?.confirm_by_ns?;
+    Some((MonoTime::from_ns(until) - MonoTime::now()).max(Span::ZERO))
 }
 
 /// What the kernel refused in the last tune.

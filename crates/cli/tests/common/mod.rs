@@ -2,6 +2,8 @@
 //! real command.
 #![allow(dead_code, unreachable_pub)] // each test file uses a part of it
 
+pub mod machine;
+
 use onbeat_host::netns::{NetnsError, Network};
 use onbeat_model::description;
 use onbeat_model::system::System;

@@ -4,7 +4,7 @@ use super::facts::Fact;
 use crate::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// What is looked at of a configuration; the rest is left out.
 const OPTIONS: [&str; 14] = [
@@ -62,7 +62,7 @@ fn options(text: &str) -> BTreeMap<String, String> {
 /// A packed file's text; `None` where it, or what unpacks it, is not there.
 fn unpacked(machine: &Machine, path: &str) -> Option<String> {
     let file = std::fs::File::open(machine.path(path)).ok()?;
-    let mut command = Command::new("gzip");
+    let mut command = crate::environment::program("gzip");
     command.arg("-dc").stdin(file).stderr(Stdio::null());
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;

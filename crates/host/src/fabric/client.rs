@@ -227,7 +227,7 @@ impl Context {
         if CONTROL.with_borrow(Option::is_some) {
             return Err(SetupError::Twice);
         }
-        let value = std::env::var(ENVIRONMENT).map_err(|_| SetupError::NoFabric)?;
+        let value = crate::environment::var(ENVIRONMENT).map_err(|_| SetupError::NoFabric)?;
         let (name, token) = value.rsplit_once(':').ok_or(SetupError::BadEnvironment)?;
         let token = parse_token(token).ok_or(SetupError::BadEnvironment)?;
         let (start, base) = (OnceLock::new(), Arc::default());

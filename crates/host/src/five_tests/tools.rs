@@ -1,13 +1,14 @@
 //! The tools that the paper uses, as they are: cyclictest beside our own loop, stress-ng as load.
 
 use super::{Clock, Place};
+use crate::environment;
 use crate::machine::CpuList;
 use crate::process::{Keeper, Kept, Running};
 use onbeat_model::time::Span;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// cyclictest's histogram has at most so many bins; each is a nanosecond. It does not say more of
@@ -18,7 +19,7 @@ const LOOK: Span = Span::from_ms(20);
 
 /// Which of the tools cannot be executed, if one cannot.
 pub fn missing_tool(name: &str) -> Option<io::Error> {
-    let mut command = Command::new(name);
+    let mut command = environment::program(name);
     let quiet = command.arg("--help").stdin(Stdio::null()).stdout(Stdio::null());
     quiet.stderr(Stdio::null()).status().err()
 }
@@ -47,7 +48,7 @@ pub fn cyclictest(
     mut keeper: Option<&mut Keeper>,
     stop: &AtomicBool,
 ) -> io::Result<String> {
-    let mut command = Command::new("cyclictest");
+    let mut command = environment::program("cyclictest");
     command
         .args(["--default-system", "--mlockall", "--quiet", "--nsecs", "--threads=1"])
         .arg(format!("--affinity={}", asked.place.cpu))

@@ -73,8 +73,8 @@ pub enum WatchError {
 impl Watch {
     /// What the environment asks for.
     pub fn from_environment() -> Result<Self, WatchError> {
-        let trace = std::env::var_os(TRACE).is_some_and(|value| value == "1");
-        let Some(text) = std::env::var_os(BREAK_US) else {
+        let trace = crate::environment::var_os(TRACE).is_some_and(|value| value == "1");
+        let Some(text) = crate::environment::var_os(BREAK_US) else {
             return Ok(Self { trace, ..Self::default() });
         };
         let micros: Option<i64> = text.to_str().and_then(|text| text.parse().ok());

@@ -155,12 +155,12 @@ impl Context {
     pub(crate) fn from_environment(interface: &OsStr) -> Result<Self, SetupError> {
         let refuse = |why: String| SetupError::Refused(why);
         let name = interface.to_str().ok_or_else(|| refuse(format!("{INTERFACE} is not UTF-8")))?;
-        let transport = match std::env::var(TRANSPORT) {
+        let transport = match crate::environment::var(TRANSPORT) {
             Err(_) => TransportKind::default(),
             Ok(name) => TransportKind::named(&name)
                 .ok_or_else(|| refuse(format!("{TRANSPORT} is packet, xdp, udp4 or udp6")))?,
         };
-        let file = std::env::var_os(SYSTEM)
+        let file = crate::environment::var_os(SYSTEM)
             .ok_or_else(|| refuse(format!("{SYSTEM} must name the description, a system.toml")))?;
         let system = read_system(Path::new(&file)).map_err(refuse)?;
         let now = NetworkClock::Tai { epoch: 0, watch: None }.now().as_ns();
@@ -171,7 +171,7 @@ impl Context {
             epoch,
             ..InterfaceSettings::default()
         };
-        if let Ok(text) = std::env::var(CLOCK_WITHIN) {
+        if let Ok(text) = crate::environment::var(CLOCK_WITHIN) {
             settings.clock_error = clock_within(&text).map_err(refuse)?;
             settings.clock_required = true;
         }

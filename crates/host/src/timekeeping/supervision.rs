@@ -12,10 +12,8 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-/// Where the programs may be beside PATH.
-const DIRECTORIES: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 /// How long a program has to end by itself.
 const PATIENCE: Span = Span::from_s(2);
 const LOOK_AGAIN: Span = Span::from_ms(10);
@@ -110,10 +108,8 @@ impl Daemon {
         let log = OpenOptions::new().create(true).append(true).open(&self.log);
         let log = log.map_err(failed(self.log.display()))?;
         let also = log.try_clone().map_err(failed(self.log.display()))?;
-        let mut command = Command::new(self.name);
+        let mut command = crate::environment::program(self.name);
         command.args(&self.words).stdin(Stdio::null()).stdout(log).stderr(also);
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{path}:{DIRECTORIES}"));
         let steers = self.steers;
         // SAFETY: between fork and exec only system calls are made that neither allocate nor lock.
         unsafe { command.pre_exec(move || prepare(steers)) };

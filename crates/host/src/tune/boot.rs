@@ -38,3 +38,41 @@ pub(super) fn document(parameters: &[String]) -> String {
          GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {parameters}\"\n"
     )
 }
+
+/// Whether a text is such a file: parameters of ours, and nothing else that a shell would run.
+pub(super) fn is_ours(text: &str) -> bool {
+    let start = document(&[]);
+    let Some((start, _)) = start.trim_end().rsplit_once('"') else { return false };
+    let inner = text.trim_end().strip_prefix(start).and_then(|rest| rest.strip_suffix('"'));
+    let is_list = |list: &str| list.parse::<CpuList>().is_ok_and(|cpus| cpus.to_string() == list);
+    let known = |parameter: &str| match parameter.split_once('=') {
+        None => matches!(parameter, "threadirqs" | "nosoftlockup"),
+        Some(("irqaffinity" | "nohz_full" | "rcu_nocbs", list)) => is_list(list),
+        Some(("isolcpus", list)) => list.strip_prefix("managed_irq,domain,").is_some_and(is_list),
+        Some(_) => false,
+    };
+    inner.is_some_and(|inner| inner.split(' ').all(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_parameters_of_ours_are_a_file_of_ours() {
+        let list = |text: &str| text.parse::<CpuList>().unwrap();
+        for profile in [Profile::None, Profile::Cpuset, Profile::TunedLike] {
+            let parameters = parameters(profile, &list("2-3"), &list("0-1"), false);
+            let text = document(&parameters);
+            assert!(is_ours(&text) && is_ours(text.trim()), "{text}");
+            for more in ["$(id)", "`id`", "threadirqs\"; id; \"", "init=/bin/sh", "nohz_full=1;id"]
+            {
+                let mut bad = parameters.clone();
+                bad.push(more.to_owned());
+                assert!(!is_ours(&document(&bad)), "{more}");
+            }
+            assert!(!is_ours(&format!("{text}id\n")) && !is_ours(&format!("id\n{text}")));
+        }
+        assert!(!is_ours("") && !is_ours("MINE=1"));
+    }
+}

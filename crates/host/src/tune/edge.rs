@@ -5,8 +5,9 @@ use super::target::{Bound, Target, Value};
 use super::threads;
 use crate::machine::Machine;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// How often the tasks of a set are gone through: those that start meanwhile are caught by the next
@@ -69,7 +70,7 @@ impl Edge {
             }
             Target::Latency => self.kernel.held(),
             Target::Qdiscs { interface, .. } => gone(self.kernel.qdiscs(interface)),
-            Target::Vlan { name, .. } => self.kernel.vlan(name),
+            Target::Vlan { interface, vlan } => self.kernel.vlan(&vlan.name(interface)),
         }
     }
 
@@ -82,7 +83,10 @@ impl Edge {
         let given = || value.as_deref().ok_or_else(|| io::Error::other("it cannot be taken away"));
         match target {
             Target::File { path, .. } => self.write(path, given()?),
-            Target::Document { path } => self.write_document(path, value),
+            Target::Document { path } => {
+                self.tidy(target);
+                self.write_document(path, value)
+            }
             Target::Controller { group, name } => {
                 let sign = if value.is_some() { '+' } else { '-' };
                 self.write(&format!("{group}/cgroup.subtree_control"), &format!("{sign}{name}"))
@@ -102,8 +106,12 @@ impl Edge {
             Target::Coalescing { interface } => self.kernel.set_coalescing(interface, given()?),
             Target::Threads { prefix } => self.schedule(prefix, value),
             Target::Latency => self.kernel.set_held(value),
-            Target::Qdiscs { interface, setup } => self.kernel.set_qdiscs(interface, value, setup),
-            Target::Vlan { name, setup } => self.kernel.set_vlan(name, value, setup),
+            Target::Qdiscs { interface, made } => {
+                self.kernel.set_qdiscs(interface, value.is_some().then_some(made))
+            }
+            Target::Vlan { interface, vlan } => {
+                self.kernel.set_vlan(interface, vlan, value.is_some())
+            }
         }
     }
 
@@ -133,7 +141,9 @@ impl Edge {
         let directory = whole.parent().ok_or(io::ErrorKind::InvalidInput)?;
         match value {
             Some(text) => {
-                let mut file = File::create(&half)?;
+                // A boot loader executes it: nobody else may write it, whatever the umask is.
+                let mut file =
+                    OpenOptions::new().write(true).create_new(true).mode(0o644).open(&half)?;
                 file.write_all(text.as_bytes())?;
                 file.sync_all()?;
                 std::fs::rename(&half, &whole)?;

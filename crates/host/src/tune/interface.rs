@@ -1,29 +1,35 @@
 //! Which interfaces carry what the user works over: they are left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Routes that are read at most.
 const ROUTES_MAX: usize = 100_000;
 
-/// The interfaces of default routes and of the way to `session`, the address that the user works
-/// from, each with what it carries. The texts are those of `/proc/net/route` and
+/// The interfaces of default routes and of the ways to `sessions`, the addresses that the user
+/// works from, each with what it carries. The texts are those of `/proc/net/route` and
 /// `/proc/net/ipv6_route`; lines of another form are passed over.
-pub fn carriers(ipv4: &str, ipv6: &str, session: Option<IpAddr>) -> BTreeMap<String, &'static str> {
+pub fn carriers(
+    ipv4: &str,
+    ipv6: &str,
+    sessions: &BTreeSet<IpAddr>,
+) -> BTreeMap<String, &'static str> {
     let mut carriers = BTreeMap::new();
     let mut routes: Vec<Route> = ipv4.lines().skip(1).take(ROUTES_MAX).filter_map(four).collect();
     routes.extend(ipv6.lines().take(ROUTES_MAX).filter_map(six));
     for route in routes.iter().filter(|route| route.prefix == 0 && route.interface != "lo") {
         carriers.insert(route.interface.clone(), "a default route");
     }
-    let way = session.map(bits).and_then(|(address, version)| {
+    for (address, version) in sessions.iter().copied().map(bits) {
         let leads = |route: &&Route| {
             let differs = address ^ route.destination;
             route.version == version && differs.checked_shr(128 - route.prefix).unwrap_or(0) == 0
         };
-        routes.iter().filter(leads).max_by_key(|route| route.prefix)
-    });
-    carriers.extend(way.map(|route| (route.interface.clone(), "your own session")));
+        let longest = routes.iter().filter(leads).map(|route| route.prefix).max();
+        // Addresses of a single link have a route on each.
+        let ways = routes.iter().filter(leads).filter(|route| Some(route.prefix) == longest);
+        carriers.extend(ways.map(|route| (route.interface.clone(), "your own session")));
+    }
     carriers
 }
 
@@ -76,8 +82,8 @@ mod tests {
     #[test]
     fn default_routes_and_the_longest_prefix_to_the_session_count() {
         let names = |session: Option<&str>| {
-            let session = session.map(|text| text.parse().unwrap());
-            carriers(FOUR, SIX, session).into_keys().collect::<Vec<_>>()
+            let sessions = session.map(|text| text.parse().unwrap()).into_iter().collect();
+            carriers(FOUR, SIX, &sessions).into_keys().collect::<Vec<_>>()
         };
         assert_eq!(names(None), ["eth0"]);
         assert_eq!(names(Some("192.0.2.7")), ["eth0", "eth1"]);
@@ -90,6 +96,8 @@ mod tests {
     #[test]
     fn other_lines_are_passed_over() {
         let odd = "x\ny z\nw g g g g g g g g\n00 81 0 0 0 0 0 0 0 eth9\n\n";
-        assert!(carriers("h\nx\ny z\n", odd, Some("1.2.3.4".parse().unwrap())).is_empty());
+        assert!(
+            carriers("h\nx\ny z\n", odd, &BTreeSet::from(["1.2.3.4".parse().unwrap()])).is_empty()
+        );
     }
 }

@@ -2,31 +2,41 @@
 //!
 //! A line counts when its newline is there: what follows the last newline was torn by a kill or a
 //! power failure, and what it was to announce was not done.
+//!
+//! It says what was there before, never what to execute, and what it says is checked when it is
+//! read ([`super::admit`]): the superuser acts on it.
 
+use super::admit::is_plain;
+use super::identity::Identity;
 use super::run::{Interrupt, Interrupted};
+use super::state::Directory;
 use super::target::{Target, Value};
 use crate::machine::Machine;
 use onbeat_model::time::Span;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 
 /// The version of the format.
-pub const VERSION: u32 = 1;
-/// Where journal, lock and the last journal that was undone are.
-pub(super) const DIRECTORY: &str = "/var/lib/onbeat";
-const JOURNAL: &str = "/var/lib/onbeat/tune.journal";
-const LAST: &str = "/var/lib/onbeat/tune.last";
-const LOCK: &str = "/var/lib/onbeat/tune.lock";
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+pub const VERSION: u32 = 2;
+/// The journal, the last one that was undone, and the lock, in the state directory.
+const JOURNAL: &str = "tune.journal";
+const LAST: &str = "tune.last";
+const LOCK: &str = "tune.lock";
+/// Octets of who has the lock.
+const OWNER_MAX: u64 = 1_024;
+/// The longest name of a profile or a boot.
+const NAME_MAX: usize = 64;
+pub(super) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Octets of the longest journal: a hundred thousand changes.
 const OCTETS_MAX: u64 = 64 << 20;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Record {
     /// A tune begins; what follows, up to the next one, belongs to it.
     Tune {
@@ -98,8 +108,8 @@ pub enum Ending {
 pub enum JournalError {
     /// A line that nobody who keeps to the format wrote.
     #[error(
-        "{JOURNAL}: line {line}: {why}; nothing was changed: put it right, or move it away if what \
-         it says no longer matters"
+        "/var/lib/onbeat/{JOURNAL}: line {line}: {why}; nothing was changed: put it right, or move \
+         it away if what it says no longer matters"
     )]
     Line {
         /// From 1 on.
@@ -108,10 +118,30 @@ pub enum JournalError {
         why: String,
     },
     /// Another process holds the lock.
-    #[error("another `onbeat tune` is at work on this machine: try again when it is done")]
-    Locked,
+    #[error(
+        "another `onbeat tune` is at work on this machine{}: try again when it is done",
+        .0.as_ref().map(|owner| format!(" (process {})", owner.pid)).unwrap_or_default()
+    )]
+    Locked(Option<Identity>),
+    /// Others may have written what the superuser would act on.
+    #[error(
+        "{path}: {why}; nothing of it was believed, and nothing was changed: look at it, then \
+         remove it or give it back to the superuser alone (docs/tune.md, the state directory)"
+    )]
+    Untrusted {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A file could not be read or written.
-    #[error("{path}: {error}")]
+    #[error(
+        "{path}: {error}{}",
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => "; it is the superuser's alone: try it with sudo",
+            _ => "",
+        }
+    )]
     File {
         /// Which.
         path: PathBuf,
@@ -153,10 +183,10 @@ pub struct Outstanding {
 /// # Errors
 ///
 /// [`JournalError::Line`]: a whole line that does not keep to the format, or to the order of
-/// records.
+/// records, or says what no tune does.
 pub fn parse(octets: &[u8]) -> Result<Vec<Record>, JournalError> {
     let whole = octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |at| at + 1);
-    let mut records = Vec::new();
+    let (mut records, mut targets) = (Vec::new(), Vec::new());
     let mut changes = 0;
     let lines = octets[..whole].split_inclusive(|octet| *octet == b'\n');
     for (at, line) in lines.enumerate() {
@@ -168,7 +198,10 @@ pub fn parse(octets: &[u8]) -> Result<Vec<Record>, JournalError> {
         };
         match &record {
             Record::Tune { version, .. } if *version != VERSION => {
-                return Err(wrong(format!("version {version} is not known, only {VERSION}")));
+                return Err(wrong(format!(
+                    "version {version} is not known, only {VERSION}: what another version made, it \
+                     undoes"
+                )));
             }
             Record::Tune { .. } => {}
             _ if records.is_empty() => {
@@ -183,9 +216,35 @@ pub fn parse(octets: &[u8]) -> Result<Vec<Record>, JournalError> {
             | Record::Undone { change, .. } => known(*change)?,
             Record::Confirmed => {}
         }
+        admit(&record, &targets).map_err(wrong)?;
+        if let Record::Begin { target, .. } = &record {
+            targets.push(target.clone());
+        }
         records.push(record);
     }
     Ok(records)
+}
+
+/// Whether a tune may have written it; `targets` are those of the changes before.
+fn admit(record: &Record, targets: &[Target]) -> Result<(), String> {
+    let of_one = |change: &u32| targets.get(*change as usize).ok_or("it has not begun".to_owned());
+    let texts: Vec<&str> = match record {
+        Record::Tune { boot, profile, .. } => vec![boot, profile],
+        Record::Begin { what, .. } => vec![what],
+        Record::Refused { why, .. } => vec![why],
+        Record::Done { .. } | Record::Undone { .. } | Record::Confirmed => Vec::new(),
+    };
+    if texts.iter().any(|text| !is_plain(text)) {
+        return Err("a text has characters that are none to be read".to_owned());
+    }
+    match record {
+        Record::Tune { .. } if texts.iter().any(|text| text.len() > NAME_MAX) => {
+            Err("a name is too long".to_owned())
+        }
+        Record::Begin { target, old, new, .. } => target.admit(old, new),
+        Record::Done { change, after } => of_one(change)?.admit_after(after),
+        _ => Ok(()),
+    }
 }
 
 /// The changes that are not undone, in the order in which they were begun.
@@ -238,25 +297,16 @@ pub fn last(machine: &Machine) -> Result<Vec<Record>, JournalError> {
     parse(&octets(machine, LAST)?)
 }
 
-fn octets(machine: &Machine, path: &str) -> Result<Vec<u8>, JournalError> {
-    let path = machine.path(path);
-    let failed = |error| JournalError::File { path: path.clone(), error };
-    let file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        file => file.map_err(failed)?,
-    };
-    let mut octets = Vec::new();
-    file.take(OCTETS_MAX + 1).read_to_end(&mut octets).map_err(failed)?;
-    match octets.len() as u64 > OCTETS_MAX {
-        true => Err(failed(io::Error::other("it is longer than 64 MiB"))),
-        false => Ok(octets),
-    }
+fn octets(machine: &Machine, name: &str) -> Result<Vec<u8>, JournalError> {
+    let Some(directory) = Directory::existing(machine)? else { return Ok(Vec::new()) };
+    Ok(directory.read(name, OCTETS_MAX)?.unwrap_or_default())
 }
 
 /// The machine's journal, open for writing: nobody else has it meanwhile.
 #[derive(Debug)]
 pub struct Journal {
     machine: Machine,
+    directory: Directory,
     records: Vec<Record>,
     file: Option<File>,
     _lock: Lock,
@@ -272,25 +322,50 @@ impl Drop for Lock {
     }
 }
 
+/// Takes the lock, and writes into it whose it is.
+fn lock(directory: &Directory) -> Result<Lock, JournalError> {
+    let path = directory.path(LOCK);
+    let failed = |error| JournalError::File { path: path.clone(), error };
+    let Some(file) = directory.lock(LOCK)? else {
+        let owner = directory.read(LOCK, OWNER_MAX)?.unwrap_or_default();
+        return Err(JournalError::Locked(serde_json::from_slice(&owner).ok()));
+    };
+    let mut lock = Lock(file);
+    let own = serde_json::to_vec(&Identity::own().map_err(failed)?).expect("numbers and text");
+    lock.0.set_len(0).and_then(|()| lock.0.rewind()).map_err(failed)?;
+    lock.0.write_all(&own).map_err(failed)?;
+    Ok(lock)
+}
+
+/// How far the journal is, and who is at it: both stay as they are while whoever has the lock does
+/// nothing.
+pub(super) fn progress(machine: &Machine) -> Result<(usize, Option<Identity>), JournalError> {
+    let length = octets(machine, JOURNAL)?.len();
+    let Some(directory) = Directory::existing(machine)? else { return Ok((length, None)) };
+    let owner = directory.read(LOCK, OWNER_MAX)?.unwrap_or_default();
+    Ok((length, serde_json::from_slice(&owner).ok()))
+}
+
+/// Ends a process of ours that keeps the lock and does nothing. What it leaves is what a kill
+/// leaves, which `undo` finishes.
+pub(super) fn end_owner(owner: &Identity) -> io::Result<()> {
+    match owner.living()? {
+        Some(living) => living.signal(Signal::KILL),
+        None => Ok(()),
+    }
+}
+
 impl Journal {
     /// Takes the lock and reads what is there.
     ///
     /// # Errors
     ///
-    /// Somebody else has it, or it cannot be read.
+    /// Somebody else has it, or it cannot be read, or is not to be trusted.
     pub fn open(machine: &Machine) -> Result<Self, JournalError> {
-        let directory = machine.path(DIRECTORY);
-        let failed = |path: &PathBuf, error| JournalError::File { path: path.clone(), error };
-        std::fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
-        let path = machine.path(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.map_err(|error| failed(&path, error))?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::AGAIN) => return Err(JournalError::Locked),
-            locked => locked.map_err(|error| failed(&path, error.into()))?,
-        }
+        let directory = Directory::make(machine)?;
+        let lock = lock(&directory)?;
         let records = read(machine)?;
-        Ok(Self { machine: machine.clone(), records, file: None, _lock: Lock(lock) })
+        Ok(Self { machine: machine.clone(), directory, records, file: None, _lock: lock })
     }
 
     /// What it says.
@@ -342,13 +417,13 @@ impl Journal {
         record: Record,
         interrupt: &mut Interrupt,
     ) -> Result<(), JournalError> {
-        let path = self.machine.path(JOURNAL);
+        let path = self.directory.path(JOURNAL);
         let failed = |error| JournalError::File { path: path.clone(), error };
         let mut line = serde_json::to_vec(&record).expect("records have no other keys than text");
         line.push(b'\n');
         interrupt.step()?;
         if self.file.is_none() {
-            self.file = Some(self.open_file().map_err(failed)?);
+            self.file = Some(self.open_file()?);
         }
         let file = self.file.as_mut().expect("it was opened");
         if let Err(interrupted) = interrupt.step() {
@@ -356,35 +431,35 @@ impl Journal {
             file.write_all(&line[..line.len() / 2]).map_err(failed)?;
             return Err(interrupted.into());
         }
-        file.write_all(&line).and_then(|()| file.sync_data()).map_err(failed)?;
+        if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
+            // Half a line may be there: who opens it again goes on behind the last whole one.
+            self.file = None;
+            return Err(failed(error));
+        }
         self.records.push(record);
         interrupt.step()?;
         Ok(())
     }
 
     /// Opens the file behind its last whole line.
-    fn open_file(&self) -> io::Result<File> {
-        let path = self.machine.path(JOURNAL);
-        let mut file = OpenOptions::new();
-        let file = file.create(true).truncate(false).read(true).append(true).open(path)?;
+    fn open_file(&self) -> Result<File, JournalError> {
+        let path = self.directory.path(JOURNAL);
+        let failed = |error| JournalError::File { path: path.clone(), error };
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
+        let file = self.directory.open(JOURNAL, flags)?;
+        let file = file.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let mut octets = Vec::new();
-        (&file).read_to_end(&mut octets)?;
+        (&file).take(OCTETS_MAX).read_to_end(&mut octets).map_err(failed)?;
         let whole = octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |at| at + 1);
-        file.set_len(whole as u64)?;
-        File::open(self.machine.path(DIRECTORY))?.sync_all()?;
+        file.set_len(whole as u64).map_err(failed)?;
+        self.directory.sync()?;
         Ok(file)
     }
 
     /// Puts the journal away: all is undone.
     pub(super) fn close(self) -> Result<(), JournalError> {
-        let path = self.machine.path(JOURNAL);
-        let failed = |error| JournalError::File { path: path.clone(), error };
-        match std::fs::rename(&path, self.machine.path(LAST)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            renamed => renamed.map_err(failed),
-        }?;
-        let directory = File::open(self.machine.path(DIRECTORY)).map_err(failed)?;
-        directory.sync_all().map_err(failed)
+        self.directory.rename(JOURNAL, LAST)?;
+        self.directory.sync()
     }
 }
 
@@ -402,13 +477,13 @@ mod tests {
     fn tune() -> Record {
         let boot = "b".to_owned();
         let profile = "cpuset".to_owned();
-        Record::Tune { version: 1, boot, profile, started_ns: 1, confirm_by_ns: None }
+        Record::Tune { version: VERSION, boot, profile, started_ns: 1, confirm_by_ns: None }
     }
 
     fn begin(change: u32) -> Record {
-        let target = Target::text("/proc/x");
-        let (old, new) = (Some("1".to_owned()), Some("0\n\u{fffd}\"".to_owned()));
-        Record::Begin { change, what: "x".to_owned(), target, old, new }
+        let target = Target::text("/proc/sys/vm/stat_interval");
+        let (old, new) = (Some("1".to_owned()), Some("10".to_owned()));
+        Record::Begin { change, what: "x\u{fffd}\"".to_owned(), target, old, new }
     }
 
     fn text(records: &[Record]) -> Vec<u8> {
@@ -420,10 +495,13 @@ mod tests {
     fn the_format_is_as_documented() {
         let shown = String::from_utf8(text(&[tune(), begin(0), Record::Confirmed])).unwrap();
         let lines: Vec<_> = shown.lines().collect();
-        let tune = r#"{"tune":{"version":1,"boot":"b","profile":"cpuset","started_ns":1,"#;
+        let tune = r#"{"tune":{"version":2,"boot":"b","profile":"cpuset","started_ns":1,"#;
         assert!(lines[0].starts_with(tune), "{shown}");
-        let begin = r#"{"begin":{"change":0,"what":"x","target":{"kind":"file","path":"/proc/x","#;
+        let begin = r#"{"begin":{"change":0,"what":"x"#;
         assert!(lines[1].starts_with(begin), "{shown}");
+        let target =
+            r#","target":{"kind":"file","path":"/proc/sys/vm/stat_interval","form":"text"},"#;
+        assert!(lines[1].contains(target), "{shown}");
         assert_eq!(lines[2], r#""confirmed""#);
     }
 
@@ -441,8 +519,33 @@ mod tests {
             };
             assert_eq!(line, wrong);
         }
-        let later = String::from_utf8(text(&[tune()])).unwrap().replace("n\":1", "n\":2");
-        assert!(parse(later.as_bytes()).unwrap_err().to_string().contains("version 2"));
+        let later = String::from_utf8(text(&[tune()])).unwrap().replace("n\":2", "n\":3");
+        assert!(parse(later.as_bytes()).unwrap_err().to_string().contains("version 3"));
+    }
+
+    #[test]
+    fn what_no_tune_writes_is_refused_with_its_line_and_nothing_is_done() {
+        let text = String::from_utf8(text(&[tune(), begin(0)])).unwrap();
+        assert!(parse(text.as_bytes()).is_ok());
+        let vlan = r#""kind":"vlan","name":"x","setup":[["/bin/sh","-c","id"]]"#;
+        for (from, to) in [
+            ("/proc/sys/vm/stat_interval", "/etc/shadow"),
+            ("/proc/sys/vm/stat_interval", "/proc/sys/kernel/core_pattern"),
+            ("\"old\":\"1\"", "\"old\":\"|/bin/sh\""),
+            ("\"what\":\"x", "\"what\":\"\\u001b[2J"),
+            ("\"what\"", "\"setup\":[[\"id\"]],\"what\""),
+            (r#""kind":"file","path":"/proc/sys/vm/stat_interval","form":"text""#, vlan),
+        ] {
+            let hostile = text.replace(from, to);
+            assert_ne!(hostile, text);
+            let Err(JournalError::Line { line: 2, why }) = parse(hostile.as_bytes()) else {
+                panic!("{hostile} was taken");
+            };
+            assert!(!why.contains(char::is_control), "{why}");
+        }
+        let done = Record::Done { change: 0, after: Some("\u{1b}[2J".to_owned()) };
+        let octets = self::text(&[tune(), begin(0), done]);
+        assert!(matches!(parse(&octets), Err(JournalError::Line { line: 3, .. })));
     }
 
     #[test]
@@ -465,7 +568,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let machine = Machine::below(directory.path());
         let first = Journal::open(&machine).unwrap();
-        assert!(matches!(Journal::open(&machine), Err(JournalError::Locked)));
+        let Err(JournalError::Locked(Some(owner))) = Journal::open(&machine) else {
+            panic!("two have it, or nobody knows who");
+        };
+        assert_eq!(owner, Identity::own().unwrap());
         drop(first);
         assert!(Journal::open(&machine).is_ok());
     }

@@ -1,19 +1,18 @@
 //! What is set otherwise than by writing a file: system calls, and `tc` and `ip`.
 
+use super::helper::{self, Helper};
 use super::target::Value;
 use super::threads;
-use crate::clock::pause;
+use super::traffic::{Disciplines, Vlan};
+use crate::environment;
 use crate::link::coalescing;
 use crate::machine::{CpuList, Machine};
-use onbeat_model::time::Span;
-use rustix::fs::FlockOperation;
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, Write};
-use std::os::unix::process::CommandExt;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The edge to a kernel. [`ThisKernel`] is the real one, [`super::Pretended`] keeps its values in
 /// files, for tests and for trying out.
@@ -38,25 +37,18 @@ pub trait Kernel {
     fn set_held(&self, value: &Value) -> io::Result<()>;
     /// An interface's queueing disciplines, as [`super::Target::Qdiscs`] has them.
     fn qdiscs(&self, interface: &str) -> io::Result<Value>;
-    /// Makes them by these commands; none: removes them.
-    fn set_qdiscs(&self, interface: &str, value: &Value, setup: &[Vec<String>]) -> io::Result<()>;
+    /// Makes these; none: removes them.
+    fn set_qdiscs(&self, interface: &str, made: Option<&Disciplines>) -> io::Result<()>;
     /// Whether there is an interface of that name, as [`super::Target::Vlan`] has it.
     fn vlan(&self, name: &str) -> io::Result<Value>;
-    /// Makes it by these commands; none: removes it.
-    fn set_vlan(&self, name: &str, value: &Value, setup: &[Vec<String>]) -> io::Result<()>;
+    /// Makes a VLAN on an interface, or removes it.
+    fn set_vlan(&self, interface: &str, vlan: &Vlan, there: bool) -> io::Result<()>;
 }
-
-/// Where the process that holds the idle states says which it is. Locked while it lives.
-const HOLDER: &str = "/run/onbeat-cpu-dma-latency";
-const DEVICE: &str = "/dev/cpu_dma_latency";
-/// How long a holder may take to end.
-const ENDS_WITHIN: u32 = 100;
-const LOOK_AGAIN: Span = Span::from_ms(20);
 
 /// The kernel that runs this.
 #[derive(Debug)]
 pub struct ThisKernel {
-    /// The command that runs [`hold`], to which the latency is appended.
+    /// The command that runs [`super::hold`], to which the latency is appended.
     pub holder: Vec<OsString>,
 }
 
@@ -103,13 +95,16 @@ impl Kernel for ThisKernel {
     }
 
     fn held(&self) -> io::Result<Value> {
-        Ok(holder()?.map(|(_, latency)| latency))
+        helper::held(&Machine::this())
     }
 
     fn set_held(&self, value: &Value) -> io::Result<()> {
         match value {
-            Some(latency) => self.start_holder(latency),
-            None => end_holder(),
+            // What is in the way of its outliving the session is said of the guard.
+            Some(latency) => {
+                Helper::Holder.start(&Machine::this(), &self.holder, latency).map(drop)
+            }
+            None => helper::end_holder(&Machine::this()),
         }
     }
 
@@ -119,9 +114,9 @@ impl Kernel for ThisKernel {
         Ok(disciplines(&shown))
     }
 
-    fn set_qdiscs(&self, interface: &str, value: &Value, setup: &[Vec<String>]) -> io::Result<()> {
-        match value {
-            Some(_) => setup.iter().try_for_each(|command| run(command).map(drop)),
+    fn set_qdiscs(&self, interface: &str, made: Option<&Disciplines>) -> io::Result<()> {
+        match made {
+            Some(made) => run_all(&made.commands(interface)),
             None => run(&words(&["tc", "qdisc", "del", "dev", interface, "root"])).map(drop),
         }
     }
@@ -135,95 +130,11 @@ impl Kernel for ThisKernel {
         }
     }
 
-    fn set_vlan(&self, name: &str, value: &Value, setup: &[Vec<String>]) -> io::Result<()> {
-        match value {
-            Some(_) => setup.iter().try_for_each(|command| run(command).map(drop)),
-            None => run(&words(&["ip", "link", "del", "dev", name])).map(drop),
+    fn set_vlan(&self, interface: &str, vlan: &Vlan, there: bool) -> io::Result<()> {
+        match there {
+            true => run_all(&vlan.setup(interface)),
+            false => run(&words(&["ip", "link", "del", "dev", &vlan.name(interface)])).map(drop),
         }
-    }
-}
-
-impl ThisKernel {
-    /// Starts a process that holds the latency, in a session of its own so that the end of the
-    /// user's does not end it.
-    fn start_holder(&self, latency: &str) -> io::Result<()> {
-        let (program, arguments) =
-            self.holder.split_first().ok_or_else(|| io::Error::other("no command to hold it"))?;
-        let mut command = Command::new(program);
-        command.args(arguments).arg(latency);
-        detach(&mut command);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
-        let mut said = String::new();
-        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        io::BufReader::new(output).read_line(&mut said)?;
-        if said.trim() == "holding" {
-            return Ok(());
-        }
-        let ended = child.wait_with_output()?;
-        Err(io::Error::other(String::from_utf8_lossy(&ended.stderr).trim().to_owned()))
-    }
-}
-
-/// Has a process go on when the user's session ends: in a session of its own, without the
-/// terminal.
-pub fn detach(command: &mut Command) {
-    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // SAFETY: between fork and exec there is one system call; it takes no lock and allocates
-    // nothing.
-    unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
-}
-
-/// The process that holds the idle states, and the latency.
-fn holder() -> io::Result<Option<(Pid, String)>> {
-    let file = match File::open(HOLDER) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file?,
-    };
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-        // Nobody holds it: its process has ended.
-        Ok(()) => return Ok(None),
-        Err(rustix::io::Errno::AGAIN) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let text = io::read_to_string(file)?;
-    let mut words = text.split_whitespace();
-    let pid = words.next().and_then(|word| word.parse().ok()).and_then(Pid::from_raw);
-    Ok(pid.zip(words.next().map(str::to_owned)))
-}
-
-fn end_holder() -> io::Result<()> {
-    let Some((pid, _)) = holder()? else { return Ok(()) };
-    rustix::process::kill_process(pid, Signal::TERM)?;
-    for _ in 0..ENDS_WITHIN {
-        if holder()?.is_none() {
-            return Ok(());
-        }
-        pause(LOOK_AGAIN);
-    }
-    Err(io::Error::other(format!("process {pid:?} does not end")))
-}
-
-/// Holds the processors' idle states to a latency in microseconds until the process is ended: the
-/// kernel keeps the request for as long as the device is open (its documentation of PM QoS).
-///
-/// # Errors
-///
-/// Another process of ours holds it, the device cannot be opened, or standard output is closed.
-pub fn hold(latency: i32) -> io::Result<()> {
-    let named = |path: &str, error: io::Error| io::Error::other(format!("{path}: {error}"));
-    let open = OpenOptions::new().create(true).truncate(false).write(true).open(HOLDER);
-    let mut file = open.map_err(|error| named(HOLDER, error))?;
-    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| io::Error::other("another process holds the idle states already"))?;
-    let device = OpenOptions::new().write(true).open(DEVICE);
-    let mut device = device.map_err(|error| named(DEVICE, error))?;
-    device.write_all(&latency.to_ne_bytes()).map_err(|error| named(DEVICE, error))?;
-    file.set_len(0)?;
-    file.write_all(format!("{} {latency}\n", std::process::id()).as_bytes())?;
-    writeln!(io::stdout(), "holding")?;
-    loop {
-        pause(Span::from_s(3_600)); // a signal ends the process, and that the request
     }
 }
 
@@ -231,11 +142,16 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
+/// Runs commands until one fails.
+fn run_all(commands: &[Vec<String>]) -> io::Result<()> {
+    commands.iter().try_for_each(|command| run(command).map(drop))
+}
+
 /// Runs a command and gives what it printed.
 fn run(command: &[String]) -> io::Result<String> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let failed = |why: String| io::Error::other(format!("{}: {why}", command.join(" ")));
-    let output = Command::new(program)
+    let output = environment::program(program)
         .args(arguments)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())

@@ -6,32 +6,40 @@
 //! [`Target`]. [`apply`] writes each change into the [`Journal`] before it makes it, and [`undo`]
 //! takes them back.
 
+mod admit;
 mod boot;
 mod edge;
+mod helper;
+mod identity;
 mod interface;
 mod journal;
 mod kernel;
 mod plan;
 mod pretended;
 mod run;
+mod session;
 mod snapshot;
+mod state;
 mod target;
 mod threads;
 mod traffic;
 mod watch;
 
 pub use edge::Edge;
+pub use helper::{Helper, hold};
+pub use identity::{Identity, Living};
 pub use interface::carriers;
 pub use journal::{
     Ending, Journal, JournalError, Outstanding, Record, VERSION, last, outstanding, parse, read,
 };
-pub use kernel::{Kernel, ThisKernel, detach, hold};
+pub use kernel::{Kernel, ThisKernel};
 pub use plan::{Change, Plan, Profile, Wish, WishError, plan};
 pub use pretended::Pretended;
 pub use run::{Applied, Event, Interrupt, State, Status, TuneError, apply, guard, undo, verify};
+pub use session::sessions;
 pub use snapshot::{Cgroups, InterfaceFacts, Irq, KernelThread, Snapshot, snapshot};
 pub use target::{Bound, Form, Target, Value};
-pub use traffic::{Disciplines, Queue, Traffic, Vlan};
+pub use traffic::{Disciplines, Gates, Queue, Shaper, Traffic, Vlan};
 pub use watch::watch_once;
 
 #[cfg(test)]

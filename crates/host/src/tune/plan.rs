@@ -352,22 +352,23 @@ impl Planner<'_> {
             self.file(&threads, &path("threaded"), Form::Text, "1");
         }
         let Some(traffic) = &self.wish.traffic else { return };
-        match (traffic.disciplines(name, facts.queues), &facts.qdiscs) {
+        match (traffic.disciplines(facts.queues), &facts.qdiscs) {
             (Ok(None), _) => {}
             (Err(why), _) => self.note(format!("{name}: {why}")),
-            (Ok(Some(made)), Some(has)) if *has != made.value => self.note(format!(
+            (Ok(Some(made)), Some(has)) if *has != made.value() => self.note(format!(
                 "{name} has queueing disciplines of somebody else ({has}), which stay: nothing of \
                  the plan is shaped"
             )),
             (Ok(Some(made)), has) => {
                 let what = format!("{name} sends as the plan says");
-                let target = Target::Qdiscs { interface: name.clone(), setup: made.setup };
-                self.add(what, target, has.clone(), made.value);
+                let value = made.value();
+                let target = Target::Qdiscs { interface: name.clone(), made };
+                self.add(what, target, has.clone(), value);
             }
         }
         for vlan in traffic.vlans.iter().filter(|vlan| !facts.vlans.contains(&vlan.name(name))) {
             let what = format!("VLAN {} on {name}", vlan.number);
-            let target = Target::Vlan { name: vlan.name(name), setup: vlan.setup(name) };
+            let target = Target::Vlan { interface: name.clone(), vlan: vlan.clone() };
             self.add(what, target, None, "vlan".to_owned());
         }
     }

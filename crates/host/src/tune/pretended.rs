@@ -5,6 +5,7 @@
 use super::kernel::Kernel;
 use super::target::Value;
 use super::threads;
+use super::traffic::{Disciplines, Vlan};
 use crate::machine::{CpuList, Machine};
 use std::collections::BTreeSet;
 use std::io;
@@ -205,15 +206,16 @@ impl Kernel for Pretended {
         self.value(&format!("qdiscs-{interface}"))
     }
 
-    fn set_qdiscs(&self, interface: &str, value: &Value, _: &[Vec<String>]) -> io::Result<()> {
-        self.set_value(&format!("qdiscs-{interface}"), value)
+    fn set_qdiscs(&self, interface: &str, made: Option<&Disciplines>) -> io::Result<()> {
+        self.set_value(&format!("qdiscs-{interface}"), &made.map(Disciplines::value))
     }
 
     fn vlan(&self, name: &str) -> io::Result<Value> {
         self.value(&format!("vlan-{name}"))
     }
 
-    fn set_vlan(&self, name: &str, value: &Value, _: &[Vec<String>]) -> io::Result<()> {
-        self.set_value(&format!("vlan-{name}"), value)
+    fn set_vlan(&self, interface: &str, vlan: &Vlan, there: bool) -> io::Result<()> {
+        let value = there.then(|| "vlan".to_owned());
+        self.set_value(&format!("vlan-{}", vlan.name(interface)), &value)
     }
 }

@@ -1,6 +1,9 @@
 //! Making changes and taking them back, each step on disk before the next.
 
+use super::admit::plain;
 use super::edge::Edge;
+use super::helper::Helper;
+use super::identity::Identity;
 use super::journal::{self, Ending, Journal, JournalError, Outstanding, Record, boot};
 use super::plan::Change;
 use super::target::{Form, Target, Value};
@@ -9,6 +12,11 @@ use onbeat_model::time::Span;
 
 /// How often the dead-man timer looks whether it was confirmed.
 const LOOK_AGAIN: Span = Span::from_ms(100);
+/// How long it waits before it tries again to undo what could not be undone: first, and at most.
+const TRY_AGAIN: Span = Span::from_s(1);
+const TRY_AGAIN_MAX: Span = Span::from_s(60);
+/// For how long who has the lock may do nothing when the time is over.
+const STUCK: Span = Span::from_s(10);
 
 /// A hook for tests: ends what is under way at a given step as a kill would, with nothing put
 /// right.
@@ -163,7 +171,15 @@ pub fn apply(
 ) -> Result<Applied, TuneError> {
     let mut applied = Applied::default();
     for change in changes {
-        match make(edge, &mut journal, change, interrupt)? {
+        let outcome = match make(edge, &mut journal, change, interrupt) {
+            Err(error) if !error.is_interruption() => {
+                // What cannot be written down is not done, and what is done is taken back.
+                undo(edge, journal, interrupt, tell)?;
+                return Err(error);
+            }
+            outcome => outcome?,
+        };
+        match outcome {
             Outcome::Made => {
                 applied.made += 1;
                 tell(Event::Made(&change.what));
@@ -200,15 +216,19 @@ fn make(
         Ok(old) => old,
         Err(error) => return Ok(Outcome::Refused(error.to_string())),
     };
+    // What could not be believed when it is read is not done.
+    if let Err(why) = target.admit(&old, new) {
+        return Ok(Outcome::Refused(why));
+    }
     let number = journal.next();
-    let (what, target_) = (change.what.clone(), target.clone());
+    let (what, target_) = (plain(&change.what), target.clone());
     let begin =
         Record::Begin { change: number, what, target: target_, old: old.clone(), new: new.clone() };
     journal.append(begin, interrupt)?;
     let set = edge.set(target, new);
     interrupt.step()?;
     let why = match (set, edge.get(target)) {
-        (Ok(()), Ok(after)) if target.same(&after, new) => {
+        (Ok(()), Ok(after)) if target.same(&after, new) && target.admit_after(&after).is_ok() => {
             journal.append(Record::Done { change: number, after }, interrupt)?;
             return Ok(Outcome::Made);
         }
@@ -222,7 +242,7 @@ fn make(
     }
     match edge.get(target) {
         Ok(now) if target.same(&now, &old) => {
-            journal.append(Record::Refused { change: number, why: why.clone() }, interrupt)?;
+            journal.append(Record::Refused { change: number, why: plain(&why) }, interrupt)?;
         }
         // It stays outstanding, so that `undo` tries again.
         _ => {}
@@ -236,11 +256,13 @@ fn shown(value: &Value) -> &str {
 }
 
 /// Takes back all that is outstanding, the last change first, and puts the journal away; gives how
-/// many changes could not be taken back, which stay in it. What others have set since stays.
+/// many changes could not be taken back, which stay in it. What others have set since stays. What
+/// cannot be written down, on a disk that somebody has filled, is taken back all the same: who comes
+/// after finds that it is as it was.
 ///
 /// # Errors
 ///
-/// The journal cannot be written.
+/// The journal cannot be put away.
 pub fn undo(
     edge: &Edge,
     mut journal: Journal,
@@ -248,7 +270,7 @@ pub fn undo(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<usize, TuneError> {
     let boot = boot(edge.machine())?;
-    let mut failed = 0;
+    let (mut failed, mut written) = (0, Ok(()));
     for one in journal.outstanding().iter().rev() {
         let how = match one.boot != boot && !one.target.survives_reboot() {
             true => Ok(Ending::Gone),
@@ -256,7 +278,12 @@ pub fn undo(
         };
         match how {
             Ok(how) => {
-                journal.append(Record::Undone { change: one.change, how }, interrupt)?;
+                if written.is_ok() {
+                    written = journal.append(Record::Undone { change: one.change, how }, interrupt);
+                }
+                if matches!(written, Err(JournalError::Interrupted)) {
+                    break;
+                }
                 tell(Event::Undone(&one.what, how));
             }
             Err(why) => {
@@ -264,6 +291,9 @@ pub fn undo(
                 tell(Event::Failed(&one.what, &why));
             }
         }
+    }
+    if let Err(error @ JournalError::Interrupted) = written {
+        return Err(error.into());
     }
     if failed == 0 {
         interrupt.step()?;
@@ -370,31 +400,97 @@ fn effective(edge: &Edge, target: &Target, now: &Value) -> State {
 }
 
 /// The dead-man timer of the tune that began at `started_ns`: waits until it is confirmed or
-/// undone, or its time is over, and then undoes it. Gives whether it did.
+/// undone, or its time is over, and then undoes it, again and again until all is undone. What
+/// stands in its way is told. Gives whether it undid anything.
 ///
 /// # Errors
 ///
-/// The journal cannot be read, or undoing failed.
-pub fn guard(edge: &Edge, started_ns: i64) -> Result<bool, TuneError> {
+/// It cannot say that it is there: nobody would know of it.
+pub fn guard(edge: &Edge, started_ns: i64, tell: &mut dyn FnMut(&str)) -> Result<bool, TuneError> {
+    let word = started_ns.to_string();
+    let failed = |error| JournalError::File { path: edge.machine().path("/"), error };
+    Helper::Guard.ready(edge.machine(), &word).map_err(failed)?;
+    let (mut patience, mut stuck) = (TRY_AGAIN, None);
     loop {
-        let Some(until) = unconfirmed(&journal::read(edge.machine())?, started_ns) else {
-            return Ok(false);
-        };
-        if MonoTime::now() < MonoTime::from_ns(until) {
-            pause(LOOK_AGAIN);
-            continue;
-        }
-        match Journal::open(edge.machine()) {
-            // The tune itself may still be at work.
-            Err(JournalError::Locked) => pause(LOOK_AGAIN),
-            Err(error) => return Err(error.into()),
-            Ok(journal) => {
-                if unconfirmed(journal.records(), started_ns).is_none() {
-                    return Ok(false);
-                }
-                undo(edge, journal, &mut Interrupt::never(), &mut |_| ())?;
-                return Ok(true);
+        match guard_once(edge, started_ns, &mut stuck) {
+            Ok(Look::Over(undone)) => return Ok(undone),
+            Ok(Look::Waits) => pause(LOOK_AGAIN),
+            Ok(Look::Ended(owner)) => {
+                tell(&format!("process {} had the lock, did nothing, and is ended", owner.pid));
+                pause(LOOK_AGAIN);
             }
+            Ok(Look::Left(settings)) => {
+                tell(&format!(
+                    "settings that could not be taken back yet: {settings}; tried again"
+                ));
+                pause(patience);
+                patience = (patience * 2).min(TRY_AGAIN_MAX);
+            }
+            Err(error) => {
+                tell(&error.to_string());
+                pause(patience);
+                patience = (patience * 2).min(TRY_AGAIN_MAX);
+            }
+        }
+    }
+}
+
+/// What a look of the dead-man timer found.
+enum Look {
+    /// It is not time, or the tune itself is still at work.
+    Waits,
+    /// Nothing is to be done any more; whether it undid something.
+    Over(bool),
+    /// So many settings could not be taken back.
+    Left(usize),
+    /// Who had the lock did nothing, and is ended.
+    Ended(Identity),
+}
+
+/// Who has the lock, how far the journal is, and since when that is so.
+type Stuck = Option<(Identity, usize, MonoTime)>;
+
+fn guard_once(edge: &Edge, started_ns: i64, stuck: &mut Stuck) -> Result<Look, TuneError> {
+    let Some(until) = unconfirmed(&journal::read(edge.machine())?, started_ns) else {
+        return Ok(Look::Over(false));
+    };
+    if MonoTime::now() < MonoTime::from_ns(until) {
+        return Ok(Look::Waits);
+    }
+    let journal = match Journal::open(edge.machine()) {
+        Err(JournalError::Locked(_)) => return still(edge, stuck),
+        journal => journal?,
+    };
+    *stuck = None;
+    if unconfirmed(journal.records(), started_ns).is_none() {
+        return Ok(Look::Over(false));
+    }
+    match undo(edge, journal, &mut Interrupt::never(), &mut |_| ())? {
+        0 => Ok(Look::Over(true)),
+        left => Ok(Look::Left(left)),
+    }
+}
+
+/// The time is over, and somebody has the lock. One who is at work gets on; one who was stopped, or
+/// whom the kernel keeps, does not, and must not keep the machine as it is.
+fn still(edge: &Edge, stuck: &mut Stuck) -> Result<Look, TuneError> {
+    let (length, Some(owner)) = journal::progress(edge.machine())? else { return Ok(Look::Waits) };
+    let now = MonoTime::now();
+    match stuck {
+        Some((same, before, since)) if *same == owner && *before == length => {
+            if now < *since + STUCK {
+                return Ok(Look::Waits);
+            }
+            journal::end_owner(&owner).map_err(|error| JournalError::File {
+                path: edge.machine().path("/proc"),
+                error,
+            })?;
+            *stuck = None;
+            Ok(Look::Ended(owner))
+        }
+        _ => {
+            *stuck = Some((owner, length, now));
+            Ok(Look::Waits)
         }
     }
 }

@@ -5,12 +5,15 @@ use super::edge::Edge;
 use super::interface::carriers;
 use super::target::{Bound, Target, Value};
 use super::threads;
+use super::traffic::Disciplines;
 use crate::machine::{CpuList, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 pub(super) const ONLINE: &str = "/sys/devices/system/cpu/online";
 const GROUPS: &str = "/sys/fs/cgroup";
+/// The most interfaces on top of one that are looked at.
+const UPPERS_MAX: usize = 256;
 
 /// What a plan needs to know of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,12 +107,12 @@ pub struct InterfaceFacts {
     pub vlans: BTreeSet<String>,
 }
 
-/// Looks at a machine. `interface` is the one that is to be set, `session` the address that the
+/// Looks at a machine. `interface` is the one that is to be set, `sessions` the addresses that the
 /// user works from, `vlans` the names that a plan may make. Reads only.
 pub fn snapshot(
     edge: &Edge,
     interface: Option<&str>,
-    session: Option<IpAddr>,
+    sessions: &BTreeSet<IpAddr>,
     vlans: &[String],
 ) -> Snapshot {
     let machine = edge.machine();
@@ -125,7 +128,7 @@ pub fn snapshot(
         files: files(machine, &cgroups, interface),
         irqs: irqs(machine),
         threads: kernel_threads(machine),
-        interface: interface.and_then(|name| facts(edge, name, session, vlans)),
+        interface: interface.and_then(|name| facts(edge, name, sessions, vlans)),
         command_line: machine.read("/proc/cmdline").unwrap_or_default(),
         realtime: machine.number("/sys/kernel/realtime").is_ok_and(|on| on == 1),
         irqbalance: threads::all(machine).iter().any(|t| !t.kernel && t.name == "irqbalance"),
@@ -230,10 +233,25 @@ fn kernel_threads(machine: &Machine) -> Vec<KernelThread> {
     threads
 }
 
+/// An interface and those that are made of it: a bridge, a bond, a VLAN.
+fn uppers(machine: &Machine, name: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::from([name.to_owned()]);
+    let mut new = vec![name.to_owned()];
+    while let Some(one) = new.pop().filter(|_| all.len() < UPPERS_MAX) {
+        let links = machine.names(&format!("/sys/class/net/{one}"));
+        for upper in links.iter().filter_map(|link| link.strip_prefix("upper_")) {
+            if all.insert(upper.to_owned()) {
+                new.push(upper.to_owned());
+            }
+        }
+    }
+    all
+}
+
 fn facts(
     edge: &Edge,
     name: &str,
-    session: Option<IpAddr>,
+    sessions: &BTreeSet<IpAddr>,
     vlans: &[String],
 ) -> Option<InterfaceFacts> {
     let machine = edge.machine();
@@ -242,7 +260,7 @@ fn facts(
         return None;
     }
     let route = |file: &str| machine.read(&format!("/proc/net/{file}")).unwrap_or_default();
-    let carriers = carriers(&route("route"), &route("ipv6_route"), session);
+    let carriers = carriers(&route("route"), &route("ipv6_route"), sessions);
     let get = |target: &Target| edge.get(target).unwrap_or_default();
     // Those of its device, or of the device that this is a part of, and those of its name.
     let mut irqs: BTreeSet<u32> = ["device", "device/.."]
@@ -258,17 +276,14 @@ fn facts(
     let queues = machine.names(&format!("{directory}/queues"));
     Some(InterfaceFacts {
         name: name.to_owned(),
-        carries: carriers.get(name).copied(),
+        carries: uppers(machine, name).iter().find_map(|name| carriers.get(name).copied()),
         irqs,
         coalescing: get(&Target::Coalescing { interface: name.to_owned() }),
-        qdiscs: get(&Target::Qdiscs { interface: name.to_owned(), setup: Vec::new() }),
+        qdiscs: get(&Target::Qdiscs { interface: name.to_owned(), made: Disciplines::default() }),
         queues: queues.iter().filter(|queue| queue.starts_with("tx-")).count(),
         vlans: vlans
             .iter()
-            .filter(|vlan| {
-                let target = Target::Vlan { name: (*vlan).clone(), setup: Vec::new() };
-                get(&target).is_some()
-            })
+            .filter(|vlan| edge.kernel().vlan(vlan).is_ok_and(|there| there.is_some()))
             .cloned()
             .collect(),
     })

@@ -1,5 +1,6 @@
 //! What can be set.
 
+use super::traffic::{Disciplines, Vlan};
 use crate::machine::CpuList;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,7 @@ pub enum Form {
 
 /// A task that was bound to some of the processors that its set has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bound {
     /// Its number.
     pub task: u32,
@@ -32,7 +34,7 @@ pub struct Bound {
 
 /// One thing that can be set, and set back.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Target {
     /// A setting of the kernel in a file below `/proc` or `/sys`.
     File {
@@ -87,15 +89,15 @@ pub enum Target {
     Qdiscs {
         /// The interface.
         interface: String,
-        /// The commands that make them.
-        setup: Vec<Vec<String>>,
+        /// What is made.
+        made: Disciplines,
     },
     /// An interface for one VLAN; the value is `vlan`.
     Vlan {
-        /// Its name.
-        name: String,
-        /// The commands that make it.
-        setup: Vec<Vec<String>>,
+        /// The interface that it is on.
+        interface: String,
+        /// Which.
+        vlan: Vlan,
     },
 }
 
@@ -117,7 +119,7 @@ impl Target {
             Self::Threads { prefix } => format!("threads {prefix}*"),
             Self::Latency => "/dev/cpu_dma_latency".to_owned(),
             Self::Qdiscs { interface, .. } => format!("queueing disciplines of {interface}"),
-            Self::Vlan { name, .. } => format!("interface {name}"),
+            Self::Vlan { interface, vlan } => format!("interface {}", vlan.name(interface)),
         }
     }
 
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn what_is_half_made_is_ours_and_what_others_made_is_not() {
         let some = |text: &str| Some(text.to_owned());
-        let qdiscs = Target::Qdiscs { interface: "eth0".to_owned(), setup: Vec::new() };
+        let qdiscs = Target::Qdiscs { interface: "eth0".to_owned(), made: Disciplines::default() };
         let new = some("mqprio 8b0:,cbs 8b1:");
         assert!(qdiscs.is_ours(&some("mqprio 8b0:"), &new, &None));
         assert!(!qdiscs.is_ours(&some("fq 1:"), &new, &None));

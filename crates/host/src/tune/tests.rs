@@ -98,7 +98,8 @@ impl Made {
 
     fn plan(&self, wish: &Wish) -> Plan {
         let edge = self.edge();
-        let mut plan = plan(&snapshot(&edge, wish.interface.as_deref(), None, &[]), wish).unwrap();
+        let mut plan =
+            plan(&snapshot(&edge, wish.interface.as_deref(), &BTreeSet::new(), &[]), wish).unwrap();
         plan.settle(&edge).unwrap();
         plan
     }
@@ -376,7 +377,7 @@ fn a_machine_is_tuned_once_at_a_time() {
     assert!(matches!(again, TuneError::Tuned(n) if n > 5), "{again}");
     let held = Journal::open(&made.machine()).unwrap();
     let other = made.undo(&mut Interrupt::never()).unwrap_err();
-    assert!(matches!(other, TuneError::Journal(JournalError::Locked)));
+    assert!(matches!(other, TuneError::Journal(JournalError::Locked(_))));
     drop(held);
     assert_eq!(made.undo(&mut Interrupt::never()).unwrap().0, 0);
 }
@@ -430,8 +431,11 @@ fn a_tune_that_nobody_confirms_undoes_itself_and_one_that_is_confirmed_stays() {
         if confirmed {
             Journal::open(&made.machine()).unwrap().confirm().unwrap();
         }
-        assert!(!guard(&edge, started + 1).unwrap(), "another tune is not its business");
-        assert_eq!(guard(&edge, started).unwrap(), !confirmed);
+        assert!(
+            !guard(&edge, started + 1, &mut |_| ()).unwrap(),
+            "another tune is not its business"
+        );
+        assert_eq!(guard(&edge, started, &mut |_| ()).unwrap(), !confirmed);
         assert_eq!(made.all() == before, !confirmed);
         assert_eq!(made.undo(&mut Interrupt::never()).unwrap().0, 0);
         assert_eq!(made.all(), before);
@@ -439,10 +443,62 @@ fn a_tune_that_nobody_confirms_undoes_itself_and_one_that_is_confirmed_stays() {
 }
 
 #[test]
+fn what_cannot_be_undone_at_first_is_tried_again_until_it_is() {
+    let made = Made::new();
+    let before = made.all();
+    let edge = made.edge();
+    let changes = made.plan(&wish(Profile::Cpuset)).changes;
+    let mut journal = Journal::open(&made.machine()).unwrap();
+    let within = Some(Span::from_ms(1));
+    let started = journal.begin(&edge, "cpuset", within, &mut Interrupt::never()).unwrap();
+    super::apply(&edge, journal, &changes, &mut Interrupt::never(), &mut |_| ()).unwrap();
+    let refuses = made.read("/pretended/refuses");
+    made.write("/pretended/refuses", "/proc/sys/vm/stat_interval\n");
+    let mut told = Vec::new();
+    let mut tell = |text: &str| {
+        told.push(text.to_owned());
+        // Whatever was in the way has gone.
+        made.write("/pretended/refuses", &format!("{refuses}\n"));
+    };
+    assert!(guard(&edge, started, &mut tell).unwrap());
+    assert_eq!(told, ["settings that could not be taken back yet: 1; tried again"]);
+    assert_eq!(made.all(), before);
+}
+
+#[test]
+fn a_journal_that_others_may_have_written_is_not_acted_on() {
+    use std::os::unix::fs::PermissionsExt;
+    let made = Made::new();
+    made.apply(&wish(Profile::Cpuset), &mut Interrupt::never()).unwrap();
+    let tuned = made.all();
+    let journal = made.machine().path("/var/lib/onbeat/tune.journal");
+    let set_mode = |mode| {
+        std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(0o622);
+    let error = made.undo(&mut Interrupt::never()).unwrap_err();
+    assert!(matches!(error, TuneError::Journal(JournalError::Untrusted { .. })), "{error}");
+    assert!(read(&made.machine()).is_err());
+    assert_eq!(made.all(), tuned, "nothing was done");
+    set_mode(0o600);
+    assert_eq!(made.undo(&mut Interrupt::never()).unwrap().0, 0);
+}
+
+#[test]
+fn boot_parameters_that_somebody_else_wrote_stay() {
+    let made = Made::new();
+    made.write("/etc/default/grub.d/onbeat.cfg", "MINE=1\n");
+    let before = made.all();
+    let error = made.apply(&wish(Profile::Cpuset), &mut Interrupt::never()).unwrap_err();
+    assert!(error.to_string().contains("somebody else's is there"), "{error}");
+    assert_eq!(made.all(), before);
+}
+
+#[test]
 fn wishes_that_endanger_the_machine_are_refused() {
     let made = Made::new();
     let errors = |wish: &Wish| {
-        let snapshot = snapshot(&made.edge(), wish.interface.as_deref(), None, &[]);
+        let snapshot = snapshot(&made.edge(), wish.interface.as_deref(), &BTreeSet::new(), &[]);
         plan(&snapshot, wish).err().unwrap_or_default()
     };
     let cores = |text: &str| text.parse::<CpuList>().unwrap();
@@ -457,13 +513,18 @@ fn wishes_that_endanger_the_machine_are_refused() {
         force,
         ..wish(Profile::Cpuset)
     };
-    let carries = WishError::Carries("eth1".to_owned(), "a default route");
-    assert_eq!(errors(&of("eth1", false)), [carries]);
+    let carries = |name: &str| WishError::Carries(name.to_owned(), "a default route");
+    assert_eq!(errors(&of("eth1", false)), [carries("eth1")]);
     assert_eq!(errors(&of("eth1", true)), []);
     assert_eq!(errors(&of("eth7", true)), [WishError::NoInterface("eth7".to_owned())]);
     assert_eq!(errors(&of("../net/eth0", true)).len(), 1);
     let all = Wish { cores: cores("9"), profile: Profile::None, ..of("eth7", false) };
     assert_eq!(errors(&all).len(), 3, "all that is wrong at once");
+    // What is made of it carries something.
+    assert_eq!(errors(&of("eth0", false)), []);
+    made.write("/sys/class/net/eth0/upper_bond0/ifindex", "7\n");
+    made.write("/sys/class/net/bond0/upper_eth1/ifindex", "3\n");
+    assert_eq!(errors(&of("eth0", false)), [carries("eth0")]);
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(super) struct Task {
     pub(super) name: String,
     /// Whether it is a thread of the kernel.
     pub(super) kernel: bool,
+    /// Which one started it.
+    pub(super) parent: u32,
     /// When it started, in ticks since boot.
     pub(super) start: u64,
     /// Its policy and priority: `fifo:50`.
@@ -39,6 +41,7 @@ pub(super) fn parse(stat: &str) -> Option<Task> {
         number: number.parse().ok()?,
         name: name.to_owned(),
         kernel: field(9)? & KERNEL_THREAD != 0,
+        parent: u32::try_from(field(4)?).ok()?,
         start: field(22)?,
         scheduling,
     })

@@ -1,10 +1,11 @@
-//! What a system's plan asks of an interface of this machine, as commands for `tc` and `ip`: a
-//! shaper for each reserved class (Austad et al. 2023, listing 14), gates, and VLANs.
+//! What a system's plan asks of an interface of this machine, and the commands for `tc` and `ip`
+//! that make it: a shaper for each reserved class (Austad et al. 2023, listing 14), gates, VLANs.
 
 use onbeat_model::plan::Plan;
 use onbeat_model::port::GateControl;
 use onbeat_model::system::{Class, NodeId, NodeKind, System};
 use onbeat_model::units::{BitRate, frame};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of our root discipline: what has it is ours.
@@ -12,7 +13,12 @@ const HANDLE: &str = "8b0:";
 /// Priorities of sockets that `mqprio` and `taprio` map (linux/pkt_sched.h, TC_QOPT_BITMASK + 1).
 const PRIORITIES: usize = 16;
 /// The longest name of an interface.
-const NAME_MAX: usize = 15;
+pub(super) const NAME_MAX: usize = 15;
+/// The most classes that `mqprio` and `taprio` take (linux/pkt_sched.h, TC_QOPT_MAX_QUEUE), the
+/// most queues of an interface and the most entries of a gate control list that are believed.
+const CLASSES_MAX: usize = 16;
+const QUEUES_MAX: u16 = 4_096;
+const ENTRIES_MAX: usize = 4_096;
 
 /// What goes through one host's interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +49,8 @@ pub struct Queue {
 }
 
 /// A VLAN of the interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Vlan {
     /// Its identifier.
     pub number: u16,
@@ -69,15 +76,133 @@ impl Vlan {
         add.extend(self.pcps.iter().map(|pcp| format!("{pcp}:{pcp}")));
         vec![add, words(&format!("ip link set dev {name} up"))]
     }
+
+    /// Whether there is such a VLAN.
+    pub(super) fn is_sound(&self) -> bool {
+        (1..=4_094).contains(&self.number) && self.pcps.iter().all(|pcp| *pcp <= 7)
+    }
 }
 
-/// Queueing disciplines.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Queueing disciplines: numbers only, so that a journal can hold them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Disciplines {
+    /// The class of each priority of a socket; the last class is for all else.
+    pub map: Vec<u8>,
+    /// From how many queues the interface sends: each class has one, the last has the others.
+    pub queues: u16,
+    /// When the classes' gates are open.
+    pub gates: Option<Gates>,
+    /// The classes that have a shaper.
+    pub shapers: Vec<Shaper>,
+    /// Whether the interface's hardware does it.
+    pub offload: bool,
+}
+
+/// A gate control list, by classes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gates {
+    /// When a cycle begins.
+    pub base_ns: i64,
+    /// How long it is.
+    pub cycle_ns: i64,
+    /// Which classes are open, as a mask, and for how many nanoseconds.
+    pub entries: Vec<(u32, i64)>,
+}
+
+/// A credit-based shaper as `tc-cbs` wants it: kilobits per second and octets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shaper {
+    /// The class.
+    pub class: u8,
+    /// By how much credit grows while the class waits.
+    pub idle_slope_kbps: u64,
+    /// By how much it shrinks while the class sends.
+    pub send_slope_kbps: u64,
+    /// The most credit.
+    pub high_octets: u64,
+    /// The most debt.
+    pub low_octets: u64,
+}
+
+impl Disciplines {
     /// As [`super::Target::Qdiscs`] has them.
-    pub value: String,
+    pub fn value(&self) -> String {
+        let mut value = format!("{} {HANDLE}", self.kind());
+        for shaper in &self.shapers {
+            value.push_str(&format!(",cbs 8b{}:", shaper.class + 1));
+        }
+        value
+    }
+
     /// The commands that make them.
-    pub setup: Vec<Vec<String>>,
+    pub fn commands(&self, interface: &str) -> Vec<Vec<String>> {
+        let mut commands = vec![self.root(interface)];
+        commands.extend(self.shapers.iter().map(|shaper| {
+            let Shaper { class, idle_slope_kbps, send_slope_kbps, high_octets, low_octets } =
+                shaper;
+            let at = class + 1;
+            words(&format!(
+                "tc qdisc replace dev {interface} parent {HANDLE}{at} handle 8b{at}: cbs idleslope \
+                 {idle_slope_kbps} sendslope -{send_slope_kbps} hicredit {high_octets} locredit \
+                 -{low_octets} offload {}",
+                u8::from(self.offload)
+            ))
+        }));
+        commands
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.gates.is_some() { "taprio" } else { "mqprio" }
+    }
+
+    /// The class for all else.
+    fn last(&self) -> u8 {
+        self.map.iter().copied().max().unwrap_or_default()
+    }
+
+    /// The root: queue 0 is the most urgent one, as controllers with several queues have it.
+    fn root(&self, interface: &str) -> Vec<String> {
+        let last = self.last();
+        let map: Vec<String> = self.map.iter().map(ToString::to_string).collect();
+        let mut own: Vec<String> = (0..last).map(|queue| format!("1@{queue}")).collect();
+        own.push(format!("{}@{last}", self.queues.saturating_sub(last.into())));
+        let mut root = words(&format!(
+            "tc qdisc replace dev {interface} root handle {HANDLE} {} num_tc {} map {} queues {}",
+            self.kind(),
+            u32::from(last) + 1,
+            map.join(" "),
+            own.join(" ")
+        ));
+        let Some(gates) = &self.gates else {
+            root.extend(words("hw 0"));
+            return root;
+        };
+        root.extend(words(&format!("base-time {} cycle-time {}", gates.base_ns, gates.cycle_ns)));
+        for (open, span_ns) in &gates.entries {
+            root.extend(words(&format!("sched-entry S {open:02x} {span_ns}")));
+        }
+        root.extend(words(if self.offload { "flags 0x2" } else { "clockid CLOCK_TAI" }));
+        root
+    }
+
+    /// Whether they can be made, as far as that is no matter of the interface.
+    pub(super) fn is_sound(&self) -> bool {
+        let last = self.last();
+        let gates = self.gates.as_ref().is_none_or(|gates| {
+            let entries = gates.entries.iter().all(|(_, span_ns)| *span_ns >= 0);
+            gates.base_ns >= 0
+                && gates.cycle_ns > 0
+                && gates.entries.len() <= ENTRIES_MAX
+                && entries
+        });
+        let shapers = self.shapers.iter().all(|shaper| shaper.class < last);
+        let classes = usize::from(last) < CLASSES_MAX && self.shapers.len() <= usize::from(last);
+        let queues = u16::from(last) < self.queues && self.queues <= QUEUES_MAX;
+        self.map.len() == PRIORITIES && classes && queues && gates && shapers
+    }
 }
 
 impl Traffic {
@@ -123,11 +248,7 @@ impl Traffic {
 
     /// The disciplines for an interface that sends from so many queues; none if the plan asks for
     /// none; an error says why there can be none.
-    pub fn disciplines(
-        &self,
-        interface: &str,
-        queues: usize,
-    ) -> Result<Option<Disciplines>, String> {
+    pub fn disciplines(&self, queues: usize) -> Result<Option<Disciplines>, String> {
         if self.classes.is_empty() && self.gates.is_empty() {
             return Ok(None);
         }
@@ -139,34 +260,20 @@ impl Traffic {
                  is shaped"
             ));
         }
-        let (kind, mut root) = match &self.gates[..] {
-            [] => ("mqprio", self.root("mqprio", interface, queues)?),
-            [gates] => ("taprio", {
-                let mut root = self.root("taprio", interface, queues)?;
-                root.extend(self.schedule(gates));
-                root
-            }),
+        let gates = match &self.gates[..] {
+            [] => None,
+            [gates] => Some(self.schedule(gates)),
             _ => return Err("a port with several gate control lists cannot be set".to_owned()),
         };
-        match kind {
-            "mqprio" => root.extend(words("hw 0")),
-            _ if self.offload => root.extend(words("flags 0x2")),
-            _ => root.extend(words("clockid CLOCK_TAI")),
-        }
-        let mut made = Disciplines { value: format!("{kind} {HANDLE}"), setup: vec![root] };
-        for (at, queue) in self.classes.iter().enumerate() {
-            if queue.idle_slope.as_bps() == 0 {
-                continue;
-            }
-            let handle = format!("8b{}:", at + 1);
-            made.value.push_str(&format!(",cbs {handle}"));
-            made.setup.push(self.shaper(interface, at, &handle));
-        }
-        Ok(Some(made))
+        let map = self.map()?;
+        let queues = u16::try_from(queues).unwrap_or(u16::MAX).min(QUEUES_MAX);
+        let shaped = self.classes.iter().enumerate().filter(|(_, q)| q.idle_slope.as_bps() > 0);
+        let shapers = shaped.map(|(at, _)| self.shaper(at)).collect();
+        Ok(Some(Disciplines { map, queues, gates, shapers, offload: self.offload }))
     }
 
-    /// The root: queue 0 is the most urgent one, as controllers with several queues have it.
-    fn root(&self, kind: &str, interface: &str, queues: usize) -> Result<Vec<String>, String> {
+    /// The class of each priority; what is in none has the last.
+    fn map(&self) -> Result<Vec<u8>, String> {
         let last = self.classes.len();
         let mut map = [None; PRIORITIES];
         for (class, queue) in self.classes.iter().enumerate() {
@@ -179,34 +286,25 @@ impl Traffic {
                 }
             }
         }
-        let map = map.map(|class| class.unwrap_or(last).to_string()).join(" ");
-        let mut own: Vec<String> = (0..last).map(|queue| format!("1@{queue}")).collect();
-        own.push(format!("{}@{last}", queues - last));
-        Ok(words(&format!(
-            "tc qdisc replace dev {interface} root handle {HANDLE} {kind} num_tc {} map {map} \
-             queues {}",
-            last + 1,
-            own.join(" ")
-        )))
+        Ok(map.iter().map(|class| class.unwrap_or(last) as u8).collect())
     }
 
-    fn schedule(&self, gates: &GateControl) -> Vec<String> {
-        let base = gates.base.as_ns();
-        let mut schedule = words(&format!("base-time {base} cycle-time {}", gates.cycle.as_ns()));
-        for entry in &gates.entries {
+    fn schedule(&self, gates: &GateControl) -> Gates {
+        let entry = |entry: &onbeat_model::port::GateEntry| {
             let own = self.classes.iter().map(|queue| queue.class.queue());
             let queues: Vec<usize> = own.chain([onbeat_model::system::BEST_EFFORT_QUEUE]).collect();
             let open = queues.iter().enumerate().filter(|(_, q)| entry.open & (1 << **q) != 0);
-            let mask: u32 = open.map(|(class, _)| 1 << class).sum();
-            let text = format!("sched-entry S {mask:02x} {}", entry.span.as_ns());
-            schedule.extend(words(&text));
+            (open.map(|(class, _)| 1 << class).sum(), entry.span.as_ns())
+        };
+        Gates {
+            base_ns: gates.base.as_ns(),
+            cycle_ns: gates.cycle.as_ns(),
+            entries: gates.entries.iter().map(entry).collect(),
         }
-        schedule
     }
 
-    /// A credit-based shaper; credits as in 802.1Q-2018 Annex L, rounded away from zero: `tc-cbs`
-    /// wants kilobits per second and octets.
-    fn shaper(&self, interface: &str, at: usize, handle: &str) -> Vec<String> {
+    /// A credit-based shaper; credits as in 802.1Q-2018 Annex L, rounded away from zero.
+    fn shaper(&self, at: usize) -> Shaper {
         let rate = u128::from(self.rate.as_bps().max(1));
         let queue = &self.classes[at];
         let slope = u128::from(queue.idle_slope.as_bps()).min(rate);
@@ -219,13 +317,14 @@ impl Traffic {
         let high = (waits * slope).div_ceil(rate);
         let low = (u128::from(queue.octets) * (rate - slope)).div_ceil(rate);
         let (slope, rate) = (slope.div_ceil(1_000), rate / 1_000);
-        words(&format!(
-            "tc qdisc replace dev {interface} parent {HANDLE}{} handle {handle} cbs idleslope \
-             {slope} sendslope -{} hicredit {high} locredit -{low} offload {}",
-            at + 1,
-            rate.saturating_sub(slope),
-            u8::from(self.offload)
-        ))
+        let whole = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+        Shaper {
+            class: at as u8,
+            idle_slope_kbps: whole(slope),
+            send_slope_kbps: whole(rate.saturating_sub(slope)),
+            high_octets: whole(high),
+            low_octets: whole(low),
+        }
     }
 }
 
@@ -258,9 +357,10 @@ mod tests {
 
     #[test]
     fn classes_get_queues_and_shapers_and_all_priorities_a_class() {
-        let made = two().disciplines("eth0", 4).unwrap().unwrap();
-        assert_eq!(made.value, "mqprio 8b0:,cbs 8b1:,cbs 8b2:");
-        let [root, a, b] = &lines(&made.setup)[..] else { panic!("{made:?}") };
+        let made = two().disciplines(4).unwrap().unwrap();
+        assert!(made.is_sound());
+        assert_eq!(made.value(), "mqprio 8b0:,cbs 8b1:,cbs 8b2:");
+        let [root, a, b] = &lines(&made.commands("eth0"))[..] else { panic!("{made:?}") };
         let map = "num_tc 3 map 2 2 1 0 2 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 2@2 hw 0";
         assert_eq!(*root, format!("tc qdisc replace dev eth0 root handle 8b0: mqprio {map}"));
         // 1,542 octets at 2 % of the rate; 90 octets at 98 %.
@@ -282,24 +382,22 @@ mod tests {
         };
         let mut traffic = two();
         traffic.gates = vec![gates.clone()];
-        let made = traffic.disciplines("eth0", 3).unwrap().unwrap();
-        assert!(made.value.starts_with("taprio 8b0:,"));
+        let made = traffic.disciplines(3).unwrap().unwrap();
+        assert!(made.is_sound() && made.value().starts_with("taprio 8b0:,"));
         let end = "base-time 7 cycle-time 500000 sched-entry S 01 100000 sched-entry S 06 400000 \
                    clockid CLOCK_TAI";
-        assert!(lines(&made.setup)[0].ends_with(end), "{:?}", made.setup);
+        assert!(lines(&made.commands("eth0"))[0].ends_with(end), "{made:?}");
         traffic.gates.push(gates);
-        assert!(traffic.disciplines("eth0", 3).is_err());
+        assert!(traffic.disciplines(3).is_err());
     }
 
     #[test]
     fn what_cannot_be_had_says_why() {
-        assert_eq!(Traffic::default().disciplines("eth0", 1), Ok(None));
-        assert!(
-            two().disciplines("eth0", 1).unwrap_err().contains("1 queue, and the plan needs 3")
-        );
+        assert_eq!(Traffic::default().disciplines(1), Ok(None));
+        assert!(two().disciplines(1).unwrap_err().contains("1 queue, and the plan needs 3"));
         let mut same = two();
         same.classes[1].pcps = BTreeSet::from([3]);
-        assert!(same.disciplines("eth0", 3).unwrap_err().contains("code point 3"));
+        assert!(same.disciplines(3).unwrap_err().contains("code point 3"));
     }
 
     #[test]

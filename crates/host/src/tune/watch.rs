@@ -22,7 +22,7 @@ pub fn watch_once(
 ) -> Result<bool, TuneError> {
     let mut journal = match Journal::open(edge.machine()) {
         // Somebody else is at work: the next look will show.
-        Err(JournalError::Locked) => return Ok(true),
+        Err(JournalError::Locked(_)) => return Ok(true),
         journal => journal?,
     };
     let all = verify(edge, journal.records())?;
