@@ -99,6 +99,10 @@ static _Noreturn void abort_segment(struct timedc_thread *thread)
 	timedc_segment_over(thread);
 	thread->aborted = true;
 	thread->deferred = 0;
+#ifdef __x86_64__
+	/* A function that has just returned may have left its result on the stack of these. */
+	__asm__ volatile("emms");
+#endif
 	TIMEDC_SYNC();
 	frame->leap(frame->jump);
 	__builtin_unreachable();

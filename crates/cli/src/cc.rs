@@ -4,6 +4,7 @@ mod arguments;
 mod build;
 mod freertos;
 mod graph;
+mod imports;
 mod places;
 mod unit;
 
