@@ -56,7 +56,8 @@ static int look(struct dl_phdr_info *object, size_t size, void *argument)
 	(void)size;
 	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
-		if (part->p_type == PT_LOAD && *at - object->dlpi_addr - part->p_vaddr < part->p_memsz)
+		uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+		if (part->p_type == PT_LOAD && *at >= begin && *at - begin < part->p_memsz)
 			return part->p_flags & PF_X && object->dlpi_name[0] ? 1 : -1;
 	}
 	return 0;
@@ -67,26 +68,53 @@ extern int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
 extern int __real_dl_iterate_phdr(int (*function)(struct dl_phdr_info *, size_t, void *),
 				  void *argument);
 
+/* The entry of what is called so already. */
+static void *known(const void *function)
+{
+	unsigned count = __atomic_load_n(&pointer_count, __ATOMIC_ACQUIRE);
+	for (unsigned at = 0; at < count; at++)
+		if (timedc_pointers[at] == function)
+			return (void *)(uintptr_t)(timedc_pointer_entries + at * ENTRY_OCTETS);
+	return NULL;
+}
+
 static void *entry_of(void *function)
 {
 	__real_pthread_mutex_lock(&pointers_lock);
-	unsigned at = 0;
-	while (at < pointer_count && timedc_pointers[at] != function)
-		at++;
-	if (at == timedc_pointer_max)
-		timedc_die("the program asks dlsym for more than %d functions",
-			   (int)timedc_pointer_max);
-	timedc_pointers[at] = function;
-	if (at == pointer_count)
-		pointer_count++;
+	void *entry = known(function);
+	if (!entry) {
+		if (pointer_count == timedc_pointer_max)
+			timedc_die("pointers lead to more than %u functions of libraries",
+				   timedc_pointer_max);
+		timedc_pointers[pointer_count] = function;
+		__atomic_store_n(&pointer_count, pointer_count + 1, __ATOMIC_RELEASE);
+		entry = known(function);
+	}
 	__real_pthread_mutex_unlock(&pointers_lock);
-	return (void *)(uintptr_t)(timedc_pointer_entries + at * ENTRY_OCTETS);
+	return entry;
 }
 
 void *timedc_deferring(void *found)
 {
+	void *entry = known(found);
 	uintptr_t at = (uintptr_t)found;
-	if (!found || __real_dl_iterate_phdr(look, &at) != 1)
-		return found;
+	if (entry || !found || __real_dl_iterate_phdr(look, &at) != 1)
+		return entry ? entry : found;
 	return entry_of(found);
+}
+
+/* The program itself, as the linker made it. */
+extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
+extern const char etext[] __attribute__((weak, visibility("hidden")));
+
+void (*timedc_through(void (*function)(void)))(void)
+{
+	uintptr_t at = (uintptr_t)function;
+	bool is_own = at >= (uintptr_t)__ehdr_start && at < (uintptr_t)etext;
+	if (is_own || !timedc_self)
+		return function;
+	struct timedc_thread *thread = timedc_defer();
+	function = (void (*)(void))(uintptr_t)timedc_deferring((void *)at);
+	timedc_resume(thread);
+	return function;
 }

@@ -16,6 +16,7 @@ mod idle;
 mod locks;
 mod net;
 mod output;
+mod pointers;
 mod prepare;
 mod program;
 mod rewrite;
@@ -251,6 +252,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
         idle: &idle,
     };
     emit(&found, &mut edits, &mut diagnostics);
+    pointers::edit(&unit, &mut edits);
     ends::edit(&unit, &ends::read(&unit), &mut edits);
     for call in &constructs.unevaluated {
         edits.replace(call.byte_range(), "0L");
