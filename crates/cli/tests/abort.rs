@@ -560,3 +560,56 @@ fn every_function_that_is_wrapped_may_be_aborted_while_another_task_calls_it() {
     println!("{count} statements, {} functions, {aborts} aborts each", named.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Programs of the documents that guard code in a loop, with a `main` where they have none.
+fn examples() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let docs = std::fs::read_dir(root().join("docs")).expect("docs").flatten();
+    let mut files: Vec<PathBuf> = docs.map(|entry| entry.path()).collect();
+    files.push(root().join("README.md"));
+    files.sort();
+    for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "md")) {
+        let text = std::fs::read_to_string(file).expect("text");
+        for (at, block) in text.split("```c\n").skip(1).enumerate() {
+            let block = block.split("```").next().unwrap_or_default().replace("i < 5", "i >= 0");
+            let loops = ["while (1)", "for (int i = 0;"].iter().any(|head| block.contains(head));
+            let is_alone = !block.contains("manifest.h") && block.contains("fdelay(");
+            if !loops || !is_alone {
+                continue;
+            }
+            let task = block.split("task ").nth(1).and_then(|rest| rest.split('(').next());
+            let main = match block.contains("int main(") {
+                true => String::new(),
+                false => format!("int main(void) {{ {}(); }}\n", task.expect("a task")),
+            };
+            let name = file.file_stem().expect("a name").to_string_lossy();
+            found.push((format!("{name}_{at}"), format!("{block}{main}")));
+        }
+    }
+    found
+}
+
+/// With deadlines of a microsecond nearly every segment is aborted.
+#[test]
+fn guarded_code_of_the_documents_may_be_aborted_as_often_as_any() {
+    let aborts = std::env::var(ABORTS.0).unwrap_or_else(|_| ABORTS.1.to_owned());
+    let aborts: usize = aborts.parse().expect("a number");
+    let place = Place::new();
+    let examples = examples();
+    assert!(examples.len() > 4, "{examples:?}");
+    for (name, text) in examples {
+        let file = format!("{name}.c");
+        place.write(&file, &format!("#define fdelay(number, unit) fdelay(1, us)\n{text}"));
+        let (mut count, mut seconds) = (0, 1);
+        while count < aborts {
+            let duration = format!("{seconds}s");
+            let line = ["run", &file, "--time", "real", "--duration", &duration];
+            common::run(&[&line[..], &["--task-trace", &name]].concat(), place.path(), 0);
+            let trace = place.path().join(&name).join(format!("{name}.csv"));
+            let trace = std::fs::read_to_string(trace).expect("a trace");
+            count += trace.lines().filter(|line| line.contains(",abort,")).count();
+            seconds = 5;
+        }
+        println!("{name}: {count} aborts");
+    }
+}
