@@ -149,14 +149,13 @@ mod tests {
     type Held = BTreeSet<(String, bool, String)>;
 
     /// Functions that hold in ways of their own: not by one of the run time's macros.
-    const BY_HAND: [(&str, bool, &str); 7] = [
+    const BY_HAND: [(&str, bool, &str); 6] = [
         ("realloc", false, "*"),
         ("realloc", true, "0"),
         ("reallocarray", false, "*"),
         ("reallocarray", true, "0"),
         ("flockfile", false, "0"),
         ("timedc_on_abort", true, "1"),
-        ("mtx_unlock", true, "0"),
     ];
 
     /// What the graph has as locks.
@@ -209,7 +208,7 @@ mod tests {
     /// What the run time's macros say.
     fn as_it_runs(text: &str) -> Held {
         let mut found = Held::new();
-        let text = text.replace("\n#define", "\n#").replace('\n', " ");
+        let text = text.replace("#define ", "#define_").replace('\n', " ");
         for (at, _) in text.match_indices(" WRAP_") {
             let Some((word, list)) = text[at + 1..].split_once('(') else { continue };
             let all = parts(list.split(") WRAP").next().unwrap_or_default());
