@@ -513,10 +513,10 @@ fn the_library_of_mathematics_may_be_aborted() {
     assert!(calls.iter().all(|name| known.contains(&name.as_str())), "{calls:?}");
 }
 
-/// What cannot be aborted often: it ends the program. Onbeat's own functions are called in runs
-/// (`conformance/timedc`).
+/// What cannot be aborted often: it ends the program.
 const ENDS_THE_PROGRAM: [&str; 8] =
     ["__assert_fail", "abort", "err", "errx", "exit", "quick_exit", "verr", "verrx"];
+/// How Onbeat's own begin: those that guarded code calls again and again are in `own.c`.
 const OWN: [&str; 9] =
     ["chan_", "nc_", "nf_", "nh_", "onbeat_", "pdu_", "pt_", "real_get_", "tai_get_"];
 
@@ -561,6 +561,30 @@ fn every_function_that_is_wrapped_may_be_aborted_while_another_task_calls_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn onbeats_own_calls_may_be_aborted_in_a_run() {
+    let place = Place::new();
+    std::fs::copy(own("own.c"), place.path().join("own.c")).expect("own.c");
+    std::fs::copy(own("own.toml"), place.path().join("own.toml")).expect("own.toml");
+    let line = ["run", "own.toml", "--time", "real", "--task-trace", "trace"];
+    let count = until_aborted(&place, &line, "own");
+    println!("16 calls, {count} aborts");
+}
+
+/// Runs something until its trace has had as many aborts as are asked for.
+fn until_aborted(place: &Place, line: &[&str], program: &str) -> usize {
+    let aborts = std::env::var(ABORTS.0).unwrap_or_else(|_| ABORTS.1.to_owned());
+    let aborts: usize = aborts.parse().expect("a number");
+    let mut count = 0;
+    while count < aborts {
+        common::run(line, place.path(), 0);
+        let trace = place.path().join("trace").join(format!("{program}.csv"));
+        let trace = std::fs::read_to_string(trace).expect("a trace");
+        count += trace.lines().filter(|line| line.contains(",abort,")).count();
+    }
+    count
+}
+
 /// Programs of the documents that guard code in a loop, with a `main` where they have none.
 fn examples() -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -592,24 +616,13 @@ fn examples() -> Vec<(String, String)> {
 /// With deadlines of a microsecond nearly every segment is aborted.
 #[test]
 fn guarded_code_of_the_documents_may_be_aborted_as_often_as_any() {
-    let aborts = std::env::var(ABORTS.0).unwrap_or_else(|_| ABORTS.1.to_owned());
-    let aborts: usize = aborts.parse().expect("a number");
     let place = Place::new();
     let examples = examples();
     assert!(examples.len() > 4, "{examples:?}");
     for (name, text) in examples {
         let file = format!("{name}.c");
         place.write(&file, &format!("#define fdelay(number, unit) fdelay(1, us)\n{text}"));
-        let (mut count, mut seconds) = (0, 1);
-        while count < aborts {
-            let duration = format!("{seconds}s");
-            let line = ["run", &file, "--time", "real", "--duration", &duration];
-            common::run(&[&line[..], &["--task-trace", &name]].concat(), place.path(), 0);
-            let trace = place.path().join(&name).join(format!("{name}.csv"));
-            let trace = std::fs::read_to_string(trace).expect("a trace");
-            count += trace.lines().filter(|line| line.contains(",abort,")).count();
-            seconds = 5;
-        }
-        println!("{name}: {count} aborts");
+        let line = ["run", &file, "--time", "real", "--duration", "1s", "--task-trace", "trace"];
+        println!("{name}: {} aborts", until_aborted(&place, &line, &name));
     }
 }

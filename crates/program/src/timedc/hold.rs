@@ -1,6 +1,6 @@
 //! Calls that obtain something, or give it back: an abort waits while a segment holds any of it.
-//! The list is the run time's (`timedc/src/memory.c`, `stdio.c`, `safe.c`; a test compares), but for
-//! mutexes that are locked and unlocked, which the graph has as locks.
+//! The list is the run time's (`memory.c`, `stdio.c`, `safe.c`, `net.c` of `timedc/src`; a test
+//! compares), but for mutexes that are locked and unlocked, which the graph has as locks.
 
 use super::syntax::{bare, children, declared};
 use super::unit::{Function, Unit};
@@ -23,10 +23,11 @@ enum Place {
 
 /// What calls do, by their names. Of those that may well fail nobody knows whether they have taken
 /// anything; memory and streams are taken to be there.
-const CALLS: [(&str, Thing, Effect, Place); 26] = [
+const CALLS: [(&str, Thing, Effect, Place); 27] = [
     ("malloc calloc aligned_alloc memalign valloc pvalloc", Memory, Take, Returned),
     ("strdup __strdup strndup wcsdup realloc reallocarray", Memory, Take, Returned),
     ("canonicalize_file_name get_current_dir_name backtrace_symbols", Memory, Take, Returned),
+    ("nf_get_chan nc_get_chan", Memory, Take, Returned),
     ("posix_memalign asprintf vasprintf", Memory, Take, Behind(0)),
     ("__asprintf_chk __vasprintf_chk", Memory, Take, Behind(0)),
     ("realpath getcwd __realpath_chk __getcwd_chk", Memory, May, Returned),
@@ -242,7 +243,7 @@ mod tests {
     #[test]
     fn the_calls_that_hold_are_those_of_the_run_time() {
         let mut runs = Held::new();
-        for file in ["memory", "stdio", "safe"] {
+        for file in ["memory", "stdio", "safe", "net"] {
             let path = format!("{}/../../timedc/src/{file}.c", env!("CARGO_MANIFEST_DIR"));
             runs.extend(as_it_runs(&std::fs::read_to_string(&path).expect("the run time")));
         }
