@@ -5,14 +5,14 @@ mod common;
 
 use common::{onbeat, root};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// After that a program hangs: most end within a second, or within some on a busy machine.
-const HANGS: Duration = Duration::from_secs(900);
+const HANGS_SECONDS: &str = "900";
+/// The status of `timeout` then.
+const KILLED: i32 = 137;
 /// As many aborts of each function, where nothing else is asked for by this variable.
 const ABORTS: (&str, &str) = ("ONBEAT_ABORTS", "20");
 
@@ -53,26 +53,16 @@ impl Place {
 
     /// What a program of the directory prints; nothing if it hangs.
     fn says(&self, words: &[&str]) -> Option<String> {
-        let mut child = Command::new(self.path().join(words[0]))
-            .args(&words[1..])
+        let output = Command::new("timeout")
+            .args(["-s", "KILL", HANGS_SECONDS])
+            .args(words)
             .current_dir(self.path())
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .spawn()
-            .expect("the program runs");
-        let began = Instant::now();
-        while child.try_wait().expect("a child").is_none() {
-            if began.elapsed() > HANGS {
-                child.kill().expect("it was there");
-                child.wait().expect("it ended");
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let mut said = String::new();
-        child.stdout?.read_to_string(&mut said).expect("UTF-8");
-        Some(said)
+            .output()
+            .expect("timeout, of coreutils");
+        let code = output.status.code().filter(|code| *code != KILLED);
+        code.map(|_| text(&output.stdout))
     }
 }
 
