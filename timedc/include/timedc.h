@@ -195,6 +195,11 @@ void timedc_critical_leave(int *entered);
 	__attribute__((cleanup(timedc_critical_leave), unused)) int timedc_critical = \
 		timedc_critical_enter()
 
+/* Around a pointer that is called: what it leads to in a library returns before an abort. */
+void (*timedc_through(void (*function)(void)))(void);
+#define TIMEDC_THROUGH(...) \
+	((__typeof__(&*(__VA_ARGS__)))timedc_through((void (*)(void))(__VA_ARGS__)))
+
 /* So long passes in virtual time: the worst case, or the best if that is asked for. */
 void timedc_work(timedc_ns bcet, timedc_ns wcet);
 

@@ -17,8 +17,16 @@
 #include <string.h>
 #include <ucontext.h>
 
+/* Of the C library, by the numbers that it does not tell. */
+#define SIGCANCEL 32
+#define SIGSETXID 33
+/* After that an abort is tried again. */
+#define AGAIN_NS 20000
+
 /* Timers are of use. */
 static bool with_timers;
+
+static void set_timer(struct timedc_thread *thread, timedc_ns at);
 
 /* --- what the segment holds ------------------------------------------------------------------- */
 
@@ -99,6 +107,10 @@ static _Noreturn void abort_segment(struct timedc_thread *thread)
 	timedc_segment_over(thread);
 	thread->aborted = true;
 	thread->deferred = 0;
+#ifdef __x86_64__
+	/* A function that has just returned may have left its result on the stack of these. */
+	__asm__ volatile("emms");
+#endif
 	TIMEDC_SYNC();
 	frame->leap(frame->jump);
 	__builtin_unreachable();
@@ -156,6 +168,17 @@ static void restore_floating_point(const ucontext_t *context)
 #endif
 }
 
+/*
+ * Whether the C library's own handler was interrupted: that of a signal by which all threads change
+ * their user, or are cancelled. The thread that sent it waits for the handler's end. Such a signal
+ * is blocked in its handler only.
+ */
+static bool is_in_library(const ucontext_t *context)
+{
+	return sigismember(&context->uc_sigmask, SIGCANCEL) == 1 ||
+	       sigismember(&context->uc_sigmask, SIGSETXID) == 1;
+}
+
 static void on_expiry(int number, siginfo_t *information, void *context)
 {
 	struct timedc_thread *thread = timedc_self;
@@ -169,8 +192,10 @@ static void on_expiry(int number, siginfo_t *information, void *context)
 	}
 	int error = errno;
 	bool due = timedc_clock_ns(timedc_world_timer_clock()) >= thread->machine_expires;
+	if (due && is_in_library(context))
+		set_timer(thread, timedc_clock_ns(timedc_world_timer_clock()) + AGAIN_NS);
 	errno = error;
-	if (!due)
+	if (!due || is_in_library(context))
 		return;
 	thread->armed = false;
 	if (!may_abort(thread)) {

@@ -21,6 +21,8 @@
 #define TIMEDC_ON_ABORT_MAX 16
 /* What a segment has taken and not given back, at most; more keeps its abort waiting to the end. */
 #define TIMEDC_HELD_MAX 128
+/* Calls of functions that nobody has wrapped by hand, one in the other (deferred.c). */
+#define TIMEDC_BACKS_MAX 64
 #define TIMEDC_NS_IN_SEC 1000000000LL
 
 enum timedc_event {
@@ -62,6 +64,9 @@ struct timedc_thread {
 	volatile bool pending;     /* the signal came when nothing may be aborted */
 	volatile unsigned deferred, critical;
 	volatile unsigned held;
+	/* Where calls of functions return to that nobody has wrapped by hand. */
+	void *back[TIMEDC_BACKS_MAX];
+	volatile unsigned backs;
 	bool waiting; /* in a call of ours that ends at the deadline */
 	bool timer_set, has_timer;
 	volatile bool timer_stays; /* set for a sleep's end, though nothing is guarded */
@@ -203,6 +208,12 @@ static inline void timedc_resume(struct timedc_thread *thread)
 	if (thread && --thread->deferred == 0 && thread->pending)
 		timedc_abort_if_due(thread);
 }
+
+/* --- deferred.c ------------------------------------------------------------------------------- */
+
+/* What the program calls in place of a library's function that it was given a pointer to; anything
+ * else as it is. */
+void *timedc_deferring(void *found);
 
 /* --- schedule.c ------------------------------------------------------------------------------- */
 

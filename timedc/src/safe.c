@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <err.h>
+#include <execinfo.h>
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
@@ -121,21 +122,36 @@ WRAP(struct dirent64 *, readdir64, (DIR *directory), (directory))
 WRAP_VOID(rewinddir, (DIR *directory), (directory))
 WRAP_VOID(seekdir, (DIR *directory, long position), (directory, position))
 WRAP(long, telldir, (DIR *directory), (directory))
+#define WRAP_SCANDIR(name, parameters, arguments) \
+	WRAP_DECLARE(int, name, parameters); \
+	int __wrap_##name parameters \
+	{ \
+		struct timedc_thread *thread = timedc_defer(); \
+		int result = __real_##name arguments; \
+		for (int i = 0; i < result; i++) \
+			timedc_hold(thread, (*list)[i]); \
+		if (result >= 0) \
+			timedc_hold(thread, *list); \
+		timedc_resume(thread); \
+		return result; \
+	}
 typedef struct dirent entry;
-WRAP_DECLARE(int, scandir, (const char *name, entry ***list, int (*wanted)(const entry *),
-			    int (*compare)(const entry **, const entry **)));
-int __wrap_scandir(const char *name, entry ***list, int (*wanted)(const entry *),
-		   int (*compare)(const entry **, const entry **))
-{
-	struct timedc_thread *thread = timedc_defer();
-	int result = __real_scandir(name, list, wanted, compare);
-	for (int i = 0; i < result; i++)
-		timedc_hold(thread, (*list)[i]);
-	if (result >= 0)
-		timedc_hold(thread, *list);
-	timedc_resume(thread);
-	return result;
-}
+typedef struct dirent64 entry64;
+typedef int wants(const entry *);
+typedef int wants64(const entry64 *);
+typedef int compares(const entry **, const entry **);
+typedef int compares64(const entry64 **, const entry64 **);
+WRAP_SCANDIR(scandir, (const char *name, entry ***list, wants *wanted, compares *compare),
+	     (name, list, wanted, compare))
+WRAP_SCANDIR(scandir64,
+	     (const char *name, entry64 ***list, wants64 *wanted, compares64 *compare),
+	     (name, list, wanted, compare))
+WRAP_SCANDIR(scandirat,
+	     (int at, const char *name, entry ***list, wants *wanted, compares *compare),
+	     (at, name, list, wanted, compare))
+WRAP_SCANDIR(scandirat64,
+	     (int at, const char *name, entry64 ***list, wants64 *wanted, compares64 *compare),
+	     (at, name, list, wanted, compare))
 WRAP(int, ftw, (const char *name, __ftw_func_t function, int depth), (name, function, depth))
 WRAP(int, nftw, (const char *name, __nftw_func_t function, int depth, int flags),
      (name, function, depth, flags))
@@ -143,6 +159,10 @@ WRAP_TAKES(int, glob,
 	   (const char *pattern, int flags, int (*function)(const char *, int), glob_t *found),
 	   (pattern, flags, function, found), found)
 WRAP_GIVES_VOID(globfree, (glob_t *found), (found), found)
+WRAP_TAKES(int, glob64,
+	   (const char *pattern, int flags, int (*function)(const char *, int), glob64_t *found),
+	   (pattern, flags, function, found), found)
+WRAP_GIVES_VOID(globfree64, (glob64_t *found), (found), found)
 WRAP_TAKES(int, wordexp, (const char *text, wordexp_t *words, int flags), (text, words, flags),
 	   words)
 WRAP_GIVES_VOID(wordfree, (wordexp_t *words), (words), words)
@@ -171,6 +191,8 @@ WRAP_ROOM(realpath, (const char *name, char *room), (name, room))
 WRAP_ROOM(__realpath_chk, (const char *name, char *room, size_t size), (name, room, size))
 WRAP_ROOM(getcwd, (char *room, size_t size), (room, size))
 WRAP_ROOM(__getcwd_chk, (char *room, size_t size, size_t most), (room, size, most))
+
+WRAP_GETS(char **, backtrace_symbols, (void *const *list, int count), (list, count))
 
 /* --- languages -------------------------------------------------------------------------------- */
 
@@ -252,9 +274,23 @@ WRAP_GETS(struct if_nameindex *, if_nameindex, (void), ())
 WRAP_GIVES_VOID(if_freenameindex, (struct if_nameindex *found), (found), found)
 WRAP(void *, dlopen, (const char *name, int mode), (name, mode))
 WRAP(int, dlclose, (void *library), (library))
-WRAP(void *, dlsym, (void *library, const char *name), (library, name))
-WRAP(void *, dlvsym, (void *library, const char *name, const char *version),
-     (library, name, version))
+/* What is found is called without the linker's doing. */
+WRAP_DECLARE(void *, dlsym, (void *library, const char *name));
+void *__wrap_dlsym(void *library, const char *name)
+{
+	struct timedc_thread *thread = timedc_defer();
+	void *found = timedc_deferring(__real_dlsym(library, name));
+	timedc_resume(thread);
+	return found;
+}
+WRAP_DECLARE(void *, dlvsym, (void *library, const char *name, const char *version));
+void *__wrap_dlvsym(void *library, const char *name, const char *version)
+{
+	struct timedc_thread *thread = timedc_defer();
+	void *found = timedc_deferring(__real_dlvsym(library, name, version));
+	timedc_resume(thread);
+	return found;
+}
 WRAP(int, dladdr, (const void *address, Dl_info *out), (address, out))
 WRAP(char *, dlerror, (void), ())
 WRAP(int, dl_iterate_phdr,

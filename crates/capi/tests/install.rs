@@ -196,6 +196,7 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         "lib/pkgconfig/timedc_avtp.pc",
         "share/onbeat/directories",
         "share/onbeat/wrapped.txt",
+        "share/onbeat/abortable.txt",
         "share/onbeat/freertos/sources.txt",
         "share/onbeat/freertos/FreeRTOSConfig.h",
     ]

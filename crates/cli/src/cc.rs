@@ -5,6 +5,7 @@ mod build;
 mod foreign;
 mod freertos;
 mod graph;
+mod imports;
 mod places;
 mod unit;
 mod watched;

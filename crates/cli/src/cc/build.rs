@@ -2,15 +2,25 @@
 
 use super::arguments::{Part, Stage};
 use super::unit::{Read, directory};
-use super::{Driver, beside, compiler};
+use super::{Driver, beside, compiler, imports};
 use crate::exit::Exit;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat_host::environment;
 use onbeat_program::timedc::Target;
-use std::ffi::OsString;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What C++ throws with.
+const THROWS: [&str; 2] = ["__cxa_throw", "__cxa_rethrow"];
+
+/// Options that leave shared libraries out, or the linking undone.
+const STATIC: [&str; 3] = ["-static", "-static-pie", "-r"];
+
+/// The system's libraries, behind all others.
+const SYSTEMS: [&str; 3] = ["-pthread", "-ldl", "-lm"];
 
 impl Driver {
     /// Writes what was asked for.
@@ -133,9 +143,29 @@ impl Driver {
     }
 
     fn link(&self, objects: &[PathBuf]) -> anyhow::Result<Exit> {
+        let output = self.wanted.output.as_deref().unwrap_or(Path::new("a.out"));
+        let mut command = match self.wanted.options.target {
+            Target::FreeRtos => {
+                let mut command = self.linker(&[], objects, &|_| true);
+                command.args(self.kernel()?);
+                command.args(self.recipe.flags()).args(self.recipe.link_flags());
+                command
+            }
+            Target::Posix => self.with_run_time(objects)?,
+        };
+        self.run(command.arg("-o").arg(output))
+    }
+
+    /// Links what was asked for, behind `first` and with those options that are wanted.
+    fn linker(
+        &self,
+        first: &[OsString],
+        objects: &[PathBuf],
+        is_wanted: &dyn Fn(&OsStr) -> bool,
+    ) -> Command {
         let words = compiler();
         let mut command = environment::program(&words[0]);
-        command.args(&words[1..]);
+        command.args(&words[1..]).args(first);
         let mut objects = objects.iter();
         for part in &self.wanted.parts {
             match part {
@@ -144,35 +174,90 @@ impl Driver {
                 Part::File(file, Some(language)) => {
                     command.arg("-x").arg(language).arg(file).args(["-x", "none"])
                 }
-                Part::Flag(flag) => command.arg(flag),
+                Part::Flag(flag) => command.args(Some(flag).filter(|flag| is_wanted(flag))),
             };
         }
-        let output = self.wanted.output.clone().unwrap_or_else(|| "a.out".into());
-        command.arg("-o").arg(output);
-        match self.wanted.options.target {
-            Target::FreeRtos => {
-                for object in self.kernel()? {
-                    command.arg(object);
-                }
-                command.args(self.recipe.flags()).args(self.recipe.link_flags());
-            }
-            Target::Posix => self.run_time(&mut command)?,
-        }
-        self.run(&mut command)
+        command
     }
 
-    /// The run time, which stands between programs and functions that may not be aborted.
-    fn run_time(&self, command: &mut Command) -> anyhow::Result<()> {
-        let list = self.temporary("wrapped");
+    /// With the run time, which stands between programs and functions that may not be aborted.
+    fn with_run_time(&self, objects: &[PathBuf]) -> anyhow::Result<Command> {
         let wrapped = self.places.wrapped()?;
-        let lines: String = wrapped.iter().map(|name| format!("-Wl,--wrap={name}\n")).collect();
+        let deferred = self.deferred(objects, &wrapped)?;
+        let mut first = vec![self.wrapping("wrapped", &wrapped)?];
+        if !deferred.is_empty() {
+            // The linker looks into a library for what stands before it only.
+            first.push(self.deferring(&deferred)?.into());
+            first.push(self.wrapping("deferred", &deferred)?);
+        }
+        let mut command = self.linker(&first, objects, &|_| true);
+        // A function that is bound at its first call would be looked up while an abort may come.
+        command.arg("-Wl,-z,now").args(self.places.libraries()?).args(SYSTEMS);
+        Ok(command)
+    }
+
+    /// Makes the linker send calls of functions to what stands before them.
+    fn wrapping(&self, list: &str, names: &[String]) -> anyhow::Result<OsString> {
+        let list = self.temporary(list);
+        let lines: String = names.iter().map(|name| format!("-Wl,--wrap={name}\n")).collect();
         std::fs::write(&list, lines)?;
         let mut at = OsString::from("@");
         at.push(list);
-        // A function that is bound at its first call would be looked up while an abort may come.
-        command.arg(at).arg("-Wl,-z,now").args(self.places.libraries()?);
-        command.args(["-pthread", "-ldl", "-lm"]);
-        Ok(())
+        Ok(at)
+    }
+
+    /// The functions of libraries that the program calls and of which nobody knows that they may be
+    /// aborted, nor has wrapped them by hand.
+    fn deferred(&self, objects: &[PathBuf], wrapped: &[String]) -> anyhow::Result<Vec<String>> {
+        // Linked without our libraries, and with shared ones in place of all that it can have so.
+        let program = self.temporary("imports");
+        let is_wanted = |flag: &OsStr| !STATIC.iter().any(|word| flag == *word);
+        let mut command = self.linker(&[], objects, &is_wanted);
+        command.args(SYSTEMS).arg("-Wl,--unresolved-symbols=ignore-all").arg("-o").arg(&program);
+        if self.run(&mut command)? != Exit::Fine {
+            bail!(
+                "what the program calls of libraries cannot be found out: it does not link, or \
+                 the C library is there for -static only"
+            );
+        }
+        let found = imports::functions(&program)?;
+        if let Some(throws) = found.iter().find(|name| THROWS.contains(&name.as_str())) {
+            bail!(
+                "`{throws}`: while an exception of C++ is thrown nothing may be aborted, and \
+                 nothing can defer that: compile with -fno-exceptions what throws, or make a \
+                 shared library of it whose functions let no exception out"
+            );
+        }
+        let known: HashSet<String> =
+            self.places.abortable()?.into_iter().chain(wrapped.iter().cloned()).collect();
+        Ok(found.into_iter().filter(|name| !known.contains(name)).collect())
+    }
+
+    /// An object by which no abort comes before calls of these functions return.
+    fn deferring(&self, names: &[String]) -> anyhow::Result<PathBuf> {
+        let calls: String = names.iter().map(|name| format!("TIMEDC_DEFERRED({name})\n")).collect();
+        let (source, object) = (self.temporary("deferred.S"), self.temporary("deferred.o"));
+        std::fs::write(&source, format!("#include <timedc_deferred.h>\n{calls}"))?;
+        let words = compiler();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        for directory in self.places.includes() {
+            command.arg("-isystem").arg(directory);
+        }
+        let is_machine = |flag: &&OsString| {
+            let flag = flag.to_string_lossy();
+            flag.starts_with("-m") || flag.starts_with("--target=")
+        };
+        command.args(self.wanted.flags.iter().filter(is_machine));
+        command.arg("-c").arg(&source).arg("-o").arg(&object);
+        if self.run(&mut command)? != Exit::Fine {
+            bail!(
+                "calls of {} cannot be made to return before an abort comes: call them in \
+                 programs without firm and hard timing points only",
+                names.join(", ")
+            );
+        }
+        Ok(object)
     }
 
     /// The kernel and what our programs need on it, compiled.

@@ -83,12 +83,21 @@ impl Places {
 
     /// The functions that programs are linked with `--wrap` for.
     pub(super) fn wrapped(&self) -> anyhow::Result<Vec<String>> {
-        let file = self.file(&[match self.is_tree {
-            true => self.home.join("timedc/wrapped.txt"),
-            false => self.home.join("share/onbeat/wrapped.txt"),
-        }])?;
+        self.list("wrapped.txt")
+    }
+
+    /// The functions of libraries that an abort may cut.
+    pub(super) fn abortable(&self) -> anyhow::Result<Vec<String>> {
+        self.list("abortable.txt")
+    }
+
+    /// A list of names; lines that begin with `#` say something of them.
+    fn list(&self, name: &str) -> anyhow::Result<Vec<String>> {
+        let directory = if self.is_tree { "timedc" } else { "share/onbeat" };
+        let file = self.file(&[self.home.join(directory).join(name)])?;
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        Ok(text.split_whitespace().map(str::to_owned).collect())
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        Ok(lines.flat_map(str::split_whitespace).map(str::to_owned).collect())
     }
 
     /// The directory with what programs for FreeRTOS are built with.

@@ -26,11 +26,13 @@ pub(super) struct Checker<'u, 't> {
 }
 
 /// Calls that leave a process in disorder when they are aborted, or later.
-const NEVER_ABORTED: [&str; 15] = [
+const NEVER_ABORTED: [&str; 17] = [
     "fork",
     "vfork",
     "pthread_create",
     "pthread_exit",
+    "thrd_create",
+    "thrd_exit",
     "setjmp",
     "_setjmp",
     "sigsetjmp",

@@ -18,6 +18,7 @@ mod idle;
 mod locks;
 mod net;
 mod output;
+mod pointers;
 mod prepare;
 mod program;
 mod rewrite;
@@ -273,6 +274,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     };
     emit(&found, &mut edits, &mut diagnostics);
     bound::edit(&unit, &mut edits);
+    pointers::edit(&unit, &mut edits);
     ends::edit(&unit, &ends::read(&unit), &mut edits);
     for call in &constructs.unevaluated {
         edits.replace(call.byte_range(), "0L");

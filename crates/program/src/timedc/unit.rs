@@ -444,7 +444,7 @@ fn line_ends(text: &str) -> Vec<u32> {
 }
 
 /// Whether a declarator declares a function, not a variable.
-fn is_prototype(declarator: Node<'_>) -> bool {
+pub(super) fn is_prototype(declarator: Node<'_>) -> bool {
     let inner = declarator.child_by_field_name("declarator");
     match declarator.kind() {
         "pointer_declarator" => inner.is_some_and(is_prototype),
