@@ -169,7 +169,7 @@ fn what_gives_nothing_or_too_much_is_not_waited_for() {
     let including = |name: &str| text("p.c", format!("#include \"{name}\"\n{PROGRAM}"));
     let all: Vec<(&str, Vec<Make<'_>>, &str)> = vec![
         ("a FIFO as description", vec![Box::new(fifo("system.toml"))], "no regular file"),
-        ("a sparse description", vec![Box::new(sparse("system.toml"))], "larger"),
+        ("a sparse description", vec![Box::new(sparse("system.toml"))], "more than"),
         ("a FIFO as program", vec![Box::new(fifo("p.c"))], "no regular file"),
         ("a sparse program", vec![Box::new(sparse("p.c"))], "more than"),
         ("a FIFO as header", vec![including("h.h"), Box::new(fifo("h.h"))], "such as a pipe"),

@@ -8,7 +8,9 @@
 
 use onbeat_model::system::Program;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, setrlimit, waitid};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, setrlimit, waitid,
+};
 use std::ffi::OsStr;
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::CommandExt;

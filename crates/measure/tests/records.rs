@@ -52,7 +52,7 @@ fn any_network() -> impl Strategy<Value = Network> {
         Just(TransportKind::Udp4),
         Just(TransportKind::Udp6),
     ];
-    (0..3, transport, any::<u32>(), ".{0,15}", any::<i64>()).prop_map(
+    (0..3, transport, any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", any::<i64>()).prop_map(
         |(kind, transport, host, name, epoch_ns)| match kind {
             0 => Network::Emulated,
             1 => Network::Namespaces { transport },
@@ -63,7 +63,7 @@ fn any_network() -> impl Strategy<Value = Network> {
 
 prop_compose! {
     fn any_log()(
-        scenario in ".{0,20}",
+        scenario in "[A-Za-z0-9_-]{0,20}",
         seed in any::<u64>(),
         network in any_network(),
         real in any::<bool>(),

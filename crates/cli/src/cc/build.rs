@@ -239,7 +239,7 @@ impl Driver {
         let (source, object) = (self.temporary("deferred.S"), self.temporary("deferred.o"));
         std::fs::write(&source, format!("#include <timedc_deferred.h>\n{calls}"))?;
         let words = compiler();
-        let mut command = Command::new(&words[0]);
+        let mut command = environment::program(&words[0]);
         command.args(&words[1..]);
         for directory in self.places.includes() {
             command.arg("-isystem").arg(directory);

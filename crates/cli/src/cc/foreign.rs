@@ -184,7 +184,9 @@ mod tests {
             "-pthread",
             "--origin=function",
             "--keep-phase",
-            "-fwrapv", "-include", "own.h",
+            "-fwrapv",
+            "-include",
+            "own.h",
         ]);
         assert_eq!(refused(&words(&["a.c", "../b.c"]), &flags, base.path()), None);
     }

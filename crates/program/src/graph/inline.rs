@@ -5,7 +5,7 @@ use super::unit::{
     Thing, UnitGraph,
 };
 use super::{doubt, hold, is_abstract, lost, shape, unbound};
-use crate::timedc::{Integer, codes, endless_loop};
+use crate::timedc::{Integer, codes, endless_loop, is_timed};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Channel, ChannelKind, Expression, Graph, Interval, PointKind, Task};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -265,19 +265,10 @@ impl<'a> Linker<'a> {
         let units = self.units;
         for (unit, made) in units.iter().enumerate() {
             for (name, origin) in &made.pointers {
-                let Some(function) = self.named(unit, name) else {
-                    if crate::timedc::is_timed(name) {
-                        let text = format!("`{name}` may be called through a pointer");
-                        let help = "call it by its name";
-                        self.lose(unit, *origin, &text, "nobody can say when", help);
-                    }
-                    continue;
-                };
-                let is_followed = self.followed.contains(&function);
-                if is_followed && !self.only_hold.contains(&function) {
-                    let text = format!(
-                        "`{name}` does something in time and may be called through a pointer"
-                    );
+                let own = |f: At| self.followed.contains(&f) && !self.only_hold.contains(&f);
+                if self.named(unit, name).map_or_else(|| is_timed(name), own) {
+                    let what = "does something in time and may be called through a pointer";
+                    let text = format!("`{name}` {what}");
                     let help = "call it by its name, or start it as a task";
                     self.lose(unit, *origin, &text, "nobody can say when", help);
                 }

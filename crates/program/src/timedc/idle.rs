@@ -1,6 +1,6 @@
 //! Loops in which no time passes and that do not end, or not before somebody else ends them:
-//! virtual time would stand still in them. In virtual time, and in the graph, a round of such a loop
-//! takes [`ROUND_NS`].
+//! virtual time would stand still in them. In virtual time, and in the graph, a round of such a
+//! loop takes [`ROUND_NS`].
 
 use super::flow::{Flow, What};
 use super::program::Program;
