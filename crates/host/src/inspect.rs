@@ -13,6 +13,7 @@ use onbeat_model::time::Span;
 use onbeat_runtime::port::Source;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, SealFlags};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -216,11 +217,11 @@ fn look(all: &[Process], uid: u32, most: usize, words: &Sender<Word>) -> Option<
             if owner != uid && owner != 0 {
                 let why = format!("process {pid} has memory of user {owner}: not believed");
                 words.send(Word::Skipped(why)).ok()?;
-            } else if !places.contains_key(&place) {
+            } else if let Entry::Vacant(new) = places.entry(place) {
+                new.insert(*pid);
                 // Shorter than a header: not ours, or of a program that has just begun.
                 let read = headers(&memory, room).unwrap_or_default();
                 room -= read.len();
-                places.insert(place, *pid);
                 words.send(Word::Memory(place, *pid, read)).ok()?;
             }
         }

@@ -1,6 +1,6 @@
 /* An unprivileged user beside a tune of the superuser's: what such a user may try. Each attempt
- * says on a line of its own how it ended: `refused`, `SUCCEEDED` if it should not have, `done` if
- * anybody may do that, and it must not matter.
+ * says on a line of its own how it ended: `refused`, `SUCCEEDED` if it should not have, or `done`
+ * if anybody may do that, and it must not matter.
  *
  *   interfere try ROOT PID...      every attempt once
  *   interfere squat MEMORY COUNT   names, memory and load, until it is killed

@@ -60,11 +60,12 @@ impl Target {
             path.rsplit_once('/').is_some_and(|(above, set)| is_group(above) && SETS.contains(&set))
         };
         match self {
-            Self::File { path, form } => match (holds(path), form) {
-                (Some(Holds::Cpus), Form::List) | (Some(Holds::Mask), Form::Mask) => true,
-                (Some(Holds::Number | Holds::Governor), Form::Text) => true,
-                _ => false,
-            },
+            Self::File { path, form } => matches!(
+                (holds(path), form),
+                (Some(Holds::Cpus), Form::List)
+                    | (Some(Holds::Mask), Form::Mask)
+                    | (Some(Holds::Number | Holds::Governor), Form::Text)
+            ),
             Self::Document { path } => path == boot::DOCUMENT,
             Self::Controller { group, name } => is_group(group) && name == "cpuset",
             Self::Group { path } => set(path),

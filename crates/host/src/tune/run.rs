@@ -257,7 +257,7 @@ fn shown(value: &Value) -> &str {
 
 /// Takes back all that is outstanding, the last change first, and puts the journal away; gives how
 /// many changes could not be taken back, which stay in it. What others have set since stays. What
-/// cannot be written down, on a disk that somebody has filled, is taken back all the same: whoever
+/// cannot be written down, on a disk that somebody has filled, is taken back all the same: who
 /// comes after finds that it is as it was.
 ///
 /// # Errors
