@@ -1,9 +1,10 @@
 //! From translated C to what was asked for.
 
 use super::arguments::{Part, Stage};
-use super::unit::{Read, directory};
+use super::unit::{Read, directory, name_of};
 use super::{Driver, beside, compiler, imports};
 use crate::exit::Exit;
+use crate::source::Wrong;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat_host::environment;
@@ -16,8 +17,8 @@ use std::process::Command;
 /// What C++ throws with.
 const THROWS: [&str; 2] = ["__cxa_throw", "__cxa_rethrow"];
 
-/// Options that leave shared libraries out, or the linking undone.
-const STATIC: [&str; 3] = ["-static", "-static-pie", "-r"];
+/// Options that leave shared libraries out or the linking undone, or say where a program may be.
+const STATIC: [&str; 4] = ["-static", "-static-pie", "-pie", "-r"];
 
 /// The system's libraries, behind all others.
 const SYSTEMS: [&str; 3] = ["-pthread", "-ldl", "-lm"];
@@ -213,12 +214,23 @@ impl Driver {
         let program = self.temporary("imports");
         let is_wanted = |flag: &OsStr| !STATIC.iter().any(|word| flag == *word);
         let mut command = self.linker(&[], objects, &is_wanted);
+        if !self.wanted.parts.contains(&Part::Flag("-shared".into())) {
+            // At an address of its own nothing has to be said of our variables, which it has not.
+            command.arg("-no-pie");
+        }
         command.args(SYSTEMS).arg("-Wl,--unresolved-symbols=ignore-all").arg("-o").arg(&program);
-        if self.run(&mut command)? != Exit::Fine {
-            bail!(
-                "what the program calls of libraries cannot be found out: it does not link, or \
-                 the C library is there for -static only"
-            );
+        let output = command.env("TMPDIR", self.directory.path()).output();
+        let output = output.with_context(|| name_of(&command))?;
+        self.go_on()?;
+        if !output.status.success() {
+            terminal::say(String::from_utf8_lossy(&output.stderr).trim_end());
+            if self.wanted.parts.iter().any(|part| matches!(part, Part::Flag(f) if !is_wanted(f))) {
+                terminal::say(
+                    "onbeat: what a program calls of libraries is looked up in the shared ones, \
+                     where it is linked with static ones, too",
+                );
+            }
+            return Err(Wrong.into());
         }
         let found = imports::functions(&program)?;
         if let Some(throws) = found.iter().find(|name| THROWS.contains(&name.as_str())) {
