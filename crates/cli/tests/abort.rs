@@ -601,7 +601,9 @@ fn examples() -> Vec<(String, String)> {
             let block = block.split("```").next().unwrap_or_default().replace("i < 5", "i >= 0");
             let loops = ["while (1)", "for (int i = 0;"].iter().any(|head| block.contains(head));
             let is_alone = !block.contains("manifest.h") && block.contains("fdelay(");
-            if !loops || !is_alone {
+            // What is in no block cannot be linked.
+            let is_whole = is_alone && !block.contains("sense(");
+            if !loops || !is_whole {
                 continue;
             }
             let task = block.split("task ").nth(1).and_then(|rest| rest.split('(').next());

@@ -120,7 +120,12 @@ impl Accrual {
             all.open = all.open.max(while_open);
             all.least.0 = all.least.0.min(while_open * usable / cycle);
             all.most.0 = all.most.0.max(mean);
-            all.most.1 += div_ceil(while_open * closed * latency, cycle);
+            // Of cycles of days the product may be too long a number: rounded up before then.
+            let exact = (while_open * closed).checked_mul(latency);
+            all.most.1 += match exact {
+                Some(product) => div_ceil(product, cycle),
+                None => div_ceil(while_open * closed, cycle) * latency,
+            };
         }
         Some(all).filter(|all| all.least.0 > 0)
     }

@@ -36,7 +36,9 @@ pub(super) fn read<'t>(unit: &mut Unit<'t>, edits: &mut Edits) -> Work<'t> {
             match n.kind() {
                 "expression_statement" if n.start_byte() == next => {
                     // What else belongs before the statement comes before this.
-                    let text = format!("timedc_work({}, {})", times.0, times.1);
+                    // An operand before the statement's expression, if it has one.
+                    let comma = if n.named_child_count() > 0 { ", " } else { "" };
+                    let text = format!("timedc_work({}, {}){comma}", times.0, times.1);
                     edits.replace(attribute.whole.clone(), "");
                     edits.before(n.byte_range(), Rank::Head, &text);
                     work.places.insert(next, times);
