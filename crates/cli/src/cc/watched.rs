@@ -2,7 +2,9 @@
 
 use crate::input;
 use anyhow::{Context, bail};
+use onbeat_host::clock::MonoTime;
 use onbeat_host::process::limit;
+use onbeat_model::time::Span;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -10,7 +12,7 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The most of a C file, and of what the preprocessor makes of one.
 const TEXT_OCTETS: u64 = 16 << 20;
@@ -22,7 +24,7 @@ const SAID_OCTETS: u64 = 1 << 20;
 const MEMORY: u64 = 2 << 30;
 
 /// The most time that it may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Span = Span::from_s(30);
 
 /// How often it is looked at, and how often it may be found waiting: for what reads nothing and
 /// writes nothing, as a pipe that nobody writes.
@@ -42,7 +44,7 @@ pub(super) fn output(
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Output> {
     command.process_group(0);
-    limit(command, MEMORY, PATIENCE.as_secs());
+    limit(command, MEMORY, PATIENCE.as_ns().unsigned_abs() / 1_000_000_000);
     let mut child = command.spawn().with_context(|| super::unit::name_of(command))?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("no process")?;
     let (done, ended) = channel();
@@ -85,7 +87,7 @@ fn all(from: Option<impl Read>, most: u64, done: &Sender<bool>) -> Vec<u8> {
 
 /// Waits until both of its outputs have ended; what is wrong if they should not be waited for.
 fn watch(group: Pid, ended: &Receiver<bool>, interrupted: &AtomicBool) -> Option<&'static str> {
-    let begun = Instant::now();
+    let until = MonoTime::now() + PATIENCE;
     let (mut open, mut waiting) = (2, 0);
     while open > 0 {
         match ended.recv_timeout(LOOK) {
@@ -100,7 +102,7 @@ fn watch(group: Pid, ended: &Receiver<bool>, interrupted: &AtomicBool) -> Option
             () if waiting > WAITING_MAX => {
                 return Some("waits for a file that gives nothing, such as a pipe");
             }
-            () if begun.elapsed() > PATIENCE => return Some("does not end"),
+            () if MonoTime::now() > until => return Some("does not end"),
             () => {}
         }
     }

@@ -342,7 +342,9 @@ impl Windows {
         let carried = self.parts * self.part * BILLION;
         let load = |of: fn(&Train) -> i128| trains.iter().map(|t| t.load(of(t))).sum::<i128>();
         let spare = trains.len() as i128;
-        let within = |load: i128, clock: i128| (load - spare) * self.cycle <= carried * clock;
+        // What is too long a number is far more than they carry.
+        let comes = |load: i128| (load - spare).checked_mul(self.cycle);
+        let within = |load, clock: i128| comes(load).is_some_and(|l| l <= carried * clock);
         within(load(|_| BILLION), BILLION) && within(load(|t| t.clock), gates)
     }
 

@@ -274,7 +274,7 @@ pub(super) fn begins<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t
             && (0..=i128::from(kind.hi)).contains(&from)
             && (0..=i128::from(i64::MAX)).contains(&to);
         let operator = unit.words(condition.child_by_field_name("operator")?);
-        fits.then(|| match operator {
+        fits.then_some(match operator {
             "<" => from < to,
             "<=" => from <= to,
             ">" => from > to,
