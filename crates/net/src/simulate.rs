@@ -160,8 +160,8 @@ fn with_phases<'a>(
     if simulation.phases == Phases::Described {
         return Cow::Borrowed(system);
     }
+    let described = &system.streams;
     let mut system = system.clone();
-    let phases: Vec<Span> = system.streams.iter().map(|stream| stream.phase).collect();
     let mut within =
         |interval: Span| Span::from_ns(random.below(interval.as_ns().max(1) as u64) as i64);
     for channel in &mut system.channels {
@@ -173,9 +173,10 @@ fn with_phases<'a>(
     if simulation.phases == Phases::Aligned {
         align::align(&mut system, plan, repetition as usize, simulation.duration, random);
     }
-    // The bound of what is scheduled, and that of its gate's other users, is one for its phase.
+    // The bound of what is scheduled, and that of its gate's other users, is one for its phase, and
+    // for releases that count from it.
     for (at, _) in plan.streams.iter().enumerate().filter(|(_, planned)| planned.scheduled) {
-        system.streams[at].phase = phases[at];
+        system.streams[at] = described[at].clone();
     }
     Cow::Owned(system)
 }
