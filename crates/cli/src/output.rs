@@ -176,23 +176,30 @@ fn lock(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
         }
     }
     // As open to others as what the user makes otherwise.
-    let mode = Permissions::from_mode(0o777);
-    let made = partial(target)?.permissions(mode).tempdir_in(parent).with_context(shown)?;
-    let partial = made.keep();
-    keeper.guard(Kept::Path(&partial))?;
+    let ((), partial) = make(target, keeper, |path| std::fs::create_dir(path))?;
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = File::from(openat(CWD, &partial, flags, Mode::empty()).with_context(shown)?);
     let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
     Ok((partial, directory))
 }
 
-/// What makes the name that something has until it is complete and gets the name `target`.
-fn partial(target: &Path) -> anyhow::Result<tempfile::Builder<'static, 'static>> {
+/// Makes what will be called `target`, under the name that it has until it is complete. The keeper
+/// knows of it before it is there: there is no instant at which a kill would leave it behind. Its
+/// name is one that nobody else comes upon.
+fn make<T>(
+    target: &Path,
+    keeper: &mut Keeper,
+    mut make: impl FnMut(&Path) -> std::io::Result<T>,
+) -> anyhow::Result<(T, PathBuf)> {
     let mut name = target.file_name().context("the output has no name")?.to_owned();
     name.push(format!("{PARTIAL}{}-", std::process::id()));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(Box::leak(name.into_boxed_os_str()));
-    Ok(builder)
+    let parent = parent(target)?;
+    let made = tempfile::Builder::new().prefix(&name).rand_bytes(16).make_in(parent, |path| {
+        keeper.guard(Kept::Path(path))?;
+        make(path).inspect_err(|_| drop(keeper.release(Kept::Path(path))))
+    });
+    let shown = || target.display().to_string();
+    made.with_context(shown)?.keep().map_err(|failed| failed.error).with_context(shown)
 }
 
 /// The directory that a target is in.
@@ -239,12 +246,7 @@ impl OutputFile {
         if target.exists() && !is_capture(target)? {
             bail!("{} holds something else than a capture: it is not replaced", target.display());
         }
-        let file = partial(target)?
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(parent(target)?)
-            .with_context(|| target.display().to_string())?;
-        let (file, partial) = file.keep().with_context(|| target.display().to_string())?;
-        keeper.guard(Kept::Path(&partial))?;
+        let (file, partial) = make(target, keeper, |path| File::create_new(path))?;
         Ok((Self { target: target.to_owned(), partial, done: false }, file))
     }
 
@@ -350,5 +352,31 @@ impl Drop for Output<'_> {
             // The keeper tries again if this fails.
             let _ = std::fs::remove_dir_all(&self.partial);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn the_keeper_is_told_before_there_is_anything_to_remove() {
+        let home = tempfile::tempdir().expect("a directory");
+        let told = home.path().join("told");
+        let mut keeper = Keeper::start(Command::new("tee").arg(&told)).expect("tee");
+        let knows = |path: &Path| {
+            let text = std::fs::read(&told).unwrap_or_default();
+            let mut messages = text.split(|octet| *octet == 0);
+            messages.any(|m| m == [b"+f", path.as_os_str().as_encoded_bytes()].concat())
+        };
+        let ((), path) = make(&home.path().join("out"), &mut keeper, |path| {
+            while !knows(path) {
+                pause(LOOK_AGAIN); // for ever, if it is told later
+            }
+            std::fs::create_dir(path)
+        })
+        .expect("made");
+        assert!(path.is_dir());
     }
 }
