@@ -47,7 +47,7 @@ const DEVICE: &str = "/dev/cpu_dma_latency";
 /// Octets of the longest notice.
 const NOTICE_MAX: u64 = 4_096;
 /// How long a helper may take to be ready, on a machine that is busy, and to end.
-const READY_WITHIN: Span = Span::from_s(30);
+const READY_WITHIN: Span = Span::from_s(10);
 const ENDS_WITHIN: Span = Span::from_s(10);
 const LOOK_AGAIN: Span = Span::from_ms(10);
 /// A machine has systemd as its first process if this is there (sd_booted(3)).
