@@ -7,22 +7,13 @@
 
 mod common;
 
-use common::{TestSystem, channel, load, number, permitted, run, two_hosts};
+use common::{ENGINES, TestSystem, channel, load, number, permitted, run, two_hosts};
 use onbeat_host::netns::Network;
 use onbeat_model::system::NodeId;
 use rustix::process::{Pid, Signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command};
 use std::sync::OnceLock;
-
-/// How to run in each engine.
-const ENGINES: &[&[&str]] = &[
-    &["run", "."],
-    &["run", ".", "--time", "real"],
-    &["run", ".", "--network", "netns"],
-    &["run", ".", "--network", "netns", "--transport", "udp4"],
-    &["run", ".", "--network", "netns", "--transport", "xdp"],
-];
 
 /// Where the program was built.
 static BUILT: OnceLock<TestSystem> = OnceLock::new();

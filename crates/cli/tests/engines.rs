@@ -6,18 +6,10 @@
 
 mod common;
 
-use common::{TestSystem, channel, number, permitted, results, run, two_hosts};
+use common::{ENGINES, TestSystem, channel, number, permitted, results, run, two_hosts};
 use serde_json::Value;
 use std::path::Path;
 
-/// How to run in each engine. Virtual time comes first: it is what the others are compared with.
-const ENGINES: &[&[&str]] = &[
-    &["run", "."],
-    &["run", ".", "--time", "real"],
-    &["run", ".", "--network", "netns"],
-    &["run", ".", "--network", "netns", "--transport", "udp4"],
-    &["run", ".", "--network", "netns", "--transport", "xdp"],
-];
 /// How often a script is tried in real time.
 const TRIES: u32 = 6;
 

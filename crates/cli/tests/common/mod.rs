@@ -39,6 +39,15 @@ ends = ["host", "bridge"]
 rate_mbps = 1000
 "#;
 
+/// How to run in each engine. Virtual time comes first: it is what the others are compared with.
+pub const ENGINES: &[&[&str]] = &[
+    &["run", "."],
+    &["run", ".", "--time", "real"],
+    &["run", ".", "--network", "netns"],
+    &["run", ".", "--network", "netns", "--transport", "udp4"],
+    &["run", ".", "--network", "netns", "--transport", "xdp"],
+];
+
 /// Runs the command; `expected` is its exit code.
 pub fn run(arguments: &[&str], directory: &Path, expected: i32) -> Output {
     let output = onbeat().args(arguments).current_dir(directory).output().expect("onbeat runs");

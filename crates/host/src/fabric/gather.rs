@@ -31,9 +31,15 @@ impl Session<'_> {
             self.note_tails(&ends, &mut notes);
         }
         let load = self.load(&mut notes);
+        let lags = self.options.settings.time == TimeMode::Real && self.carrier.is_emulated();
+        let lag_max = lags.then_some(self.lag_max);
+        (RunLog { load, lag_max, ..self.log(ends, ending) }, notes)
+    }
+
+    /// What the ends have recorded, with the run's settings.
+    pub(super) fn log(&self, ends: Vec<EndLog>, ending: Ending) -> RunLog {
         let settings = &self.options.settings;
-        let lags = settings.time == TimeMode::Real && self.carrier.is_emulated();
-        let log = RunLog {
+        RunLog {
             network: self.carrier.recorded(),
             scenario: self.options.scenario.clone(),
             seed: settings.seed,
@@ -41,11 +47,10 @@ impl Session<'_> {
             duration: settings.duration,
             protected: settings.protected,
             ends,
-            load,
+            load: Vec::new(),
             ending,
-            lag_max: lags.then_some(self.lag_max),
-        };
-        (log, notes)
+            lag_max: None,
+        }
     }
 
     /// What the kernel held for a program that did not come for it any more is not known here: says

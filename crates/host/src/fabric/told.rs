@@ -2,7 +2,7 @@
 
 use crate::clock::MonoTime;
 use crate::fabric::session::{Owner, Session};
-use onbeat_model::record::{EndLog, Ending, Record, Role, RunLog};
+use onbeat_model::record::{EndLog, Ending, Record, Role};
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::Span;
 
@@ -32,22 +32,8 @@ impl Session<'_> {
             self.told.counts[channel].resize(owners, 0);
             ends.extend((0..owners).map(|place| self.end_since(channel, place)));
         }
-        let settings = &self.options.settings;
-        let log = RunLog {
-            network: self.carrier.recorded(),
-            scenario: self.options.scenario.clone(),
-            seed: settings.seed,
-            time: settings.time,
-            duration: settings.duration,
-            protected: settings.protected,
-            ends,
-            load: Vec::new(),
-            ending: Ending::Early {
-                at: self.engine.now(),
-                reason: "it was cut off; this is what was recorded until then".to_owned(),
-            },
-            lag_max: None,
-        };
+        let reason = "it was cut off; this is what was recorded until then".to_owned();
+        let log = self.log(ends, Ending::Early { at: self.engine.now(), reason });
         if let Some(tell) = &mut self.options.recorded {
             tell(&log);
         }
