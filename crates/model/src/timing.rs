@@ -354,6 +354,8 @@ pub struct ChainTime {
     /// From something that happens right after a capture to the first receipt that can show it
     /// (first to first).
     pub reaction: Option<Span>,
+    /// Whether more values are on its way than are looked at: then what is none may be bounded.
+    pub is_cut_short: bool,
 }
 
 /// Whether the tasks of one processor meet their deadlines.

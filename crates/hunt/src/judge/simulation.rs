@@ -38,6 +38,24 @@ impl Check<'_> {
         ["drift_ppb", "wander_ns", "[synchronisation]"].iter().any(|k| self.description.contains(k))
     }
 
+    /// The longest duration that the description has, in nanoseconds: that of `bounds`.
+    fn longest_ns(&self) -> i64 {
+        let ns = |line: &str| {
+            let (key, number) = line.split_once(" = ")?;
+            let unit = match key {
+                "duration_s" => 1_000_000_000,
+                "duration_ms" => 1_000_000,
+                _ => return None,
+            };
+            Some(number.parse::<i64>().ok()? * unit)
+        };
+        let tables = self.description.split("\n[");
+        let run = tables.clone().find(|table| table.starts_with("run]"));
+        let of_run = run.and_then(|table| table.lines().find_map(ns)).unwrap_or(0);
+        let scenarios = tables.filter(|table| table.starts_with("[scenario]"));
+        scenarios.filter_map(|table| table.lines().find_map(ns)).fold(of_run, i64::max)
+    }
+
     fn books(&self, report: &mut Report, what: String) {
         report.find(Kind::Books, format!("{}: {what}", self.what));
     }
@@ -47,6 +65,7 @@ impl Check<'_> {
     }
 
     fn flow(&self, flow: &Value, bounds: &Bounds, report: &mut Report) {
+        let longest = self.longest_ns();
         let flow_name = name(&flow["name"]).unwrap_or_default();
         let babbles = self.babbles(&flow_name);
         for listener in list(&flow["listeners"]) {
@@ -56,12 +75,13 @@ impl Check<'_> {
             report.listeners += 1;
             report.bounded += u64::from(bound.is_some());
             report.frames += count(&listener["frames"]);
-            // How far clocks drift apart depends on the duration, which here is shorter: windows of
-            // known frames then give less. A channel's bound is by two clocks.
+            // How far clocks drift apart depends on the duration: windows of known frames give less
+            // in a shorter one. A channel's bound is by two clocks.
             let promised = bounds.get(&(flow_name.clone(), host)).copied();
-            let is_less =
-                self.drifts() && bound.zip(promised.flatten()).is_some_and(|(a, b)| a < b);
-            if flow["kind"] == "stream" && promised != Some(bound) && !is_less {
+            let longer = self.document["settings"]["duration_ns"].as_i64().cmp(&Some(longest));
+            let drifted = bound.zip(promised.flatten()).map(|(a, b)| a.cmp(&b));
+            let is_drift = self.drifts() && drifted == Some(longer);
+            if flow["kind"] == "stream" && promised != Some(bound) && !is_drift {
                 self.books(report, format!("{place}: another bound than that of `bounds`"));
             }
             let seen = &listener["latency_ns"];

@@ -395,6 +395,7 @@ fn chain(name: &str, channels: &[usize], deadline: i64) -> Chain {
         ],
         age: Some(ms(21)),
         reaction: None,
+        is_cut_short: false,
     };
     let (age, reaction) = (Some(ms(25)), (deadline < 10).then(|| ms(30)));
     let (name, channels) = (name.to_owned(), channels.to_owned());

@@ -19,6 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const PATTERNS: i64 = 6;
 /// At most so many rows are looked at.
 const ROWS: usize = 50_000;
+/// At most so many samples are looked at: each row has those of all messages that may have come
+/// there, and a chain that goes over a fast channel and a slow one many.
+const SAMPLES: usize = 20_000_000;
 /// Later than every instant.
 pub(super) const FAR: Span = Span::from_ns(i64::MAX / 4);
 
@@ -42,11 +45,12 @@ pub fn chain(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
         let is_last = unroller.count(unroller.steady + unroller.shift * patterns * 2) > ROWS;
         match walk.is_seen(&receipts) {
             _ if !walk.is_ordered => return at_best(graph, timing, channels),
+            _ if walk.is_too_much() => return cut_short(graph, timing, channels),
             Some(true) => return walk.judge(channels[0], &receipts),
             None if is_last || unroller.shift == Span::ZERO => {
                 return walk.judge(channels[0], &receipts);
             }
-            _ if is_last => return at_best(graph, timing, channels),
+            _ if is_last => return cut_short(graph, timing, channels),
             _ => patterns *= 2,
         }
     }
@@ -103,6 +107,11 @@ fn at_best(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
     ChainTime { latency: comes.then_some(Interval::from(best)), ..ChainTime::default() }
 }
 
+/// The same for a chain that takes more work than there may be.
+fn cut_short(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
+    ChainTime { is_cut_short: true, ..at_best(graph, timing, channels) }
+}
+
 /// A value on its way: which capture it comes from, and its age.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -150,6 +159,8 @@ struct Walk<'a> {
     /// Whether there is such an order.
     is_ordered: bool,
     steps: Vec<Step>,
+    /// Samples that were looked at.
+    work: usize,
 }
 
 /// What may lie between two instants of one execution, less than nothing for those of two clocks.
@@ -207,6 +218,7 @@ impl<'a> Walk<'a> {
             order: Vec::new(),
             is_ordered: true,
             steps: Vec::new(),
+            work: 0,
         };
         walk.store();
         walk.sort();
@@ -303,6 +315,17 @@ impl<'a> Walk<'a> {
         seen.reduce(|a, b| a && b)
     }
 
+    /// Whether more samples were looked at than there may be: then what is found is not all.
+    fn is_too_much(&self) -> bool {
+        self.work > SAMPLES
+    }
+
+    /// Adds a sample; of the same capture and message there is one.
+    fn merge(&mut self, samples: &mut Samples, new: Sample) {
+        self.work += 1 + samples.len();
+        merge(samples, new);
+    }
+
     fn what(&self, row: usize) -> &What {
         let row = &self.rows[row];
         &self.graph.tasks[row.task].nodes[row.node].what
@@ -388,12 +411,15 @@ impl<'a> Walk<'a> {
         let mut held: Vec<Samples> = vec![Samples::new(); self.rows.len()];
         let mut inner: BTreeMap<usize, Samples> = BTreeMap::new();
         for row in self.order.clone() {
+            if self.is_too_much() {
+                break;
+            }
             let visit = self.rows[row].clone();
             let mut arriving = Samples::new();
             for (before, gap) in &visit.before {
                 for sample in held[*before].clone() {
                     if let Some(moved) = self.moved(&sample, *gap, visit.arrival) {
-                        merge(&mut arriving, moved);
+                        self.merge(&mut arriving, moved);
                     }
                 }
             }
@@ -444,7 +470,7 @@ impl<'a> Walk<'a> {
             let waited = waited(self.rows[write].release, at);
             for sample in stores.get(&write).cloned().unwrap_or_default() {
                 if let Some(sample) = self.step(&sample, row, waited, at) {
-                    merge(&mut got, sample);
+                    self.merge(&mut got, sample);
                 }
             }
         }
@@ -477,7 +503,7 @@ impl<'a> Walk<'a> {
             let grown = wait.map_or(there, |wait| there.later(wait));
             for sample in samples.clone() {
                 if let Some(sample) = self.step(&sample, row, grown, visit.release) {
-                    merge(&mut got, sample);
+                    self.merge(&mut got, sample);
                 }
             }
         }
@@ -504,6 +530,9 @@ impl<'a> Walk<'a> {
         let spaced = self.spaced(pair, &writes, held);
         let mut made = BTreeMap::new();
         for row in writes {
+            if self.is_too_much() {
+                break;
+            }
             let visit = self.rows[row].clone();
             let before = visit
                 .before
@@ -514,7 +543,7 @@ impl<'a> Walk<'a> {
             let mut samples = Samples::new();
             for (sample, gap) in before {
                 if let Some(sample) = self.step(&sample, row, gap + held_back, captured) {
-                    merge(&mut samples, sample);
+                    self.merge(&mut samples, sample);
                 }
             }
             if !flows.contains(&visit.task) {
@@ -577,11 +606,12 @@ impl<'a> Walk<'a> {
     fn sampled(&mut self, write: usize, channel: usize, held: &[Samples]) -> Samples {
         let captured = self.captured(write);
         let mut samples = Samples::new();
+        self.work += self.rows.len();
         for read in self.looked_at(write, channel) {
             let waited = waited(self.rows[read].release, captured);
             for sample in held[read].clone() {
                 if let Some(sample) = self.step(&sample, write, waited, captured) {
-                    merge(&mut samples, sample);
+                    self.merge(&mut samples, sample);
                 }
             }
         }
@@ -633,11 +663,16 @@ impl<'a> Walk<'a> {
         let worst = all().reduce(|a, b| if is_longer(b.age.hi, a.age.hi) { b } else { a });
         let terms = worst.filter(|s| s.age.hi.is_some()).map(|s| self.terms(s.step));
         let certain = self.certain();
+        let is_cut_short = self.rows.len().saturating_mul(all().count()) > SAMPLES * 50;
+        let not_cut = |how: fn(&Self, usize, &[Receipt], &[bool]) -> Option<Span>| {
+            if is_cut_short { None } else { how(self, first, receipts, &certain) }
+        };
         ChainTime {
             latency,
             terms: terms.unwrap_or_default(),
-            age: self.age(receipts, &certain),
-            reaction: self.reaction(first, receipts, &certain),
+            age: not_cut(|walk, _, receipts, certain| walk.age(receipts, certain)),
+            reaction: not_cut(Self::reaction),
+            is_cut_short,
         }
     }
 

@@ -32,7 +32,11 @@ pub fn study(
         timing.culprits.extend(stuck(&lock_cycles, timing));
     }
     let system = described.map(|(system, _)| system);
-    let assumptions = assumptions(&graph, &schedules, system);
+    let mut assumptions = assumptions(&graph, &schedules, system);
+    assumptions.extend(chains.iter().filter(|chain| chain.time.is_cut_short).map(|chain| {
+        let name = &chain.name;
+        format!("chain {name} was not followed to its end: more values are on its way than are looked at")
+    }));
     let name = name.to_owned();
     Study { name, graph, program, platform, chains, schedules, lock_cycles, assumptions }
 }
