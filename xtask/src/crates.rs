@@ -64,6 +64,46 @@ fn forbidden(edges: &[(String, Vec<String>)]) -> Vec<Finding> {
     findings
 }
 
+/// Licences under which others' code may be a part of what is built, or of its building.
+const LICENCES: [&str; 6] = ["MIT", "Apache-2.0", "BSD-2-Clause", "Zlib", "Unicode-3.0", "MPL-2.0"];
+
+/// Everything that is built comes from here: no branch of a repository, no other registry.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// All that the lock file names, dependencies of dependencies too, comes from the one registry and
+/// has a licence that is permitted. For known vulnerabilities an advisory database is needed, which
+/// is not always to be had: this rule says nothing about them.
+pub(crate) fn supply(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut command = MetadataCommand::new();
+    command.manifest_path(tree.root.join("Cargo.toml")).other_options(["--locked".to_owned()]);
+    let metadata = command.exec().context("cargo metadata")?;
+    let others = metadata.packages.iter().filter_map(|package| {
+        let source = &package.source.as_ref()?.repr;
+        supplied(&package.name, source, package.license.as_deref())
+    });
+    Ok(others.collect())
+}
+
+fn supplied(name: &str, source: &str, licence: Option<&str>) -> Option<Finding> {
+    let message = if source != REGISTRY {
+        format!("`{name}` comes from {source}: nothing does but from the registry")
+    } else if !licence.is_some_and(is_permitted) {
+        let licence = licence.unwrap_or("no licence");
+        format!("`{name}` has {licence}: only {} are permitted", LICENCES.join(", "))
+    } else {
+        return None;
+    };
+    Some(Finding::new("Cargo.lock", None, message))
+}
+
+fn is_permitted(licence: &str) -> bool {
+    let expression = spdx::Expression::parse_mode(licence, spdx::ParseMode::LAX);
+    expression.is_ok_and(|expression| {
+        expression
+            .evaluate(|wanted| wanted.license.id().is_some_and(|id| LICENCES.contains(&id.name)))
+    })
+}
+
 /// Every crate takes the workspace's lints; one that is a workspace of its own cannot.
 pub(crate) fn lints(tree: &Tree) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
@@ -105,5 +145,18 @@ mod tests {
         let tree = tree(&[("a/Cargo.toml", bare), ("b/Cargo.toml", &kept)]);
         let findings = lints(&tree).unwrap();
         assert_eq!(findings.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["a/Cargo.toml"]);
+    }
+
+    #[test]
+    fn others_code_comes_from_the_registry_under_a_permitted_licence() {
+        let found = |source, licence| supplied("x", source, licence).map(|found| found.message);
+        for right in ["MIT", "MIT/Apache-2.0", "(MIT OR GPL-3.0-only) AND Unicode-3.0"] {
+            assert_eq!(found(REGISTRY, Some(right)), None, "{right}");
+        }
+        for wrong in [None, Some("GPL-3.0-only"), Some("MIT AND SSPL-1.0"), Some("my own")] {
+            assert!(found(REGISTRY, wrong).is_some_and(|said| said.contains("permitted")));
+        }
+        let branch = found("git+https://example.org/x#0123", Some("MIT"));
+        assert!(branch.is_some_and(|said| said.contains("registry")));
     }
 }

@@ -118,8 +118,9 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 10] = [
+pub const RULES: [Rule; 11] = [
     Rule { name: "edges", check: crates::edges },
+    Rule { name: "supply", check: crates::supply },
     Rule { name: "lints", check: crates::lints },
     Rule { name: "line-length", check: sources::line_length },
     Rule { name: "file-length", check: sources::file_length },
