@@ -33,6 +33,9 @@ pub(crate) struct FrameSource {
     end: NetTime,
 }
 
+/// So many of the longest gaps before the epoch are drawn, at the most, for a clock that is ahead.
+const DRAWN_BEFORE: i64 = 1_000;
+
 /// The times of a source, by its talker's clock.
 #[derive(Debug)]
 struct Schedule {
@@ -186,14 +189,20 @@ impl Schedule {
         Self { source, next, count: 0, last: next }
     }
 
-    /// Passes at once over the regular instants before `start`.
+    /// Passes at once over the regular instants before `start`, and over most of those that are
+    /// drawn: whatever the gaps before it, those after it are as likely.
     fn pass(&mut self, start: LocalTime) {
-        let (Source::Periodic { interval, .. } | Source::Bursty { interval, .. }) = &self.source
-        else {
-            return;
-        };
-        let passed = (start - self.next).as_ns().max(0);
-        self.next += *interval * ((passed + interval.as_ns() - 1) / interval.as_ns());
+        match &self.source {
+            Source::Periodic { interval, .. } | Source::Bursty { interval, .. } => {
+                let passed = (start - self.next).as_ns().max(0);
+                self.next += *interval * ((passed + interval.as_ns() - 1) / interval.as_ns());
+            }
+            Source::Sporadic { interval, mean } => {
+                let longest = *mean * 2 - *interval;
+                self.next = self.next.max(start - longest * DRAWN_BEFORE);
+            }
+            Source::Trace(_) => {}
+        }
     }
 
     /// The reading at which the next frame is released, and its length if the source says so.
