@@ -135,6 +135,10 @@ typedef enum onbeat_status {
      * The calling process was forked from the one that opened this, which alone may use it.
      */
     ONBEAT_E_FORKED = -8,
+    /**
+     * The system refuses what the call needs: a thread.
+     */
+    ONBEAT_E_SYSTEM = -9,
 } onbeat_status;
 
 /**
@@ -668,8 +672,11 @@ enum onbeat_status onbeat_machine_time(struct onbeat_context *context,
  * Creates a thread that takes part in the run; only after `onbeat_start`, from any thread that
  * does. Threads of a program wait for each other through channels, sleeps, `onbeat_wait` and
  * `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
- * ends by returning; when the run is over before it could begin, it is not called, and its result
- * is NULL.
+ * ends by returning, or as a thread of POSIX may: by `pthread_exit`, or cancelled; an exception of
+ * C++ that it does not catch ends the process. When the run is over before it could begin, it is
+ * not called, and its result is NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
+ * run does not expect it. Calls of this library are no cancellation points: a request to cancel
+ * waits until one outside of them.
  */
 enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         onbeat_thread_body body,
@@ -678,7 +685,8 @@ enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
 
 /**
  * Waits until a thread has ended, and frees it. `result`, if not NULL, gets what its body
- * returned. The thread is freed whatever is returned, unless it is NULL.
+ * returned or gave to `pthread_exit`, or PTHREAD_CANCELED. The thread is freed whatever is
+ * returned, unless it is NULL or the calling one.
  */
 enum onbeat_status onbeat_thread_join(struct onbeat_thread *thread, void **result);
 

@@ -3,7 +3,7 @@
 use onbeat_host::fabric::client::SetupError;
 use onbeat_runtime::port::Fault;
 use std::cell::RefCell;
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a call returns. Zero and above: it did what its description says. Below zero: it did
@@ -39,6 +39,8 @@ pub enum onbeat_status {
     OnbeatENetwork = -7,
     /// The calling process was forked from the one that opened this, which alone may use it.
     OnbeatEForked = -8,
+    /// The system refuses what the call needs: a thread.
+    OnbeatESystem = -9,
 }
 
 thread_local! {
@@ -57,6 +59,8 @@ pub(crate) enum Failure {
     Argument(&'static str),
     Setup(SetupError),
     Fault(Fault),
+    /// What was asked of the system, and its answer.
+    System(&'static str, std::io::Error),
 }
 impl From<SetupError> for Failure {
     fn from(error: SetupError) -> Self {
@@ -85,6 +89,7 @@ impl Failure {
             },
             Self::Setup(SetupError::Interface { .. }) => onbeat_status::OnbeatENetwork,
             Self::Setup(_) => onbeat_status::OnbeatEFabric,
+            Self::System(..) => onbeat_status::OnbeatESystem,
         }
     }
 
@@ -93,6 +98,7 @@ impl Failure {
             Self::Argument(what) => (*what).to_owned(),
             Self::Setup(error) => error.to_string(),
             Self::Fault(fault) => fault.to_string(),
+            Self::System(call, error) => format!("{call}: {error}"),
         }
     }
 }
@@ -103,9 +109,39 @@ fn set_last_error(text: String) {
     let _ = LAST_ERROR.try_with(|last| last.replace(text));
 }
 
+/// cbindgen:ignore
+unsafe extern "C" {
+    /// POSIX.1-2024; `libc` does not have it.
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// In glibc and in musl.
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+/// While it is there, the calling thread is not cancelled: nothing here could be cleared up.
+struct NotCancelled(c_int);
+
+impl NotCancelled {
+    fn from_now_on() -> Self {
+        let mut before = 0;
+        // SAFETY: the place for the answer is valid.
+        unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut before) };
+        Self(before)
+    }
+}
+
+impl Drop for NotCancelled {
+    fn drop(&mut self) {
+        let mut disabled = 0;
+        // SAFETY: the place for the answer is valid.
+        unsafe { pthread_setcancelstate(self.0, &raw mut disabled) };
+    }
+}
+
 /// Runs an entry's body; turns failures and panics into statuses. Real-time: allocates only when
 /// the status is negative.
 pub(crate) fn entry(body: impl FnOnce() -> Result<onbeat_status, Failure>) -> onbeat_status {
+    let _not_cancelled = NotCancelled::from_now_on();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
         Ok(Err(failure)) => {

@@ -9,7 +9,6 @@ use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::port::Patience;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU32;
-use std::thread::JoinHandle;
 
 /// A program's membership in a run. Any of its threads may use it.
 #[allow(non_camel_case_types)]
@@ -20,22 +19,80 @@ pub struct onbeat(pub(crate) Context);
 pub struct onbeat_thread {
     context: Context,
     ticket: Option<u32>,
-    handle: JoinHandle<Pointer>,
+    thread: libc::pthread_t,
 }
 
 /// The body of a thread.
 #[allow(non_camel_case_types)]
-pub type onbeat_thread_body = Option<unsafe extern "C" fn(argument: *mut c_void) -> *mut c_void>;
+pub type onbeat_thread_body =
+    Option<unsafe extern "C-unwind" fn(argument: *mut c_void) -> *mut c_void>;
 
-/// A pointer that C hands from thread to thread.
-struct Pointer(*mut c_void);
-// SAFETY: what the pointer points to is the C program's affair; the library never follows it.
-unsafe impl Send for Pointer {}
+/// A body that there is.
+type Body = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-impl Pointer {
-    fn get(self) -> *mut c_void {
-        self.0
+/// The stack of a thread in octets: where memory is locked, all of it is.
+const STACK: usize = 2 << 20;
+
+/// What a thread begins with.
+struct Beginning {
+    ticket: Option<ThreadTicket>,
+    body: Body,
+    argument: *mut c_void,
+}
+
+/// A thread's first function. An exception that the body does not catch, pthread_exit() and a
+/// cancellation go by way of it: nothing in it needs clearing up. The thread leaves the run when
+/// its connection is closed with its thread-local values, however it ends.
+extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
+    match take_part(beginning) {
+        // SAFETY: the promise of `onbeat_thread_create`'s caller.
+        Some((body, argument)) => unsafe { body(argument) },
+        None => std::ptr::null_mut(),
     }
+}
+
+/// Makes the calling thread one of the run's, unless that is over.
+fn take_part(beginning: *mut c_void) -> Option<(Body, *mut c_void)> {
+    // SAFETY: `onbeat_thread_create` made it by `Box::into_raw`, for this thread alone.
+    let beginning = unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
+    let Beginning { ticket, body, argument } = *beginning;
+    let mut begun = false;
+    entry(|| {
+        begun = ticket.is_none_or(|ticket| ticket.begin().is_ok());
+        Ok(onbeat_status::OnbeatOk)
+    });
+    begun.then_some((body, argument))
+}
+
+/// Starts a thread of the system's.
+fn start(beginning: Box<Beginning>) -> Result<libc::pthread_t, Failure> {
+    let mut thread = 0;
+    let mut attributes = std::mem::MaybeUninit::uninit();
+    let beginning = Box::into_raw(beginning);
+    // SAFETY: the attributes are made before they are used, and unmade once; the thread takes what
+    // it begins with, if it is made; functions of the two ABIs are called alike, and what unwinds
+    // through the thread's first one comes to the C library's, which expects it.
+    let failed = unsafe {
+        libc::pthread_attr_init(attributes.as_mut_ptr());
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
+        let made = libc::pthread_create(
+            &raw mut thread,
+            attributes.as_ptr(),
+            std::mem::transmute::<Body, extern "C" fn(*mut c_void) -> *mut c_void>(begin),
+            beginning.cast(),
+        );
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        made
+    };
+    if failed == 0 {
+        return Ok(thread);
+    }
+    // SAFETY: there is no thread that took it.
+    let Beginning { ticket, .. } = *unsafe { Box::from_raw(beginning) };
+    if let Some(ticket) = ticket {
+        ticket.withdraw()?;
+    }
+    Err(Failure::System("pthread_create", std::io::Error::from_raw_os_error(failed)))
 }
 
 /// Joins the run that the environment names; `onbeat run` sets it. The calling thread becomes the
@@ -288,8 +345,11 @@ pub unsafe extern "C" fn onbeat_machine_time(
 /// Creates a thread that takes part in the run; only after `onbeat_start`, from any thread that
 /// does. Threads of a program wait for each other through channels, sleeps, `onbeat_wait` and
 /// `onbeat_thread_join` only: virtual time stands still while one waits by other means. The body
-/// ends by returning; when the run is over before it could begin, it is not called, and its result
-/// is NULL.
+/// ends by returning, or as a thread of POSIX may: by `pthread_exit`, or cancelled; an exception of
+/// C++ that it does not catch ends the process. When the run is over before it could begin, it is
+/// not called, and its result is NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
+/// run does not expect it. Calls of this library are no cancellation points: a request to cancel
+/// waits until one outside of them.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;
@@ -310,18 +370,8 @@ pub unsafe extern "C" fn onbeat_thread_create(
         let context = unsafe { shared(context) }?.0.clone();
         let ticket = context.announce()?;
         let number = ticket.as_ref().map(ThreadTicket::number);
-        let argument = Pointer(argument);
-        let left = context.clone();
-        let handle = std::thread::spawn(move || {
-            if ticket.is_some_and(|ticket| ticket.begin().is_err()) {
-                return Pointer(std::ptr::null_mut());
-            }
-            // SAFETY: the caller's promise.
-            let result = unsafe { body(argument.get()) };
-            left.leave();
-            Pointer(result)
-        });
-        let thread = Box::new(onbeat_thread { context, ticket: number, handle });
+        let thread = start(Box::new(Beginning { ticket, body, argument }))?;
+        let thread = Box::new(onbeat_thread { context, ticket: number, thread });
         // SAFETY: the caller's promise; not NULL.
         unsafe { store(out, Box::into_raw(thread)) };
         Ok(onbeat_status::OnbeatOk)
@@ -329,7 +379,8 @@ pub unsafe extern "C" fn onbeat_thread_create(
 }
 
 /// Waits until a thread has ended, and frees it. `result`, if not NULL, gets what its body
-/// returned. The thread is freed whatever is returned, unless it is NULL.
+/// returned or gave to `pthread_exit`, or PTHREAD_CANCELED. The thread is freed whatever is
+/// returned, unless it is NULL or the calling one.
 ///
 /// # Safety
 /// `thread` is NULL or comes from `onbeat_thread_create` and is not used again; `result` is NULL or
@@ -343,10 +394,17 @@ pub unsafe extern "C" fn onbeat_thread_join(
         if thread.is_null() {
             return Err(Failure::Argument("`thread` is NULL"));
         }
+        // SAFETY: the caller's promise.
+        if unsafe { libc::pthread_equal((*thread).thread, libc::pthread_self()) } != 0 {
+            return Err(Failure::Argument("a thread waits for its own end"));
+        }
         // SAFETY: the caller's promise; it was made by `Box::into_raw`.
         let thread = unsafe { Box::from_raw(thread) };
         let waited = thread.ticket.map_or(Ok(()), |ticket| thread.context.wait_for(ticket));
-        let got = thread.handle.join().map_or(std::ptr::null_mut(), Pointer::get);
+        let mut got = std::ptr::null_mut();
+        // SAFETY: nobody else has joined it, and it was not detached: that needs its number, which
+        // only this handle has.
+        unsafe { libc::pthread_join(thread.thread, &raw mut got) };
         // SAFETY: the caller's promise.
         unsafe { store(result, got) };
         waited?;

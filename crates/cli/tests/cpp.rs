@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestSystem, channel, library, number, results, root, two_hosts};
+use common::{TestSystem, channel, library, number, results, root, run, two_hosts};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -60,6 +60,23 @@ fn programs_in_cpp_record_what_the_same_programs_in_c_do() {
         compile(&system, compiler, &["talker.cpp"], "talker");
         compile(&system, compiler, &["listener.cpp"], "listener");
         assert_eq!(record(), in_c, "{compiler}");
+    }
+}
+
+#[test]
+fn an_exception_that_a_thread_does_not_catch_ends_the_process_as_in_the_standard_library() {
+    let system = TestSystem::new(&two_hosts(
+        "[[program]]\nname = \"left\"\nhost = \"a\"\ncommand = [\"build/throws\"]\n",
+    ));
+    for compiler in compilers() {
+        compile(&system, compiler, &["throws.cpp"], "throws");
+        for time in ["virtual", "real"] {
+            let output = run(&["run", ".", "--time", time], system.path(), 4);
+            let said = said(&output);
+            for words in ["thrown in a thread of the run", "`left`", "SIGABRT"] {
+                assert!(said.contains(words), "{compiler} {time}: {said}");
+            }
+        }
     }
 }
 

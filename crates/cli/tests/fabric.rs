@@ -56,6 +56,18 @@ fn threads_without_locks_do_the_same_in_every_run() {
 }
 
 #[test]
+fn threads_end_as_posix_lets_them_and_one_that_is_not_made_is_not_expected() {
+    for time in ["virtual", "real"] {
+        let system = TestSystem::new(&two_hosts(&programs("", "")));
+        system.program("ends.c", "left").program("listener.c", "right");
+        // Real time goes on while other tests have the processors.
+        let arguments = ["run", ".", "--time", time, "--duration", "5s"];
+        let results = results(&arguments, system.path(), 0);
+        assert_eq!(number(channel(&results, "c"), "received"), 50, "{time}");
+    }
+}
+
+#[test]
 fn threads_hand_values_to_each_other_through_words_in_either_time() {
     for time in ["virtual", "real"] {
         let system = TestSystem::new(&two_hosts(&programs(time, "")));

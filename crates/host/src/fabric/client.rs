@@ -84,6 +84,8 @@ struct Control {
     socket: OwnedFd,
     /// The process whose it is.
     owner: u32,
+    /// Whether it is a thread's that was announced, and has not taken leave.
+    announced: bool,
     /// The time of the last answer.
     now: Instant,
     stopped: bool,
@@ -99,11 +101,14 @@ impl Control {
         let socket = socket::connect(&shared.name)?;
         let now = Instant::default();
         let (owner, packet) = (crate::fork::process(), [0; MAX_PACKET]);
-        let mut control = Self { socket, owner, now, stopped: false, packet };
+        let mut control = Self { socket, owner, announced: false, now, stopped: false, packet };
         let tid = gettid().as_raw_nonzero().get().unsigned_abs();
         let hello = Request::Hello { version: VERSION, token: shared.token, ticket, tid };
         match control.ask(&hello)? {
-            Body::Done => Ok(control),
+            Body::Done => {
+                control.announced = ticket.is_some();
+                Ok(control)
+            }
             Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
             _ => Err(SetupError::Nonsense),
         }
@@ -135,6 +140,16 @@ impl Control {
             return Err(Fault::Stopped);
         }
         Ok(reply.body)
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // A thread may end without leave: by pthread_exit(), or cancelled. A main thread that does
+        // not is heard of by its program's end.
+        if self.announced {
+            let _ = self.tell(&Request::Bye); // a fabric that is gone needs no farewell
+        }
     }
 }
 
@@ -475,6 +490,11 @@ impl ThreadTicket {
         self.ticket
     }
 
+    /// Says that the thread will not be created after all.
+    pub fn withdraw(self) -> Result<(), Fault> {
+        with_control(|control| control.tell(&Request::Withdraw(self.ticket)))
+    }
+
     /// Makes the calling thread the announced one; returns when the run lets it go on.
     pub fn begin(&self) -> Result<(), SetupError> {
         want_exact_timers();
@@ -491,6 +511,7 @@ pub fn leave() {
         if let Some(mut control) = control.take() {
             // A fabric that is gone needs no farewell.
             let _ = control.tell(&Request::Bye);
+            control.announced = false;
         }
     });
 }

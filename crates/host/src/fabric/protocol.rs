@@ -13,7 +13,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -78,6 +78,8 @@ pub enum Request<'a> {
     Unpark(u64),
     /// The thread ends.
     Bye,
+    /// A thread that was announced will not be created. Not answered.
+    Withdraw(u32),
 }
 
 /// What a thread computes, in virtual time.
@@ -385,6 +387,7 @@ impl<'a> Request<'a> {
             }
             Self::Unpark(key) => to.u8(13).i64(key as i64),
             Self::Bye => to.u8(10),
+            Self::Withdraw(ticket) => to.u8(15).u32(ticket),
         };
         to.length
     }
@@ -419,6 +422,7 @@ impl<'a> Request<'a> {
             8 => Self::Announce,
             9 => Self::Join(from.u32()?),
             10 => Self::Bye,
+            15 => Self::Withdraw(from.u32()?),
             11 => {
                 let patience = from.patience()?;
                 Self::Select(Ends::new(from.rest()).ok_or(Nonsense)?, patience)
@@ -596,6 +600,7 @@ mod tests {
             Request::Unpark(1),
             Request::Close(3),
             Request::Bye,
+            Request::Withdraw(4),
             Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Patience::None),
         ] {
             let mut packet = [0; MAX_PACKET];

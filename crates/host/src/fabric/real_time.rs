@@ -262,6 +262,7 @@ fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), 
             session.answer(thread, Body::Ticket(ticket as u32))?;
             Ok(())
         }
+        Request::Withdraw(ticket) => session.withdraw(thread, ticket),
         Request::Close(end) => session.close(thread, end),
         Request::Bye => {
             session.done(thread);

@@ -410,6 +410,21 @@ impl<'a> Session<'a> {
         Ok(self.threads.len() - 1)
     }
 
+    /// A thread that was announced will not be created.
+    pub(super) fn withdraw(&mut self, by: usize, ticket: u32) -> Result<(), Failure> {
+        let ticket = ticket as usize;
+        let expected = |t: &Thread| {
+            t.program == self.threads[by].program
+                && t.state == State::Expected
+                && t.socket.is_none()
+        };
+        if !self.threads.get(ticket).is_some_and(expected) {
+            return Err(self.nonsense(by, "withdraws a thread that it has not announced"));
+        }
+        self.done(ticket);
+        Ok(())
+    }
+
     /// Answers a thread. One that is gone is found out when it is listened to.
     pub(super) fn answer(&mut self, thread: usize, body: Body<'_>) -> Result<(), Failure> {
         self.answer_with(thread, body, &[])

@@ -58,7 +58,8 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
 
 /// Whether nobody waits for an answer to a request.
 fn is_unanswered(request: &Request<'_>) -> bool {
-    matches!(request, Request::Bye | Request::Close(_) | Request::Send(..) | Request::Unpark(_))
+    use Request::{Bye, Close, Send, Unpark, Withdraw};
+    matches!(request, Bye | Close(_) | Send(..) | Unpark(_) | Withdraw(_))
 }
 
 impl Scheduler<'_, '_> {
@@ -305,6 +306,7 @@ impl Scheduler<'_, '_> {
                 Ok(())
             }
             Request::Bye => self.leave(thread),
+            Request::Withdraw(ticket) => self.session.withdraw(thread, ticket),
         }
     }
 }
