@@ -3,6 +3,11 @@
 //! the only one with `unsafe` code.
 #![allow(unsafe_code)]
 
+// Times of 64 bits are read and written by single atomic operations in shared memory, and eBPF
+// programs are made of the host's own words: neither is so elsewhere, and nothing is tested there.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
+compile_error!("Onbeat runs on 64-bit little-endian Linux only (README.md, Status)");
+
 mod bpf;
 pub mod clock;
 pub mod context;
