@@ -461,6 +461,7 @@ mod tests {
                 wander: Span::from_ns(wander),
                 // 4 · amplitude in a period is 500 ppm at most.
                 wander_period: Span::from_ns(wander * 8_000 + more),
+                ..ClockError::default()
             })
     }
 
