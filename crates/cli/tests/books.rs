@@ -296,8 +296,12 @@ fn by_the_clocks(drawn: Drawn, latencies: &[i64], listener: &str, context: &str)
     let between = latencies.iter().filter(|ns| !is_usual(ns) && between.contains(ns)).count();
     let strays = latencies.len() - usual - longer;
     assert!(strays == 0 || strays == 1 && between >= 1, "{context}: {strays} latencies");
-    let is_dropped = step.longer() < 0;
-    assert_eq!((longer == 0, future > 20), (is_dropped, is_dropped), "{context}: {future}");
+    // What a reader finds that slept over the step is not of the future any more when it looks.
+    let fits = match step.longer() < 0 {
+        true => future > 20 && longer < 100,
+        false => future == 0 && longer > 0,
+    };
+    assert!(fits, "{context}: {future} from the future, {longer} longer");
 }
 
 /// A reader that waited received its messages when it went on, not when they came. One may have

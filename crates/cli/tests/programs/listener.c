@@ -27,7 +27,7 @@ static int greet(void)
 	const char *fabric = getenv("ONBEAT_FABRIC");
 	const char *colon = strrchr(fabric, ':');
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	unsigned char hello[28] = { 1, 7, 0 }, reply[2048];
+	unsigned char hello[28] = { 1, 8, 0 }, reply[2048];
 	size_t length = (size_t)(colon - fabric);
 	int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 

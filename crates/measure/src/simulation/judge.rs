@@ -115,8 +115,8 @@ pub(super) fn flow(
             wrong.unwrap_or_else(|| "a listener received nothing within the deadline".to_owned())
         }
         Verdict::NotJudged if wrong.is_some() => {
-            let excuses = seen.listeners.iter().filter_map(|l| excuse(reach, system, flow, l));
-            let excuse = excuses.last().unwrap_or("which is not judged");
+            let mut excuses = seen.listeners.iter().filter_map(|l| excuse(reach, system, flow, l));
+            let excuse = excuses.next().unwrap_or("which is not judged");
             format!("{}, {excuse}", wrong.unwrap_or_default())
         }
         Verdict::NotJudged if seen.released == 0 => "nothing was sent".to_owned(),
