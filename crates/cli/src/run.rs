@@ -221,7 +221,7 @@ fn modelled(wanted: &Wanted) {
             "onbeat: streams and faults take part; `onbeat simulate` shows what streams meet"
         }
         NetworkKind::Namespaces { .. } => {
-            "onbeat: faults of links and nodes take part, streams of the description are left out"
+            "onbeat: faults of links and nodes take part, and clocks step; streams are left out"
         }
         NetworkKind::Interface { .. } => {
             "onbeat: streams and faults of the description are left out of real networks"

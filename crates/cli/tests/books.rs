@@ -2,7 +2,8 @@
 //! library tells them, and what the records say afterwards, are compared with what the messages
 //! themselves say and with the clock before and after each call. Frames are lost, ends are closed
 //! and opened again, on interfaces programs are killed and started again, and on the kernel's
-//! networks another host talks on the same stream. `BOOKS_SEED=N` runs one seed, `BOOKS_COUNT` so
+//! networks another host talks on the same stream; the talker's clock, or the listener's, steps.
+//! `BOOKS_SEED=N` runs one seed, `BOOKS_COUNT` so
 //! many from it on; what the default seeds draw together is tested too.
 
 mod common;
@@ -40,6 +41,46 @@ struct Drawn {
     /// Another host sends messages of the stream. Whoever opens its end again may hear that one
     /// first, so the listener does not.
     second: bool,
+    step: Option<Step>,
+}
+
+/// A clock that steps, and back or not.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// `a`, the talker's, or `b`.
+    host: &'static str,
+    by_ns: i64,
+    from_ms: i64,
+    until_ms: Option<i64>,
+}
+
+impl Step {
+    /// In every engine some of three seeds in a row steps the talker's clock, the listener's, none.
+    fn of(seed: u64, engine: u64, bits: u64) -> Option<Self> {
+        let host = *["a", "b"].get(((seed + engine) % 3) as usize)?;
+        // Less than clocks may differ, more than D, and more than many intervals.
+        let by = [500, 3_000_000, 40_000_000][(bits >> 40) as usize % 3];
+        let by_ns = if bits >> 42 & 1 == 0 { by } else { -by };
+        let until_ms = (bits >> 43 & 3 > 0).then_some(350);
+        Some(Self { host, by_ns, from_ms: 200, until_ms })
+    }
+
+    fn table(&self) -> String {
+        let Self { host, by_ns, from_ms, until_ms } = self;
+        let until = until_ms.map_or(String::new(), |ms| format!("until_ms = {ms}"));
+        let fault = format!("[[fault]]\nnode = \"{host}\"\nclock_step_ns = {by_ns}");
+        format!("{fault}\nfrom_ms = {from_ms}\n{until}\n")
+    }
+
+    fn argument(&self) -> String {
+        let until_ns = self.until_ms.map_or(1_000_000_000_000, |ms| ms * 1_000_000);
+        format!(", \"step:{}:{until_ns}:{}\"", self.from_ms * 1_000_000, self.by_ns)
+    }
+
+    /// By how much more a latency is while it lasts.
+    fn longer(&self) -> i64 {
+        if self.host == "b" { self.by_ns } else { -self.by_ns }
+    }
 }
 
 impl Drawn {
@@ -60,6 +101,7 @@ impl Drawn {
             talker_again: coin(2),
             listener_again: !second && coin(3),
             second,
+            step: Step::of(seed, engine, bits),
         }
     }
 }
@@ -84,7 +126,7 @@ listeners = ["b"]
 
 /// The system of a seed: clocks that differ, and what it draws.
 fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
-    let Drawn { fixed_delay_us, lossy, talker_again, listener_again, second } = drawn;
+    let Drawn { fixed_delay_us, lossy, talker_again, listener_again, second, step } = drawn;
     let program = |name: &str, host: &str, more: &str| {
         format!(
             "[[program]]\nname = \"{name}\"\nhost = \"{host}\"\n\
@@ -92,8 +134,9 @@ fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
         )
     };
     let again = |is: bool| if is { ", \"again\"" } else { "" };
-    let talks = format!("\"talk\", \"{seed}\"{}", again(talker_again));
-    let listens = format!("\"listen\", \"{seed}\", \"{}\"", fixed_delay_us * 1_000);
+    let steps = step.map_or(String::new(), |step| step.argument());
+    let talks = format!("\"talk\", \"{seed}\"{steps}{}", again(talker_again));
+    let listens = format!("\"listen\", \"{seed}\", \"{}\"{steps}", fixed_delay_us * 1_000);
     // A listener beside a second talker is not begun again.
     let beside = if second { ", \"beside\"" } else { again(listener_again) };
     let listens = format!("{listens}{beside}");
@@ -110,6 +153,7 @@ fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
     if lossy {
         more += "[[fault]]\nlink = \"b\"\nerrors_ppb = 100_000_000\n";
     }
+    more += &step.map_or(String::new(), |step| step.table());
     let text = two_hosts(&more)
         .replacen("size_octets = 8", &c, 1)
         .replacen(
@@ -132,7 +176,6 @@ fn system(seed: u64, how: &[&str], drawn: Drawn) -> TestSystem {
 /// A message that the listener's program had.
 struct Read {
     way: String,
-    number: i64,
     receipt: i64,
     arrived: i64,
     late: bool,
@@ -145,8 +188,12 @@ fn log(system: &TestSystem, name: &str) -> String {
     std::fs::read_to_string(system.path().join(name)).expect("a log")
 }
 
-/// What the listener's program had, by capture time.
-fn read(text: &str) -> BTreeMap<i64, Read> {
+/// What names a message: its capture time, and its number, because a clock that was set back reads
+/// the same again.
+type Name = (i64, i64);
+
+/// What the listener's program had.
+fn read(text: &str) -> BTreeMap<Name, Read> {
     let mut all = BTreeMap::new();
     let is_message = |line: &&str| line.split(' ').count() > 2;
     for line in text.lines().filter(is_message) {
@@ -156,26 +203,27 @@ fn read(text: &str) -> BTreeMap<i64, Read> {
             panic!("{line}")
         };
         let (late, waited) = (flags & 1 != 0, waited == 1);
-        let read = Read { way: way.to_owned(), number, receipt, arrived, late, gap, waited };
-        assert!(all.insert(capture, read).is_none(), "{capture} was read twice");
+        let read = Read { way: way.to_owned(), receipt, arrived, late, gap, waited };
+        assert!(all.insert((capture, number), read).is_none(), "{capture} was read twice");
     }
     all
 }
 
-/// A line of `messages.csv`: sequence, arrival, receipt, late, lost.
-type Row = (i64, Option<i64>, Option<i64>, bool, bool);
+/// A line of `messages.csv`: arrival, receipt, late, lost.
+type Row = (Option<i64>, Option<i64>, bool, bool);
 
-/// Those of channel `c`.
-fn rows(system: &TestSystem) -> BTreeMap<i64, Row> {
+/// Those of channel `c`, without those that the listener took for copies.
+fn rows(system: &TestSystem) -> BTreeMap<Name, Row> {
     let text = log(system, "out/1-run/messages.csv");
     let row = |line: &str| {
         let fields: Vec<_> = line.split(',').collect();
         let at = |n: usize| fields[n].parse::<i64>().ok();
-        assert_eq!(fields[12], "0", "a duplicate: {line}");
-        let row = (at(2).expect("a number"), at(5), at(6), fields[11] == "1", fields[13] == "1");
-        (at(3).expect("a capture"), row)
+        let row = (at(5), at(6), fields[11] == "1", fields[13] == "1");
+        ((at(3).expect("a capture"), at(2).expect("a number")), row)
     };
-    text.lines().skip(1).filter(|line| line.starts_with("c,")).map(row).collect()
+    let is_copy = |line: &&str| line.split(',').nth(12) == Some("1");
+    let lines = text.lines().skip(1).filter(|line| line.starts_with("c,") && !is_copy(line));
+    lines.map(row).collect()
 }
 
 /// Compares what one run's programs wrote down with its records and results; what was drawn.
@@ -183,23 +231,23 @@ fn compare(how: &[&str], drawn: Drawn, system: &TestSystem, context: &str) -> BT
     // A busy machine lets programs do less.
     let longer = if how.len() > 2 { &["--duration", "1s"][..] } else { &[] };
     let arguments = [how, longer, &["--json"]].concat();
-    let output = run(&arguments, system.path(), if how.contains(&"netns") { 0 } else { 3 });
+    // Of a channel by whose clocks nothing can be told no promise is broken.
+    let breaks = !how.contains(&"netns") && drawn.step.is_none();
+    let output = run(&arguments, system.path(), if breaks { 3 } else { 0 });
     let results = serde_json::from_slice(&output.stdout).expect("JSON");
     let c = channel(&results, "c");
     let (talker, listener) = (log(system, "talker.log"), log(system, "listener.log"));
     let (read, rows) = (read(&listener), rows(system));
-    let written: BTreeMap<i64, i64> = talker
+    let written: BTreeSet<Name> = talker
         .lines()
         .filter_map(|line| line.split_once(' '))
         .map(|(n, capture)| (capture.parse().expect("a time"), n.parse().expect("a number")))
         .collect();
     assert!(written.len() > 10 && read.len() > 5, "{context} {c}");
-    assert!(rows.iter().map(|(at, row)| (*at, row.0)).eq(written), "{context}: what was written");
-    for (capture, own) in &read {
-        let (sequence, arrived, receipt, late, lost) = rows[capture];
-        let recorded = (sequence, arrived, receipt, late, lost);
-        let wanted = (own.number, Some(own.arrived), Some(own.receipt), own.late, false);
-        assert_eq!(recorded, wanted, "{context}: {capture}");
+    assert!(rows.keys().copied().eq(written), "{context}: what was written");
+    for (name, own) in &read {
+        let wanted = (Some(own.arrived), Some(own.receipt), own.late, false);
+        assert_eq!(rows[name], wanted, "{context}: {name:?}");
         if how.len() == 2 {
             assert_eq!(own.receipt, own.arrived, "{context}: no host delays its messages");
         }
@@ -207,14 +255,20 @@ fn compare(how: &[&str], drawn: Drawn, system: &TestSystem, context: &str) -> BT
     if how.len() > 2 {
         wake_ups_are_in(&read, context);
     }
-    let lost = rows.values().filter(|row| row.4).count() as i64;
-    let latencies = || rows.iter().filter_map(|(at, row)| Some(row.2? - at));
+    let lost = rows.values().filter(|row| row.3).count() as i64;
+    let latencies = || rows.iter().filter_map(|(name, row)| Some(row.1? - name.0));
     assert_eq!(number(c, "sent"), rows.len() as i64, "{context}");
     assert_eq!(number(c, "lost"), lost, "{context}");
     assert_eq!(number(c, "received"), latencies().count() as i64, "{context}");
-    assert_eq!(number(c, "late"), rows.values().filter(|row| row.3).count() as i64, "{context}");
+    assert_eq!(number(c, "late"), rows.values().filter(|row| row.2).count() as i64, "{context}");
     assert_eq!(Some(number(c, "latency_ns.min")), latencies().min(), "{context}");
     assert_eq!(Some(number(c, "latency_ns.max")), latencies().max(), "{context}");
+    let copies = number(c, "duplicated");
+    assert!(copies == 0 || drawn.step.is_some() && copies < 12, "{context}: {copies} copies");
+    if how.len() == 2 {
+        let latencies: Vec<i64> = latencies().collect();
+        by_the_clocks(drawn, &latencies, &listener, context);
+    }
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     if drawn.second {
         second(system, &listener, &said, context);
@@ -224,9 +278,35 @@ fn compare(how: &[&str], drawn: Drawn, system: &TestSystem, context: &str) -> BT
     situations(drawn, &[talker, listener], &read)
 }
 
+/// What the network makes of a latency, it makes of all: they differ by the step alone. What comes
+/// from further in the future than clocks may differ is dropped, and counted.
+fn by_the_clocks(drawn: Drawn, latencies: &[i64], listener: &str, context: &str) {
+    let future = listener.lines().filter_map(|line| line.strip_prefix("future "));
+    let future: i64 = future.map(|n| n.parse::<i64>().expect("a number")).sum();
+    let is_usual = |ns: &i64| (0..1_000_000).contains(ns);
+    let usual = latencies.iter().filter(|ns| is_usual(ns)).count();
+    assert!(usual > 20, "{context}: {usual} of {}", latencies.len());
+    let Some(step) = drawn.step.filter(|step| step.by_ns.abs() > 1_000_000) else {
+        assert_eq!((usual, future), (latencies.len(), 0), "{context}");
+        return;
+    };
+    let longer = latencies.iter().filter(|ns| is_usual(&(**ns - step.longer()))).count();
+    // One that was to be written at an instant which the clock stepped over left at the step.
+    let between = step.longer().min(0)..=step.longer().max(0);
+    let between = latencies.iter().filter(|ns| !is_usual(ns) && between.contains(ns)).count();
+    let strays = latencies.len() - usual - longer;
+    assert!(strays == 0 || strays == 1 && between >= 1, "{context}: {strays} latencies");
+    // What a reader finds that slept over the step is not of the future any more when it looks.
+    let fits = match step.longer() < 0 {
+        true => future > 20 && longer < 100,
+        false => future == 0 && longer > 0,
+    };
+    assert!(fits, "{context}: {future} from the future, {longer} longer");
+}
+
 /// A reader that waited received its messages when it went on, not when they came. One may have
 /// come between the program's look at the clock and the library's: it was not waited for.
-fn wake_ups_are_in(read: &BTreeMap<i64, Read>, context: &str) {
+fn wake_ups_are_in(read: &BTreeMap<Name, Read>, context: &str) {
     for way in ["read", "select"] {
         let waited = || read.values().filter(|own| own.waited && own.way == way);
         let without = waited().filter(|own| own.receipt == own.arrived).count();
@@ -317,7 +397,7 @@ fn programs_that_are_killed_and_started_again_on_interfaces_invent_no_loss() {
 }
 
 /// What a run has shown.
-fn situations(drawn: Drawn, logs: &[String; 2], read: &BTreeMap<i64, Read>) -> BTreeSet<String> {
+fn situations(drawn: Drawn, logs: &[String; 2], read: &BTreeMap<Name, Read>) -> BTreeSet<String> {
     let when = |drawn: bool, what: &str| drawn.then(|| what.to_owned());
     let all = || read.values();
     let has = |at: usize, what: &str| logs[at].lines().any(|line| line == what);
@@ -326,6 +406,8 @@ fn situations(drawn: Drawn, logs: &[String; 2], read: &BTreeMap<i64, Read>) -> B
         when(has(0, "again"), "talker again"),
         when(has(1, "again"), "listener again"),
         when(drawn.second, "second talker"),
+        when(drawn.step.is_some_and(|step| step.host == "a"), "talker's clock steps"),
+        when(drawn.step.is_some_and(|step| step.host == "b"), "listener's clock steps"),
         when(drawn.lossy && all().any(|r| r.gap > 0), "losses"),
         when(all().any(|r| r.late), "late"),
         when(all().any(|r| !r.late), "in time"),
@@ -359,6 +441,7 @@ fn covers(how: &[&str], seen: &BTreeSet<String>) {
     let mut wanted = vec!["read", "read_wait", "read_timeout", "try_read", "read_latest", "select"];
     wanted.extend(["late", "in time", "repeated", "waited", "came later"]);
     wanted.extend(["losses", "talker again", "listener again"]);
+    wanted.extend(["talker's clock steps", "listener's clock steps"]);
     wanted.extend((how.len() > 2).then_some("poll"));
     wanted.extend(how.contains(&"netns").then_some("second talker"));
     let missing: Vec<_> = wanted.iter().filter(|what| !seen.contains(**what)).collect();

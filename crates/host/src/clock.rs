@@ -66,9 +66,10 @@ impl EmulatedClock {
     pub fn network(&self) -> NetTime {
         NetTime::ZERO + (MonoTime::now() - self.start)
     }
-    /// When, on the machine's clock, the node's clock reads `reading`.
+    /// When, on the machine's clock, the node's clock reads `reading` from now on; of a reading
+    /// that is past, when it was by the clock as it is now.
     pub fn when(&self, reading: LocalTime) -> MonoTime {
-        self.at(self.error.when(reading))
+        self.at(self.error.when_near(self.network(), reading))
     }
     /// When, on the machine's clock, it is `network`.
     pub fn at(&self, network: NetTime) -> MonoTime {
@@ -79,8 +80,9 @@ impl EmulatedClock {
 /// The reading nearest to `reading` that is not further than a second beyond the run on either
 /// side: what a program asks for may be anything, and arithmetic on it must not overflow.
 pub fn clamp_to_run(reading: LocalTime, clock: &ClockError, stop: NetTime) -> LocalTime {
-    let second = Span::from_s(1);
-    reading.clamp(clock.read(NetTime::ZERO) - second, clock.read(stop) + second)
+    let beyond = Span::from_s(1) + clock.step.by.abs();
+    let clock = clock.unstepped();
+    reading.clamp(clock.read(NetTime::ZERO) - beyond, clock.read(stop) + beyond)
 }
 
 thread_local! {

@@ -133,7 +133,7 @@ impl Context {
     pub fn now(&self) -> Result<Instant, Fault> {
         match self {
             Self::Fabric(context) => context.now(),
-            Self::Link(context) => Ok(Instant { local: context.base().now()?, network: None }),
+            Self::Link(context) => context.base().instant(),
         }
     }
 
@@ -141,9 +141,7 @@ impl Context {
     pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
         match self {
             Self::Fabric(context) => context.sleep_until(target),
-            Self::Link(context) => {
-                Ok(Instant { local: context.base().sleep_until(target)?, network: None })
-            }
+            Self::Link(context) => context.base().sleep_until(target),
         }
     }
 
@@ -194,8 +192,8 @@ impl Context {
     pub fn wake(&self, word: &AtomicU32) -> Result<(), Fault> {
         match self {
             Self::Fabric(context) if context.is_virtual()? => return context.unpark(key(word)),
-            Self::Fabric(context) => context.base().look()?,
-            Self::Link(context) => context.base().look()?,
+            Self::Fabric(context) => context.base().look()?.local,
+            Self::Link(context) => context.base().look()?.local,
         };
         futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).map_err(|_| Fault::Network)?;
         Ok(())

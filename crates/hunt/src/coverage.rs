@@ -27,6 +27,8 @@ pub const SITUATIONS: &[&str] = &[
     "a babbling stream that is policed",
     "losses on a link",
     "a node that fails",
+    "a clock that steps and gates",
+    "a talker's clock that steps",
     "replication and a failing link",
     "a clock that drifts and gates",
     "gates that change once",
@@ -87,7 +89,18 @@ impl View<'_> {
                 reserve(true) && reserve(false)
             }
             "losses on a link" => self.has("fault", "errors_ppb"),
-            "a node that fails" => self.has("fault", "node"),
+            "a node that fails" => {
+                let fails = |f: &Value| !f["node"].is_null() && f["clock_step_ns"].is_null();
+                self.all("fault").iter().any(fails)
+            }
+            "a clock that steps and gates" => {
+                let is_bridge = |f: &Value| f["node"].as_str().is_some_and(|n| n.starts_with('b'));
+                self.has("port", "gates") && self.steps().any(is_bridge)
+            }
+            "a talker's clock that steps" => {
+                let talks = |f: &Value| self.all("stream").iter().any(|s| s["talker"] == f["node"]);
+                self.steps().any(talks)
+            }
             "a stream that babbles" => self.has("fault", "babble"),
             "a babbling stream that is policed" => {
                 self.babblers().any(|s| !s["policing"].is_null())
@@ -110,6 +123,10 @@ impl View<'_> {
             "a path of its own" => self.has("stream", "ways"),
             _ => self.multiples(),
         }
+    }
+
+    fn steps(&self) -> impl Iterator<Item = &Value> {
+        self.all("fault").iter().filter(|fault| !fault["clock_step_ns"].is_null())
     }
 
     fn babblers(&self) -> impl Iterator<Item = &Value> {

@@ -31,12 +31,13 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     }
     let joined: Vec<_> =
         (0..).zip(&system.channels).map(|(id, _)| join::channel(log, ChannelId(id))).collect();
+    let reached = verdict::reached(system, plan, log);
     let channels: Vec<_> = (0..)
         .map(ChannelId)
-        .zip(&joined)
-        .map(|(id, joined)| channel(system, plan, log, id, joined))
+        .zip(joined.iter().zip(&reached))
+        .map(|(id, (joined, reached))| channel(system, plan, log, id, joined, *reached))
         .collect();
-    let chains = chains::all(system, plan, log, &joined, &channels);
+    let chains = chains::all(system, plan, log, &joined, &channels, &reached);
     Ok(RunResult {
         scenario: log.scenario.clone(),
         network: NetworkResult::of(system, &log.network),
@@ -63,6 +64,7 @@ fn channel(
     log: &RunLog,
     id: ChannelId,
     joined: &Joined,
+    is_reached: bool,
 ) -> ChannelResult {
     let (described, planned) = (system.channel(id), plan.channel(id));
     let bounds = planned.bounds.iter().map(|b| Some(b.total().as_ns()));
@@ -74,7 +76,8 @@ fn channel(
     let sum = |of: fn(&ListenerResult) -> Option<u64>| {
         listeners.iter().filter_map(of).reduce(u64::saturating_add)
     };
-    let verdict::Judgement { verdict, reason } = verdict::channel(system, planned, log, joined);
+    let judgement = verdict::channel(system, planned, log, joined, is_reached);
+    let verdict::Judgement { verdict, reason } = judgement;
     ChannelResult {
         name: described.name.clone(),
         protected: planned.protected,

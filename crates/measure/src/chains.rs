@@ -6,24 +6,33 @@
 use crate::join::{Joined, Message};
 use crate::result::{ChainResult, ChannelResult, Verdict};
 use crate::statistics::Statistics;
-use crate::verdict::Judgement;
+use crate::verdict::{Judgement, REACHED, stepped};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{Chain, NodeId, System, TimeMode};
 use onbeat_model::time::{LocalTime, Span};
 
-/// The results of all chains. `joined` and `channels` are in the order of the description.
+/// The results of all chains. `joined`, `channels` and whether a step of a clock may have reached
+/// each are in the order of the description.
 pub(crate) fn all(
     system: &System,
     plan: &Plan,
     log: &RunLog,
     joined: &[Joined],
     channels: &[ChannelResult],
+    reached: &[bool],
 ) -> Vec<ChainResult> {
     let of_chain = |(chain, bound): (&Chain, &Option<Span>)| {
         let members: Vec<_> = chain.channels.iter().map(|id| &channels[id.index()]).collect();
         let latencies = latencies(system, chain, joined);
-        let judgement = judge(log, chain, *bound, &members, &latencies);
+        let stepped = || chain.channels.iter().find_map(|id| stepped(system, &joined[id.index()]));
+        let judgement = match bound.and_then(|_| stepped()) {
+            Some(reason) => Judgement::new(Verdict::NotJudged, reason),
+            None => {
+                let is_reached = chain.channels.iter().any(|id| reached[id.index()]);
+                judge(log, chain, *bound, &members, &latencies, is_reached)
+            }
+        };
         ChainResult {
             name: chain.name.clone(),
             channels: members.iter().map(|c| c.name.clone()).collect(),
@@ -81,6 +90,7 @@ fn judge(
     bound: Option<Span>,
     members: &[&ChannelResult],
     latencies: &[i64],
+    is_reached: bool,
 ) -> Judgement {
     let Some(bound) = bound else {
         let missed = latencies.iter().filter(|ns| **ns > chain.deadline.as_ns()).count();
@@ -105,6 +115,9 @@ fn judge(
         let name = if limit == bound { "bound" } else { "deadline" };
         let reason = format!("the slowest took {slowest}, more than the {name} of {limit}");
         return match log.time {
+            TimeMode::Virtual if is_reached => {
+                Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}"))
+            }
             TimeMode::Virtual => Judgement::new(Verdict::Broken, reason),
             TimeMode::Real => Judgement::new(
                 Verdict::NotJudged,

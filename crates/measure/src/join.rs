@@ -4,6 +4,7 @@ use onbeat_model::plan::Plan;
 use onbeat_model::record::{EndLog, Network, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, System};
 use onbeat_model::time::{LocalTime, NetTime};
+use std::collections::BTreeSet;
 
 /// All ends of one channel in one run.
 pub(crate) struct Joined<'a> {
@@ -168,14 +169,25 @@ pub(crate) fn channel<'a>(log: &'a RunLog, channel: ChannelId) -> Joined<'a> {
 }
 
 /// Finds the talker's record of each of the listener's by the capture time, which the frame
-/// carries unchanged. The sequence number would not do: it is rebuilt from eight bits, wrongly so
-/// after a gap of 256 messages or more.
+/// carries unchanged. The sequence number would not do: it may be rebuilt from eight bits, wrongly
+/// so after a gap of 256 messages or more. Only of messages that were captured at the same reading,
+/// as a talker does whose clock was set back, it tells which is which.
 fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedListener<'a> {
     let [known, talker_known] = [end.node, talker.node].map(|node| log.network.includes(node));
     let mut written: Vec<_> = talker.records.iter().collect();
     written.sort_by_key(|r| r.capture);
+    let twins: BTreeSet<_> = written
+        .windows(2)
+        .filter(|two| two[0].capture == two[1].capture)
+        .map(|two| two[0].capture)
+        .collect();
+    let name = |r: &Record| {
+        let number = twins.contains(&r.capture).then_some(r.sequence as u16);
+        (r.capture, number)
+    };
+    written.sort_by_key(|r| name(r));
     let mut received: Vec<_> = end.records.iter().enumerate().collect();
-    received.sort_by_key(|(at, r)| (r.capture, r.flags & flag::DUPLICATE, *at));
+    received.sort_by_key(|(at, r)| (name(r), r.flags & flag::DUPLICATE, *at));
 
     let message = |talker, listener, duplicate| Message {
         talker,
@@ -186,10 +198,10 @@ fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedList
     let mut messages = Vec::with_capacity(written.len());
     let mut received = received.into_iter().map(|(_, r)| r).peekable();
     for record in written {
-        while let Some(other) = received.next_if(|r| r.capture < record.capture) {
+        while let Some(other) = received.next_if(|r| name(r) < name(record)) {
             messages.push(message(None, Some(other), false));
         }
-        let same = |r: &&Record| r.capture.is_some() && r.capture == record.capture;
+        let same = |r: &&Record| r.capture.is_some() && name(r) == name(record);
         let first = received.next_if(|r| same(r) && !flagged_duplicate(r));
         messages.push(message(Some(record), first, false));
         while let Some(other) = received.next_if(same) {

@@ -28,6 +28,7 @@ mod result;
 pub mod segments;
 pub mod simulation;
 mod statistics;
+mod stepped;
 mod table;
 mod text;
 pub mod timing;

@@ -8,14 +8,17 @@
 //! takes in at once what programs wrote in the meantime; the time from port to port is therefore
 //! allowed the engine's greatest lag on top. Losses are never charged to the machine. What a full
 //! queue dropped the network had delivered: it breaks no promise, but none is then seen to be kept.
-//! A channel of which one side ran on another machine cannot be judged.
+//! A channel of which one side ran on another machine cannot be judged, nor one of which an end's
+//! clock has stepped, because a fault let it: its latencies are by these clocks. Of other channels
+//! that such a step may have reached what would be broken is not judged.
 
 use crate::join::{Joined, Message};
 use crate::result::Verdict;
-use onbeat_model::plan::ChannelPlan;
+use crate::stepped::{Reach, clock_of_end};
+use onbeat_model::plan::{ChannelPlan, Plan};
 use onbeat_model::record::{Ending, Network, RunLog};
-use onbeat_model::system::{System, TimeMode};
-use onbeat_model::time::Span;
+use onbeat_model::system::{ChannelId, System, TimeMode};
+use onbeat_model::time::{NetTime, Span};
 
 /// A verdict and its reason, for a person.
 pub(crate) struct Judgement {
@@ -47,6 +50,7 @@ pub(crate) fn channel(
     plan: &ChannelPlan,
     log: &RunLog,
     joined: &Joined,
+    is_reached: bool,
 ) -> Judgement {
     if !plan.protected {
         let nothing = "it has no reservation: nothing was promised";
@@ -56,9 +60,16 @@ pub(crate) fn channel(
         };
         return Judgement::new(Verdict::NoPromise, reason);
     }
+    if let Some(reason) = stepped(system, joined) {
+        return Judgement::new(Verdict::NotJudged, reason);
+    }
+    let broken = |reason: String| match is_reached {
+        true => Judgement::new(Verdict::NotJudged, format!("{reason}, {REACHED}")),
+        false => Judgement::new(Verdict::Broken, reason),
+    };
     let excess = excess(system, plan, log, joined);
     if excess.unexplained > 0 {
-        return Judgement::new(Verdict::Broken, excess.describe());
+        return broken(excess.describe());
     }
     if let Some(reason) = one_sided(system, log, joined).or_else(|| unjudgeable(log, joined)) {
         return Judgement::new(Verdict::NotJudged, reason);
@@ -67,8 +78,7 @@ pub(crate) fn channel(
     let lost: u64 = joined.listeners.iter().filter_map(|l| l.lost()).sum();
     let lost = lost.saturating_sub(overflowed);
     if lost > 0 {
-        let reason = format!("{} of a protected channel lost", messages_were(lost));
-        return Judgement::new(Verdict::Broken, reason);
+        return broken(format!("{} of a protected channel lost", messages_were(lost)));
     }
     if overflowed > 0 {
         let were = messages_were(overflowed);
@@ -83,6 +93,25 @@ pub(crate) fn channel(
     let sent = joined.sent().unwrap_or(0);
     let reason = format!("all of {sent} arrived, the slowest after {slowest} of {bound}");
     Judgement::new(Verdict::Kept, reason)
+}
+
+/// Why what would break a promise is not judged.
+pub(crate) const REACHED: &str = "but a clock steps that it may depend on, as the description says";
+
+/// Why the clocks of a channel's ends do not measure its latencies.
+pub(crate) fn stepped(system: &System, joined: &Joined) -> Option<String> {
+    let host = &system.node(clock_of_end(system, joined)?).name;
+    Some(format!("the clock of host {host} stepped, as the description says"))
+}
+
+/// Whether a step of some clock may have reached each channel while the log was made.
+pub(crate) fn reached(system: &System, plan: &Plan, log: &RunLog) -> Vec<bool> {
+    let reach = Reach::of(system, plan);
+    let records = log.ends.iter().flat_map(|end| &end.records);
+    let is_after = |at: Option<NetTime>| at.is_none_or(|at| at >= reach.first);
+    let any = records.map(|record| record.network).any(is_after);
+    let ids = (0..system.channels.len() as u32).map(ChannelId);
+    ids.map(|id| any && reach.first < NetTime::MAX && reach.channel(id)).collect()
 }
 
 /// Which side of a channel is known, if it is not both.

@@ -8,7 +8,7 @@ use onbeat_measure::simulation::{self, FlowKind, Latency, Phases, Results, Term}
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::observed::FlowObserved;
 use onbeat_model::stream::{Fault, FaultKind};
-use onbeat_model::system::LinkId;
+use onbeat_model::system::{LinkId, PortId};
 use onbeat_model::time::{NetTime, Span};
 
 fn fault(kind: FaultKind) -> Fault {
@@ -172,6 +172,37 @@ fn what_babbles_is_not_judged_and_all_others_are() {
     system.faults = vec![fault(FaultKind::Babble(0))];
     let verdicts: Vec<_> = simulated.results().flows.iter().map(|flow| flow.verdict).collect();
     assert_eq!(verdicts, [Verdict::NotJudged, Verdict::Broken]);
+}
+
+#[test]
+fn what_a_clock_that_steps_may_have_to_do_with_is_not_judged_from_then_on() {
+    let mut simulated = single(&[60_000]);
+    let Simulated { system, plan, observed } = &mut simulated;
+    system.streams.push(common::simulated::stream("other", 1, &[0], 6));
+    plan.streams.push(plan.streams[0].clone());
+    observed.streams.push(observed.streams[0].clone());
+    let worst = &observed.streams[0].listeners[0];
+    let over = worst.max_released + worst.max.expect("a latency");
+    let verdicts = |simulated: &mut Simulated, node, by, from| {
+        let kind = FaultKind::ClockStep { node, by: Span::from_ns(by) };
+        simulated.system.faults = vec![Fault { from, ..fault(kind) }];
+        let flows = simulated.results().flows;
+        flows.into_iter().map(|flow| flow.verdict).collect::<Vec<_>>()
+    };
+    let plan = &mut simulated.plan;
+    plan.streams.iter_mut().for_each(|stream| stream.paths = vec![Vec::new()]);
+    let talker = simulated.system.streams[0].talker;
+    let (broken, not_judged) = (Verdict::Broken, Verdict::NotJudged);
+    assert_eq!(verdicts(&mut simulated, talker, 5, over), [not_judged, broken]);
+    let after = over + Span::from_ns(1);
+    assert_eq!(verdicts(&mut simulated, talker, 5, after), [broken, broken]);
+    assert_eq!(verdicts(&mut simulated, talker, 0, over), [broken, broken]);
+    // They share a port.
+    let plan = &mut simulated.plan;
+    plan.streams.iter_mut().for_each(|stream| stream.paths = vec![vec![vec![PortId(0)]]]);
+    assert_eq!(verdicts(&mut simulated, talker, 5, over), [not_judged, not_judged]);
+    let reason = simulated.results().flows.remove(1).verdict_reason;
+    assert!(reason.contains("but a clock steps that it may depend on"), "{reason}");
 }
 
 #[test]

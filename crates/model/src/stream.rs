@@ -103,4 +103,11 @@ pub enum FaultKind {
     /// The stream, by its place in the system's list, ignores its source: it sends its longest
     /// frame back to back at the rate of its talker's link.
     Babble(u32),
+    /// The node's clock reads so much more.
+    ClockStep {
+        /// Whose.
+        node: NodeId,
+        /// How much more; less if it is negative.
+        by: Span,
+    },
 }

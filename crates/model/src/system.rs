@@ -7,7 +7,7 @@ use crate::diagnostic::Origin;
 use crate::graph::Graph;
 use crate::port::PortSettings;
 use crate::stream::{Fault, FaultKind, Stream};
-use crate::time::{ClockError, NetTime, Span};
+use crate::time::{ClockError, ClockStep, NetTime, Span};
 use crate::units::{BitRate, MacAddress, Octets, StreamId};
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +131,18 @@ impl System {
     /// The channel that `id` points to.
     pub fn channel(&self, id: ChannelId) -> &Channel {
         &self.channels[id.index()]
+    }
+    /// What a node's clock reads, with the step that a fault makes it take. The node's own
+    /// [`Node::clock`] is what its oscillator says, which no fault changes.
+    pub fn clock_of(&self, id: NodeId) -> ClockError {
+        let step = |fault: &Fault| match fault.kind {
+            FaultKind::ClockStep { node, by } if node == id => {
+                Some(ClockStep { by, from: fault.from, until: fault.until })
+            }
+            _ => None,
+        };
+        let step = self.faults.iter().find_map(step).unwrap_or_default();
+        ClockError { step, ..self.node(id).clock }
     }
     /// Whether some fault lets a stream babble.
     pub fn babbles(&self, stream: StreamIndex) -> bool {

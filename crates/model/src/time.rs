@@ -161,8 +161,9 @@ instant! {
 }
 
 /// How one node's clock differs from true network time:
-/// `reading = t + offset + drift · t + wander(t)`. The wander is a triangular wave, 0 at the epoch
-/// and rising first, that goes up to its amplitude and down to minus that in each period.
+/// `reading = t + offset + drift · t + wander(t) + step(t)`. The wander is a triangular wave, 0 at
+/// the epoch and rising first, that goes up to its amplitude and down to minus that in each period.
+/// Only the step makes a clock go backwards, or pass over readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockError {
     /// The reading's error at the epoch; positive means the clock is ahead.
@@ -175,6 +176,37 @@ pub struct ClockError {
     /// which is four times the amplitude in each period, are together less than
     /// [`ClockError::MAX_DRIFT_PPB`]: no clock runs backwards.
     pub wander_period: Span,
+    /// What is added to the reading for a while.
+    pub step: ClockStep,
+}
+
+/// A clock reads `by` more from one instant until another one, without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockStep {
+    /// How much more; zero: the clock does not step.
+    pub by: Span,
+    /// When it steps.
+    pub from: NetTime,
+    /// When it steps back, after `from`; the end of time if never.
+    pub until: NetTime,
+}
+
+impl ClockStep {
+    /// How much more the clock reads at `at`, since when, and until when.
+    fn part(&self, at: NetTime) -> (NetTime, NetTime, Span) {
+        let begin = NetTime::from_ns(i64::MIN);
+        match at {
+            _ if self.by == Span::ZERO => (begin, NetTime::MAX, Span::ZERO),
+            _ if at < self.from => (begin, self.from, Span::ZERO),
+            _ if at < self.until => (self.from, self.until, self.by),
+            _ => (self.until, NetTime::MAX, Span::ZERO),
+        }
+    }
+
+    /// When the clock steps next after `at`; the end of time if it does not.
+    pub fn next(&self, at: NetTime) -> NetTime {
+        self.part(at).1
+    }
 }
 
 impl ClockError {
@@ -191,6 +223,16 @@ impl ClockError {
         i64::try_from((rise + period - 1) / period).unwrap_or(i64::MAX)
     }
 
+    /// The same clock if it did not step: what its oscillator says.
+    pub fn unstepped(&self) -> Self {
+        Self { step: ClockStep::default(), ..*self }
+    }
+
+    /// The same clock if it had always been as it is at `at`, and stepped no more.
+    pub fn as_of(&self, at: NetTime) -> Self {
+        Self { offset: self.offset + self.step.part(at).2, ..self.unstepped() }
+    }
+
     /// What the node's clock reads at the true instant `at`. Drift and wander together round
     /// towards −∞.
     pub fn read(&self, at: NetTime) -> LocalTime {
@@ -204,7 +246,7 @@ impl ClockError {
             let both = drift.rem_euclid(PER_ONE.into()) * period + rest;
             error += wave + i64::from(both >= i128::from(PER_ONE) * period);
         }
-        LocalTime::from_ns(at.as_ns() + self.offset.as_ns() + error)
+        LocalTime::from_ns(at.as_ns() + self.offset.as_ns() + error) + self.step.part(at).2
     }
 
     /// The wander at `at`, rounded towards −∞, and what that leaves, in parts of the period.
@@ -221,8 +263,44 @@ impl ClockError {
         (times_period.div_euclid(period) as i64, times_period.rem_euclid(period))
     }
 
-    /// The earliest true instant at which the node's clock reads `reading` or later.
+    /// The earliest true instant at or after `now` at which the node's clock reads `reading` or
+    /// later: when who sleeps until then since `now` wakes, as clock_nanosleep(2) has it of a clock
+    /// that is set meanwhile.
+    pub fn when_from(&self, now: NetTime, reading: LocalTime) -> NetTime {
+        if self.step.by == Span::ZERO {
+            return self.when(reading).max(now);
+        }
+        let mut now = now;
+        loop {
+            let (_, until, _) = self.step.part(now);
+            let at = self.as_of(now).when(reading).max(now);
+            if at < until || until == NetTime::MAX {
+                return at;
+            }
+            now = until;
+        }
+    }
+
+    /// When the node's clock reads `reading` from `now` on, or when it did, by the clock as it is
+    /// now, if it reads more.
+    pub fn when_near(&self, now: NetTime, reading: LocalTime) -> NetTime {
+        match reading < self.read(now) {
+            true => self.as_of(now).when(reading),
+            false => self.when_from(now, reading),
+        }
+    }
+
+    /// Whether the clock, which at `at` for the first time reads `reading` or later, stepped over
+    /// it.
+    pub fn steps_over(&self, reading: LocalTime, at: NetTime) -> bool {
+        let (from, ..) = self.step.part(at);
+        from > NetTime::from_ns(i64::MIN) && self.as_of(at).when(reading) < from
+    }
+
+    /// The earliest true instant at which the node's clock, which does not step, reads `reading` or
+    /// later.
     pub fn when(&self, reading: LocalTime) -> NetTime {
+        debug_assert!(self.step.by == Span::ZERO, "when depends on from when on");
         if *self == Self::default() {
             return NetTime::from_ns(reading.as_ns());
         }
@@ -307,6 +385,38 @@ mod tests {
             prop_assert!(readings.collect::<Vec<_>>().is_sorted());
         }
 
+        /// Every instant and reading around a small step, one by one.
+        #[test]
+        fn a_sleeper_of_a_clock_that_steps_wakes_at_the_first_instant_that_reads_enough(
+            clock in stepping(),
+            now in -50i64..250,
+            reading in -150i64..350,
+        ) {
+            let (now, reading) = (NetTime::from_ns(now), LocalTime::from_ns(reading));
+            let unstepped = |ns| clock.unstepped().read(NetTime::from_ns(ns));
+            let during = |ns| {
+                (clock.step.from.as_ns()..clock.step.until.as_ns()).contains(&ns)
+            };
+            let read = |ns| unstepped(ns) + if during(ns) { clock.step.by } else { Span::ZERO };
+            for ns in -100..400 {
+                prop_assert_eq!(clock.read(NetTime::from_ns(ns)), read(ns));
+            }
+            let first = (now.as_ns()..2_000).find(|ns| read(*ns) >= reading);
+            let at = clock.when_from(now, reading);
+            prop_assert_eq!(Some(at.as_ns()), first);
+            // It stepped over what a clock that always was as it is then would have read before.
+            let begin = [clock.step.from, clock.step.until].into_iter().filter(|s| *s <= at).max();
+            let over = begin.is_some_and(|begin| {
+                clock.as_of(at).read(begin - Span::from_ns(1)) >= reading
+            });
+            prop_assert_eq!(clock.steps_over(reading, at), over);
+            prop_assert_eq!(clock.as_of(at).read(at), clock.read(at));
+            let next = (at.as_ns() + 1..2_000)
+                .find(|ns| during(*ns) != during(ns - 1))
+                .map_or(NetTime::MAX, NetTime::from_ns);
+            prop_assert_eq!(clock.step.next(at), next);
+        }
+
         #[test]
         fn the_largest_error_is_reached_and_never_exceeded(
             clock in wandering(),
@@ -322,6 +432,26 @@ mod tests {
         }
     }
 
+    /// A clock that steps by little, and back soon or never.
+    fn stepping() -> impl Strategy<Value = ClockError> {
+        let until = prop_oneof![Just(NetTime::MAX), (1..150i64).prop_map(NetTime::from_ns)];
+        let by = prop_oneof![-100..0i64, 1..100i64];
+        let drift = prop_oneof![Just(0), Just(-1_000_000), Just(1_000_000)];
+        (by, 0..100i64, until, -20..20i64, drift).prop_map(
+            |(by, from, until, offset, drift_ppb)| {
+                let until = NetTime::from_ns(until.as_ns().saturating_add(from));
+                let (by, from) = (Span::from_ns(by), NetTime::from_ns(from));
+                let step = ClockStep { by, from, until };
+                ClockError {
+                    offset: Span::from_ns(offset),
+                    drift_ppb,
+                    step,
+                    ..ClockError::default()
+                }
+            },
+        )
+    }
+
     /// Any clock that a description may have.
     fn wandering() -> impl Strategy<Value = ClockError> {
         (-1_000_000_000i64..1_000_000_000, -500_000..500_000, 1..1_000_000i64, 0..1_000_000_000i64)
@@ -331,6 +461,7 @@ mod tests {
                 wander: Span::from_ns(wander),
                 // 4 · amplitude in a period is 500 ppm at most.
                 wander_period: Span::from_ns(wander * 8_000 + more),
+                ..ClockError::default()
             })
     }
 

@@ -252,7 +252,7 @@ fn the_examples_of_the_documentation_make_a_right_description() {
     let loaded = load_text(&text);
     assert_eq!(loaded.diagnostics, []);
     let system = loaded.system.expect("nothing is wrong");
-    assert_eq!((system.streams.len(), system.faults.len()), (3, 3));
+    assert_eq!((system.streams.len(), system.faults.len()), (3, 4));
 }
 
 fn example() -> String {

@@ -35,8 +35,9 @@ struct PortFaults {
 impl Faults {
     /// The faults that concern frames under way, if there are any.
     pub(crate) fn of(system: &System, seed: u64) -> Option<Self> {
-        let babble = |kind: FaultKind| matches!(kind, FaultKind::Babble(_));
-        if system.faults.iter().all(|fault| babble(fault.kind)) {
+        let elsewhere =
+            |kind: FaultKind| matches!(kind, FaultKind::Babble(_) | FaultKind::ClockStep { .. });
+        if system.faults.iter().all(|fault| elsewhere(fault.kind)) {
             return None;
         }
         let port = |at: usize| {
@@ -70,7 +71,7 @@ impl Faults {
                         faults.ports[port.index()].errors.push((window, per_billion));
                     }
                 }
-                FaultKind::Babble(_) => {}
+                FaultKind::Babble(_) | FaultKind::ClockStep { .. } => {}
             }
         }
         Some(faults)

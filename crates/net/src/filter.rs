@@ -11,7 +11,7 @@ const PER_BIT: i128 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Filter {
     policing: Policing,
-    /// The bridge's.
+    /// The bridge's, whatever it is set to.
     clock: ClockError,
     /// In 10⁻⁹ bit, as of `as_of`; full at the beginning.
     tokens: i128,
@@ -21,6 +21,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn new(policing: Policing, clock: ClockError) -> Self {
+        assert_eq!(clock, clock.unstepped(), "a clock that is set");
         let tokens = policing.meter.map_or(0, |meter| bits(meter.burst) * PER_BIT);
         let as_of = clock.read(NetTime::ZERO);
         Self { policing, clock, tokens, as_of, blocked: false }

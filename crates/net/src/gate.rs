@@ -3,6 +3,10 @@
 //! Gate control lists stand in the node's own time. Nothing happens at a gate's change: a port asks
 //! when a frame may start, and gets the answer from the list's windows by arithmetic and a binary
 //! search. The last window that was found is kept, so that most questions cost a comparison.
+//!
+//! A clock that steps takes its gates with it. The port does not know beforehand: whether a frame
+//! ends before its gate closes goes by the clock as it is when the frame starts. So each window is
+//! looked up by the clock as it is until the next step, and holds no longer.
 
 use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
@@ -50,8 +54,17 @@ struct Window {
     opens: NetTime,
     /// When it closes; the end of time if it never does.
     closes: NetTime,
+    /// When the clock steps, and all may be different.
+    steps: NetTime,
     /// Whether the list that closes it lets a frame start only if it ends before.
     length_aware: bool,
+}
+
+impl Window {
+    /// Until when it holds.
+    fn end(&self) -> NetTime {
+        self.closes.min(self.steps)
+    }
 }
 
 /// The gate of one queue; always open at a port without gates.
@@ -149,6 +162,7 @@ impl Gates {
             from: NetTime::MAX,
             opens: NetTime::ZERO,
             closes: NetTime::ZERO,
+            steps: NetTime::ZERO,
             length_aware: false,
         };
         let windows = [none; QUEUES];
@@ -162,7 +176,7 @@ impl Gates {
             if !window.length_aware || window.closes - start >= lasts {
                 return start;
             }
-            at = match self.skip(queue, window.closes, lasts) {
+            at = match self.skip(queue, window.end(), lasts) {
                 Some(at) => at,
                 None => return NetTime::MAX,
             };
@@ -175,6 +189,7 @@ impl Gates {
     /// list in force has none, then shortly before its end, or nowhere if it never ends.
     fn skip(&self, queue: usize, at: NetTime, lasts: Span) -> Option<NetTime> {
         let Some(list) = self.in_force(self.clock.read(at)) else { return Some(at) };
+        let steps = self.clock.step.next(at);
         let longest = list.longest(queue);
         // What a window lasts in true time differs by the clock's rate (1000 ppm at most) and
         // rounding.
@@ -183,8 +198,9 @@ impl Gates {
             return Some(at);
         }
         // A window at the end may go on in the next list.
-        (list.until != LocalTime::MAX)
-            .then(|| self.clock.when(list.until - Span::from_ns(2 * list.cycle)).max(at))
+        let end = || self.clock.when_from(at, list.until - Span::from_ns(2 * list.cycle));
+        let end = if list.until == LocalTime::MAX { NetTime::MAX } else { end() };
+        Some(end.min(steps)).filter(|end| *end != NetTime::MAX)
     }
 
     fn credit(&mut self, queue: usize, from: NetTime, to: NetTime, enough: i128) -> i128 {
@@ -225,30 +241,48 @@ impl Gates {
             None => (self.idle_slopes[queue], self.lists[0].base),
             Some(list) => (list.idle_slopes[queue], list.until),
         };
-        let until = if until == LocalTime::MAX { NetTime::MAX } else { self.clock.when(until) };
-        (start, slope, window.closes.min(until))
+        let until = match until {
+            LocalTime::MAX => NetTime::MAX,
+            until => self.clock.when_from(start, until),
+        };
+        (start, slope, window.end().min(until))
     }
 
     /// The first window that ends after `at`.
     fn window(&mut self, queue: usize, at: NetTime) -> Window {
         let known = self.windows[queue];
-        if known.from <= at && at < known.closes {
+        if known.from <= at && at < known.end() {
             return known;
         }
         self.windows[queue] = self.find(queue, at);
         self.windows[queue]
     }
 
+    /// As [`Gates::window`], by the clock as it is at that time.
     fn find(&self, queue: usize, at: NetTime) -> Window {
-        let now = self.clock.read(at);
+        let mut from = at;
+        loop {
+            let window = self.find_unstepped(queue, from);
+            if window.opens < window.steps || window.steps == NetTime::MAX {
+                return Window { from: at, ..window };
+            }
+            from = window.steps;
+        }
+    }
+
+    /// As [`Gates::find`], as if the clock did not step any more.
+    fn find_unstepped(&self, queue: usize, at: NetTime) -> Window {
+        let clock = self.clock.as_of(at);
+        let now = clock.read(at);
         let mut local = now;
+        let (end, steps) = (NetTime::MAX, self.clock.step.next(at));
         loop {
             let mut window =
-                Window { from: at, opens: NetTime::MAX, closes: NetTime::MAX, length_aware: false };
+                Window { from: at, opens: end, closes: end, steps, length_aware: false };
             let Some((opens, _)) = self.first(queue, local, true) else { return window };
-            window.opens = if opens == now { at } else { self.clock.when(opens) };
+            window.opens = if opens == now { at } else { clock.when(opens) };
             let Some((closes, list)) = self.first(queue, opens, false) else { return window };
-            window.closes = self.clock.when(closes);
+            window.closes = clock.when(closes);
             window.length_aware = self.lists[list].length_aware;
             // By a fast clock, a nanosecond may be none in true time.
             if window.closes > window.opens {

@@ -117,7 +117,6 @@ impl EgressPort {
         };
         assert!(link.rate.as_bps() > 0, "{} has no rate", system.port_label(id));
         let settings = &plan.settings;
-        let clock = system.node(node).clock;
         Self {
             node,
             rate: link.rate,
@@ -129,9 +128,9 @@ impl EgressPort {
             free_at: NetTime::ZERO,
             select_at: NetTime::MAX,
             finish_at: NetTime::MAX,
-            gates: Gates::new(settings, link.rate, clock),
+            gates: Gates::new(settings, link.rate, system.clock_of(node)),
             preemption: Preemption { queues: settings.preemptable, ..Preemption::default() },
-            buckets: Buckets::new(clock),
+            buckets: Buckets::new(system.node(node).clock),
             reserves: plan.class_a_streams + plan.class_b_streams > 0,
             meets_best_effort: false,
             busy: Span::ZERO,

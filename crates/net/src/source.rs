@@ -26,6 +26,8 @@ pub(crate) struct FrameSource {
     random: random::Stream,
     /// The next frame of the schedule.
     own: Option<Release>,
+    /// When the frame before that of the schedule was due.
+    drawn: NetTime,
     /// When it babbles, in order of time, and when its next frame is then due.
     babbles: Vec<[NetTime; 2]>,
     babble_gap: Span,
@@ -70,10 +72,11 @@ impl FrameSource {
         let mut source = Self {
             flow,
             schedule: Schedule::new(stream.source.clone(), stream.phase),
-            clock: talker.clock,
+            clock: system.clock_of(stream.talker),
             lengths,
             random: random::Stream::new(seed, Purpose::Source, index),
             own: None,
+            drawn: NetTime::ZERO,
             babbles,
             babble_gap: rate.time_for(frame::on_wire(stream.frame[1])),
             end,
@@ -89,11 +92,12 @@ impl FrameSource {
         let mut source = Self {
             flow,
             schedule: Schedule::new(source, channel.phase),
-            clock: system.node(channel.talker).clock,
+            clock: system.clock_of(channel.talker),
             lengths: [octets; 2],
             // Nothing of it is drawn.
             random: random::Stream::new(0, Purpose::Source, 0),
             own: None,
+            drawn: NetTime::ZERO,
             babbles: Vec::new(),
             babble_gap: Span::ZERO,
             end,
@@ -106,17 +110,36 @@ impl FrameSource {
     fn begin(&mut self) {
         let start = self.clock.read(NetTime::ZERO);
         self.schedule.pass(start);
-        loop {
-            self.own = self.draw();
-            match self.own {
-                Some(release) if self.clock.read(release.at) < start => {}
-                _ => break,
+        let clock = self.clock.as_of(NetTime::ZERO);
+        while let Some((reading, octets)) = self.frame() {
+            if clock.read(clock.when(reading)) >= start {
+                self.own = self.release(reading, octets).or_else(|| self.draw_next());
+                break;
             }
         }
     }
 
-    /// Draws the next frame of the schedule.
-    fn draw(&mut self) -> Option<Release> {
+    /// Draws the next frame of the schedule whose instant comes.
+    fn draw_next(&mut self) -> Option<Release> {
+        loop {
+            let (reading, octets) = self.frame()?;
+            if let Some(release) = self.release(reading, octets) {
+                return Some(release);
+            }
+            // Passes at once over what else the clock stepped over.
+            self.schedule.pass(self.clock.read(self.drawn));
+        }
+    }
+
+    /// The frame of an instant, unless the clock steps over that.
+    fn release(&mut self, reading: LocalTime, octets: u16) -> Option<Release> {
+        let at = self.clock.when_from(self.drawn, reading);
+        self.drawn = at;
+        (!self.clock.steps_over(reading, at)).then_some(Release { at, octets })
+    }
+
+    /// The instant of the next frame of the schedule, and its length.
+    fn frame(&mut self) -> Option<(LocalTime, u16)> {
         let (reading, given) = self.schedule.next(&mut self.random)?;
         let [least, most] = self.lengths;
         let octets = match given {
@@ -124,7 +147,7 @@ impl FrameSource {
             None if least == most => least,
             None => least + self.random.below(u64::from(most - least) + 1) as u16,
         };
-        Some(Release { at: self.clock.when(reading), octets })
+        Some((reading, octets))
     }
 
     /// The next frame, if ever. To be asked once per frame.
@@ -138,7 +161,7 @@ impl FrameSource {
 
     fn own_next(&mut self) -> Option<Release> {
         let release = self.own?;
-        self.own = self.draw();
+        self.own = self.draw_next();
         Some(release)
     }
 
@@ -153,12 +176,12 @@ impl FrameSource {
                 let next = from + self.babble_gap;
                 self.babbles.last_mut()?[0] = next;
                 while self.own.is_some_and(|own| own.at < next.min(until)) {
-                    self.own = self.draw();
+                    self.own = self.draw_next();
                 }
                 return Some(Release { at: from, octets: self.lengths[1] });
             }
             while self.own.is_some_and(|own| own.at < until) {
-                self.own = self.draw();
+                self.own = self.draw_next();
             }
             self.babbles.pop();
             if let Some(overlapping) = self.babbles.last_mut() {
@@ -189,12 +212,15 @@ impl Schedule {
         Self { source, next, count: 0, last: next }
     }
 
-    /// Passes at once over the regular instants before `start`, and over most of those that are
-    /// drawn: whatever the gaps before it, those after it are as likely.
+    /// Passes at once over the regular instants before `start`, with what was left of a burst, and
+    /// over most of those that are drawn: whatever the gaps before it, those after it are as likely.
     fn pass(&mut self, start: LocalTime) {
         match &self.source {
             Source::Periodic { interval, .. } | Source::Bursty { interval, .. } => {
                 let passed = (start - self.next).as_ns().max(0);
+                if passed > 0 {
+                    self.count = 0;
+                }
                 self.next += *interval * ((passed + interval.as_ns() - 1) / interval.as_ns());
             }
             Source::Sporadic { interval, mean } => {

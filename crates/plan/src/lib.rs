@@ -174,11 +174,14 @@ fn long_under_way(system: &System, plan: &Plan) -> Vec<Diagnostic> {
 
 /// Channels whose listeners could not rebuild a capture time.
 fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
+    let step = |node| system.clock_of(node).step.by.abs();
     let mut errors = Vec::new();
     for channel in &system.channels {
         let talker = system.node(channel.talker);
-        for listener in channel.listeners.iter().map(|id| system.node(*id)) {
+        for (id, listener) in channel.listeners.iter().map(|id| (id, system.node(*id))) {
+            let steps = step(channel.talker) + step(*id);
             let apart = analysis::bound::clocks_apart(system, &talker.clock, &listener.clock);
+            let apart = apart + steps;
             if apart > MOST_APART {
                 let message = format!(
                     "channel `{}`: the clocks of `{}` and `{}` come {apart} apart, more than \
@@ -188,7 +191,7 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
                 let error = Diagnostic::error(CLOCKS, message, channel.origin, "between these")
                     .related(talker.origin, "the talker")
                     .related(listener.origin, "a listener")
-                    .help("lower the offsets or the drifts of the clocks, or the duration");
+                    .help("lower the offsets, drifts or steps of the clocks, or the duration");
                 errors.push(error);
             }
         }

@@ -326,7 +326,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             return Ok((received.ready, false));
         }
         let came = received.ready;
-        let went_on = self.went_on.get().filter(|went_on| went_on.local >= came.local);
+        let went_on = self.went_on.get().filter(|went_on| went_on.order() >= came.order());
         if !self.watched.get() && went_on.is_none() {
             return Ok((came, true));
         }
@@ -335,7 +335,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             return Ok((now, false));
         }
         // It would be later than now only if the clock was set back since.
-        let went_on = went_on.filter(|went_on| went_on.local <= now.local);
+        let went_on = went_on.filter(|went_on| went_on.order() <= now.order());
         Ok(went_on.map_or((came, true), |went_on| (went_on, false)))
     }
 

@@ -132,7 +132,8 @@ impl Numbering {
                 match relation {
                     Relation::Same => {
                         let missing = number.wrapping_sub(sequence + 1) % message.modulus;
-                        match self.missing(missing, message.modulus, elapsed) {
+                        let known_start = message.identity.instance != 0;
+                        match self.missing(missing, (message.modulus, known_start), elapsed) {
                             Some(missing) => (sequence + 1 + missing, missing),
                             None => (number, 0),
                         }
@@ -159,12 +160,20 @@ impl Numbering {
 
     /// How many messages are missing, of which it is known modulo `modulus` that these are
     /// `missing`; `None` where the time cannot have seen so many, so that this is not the talker's
-    /// count: it was started again, or its clock was set.
-    fn missing(&self, missing: u64, modulus: u64, elapsed: Span) -> Option<u64> {
+    /// count: it was started again, or its clock was set. `known_start`: it says which start of the
+    /// talker it is of.
+    fn missing(
+        &self,
+        missing: u64,
+        (modulus, known_start): (u64, bool),
+        elapsed: Span,
+    ) -> Option<u64> {
         let (count, most) = (missing + 1, self.most(elapsed));
         if count > most {
-            // The very next one is no gap, whatever its time.
-            return (missing == 0).then_some(0);
+            // The very next one is no gap, whatever its time. Nor does a clock that was set back
+            // make another count of that of a start which tells itself.
+            let set_back = elapsed < Span::ZERO && known_start;
+            return (missing == 0 || set_back).then_some(missing);
         }
         // Sporadic traffic has no pace by which to tell the turns of the count.
         if self.tolerance >= self.interval {

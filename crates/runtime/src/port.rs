@@ -51,6 +51,14 @@ pub struct Instant {
     pub network: Option<NetTime>,
 }
 
+impl Instant {
+    /// By what it is before or after others of its port: network time, which never goes backwards,
+    /// or else the clock as it reads.
+    pub fn order(&self) -> NetTime {
+        self.network.unwrap_or(NetTime::from_ns(self.local.as_ns()))
+    }
+}
+
 /// What the octets are that a port received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {

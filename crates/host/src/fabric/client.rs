@@ -22,7 +22,7 @@ use crate::recorder::Recorder;
 use crate::shared_log::{Identity, SharedLog};
 use crate::{link, netns};
 use onbeat_model::record::Role;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::listener;
@@ -188,7 +188,7 @@ impl Shared {
             self.base.check_owner()?;
             return with_control(|control| Ok(control.now));
         }
-        self.base.instant(self.base.now()?)
+        self.base.instant()
     }
 
     /// In real time, waits until there is something to receive or `patience` is at its end.
@@ -201,7 +201,7 @@ impl Shared {
         let start = self.start()?;
         let until = clamp_to_run(until, &start.clock, start.stop);
         loop {
-            let left = until - self.base.now()?;
+            let left = self.base.left(until)?;
             let look = socket::readable(socket, left.max(Span::ZERO));
             if look.map_err(|_| Fault::Disconnected)? {
                 return Ok(true);
@@ -219,7 +219,7 @@ impl Shared {
                 Ok(control.now)
             });
         }
-        self.base.instant(self.base.sleep_until(target)?)
+        self.base.sleep_until(target)
     }
 }
 
@@ -400,11 +400,8 @@ impl Context {
             Base::Network(epoch) => Some(self.network_clock(epoch)?),
         };
         if let Some(clock) = clock {
-            let write_until = start.clock.read(start.write_until);
-            let limits = Limits { write_until, stop: start.clock.read(start.stop) };
-            while clock.now() < LocalTime::ZERO {
-                clock.sleep_until(LocalTime::ZERO);
-            }
+            let limits = Limits { write_until: start.write_until, stop: start.stop };
+            clock.sleep_until_network(NetTime::ZERO);
             self.shared.base.begin(clock, limits);
         }
         // Only the main thread comes here, and only once.
@@ -605,13 +602,12 @@ impl FabricPort {
         };
         let (stamp, frame) =
             self.packet[..length].split_first_chunk::<STAMP>().ok_or(Fault::Disconnected)?;
-        let arrived = LocalTime::from_ns(i64::from_le_bytes(*stamp));
+        let network = NetTime::from_ns(i64::from_le_bytes(*stamp));
+        let arrived = self.shared.start()?.clock.read(network);
         let length = copy_frame(frame, into)?;
-        let ready = if waited {
-            let network = self.shared.start()?.clock.when(arrived);
-            Instant { local: arrived, network: Some(network) }
-        } else {
-            self.shared.now()?
+        let ready = match waited {
+            true => Instant { local: arrived, network: Some(network) },
+            false => self.shared.now()?,
         };
         let framing = Framing::Ethernet;
         Ok(Some(Received { length, framing, arrived, ready, waited }))
@@ -688,7 +684,8 @@ impl Port for FabricPort {
 
     fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
         let start = self.shared.start()?;
-        let over = at >= start.clock.read(start.write_until);
+        let now = self.shared.now()?.order();
+        let over = start.clock.when_near(now, at) >= start.write_until;
         if over { Err(Fault::Stopped) } else { Ok(()) }
     }
 

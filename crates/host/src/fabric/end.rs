@@ -151,13 +151,18 @@ impl End {
     /// Records of the frames that were delivered and of which the program left no record: it did
     /// not come to read them, or not in time.
     pub(super) fn unread(&self, records: &[Record], clock: ClockError) -> Vec<Record> {
-        let read: HashSet<_> = records.iter().map(|r| r.capture).collect();
+        // A talker whose clock was set back may capture at the same reading again.
+        let name = |r: &Record| (r.capture, r.sequence as u16);
+        let read: HashSet<_> = records.iter().map(name).collect();
         let all = self.delivered.iter().map(|frame| {
             let ready = clock.read(frame.ready);
             let capture = rebuild(frame.timestamp, ready);
             let late = ready > capture + self.parameters.fixed_delay;
+            let is_future = capture > ready + self.parameters.clock_error;
             let (receive, flags) = match frame.overflowed {
                 true => (None, flag::OVERFLOWED),
+                // Whoever came for it dropped it.
+                false if is_future => (None, 0),
                 false => (Some(ready), flag::UNREAD | if late { flag::LATE } else { 0 }),
             };
             Record {
@@ -170,7 +175,7 @@ impl End {
                 ..Record::default()
             }
         });
-        all.filter(|record| !read.contains(&record.capture)).collect()
+        all.filter(|record| !read.contains(&name(record))).collect()
     }
 }
 

@@ -25,7 +25,7 @@ impl Session<'_> {
             }
         }
         if let Err(error) = &self.faults {
-            notes.push(format!("the description's faults are left out here: {error}"));
+            notes.push(format!("faults of links and nodes are left out here: {error}"));
         }
         if self.carrier.namespaces().is_some() {
             self.note_tails(&ends, &mut notes);
@@ -107,7 +107,7 @@ impl Session<'_> {
     /// Says whose program left messages unread, and which of these its queue had no room for.
     fn note_unread(&self, end: &End, unread: &[Record], notes: &mut Vec<String>) {
         let overflowed = unread.iter().filter(|r| r.flags & flag::OVERFLOWED != 0).count();
-        let left = unread.len() - overflowed;
+        let left = unread.iter().filter(|r| r.flags & flag::UNREAD != 0).count();
         let channel = &self.system.channel(end.channel).name;
         let host = &self.system.node(end.node).name;
         let program = self.program_name(end.program);

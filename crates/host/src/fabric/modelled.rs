@@ -21,7 +21,7 @@ pub(super) struct ModelledTalker {
 impl ModelledTalker {
     pub(super) fn new(system: &System, channel: ChannelId, parameters: ChannelParameters) -> Self {
         let declared: &Channel = system.channel(channel);
-        let clock = system.node(declared.talker).clock;
+        let clock = system.clock_of(declared.talker);
         // A clock that is ahead has passed the first instants before the run begins.
         let passed = clock.read(NetTime::ZERO) - (LocalTime::ZERO + declared.phase);
         let interval = declared.interval.as_ns();
@@ -35,9 +35,17 @@ impl ModelledTalker {
         }
     }
 
-    /// When it writes next.
-    pub(super) fn next(&self) -> NetTime {
-        self.clock.when(self.next).max(NetTime::ZERO)
+    /// When it writes next, from `now` on: what its clock steps over it leaves out.
+    pub(super) fn next(&mut self, now: NetTime) -> NetTime {
+        let interval = self.talker.parameters().interval;
+        loop {
+            let at = self.clock.when_from(now, self.next);
+            if !self.clock.steps_over(self.next, at) {
+                return at;
+            }
+            let passed = (self.clock.read(at) - self.next).as_ns().max(1);
+            self.next += interval * ((passed + interval.as_ns() - 1) / interval.as_ns());
+        }
     }
 
     /// Writes the message that is due at `now`, its number as its value; returns the frame, unless

@@ -128,7 +128,7 @@ fn talk(
     phase: Span,
 ) -> Result<(), Fault> {
     let mut value = vec![0; parameters.size.get() as usize];
-    let mut next = base.sleep_until(LocalTime::ZERO)?.max(LocalTime::ZERO + phase);
+    let mut next = base.sleep_until(LocalTime::ZERO)?.local.max(LocalTime::ZERO + phase);
     let interval = parameters.interval.as_ns();
     let missed = (next - (LocalTime::ZERO + phase)).as_ns().max(0);
     next = LocalTime::ZERO + phase + parameters.interval * ((missed + interval - 1) / interval);

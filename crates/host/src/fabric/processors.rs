@@ -47,7 +47,7 @@ impl HostProcessors {
             let node = NodeId(node as u32);
             cores_of(system, node).map(|cores| Shared {
                 cores,
-                clock: system.node(node).clock,
+                clock: system.clock_of(node),
                 processors: Processors::new(cores),
                 ranks: BTreeMap::new(),
                 holders: BTreeMap::new(),
@@ -73,7 +73,7 @@ impl HostProcessors {
     ) {
         let Some(shared) = &mut self.hosts[program.host.index()] else { return };
         let core = program.cores.first().filter(|core| **core < shared.cores);
-        let (core, rank) = (core.copied().unwrap_or(0), shared.rank(program, &work));
+        let (core, rank) = (core.copied().unwrap_or(0), shared.rank(engine.now(), program, &work));
         shared.ranks.insert(thread, rank);
         let rank = shared.inherited(thread);
         shared.processors.start(engine.now(), thread as u64, core, rank, work.span);
@@ -121,11 +121,11 @@ impl HostProcessors {
 }
 
 impl Shared {
-    fn rank(&self, program: &Program, work: &Work) -> Rank {
+    fn rank(&self, now: NetTime, program: &Program, work: &Work) -> Rank {
         if work.deadline < LocalTime::MAX {
             let far = LocalTime::from_ns(FAR);
             let deadline = work.deadline.clamp(LocalTime::from_ns(-FAR), far);
-            return Rank::by_deadline(self.clock.when(deadline));
+            return Rank::by_deadline(self.clock.when_near(now, deadline));
         }
         match work.priority {
             0 => program.priority.map_or(Rank::LOWEST, |own| Rank::Fixed(own.into())),

@@ -4,7 +4,7 @@
 
 use crate::link::{LinkOptions, TransportKind};
 use onbeat_model::record::Role;
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, ClockStep, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::port::Patience;
 use onbeat_runtime::talker::ChannelParameters;
@@ -482,6 +482,8 @@ impl<'a> Reply<'a> {
                 to.u8(4).u8(kind).i64(at);
                 to.i64(start.clock.offset.as_ns()).i64(i64::from(start.clock.drift_ppb));
                 to.i64(start.clock.wander.as_ns()).i64(start.clock.wander_period.as_ns());
+                let step = start.clock.step;
+                to.i64(step.by.as_ns()).i64(step.from.as_ns()).i64(step.until.as_ns());
                 to.i64(start.write_until.as_ns()).i64(start.stop.as_ns())
             }
             Body::Frame { arrived, ready, octets } => {
@@ -526,9 +528,17 @@ impl<'a> Reply<'a> {
                 if wander < Span::ZERO || (wander > Span::ZERO && wander_period <= Span::ZERO) {
                     return Err(Nonsense);
                 }
+                let step = ClockStep {
+                    by: Span::from_ns(from.i64()?),
+                    from: NetTime::from_ns(from.i64()?),
+                    until: NetTime::from_ns(from.i64()?),
+                };
+                if step.by != Span::ZERO && step.from >= step.until {
+                    return Err(Nonsense);
+                }
                 Body::Started(Start {
                     base,
-                    clock: ClockError { offset, drift_ppb, wander, wander_period },
+                    clock: ClockError { offset, drift_ppb, wander, wander_period, step },
                     write_until: NetTime::from_ns(from.i64()?),
                     stop: NetTime::from_ns(from.i64()?),
                 })
@@ -616,6 +626,11 @@ mod tests {
             drift_ppb: -40,
             wander: Span::from_ns(50),
             wander_period: Span::from_s(1),
+            step: ClockStep {
+                by: Span::from_us(-7),
+                from: NetTime::from_ns(3),
+                until: NetTime::MAX,
+            },
         };
         let (write_until, stop) = (NetTime::from_ns(5), NetTime::from_ns(6));
         for body in [

@@ -167,7 +167,7 @@ fn deliver(
             let end = &mut session.ends[*end];
             end.note(arrived, arrived, frame);
             let (Some(own), Some(queue)) = (&end.own, &end.queue) else { return Ok(()) };
-            let stamp = session.system.node(end.node).clock.read(arrived).as_ns().to_le_bytes();
+            let stamp = arrived.as_ns().to_le_bytes();
             let mut dropped = Vec::new();
             let gone = |packet: &[u8]| dropped.push(packet.get(STAMP..).unwrap_or(&[]).to_vec());
             let parts = [IoSlice::new(&stamp), IoSlice::new(frame)];

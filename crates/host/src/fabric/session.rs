@@ -259,7 +259,7 @@ impl<'a> Session<'a> {
             if self.system.has_program(*node) {
                 return Owner::Nobody;
             }
-            let clock = self.system.node(*node).clock;
+            let clock = self.system.clock_of(*node);
             Owner::Listener(Box::new(ModelledListener::new(clock, parameters)))
         });
         std::iter::once(talker).chain(listeners).collect()
@@ -332,8 +332,7 @@ impl<'a> Session<'a> {
             for (node, owner) in nodes.zip(owners) {
                 let Owner::Player(player) = owner else { continue };
                 let error = clock_error(self.system, &self.carrier, *node);
-                let (write_until, stop) = (error.read(self.write_until), error.read(self.stop));
-                let limits = Limits { write_until, stop };
+                let limits = Limits { write_until: self.write_until, stop: self.stop };
                 player.begin(clock.with_error(error), limits)?;
             }
         }
@@ -379,11 +378,11 @@ impl<'a> Session<'a> {
         clock_error(self.system, &self.carrier, host)
     }
 
-    /// When a thread's clock reads `reading`; a reading that lies beyond the run is as good as one
-    /// just after its end.
+    /// When a thread's clock reads `reading` from now on; a reading that lies beyond the run is as
+    /// good as one just after its end.
     pub(super) fn when(&self, thread: usize, reading: LocalTime) -> NetTime {
         let clock = self.clock_of(thread);
-        clock.when(clamp_to_run(reading, &clock, self.stop))
+        clock.when_from(self.engine.now(), clamp_to_run(reading, &clock, self.stop))
     }
 
     pub(super) fn check_interrupt(&self) -> Result<(), Failure> {
@@ -676,8 +675,9 @@ impl<'a> Session<'a> {
 
     /// Sets the alarm at which a modelled talker writes next.
     pub(super) fn set_modelled_alarm(&mut self, channel: usize) {
-        if let Owner::Talker(talker) = &self.owners[channel][0] {
-            let next = talker.next();
+        let now = self.engine.now();
+        if let Owner::Talker(talker) = &mut self.owners[channel][0] {
+            let next = talker.next(now);
             if next < self.write_until {
                 self.engine.alarm(next, MODELLED | channel as u64);
             }
@@ -782,7 +782,7 @@ fn load_bin(system: &System, duration: Span) -> Span {
 
 /// The error of a node's clock; on an interface, hosts have the machine's network clock.
 pub(super) fn clock_error(system: &System, carrier: &Carrier, node: NodeId) -> ClockError {
-    if carrier.describes_clocks() { system.node(node).clock } else { ClockError::default() }
+    if carrier.describes_clocks() { system.clock_of(node) } else { ClockError::default() }
 }
 
 /// The address of a host's port.

@@ -338,13 +338,13 @@ impl Scheduler<'_, '_> {
         let until = clamp_to_run(work.until, &clock, self.session.stop);
         let host = self.host_of(thread);
         if !self.processors.are_shared(host) {
-            match span <= until - clock.read(now) {
+            match now + span <= clock.when_near(now, until) {
                 true => self.sleep(thread, now + span, false),
                 false => self.be_cut_short(thread, until),
             }
             return;
         }
-        let limit = clock.when(until);
+        let limit = clock.when_near(now, until);
         if limit <= now {
             self.be_cut_short(thread, until);
             return;
@@ -389,7 +389,8 @@ impl Scheduler<'_, '_> {
             return;
         }
         let (host, token) = (self.host_of(thread), self.set_alarm(thread));
-        self.session.engine.wake_at(host, clock.when(until), token);
+        let at = clock.when_from(self.session.engine.now(), until);
+        self.session.engine.wake_at(host, at, token);
     }
 
     fn host_of(&self, thread: usize) -> NodeId {

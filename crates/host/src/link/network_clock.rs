@@ -5,6 +5,7 @@ use crate::link::hardware_clock::Device;
 use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
 use crate::link::{Interface, InterfaceSettings, Stamp};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_runtime::port::Instant;
 use rustix::time::ClockId;
 use std::io;
 use std::path::PathBuf;
@@ -91,6 +92,12 @@ type Watched = (Key, bool, Weak<Watch>);
 /// The clocks that this program watches.
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
 
+/// An instant by an emulated clock.
+#[inline]
+fn instant(clock: &EmulatedClock, network: NetTime) -> Instant {
+    Instant { local: clock.error.read(network), network: Some(network) }
+}
+
 impl NetworkClock {
     /// The clock of an interface. Tells the user, on standard error, what is wrong with it; a
     /// thread goes on looking, and tells when that changes. Blocks for some tenths of a second.
@@ -173,27 +180,43 @@ impl NetworkClock {
     /// What it reads now. Real-time: bounded; no system call where the kernel offers a vDSO.
     #[inline]
     pub fn now(&self) -> LocalTime {
-        match self {
-            Self::Emulated(clock) => clock.error.read(clock.network()),
+        self.instant().local
+    }
+
+    /// The same with true network time, which only an emulation knows.
+    #[inline]
+    pub fn instant(&self) -> Instant {
+        let local = match self {
+            Self::Emulated(clock) => return instant(clock, clock.network()),
             Self::Tai { epoch, .. } => LocalTime::from_ns(tai() - epoch),
             Self::Hardware { epoch, watch } => {
                 LocalTime::from_ns(watch.0.published.now().saturating_sub(*epoch))
             }
-        }
+        };
+        Instant { local, network: None }
     }
 
-    /// True network time at a reading; only an emulation knows it.
-    #[inline]
-    pub fn network(&self, reading: LocalTime) -> Option<NetTime> {
+    /// The place of a reading in the order of [`Instant::order`], from now on or as it was last.
+    pub(super) fn order_of(&self, reading: LocalTime) -> NetTime {
         match self {
-            Self::Emulated(clock) => Some(clock.error.when(reading)),
-            Self::Tai { .. } | Self::Hardware { .. } => None,
+            Self::Emulated(clock) => clock.error.when_near(clock.network(), reading),
+            Self::Tai { .. } | Self::Hardware { .. } => NetTime::from_ns(reading.as_ns()),
         }
     }
 
     /// Sleeps until it reads `target` or later, or a signal comes. Real-time: blocks.
     pub fn sleep_until(&self, target: LocalTime) {
         self.machine_time(target).sleep();
+    }
+
+    /// Sleeps until the network's epoch and `at`, by the clock where that is all there is.
+    pub(crate) fn sleep_until_network(&self, at: NetTime) {
+        while self.instant().order() < at {
+            match self {
+                Self::Emulated(clock) => clock.at(at).sleep(),
+                _ => self.sleep_until(LocalTime::from_ns(at.as_ns())),
+            }
+        }
     }
 
     /// What the machine's clock reads when this one reads `reading`, as far as is known now.
@@ -220,27 +243,27 @@ impl NetworkClock {
         }
     }
 
-    /// What it read when CLOCK_REALTIME read `ns`.
-    fn at_realtime(&self, ns: i64) -> LocalTime {
-        self.before(realtime().saturating_sub(ns))
-    }
-
     /// What it read `ago` nanoseconds ago.
     fn before(&self, ago: i64) -> LocalTime {
         LocalTime::from_ns(self.now().as_ns().saturating_sub(ago))
     }
 
-    /// What it read when a frame was stamped; `None` when no clock that is known to it did.
-    pub fn at_stamp(&self, stamp: Stamp) -> Option<LocalTime> {
+    /// When a frame was stamped; `None` when no clock that is known to it did.
+    pub fn at_stamp(&self, stamp: Stamp) -> Option<Instant> {
+        let known = |local| Instant { local, network: None };
+        let ago = |ns| MonoTime::now().as_ns().saturating_sub(ns);
+        let ago = stamp.monotonic.map(ago);
+        let ago = ago.or_else(|| Some(realtime().saturating_sub(stamp.software?)));
         match (self, stamp.hardware) {
             (Self::Hardware { epoch, .. }, Some(ns)) => {
-                Some(LocalTime::from_ns(ns.saturating_sub(*epoch)))
+                Some(known(LocalTime::from_ns(ns.saturating_sub(*epoch))))
             }
             // Nobody knows how another clock of the interface's stands to this one.
-            _ => {
-                let monotonic = |ns| self.before(MonoTime::now().as_ns().saturating_sub(ns));
-                stamp.monotonic.map(monotonic).or(stamp.software.map(|ns| self.at_realtime(ns)))
+            (Self::Emulated(clock), _) => {
+                let at = clock.network().as_ns().saturating_sub(ago?);
+                Some(instant(clock, NetTime::from_ns(at)))
             }
+            _ => ago.map(|ago| known(self.before(ago))),
         }
     }
 
@@ -286,8 +309,9 @@ mod tests {
         assert!(clock.now() >= target);
         assert!((MonoTime::now() - begun).as_ns() >= 49_840_000);
         let stamp = Stamp { hardware: Some(epoch + 5), ..Stamp::default() };
-        assert_eq!(clock.at_stamp(stamp), Some(LocalTime::from_ns(5)));
+        let at = clock.at_stamp(stamp).map(|at| at.local);
+        assert_eq!(at, Some(LocalTime::from_ns(5)));
         assert!(clock.is_uncertain(), "nobody has looked");
-        assert_eq!(clock.network(target), None);
+        assert_eq!(clock.instant().network, None);
     }
 }

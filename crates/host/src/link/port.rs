@@ -2,7 +2,7 @@
 
 use crate::clock::{MonoTime, want_exact_timers};
 use crate::link::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_runtime::port::{Fault, Instant, Patience, Port, Reason, Received, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -12,18 +12,19 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// When a run's channels are over.
+/// When a run's channels are over: in network time, or by the clock where that is all there is
+/// ([`Instant::order`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Talkers may write before this instant.
-    pub write_until: LocalTime,
+    pub write_until: NetTime,
     /// Everything stops at this instant.
-    pub stop: LocalTime,
+    pub stop: NetTime,
 }
 
 impl Limits {
     /// No end.
-    pub const NONE: Self = Self { write_until: LocalTime::MAX, stop: LocalTime::MAX };
+    pub const NONE: Self = Self { write_until: NetTime::MAX, stop: NetTime::MAX };
 }
 
 /// What the ends of a program have in common: its clock, and when it is over.
@@ -74,11 +75,17 @@ impl Timebase {
         self.clock().map(NetworkClock::now)
     }
 
+    /// Now, with true network time where it is known, also when it is over.
+    #[inline]
+    pub(crate) fn instant(&self) -> Result<Instant, Fault> {
+        self.clock().map(NetworkClock::instant)
+    }
+
     /// Now, unless it is over.
-    pub(crate) fn look(&self) -> Result<LocalTime, Fault> {
+    pub(crate) fn look(&self) -> Result<Instant, Fault> {
         let (clock, limits) = self.get()?;
-        let now = clock.now();
-        if self.stopped.load(Ordering::Relaxed) || now >= limits.stop {
+        let now = clock.instant();
+        if self.stopped.load(Ordering::Relaxed) || now.order() >= limits.stop {
             return Err(Fault::Stopped);
         }
         Ok(now)
@@ -87,23 +94,38 @@ impl Timebase {
     /// Whether talkers may write at `at`.
     #[inline]
     pub(crate) fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
-        let limits = self.get()?.1;
-        let over = self.stopped.load(Ordering::Relaxed) || at >= limits.write_until;
+        let (clock, limits) = self.get()?;
+        let stopped = self.stopped.load(Ordering::Relaxed);
+        let over = stopped || clock.order_of(at) >= limits.write_until;
         if over { Err(Fault::Stopped) } else { Ok(()) }
     }
 
     /// Sleeps until the clock reads `target` or later. Real-time: wakes up in between only when
     /// the target is further off than [`LOOK_AGAIN`].
-    pub fn sleep_until(&self, target: LocalTime) -> Result<LocalTime, Fault> {
-        let (clock, limits) = self.get()?;
+    pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
         want_exact_timers();
         loop {
             let now = self.look()?;
-            if now >= target {
+            if now.local >= target {
                 return Ok(now);
             }
-            clock.sleep_until(target.min(limits.stop).min(now + LOOK_AGAIN));
+            self.look_again(now, target)?.sleep();
         }
+    }
+
+    /// When who waits for `target` since `now` looks again.
+    fn look_again(&self, now: Instant, target: LocalTime) -> Result<MonoTime, Fault> {
+        let stop = self.get()?.1.stop.as_ns().saturating_sub(now.order().as_ns());
+        let again = MonoTime::now() + LOOK_AGAIN.min(Span::from_ns(stop));
+        Ok(self.machine_time(target)?.min(again))
+    }
+
+    /// How long it takes until the clock reads `until`; nothing if it does.
+    pub(crate) fn left(&self, until: LocalTime) -> Result<Span, Fault> {
+        if self.now()? >= until {
+            return Ok(Span::ZERO);
+        }
+        Ok((self.machine_time(until)? - MonoTime::now()).max(Span::from_ns(1)))
     }
 
     /// Waits while `word` is `value`, until it is woken or the clock reads `until`: whether
@@ -115,7 +137,6 @@ impl Timebase {
         value: u32,
         until: Patience,
     ) -> Result<bool, Fault> {
-        let (clock, limits) = self.get()?;
         want_exact_timers();
         let target = match until {
             Patience::None => LocalTime::from_ns(i64::MIN),
@@ -127,11 +148,10 @@ impl Timebase {
             if word.load(Ordering::Acquire) != value {
                 return Ok(true);
             }
-            if now >= target {
+            if now.local >= target {
                 return Ok(false);
             }
-            let look = target.min(limits.stop).min(now + LOOK_AGAIN);
-            let at = clock.machine_time(look).as_timespec();
+            let at = self.look_again(now, target)?.as_timespec();
             let every = NonZeroU32::MAX;
             match futex::wait_bitset(word, futex::Flags::PRIVATE, value, Some(&at), every) {
                 Ok(()) | Err(Errno::AGAIN) => return Ok(true),
@@ -147,12 +167,6 @@ impl Timebase {
         let clock = self.clock()?;
         let now = clock.now();
         Ok(clock.machine_time(reading.clamp(now - HORIZON, now + HORIZON)))
-    }
-
-    /// A reading with the true network time, where it is known.
-    #[inline]
-    pub(crate) fn instant(&self, local: LocalTime) -> Result<Instant, Fault> {
-        Ok(Instant { local, network: self.clock()?.network(local) })
     }
 }
 
@@ -215,7 +229,7 @@ impl LinkPort {
         if until <= wake {
             return Ok(None);
         }
-        let mut now = self.base.look()?;
+        let mut now = self.base.look()?.local;
         if now < wake {
             while now < wake {
                 if self.wait_readable(wake)?
@@ -223,7 +237,7 @@ impl LinkPort {
                 {
                     return Ok(Some(arrival));
                 }
-                now = self.base.look()?;
+                now = self.base.look()?.local;
             }
             let forgotten = self.oversleep - Span::from_ns(self.oversleep.as_ns() / FORGET);
             self.oversleep = (now - wake).max(forgotten).min(MAX_OVERSLEEP);
@@ -233,7 +247,7 @@ impl LinkPort {
             if let Some(arrival) = self.try_take(into)? {
                 return Ok(Some(arrival));
             }
-            if self.base.look()? >= close {
+            if self.base.look()?.local >= close {
                 return Ok(None);
             }
             std::hint::spin_loop();
@@ -243,7 +257,8 @@ impl LinkPort {
     /// Waits until there may be a frame, `until`, a signal or [`LOOK_AGAIN`].
     fn wait_readable(&self, until: LocalTime) -> Result<bool, Fault> {
         want_exact_timers();
-        let Some(timeout) = crate::clock::timeout(left(until, self.base.now()?)) else {
+        let left = self.base.left(until)?.min(LOOK_AGAIN);
+        let Some(timeout) = crate::clock::timeout(left) else {
             return Ok(false);
         };
         let mut set = [PollFd::from_borrowed_fd(self.wire.descriptor(), PollFlags::IN)];
@@ -271,17 +286,18 @@ impl LinkPort {
     }
 
     /// `there`: the frame was there when the program asked.
-    fn received(&self, arrival: Arrival, asked: LocalTime, there: bool) -> Result<Received, Fault> {
+    fn received(&self, arrival: Arrival, asked: Instant, there: bool) -> Result<Received, Fault> {
         let clock = self.base.clock()?;
-        let now = clock.now();
+        let now = clock.instant();
         let stamp = arrival.stamp.and_then(|stamp| clock.at_stamp(stamp));
         // A stamp from long ago is one of a clock that was set since.
-        let plausible = stamp.filter(|at| *at <= now && now - *at <= MAX_WAIT);
-        let arrived = plausible.unwrap_or(now);
-        let waited = there || arrived < asked;
-        let ready = self.base.instant(if waited { arrived } else { now })?;
+        let ago = |at: &Instant| now.order() - at.order();
+        let plausible = stamp.filter(|at| (Span::ZERO..=MAX_WAIT).contains(&ago(at)));
+        let came = plausible.unwrap_or(now);
+        let waited = there || came.order() < asked.order();
+        let ready = if waited { came } else { now };
         let Arrival { length, framing, .. } = arrival;
-        Ok(Received { length, framing, arrived, ready, waited })
+        Ok(Received { length, framing, arrived: came.local, ready, waited })
     }
 }
 
@@ -305,8 +321,7 @@ impl AsFd for LinkPort {
 impl Port for LinkPort {
     #[inline]
     fn now(&mut self) -> Result<Instant, Fault> {
-        let now = self.base.now()?;
-        self.base.instant(now)
+        self.base.instant()
     }
 
     #[inline]
@@ -315,8 +330,7 @@ impl Port for LinkPort {
     }
 
     fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
-        let woke = self.base.sleep_until(target)?;
-        self.base.instant(woke)
+        self.base.sleep_until(target)
     }
 
     fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
@@ -367,7 +381,7 @@ impl Port for LinkPort {
             if let Some(arrival) = self.take(into, patience)? {
                 return self.received(arrival, asked, false).map(Some);
             }
-            let now = self.base.look()?;
+            let now = self.base.look()?.local;
             match patience {
                 Patience::None => return Ok(None),
                 Patience::Until(until) if now >= until => return Ok(None),
@@ -377,11 +391,6 @@ impl Port for LinkPort {
             }
         }
     }
-}
-
-/// How long to wait for `until`, at most [`LOOK_AGAIN`].
-fn left(until: LocalTime, now: LocalTime) -> Span {
-    if until > now + LOOK_AGAIN { LOOK_AGAIN } else { until - now }
 }
 
 /// Waits until one of the ends has something to read; `None` when none has by `until`. `went_on`
@@ -401,7 +410,7 @@ pub fn select<'a>(
     let mut left = Span::ZERO;
     let mut waited = false;
     loop {
-        let now = base.look()?;
+        let now = base.look()?.local;
         let ready = match poll(&mut set, crate::clock::timeout(left).as_ref()) {
             Ok(ready) => ready,
             Err(rustix::io::Errno::INTR) => 0,
@@ -410,7 +419,7 @@ pub fn select<'a>(
         if ready > 0 {
             let has = |fd: &PollFd<'_>| !fd.revents().is_empty();
             if waited {
-                let now = base.instant(base.now()?)?;
+                let now = base.instant()?;
                 let found = set.iter().enumerate().filter(|(_, fd)| has(fd));
                 found.for_each(|(at, _)| went_on(at, now));
             }
@@ -419,7 +428,7 @@ pub fn select<'a>(
         left = match patience {
             Patience::None => return Ok(None),
             Patience::Until(until) if now >= until => return Ok(None),
-            Patience::Until(until) => self::left(until, now),
+            Patience::Until(until) => base.left(until)?.min(LOOK_AGAIN),
             Patience::Endless => LOOK_AGAIN,
         };
         waited = true;

@@ -78,7 +78,7 @@ fn windows(system: &System, link: LinkId, start: MonoTime) -> Vec<Window> {
             FaultKind::FrameErrors { link: bad, per_billion } => {
                 (bad == link).then_some(per_billion)
             }
-            FaultKind::Babble(_) => None,
+            FaultKind::Babble(_) | FaultKind::ClockStep { .. } => None,
         };
         Some(([at(fault.from), at(fault.until)], per_billion?))
     };

@@ -392,7 +392,7 @@ impl Draft<'_> {
             let mut fault = Table::new();
             let port = self.dice.below(self.ports.len() as u64) as usize;
             let port = self.ports[port].name.clone();
-            match self.dice.below(4) {
+            match self.dice.below(5) {
                 0 => {
                     fault.insert("link".into(), json!(port));
                 }
@@ -404,6 +404,13 @@ impl Draft<'_> {
                 2 => {
                     let node = port.split_once('.').map_or("h0", |(node, _)| node).to_owned();
                     fault.insert("node".into(), json!(node));
+                }
+                3 => {
+                    let Some(node) = self.steady_node(&port) else { continue };
+                    fault.insert("node".into(), json!(node));
+                    let usual = self.dice.magnitude(1, 50_000_000) * self.dice.one(&[1, -1]);
+                    let step = self.number("Fault.clock_step_ns", usual);
+                    fault.insert("clock_step_ns".into(), step);
                 }
                 _ => {
                     let streams = self.root.get("stream").and_then(Value::as_array);
@@ -426,5 +433,20 @@ impl Draft<'_> {
             }
             self.push("fault", fault);
         }
+    }
+
+    /// A host, or the bridge of a port, whose clock does not step yet.
+    fn steady_node(&mut self, port: &str) -> Option<String> {
+        let node = match port.split_once('.') {
+            Some((node, _)) if self.chance(50) => node.to_owned(),
+            _ => {
+                let host = self.dice.below(self.hosts.len() as u64) as usize;
+                self.hosts[host].name.clone()
+            }
+        };
+        let faults = self.root.get("fault").and_then(Value::as_array);
+        let steps = |f: &Value| f["node"] == node.as_str() && !f["clock_step_ns"].is_null();
+        let is_steady = !faults.is_some_and(|faults| faults.iter().any(steps));
+        is_steady.then_some(node)
     }
 }

@@ -3,19 +3,35 @@
 //! A bound holds whatever is lost on the way: failed links and nodes and damaged frames take
 //! frames away and delay none. It holds for all others when a stream babbles: the plan counts that.
 //! For the babbler itself it is computed from what it should do: what exceeds it then is no fault
-//! of the plan, and is not judged.
+//! of the plan, and is not judged. Neither is what exceeds a bound once a clock has stepped that it
+//! may depend on ([`crate::stepped`]).
 
 use super::results::Described;
 use crate::result::Verdict;
-use crate::verdict::Judgement;
+use crate::stepped::Reach;
+use crate::verdict::{Judgement, REACHED};
 use onbeat_model::observed::{FlowObserved, LatencyObserved, QueueObserved};
 use onbeat_model::plan::{Backlog, Bound};
-use onbeat_model::system::{StreamIndex, System};
-use onbeat_model::time::Span;
+use onbeat_model::system::{ChannelId, StreamIndex, System};
+use onbeat_model::time::{NetTime, Span};
 
-/// Whether a flow is not held to its bound: it babbles.
-fn is_excused(system: &System, flow: &Described<'_>) -> bool {
-    flow.stream.is_some_and(|number| system.babbles(StreamIndex(number)))
+/// Why a flow is not held to its bound at a listener.
+fn excuse(
+    reach: &Reach<'_>,
+    system: &System,
+    flow: &Described<'_>,
+    seen: &LatencyObserved,
+) -> Option<&'static str> {
+    if flow.stream.is_some_and(|number| system.babbles(StreamIndex(number))) {
+        return Some("but it babbles, as the description says");
+    }
+    let is_reached = match (flow.channel, flow.stream) {
+        (Some(id), _) => reach.channel(ChannelId(id)),
+        (None, id) => id.is_some_and(|id| reach.stream(StreamIndex(id))),
+    };
+    // What was over before the first step had nothing to do with it.
+    let over = seen.max.map_or(NetTime::MAX, |max| seen.max_released + max);
+    (is_reached && over >= reach.first).then_some(REACHED)
 }
 
 /// Why a listener's latencies are not as promised.
@@ -35,19 +51,21 @@ fn excess(bound: Option<&Bound>, deadline: Option<Span>, seen: &LatencyObserved)
 
 /// The verdict on each listener.
 pub(super) fn listeners(
+    reach: &Reach<'_>,
     system: &System,
     flow: &Described<'_>,
     seen: &FlowObserved,
 ) -> Vec<Verdict> {
-    let excused = is_excused(system, flow);
     let verdict = |(bound, seen_here): (&Option<&Bound>, &LatencyObserved)| {
         let overflowed = overflowed(*bound, seen_here) > 0;
+        let excused = excuse(reach, system, flow, seen_here).is_some();
         match excess(*bound, flow.deadline, seen_here) {
             _ if bound.is_none() && flow.deadline.is_none() => Verdict::NoPromise,
             Some(_) if excused => Verdict::NotJudged,
             Some(_) => Verdict::Broken,
             None if overflowed && excused => Verdict::NotJudged,
             None if overflowed => Verdict::Broken,
+            None if seen_here.frames == 0 && excused => Verdict::NotJudged,
             None if seen_here.frames == 0 && vanished(flow, seen, seen_here) => Verdict::Broken,
             None if seen_here.frames == 0 => Verdict::NotJudged,
             None => Verdict::Kept,
@@ -70,6 +88,7 @@ fn vanished(flow: &Described<'_>, seen: &FlowObserved, seen_here: &LatencyObserv
 
 /// The worst verdict of a flow's listeners, and its reason.
 pub(super) fn flow(
+    reach: &Reach<'_>,
     system: &System,
     flow: &Described<'_>,
     seen: &FlowObserved,
@@ -96,8 +115,9 @@ pub(super) fn flow(
             wrong.unwrap_or_else(|| "a listener received nothing within the deadline".to_owned())
         }
         Verdict::NotJudged if wrong.is_some() => {
-            let what = wrong.unwrap_or_default();
-            format!("{what}, but it babbles, as the description says")
+            let mut excuses = seen.listeners.iter().filter_map(|l| excuse(reach, system, flow, l));
+            let excuse = excuses.next().unwrap_or("which is not judged");
+            format!("{}, {excuse}", wrong.unwrap_or_default())
         }
         Verdict::NotJudged if seen.released == 0 => "nothing was sent".to_owned(),
         Verdict::NotJudged => "a listener received nothing".to_owned(),
@@ -126,10 +146,14 @@ fn kept(system: &System, flow: &Described<'_>, seen: &FlowObserved) -> String {
     })
 }
 
-/// The verdict on one queue.
-pub(super) fn queue(seen: &QueueObserved, bound: Option<Backlog>) -> Verdict {
+/// The verdict on one queue, of a port that a step of a clock may have reached or not.
+pub(super) fn queue(seen: &QueueObserved, bound: Option<Backlog>, is_reached: bool) -> Verdict {
     let Some(bound) = bound else { return Verdict::NoPromise };
     let over = u64::from(seen.deepest_frames) > bound.frames
         || u64::from(seen.deepest_octets) > bound.octets;
-    if over { Verdict::Broken } else { Verdict::Kept }
+    match over {
+        true if is_reached => Verdict::NotJudged,
+        true => Verdict::Broken,
+        false => Verdict::Kept,
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::judge;
 use crate::result::Verdict;
+use crate::stepped::Reach;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
 use onbeat_model::plan::{Backlog, Bound, Plan};
 use onbeat_model::system::{BEST_EFFORT_QUEUE, Class, NodeId, PortId, System};
@@ -262,14 +263,15 @@ impl Results {
         let seen = shape(seen.channels.len(), seen.streams.len(), seen.ports.len());
         let planned = shape(planned.channels.len(), planned.streams.len(), planned.ports.len());
         assert!(seen == expected && planned == expected, "plan or probes are of another system");
+        let reach = Reach::of(system, plan);
         let flows: Vec<_> = (described(system, plan).iter())
             .zip(observed.channels.iter().chain(&observed.streams))
-            .map(|(flow, seen)| flow_result(system, flow, seen))
+            .map(|(flow, seen)| flow_result(&reach, system, flow, seen))
             .collect();
         let ports: Vec<_> = (0..)
             .map(PortId)
             .zip(&observed.ports)
-            .map(|(id, seen)| port_result(system, plan, id, seen, observed.duration))
+            .map(|(id, seen)| port_result((&reach, system, plan), id, seen, observed.duration))
             .collect();
         let totals = totals(observed, &flows, &ports);
         Self {
@@ -330,13 +332,15 @@ pub(super) struct Described<'a> {
     /// One per listener.
     pub(super) bounds: Vec<Option<&'a Bound>>,
     pub(super) deadline: Option<Span>,
-    /// Its place among the streams, if it is one.
+    /// Its place among the channels, or among the streams.
+    pub(super) channel: Option<u32>,
     pub(super) stream: Option<u32>,
 }
 
 /// All flows in the order of the results.
 pub(super) fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
-    let channels = system.channels.iter().zip(&plan.channels).map(|(channel, planned)| Described {
+    let channels = (0..).zip(system.channels.iter().zip(&plan.channels));
+    let channels = channels.map(|(number, (channel, planned))| Described {
         name: &channel.name,
         kind: FlowKind::Channel,
         class: planned.protected.then_some(channel.class),
@@ -345,6 +349,7 @@ pub(super) fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described
         listeners: &channel.listeners,
         bounds: (0..channel.listeners.len()).map(|at| planned.bounds.get(at)).collect(),
         deadline: None,
+        channel: Some(number),
         stream: None,
     });
     let streams = (0..).zip(system.streams.iter().zip(&plan.streams));
@@ -359,14 +364,20 @@ pub(super) fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described
             .map(|at| planned.bounds.get(at).and_then(Option::as_ref))
             .collect(),
         deadline: stream.deadline,
+        channel: None,
         stream: Some(number),
     });
     channels.chain(streams).collect()
 }
 
-fn flow_result(system: &System, flow: &Described<'_>, seen: &FlowObserved) -> FlowResult {
-    let verdicts = judge::listeners(system, flow, seen);
-    let judgement = judge::flow(system, flow, seen, &verdicts);
+fn flow_result(
+    reach: &Reach<'_>,
+    system: &System,
+    flow: &Described<'_>,
+    seen: &FlowObserved,
+) -> FlowResult {
+    let verdicts = judge::listeners(reach, system, flow, seen);
+    let judgement = judge::flow(reach, system, flow, seen, &verdicts);
     let listeners = (flow.listeners.iter().zip(&flow.bounds)).zip(&seen.listeners).zip(verdicts);
     FlowResult {
         name: flow.name.to_owned(),
@@ -436,8 +447,7 @@ fn mean(seen: &LatencyObserved) -> i64 {
 }
 
 fn port_result(
-    system: &System,
-    plan: &Plan,
+    (reach, system, plan): (&Reach<'_>, &System, &Plan),
     id: PortId,
     seen: &PortObserved,
     duration: Span,
@@ -460,7 +470,7 @@ fn port_result(
             bound_octets: bound.map(|b| b.octets),
             wait_max_ns: seen.wait_max.as_ns(),
             preempted: seen.preempted,
-            verdict: judge::queue(seen, bound),
+            verdict: judge::queue(seen, bound, reach.port(id)),
         }
     });
     let used = |q: &QueueResult| {

@@ -120,6 +120,8 @@ codes! {
     PROGRAM_SOURCE = "OB1058";
     /// Execution times that cannot be read or used.
     EXECUTION_TIMES = "OB1059";
+    /// A second step of one clock.
+    CLOCK_STEPS = "OB1068";
     /// A program's file of tasks that cannot be read or used.
     PROGRAM_TASKS = "OB1066";
     /// What an abstract channel of a program is, which it cannot be.

@@ -1,12 +1,14 @@
 //! What goes wrong on purpose.
 
-use super::fields::{Fields, MS, presence};
+use super::fields::{Fields, MS, NS, presence};
 use super::parse::Entry;
 use super::ports::PortNames;
 use super::streams::{Network, Streams};
 use super::{Sink, codes, limits, raw};
+use crate::diagnostic::Diagnostic;
 use crate::stream::{Fault, FaultKind};
 use crate::time::{NetTime, Span};
+use std::collections::BTreeMap;
 
 /// Checks all faults.
 pub(super) fn check(
@@ -22,7 +24,24 @@ pub(super) fn check(
         let (from, until) = when(&mut fields);
         Some(Fault { kind: kind?, from, until, origin: entry.at })
     };
-    entries.iter().filter_map(fault).collect()
+    let faults: Vec<Fault> = entries.iter().filter_map(fault).collect();
+    one_step_each(&faults, network, sink);
+    faults
+}
+
+/// A clock steps, and back, once: what it reads is the sum of no more.
+fn one_step_each(faults: &[Fault], network: &Network<'_>, sink: &mut Sink) {
+    let mut stepped = BTreeMap::new();
+    for fault in faults {
+        let FaultKind::ClockStep { node, .. } = fault.kind else { continue };
+        let Some(first) = stepped.insert(node, fault.origin) else { continue };
+        let name = &network.nodes.list[node.index()].name;
+        let message = format!("the clock of `{name}` steps a second time");
+        let second = Diagnostic::error(codes::CLOCK_STEPS, message, fault.origin, "this step")
+            .related(first, "the first one")
+            .help("a clock may step once, and back once: keep one of the two faults");
+        sink.push(second);
+    }
 }
 
 fn kind(
@@ -44,6 +63,12 @@ fn kind(
         let help = "only links damage frames: add `link`, or remove `errors_ppb`";
         fields.error(codes::MISSING_KEY, "`link` is missing", errors.at, "of which link", help);
     }
+    if raw.node.is_none()
+        && let Some(step) = raw.clock_step_ns
+    {
+        let help = "only nodes have clocks: add `node`, or remove `clock_step_ns`";
+        fields.error(codes::MISSING_KEY, "`node` is missing", step.at, "whose clock", help);
+    }
     if let Some(port) = &raw.link {
         let errors =
             fields.int(codes::OUT_OF_RANGE, ("errors_ppb", &raw.errors_ppb), 1..=1_000_000_000);
@@ -54,14 +79,21 @@ fn kind(
         });
     }
     if let Some(node) = &raw.node {
+        let most = limits::CLOCK_STEP;
+        let step = ("clock_step_ns", &raw.clock_step_ns);
+        let step = fields.time(codes::OUT_OF_RANGE, step, NS, -most..=most);
         let id = network.nodes.names.find(codes::UNKNOWN_NODE, node, fields.sink)?;
-        return Some(FaultKind::NodeDown(id));
+        return Some(match step {
+            Some(by) => FaultKind::ClockStep { node: id, by },
+            None => FaultKind::NodeDown(id),
+        });
     }
     if let Some(stream) = &raw.babble {
         let index = streams.names.find(codes::UNKNOWN_STREAM, stream, fields.sink)?;
         return Some(FaultKind::Babble(index.0));
     }
-    if !["link", "node", "babble", "errors_ppb"].iter().any(|key| fields.entry.is_broken(key)) {
+    let keys = ["link", "node", "babble", "errors_ppb", "clock_step_ns"];
+    if !keys.iter().any(|key| fields.entry.is_broken(key)) {
         let help = "add one of `link`, `node` and `babble`";
         let text = "nothing says what goes wrong";
         fields.error(codes::MISSING_KEY, text, fields.entry.at, "in this table", help);

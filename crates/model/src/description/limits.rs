@@ -52,6 +52,8 @@ pub const DURATION: Span = Span::from_s(30 * 24 * 3_600);
 pub const DELAY: Span = Span::from_s(10);
 /// A clock's offset, either way.
 pub const CLOCK_OFFSET: Span = Span::from_s(3_600);
+/// The largest step of a clock, either way.
+pub const CLOCK_STEP: Span = Span::from_s(1);
 /// How far a clock may wander either way: what the longest period leaves room for.
 pub const WANDER: Span =
     Span::from_ns(DURATION.as_ns() / 4_000_000_000 * (ClockError::MAX_DRIFT_PPB as i64 - 1));

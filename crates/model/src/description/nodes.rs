@@ -209,6 +209,7 @@ fn clock<R>(fields: &mut Fields<'_, R>, raw: &Option<raw::Clock>) -> ClockError 
         drift_ppb: drift.unwrap_or(0) as i32,
         wander,
         wander_period,
+        ..ClockError::default()
     };
     if let Some(written) = raw.wander_ns
         && clock.wander > Span::ZERO

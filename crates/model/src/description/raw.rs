@@ -19,6 +19,7 @@ const MONTH_S: i64 = MONTH_MS / 1_000;
 const DELAY_NS: i64 = limits::DELAY.as_ns();
 const HANG_S: i64 = limits::HANG_TIMEOUT.as_ns() / 1_000_000_000;
 const OFFSET_NS: i64 = limits::CLOCK_OFFSET.as_ns();
+const STEP_NS: i64 = limits::CLOCK_STEP.as_ns();
 const WANDER_NS: i64 = limits::WANDER.as_ns();
 const DRIFT_PPB: i64 = ClockError::MAX_DRIFT_PPB as i64;
 const LINK_MBPS: i64 = limits::LINK_BPS / 1_000_000;
@@ -423,8 +424,11 @@ pub(super) struct Fault {
     /// Of the frames on the link, either way, so many parts per 10⁹ are damaged and thus lost.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub(super) errors_ppb: Option<At<i64>>,
-    /// This host or bridge fails.
+    /// This host or bridge fails, or its clock steps if `clock_step_ns` is given.
     pub(super) node: Option<At<String>>,
+    /// The node works, but its clock reads so many nanoseconds more, or less if it is negative.
+    #[schemars(range(min = -STEP_NS, max = STEP_NS))]
+    pub(super) clock_step_ns: Option<At<i64>>,
     /// This stream sends its longest frame back to back.
     pub(super) babble: Option<At<String>>,
     /// From when on, in milliseconds; 0 by default.

@@ -143,5 +143,6 @@ fn settled(trace: &Trace, grandmaster: usize, node: usize) -> Option<ClockError>
         drift_ppb: 0,
         wander: Span::from_ns(wander),
         wander_period: Span::from_ns(if wander == 0 { 0 } else { period }),
+        ..ClockError::default()
     })
 }

@@ -35,8 +35,8 @@ pub(super) struct Oracle<'a> {
     settings: &'a PortSettings,
     offers: &'a [Offer],
     regulators: &'a [Regulator],
-    /// The clock's reading, per ns.
-    local: Vec<i64>,
+    /// What the clock's oscillator says, per ns.
+    oscillator: Vec<i64>,
     /// Per queue and ns: open, and whether a frame must end before the next closing, and when
     /// that is.
     open: Vec<Vec<bool>>,
@@ -71,17 +71,28 @@ impl<'a> Oracle<'a> {
         until: i64,
     ) -> Self {
         let ahead = until + 20_000;
-        let local: Vec<_> = (0..=ahead).map(|t| clock.read(NetTime::from_ns(t)).as_ns()).collect();
+        let by = |clock: ClockError| -> Vec<_> {
+            (0..=ahead).map(|t| clock.read(NetTime::from_ns(t)).as_ns()).collect()
+        };
+        let (local, oscillator) = (by(clock), by(clock.unstepped()));
         let mut open = vec![Vec::new(); QUEUES];
         let mut closes = vec![vec![(i64::MAX, false); ahead as usize + 1]; QUEUES];
+        // From each step on, the next closing is what the clock as it is then makes of it.
+        let steps = [clock.step.from, clock.step.until].map(|at| at.as_ns());
+        let steps = steps.into_iter().filter(|at| (1..=ahead).contains(at));
+        let pieces = std::iter::once(0).chain(steps);
+        let pieces: Vec<_> = pieces.map(|at| (at, by(clock.as_of(NetTime::from_ns(at))))).collect();
         for queue in 0..QUEUES {
-            let states: Vec<_> = local.iter().map(|t| state(settings, queue, *t)).collect();
-            for t in (0..ahead as usize).rev() {
-                let (is_open, aware) = states[t + 1];
-                closes[queue][t] =
-                    if is_open { closes[queue][t + 1] } else { (t as i64 + 1, aware) };
+            for (from, local) in &pieces {
+                let states: Vec<_> = local.iter().map(|t| state(settings, queue, *t)).collect();
+                let mut next = (i64::MAX, false);
+                for t in (*from as usize..ahead as usize).rev() {
+                    let (is_open, aware) = states[t + 1];
+                    next = if is_open { next } else { (t as i64 + 1, aware) };
+                    closes[queue][t] = next;
+                }
             }
-            open[queue] = states.into_iter().map(|state| state.0).collect();
+            open[queue] = local.iter().map(|t| state(settings, queue, *t).0).collect();
         }
         let groups = regulators.iter().map(|r| r.1 as usize + 1).max().unwrap_or(0);
         let idle_slopes = std::array::from_fn(|queue| idle_slopes(settings, queue, &local));
@@ -89,7 +100,7 @@ impl<'a> Oracle<'a> {
             settings,
             offers,
             regulators,
-            local,
+            oscillator,
             idle_slopes,
             open,
             closes,
@@ -223,7 +234,7 @@ impl<'a> Oracle<'a> {
 
     /// The time from `t` to `t + 1`.
     fn pass(&mut self, t: usize) {
-        let ticks = i128::from(self.local[t + 1] - self.local[t]);
+        let ticks = i128::from(self.oscillator[t + 1] - self.oscillator[t]);
         for (tokens, (bucket, _)) in self.tokens.iter_mut().zip(self.regulators) {
             let full = i128::from(bucket.burst.get()) * 8 * PER_BIT;
             *tokens = full.min(*tokens + i128::from(bucket.rate.as_bps()) * ticks);

@@ -7,8 +7,9 @@ use crate::payload::PayloadId;
 use crate::route::NONE;
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::port::{GateControl, GateEntry, PortSettings, Selection};
+use onbeat_model::stream::{Fault, FaultKind};
 use onbeat_model::system::{Bridge, Host, Link, LinkId, Node, Port};
-use onbeat_model::time::ClockError;
+use onbeat_model::time::{ClockError, ClockStep};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -52,9 +53,12 @@ impl Bench {
             propagation: Span::ZERO,
             origin: Origin::default(),
         };
+        let ClockStep { by, from, until } = clock.step;
+        let kind = FaultKind::ClockStep { node: NodeId(0), by };
         let system = System {
+            faults: vec![Fault { kind, from, until, origin: Origin::default() }],
             nodes: vec![
-                node(NodeKind::Bridge(Bridge::default()), clock),
+                node(NodeKind::Bridge(Bridge::default()), clock.unstepped()),
                 node(NodeKind::Host(Host::default()), ClockError::default()),
             ],
             ports: vec![port(0, 1), port(1, 0)],
@@ -231,13 +235,20 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     let clock = (-20_000..20_000i64, -1_000_000..1_000_000i32).prop_map(|(offset, drift_ppb)| {
         ClockError { offset: Span::from_ns(offset), drift_ppb, ..ClockError::default() }
     });
+    let until = prop_oneof![Just(i64::MAX), 1..60_000i64];
+    let step = (-60_000..60_000i64, 0..120_000i64, until).prop_map(|(by, from, until)| {
+        let until = NetTime::from_ns(until.saturating_add(from));
+        ClockStep { by: Span::from_ns(by), from: NetTime::from_ns(from), until }
+    });
+    let step = prop_oneof![Just(ClockStep::default()), step];
     let octets = prop_oneof![64..130u16, 64..1_523u16];
     let offer = (0..4_000i64, 0..QUEUES, octets, 0..8usize);
     (
         prop::array::uniform8(selection),
         gates(),
         mask,
-        prop_oneof![Just(ClockError::default()), clock],
+        (prop_oneof![Just(ClockError::default()), clock], step)
+            .prop_map(|(clock, step)| ClockError { step, ..clock }),
         prop::collection::vec(regulator, 1..5),
         prop::collection::vec(offer, 1..60),
     )

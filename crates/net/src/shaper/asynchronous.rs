@@ -39,7 +39,7 @@ impl Asynchronous {
 }
 
 /// The schedulers of the streams that leave one port. They run by the node's clock, and their
-/// rates with it.
+/// rates with it; not by what it is set to, so that it never goes backwards.
 #[derive(Debug)]
 pub(crate) struct Buckets {
     clock: ClockError,
@@ -61,6 +61,7 @@ struct Bucket {
 
 impl Buckets {
     pub(crate) fn new(clock: ClockError) -> Self {
+        assert_eq!(clock, clock.unstepped(), "a clock that is set");
         Self { clock, buckets: Vec::new(), groups: Vec::new() }
     }
 

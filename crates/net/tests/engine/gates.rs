@@ -3,6 +3,7 @@
 
 use crate::network::{Network, Send, arrivals, deliveries, run};
 use onbeat_model::port::{GateControl, GateEntry};
+use onbeat_model::stream::FaultKind;
 use onbeat_model::system::{ChannelId, Class, NodeId};
 use onbeat_model::time::{ClockError, NetTime, Span};
 
@@ -157,6 +158,33 @@ fn gates_follow_the_clock_of_their_node() {
     let sends = [(10_018_295, scheduled, 64), (10_018_296, scheduled, 64)];
     assert_eq!(starts(&network, &sends, scheduled, 68)[0], 10_018_295);
     assert!(starts(&network, &sends[1..], scheduled, 68)[0] > 10_090_000);
+}
+
+#[test]
+fn gates_step_with_the_clock_of_their_node() {
+    // The window is open from 0 to 20 µs of each 100 µs of the clock.
+    let send = |at, by, from, until| {
+        let (mut network, [_, scheduled, _]) = pair(&[usual(0)]);
+        let kind = FaultKind::ClockStep { node: NodeId(0), by: Span::from_us(by) };
+        network.fault(kind, from, until);
+        starts(&network, &[(at, scheduled, 64)], scheduled, 68)
+    };
+    let never = i64::MAX;
+    // It would open at 100 µs. The clock is 30 µs ahead from 50 µs on: it opens at 70.
+    assert_eq!(send(30_000, 30, 50_000, never), [70_000]);
+    // At 50 µs it reads 110: the gate is open at once, and 9 µs late it is closed again.
+    assert_eq!(send(30_000, 60, 50_000, never), [50_000]);
+    assert_eq!(send(59_900, 60, 50_000, never), [140_000]);
+    // It passes over a window, from 75 to 195 µs.
+    assert_eq!(send(30_000, 120, 75_000, never), [80_000]);
+    // Set back by 40 µs at 110, to 70: open until then, and again from 140 on.
+    assert_eq!(send(105_000, -40, 110_000, never), [105_000]);
+    assert_eq!(send(111_000, -40, 110_000, never), [140_000]);
+    // A frame of 704 ns starts in a window that the step cuts short: nobody knew.
+    assert_eq!(send(109_800, -40, 110_000, never), [109_800]);
+    // And back: from 60 µs on it reads 30 more, from 65 on what it should.
+    assert_eq!(send(30_000, 30, 60_000, 65_000), [100_000]);
+    assert_eq!(send(30_000, 30, 60_000, 72_000), [70_000]);
 }
 
 #[test]

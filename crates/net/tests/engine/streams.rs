@@ -4,8 +4,8 @@
 use crate::network::{Network, every, star, trace};
 use onbeat_model::observed::LatencyObserved;
 use onbeat_model::port::{Policing, TokenBucket};
-use onbeat_model::stream::Source;
-use onbeat_model::system::{Class, Delay, PortId, StreamIndex};
+use onbeat_model::stream::{FaultKind, Source};
+use onbeat_model::system::{Class, Delay, NodeId, PortId, StreamIndex};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, Octets};
 use onbeat_net::{Engine, FlowRef, Options, Transmission};
@@ -74,6 +74,29 @@ fn sources_go_by_their_talkers_clock() {
     // 1000 ppm fast: 10,000 are read at 9990.01, so at 9991; 20,000 at 19,980.02.
     network.system.nodes[0].clock = clock(0, 1_000_000);
     assert_eq!(released(&network, 25_000), [0, 9_991, 19_981]);
+}
+
+#[test]
+fn sources_leave_out_what_their_clock_steps_over() {
+    let steps = |by, from, until| {
+        let (mut network, hosts, _) = star(2);
+        network.stream(hosts[0], &hosts[1..], [100, 100], every(10_000));
+        let kind = FaultKind::ClockStep { node: NodeId(0), by: Span::from_ns(by) };
+        network.fault(kind, from, until);
+        released(&network, 60_000)
+    };
+    // At 15 µs it reads 40: 20 and 30 are never read, 40 is.
+    let never = i64::MAX;
+    let all = [0, 10_000, 15_000, 25_000, 35_000, 45_000, 55_000];
+    assert_eq!(steps(25_000, 15_000, never), all);
+    assert_eq!(steps(27_000, 15_000, never), [0, 10_000, 23_000, 33_000, 43_000, 53_000]);
+    // Set back at 15 µs to 2: 10 has been, 20 comes at 33.
+    assert_eq!(steps(-13_000, 15_000, never), [0, 10_000, 33_000, 43_000, 53_000]);
+    // And forth again at 40 µs, from 27 to 40: 30 is never read.
+    assert_eq!(steps(-13_000, 15_000, 40_000), [0, 10_000, 33_000, 40_000, 50_000]);
+    // By a whole second, at the epoch: none is late.
+    assert_eq!(steps(1_000_000_000, 0, 1_000), [0]);
+    assert_eq!(steps(-1_000_000_000, 0, 1_000), [10_000, 20_000, 30_000, 40_000, 50_000]);
 }
 
 #[test]

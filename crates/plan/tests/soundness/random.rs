@@ -110,6 +110,7 @@ fn clock(dice: &mut Dice, mix: &Mix) -> ClockError {
         drift_ppb: dice.between(-200_000, 200_000) as i32,
         wander: Span::from_ns(if wanders { dice.between(1, 2_000) } else { 0 }),
         wander_period: Span::from_ms(if wanders { 50 } else { 0 }),
+        ..ClockError::default()
     }
 }
 

@@ -1,0 +1,117 @@
+//! What a clock that steps, because a fault lets it, may have to do with.
+//!
+//! Bounds suppose clocks that do not step. When one does, its host's flows come earlier or later
+//! than they may, and gates that go by it open at other times; whoever shares a port with such a
+//! flow may wait for it, and whoever shares one with those. What is then beyond a bound is no fault
+//! of the plan. What no such flow can have reached is judged as ever.
+
+use crate::join::Joined;
+use onbeat_model::plan::Plan;
+use onbeat_model::stream::FaultKind;
+use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, StreamIndex, System};
+use onbeat_model::time::NetTime;
+
+/// The ports and talkers that some step may reach.
+pub(crate) struct Reach<'a> {
+    system: &'a System,
+    plan: &'a Plan,
+    ports: Vec<bool>,
+    /// When the first clock steps; the end of time if none does.
+    pub(crate) first: NetTime,
+}
+
+/// When each clock steps that does.
+fn steps(system: &System) -> impl Iterator<Item = (NodeId, NetTime)> {
+    system.faults.iter().filter_map(|fault| match fault.kind {
+        FaultKind::ClockStep { node, by } if by.as_ns() != 0 => Some((node, fault.from)),
+        _ => None,
+    })
+}
+
+/// The first of these hosts whose clock has stepped when some end of the channel recorded
+/// something: what the ends' clocks make of the channel's latencies is then no measure.
+pub(crate) fn clock_of_end(system: &System, joined: &Joined) -> Option<NodeId> {
+    let listeners = joined.listeners.iter().map(|listener| listener.end);
+    let ends: Vec<_> = std::iter::once(joined.talker).chain(listeners).collect();
+    let is_after = |from: NetTime| {
+        let mut records = ends.iter().flat_map(|end| &end.records);
+        records.any(|record| record.network.is_none_or(|at| at >= from))
+    };
+    let mut stepped = steps(system).filter(|(node, _)| ends.iter().any(|end| end.node == *node));
+    stepped.find(|(_, from)| is_after(*from)).map(|(node, _)| node)
+}
+
+impl<'a> Reach<'a> {
+    pub(crate) fn of(system: &'a System, plan: &'a Plan) -> Self {
+        let first = steps(system).map(|(_, from)| from).min().unwrap_or(NetTime::MAX);
+        let mut reach = Self { system, plan, ports: vec![false; system.ports.len()], first };
+        if first < NetTime::MAX {
+            reach.spread();
+        }
+        reach
+    }
+
+    /// Marks all ports that a step may reach.
+    fn spread(&mut self) {
+        let learns = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.learning);
+        if self.system.nodes.iter().any(|node| learns(&node.kind)) {
+            // Who learns may send anything anywhere.
+            self.ports.fill(true);
+            return;
+        }
+        for (node, _) in steps(self.system) {
+            for port in &self.system.node(node).ports {
+                let gated = |plan: &onbeat_model::plan::PortPlan| !plan.settings.gates.is_empty();
+                self.ports[port.index()] |= self.plan.ports.get(port.index()).is_some_and(gated);
+            }
+        }
+        let flows = self.flows();
+        // Each round but the last one marks a port.
+        loop {
+            let before = self.ports.iter().filter(|reached| **reached).count();
+            for (talker, ports) in &flows {
+                if self.talks(*talker) || ports.iter().any(|port| self.ports[port.index()]) {
+                    ports.iter().for_each(|port| self.ports[port.index()] = true);
+                }
+            }
+            if self.ports.iter().filter(|reached| **reached).count() == before {
+                return;
+            }
+        }
+    }
+
+    /// The talker of each flow, if it goes by its clock, and the ports that the flow passes.
+    fn flows(&self) -> Vec<(Option<NodeId>, Vec<PortId>)> {
+        let (system, plan) = (self.system, self.plan);
+        let channels = system.channels.iter().zip(&plan.channels);
+        let channels = channels.map(|(c, plan)| (Some(c.talker), plan.paths.concat()));
+        let streams = system.streams.iter().zip(&plan.streams);
+        let streams = streams.map(|(s, plan)| (Some(s.talker), plan.paths.concat().concat()));
+        let noise = plan.noise.iter().map(|ports| (None, ports.clone()));
+        channels.chain(streams).chain(noise).collect()
+    }
+
+    /// Whether a talker goes by a clock that steps.
+    fn talks(&self, talker: Option<NodeId>) -> bool {
+        steps(self.system).any(|(node, _)| Some(node) == talker)
+    }
+
+    /// Whether a step may have reached a port.
+    pub(crate) fn port(&self, port: PortId) -> bool {
+        self.ports[port.index()]
+    }
+
+    /// Whether a step may have reached a channel.
+    pub(crate) fn channel(&self, id: ChannelId) -> bool {
+        let paths = &self.plan.channel(id).paths;
+        self.talks(Some(self.system.channel(id).talker))
+            || paths.iter().flatten().any(|port| self.port(*port))
+    }
+
+    /// Whether a step may have reached a stream.
+    pub(crate) fn stream(&self, id: StreamIndex) -> bool {
+        let paths = &self.plan.streams[id.index()].paths;
+        self.talks(Some(self.system.streams[id.index()].talker))
+            || paths.iter().flatten().flatten().any(|port| self.port(*port))
+    }
+}
