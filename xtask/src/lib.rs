@@ -5,6 +5,7 @@ mod crates;
 mod documents;
 pub mod hunt;
 mod sources;
+mod verbs;
 pub mod weaken;
 mod weakenings;
 
@@ -118,13 +119,14 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 10] = [
+pub const RULES: [Rule; 11] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "lints", check: crates::lints },
     Rule { name: "line-length", check: sources::line_length },
     Rule { name: "file-length", check: sources::file_length },
     Rule { name: "unsafe", check: sources::unsafe_code },
     Rule { name: "environment", check: sources::environment },
+    Rule { name: "reading", check: sources::reading },
     Rule { name: "unfinished", check: sources::unfinished },
     Rule { name: "error-codes", check: documents::error_codes },
     Rule { name: "dependencies", check: documents::dependencies },
