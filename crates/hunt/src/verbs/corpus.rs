@@ -147,14 +147,13 @@ impl Corpus {
         self.add("run", run.clone());
         maker.run(&["simulate", ".", "--duration", "5ms", "--repetitions", "4", "--out", "sim"])?;
         maker.run(&["measure", "clock", "--samples", "40", "--out", "measured"])?;
-        let mut outputs = Entries::new();
-        for (from, to) in
-            [("out", "runs"), ("out", "others"), ("sim", "simulated"), ("measured", "measured")]
-        {
-            let found = read(&maker.place.join(from))?.into_iter();
-            outputs.extend(found.map(|(path, entry)| (format!("{to}/{path}"), entry)));
+        for from in ["out", "sim", "measured"] {
+            let found = read(&maker.place.join(from))?;
+            let both = ["first", "second"].map(|to| {
+                found.iter().map(move |(path, entry)| (format!("{to}/{path}"), entry.clone()))
+            });
+            self.add("outputs", both.into_iter().flatten().collect());
         }
-        self.add("outputs", outputs);
         Ok(())
     }
 

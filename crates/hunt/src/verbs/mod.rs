@@ -104,7 +104,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "manifest",
         of: "description",
-        ways: &[&["manifest", "."], &["manifest", ".", "--first-generation"]],
+        ways: &[&["manifest", ".", "--c"], &["manifest", ".", "--c", "--first-generation"]],
         writes: &[],
         exits: &[0, 1, 2, 5],
     },
@@ -129,10 +129,9 @@ pub const VERBS: &[Verb] = &[
         name: "compare",
         of: "outputs",
         ways: &[
-            &["compare", "runs", "runs"],
-            &["compare", "runs", "others", "--html", "new.html"],
-            &["compare", "simulated", "simulated", "--json"],
-            &["compare", "measured", "measured"],
+            &["compare", "first", "second"],
+            &["compare", "first", "second", "--json"],
+            &["compare", "first", "first", "--html", "new.html"],
         ],
         writes: &["new.html", ""],
         exits: &[0, 1, 2, 5],
