@@ -123,7 +123,11 @@ impl Corpus {
                 repository.join(below).read_dir()?.flatten().map(|entry| entry.path()).collect();
             places.sort();
             for place in places.iter().filter(|place| place.join("system.toml").is_file()) {
-                self.add("description", read(place)?);
+                let mut entries = read(place)?;
+                // Nothing else is read.
+                entries
+                    .retain(|name, _| [".toml", ".c", ".h"].iter().any(|end| name.ends_with(end)));
+                self.add("description", entries);
             }
         }
         self.add("description", [("system.toml".to_owned(), file(TWO_HOSTS))].into());
