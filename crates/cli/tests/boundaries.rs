@@ -177,3 +177,52 @@ fn an_output_is_on_the_disk_before_it_has_its_name_and_then_the_name() {
     ];
     assert_eq!(names, expected.map(|(there, name)| (there, name.to_owned())));
 }
+
+/// Hosts at bridges in a line, and channels of each to so many others.
+fn crowd(hosts: usize, bridges: usize, channels: usize, listeners: usize) -> String {
+    use std::fmt::Write;
+    let mut text = "format = 1\nname = \"crowd\"\n[run]\nduration_s = 1\n".to_owned();
+    let limits = "queue_octets = 100_000_000\nqueue_frames = 100_000\n";
+    let link = |text: &mut String, a: &str, b: &str| {
+        let _ = write!(text, "[[link]]\nends = [\"{a}\", \"{b}\"]\nrate_mbps = 10_000\n");
+    };
+    for n in 0..bridges {
+        let _ = write!(text, "[[bridge]]\nname = \"s{n}\"\n{limits}");
+        if n > 0 {
+            link(&mut text, &format!("s{}", n - 1), &format!("s{n}"));
+        }
+    }
+    for n in 0..hosts {
+        let _ = write!(text, "[[host]]\nname = \"h{n}\"\n{limits}");
+        link(&mut text, &format!("h{n}"), &format!("s{}", n % bridges));
+    }
+    for n in 0..channels {
+        let to = (1..=listeners).map(|by| format!("\"h{}\"", (n + by) % hosts));
+        let to = to.collect::<Vec<_>>().join(", ");
+        let _ = write!(
+            text,
+            "[[channel]]\nname = \"c{n}\"\ndestination = \"91:e0:f0:00:{:02x}:{:02x}\"\n\
+             stream_id = {}\nclass = \"B\"\nsize_octets = 8\nrate_hz = 50\ntalker = \"h{}\"\n\
+             listeners = [{to}]\n",
+            n / 256,
+            n % 256,
+            n + 1,
+            n % hosts
+        );
+    }
+    text
+}
+
+#[test]
+fn many_listeners_are_checked_within_a_budget_of_work() {
+    // It took the square of the listeners: every port was looked for among all others.
+    let system = TestSystem::new(&crowd(100, 4, 2_000, 99));
+    let mut command = Command::new("prlimit");
+    command.args(["--cpu=12", env!("CARGO_BIN_EXE_onbeat"), "check", ".", "--json"]);
+    let output = command.current_dir(system.path()).output().expect("prlimit runs");
+    assert_eq!(output.status.code(), Some(0), "{:?}", output.status);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    // What is not looked at is said.
+    let mut codes = found["diagnostics"].as_array().expect("a list").iter().map(|d| &d["code"]);
+    assert!(codes.any(|code| code == "OB2015"), "{found}");
+}
