@@ -1,9 +1,11 @@
 //! `cargo run -p xtask -- hunt [KIND] [--minutes N] [--count N] [--seed S] …`: random
-//! systems with fresh seeds, or `slowest`: the plan that takes longest. A network in which a
-//! promise breaks is made small and written below `crates/cli/tests/found`, where the command's
-//! test `hunt` picks it up. Programs are, by the generators' own tests, below
-//! `crates/cli/tests/found_programs`.
+//! systems with fresh seeds, `slowest`: the plan that takes longest, or `verbs`: whole verbs on
+//! spoilt directories. A network in which a promise breaks is made small and written below
+//! `crates/cli/tests/found`, where the command's test `hunt` picks it up. Programs are, by the
+//! generators' own tests, below `crates/cli/tests/found_programs`, verbs with their directory below
+//! `crates/cli/tests/found_verbs`.
 
+use crate::verbs;
 use anyhow::{Context, Result, bail, ensure};
 use onbeat_hunt::draw::description;
 use onbeat_hunt::judge::{Finding, Judge, Kind, Report, Settings};
@@ -49,6 +51,8 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Whether what is found is written as it was drawn, not made small.
     pub as_drawn: bool,
+    /// Of `verbs`, the only one; all where none is given.
+    pub verb: Option<String>,
     /// The command; built where none is given.
     pub onbeat: Option<PathBuf>,
 }
@@ -65,6 +69,7 @@ impl Request {
             count: u64::MAX,
             seed: None,
             as_drawn: false,
+            verb: None,
             onbeat: None,
         };
         let mut words = words.iter();
@@ -78,8 +83,9 @@ impl Request {
                 "--count" => request.count = number()?,
                 "--seed" => request.seed = Some(number()?),
                 "--as-drawn" => request.as_drawn = true,
+                "--verb" => request.verb = words.next().map(|word| (*word).to_owned()),
                 "--onbeat" => request.onbeat = words.next().map(PathBuf::from),
-                kind if ["networks", "slowest"].contains(&kind)
+                kind if ["networks", "slowest", "verbs"].contains(&kind)
                     || TESTS.iter().any(|test| test.0 == kind) =>
                 {
                     request.kind = kind.into();
@@ -87,8 +93,9 @@ impl Request {
                 _ => {
                     let kinds: Vec<_> = TESTS.iter().map(|test| test.0).collect();
                     bail!(
-                        "usage: cargo run -p xtask -- hunt [networks|slowest|{}] [--minutes N] \
-                         [--count N] [--seed S] [--as-drawn] [--onbeat FILE]",
+                        "usage: cargo run -p xtask -- hunt [networks|slowest|verbs|{}] \
+                         [--minutes N] [--count N] [--seed S] [--as-drawn] [--verb VERB] \
+                         [--onbeat FILE]",
                         kinds.join("|")
                     )
                 }
@@ -110,6 +117,9 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
     let over = || Instant::now() >= end;
     match TESTS.iter().find(|test| test.0 == request.kind) {
         None if request.kind == "slowest" => slowest(root, request, seed, &over),
+        None if request.kind == "verbs" => {
+            verbs::verbs(root, request, &command(root, request)?, seed, &over)
+        }
         None => networks(root, request, seed, &over),
         Some((_, test, count, first, portion)) => {
             let (mut found, mut done) = (0, 0);
@@ -145,15 +155,20 @@ fn cargo(root: &Path) -> Command {
     command
 }
 
-/// The command, built with checks.
+/// The command, built with checks; of whole verbs as it is delivered.
 fn command(root: &Path, request: &Request) -> Result<PathBuf> {
     if let Some(path) = &request.onbeat {
         return path.canonicalize().with_context(|| path.display().to_string());
     }
-    let built = cargo(root).args(["build", "--quiet", "-p", "onbeat-cli"]).status()?;
+    let (options, place): (&[&str], _) = match request.kind.as_str() {
+        "verbs" => (&["--release"], "release/onbeat"),
+        _ => (&[], "debug/onbeat"),
+    };
+    let mut build = cargo(root);
+    let built = build.args(["build", "--quiet", "-p", "onbeat-cli"]).args(options).status()?;
     ensure!(built.success(), "onbeat could not be built");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    Ok(target.join("debug/onbeat"))
+    Ok(target.join(place))
 }
 
 /// What was seen of all networks.

@@ -5,6 +5,7 @@ mod crates;
 mod documents;
 pub mod hunt;
 mod sources;
+mod verbs;
 pub mod weaken;
 mod weakenings;
 
@@ -126,6 +127,7 @@ pub const RULES: [Rule; 11] = [
     Rule { name: "file-length", check: sources::file_length },
     Rule { name: "unsafe", check: sources::unsafe_code },
     Rule { name: "environment", check: sources::environment },
+    Rule { name: "reading", check: sources::reading },
     Rule { name: "unfinished", check: sources::unfinished },
     Rule { name: "error-codes", check: documents::error_codes },
     Rule { name: "dependencies", check: documents::dependencies },

@@ -93,6 +93,24 @@ pub(crate) fn environment(tree: &Tree) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// The command opens and reads files in one place, which wants regular files and has limits.
+pub(crate) fn reading(tree: &Tree) -> Result<Vec<Finding>> {
+    let words = ["fs::read", "read_to_string", "File::open", "read(true)"];
+    let mut findings = Vec::new();
+    for file in &tree.files {
+        let is_command = file.path.starts_with("crates/cli/src/")
+            && !file.is(&["cli/src/input.rs", "/tests.rs"]);
+        let product = file.lines().take_while(|(_, line)| *line != "#[cfg(test)]");
+        for (number, line) in product.filter(|_| is_command) {
+            if words.iter().any(|word| has_word(line, word)) {
+                let message = "a file may be a pipe, a device or endless: read it by `input`";
+                findings.push(Finding::new(&file.path, number, message));
+            }
+        }
+    }
+    Ok(findings)
+}
+
 /// Nothing is left for later.
 pub(crate) fn unfinished(tree: &Tree) -> Result<Vec<Finding>> {
     // In two parts, so that this file has none of them.
@@ -176,6 +194,21 @@ mod tests {
             let findings = environment(&tree(&[(path, text)])).unwrap();
             assert_eq!(findings.len(), found, "{path}: {text}");
         }
+    }
+
+    #[test]
+    fn a_file_that_the_command_reads_by_itself_is_found_but_in_tests() {
+        let own = "let text = std::fs::read_to_string(path);\nfs::read_dir(path);\n";
+        let text = format!("{own}#[cfg(test)]\nmod tests {{\n{own}}}");
+        let tree = tree(&[
+            ("crates/cli/src/run.rs", &text),
+            ("crates/cli/src/input.rs", own),
+            ("crates/cli/src/capture/tests.rs", own),
+            ("crates/measure/src/lib.rs", own),
+        ]);
+        let found = reading(&tree).unwrap();
+        let places: Vec<_> = found.iter().map(|f| (f.path.as_str(), f.line)).collect();
+        assert_eq!(places, [("crates/cli/src/run.rs", Some(1))]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ rules! {
     no_file_is_longer_than_a_thousand_lines: "file-length",
     unsafe_code_is_only_in_host_capi_and_tests: "unsafe",
     the_library_reads_the_environment_only_where_it_may_be_believed: "environment",
+    the_command_reads_files_in_one_place: "reading",
     nothing_is_left_for_later: "unfinished",
     every_error_code_has_its_section: "error-codes",
     every_dependency_is_justified: "dependencies",

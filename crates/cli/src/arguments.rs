@@ -291,6 +291,10 @@ pub(crate) struct RunArguments {
     /// Where to write [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
+    /// Put what is written on the disk before it has its name: neither a crash of the machine nor
+    /// a loss of power leaves it in part
+    #[arg(long)]
+    pub(crate) sync: bool,
     /// Print JSON for machines (docs/results.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -334,6 +338,10 @@ pub(crate) struct SimulateArguments {
     /// Where to write [default: `out-simulation` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
+    /// Put what is written on the disk before it has its name: neither a crash of the machine nor
+    /// a loss of power leaves it in part
+    #[arg(long)]
+    pub(crate) sync: bool,
     /// Print JSON for machines (docs/simulation-results.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -417,6 +425,10 @@ pub(crate) struct ReportArguments {
     /// Where the run was written [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
+    /// Put what is written on the disk before it has its name: neither a crash of the machine nor
+    /// a loss of power leaves it in part
+    #[arg(long)]
+    pub(crate) sync: bool,
     /// Of a run that was cut off: what it had recorded until then
     #[arg(long)]
     pub(crate) recovered: bool,

@@ -5,6 +5,7 @@ mod simulate;
 use self::simulate::SimulateArguments;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::output::write_files;
 use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
@@ -193,12 +194,10 @@ fn config(arguments: &ConfigArguments) -> anyhow::Result<Exit> {
     let out = std::path::absolute(&node.out).context("--out")?;
     std::fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     let files = configuration.files(&out);
-    let mut names = Vec::new();
-    for file in &files {
-        let path = out.join(file.name);
-        std::fs::write(&path, &file.text).with_context(|| path.display().to_string())?;
-        names.push(path.display().to_string());
-    }
+    let paths: Vec<_> = files.iter().map(|file| out.join(file.name)).collect();
+    let named: Vec<_> = paths.iter().map(PathBuf::as_path).collect();
+    write_files(&named.into_iter().zip(files.iter().map(|f| f.text.clone())).collect::<Vec<_>>())?;
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
     if *json {
         let value = json!({ "format": "onbeat-clock-config", "version": 1, "files": names });
         terminal::print(value);

@@ -2,6 +2,7 @@
 
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::{self, MESSAGES, REPETITIONS, RESULTS, SIMULATION};
 use crate::run::run_directory;
 use crate::terminal;
@@ -119,10 +120,10 @@ fn subject(directory: &Path) -> anyhow::Result<Subject> {
     if has(MEASUREMENT) {
         let samples = |name: &str| -> anyhow::Result<Vec<i64>> {
             let file = directory.join("samples").join(format!("{name}.csv"));
-            compare::samples(&text(&file)?).with_context(|| file.display().to_string())
+            compare::samples(&values(&file)?).with_context(|| file.display().to_string())
         };
         let file = directory.join(MEASUREMENT);
-        let document = text(&file)?;
+        let document = document(&file)?;
         return Subject::of_measurement(&document, samples)
             .with_context(|| file.display().to_string());
     }
@@ -137,11 +138,11 @@ fn subject(directory: &Path) -> anyhow::Result<Subject> {
 fn runs(directory: &Path) -> anyhow::Result<Subject> {
     let file = directory.join(RESULTS);
     let results: Results =
-        serde_json::from_str(&text(&file)?).with_context(|| file.display().to_string())?;
+        serde_json::from_str(&document(&file)?).with_context(|| file.display().to_string())?;
     let mut series = Vec::new();
     for (at, run) in results.runs.iter().enumerate() {
         let file = directory.join(run_directory(at, &run.scenario)).join(MESSAGES);
-        let read = compare::messages(&run.scenario, &text(&file)?);
+        let read = compare::messages(&run.scenario, &values(&file)?);
         series.push(read.with_context(|| file.display().to_string())?);
     }
     Ok(Subject::of_runs(&results, series))
@@ -150,7 +151,7 @@ fn runs(directory: &Path) -> anyhow::Result<Subject> {
 fn simulated(directory: &Path) -> anyhow::Result<Subject> {
     let file = directory.join(SIMULATION);
     let results: simulation::Results =
-        serde_json::from_str(&text(&file)?).with_context(|| file.display().to_string())?;
+        serde_json::from_str(&document(&file)?).with_context(|| file.display().to_string())?;
     let file = directory.join(REPETITIONS);
     if !file.is_file() {
         return Err(anyhow!(WrongArgument(format!(
@@ -159,11 +160,15 @@ fn simulated(directory: &Path) -> anyhow::Result<Subject> {
             directory.display()
         ))));
     }
-    Subject::of_simulation(&results, &text(&file)?).with_context(|| file.display().to_string())
+    Subject::of_simulation(&results, &values(&file)?).with_context(|| file.display().to_string())
 }
 
-fn text(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(file).with_context(|| file.display().to_string())
+fn document(file: &Path) -> anyhow::Result<String> {
+    input::text(file, input::RESULTS_OCTETS).map_err(anyhow::Error::msg)
+}
+
+fn values(file: &Path) -> anyhow::Result<String> {
+    input::text(file, input::VALUES_OCTETS).map_err(anyhow::Error::msg)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::output;
 use crate::source::{self, Source};
 use crate::terminal;
 use anyhow::Context;
@@ -110,7 +111,7 @@ fn facts(arguments: &DoctorArguments) -> anyhow::Result<Facts> {
     }
     if let Some(path) = &arguments.save {
         let text = facts.to_json() + "\n";
-        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+        output::write_files(&[(path, text)])?;
     }
     Ok(facts)
 }

@@ -1,38 +1,46 @@
-//! Reading what others may have written: regular files only, and never more than a limit.
+//! Reading what others may have written, as `onbeat_host::regular` does. Nothing else in this crate
+//! opens or reads a file: `cargo run -p xtask -- tidy` looks.
 
-use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use onbeat_host::regular;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
-/// The most of a file of results, as JSON.
-pub(crate) const RESULTS_OCTETS: u64 = 1 << 30;
+/// The most of a document of results, as JSON.
+pub(crate) const RESULTS_OCTETS: u64 = 256 << 20;
 
-/// The most of a file of records.
-pub(crate) const RECORDS_OCTETS: u64 = 16 << 30;
+/// The most of a file of records: 2^24 of them, and what stands around them.
+pub(crate) const RECORDS_OCTETS: u64 = (1 << 30) + (64 << 20);
+
+/// The most of a table of values, as CSV.
+pub(crate) const VALUES_OCTETS: u64 = 1 << 30;
+
+/// The most of a program or a library.
+pub(crate) const PROGRAM_OCTETS: u64 = 1 << 30;
+
+/// The most of a list that is installed with the command, and of what the kernel says of a process.
+pub(crate) const LIST_OCTETS: u64 = 1 << 20;
 
 /// Opens a regular file; a pipe, a socket or a device is none, and is not waited for.
 pub(crate) fn open(path: &Path) -> Result<File, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let mut options = OpenOptions::new();
-    let file = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let file = file.map_err(failed)?;
-    match file.metadata().map_err(failed)? {
-        found if found.is_file() => Ok(file),
-        found if found.is_dir() => Err(format!("{}: Is a directory", path.display())),
-        _ => Err(format!("{}: this is no regular file", path.display())),
-    }
+    regular::open(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The octets of a regular file of at most so many.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
-    let mut octets = Vec::new();
-    let read = open(path)?.take(most + 1).read_to_end(&mut octets);
-    read.map_err(|error| format!("{}: {error}", path.display()))?;
-    if octets.len() as u64 > most {
-        return Err(format!("{}: the file has more than {most} octets", path.display()));
+    regular::read(path, most).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The text of a regular file of at most so many octets.
+pub(crate) fn text(path: &Path, most: u64) -> Result<String, String> {
+    regular::text(path, most).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The same, or nothing where there is no such file.
+pub(crate) fn text_if_there(path: &Path, most: u64) -> Result<Option<String>, String> {
+    match regular::text(path, most) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+        Ok(text) => Ok(Some(text)),
     }
-    Ok(octets)
 }

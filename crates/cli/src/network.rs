@@ -4,14 +4,18 @@ use crate::arguments::{BoundsArguments, Method};
 use crate::bounds::{right, timed};
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::input;
 use crate::terminal;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use comfy_table::Cell;
 use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::time::Span;
 use onbeat_plan::fifo::Bounds;
 use onbeat_plan::import::{Imported, import};
 use serde_json::{Map, Value, json};
+
+/// The most of a file of a network.
+const NETWORK_OCTETS: u64 = 64 << 20;
 
 /// Nanobits of an octet.
 const OCTET: i128 = 8_000_000_000;
@@ -30,7 +34,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
         bail!(WrongArgument("--unprotected is for descriptions: networks reserve nothing".into()));
     }
     let path = &arguments.subject;
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let text = input::text(path, NETWORK_OCTETS).map_err(anyhow::Error::msg)?;
     let named = match import(&text) {
         Ok(named) => named,
         Err(error) => {

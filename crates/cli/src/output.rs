@@ -88,6 +88,8 @@ pub(crate) struct Output<'a> {
     keeper: &'a mut Keeper,
     /// The partial directory, locked: whoever else would write the same target sees that.
     directory: File,
+    /// Whether all of it is on the disk before it has its name, and the name before it is done.
+    durable: bool,
     done: bool,
 }
 
@@ -104,7 +106,17 @@ impl<'a> Output<'a> {
             );
         }
         let (partial, directory) = lock(target, keeper)?;
-        Ok(Self { target: target.to_owned(), kind, partial, keeper, directory, done: false })
+        // Nobody waits for a measurement to go on.
+        let durable = kind == Kind::Measurement;
+        let target = target.to_owned();
+        Ok(Self { target, kind, partial, keeper, directory, durable, done: false })
+    }
+
+    /// The same, on the disk when it is finished: what fails then, as a loss of power, leaves it or
+    /// what was there before.
+    pub(crate) fn durable(mut self, durable: bool) -> Self {
+        self.durable |= durable;
+        self
     }
 
     /// The keeper that watches over it, for what else there is to watch over.
@@ -116,12 +128,19 @@ impl<'a> Output<'a> {
     pub(crate) fn write(&self, name: &str, octets: impl AsRef<[u8]>) -> anyhow::Result<()> {
         let shown = || self.partial.join(name).display().to_string();
         let mut file = below(&self.directory, Path::new(name)).with_context(shown)?;
-        file.write_all(octets.as_ref()).with_context(shown)
+        file.write_all(octets.as_ref()).with_context(shown)?;
+        if self.durable {
+            file.sync_all().with_context(shown)?;
+        }
+        Ok(())
     }
 
     /// Makes the directory appear under its name; one that was there before goes away.
     pub(crate) fn finish(mut self) -> anyhow::Result<()> {
         let failed = || format!("{} cannot be replaced", self.target.display());
+        if self.durable {
+            sync_directories(&self.partial).with_context(failed)?;
+        }
         let swap = |flags| renameat_with(CWD, &self.partial, CWD, &self.target, flags);
         if swap(RenameFlags::NOREPLACE).is_err() {
             swap(RenameFlags::EXCHANGE).with_context(failed)?;
@@ -131,7 +150,13 @@ impl<'a> Output<'a> {
                 swap(RenameFlags::EXCHANGE).with_context(failed)?;
                 bail!("{} has changed meanwhile: it is not replaced", self.target.display());
             }
+            if self.durable {
+                sync_parent(&self.target)?;
+            }
             std::fs::remove_dir_all(&self.partial).with_context(failed)?;
+        }
+        if self.durable {
+            sync_parent(&self.target)?;
         }
         self.keeper.release(Kept::Path(&self.partial))?;
         self.done = true;
@@ -147,7 +172,8 @@ fn lock(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
     let parent = parent(target)?;
     // Looking and making is one step: who comes meanwhile waits. Anybody who may read the directory
     // may have its lock, and is not waited for for ever.
-    let one_at_a_time = File::open(&parent).with_context(shown)?;
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let one_at_a_time = openat(CWD, &parent, flags, Mode::empty()).with_context(shown)?;
     let until = MonoTime::now() + ONE_AT_A_TIME;
     let locked = || flock(&one_at_a_time, FlockOperation::NonBlockingLockExclusive);
     while locked() == Err(Errno::WOULDBLOCK) && MonoTime::now() < until {
@@ -209,6 +235,27 @@ fn parent(target: &Path) -> anyhow::Result<PathBuf> {
     parent.with_context(|| target.display().to_string())
 }
 
+/// Puts on the disk which names a directory that this process has made has, and those below it.
+fn sync_directories(directory: &Path) -> std::io::Result<()> {
+    for entry in directory.read_dir()? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_directories(&entry.path())?;
+        }
+    }
+    sync(directory)
+}
+
+/// Puts on the disk which names the directory of a target has.
+fn sync_parent(target: &Path) -> anyhow::Result<()> {
+    sync(&parent(target)?).with_context(|| target.display().to_string())
+}
+
+fn sync(directory: &Path) -> std::io::Result<()> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    File::from(openat(CWD, directory, flags, Mode::empty())?).sync_all()
+}
+
 /// Makes a file below a directory, and the directories on its way: no step is a link, or leads up.
 fn below(directory: &File, name: &Path) -> anyhow::Result<File> {
     let mut at = directory.try_clone()?;
@@ -234,12 +281,18 @@ fn below(directory: &File, name: &Path) -> anyhow::Result<File> {
 pub(crate) struct OutputFile {
     target: PathBuf,
     partial: PathBuf,
+    /// Where it is to be on the disk before it has its name: the file.
+    durable: Option<File>,
     done: bool,
 }
 
 impl OutputFile {
     /// Begins a file that will be called `target`, and opens it.
-    pub(crate) fn begin(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(Self, File)> {
+    pub(crate) fn begin(
+        target: &Path,
+        durable: bool,
+        keeper: &mut Keeper,
+    ) -> anyhow::Result<(Self, File)> {
         if target.exists() && !target.is_file() {
             bail!("{} is not a file: it is not replaced", target.display());
         }
@@ -247,13 +300,20 @@ impl OutputFile {
             bail!("{} holds something else than a capture: it is not replaced", target.display());
         }
         let (file, partial) = make(target, keeper, |path| File::create_new(path))?;
-        Ok((Self { target: target.to_owned(), partial, done: false }, file))
+        let durable = if durable { Some(file.try_clone()?) } else { None };
+        Ok((Self { target: target.to_owned(), partial, durable, done: false }, file))
     }
 
     /// Gives it its name; a file that was there before goes away.
     pub(crate) fn finish(mut self, keeper: &mut Keeper) -> anyhow::Result<()> {
         let failed = || format!("{} cannot be replaced", self.target.display());
+        if let Some(file) = &self.durable {
+            file.sync_all().with_context(failed)?;
+        }
         std::fs::rename(&self.partial, &self.target).with_context(failed)?;
+        if self.durable.is_some() {
+            sync_parent(&self.target)?;
+        }
         keeper.release(Kept::Path(&self.partial))?;
         self.done = true;
         Ok(())
@@ -282,8 +342,8 @@ pub(crate) fn write_files(files: &[(&Path, String)]) -> anyhow::Result<()> {
             .tempfile_in(parent.unwrap_or(Path::new(".")))
             .with_context(shown)?;
         file.write_all(text.as_bytes()).with_context(shown)?;
-        if target.is_dir() {
-            bail!("{} is a directory", shown());
+        if target.exists() && !target.is_file() {
+            bail!("{} is not a file: it is not replaced", shown());
         }
         written.push((file, target));
     }

@@ -3,8 +3,9 @@
 
 use crate::{input, terminal};
 use anyhow::Context;
+use onbeat_host::fabric::records_of_an_end;
 use onbeat_model::record::{Record, RunLog};
-use onbeat_model::system::System;
+use onbeat_model::system::{Channel, System};
 use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -97,7 +98,21 @@ pub(crate) fn recovered(output: &Path) -> anyhow::Result<Vec<RunLog>> {
 
 /// Says how much these runs will record, where that is much, or more than there is room for.
 pub(crate) fn announce<'a>(systems: impl Iterator<Item = &'a System>, output: &Path) {
-    let octets: u64 = systems.map(octets).fold(0, u64::saturating_add);
+    let mut octets: u64 = 0;
+    for system in systems {
+        octets = octets.saturating_add(self::octets(system));
+        let room = records(system);
+        if let Some(channel) = system.channels.iter().find(|c| messages(system, c) > room) {
+            terminal::say(format_args!(
+                "onbeat: a run of these channels records {room} messages at each end, and channel \
+                 `{}` sends about {} in {}: what comes behind them is counted only, and then its \
+                 promise is not judged; --duration makes them fewer",
+                channel.name,
+                messages(system, channel),
+                system.run.duration
+            ));
+        }
+    }
     let parent = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Where the room is not known, nothing is said of it.
     let room = rustix::fs::statvfs(parent).ok();
@@ -117,13 +132,24 @@ pub(crate) fn announce<'a>(systems: impl Iterator<Item = &'a System>, output: &P
 /// What a run of a system records: each message at each end, in the recording, in the records, and
 /// as a line for each listener.
 fn octets(system: &System) -> u64 {
-    let of_channel = |channel: &onbeat_model::system::Channel| {
-        let messages = system.run.duration.as_ns() / channel.interval.as_ns().max(1);
-        let (messages, listeners) = (messages.max(0) as u64, channel.listeners.len() as u64);
+    let of_channel = |channel: &Channel| {
+        let messages = messages(system, channel).min(records(system));
+        let listeners = channel.listeners.len() as u64;
         let records = 2 * Record::SIZE as u64 * (listeners + 1);
         messages.saturating_mul(records + LINE * listeners)
     };
     system.channels.iter().map(of_channel).fold(0, u64::saturating_add)
+}
+
+/// The messages of a channel in a run.
+fn messages(system: &System, channel: &Channel) -> u64 {
+    let messages = system.run.duration.as_ns() / channel.interval.as_ns().max(1);
+    u64::try_from(messages).unwrap_or(0)
+}
+
+/// How many of them an end records.
+fn records(system: &System) -> u64 {
+    records_of_an_end(system.channels.iter().map(|c| 1 + c.listeners.len()).sum()).into()
 }
 
 fn shown(octets: u64) -> String {

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     adopt_orphans();
     // First, so that nobody waits for a run whose results have no place.
-    let mut output = Output::begin(&target, Kind::Run, &mut keeper)?;
+    let mut output = Output::begin(&target, Kind::Run, &mut keeper)?.durable(arguments.sync);
     recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
     let mut recording = Recording::begin(&target)?;
     let mut runs = Vec::new();
@@ -126,7 +126,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
         runs.push(measured(plan, &system, log)?);
     }
     let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let results = write(&source.system, &runs, Output::begin(&target, Kind::Run, &mut keeper)?)?;
+    let output = Output::begin(&target, Kind::Run, &mut keeper)?.durable(arguments.sync);
+    let results = write(&source.system, &runs, output)?;
     if arguments.recovered {
         // The output has it now.
         let _ = std::fs::remove_file(recording::place(&target));

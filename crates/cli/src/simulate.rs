@@ -48,7 +48,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
     // First, so that nobody waits for a simulation whose results have no place.
     let capture = Captured::begin(&system, arguments, &mut keeper)?;
     let target = output::place(&source.directory, "out-simulation", arguments.out.as_deref())?;
-    let mut output = Output::begin(&target, Kind::Simulation, &mut keeper)?;
+    let mut output = Output::begin(&target, Kind::Simulation, &mut keeper)?.durable(arguments.sync);
     let wanted = Wanted::new(&system, &plan, arguments, &interrupted);
     let (observed, repetitions, capture) = wanted.repeat(capture)?;
     let results = Results::new(&system, &plan, &observed, wanted.settings(&observed));
@@ -125,7 +125,7 @@ impl<'a> Captured<'a> {
     ) -> anyhow::Result<Option<Self>> {
         let Some(file) = &arguments.capture else { return Ok(None) };
         let ports = captured_ports(system, &arguments.capture_port)?;
-        let (output, into) = OutputFile::begin(file, keeper)?;
+        let (output, into) = OutputFile::begin(file, arguments.sync, keeper)?;
         let capture = Capture::new(system, &ports, BufWriter::new(into))?;
         Ok(Some(Self { ports, capture, output }))
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestSystem, run, two_hosts};
+use common::{TestSystem, onbeat, programs, run, two_hosts};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -100,4 +100,36 @@ fn a_disk_that_fills_keeps_what_was_recorded_until_then() {
     let recovered = std::fs::read(system.path().join("recovered.json")).expect("a report");
     let results: Value = serde_json::from_slice(&recovered).expect("JSON");
     assert!(results["runs"][0]["ended"]["early"].is_object(), "{results}");
+}
+
+/// How much memory a process has had at most, in kibibytes: its own, and what it shares.
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_run_of_a_month_keeps_to_its_budget_of_records_and_says_so() {
+    let description =
+        two_hosts(&programs("talk", "listen")).replace("rate_hz = 1000", "rate_hz = 50");
+    let system = TestSystem::new(&description);
+    system.program("talker.c", "left").program("listener.c", "right");
+    let child = onbeat()
+        .args(["run", ".", "--duration", "720h"])
+        .current_dir(system.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("onbeat runs");
+    // Once something is recorded, all memory for records is there.
+    let recording = system.path().join("out.recording");
+    until("a recording", || std::fs::metadata(&recording).is_ok_and(|about| about.len() > 0));
+    let peak = peak_kib(child.id());
+    assert!(peak < 1_500_000, "{peak} KiB");
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.expect("kill runs").success());
+    let output = child.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let expected = "records 8388608 messages at each end, and channel `c` sends about 129600000";
+    assert!(said.contains(expected), "{said}");
 }

@@ -25,6 +25,7 @@ pub mod netns;
 pub mod noise;
 pub mod process;
 pub mod recorder;
+pub mod regular;
 pub mod shared_log;
 pub mod timekeeping;
 pub mod tune;

@@ -5,7 +5,7 @@
 //! [`draw::description`] can draw everything that the format's schema can say
 //! ([`schema::Schema`] knows what that is), [`judge`] looks for broken promises and wrong books,
 //! [`shrink`] makes a description with a fault small, [`reduce`] programs with their description,
-//! [`mutate`] makes another description of one.
+//! [`mutate`] makes another description of one, [`verbs`] tries whole verbs on spoilt directories.
 
 pub mod coverage;
 pub mod description;
@@ -16,6 +16,7 @@ pub mod mutate;
 pub mod reduce;
 pub mod schema;
 pub mod shrink;
+pub mod verbs;
 
 pub use description::Description;
 pub use dice::Dice;

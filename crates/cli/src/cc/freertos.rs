@@ -1,6 +1,7 @@
 //! How programs for FreeRTOS are built: `sources.txt` says it.
 
-use anyhow::{Context, bail};
+use crate::input;
+use anyhow::bail;
 use std::path::{Path, PathBuf};
 
 /// Lines of `sources.txt`: a keyword and a word.
@@ -14,7 +15,7 @@ pub(super) struct Recipe {
 impl Recipe {
     pub(super) fn read(own: PathBuf) -> anyhow::Result<Self> {
         let file = own.join("sources.txt");
-        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let text = input::text(&file, input::LIST_OCTETS).map_err(anyhow::Error::msg)?;
         let lines = text.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let split = |line: &str| line.split_once(' ').map(|(key, word)| (key.into(), word.into()));

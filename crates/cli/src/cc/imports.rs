@@ -1,12 +1,13 @@
 //! The functions that a program has from libraries: of its dynamic symbols those that it does not
 //! define. Whatever a library locks or allocates, the program asks for by one of them.
 
-use anyhow::{Context, bail};
+use crate::input;
+use anyhow::bail;
 use std::path::Path;
 
 /// The functions that an executable or a shared library needs, in the order of its table.
 pub(super) fn functions(path: &Path) -> anyhow::Result<Vec<String>> {
-    let octets = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let octets = input::read(path, input::PROGRAM_OCTETS).map_err(anyhow::Error::msg)?;
     match Elf::read(&octets).and_then(|elf| elf.undefined()) {
         Some(found) => Ok(found),
         None => bail!("the linker has made no file in ELF with dynamic symbols"),

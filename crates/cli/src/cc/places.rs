@@ -1,6 +1,7 @@
 //! Where headers and libraries of Timed C are.
 
-use anyhow::{Context, bail};
+use crate::input;
+use anyhow::bail;
 use std::path::{Path, PathBuf};
 
 /// Names the directory that holds them, when they are not where the command itself is.
@@ -31,8 +32,9 @@ impl Places {
         let lists = [(true, "timedc/wrapped.txt"), (false, "share/onbeat/wrapped.txt")];
         for home in homes.iter().cloned() {
             if let Some((is_tree, _)) = lists.iter().find(|(_, name)| home.join(name).is_file()) {
-                let stated = std::fs::read_to_string(home.join("share/onbeat/directories"));
-                let stated = stated.unwrap_or_default().lines().map(PathBuf::from).collect();
+                let stated = home.join("share/onbeat/directories");
+                let stated = input::text(&stated, input::LIST_OCTETS).unwrap_or_default();
+                let stated = stated.lines().map(PathBuf::from).collect();
                 return Ok(Self { home, is_tree: *is_tree, stated, beside });
             }
         }
@@ -95,7 +97,7 @@ impl Places {
     fn list(&self, name: &str) -> anyhow::Result<Vec<String>> {
         let directory = if self.is_tree { "timedc" } else { "share/onbeat" };
         let file = self.file(&[self.home.join(directory).join(name)])?;
-        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let text = input::text(&file, input::LIST_OCTETS).map_err(anyhow::Error::msg)?;
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         Ok(lines.flat_map(str::split_whitespace).map(str::to_owned).collect())
     }

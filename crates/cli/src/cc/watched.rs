@@ -113,7 +113,8 @@ fn watch(group: Pid, ended: &Receiver<bool>, interrupted: &AtomicBool) -> Option
 fn waits(group: Pid) -> bool {
     let mut found = false;
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+        let stat = input::read(&entry.path().join("stat"), input::LIST_OCTETS);
+        let stat = String::from_utf8_lossy(&stat.unwrap_or_default()).into_owned();
         // The name before it may have anything in it.
         let mut words = stat.rsplit(')').next().unwrap_or("").split_whitespace();
         let (state, of) = (words.next(), words.nth(1));

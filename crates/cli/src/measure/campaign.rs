@@ -6,7 +6,7 @@ use super::trial::{Part, Trial, estimate};
 use super::{keeper, write};
 use crate::exit::Exit;
 use crate::output::{Kind, MEASUREMENT, Output, write_files};
-use crate::{run, terminal};
+use crate::{input, run, terminal};
 use anyhow::{Context, bail};
 use onbeat_host::five_tests::{Isolation, Mode, Role, unmet};
 use onbeat_host::link::ask_ptp4l;
@@ -105,11 +105,8 @@ pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
 /// What was measured of a scenario before, if it was.
 fn there(directory: &Path) -> anyhow::Result<Option<CampaignScenario>> {
     let file = directory.join(MEASUREMENT);
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| file.display().to_string()),
-    };
+    let text = input::text_if_there(&file, input::RESULTS_OCTETS).map_err(anyhow::Error::msg)?;
+    let Some(text) = text else { return Ok(None) };
     let again = || format!("{}: remove the directory to measure again", file.display());
     let read = read(&text).map_err(anyhow::Error::msg).with_context(again)?;
     let Some(scenario) = read.scenario.clone() else {

@@ -4,6 +4,7 @@ use super::arguments::NodeArguments;
 use super::trial::Trial;
 use crate::build;
 use crate::exit::Exit;
+use crate::input;
 use anyhow::{Context, bail};
 use onbeat_host::clock::MonoTime;
 use onbeat_host::five_tests::{
@@ -142,7 +143,7 @@ fn words(
 }
 
 fn samples(file: PathBuf) -> anyhow::Result<Vec<NodeSample>> {
-    let octets = std::fs::read(&file).context("the samples of a node of test 4")?;
+    let octets = input::read(&file, input::VALUES_OCTETS).map_err(anyhow::Error::msg)?;
     decode(&octets).context("a node of test 4 wrote something else than samples")
 }
 

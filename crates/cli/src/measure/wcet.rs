@@ -6,6 +6,8 @@ use super::place::Directory;
 use crate::build;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
+use crate::input;
+use crate::output::write_files;
 use crate::run;
 use crate::source::Wrong;
 use crate::terminal;
@@ -16,7 +18,6 @@ use onbeat_measure::segments::{self, Measured, Samples};
 use onbeat_model::system::Program;
 use onbeat_model::time::Span;
 use rustix::process::{Pid, Signal, kill_process};
-use std::io::Read;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +26,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LOOK: Span = Span::from_ms(20);
 /// How long a program that is asked to end may take to write what it has measured.
 const PATIENCE: Span = Span::from_s(10);
-/// The most that one run may leave, in octets.
-const SAMPLES_OCTETS: u64 = 1 << 30;
 
 /// Builds the program if need be, runs it, and shows what its segments took.
 pub(crate) fn wcet(arguments: &WcetArguments) -> anyhow::Result<Exit> {
@@ -131,28 +130,19 @@ fn ended(name: &str, status: ExitStatus) -> Exit {
 
 /// Adds what a run has left.
 fn add(samples: &mut Samples, file: &Path, name: &str) -> anyhow::Result<()> {
-    let opened = std::fs::File::open(file).with_context(|| {
+    let of_program = || format!("the measurements of {name}");
+    let text = input::text_if_there(file, input::VALUES_OCTETS).map_err(anyhow::Error::msg);
+    let text = text.with_context(of_program)?.with_context(|| {
         format!("{name} wrote no measurements: only programs that onbeat cc has made do")
     })?;
-    let mut text = String::new();
-    let octets = opened.take(SAMPLES_OCTETS + 1).read_to_string(&mut text);
-    let octets = octets.with_context(|| format!("the measurements of {name}"))? as u64;
-    if octets > SAMPLES_OCTETS {
-        bail!("the measurements of {name} are larger than 1 GiB");
-    }
-    samples.add(&text).with_context(|| format!("the measurements of {name}"))
+    samples.add(&text).with_context(of_program)
 }
 
 fn write(measured: &Measured, arguments: &WcetArguments, name: &str) -> anyhow::Result<()> {
-    let file = |path: &Path, text: String| {
-        std::fs::write(path, text).with_context(|| path.display().to_string())
-    };
-    if let Some(path) = &arguments.csv {
-        file(path, measured.to_csv())?;
-    }
-    if let Some(path) = &arguments.html {
-        file(path, segments::html(name, measured))?;
-    }
+    let mut files = Vec::new();
+    files.extend(arguments.csv.as_deref().map(|path| (path, measured.to_csv())));
+    files.extend(arguments.html.as_deref().map(|path| (path, segments::html(name, measured))));
+    write_files(&files)?;
     if arguments.json {
         terminal::print(measured.to_json().trim_end());
         terminal::say(format_args!("onbeat: {}", segments::WARNING));

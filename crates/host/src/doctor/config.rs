@@ -2,8 +2,10 @@
 
 use super::facts::Fact;
 use crate::machine::Machine;
+use crate::regular;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::process::Stdio;
 
 /// What is looked at of a configuration; the rest is left out.
@@ -24,7 +26,7 @@ const OPTIONS: [&str; 14] = [
     "DEBUG_FS",
 ];
 /// No configuration is longer.
-const LENGTH_MAX: usize = 4 << 20;
+const LENGTH_MAX: u64 = 4 << 20;
 
 /// The kernel's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,12 +63,16 @@ fn options(text: &str) -> BTreeMap<String, String> {
 
 /// A packed file's text; `None` where it, or what unpacks it, is not there.
 fn unpacked(machine: &Machine, path: &str) -> Option<String> {
-    let file = std::fs::File::open(machine.path(path)).ok()?;
+    let file = regular::open(&machine.path(path)).ok()?;
     let mut command = crate::environment::program("gzip");
-    command.arg("-dc").stdin(file).stderr(Stdio::null());
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    (text.len() <= LENGTH_MAX).then_some(text)
+    command.arg("-dc").stdin(file).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let mut octets = Vec::new();
+    // What unpacks to more is not waited for: the pipe closes, and ends it.
+    let read = child.stdout.take()?.take(LENGTH_MAX + 1).read_to_end(&mut octets);
+    let status = child.wait().ok()?;
+    let is_whole = status.success() && read.ok()? as u64 <= LENGTH_MAX;
+    String::from_utf8(octets).ok().filter(|_| is_whole)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::facts::{Fact, number};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
 use crate::machine::Machine;
+use crate::regular;
 use onbeat_model::time::Span;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -89,8 +90,12 @@ fn siblings(machine: &Machine, numbers: &[u16]) -> Fact<i64> {
 fn latency(machine: &Machine) -> Fact<i64> {
     const DEVICE: &str = "/dev/cpu_dma_latency";
     let mut octets = [0; 4];
-    let read = std::fs::File::open(machine.path(DEVICE))
-        .and_then(|mut device| device.read_exact(&mut octets));
+    // Of a machine that is a directory, this is a file.
+    let opened = match machine.is_this() {
+        true => std::fs::File::open(DEVICE),
+        false => regular::open(&machine.path(DEVICE)),
+    };
+    let read = opened.and_then(|mut device| device.read_exact(&mut octets));
     Fact::of(DEVICE, read).map(|()| i32::from_ne_bytes(octets).into())
 }
 

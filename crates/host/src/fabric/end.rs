@@ -12,6 +12,12 @@ use onbeat_runtime::wire::{Frame, Header};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::collections::HashSet;
 
+/// The most records that a run keeps, of all its ends.
+const RECORDS_MAX: u32 = shared_log::MAX_CAPACITY;
+
+/// For so many messages of an end there is room from the start.
+const RESERVED: u32 = 1 << 16;
+
 /// A channel end that a program has opened.
 #[derive(Debug)]
 pub(super) struct End {
@@ -75,7 +81,8 @@ impl End {
         own: Option<OwnedFd>,
         queue: Option<SocketQueue>,
     ) -> Self {
-        let reserve = if role == Role::Talker { capacity as usize } else { 0 };
+        // Of a long run the engine finds room as it goes on.
+        let reserve = capacity.min(RESERVED) as usize;
         Self {
             channel,
             role,
@@ -84,8 +91,8 @@ impl End {
             log,
             _memory: keep_open(memory),
             parameters,
-            transfers: Vec::with_capacity(reserve),
-            delivered: Vec::with_capacity(capacity as usize - reserve),
+            transfers: Vec::with_capacity(if role == Role::Talker { reserve } else { 0 }),
+            delivered: Vec::with_capacity(if role == Role::Listener { reserve } else { 0 }),
             inbox: ReceiveQueue::default(),
             own,
             queue,
@@ -186,9 +193,30 @@ pub(super) fn keep_open(memory: OwnedFd) -> Option<OwnedFd> {
     Some(memory).filter(|_| most.is_none_or(|most| number < most / 2))
 }
 
-/// How many records an end needs for a run: twice what the declared rate and burst allow, and some.
-pub(super) fn capacity(parameters: &ChannelParameters, duration: Span) -> u32 {
+/// How many records an end needs for a run: twice what the declared rate and burst allow, and some;
+/// at most an equal part of those that a run of so many ends keeps.
+pub(super) fn capacity(parameters: &ChannelParameters, duration: Span, ends: usize) -> u32 {
     let messages = (duration + parameters.tolerance).as_ns() / parameters.interval.as_ns().max(1);
     let wanted = messages.saturating_mul(2).saturating_add(1_024);
-    u32::try_from(wanted).unwrap_or(u32::MAX).min(shared_log::MAX_CAPACITY)
+    u32::try_from(wanted).unwrap_or(u32::MAX).min(records_of_an_end(ends))
+}
+
+/// The most records that a run of so many ends keeps of each. What is beyond them is counted.
+pub fn records_of_an_end(ends: usize) -> u32 {
+    let ends = u32::try_from(ends).unwrap_or(u32::MAX).max(1);
+    (RECORDS_MAX / ends).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_ends_of_a_run_together_keep_no_more_records_than_the_budget() {
+        for ends in [0, 1, 2, 3, 1_000, 200_000] {
+            let of_one = records_of_an_end(ends);
+            assert!(of_one >= 1 && of_one <= shared_log::MAX_CAPACITY);
+            assert!(u64::from(of_one) * ends as u64 <= u64::from(RECORDS_MAX));
+        }
+    }
 }

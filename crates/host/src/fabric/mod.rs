@@ -24,6 +24,7 @@ mod socket_queue;
 mod told;
 mod virtual_time;
 
+pub use end::records_of_an_end;
 pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 
 use crate::fabric::network::Carrier;

@@ -299,12 +299,18 @@ impl<'a> Session<'a> {
         own.unwrap_or_else(|| host_address(self.system, talker))
     }
 
+    /// The ends of all channels, open or not.
+    fn count_of_ends(&self) -> usize {
+        self.system.channels.iter().map(|channel| 1 + channel.listeners.len()).sum()
+    }
+
     /// Opens the ends of hosts without programs on a network of the kernel.
     pub(super) fn open_players(&mut self) -> Result<(), NoRun> {
         let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
         for (id, channel) in (0..).map(ChannelId).zip(&self.system.channels) {
             let parameters = self.parameters(id);
-            let capacity = capacity(&parameters, self.options.settings.duration);
+            let capacity =
+                capacity(&parameters, self.options.settings.duration, self.count_of_ends());
             let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
             for (place, node) in nodes.enumerate() {
                 if self.system.has_program(*node) || !self.carrier.includes(*node) {
@@ -607,7 +613,7 @@ impl<'a> Session<'a> {
         listener: usize,
     ) -> Result<(), Failure> {
         let parameters = self.parameters(channel);
-        let capacity = capacity(&parameters, self.options.settings.duration);
+        let capacity = capacity(&parameters, self.options.settings.duration, self.count_of_ends());
         let memory = shared_log::create(capacity)?;
         let log = SharedLog::map(&memory, capacity)?;
         let program = self.threads[thread].program;

@@ -10,6 +10,7 @@ use crate::link::{
     Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
 };
 use crate::recorder::Recorder;
+use crate::regular;
 use crate::shared_log::{Board, Identity};
 use onbeat_model::description::{self, limits};
 use onbeat_model::diagnostic::Severity;
@@ -21,7 +22,6 @@ use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::port::Limited;
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -364,10 +364,8 @@ fn refuse_unsynchronised(name: &str, verdict: Option<Synchronisation>) -> Result
 /// Reads the description at `path`, or what is wrong with it.
 fn read_system(path: &Path) -> Result<System, String> {
     let read = |path: &Path| {
-        let mut text = String::new();
-        let opened = std::fs::File::open(path)
-            .and_then(|file| file.take(limits::FILE_OCTETS as u64 + 1).read_to_string(&mut text));
-        opened.map(|_| text).map_err(|error| format!("{}: {error}", path.display()))
+        regular::text(path, limits::FILE_OCTETS as u64)
+            .map_err(|error| format!("{}: {error}", path.display()))
     };
     let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
     let directory = file.parent().unwrap_or(Path::new("."));

@@ -5,8 +5,12 @@ mod cpus;
 
 pub use cpus::{CpuList, NotCpus};
 
+use crate::regular;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// The most of a file of the machine.
+const FILE_OCTETS: u64 = 16 << 20;
 
 /// Where the machine's files are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +42,12 @@ impl Machine {
 
     /// A file's text without white space at its ends.
     pub fn read(&self, path: &str) -> io::Result<String> {
-        std::fs::read_to_string(self.path(path)).map(|text| text.trim().to_owned())
+        self.document(path).map(|text| text.trim().to_owned())
+    }
+
+    /// A file's text as it is.
+    pub fn document(&self, path: &str) -> io::Result<String> {
+        regular::text(&self.path(path), FILE_OCTETS)
     }
 
     /// A file that holds one number.

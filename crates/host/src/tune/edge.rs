@@ -46,7 +46,7 @@ impl Edge {
     pub fn get(&self, target: &Target) -> io::Result<Value> {
         match target {
             Target::File { path, .. } => self.text(path),
-            Target::Document { path } => absent(std::fs::read_to_string(self.machine.path(path))),
+            Target::Document { path } => absent(self.machine.document(path)),
             Target::Controller { group, name } => {
                 let on = self.text(&format!("{group}/cgroup.subtree_control"))?;
                 let on = on.is_some_and(|on| on.split_whitespace().any(|word| word == name));
