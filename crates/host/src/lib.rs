@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod bpf;
+pub mod cgroup;
 pub mod clock;
 pub mod context;
 pub mod doctor;
@@ -23,3 +24,4 @@ pub mod recorder;
 pub mod shared_log;
 pub mod timekeeping;
 pub mod tune;
+pub mod user;
