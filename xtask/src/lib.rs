@@ -119,7 +119,7 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 12] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
     Rule { name: "lints", check: crates::lints },

@@ -109,7 +109,6 @@ fn set_last_error(text: String) {
     let _ = LAST_ERROR.try_with(|last| last.replace(text));
 }
 
-/// cbindgen:ignore
 unsafe extern "C" {
     /// POSIX.1-2024; `libc` does not have it.
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;

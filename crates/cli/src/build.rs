@@ -79,6 +79,7 @@ pub(crate) fn alone(name: String, command: Vec<String>) -> Program {
         execution_times: None,
         tasks: None,
         joins: true,
+        user: None,
         priority: None,
         cores: Vec::new(),
         work_max: Span::ZERO,

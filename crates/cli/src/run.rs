@@ -66,7 +66,12 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     for wanted in wanted {
         let watch = (&watch, task_trace.as_deref(), &mut recording);
         let log = execute(&source, &wanted, watch, output.keeper(), &interrupted);
-        end_orphans(output.keeper().number());
+        let left = end_orphans(output.keeper().number());
+        if !left.is_empty() {
+            terminal::say(format_args!(
+                "onbeat: processes {left:?}, which the programs left behind, could not be ended"
+            ));
+        }
         runs.push(measured(wanted.plan, &wanted.system, log?)?);
         if interrupted.load(Ordering::Relaxed) {
             break;

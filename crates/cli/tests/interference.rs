@@ -308,3 +308,190 @@ fn a_program_with_more_rights_than_its_caller_believes_no_environment() {
         assert_eq!(joined(variables), as_root, "{variables:?}");
     }
 }
+
+/// Another user that has nothing, as whom a program of a run runs.
+const MEMBER: &str = "54322";
+/// What the program waits for before it takes part.
+const GATE: &str = "while [ ! -e go ]; do sleep 0.01; done; exec build/left";
+
+/// How the other program is started.
+const RIGHT: &str = "command = [\"build/right\", \"\"]";
+
+/// A run of the superuser's, with a program of another user's.
+struct Run {
+    system: TestSystem,
+    child: Option<Child>,
+}
+
+impl Run {
+    /// Starts it; its programs are there, and one waits.
+    fn start(time: &str) -> Self {
+        let text = common::two_hosts(&common::programs("", ""))
+            .replace("hang_timeout_s = 2", "hang_timeout_s = 600\nprocesses_max = 64")
+            .replace("[\"build/left\", \"\"]", &format!("[\"sh\", \"-c\", \"{GATE}\"]"))
+            .replace(RIGHT, &format!("{RIGHT}\nuser = \"{MEMBER}\""));
+        let system = TestSystem::new(&text);
+        system.program("talker.c", "left").program("listener.c", "right");
+        open_to_all(system.path());
+        let child = onbeat()
+            .args(["run", ".", "--json", "--time", time, "--duration", "2s"])
+            .current_dir(system.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let this = Self { system, child: Some(child.expect("onbeat runs")) };
+        let has = |processes: &[u32], name: &str| {
+            let words = |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline"));
+            let mut all = processes.iter().filter_map(|pid| words(pid).ok());
+            all.any(|words| words.starts_with(name.as_bytes()))
+        };
+        let right = this.system.path().canonicalize().expect("there").join("build/right");
+        let right = right.display().to_string();
+        loop {
+            let processes = this.processes();
+            if has(&processes, "sh\0-c") && has(&processes, &right) {
+                return this;
+            }
+            pause(LOOK_AGAIN);
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
+    /// It, and what it has started.
+    fn processes(&self) -> Vec<u32> {
+        let all = Path::new("/proc").read_dir().expect("/proc").flatten();
+        let number = |one: std::fs::DirEntry| one.file_name().to_str()?.parse::<u32>().ok();
+        let parent = |pid: u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let (_, rest) = stat.rsplit_once(')')?;
+            rest.split_whitespace().nth(1)?.parse::<u32>().ok()
+        };
+        let pairs: Vec<_> = all.filter_map(number).map(|pid| (pid, parent(pid))).collect();
+        let mut found = vec![self.pid()];
+        let mut at = 0;
+        while at < found.len() {
+            let of = |(_, parent): &&(u32, Option<u32>)| *parent == Some(found[at]);
+            let children: Vec<u32> = pairs.iter().filter(of).map(|(pid, _)| *pid).collect();
+            found.extend(children);
+            at += 1;
+        }
+        found
+    }
+
+    /// What a stranger may try at: its processes, directories and cgroups.
+    fn everything(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.processes().iter().map(ToString::to_string).collect();
+        let directories = [self.system.path().to_owned(), self.system.path().join("build")];
+        let groups = common::cgroups_of(self.pid());
+        all.extend(directories.iter().chain(&groups).map(|path| path.display().to_string()));
+        all
+    }
+
+    /// Lets it go on.
+    fn go_on(&self) {
+        std::fs::write(self.system.path().join("go"), "").expect("written");
+    }
+
+    /// What came of it, as far as it does not depend on how fast the machine is.
+    fn came(mut self) -> Vec<String> {
+        let pid = self.pid();
+        let output = self.child.take().expect("it runs").wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let results: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let run = &results["runs"][0];
+        let c = &run["channels"][0];
+        let hash = if run["time"] == "virtual" { run["record_hash"].clone() } else { Value::Null };
+        let tells = ["cgroup", "could not", "reached `", "ended", "limits nothing"];
+        let told = |line: &&str| tells.iter().any(|word| line.contains(word));
+        let mut came: Vec<String> = said.lines().filter(told).map(str::to_owned).collect();
+        // What a full queue dropped is a matter of the machine's speed.
+        let lost = [&c["lost"], &c["overflowed"]].map(|count| count.as_i64().unwrap_or(0));
+        came.push(format!("{} {hash} {} {}", run["ended"], lost[0] - lost[1], c["duplicated"]));
+        assert!(c["received"].as_i64().is_some_and(|count| count > 0), "{said} {c}");
+        assert_eq!(common::cgroups_of(pid), Vec::<PathBuf>::new());
+        came
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What comes of runs in both times, when this is done meanwhile.
+fn runs(meanwhile: &dyn Fn(&Run)) -> Vec<String> {
+    let mut came = Vec::new();
+    for time in ["virtual", "real"] {
+        let run = Run::start(time);
+        meanwhile(&run);
+        run.go_on();
+        if time == "real" {
+            meanwhile(&run);
+        }
+        came.extend(run.came());
+    }
+    came
+}
+
+#[test]
+fn nothing_that_an_unprivileged_user_does_changes_what_becomes_of_a_run() {
+    let Some(stranger) = Stranger::new() else { return };
+    let alone = runs(&|_| ());
+    let file = stranger.path("memory");
+    std::fs::write(&file, memory("a stranger's")).expect("written");
+    let _squatter = stranger.squats(&file, 8);
+    let tried = std::cell::Cell::new(0);
+    let floods = std::cell::RefCell::new(Vec::new());
+    let beside = runs(&|run| {
+        let mut flood = stranger.command("interfere");
+        floods.borrow_mut().push(Squatter::new(flood.arg("flood").arg(run.pid().to_string())));
+        let mut command = stranger.command("interfere");
+        let output = command.arg("run").args(run.everything()).output().expect("it runs");
+        assert!(output.status.success(), "{}", output.status);
+        let said = String::from_utf8(output.stdout).expect("text");
+        let may = |line: &&str| line.ends_with(": refused") || line.ends_with(": done");
+        let got: Vec<&str> = said.lines().filter(|line| !may(line)).collect();
+        assert!(got.is_empty(), "{got:?}");
+        tried.set(tried.get() + said.lines().count());
+    });
+    assert_eq!(beside, alone);
+    println!("{} attempts beside runs", tried.get());
+    assert!(tried.get() > 3 * 200, "{} attempts", tried.get());
+}
+
+#[test]
+fn the_engine_has_no_socket_that_anybody_could_connect_to() {
+    let Some(_) = Stranger::new() else { return };
+    for time in ["virtual", "real"] {
+        let run = Run::start(time);
+        let sockets = std::fs::read_to_string("/proc/net/unix").expect("/proc/net/unix");
+        let inodes: Vec<String> = run.processes().iter().flat_map(|pid| inodes(*pid)).collect();
+        assert!(inodes.len() >= 4, "programs and the engine have their ends: {inodes:?}");
+        for line in sockets.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let theirs = words.get(6).is_some_and(|inode| inodes.iter().any(|one| one == inode));
+            assert!(!theirs || words.len() == 7, "it has a name: {line}");
+        }
+        run.go_on();
+        run.came();
+    }
+}
+
+/// The sockets that a process has open.
+fn inodes(pid: u32) -> Vec<String> {
+    let entries = Path::new("/proc").join(pid.to_string()).join("fd").read_dir();
+    let links = entries.into_iter().flatten().flatten();
+    let links = links.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let inode = |link: PathBuf| {
+        let link = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+        Some(link.to_owned())
+    };
+    links.filter_map(inode).collect()
+}

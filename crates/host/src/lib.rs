@@ -9,6 +9,7 @@
 compile_error!("Onbeat runs on 64-bit little-endian Linux only (README.md, Status)");
 
 mod bpf;
+pub mod cgroup;
 pub mod clock;
 pub mod context;
 pub mod doctor;
@@ -29,3 +30,4 @@ pub mod regular;
 pub mod shared_log;
 pub mod timekeeping;
 pub mod tune;
+pub mod user;

@@ -1,27 +1,34 @@
 //! Programs as children, and the keeper that leaves nothing behind.
 //!
 //! A run must leave no process and no temporary file, however it ends. Children die with their
-//! parent by the kernel's parent-death signal, and what they started dies with their process group.
-//! For the day when the run itself is killed there is the *keeper*: a second process that holds the
-//! read end of a pipe, is told of every group and temporary file, and clears up when the pipe
-//! closes without their having been released.
+//! parent by the kernel's parent-death signal, and what they started dies with their process group,
+//! and with their control group where there is one. For the day when the run itself is killed there
+//! is the *keeper*: a second process that holds the read end of a pipe, is told of all groups and
+//! temporary files, and clears up when the pipe closes without their having been released.
 
 use onbeat_model::system::Program;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, setrlimit, waitid,
 };
 use std::ffi::OsStr;
 use std::io::{self, BufRead, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
+use crate::cgroup::{self, Cgroup};
 use crate::clock::{MonoTime, pause};
+use crate::user::User;
 use onbeat_model::time::Span;
 
 /// How often waiting loops look again.
 const LOOK_AGAIN: Span = Span::from_ms(2);
+
+/// How long processes that are killed are waited for. Some may not be killed: those of other users,
+/// and those that the kernel holds.
+const PATIENCE: Span = Span::from_s(2);
 
 /// The process that clears up when this one cannot.
 #[derive(Debug)]
@@ -35,6 +42,8 @@ pub struct Keeper {
 pub enum Kept<'a> {
     /// A process group.
     Group(u32),
+    /// A control group.
+    Cgroup(&'a Path),
     /// A file or a directory with all that is in it.
     Path(&'a Path),
 }
@@ -74,8 +83,8 @@ impl Keeper {
         let mut line = vec![sign];
         match what {
             Kept::Group(group) => line.extend(format!("g{group}").bytes()),
-            Kept::Path(path) => {
-                line.push(b'f');
+            Kept::Path(path) | Kept::Cgroup(path) => {
+                line.push(if matches!(what, Kept::Path(_)) { b'f' } else { b'c' });
                 line.extend(path.as_os_str().as_encoded_bytes());
             }
         }
@@ -94,7 +103,7 @@ impl Drop for Keeper {
 /// The keeper's whole life: learns what to watch over until `input` ends, then clears it up.
 pub fn keep(input: impl Read) {
     let mut groups: Vec<u32> = Vec::new();
-    let mut paths: Vec<PathBuf> = Vec::new();
+    let (mut paths, mut cgroups): (Vec<PathBuf>, Vec<PathBuf>) = Default::default();
     for message in io::BufReader::new(input).split(0) {
         let Ok(message) = message else { break };
         let Some((&[sign, kind], name)) = message.split_first_chunk::<2>() else { continue };
@@ -106,17 +115,20 @@ pub fn keep(input: impl Read) {
                 groups.retain(|g| *g != group);
                 groups.extend((sign == b'+').then_some(group));
             }
-            b'f' => {
-                use std::os::unix::ffi::OsStrExt;
-                let path = PathBuf::from(std::ffi::OsStr::from_bytes(name));
-                paths.retain(|p| *p != path);
-                paths.extend((sign == b'+').then_some(path));
+            b'f' | b'c' => {
+                let path = PathBuf::from(OsStr::from_bytes(name));
+                let kept = if kind == b'f' { &mut paths } else { &mut cgroups };
+                kept.retain(|p| *p != path);
+                kept.extend((sign == b'+').then_some(path));
             }
             _ => {}
         }
     }
     for group in groups {
         kill_group(group);
+    }
+    for directory in cgroups {
+        let _ = cgroup::clear(&directory); // nobody is there any more who could be told
     }
     for path in paths {
         // It is gone already, or a directory, or not ours to remove: nothing more can be done.
@@ -169,17 +181,31 @@ pub fn limit(command: &mut Command, memory: u64, seconds: u64) {
     }
 }
 
+/// How a program is started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start<'a> {
+    /// What is added to its environment.
+    pub environment: &'a [(&'a str, &'a OsStr)],
+    /// Whether its priority and cores are asked for; whether they were granted,
+    /// [`Running::shortfall`] tells.
+    pub schedule: bool,
+    /// Watches over its group from before it is executed.
+    pub keeper: Option<&'a Keeper>,
+    /// What it is handed, under the same number.
+    pub with: Option<BorrowedFd<'a>>,
+    /// As whom it runs, if that is another one.
+    pub user: Option<&'a User>,
+    /// Where it runs.
+    pub cgroup: Option<&'a Cgroup>,
+}
+
 impl Running {
     /// Starts `program`, with `directory` as its working directory. What it prints goes to this
-    /// process's standard error. With `schedule`, its priority and cores are asked for; whether
-    /// they were granted, [`Running::shortfall`] tells. The keeper watches over its group from
-    /// before it is executed.
+    /// process's standard error.
     pub fn start(
         program: &Program,
         directory: &Path,
-        environment: &[(&str, &OsStr)],
-        schedule: bool,
-        keeper: Option<&Keeper>,
+        start: Start<'_>,
     ) -> Result<Self, StartError> {
         let path = executable(program, directory);
         let failed = |error| StartError { path: path.clone(), error };
@@ -188,28 +214,19 @@ impl Running {
         command
             .args(&program.command[1..])
             .current_dir(directory)
-            .envs(environment.iter().copied())
             .stdin(Stdio::null())
-            .stdout(output.map_err(failed)?)
-            .process_group(0);
-        let parent = rustix::process::getpid();
-        let report_to = keeper.and_then(Keeper::descriptor).map(|fd| fd.as_raw_fd());
-        let cores = if schedule { program.cores.clone() } else { Vec::new() };
-        let priority = program.priority.filter(|_| schedule);
+            .stdout(output.map_err(failed)?);
+        match start.user {
+            // Its group comes with its session.
+            Some(user) => user.introduce(&mut command),
+            None => _ = command.process_group(0),
+        }
+        command.envs(start.environment.iter().copied());
+        let before = Before::new(program, &start).map_err(failed)?;
         // SAFETY: between fork and exec the closure only makes system calls; it takes no lock and
         // allocates nothing.
         unsafe {
-            command.pre_exec(move || {
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-                if rustix::process::getppid() != Some(parent) {
-                    return Err(io::ErrorKind::BrokenPipe.into());
-                }
-                if let Some(keeper) = report_to {
-                    report_group(keeper)?;
-                }
-                ask_for(&cores, priority);
-                Ok(())
-            });
+            command.pre_exec(move || before.exec());
         }
         let child = command.spawn().map_err(failed)?;
         Ok(Self { child, status: None })
@@ -263,6 +280,14 @@ impl Running {
         self.pid().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), look), Ok(Some(_))))
     }
 
+    /// Kills its whole process group, and waits a little for its end; whether that came.
+    pub fn end(&mut self) -> bool {
+        if self.status.is_none() {
+            kill_group(self.child.id());
+        }
+        self.ended_within(PATIENCE).is_some()
+    }
+
     /// How it ended, if it does within `patience`.
     pub fn ended_within(&mut self, patience: Span) -> Option<ExitStatus> {
         let until = MonoTime::now() + patience;
@@ -278,10 +303,57 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.status.is_none() {
-            kill_group(self.child.id());
-            let _ = self.child.wait();
+        self.end();
+    }
+}
+
+/// What a new process does before it executes its program.
+struct Before {
+    parent: Pid,
+    report_to: Option<RawFd>,
+    cores: Vec<u16>,
+    priority: Option<u8>,
+    cgroup: Vec<OwnedFd>,
+    user: Option<User>,
+    with: Option<RawFd>,
+}
+
+impl Before {
+    fn new(program: &Program, start: &Start<'_>) -> io::Result<Self> {
+        let cgroup = start.cgroup.map(Cgroup::joins).unwrap_or_default();
+        let cgroup: io::Result<Vec<OwnedFd>> = cgroup.iter().map(OwnedFd::try_clone).collect();
+        Ok(Self {
+            parent: rustix::process::getpid(),
+            report_to: start.keeper.and_then(Keeper::descriptor).map(|fd| fd.as_raw_fd()),
+            cores: if start.schedule { program.cores.clone() } else { Vec::new() },
+            priority: program.priority.filter(|_| start.schedule),
+            cgroup: cgroup?,
+            user: start.user.cloned(),
+            with: start.with.map(|fd| fd.as_raw_fd()),
+        })
+    }
+
+    /// Neither allocates nor locks.
+    fn exec(&self) -> io::Result<()> {
+        cgroup::join(&self.cgroup)?;
+        ask_for(&self.cores, self.priority);
+        if let Some(user) = &self.user {
+            user.become_it(self.priority)?;
         }
+        // Forgotten by who becomes another.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        if rustix::process::getppid() != Some(self.parent) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if let Some(keeper) = self.report_to {
+            report_group(keeper)?;
+        }
+        if let Some(with) = self.with {
+            // SAFETY: it is open in the parent, of which this process is a copy.
+            let with = unsafe { BorrowedFd::borrow_raw(with) };
+            rustix::io::fcntl_setfd(with, rustix::io::FdFlags::empty())?;
+        }
+        Ok(())
     }
 }
 
@@ -292,18 +364,20 @@ pub fn adopt_orphans() {
 }
 
 /// Ends all children of this process but `spared`: what programs started and left behind, even if
-/// it has made itself a session of its own.
-pub fn end_orphans(spared: u32) {
-    const ROUNDS: usize = 64; // an end of one may make its children ours
-    for _ in 0..ROUNDS {
+/// it has made itself a session of its own. Waits for a while only; who is still there then.
+pub fn end_orphans(spared: u32) -> Vec<i32> {
+    let until = MonoTime::now() + PATIENCE;
+    loop {
+        // An end of one may make its children ours.
         let orphans = children_but(spared);
-        if orphans.is_empty() {
-            return;
+        if orphans.is_empty() || MonoTime::now() > until {
+            return orphans.iter().map(|orphan| orphan.as_raw_nonzero().get()).collect();
         }
         for orphan in orphans {
             let _ = rustix::process::kill_process(orphan, Signal::KILL);
-            let _ = waitid(WaitId::Pid(orphan), WaitIdOptions::EXITED);
+            let _ = waitid(WaitId::Pid(orphan), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
+        pause(LOOK_AGAIN);
     }
 }
 

@@ -98,6 +98,7 @@ impl System {
             protected: true,
             asks_protection: false,
             hang_timeout: Span::from_s(10),
+            limits: ProgramLimits::default(),
         };
         Self {
             name: name.to_owned(),
@@ -460,6 +461,8 @@ pub struct Program {
     /// Whether it joins the run. One that does not has no channels, is waited for by nobody, and
     /// is ended with the run.
     pub joins: bool,
+    /// As whom it runs, if not as who runs it.
+    pub user: Option<ProgramUser>,
     /// SCHED_FIFO priority, 1 to 99, for real-time runs.
     pub priority: Option<u8>,
     /// The cores that it may use in real-time runs; empty: any.
@@ -467,6 +470,15 @@ pub struct Program {
     /// The most that its work between reading one message and writing the next takes; counts in
     /// the bound of a chain.
     pub work_max: Span,
+    /// Where the description says so.
+    pub origin: Origin,
+}
+
+/// A user as whom a program runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramUser {
+    /// A name or a number.
+    pub name: String,
     /// Where the description says so.
     pub origin: Origin,
 }
@@ -614,6 +626,17 @@ pub struct RunSettings {
     /// How long, on the machine's clock, a program may compute without calling Onbeat before it
     /// counts as hung.
     pub hang_timeout: Span,
+    /// What the programs may use of the machine.
+    pub limits: ProgramLimits,
+}
+
+/// What all programs of a run together may use of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramLimits {
+    /// Memory, in octets.
+    pub memory: Option<u64>,
+    /// Processes and threads.
+    pub processes: Option<u64>,
 }
 
 /// A named variation of the run settings.

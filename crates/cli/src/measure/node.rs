@@ -11,7 +11,7 @@ use onbeat_host::five_tests::{
     Clock, Node, NodeClock, NodeSample, Place, decode, encode, first_instant, lock_memory,
     wake_node,
 };
-use onbeat_host::process::{Kept, Running};
+use onbeat_host::process::{Kept, Running, Start};
 use onbeat_model::time::{ClockError, Span};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -78,7 +78,8 @@ pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
         let cpu = cpu.unwrap_or(trial.place.cpu);
         let words = words(trial, start_ns, cpu, file, !nodes.is_empty())?;
         let program = build::alone("a node of test 4".into(), words);
-        let running = Running::start(&program, Path::new("."), &[], false, Some(trial.keeper))?;
+        let start = Start { keeper: Some(trial.keeper), ..Start::default() };
+        let running = Running::start(&program, Path::new("."), start)?;
         nodes.push(running);
     }
     let length = trial.settings.period * trial.settings.wakes as i64;

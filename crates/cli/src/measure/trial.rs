@@ -15,7 +15,7 @@ use onbeat_host::five_tests::{
     missing_tool, stress_ng, wake_on_all,
 };
 use onbeat_host::machine::{CpuList, Machine};
-use onbeat_host::process::{Keeper, Kept, Running};
+use onbeat_host::process::{Keeper, Kept, Running, Start};
 use onbeat_measure::measurement::{self, Measurement, NodeError, Tool, relative};
 use onbeat_model::time::Span;
 use std::collections::BTreeMap;
@@ -239,7 +239,8 @@ impl<'a> Trial<'a> {
         }
         self.collected.document.settings.load = Some(words.clone());
         let program = build::alone("stress-ng".into(), words);
-        let running = Running::start(&program, Path::new("."), &[], false, Some(self.keeper))?;
+        let start = Start { keeper: Some(self.keeper), ..Start::default() };
+        let running = Running::start(&program, Path::new("."), start)?;
         let group = running.group();
         let mut load = Load::of(running);
         pause(LOAD_BEGINS);

@@ -13,7 +13,7 @@ use crate::source::Wrong;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat_host::clock::MonoTime;
-use onbeat_host::process::{Keeper, Running};
+use onbeat_host::process::{Keeper, Running, Start};
 use onbeat_measure::segments::{self, Measured, Samples};
 use onbeat_model::system::Program;
 use onbeat_model::time::Span;
@@ -90,7 +90,8 @@ fn once(
     bar: &Bar,
 ) -> anyhow::Result<Exit> {
     let environment = [("ONBEAT_MEASURE", file.as_os_str())];
-    let mut running = Running::start(program, Path::new("."), &environment, false, Some(keeper))?;
+    let start = Start { environment: &environment, keeper: Some(keeper), ..Start::default() };
+    let mut running = Running::start(program, Path::new("."), start)?;
     let until = MonoTime::now() + arguments.duration;
     let mut before = MonoTime::now();
     loop {

@@ -151,6 +151,22 @@ impl TestSystem {
     }
 }
 
+/// The control groups of a run, by its process.
+pub fn cgroups_of(run: u32) -> Vec<PathBuf> {
+    let name = format!("onbeat-{run}-");
+    let (mut found, mut todo) = (Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
+    while let Some(directory) = todo.pop() {
+        for entry in directory.read_dir().into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let is_it = entry.file_name().to_string_lossy().starts_with(&name);
+                found.extend(is_it.then(|| entry.path()));
+                todo.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
 /// The library that programs are linked with.
 pub fn library() -> PathBuf {
     let path = root().join("target/release/libonbeat.a");

@@ -3,11 +3,14 @@
  * if anybody may do that, and it must not matter.
  *
  *   interfere try ROOT PID...      every attempt once
+ *   interfere run WHAT...          the same at a run: its processes, directories and cgroups
+ *   interfere flood PID            connections to whatever sockets that run has, until it is killed
  *   interfere squat MEMORY COUNT   names, memory and load, until it is killed
  *   interfere hold MEMORY COUNT    memory only
  *   interfere lock PATH...         these locks, until it is killed
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -146,6 +149,134 @@ static void try_process(pid_t pid)
 	said("bind", of, sched_setaffinity(pid, sizeof one, &one) == 0);
 }
 
+/* What can be tried at a file that everybody may read. */
+static void try_file(const char *path)
+{
+	char away[4096];
+
+	said("write", path, writes(path, O_APPEND, "x"));
+	said("truncate", path, truncate(path, 0) == 0);
+	said("open to all", path, chmod(path, 0777) == 0);
+	said("take", path, chown(path, getuid(), getgid()) == 0);
+	snprintf(away, sizeof away, "%s-away", path);
+	said("rename", path, rename(path, away) == 0);
+	said("remove", path, unlink(path) == 0 || rmdir(path) == 0);
+	/* Anybody may, and keeps it until it ends. */
+	printf("lock %s: %s\n", path, locks(path, O_RDONLY) ? "done" : "refused");
+}
+
+/* A directory of the run's, and what is in it. */
+static void try_directory(const char *path)
+{
+	static const char *const new[] = { "go", "out", "results.json", "out.partial-1" };
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	char name[4096], away[4200];
+
+	try_file(path);
+	for (size_t i = 0; i < sizeof new / sizeof *new; i++) {
+		snprintf(name, sizeof name, "%s/%s", path, new[i]);
+		said("make", name, mkdir(name, 0777) == 0);
+		said("make a file", name, writes(name, O_CREAT | O_EXCL, "x"));
+	}
+	while (directory && (entry = readdir(directory))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+		try_file(name);
+		snprintf(away, sizeof away, "%s-away", name);
+		said("put a link beside", name, symlink("/etc/passwd", away) == 0);
+	}
+}
+
+/* A cgroup of the run's. */
+static void try_cgroup(const char *path)
+{
+	static const char *const files[] = { "cgroup.procs", "cgroup.kill", "cgroup.freeze",
+					     "cgroup.threads", "tasks", "pids.max", "memory.max",
+					     "memory.limit_in_bytes", "cgroup.subtree_control" };
+	char name[4096];
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(name, sizeof name, "%s/%s", path, files[i]);
+		said("write", name, writes(name, 0, "1"));
+	}
+	snprintf(name, sizeof name, "%s/x", path);
+	said("make", name, mkdir(name, 0777) == 0);
+	said("remove", path, rmdir(path) == 0);
+}
+
+/* Connects to each socket with a name that starts with this; how many there were. */
+static int connect_to(const char *start)
+{
+	FILE *list = fopen("/proc/net/unix", "r");
+	char line[512];
+	int count = 0;
+
+	while (list && fgets(line, sizeof line, list)) {
+		struct sockaddr_un name = { .sun_family = AF_UNIX };
+		char *found = strstr(line, start);
+		socklen_t length;
+		int end;
+
+		if (!found)
+			continue;
+		found[strcspn(found, "\n")] = '\0';
+		length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(found));
+		snprintf(name.sun_path, sizeof name.sun_path, "%s", found);
+		name.sun_path[0] = '\0';
+		end = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+		if (connect(end, (struct sockaddr *)&name, length) == 0)
+			count++;
+		close(end);
+	}
+	if (list)
+		fclose(list);
+	return count;
+}
+
+/* A process of the run's: more than at one of which only the number is known. */
+static void try_member(const char *number)
+{
+	char path[64], sockets[32];
+
+	try_process((pid_t)atoi(number));
+	for (int i = 0; i < 12; i++) {
+		snprintf(path, sizeof path, "/proc/%s/fd/%d", number, i);
+		said("open", path, open(path, O_RDONLY | O_NONBLOCK) >= 0);
+	}
+	snprintf(sockets, sizeof sockets, "@onbeat-%s-", number);
+	said("connect to", sockets, connect_to(sockets) > 0);
+}
+
+static void try_run(const char *what)
+{
+	if (what[0] != '/')
+		try_member(what);
+	else if (strncmp(what, "/sys/", 5) == 0)
+		try_cgroup(what);
+	else
+		try_directory(what);
+}
+
+static void flood(const char *number)
+{
+	char sockets[32];
+
+	snprintf(sockets, sizeof sockets, "@onbeat-%s-", number);
+	for (int i = 0; i < SPINNERS; i++) {
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				connect_to(sockets);
+		}
+	}
+	printf("flood: done\nready\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 /* Names that anybody may take: of processes, of sockets, and in directories of everybody's. */
 static void take_names(void)
 {
@@ -229,6 +360,12 @@ int main(int count, char **words)
 			try_process((pid_t)atoi(words[i]));
 		return 0;
 	}
+	for (int i = 2; i < count && strcmp(words[1], "run") == 0; i++)
+		try_run(words[i]);
+	if (count >= 3 && strcmp(words[1], "run") == 0)
+		return 0;
+	if (count == 3 && strcmp(words[1], "flood") == 0)
+		flood(words[2]);
 	if (count >= 3 && strcmp(words[1], "lock") == 0) {
 		for (int i = 2; i < count; i++)
 			printf("lock %s: %s\n", words[i], locks(words[i], O_RDONLY) ? "done" : "no");

@@ -1,9 +1,7 @@
 /* Reads `c` until the run is over, or does something odd that its argument names. */
 #define _DEFAULT_SOURCE
 #include "common.h"
-#include <stddef.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static onbeat *run;
@@ -24,23 +22,18 @@ static void *return_at_once(void *argument)
 /* Greets the fabric without the library, by the rules. */
 static int greet(void)
 {
-	const char *fabric = getenv("ONBEAT_FABRIC");
-	const char *colon = strrchr(fabric, ':');
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	unsigned char hello[28] = { 1, 8, 0 }, reply[2048];
-	size_t length = (size_t)(colon - fabric);
-	int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	int door = atoi(getenv("ONBEAT_FABRIC")), s = -1;
+	unsigned char hello[3] = { 1, 8, 0 }, begin[5] = { 15 }, reply[2048];
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(s))];
+	struct iovec part = { reply, sizeof(reply) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
+				  .msg_control = control, .msg_controllen = sizeof(control) };
 
-	memcpy(address.sun_path + 1, fabric, length);
-	for (int i = 0; i < 16; i++) {
-		unsigned octet;
-
-		sscanf(colon + 1 + 2 * i, "%2x", &octet);
-		hello[3 + i] = (unsigned char)octet;
-	}
-	EXPECT(connect(s, (struct sockaddr *)&address,
-		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0);
-	EXPECT(send(s, hello, sizeof(hello), 0) == sizeof(hello));
+	EXPECT(send(door, hello, sizeof(hello), 0) == sizeof(hello));
+	EXPECT(recvmsg(door, &message, 0) > 0);
+	EXPECT(CMSG_FIRSTHDR(&message) != NULL);
+	memcpy(&s, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(s));
+	EXPECT(send(s, begin, sizeof(begin), 0) == sizeof(begin));
 	EXPECT(recv(s, reply, sizeof(reply), 0) > 0);
 	return s;
 }

@@ -9,8 +9,7 @@
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::protocol::{
-    Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, Token, VERSION,
-    Work,
+    Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, VERSION, Work,
 };
 use crate::fabric::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
@@ -28,7 +27,8 @@ use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::listener;
 use onbeat_runtime::port::{Fault, Framing, Instant, Limited, Patience, Port, Received, Window};
 use onbeat_runtime::talker::{self, ChannelParameters};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fs::FileType;
 use rustix::mm::MlockAllFlags;
 use rustix::thread::gettid;
 use std::cell::RefCell;
@@ -59,9 +59,17 @@ pub enum SetupError {
     #[error("this thread has joined the run already")]
     Twice,
     /// The environment variable is not of its form.
-    #[error("{ENVIRONMENT} is not of the form NAME:TOKEN")]
+    #[error(
+        "{ENVIRONMENT} is not of the form DESCRIPTOR:INODE: it is of another version of Onbeat"
+    )]
     BadEnvironment,
-    /// The fabric cannot be reached, or went away.
+    /// The socket that the program was started with is not there.
+    #[error(
+        "descriptor {0}, which the run started this program with, is not open: the program has \
+         joined the run before, or what started it did not hand the descriptor on"
+    )]
+    Closed(RawFd),
+    /// The fabric went away.
     #[error("the fabric cannot be reached: {0}")]
     Unreachable(#[from] io::Error),
     /// The fabric will not have it.
@@ -97,18 +105,18 @@ thread_local! {
 }
 
 impl Control {
-    fn connect(shared: &Shared, ticket: Option<u32>) -> Result<Self, SetupError> {
-        let socket = socket::connect(&shared.name)?;
-        let now = Instant::default();
+    fn over(socket: OwnedFd) -> Self {
         let (owner, packet) = (crate::fork::process(), [0; MAX_PACKET]);
-        let mut control = Self { socket, owner, announced: false, now, stopped: false, packet };
+        let now = Instant::default();
+        Self { socket, owner, announced: false, now, stopped: false, packet }
+    }
+
+    /// Makes the calling thread the one whose socket this is; returns when it may go on.
+    fn begin(socket: OwnedFd) -> Result<Self, SetupError> {
+        let mut control = Self::over(socket);
         let tid = gettid().as_raw_nonzero().get().unsigned_abs();
-        let hello = Request::Hello { version: VERSION, token: shared.token, ticket, tid };
-        match control.ask(&hello)? {
-            Body::Done => {
-                control.announced = ticket.is_some();
-                Ok(control)
-            }
+        match control.ask(&Request::Begin(tid))? {
+            Body::Done => Ok(control),
             Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
             _ => Err(SetupError::Nonsense),
         }
@@ -123,6 +131,26 @@ impl Control {
         let length = request.encode(&mut self.packet);
         let parts = [IoSlice::new(&self.packet[..length])];
         socket::send(&self.socket, &parts).map_err(|_| Fault::Disconnected)
+    }
+
+    /// Asks for what is answered with the ticket of a thread, and its socket.
+    fn ask_for_ticket(&mut self, request: &Request<'_>) -> Result<(u32, OwnedFd), SetupError> {
+        if self.stopped {
+            return Err(Fault::Stopped.into());
+        }
+        self.tell(request)?;
+        let got = socket::receive_with(&self.socket, &mut self.packet)?;
+        let (length, mut with) = got.ok_or(Fault::Disconnected)?;
+        let reply = Reply::decode(&self.packet[..length]).map_err(|_| SetupError::Nonsense)?;
+        match (reply.body, with.pop()) {
+            (Body::Ticket(ticket), Some(socket)) => Ok((ticket, socket)),
+            (Body::Refused(why), _) => Err(SetupError::Refused(why.to_owned())),
+            (Body::Stopped, _) => {
+                self.stopped = true;
+                Err(Fault::Stopped.into())
+            }
+            _ => Err(SetupError::Nonsense),
+        }
     }
 
     /// Sends a request and waits for its answer. Real-time: allocates nothing.
@@ -163,8 +191,6 @@ fn with_control<T>(use_it: impl FnOnce(&mut Control) -> Result<T, Fault>) -> Res
 
 #[derive(Debug)]
 struct Shared {
-    name: String,
-    token: Token,
     start: OnceLock<Start>,
     /// The clock of real time.
     base: Arc<Timebase>,
@@ -229,11 +255,11 @@ pub struct Context {
     shared: Arc<Shared>,
 }
 
-/// What one thread hands to another that it creates.
+/// What one thread hands to another that it creates. Dropped, there is no such thread.
 #[derive(Debug)]
 pub struct ThreadTicket {
-    shared: Arc<Shared>,
     ticket: u32,
+    socket: OwnedFd,
 }
 
 impl Context {
@@ -243,14 +269,12 @@ impl Context {
             return Err(SetupError::Twice);
         }
         let value = crate::environment::var(ENVIRONMENT).map_err(|_| SetupError::NoFabric)?;
-        let (name, token) = value.rsplit_once(':').ok_or(SetupError::BadEnvironment)?;
-        let token = parse_token(token).ok_or(SetupError::BadEnvironment)?;
         let (start, base) = (OnceLock::new(), Arc::default());
         let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
-        let (name, interface) = (name.to_owned(), OnceLock::new());
-        let shared = Shared { name, token, start, base, instruments, interface };
-        let control = Control::connect(&shared, None)?;
-        CONTROL.set(Some(control));
+        let shared = Shared { start, base, instruments, interface: OnceLock::new() };
+        let mut door = Control::over(inherited(&value)?);
+        let (_, socket) = door.ask_for_ticket(&Request::Hello(VERSION))?;
+        CONTROL.set(Some(Control::begin(socket)?));
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -465,11 +489,13 @@ impl Context {
     /// Announces a thread that is about to be created.
     pub fn announce(&self) -> Result<ThreadTicket, Fault> {
         self.shared.start()?;
-        let ticket = with_control(|control| match control.ask(&Request::Announce)? {
-            Body::Ticket(ticket) => Ok(ticket),
-            _ => Err(Fault::Disconnected),
+        let (ticket, socket) = with_control(|control| {
+            control.ask_for_ticket(&Request::Announce).map_err(|error| match error {
+                SetupError::Fault(fault) => fault,
+                _ => Fault::Disconnected,
+            })
         })?;
-        Ok(ThreadTicket { shared: Arc::clone(&self.shared), ticket })
+        Ok(ThreadTicket { ticket, socket })
     }
 
     /// Waits, in the time of the run, until an announced thread has ended.
@@ -487,15 +513,11 @@ impl ThreadTicket {
         self.ticket
     }
 
-    /// Says that the thread will not be created after all.
-    pub fn withdraw(self) -> Result<(), Fault> {
-        with_control(|control| control.tell(&Request::Withdraw(self.ticket)))
-    }
-
     /// Makes the calling thread the announced one; returns when the run lets it go on.
-    pub fn begin(&self) -> Result<(), SetupError> {
+    pub fn begin(self) -> Result<(), SetupError> {
         want_exact_timers();
-        let control = Control::connect(&self.shared, Some(self.ticket))?;
+        let mut control = Control::begin(self.socket)?;
+        control.announced = true;
         CONTROL.set(Some(control));
         Ok(())
     }
@@ -513,15 +535,21 @@ pub fn leave() {
     });
 }
 
-fn parse_token(text: &str) -> Option<Token> {
-    if text.len() != 32 || !text.is_ascii() {
-        return None;
+/// The socket that the run started this program with. It is used once, and by this process only.
+fn inherited(value: &str) -> Result<OwnedFd, SetupError> {
+    let (number, inode) = value.split_once(':').ok_or(SetupError::BadEnvironment)?;
+    let number: RawFd = number.parse().map_err(|_| SetupError::BadEnvironment)?;
+    let inode: u64 = inode.parse().map_err(|_| SetupError::BadEnvironment)?;
+    if number < 0 {
+        return Err(SetupError::BadEnvironment);
     }
-    let mut token = [0; 16];
-    for (octet, at) in token.iter_mut().zip((0..32).step_by(2)) {
-        *octet = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
+    // SAFETY: only asked what it is; that it may not be open is what is found out.
+    let there = rustix::fs::fstat(unsafe { BorrowedFd::borrow_raw(number) });
+    if there.is_ok_and(|is| is.st_ino == inode && FileType::from_raw_mode(is.st_mode).is_socket()) {
+        // SAFETY: it is what the run opened for this and nothing else, so nobody else closes it.
+        return Ok(unsafe { OwnedFd::from_raw_fd(number) });
     }
-    Some(Token(token))
+    Err(SetupError::Closed(number))
 }
 
 /// What is opened for a program.

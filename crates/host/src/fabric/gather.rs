@@ -15,8 +15,18 @@ const UNREAD_AT_THE_END: usize = 2;
 impl Session<'_> {
     /// Gathers what was recorded. Kills what still runs.
     pub(super) fn finish(mut self, ending: Ending) -> (RunLog, Vec<String>) {
-        self.members.clear();
         let mut notes = Vec::new();
+        for (mut member, program) in
+            std::mem::take(&mut self.members).into_iter().zip(&self.programs)
+        {
+            if !member.running.end() {
+                let number = member.running.group();
+                notes.push(format!(
+                    "program `{}` could not be ended: process {number}",
+                    program.name
+                ));
+            }
+        }
         let owners = std::mem::take(&mut self.owners);
         let mut ends = Vec::new();
         for (channel, owners) in owners.into_iter().enumerate() {

@@ -10,7 +10,8 @@ use onbeat_runtime::port::Patience;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::MAX_FRAME;
 
-/// The environment variable that tells a program its fabric: socket name, `:`, token in hex.
+/// The environment variable that tells a program its fabric: the number of the descriptor that it
+/// was started with, `:`, and the inode of the socket that this must be.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
 pub const VERSION: u16 = 8;
@@ -19,25 +20,15 @@ pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
 pub const MAX_TEXT: usize = 512;
 
-/// Proves that a connection comes from a program that the fabric started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token(pub [u8; 16]);
-
 /// From a thread of a program to the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// The first message on a socket: from a program's main thread, or with the ticket of a
-    /// thread that was announced.
-    Hello {
-        /// Must be [`VERSION`].
-        version: u16,
-        /// Which program.
-        token: Token,
-        /// Which thread of it.
-        ticket: Option<u32>,
-        /// The thread, as `gettid` numbers it in the program.
-        tid: u32,
-    },
+    /// The only message on the socket that a program was started with, and the version of this
+    /// protocol, which must be [`VERSION`]. The answer is the ticket of its main thread.
+    Hello(u16),
+    /// The first message of a thread, as `gettid` numbers it, on the socket that came with its
+    /// ticket. The answer comes when it may go on.
+    Begin(u32),
     /// Opens an end of a channel.
     Open {
         /// Which end.
@@ -78,8 +69,6 @@ pub enum Request<'a> {
     Unpark(u64),
     /// The thread ends.
     Bye,
-    /// A thread that was announced will not be created. Not answered.
-    Withdraw(u32),
 }
 
 /// What a thread computes, in virtual time.
@@ -191,7 +180,7 @@ pub enum Body<'a> {
     Empty,
     /// The end at this position of those asked for has a frame.
     Ready(u32),
-    /// The ticket for a thread.
+    /// The ticket of a thread; its socket comes with the packet.
     Ticket(u32),
     /// The run is over.
     Stopped,
@@ -359,10 +348,7 @@ impl<'a> Request<'a> {
     pub fn encode(&self, into: &mut [u8; MAX_PACKET]) -> usize {
         let mut to = Writer { into, length: 0 };
         match *self {
-            Self::Hello { version, token, ticket, tid } => {
-                to.u8(1).put(&version.to_le_bytes()).put(&token.0);
-                to.u8(u8::from(ticket.is_some())).u32(ticket.unwrap_or(0)).u32(tid)
-            }
+            Self::Hello(version) => to.u8(1).put(&version.to_le_bytes()),
             Self::Open { role, size, name } => to
                 .u8(2)
                 .u8(u8::from(role == Role::Talker))
@@ -387,7 +373,7 @@ impl<'a> Request<'a> {
             }
             Self::Unpark(key) => to.u8(13).i64(key as i64),
             Self::Bye => to.u8(10),
-            Self::Withdraw(ticket) => to.u8(15).u32(ticket),
+            Self::Begin(tid) => to.u8(15).u32(tid),
         };
         to.length
     }
@@ -396,12 +382,7 @@ impl<'a> Request<'a> {
     pub fn decode(packet: &'a [u8]) -> Result<Self, Nonsense> {
         let mut from = Reader(packet);
         let request = match from.u8()? {
-            1 => {
-                let (version, token) = (from.u16()?, Token(from.take()?));
-                let (has_ticket, ticket, tid) = (from.u8()?, from.u32()?, from.u32()?);
-                let ticket = (has_ticket == 1).then_some(ticket);
-                Self::Hello { version, token, ticket, tid }
-            }
+            1 => Self::Hello(from.u16()?),
             2 => {
                 let role = if from.u8()? == 1 { Role::Talker } else { Role::Listener };
                 Self::Open { role, size: Octets::new(from.u32()?), name: from.text()? }
@@ -422,7 +403,6 @@ impl<'a> Request<'a> {
             8 => Self::Announce,
             9 => Self::Join(from.u32()?),
             10 => Self::Bye,
-            15 => Self::Withdraw(from.u32()?),
             11 => {
                 let patience = from.patience()?;
                 Self::Select(Ends::new(from.rest()).ok_or(Nonsense)?, patience)
@@ -433,6 +413,7 @@ impl<'a> Request<'a> {
             }
             13 => Self::Unpark(from.i64()? as u64),
             14 => Self::Close(from.u32()?),
+            15 => Self::Begin(from.u32()?),
             _ => return Err(Nonsense),
         };
         from.end(request)
@@ -581,10 +562,9 @@ mod tests {
 
     #[test]
     fn every_request_is_read_back_as_it_was_written() {
-        let token = Token([7; 16]);
         for request in [
-            Request::Hello { version: VERSION, token, ticket: None, tid: u32::MAX },
-            Request::Hello { version: VERSION, token, ticket: Some(3), tid: 0 },
+            Request::Hello(VERSION),
+            Request::Begin(u32::MAX),
             Request::Open { role: Role::Talker, size: Octets::new(8), name: "mcast42" },
             Request::Open { role: Role::Listener, size: Octets::new(8), name: "" },
             Request::Start,
@@ -610,7 +590,6 @@ mod tests {
             Request::Unpark(1),
             Request::Close(3),
             Request::Bye,
-            Request::Withdraw(4),
             Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Patience::None),
         ] {
             let mut packet = [0; MAX_PACKET];

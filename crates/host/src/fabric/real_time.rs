@@ -28,7 +28,6 @@ const LOOK_AGAIN: Span = Span::from_ms(20);
 /// What a descriptor that has something to say belongs to.
 #[derive(Clone, Copy)]
 enum Speaker {
-    Newcomer,
     Thread(usize),
     End(usize),
 }
@@ -100,11 +99,8 @@ fn network_time(clock: &NetworkClock) -> NetTime {
     ClockError::default().when(clock.now())
 }
 
-/// Tells every thread that the run is over: on its connection, at its ends, and, if it is only
-/// about to connect, by there being nobody.
+/// Tells every thread that the run is over: on its connection and at its ends.
 fn stop(session: &mut Session<'_>) -> Result<(), Failure> {
-    session.listener = socket::unreachable()?;
-    session.newcomers.clear();
     for thread in 0..session.threads.len() {
         session.answer(thread, Body::Stopped)?;
     }
@@ -185,12 +181,7 @@ fn deliver(
 
 /// Waits for at most `patience` for something that programs say, and acts on it.
 fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Result<(), Failure> {
-    let mut speakers = vec![Speaker::Newcomer];
-    let mut set = vec![PollFd::new(&session.listener, PollFlags::IN)];
-    for newcomer in &session.newcomers {
-        speakers.push(Speaker::Newcomer);
-        set.push(PollFd::new(newcomer, PollFlags::IN));
-    }
+    let (mut speakers, mut set) = (Vec::new(), Vec::new());
     for (at, thread) in session.threads.iter().enumerate() {
         if let Some(socket) = &thread.socket {
             speakers.push(Speaker::Thread(at));
@@ -214,12 +205,6 @@ fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Resu
     catch_up(session, clock)?;
     for speaker in ready {
         match speaker {
-            Speaker::Newcomer => {
-                for thread in session.hear_newcomers(Span::ZERO)? {
-                    session.threads[thread].state = State::Running;
-                    session.answer(thread, Body::Done)?;
-                }
-            }
             Speaker::Thread(thread) => match session.listen_to(thread)? {
                 None => session.departed(thread, Span::ZERO)?,
                 Some(length) => serve(session, thread, length)?,
@@ -251,18 +236,18 @@ fn hear_end(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
 /// Serves what a thread asks through its own connection: set-up and the making of threads.
 fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), Failure> {
     let packet = session.packet.clone();
+    if session.threads[thread].state == State::Expected {
+        session.begun(thread, &packet[..length])?;
+        session.threads[thread].state = State::Running;
+        return session.answer(thread, Body::Done);
+    }
     match session.decode(thread, &packet[..length])? {
         Request::Open { role, size, name } => session.open(thread, role, size, name),
         Request::Start if !session.started => {
             session.threads[thread].state = State::AtStart;
             Ok(())
         }
-        Request::Announce => {
-            let ticket = session.announce(thread)?;
-            session.answer(thread, Body::Ticket(ticket as u32))?;
-            Ok(())
-        }
-        Request::Withdraw(ticket) => session.withdraw(thread, ticket),
+        Request::Announce => session.announce(thread).map(|_| ()),
         Request::Close(end) => session.close(thread, end),
         Request::Bye => {
             session.done(thread);

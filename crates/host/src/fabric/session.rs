@@ -6,8 +6,9 @@ use crate::fabric::client::STAMP;
 use crate::fabric::end::{End, capacity};
 use crate::fabric::modelled::{ModelledListener, ModelledTalker};
 use crate::fabric::network::Carrier;
+use crate::fabric::newcomer::connection;
 use crate::fabric::player::Player;
-use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request, Token};
+use crate::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request};
 use crate::fabric::socket_queue::SocketQueue;
 use crate::fabric::told::Told;
 use crate::fabric::{NoRun, RunOptions, socket};
@@ -76,7 +77,8 @@ impl From<io::Error> for Failure {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) running: Running,
-    pub(super) token: Token,
+    /// Where it is to greet.
+    pub(super) door: Option<OwnedFd>,
     /// Its main thread.
     pub(super) main: usize,
     /// Why an end was refused to it last.
@@ -88,9 +90,9 @@ pub(super) struct Member {
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has not connected yet.
+    /// It has not begun yet.
     Expected,
-    /// It has connected and waits to be let go on.
+    /// It has begun and waits to be let go on.
     Connected,
     /// It waits for the common start.
     AtStart,
@@ -124,7 +126,7 @@ pub(super) struct Thread {
     pub(super) alarms: u32,
     /// The ends that it selects from.
     pub(super) selected: Vec<usize>,
-    /// What its program knows it by, once it has connected.
+    /// What its program knows it by, once it has begun.
     pub(super) tid: u32,
 }
 
@@ -164,9 +166,6 @@ pub(super) struct Session<'a> {
     pub(super) ends: Vec<End>,
     /// Per channel: its talker, then its listeners.
     pub(super) owners: Vec<Vec<Owner>>,
-    pub(super) listener: OwnedFd,
-    /// Connections that have not greeted yet.
-    pub(super) newcomers: Vec<OwnedFd>,
     /// Whether the common start has been.
     pub(super) started: bool,
     pub(super) write_until: NetTime,
@@ -187,7 +186,6 @@ impl<'a> Session<'a> {
         plan: &'a Plan,
         options: RunOptions<'a>,
         carrier: Carrier,
-        listener: OwnedFd,
     ) -> Self {
         let write_until = NetTime::ZERO + options.settings.duration;
         let slowest = system.channels.iter().map(|c| c.fixed_delay).max().unwrap_or_default();
@@ -227,8 +225,6 @@ impl<'a> Session<'a> {
             threads: Vec::new(),
             ends: Vec::new(),
             owners: Vec::new(),
-            listener,
-            newcomers: Vec::new(),
             started: false,
             write_until,
             stop,
@@ -358,11 +354,13 @@ impl<'a> Session<'a> {
     }
 
     /// Takes a program that has been started into the run.
-    pub(super) fn admit(&mut self, running: Running, token: Token) {
+    pub(super) fn admit(&mut self, running: Running, door: OwnedFd) {
         let (program, main) = (self.members.len(), self.threads.len());
-        self.members.push(Member { running, token, main, refused: None, requests: 0 });
+        let joins = self.programs[program].joins;
+        let door = Some(door).filter(|_| joins);
+        self.members.push(Member { running, door, main, refused: None, requests: 0 });
         // Nobody waits for one that does not join.
-        let state = if self.programs[program].joins { State::Expected } else { State::Done };
+        let state = if joins { State::Expected } else { State::Done };
         self.threads.push(Thread::new(program, state));
     }
 
@@ -403,31 +401,19 @@ impl<'a> Session<'a> {
         self.blame(program, format!("hangs: it {what} for {patience}"))
     }
 
-    /// A thread that is about to be created.
+    /// A thread that is about to be created, by one that is answered with its ticket.
     pub(super) fn announce(&mut self, by: usize) -> Result<usize, Failure> {
         let live = self.threads.iter().filter(|t| t.state != State::Done).count();
         if live >= MAX_THREADS {
             return Err(self.nonsense(by, "creates more threads than a run may have"));
         }
-        let program = self.threads[by].program;
-        let state = State::Expected;
-        self.threads.push(Thread::new(program, state));
-        Ok(self.threads.len() - 1)
-    }
-
-    /// A thread that was announced will not be created.
-    pub(super) fn withdraw(&mut self, by: usize, ticket: u32) -> Result<(), Failure> {
-        let ticket = ticket as usize;
-        let expected = |t: &Thread| {
-            t.program == self.threads[by].program
-                && t.state == State::Expected
-                && t.socket.is_none()
-        };
-        if !self.threads.get(ticket).is_some_and(expected) {
-            return Err(self.nonsense(by, "withdraws a thread that it has not announced"));
-        }
-        self.done(ticket);
-        Ok(())
+        let (ours, theirs) = connection()?;
+        let ticket = self.threads.len();
+        let mut thread = Thread::new(self.threads[by].program, State::Expected);
+        thread.socket = Some(ours);
+        self.threads.push(thread);
+        self.answer_with(by, Body::Ticket(ticket as u32), &[theirs.as_fd()])?;
+        Ok(ticket)
     }
 
     /// Answers a thread. One that is gone is found out when it is listened to.

@@ -1,11 +1,11 @@
-//! Sequenced-packet sockets in the abstract namespace: no file, gone with their last user.
+//! Pairs of sequenced-packet sockets. They have no name: who was not handed one cannot reach it.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -16,51 +16,10 @@ use onbeat_model::time::Span;
 /// The most file descriptors that come with one packet.
 const MAX_DESCRIPTORS: usize = 2;
 
-fn new() -> io::Result<OwnedFd> {
-    Ok(rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )?)
-}
-
 /// No more frames will come; the other side still receives those that were sent.
 pub(super) fn end(socket: impl AsFd) {
     // It is closed already: as good.
     let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
-}
-
-/// A socket that nobody can reach.
-pub(super) fn unreachable() -> io::Result<OwnedFd> {
-    new()
-}
-
-/// Listens under a name that must be free.
-pub(super) fn listen(name: &str) -> io::Result<OwnedFd> {
-    const BACKLOG: i32 = 1_024;
-    let socket = new()?;
-    rustix::net::bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
-    rustix::net::listen(&socket, BACKLOG)?;
-    Ok(socket)
-}
-
-/// Accepts a connection from a process of the same user.
-pub(super) fn accept(listener: &OwnedFd) -> io::Result<OwnedFd> {
-    let socket = rustix::net::accept_with(listener, SocketFlags::CLOEXEC)?;
-    let peer = rustix::net::sockopt::socket_peercred(&socket)?;
-    if peer.uid != rustix::process::geteuid() {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    Ok(socket)
-}
-
-/// Connects to a name.
-pub(super) fn connect(name: &str) -> io::Result<OwnedFd> {
-    let socket = new()?;
-    let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
-    retry_on_intr(|| rustix::net::connect(&socket, &address))?;
-    Ok(socket)
 }
 
 /// Two sockets joined to each other.

@@ -58,8 +58,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
 
 /// Whether nobody waits for an answer to a request.
 fn is_unanswered(request: &Request<'_>) -> bool {
-    use Request::{Bye, Close, Send, Unpark, Withdraw};
-    matches!(request, Bye | Close(_) | Send(..) | Unpark(_) | Withdraw(_))
+    matches!(request, Request::Bye | Request::Close(_) | Request::Send(..) | Request::Unpark(_))
 }
 
 impl Scheduler<'_, '_> {
@@ -109,13 +108,13 @@ impl Scheduler<'_, '_> {
     /// Tells every thread that the run is over and lets it clean up.
     fn stop(&mut self) -> Result<(), Failure> {
         self.over = true;
-        let live = |t: &Thread| t.state != State::Done && t.state != State::Expected;
         // All are told first: one may wait for another by other means than ours.
         for thread in 0..self.session.threads.len() {
-            if live(&self.session.threads[thread]) {
-                self.session.threads[thread].state = State::Running;
-                self.session.answer(thread, Body::Stopped)?;
+            let state = &mut self.session.threads[thread].state;
+            if *state != State::Done && *state != State::Expected {
+                *state = State::Running;
             }
+            self.session.answer(thread, Body::Stopped)?;
         }
         for thread in 0..self.session.threads.len() {
             while self.session.threads[thread].state == State::Running {
@@ -210,7 +209,8 @@ impl Scheduler<'_, '_> {
         self.session.await_thread(thread)?;
         if self.session.threads[thread].state == State::Done {
             self.drop_work();
-            return Ok(()); // its program has ended since
+            self.release_joiners(thread);
+            return Ok(()); // it could not be created, or its program has ended since
         }
         self.session.threads[thread].state = State::Running;
         match wake {
@@ -274,7 +274,9 @@ impl Scheduler<'_, '_> {
             return Ok(());
         }
         match request {
-            Request::Hello { .. } => Err(self.session.nonsense(thread, "greets twice")),
+            Request::Hello(_) | Request::Begin(_) => {
+                Err(self.session.nonsense(thread, "greets twice"))
+            }
             Request::Open { role, size, name } => self.session.open(thread, role, size, name),
             Request::Send(end, frame) => self.session.send(program, end, frame),
             Request::Start => {
@@ -295,7 +297,6 @@ impl Scheduler<'_, '_> {
             Request::Close(end) => self.session.close(thread, end),
             Request::Announce => {
                 let ticket = self.session.announce(thread)?;
-                self.session.answer(thread, Body::Ticket(ticket as u32))?;
                 self.ready.push_back((ticket, Wake::Done));
                 Ok(())
             }
@@ -306,7 +307,6 @@ impl Scheduler<'_, '_> {
                 Ok(())
             }
             Request::Bye => self.leave(thread),
-            Request::Withdraw(ticket) => self.session.withdraw(thread, ticket),
         }
     }
 }

@@ -88,6 +88,10 @@ impl Draft<'_> {
         self.maybe(&mut program, "Program.work_max_ns", |dice| dice.between(0, 200_000));
         self.maybe_bool(&mut program, "joins");
         if self.optional() {
+            let user = self.dice.one(&["nobody", "0", "54321"]);
+            program.insert("user".into(), json!(user));
+        }
+        if self.optional() {
             self.cores(&mut program, host.cores);
         }
         self.push("program", program);

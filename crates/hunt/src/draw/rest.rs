@@ -10,6 +10,8 @@ impl Draft<'_> {
         let mut run = Table::new();
         self.duration(&mut run, "Run");
         self.run_keys(&mut run, "Run");
+        self.maybe(&mut run, "Run.memory_max_octets", |dice| dice.between(1 << 28, 1 << 34));
+        self.maybe(&mut run, "Run.processes_max", |dice| dice.between(16, 4_096));
         self.root.insert("run".into(), Value::Object(run));
         for number in 0..self.dice.one(&[0, 0, 0, 1, 2]) {
             let mut scenario = table(json!({ "name": format!("v{number}") }));

@@ -7,14 +7,17 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Whether a description has programs with which it can be run: those that are there, and those
-/// that have nothing to do with the network.
+/// that have nothing to do with the network. As whom they run, and what they may use of the
+/// machine, is a matter of who runs them and where, and may keep them from ending well.
 pub(super) fn has_programs(description: &str) -> bool {
     let programs: Vec<&str> = description.split("[[program]]\n").skip(1).collect();
     let is_usable = |text: &&str| {
         let table = text.split("\n[").next().unwrap_or(text);
         table.contains("source = ") != table.contains("joins = false")
     };
-    !programs.is_empty() && programs.iter().all(is_usable)
+    let bounded = ["\nuser = ", "\nmemory_max_octets = ", "\nprocesses_max = "];
+    let is_free = !bounded.iter().any(|key| description.contains(key));
+    is_free && !programs.is_empty() && programs.iter().all(is_usable)
 }
 
 impl Judge {

@@ -7,8 +7,8 @@ use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Plan, PortPlan};
 use onbeat_model::record::{LoadSample, Record, RunLog};
 use onbeat_model::system::{
-    Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, Quantity, Reference, RunSettings,
-    Scenario, System, TimeMode,
+    Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, ProgramLimits, Quantity, Reference,
+    RunSettings, Scenario, System, TimeMode,
 };
 use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_model::units::{BitRate, Octets};
@@ -53,6 +53,7 @@ pub(crate) fn two_hosts() -> System {
         protected,
         asks_protection: false,
         hang_timeout: Span::from_s(5),
+        limits: ProgramLimits::default(),
     };
     system.run = settings(true, TimeMode::Virtual, 300);
     let scenario = |name: &str, run| Scenario { name: name.into(), run };

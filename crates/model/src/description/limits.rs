@@ -77,6 +77,13 @@ pub const QUEUE_OCTETS_LEAST: i64 = frame::MAX_TAGGED.get() as i64;
 pub const QUEUE_OCTETS: i64 = 1 << 30;
 /// Weight of one value of a histogram.
 pub const WEIGHT: i64 = 1_000_000_000;
+/// The least memory that a run's programs may be limited to, in octets: one of them needs as much
+/// to be there at all.
+pub const MEMORY_MIN: i64 = 1 << 20;
+/// The most, in octets.
+pub const MEMORY_MAX: i64 = 1 << 50;
+/// The most processes and threads that they may be limited to: Linux has no more.
+pub const PROCESSES: i64 = 1 << 22;
 /// The highest core.
 pub const CORE: i64 = 1_023;
 /// Values that a fifochannel has room for which realises an abstract channel.

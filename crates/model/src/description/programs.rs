@@ -10,7 +10,7 @@ use crate::binding::{Binding, Realisation, ValueType};
 use crate::diagnostic::{Diagnostic, SourceFile};
 use crate::execution_times::{self, Invalid};
 use crate::graph::{Graph, Task};
-use crate::system::{NodeId, NodeKind, Program, ProgramSource};
+use crate::system::{NodeId, NodeKind, Program, ProgramSource, ProgramUser};
 use crate::tasks;
 use crate::time::Span;
 
@@ -90,6 +90,10 @@ fn program(
         execution_times: raw.execution_times.as_ref().map(|path| path.value.clone()),
         tasks,
         joins: raw.joins.as_ref().is_none_or(|joins| joins.value),
+        user: raw
+            .user
+            .as_ref()
+            .map(|user| ProgramUser { name: user.value.clone(), origin: user.at }),
         priority: priority.map(|p| p as u8),
         cores,
         work_max: work.unwrap_or_default(),

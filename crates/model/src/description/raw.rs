@@ -96,6 +96,12 @@ pub(super) struct Run {
     /// it counts as hung; 30 by default.
     #[schemars(range(min = 1, max = HANG_S))]
     pub(super) hang_timeout_s: Option<At<i64>>,
+    /// The most memory that all programs together may use, in octets; any by default.
+    #[schemars(range(min = limits::MEMORY_MIN, max = limits::MEMORY_MAX))]
+    pub(super) memory_max_octets: Option<At<i64>>,
+    /// The most processes and threads that all programs together may have; any by default.
+    #[schemars(range(min = 1, max = limits::PROCESSES))]
+    pub(super) processes_max: Option<At<i64>>,
 }
 
 /// A named variation of `[run]`: what it leaves out is taken from there.
@@ -522,6 +528,9 @@ pub(super) struct Program {
     /// Whether it joins the run; one that does not, as a load beside it, uses nothing of Onbeat's
     /// and is ended with the run. True by default.
     pub(super) joins: Option<At<bool>>,
+    /// The user as whom it runs, by name or number, in runs that the superuser starts; who starts
+    /// the run by default.
+    pub(super) user: Option<At<String>>,
     /// SCHED_FIFO priority, 1 to 99, in real-time runs; none by default.
     #[schemars(range(min = 1, max = 99))]
     pub(super) priority: Option<At<i64>>,

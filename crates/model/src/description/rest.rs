@@ -8,7 +8,8 @@ use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use crate::diagnostic::Diagnostic;
 use crate::system::{
-    Chain, ChannelId, NodeId, Noise, Reference, RunSettings, Scenario, Synchronisation, TimeMode,
+    Chain, ChannelId, NodeId, Noise, ProgramLimits, Reference, RunSettings, Scenario,
+    Synchronisation, TimeMode,
 };
 use crate::time::{NetTime, Span};
 use crate::units::{Octets, frame};
@@ -245,7 +246,18 @@ fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSetting
         protected: keys.protected.as_ref().map_or(base.protected, |p| p.value),
         asks_protection: keys.protected.as_ref().map_or(base.asks_protection, |p| p.value),
         hang_timeout: hang.unwrap_or(base.hang_timeout),
+        limits: base.limits,
     }
+}
+
+/// What the programs may use of the machine.
+fn program_limits(fields: &mut Fields<'_, raw::Run>) -> ProgramLimits {
+    let raw = &fields.entry.raw;
+    let memory = ("memory_max_octets", &raw.memory_max_octets);
+    let memory = fields.int(codes::OUT_OF_RANGE, memory, limits::MEMORY_MIN..=limits::MEMORY_MAX);
+    let processes = ("processes_max", &raw.processes_max);
+    let processes = fields.int(codes::OUT_OF_RANGE, processes, 1..=limits::PROCESSES);
+    ProgramLimits { memory: memory.map(|m| m as u64), processes: processes.map(|p| p as u64) }
 }
 
 /// Checks the run settings and their variations.
@@ -261,14 +273,16 @@ pub(super) fn runs(
         protected: true,
         asks_protection: false,
         hang_timeout: HANG_TIMEOUT_DEFAULT,
+        limits: ProgramLimits::default(),
     };
     match run {
         Some(entry) => {
-            let raw::Run { duration_s, duration_ms, seed, time, protected, hang_timeout_s } =
+            let raw::Run { duration_s, duration_ms, seed, time, protected, hang_timeout_s, .. } =
                 &entry.raw;
             let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
             let mut fields = Fields::new(entry, "run", &None, sink);
             fields.need_one(("duration_s", duration_s), ("duration_ms", duration_ms));
+            base.limits = program_limits(&mut fields);
             base = settings(&mut fields, &keys, &base);
         }
         None => {

@@ -118,6 +118,7 @@ impl Net {
             execution_times: None,
             tasks: None,
             joins: true,
+            user: None,
             priority: None,
             cores: Vec::new(),
             work_max,
