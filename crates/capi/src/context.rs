@@ -41,8 +41,8 @@ struct Beginning {
 }
 
 /// A thread's first function. An exception that the body does not catch, pthread_exit() and a
-/// cancellation go by way of it: nothing in it needs clearing up. The thread leaves the run when
-/// its connection is closed with its thread-local values, however it ends.
+/// cancellation go by way of it: nothing in it needs clearing up. However it ends, it has arranged
+/// that the run hears of it ([`ThreadTicket::begin`]).
 extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
     match take_part(beginning) {
         // SAFETY: the promise of `onbeat_thread_create`'s caller.

@@ -32,6 +32,7 @@ use rustix::fs::FileType;
 use rustix::mm::MlockAllFlags;
 use rustix::thread::gettid;
 use std::cell::RefCell;
+use std::ffi::c_void;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, OnceLock};
 
@@ -92,8 +93,6 @@ struct Control {
     socket: OwnedFd,
     /// The process whose it is.
     owner: u32,
-    /// Whether it is a thread's that was announced, and has not taken leave.
-    announced: bool,
     /// The time of the last answer.
     now: Instant,
     stopped: bool,
@@ -107,8 +106,7 @@ thread_local! {
 impl Control {
     fn over(socket: OwnedFd) -> Self {
         let (owner, packet) = (crate::fork::process(), [0; MAX_PACKET]);
-        let now = Instant::default();
-        Self { socket, owner, announced: false, now, stopped: false, packet }
+        Self { socket, owner, now: Instant::default(), stopped: false, packet }
     }
 
     /// Makes the calling thread the one whose socket this is; returns when it may go on.
@@ -168,16 +166,6 @@ impl Control {
             return Err(Fault::Stopped);
         }
         Ok(reply.body)
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // A thread may end without leave: by pthread_exit(), or cancelled. A main thread that does
-        // not is heard of by its program's end.
-        if self.announced {
-            let _ = self.tell(&Request::Bye); // a fabric that is gone needs no farewell
-        }
     }
 }
 
@@ -516,10 +504,45 @@ impl ThreadTicket {
     /// Makes the calling thread the announced one; returns when the run lets it go on.
     pub fn begin(self) -> Result<(), SetupError> {
         want_exact_timers();
-        let mut control = Control::begin(self.socket)?;
-        control.announced = true;
-        CONTROL.set(Some(control));
+        let farewell = self.socket.try_clone().map_err(|_| Fault::Disconnected)?;
+        CONTROL.set(Some(Control::begin(self.socket)?));
+        Farewell::at_the_end(farewell);
         Ok(())
+    }
+}
+
+/// Takes leave when a thread ends: by its return, by pthread_exit() or cancelled, but not when it
+/// ends the process by exit(), which runs the destructors of thread-local values, too. So it is
+/// thread-specific data of POSIX, and has the connection for itself.
+struct Farewell {
+    socket: OwnedFd,
+    /// The process whose it is.
+    owner: u32,
+}
+
+impl Farewell {
+    fn at_the_end(socket: OwnedFd) {
+        static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+        let key = KEY.get_or_init(|| {
+            let mut key = 0;
+            // SAFETY: the place for the key is valid; the function is called with what is set.
+            unsafe { libc::pthread_key_create(&raw mut key, Some(Self::say)) };
+            key
+        });
+        let farewell = Box::new(Self { socket, owner: crate::fork::process() });
+        // SAFETY: the key was made; what it gets is the destructor's from now on.
+        unsafe { libc::pthread_setspecific(*key, Box::into_raw(farewell).cast()) };
+    }
+
+    unsafe extern "C" fn say(farewell: *mut c_void) {
+        // SAFETY: `at_the_end` made it for this thread.
+        let Self { socket, owner } = *unsafe { Box::from_raw(farewell.cast::<Self>()) };
+        if crate::fork::process() == owner {
+            let mut packet = [0; MAX_PACKET];
+            let length = Request::Bye.encode(&mut packet);
+            // One that has left already, or a fabric that is gone, needs no farewell.
+            let _ = socket::send(&socket, &[IoSlice::new(&packet[..length])]);
+        }
     }
 }
 
@@ -530,7 +553,6 @@ pub fn leave() {
         if let Some(mut control) = control.take() {
             // A fabric that is gone needs no farewell.
             let _ = control.tell(&Request::Bye);
-            control.announced = false;
         }
     });
 }

@@ -305,7 +305,7 @@ mod tests {
             ("echo x > ../outside/victim", "write"),
             ("echo x > made", "write"),
             ("rm s", "write"),
-            ("echo x > /made-by-a-test", "write"),
+            ("echo x > /made-by-a-test || :", "write"),
             ("sleep 100 &", "process"),
             ("bash -c 'echo x > /dev/udp/127.0.0.1/9' 2>/dev/null || :", "network"),
         ];
