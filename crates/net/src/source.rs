@@ -213,7 +213,7 @@ impl Schedule {
     }
 
     /// Passes at once over the regular instants before `start`, with what was left of a burst, and
-    /// over most of those that are drawn: whatever the gaps before it, those after it are as likely.
+    /// over most of those that are drawn: whatever the gaps before, those after it are as likely.
     fn pass(&mut self, start: LocalTime) {
         match &self.source {
             Source::Periodic { interval, .. } | Source::Bursty { interval, .. } => {

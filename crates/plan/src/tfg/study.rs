@@ -35,7 +35,7 @@ pub fn study(
     let mut assumptions = assumptions(&graph, &schedules, system);
     assumptions.extend(chains.iter().filter(|chain| chain.time.is_cut_short).map(|chain| {
         let name = &chain.name;
-        format!("chain {name} was not followed to its end: more values are on its way than are looked at")
+        format!("chain {name} was not followed to its end: it has more values than are looked at")
     }));
     let name = name.to_owned();
     Study { name, graph, program, platform, chains, schedules, lock_cycles, assumptions }
