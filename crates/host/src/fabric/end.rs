@@ -215,7 +215,7 @@ mod tests {
     fn all_ends_of_a_run_together_keep_no_more_records_than_the_budget() {
         for ends in [0, 1, 2, 3, 1_000, 200_000] {
             let of_one = records_of_an_end(ends);
-            assert!(of_one >= 1 && of_one <= shared_log::MAX_CAPACITY);
+            assert!((1..=shared_log::MAX_CAPACITY).contains(&of_one));
             assert!(u64::from(of_one) * ends as u64 <= u64::from(RECORDS_MAX));
         }
     }
