@@ -16,6 +16,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
 /// A user that has nothing.
@@ -23,8 +24,12 @@ const STRANGER: u32 = 54_321;
 /// How often one looks for what another process does.
 const LOOK_AGAIN: Span = Span::from_ms(1);
 
+/// What `onbeat stat` shows of a user is limited for all processes of that user together: one test
+/// at a time is that user.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// An unprivileged user, with programs where that user can start them.
-struct Stranger(TempDir);
+struct Stranger(TempDir, #[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Stranger {
     /// None where this is not the superuser, who alone can be another.
@@ -33,7 +38,8 @@ impl Stranger {
             println!("interference: did not run: needs the superuser");
             return None;
         }
-        let this = Self(tempfile::tempdir().expect("a directory"));
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let this = Self(tempfile::tempdir().expect("a directory"), alone);
         open_to_all(this.0.path());
         let source = root().join("crates/cli/tests/programs/interfere.c");
         let compiler = Command::new("cc")
