@@ -443,8 +443,10 @@ impl Explorer<'_> {
                 self.leave(visit, Some(state), Interval::ZERO);
             }
             What::Start => {
-                let late = self.jitter(visit.task, visit.node);
+                let mut late = self.jitter(visit.task, visit.node);
                 if late != Interval::ZERO {
+                    // It sleeps for it.
+                    late = plus(late, self.woken(visit.task));
                     state = state.after(late);
                     state.rest();
                 }
