@@ -212,3 +212,20 @@ fn who_asks_without_end_at_one_instant_is_named_not_who_asks_last() {
     assert!(asked < 200_000, "named after {asked} requests");
     assert!(Path::new(&system.path().join("right.log")).is_file());
 }
+
+/// A frame has 32 bits of the time its value was captured: 4.29 s.
+#[test]
+fn a_message_that_waited_for_longer_than_its_capture_time_tells_is_the_one_that_was_written() {
+    for forwarding_ns in [5_000_000_000_i64, 10_000_000_000] {
+        let forwarding = format!("forwarding_ns = {forwarding_ns}\n");
+        let text = two_hosts("").replace("forwarding_ns = 1000\n", &forwarding);
+        let text = text.replace("rate_hz = 1000\n", "rate_hz = 1000\nreserve = false\n");
+        let system = TestSystem::new(&text);
+        let results = results(&["run", ".", "--duration", "100ms"], system.path(), 0);
+        let c = channel(&results, "c");
+        assert_eq!((number(c, "sent"), number(c, "received")), (100, 100), "{c}");
+        assert_eq!((number(c, "lost"), number(c, "duplicated")), (0, 0), "{c}");
+        let way = 2 * (76 * 80 + 100) + forwarding_ns;
+        assert_eq!((number(c, "latency_ns.min"), number(c, "latency_ns.max")), (way, way));
+    }
+}

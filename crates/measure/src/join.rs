@@ -4,7 +4,7 @@ use onbeat_model::plan::Plan;
 use onbeat_model::record::{EndLog, Network, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, System};
 use onbeat_model::time::{LocalTime, NetTime};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All ends of one channel in one run.
 pub(crate) struct Joined<'a> {
@@ -209,6 +209,7 @@ fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedList
         }
     }
     messages.extend(received.map(|r| message(None, Some(r), false)));
+    join_turned(&mut messages);
     mark_copies(&mut messages);
     let emulated = matches!(log.network, Network::Emulated);
     JoinedListener { end, known, talker_known, emulated, messages }
@@ -216,6 +217,35 @@ fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedList
 
 fn flagged_duplicate(record: &Record) -> bool {
     record.flags & flag::DUPLICATE != 0
+}
+
+/// A frame carries so much of its capture time (IEEE 1722-2016 4.4.4.8).
+const TURN_NS: i64 = 1 << 32;
+
+/// Joins receipts of which the capture was rebuilt a turn of its 32 bits, or several, too late: the
+/// message had waited for longer than the bits can tell. Its number has 8 bits at least.
+fn join_turned(messages: &mut Vec<Message>) {
+    let turned =
+        |capture: LocalTime, r: &Record| (capture.as_ns().rem_euclid(TURN_NS), r.sequence as u8);
+    let mut waiting: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, message) in messages.iter().enumerate().rev() {
+        let (Some(talker), None) = (message.talker, message.listener) else { continue };
+        let Some(capture) = talker.capture else { continue };
+        waiting.entry(turned(capture, talker)).or_default().push(at);
+    }
+    for at in 0..messages.len() {
+        let Message { talker: None, listener: Some(record), duplicate: false, .. } = messages[at]
+        else {
+            continue;
+        };
+        let Some(capture) = record.capture.filter(|_| !flagged_duplicate(record)) else { continue };
+        let Some(of) = waiting.get_mut(&turned(capture, record)) else { continue };
+        let is_earlier = |of: &mut usize| messages[*of].capture() < Some(capture);
+        if let Some(of) = of.pop_if(is_earlier) {
+            messages[of].listener = messages[at].listener.take();
+        }
+    }
+    messages.retain(|m| m.talker.is_some() || m.listener.is_some());
 }
 
 /// Marks copies among the messages of which the talker's record is missing.
