@@ -137,6 +137,7 @@ impl Listener {
         }
         // How far clocks may be apart is known of synchronised ones only.
         if !uncertain && capture > reading.now.max(ready) + self.parameters.clock_error {
+            self.numbering.pass_over(&message);
             return Err(Dropped::Rejected(Reason::Future));
         }
         let relation = self.numbering.relation(&message);
@@ -489,6 +490,30 @@ mod tests {
         for (k, got) in after.iter().enumerate() {
             let (accepted, value) = got.as_ref().expect("the second");
             assert_eq!((accepted.gap, accepted.sequence, *value), (0, k as u64 + 3, 2));
+        }
+    }
+
+    #[test]
+    fn a_talker_whose_clock_steps_is_not_silent() {
+        let source = onbeat_model::units::MacAddress([4; 6]);
+        for step_ns in [-900_000_000, -400_000_000, 400_000_000, 900_000_000] {
+            let mut listener = Listener::new(parameters());
+            let mut one = Talker::of_instance(parameters(), 3);
+            let other = ChannelParameters { source, ..parameters() };
+            let mut two = Talker::of_instance(other, 3);
+            let mut taken = 0;
+            for k in 0..100_i64 {
+                let now = LocalTime::from_ns(k * 20_000_000);
+                let is_off = (20..60).contains(&k);
+                let captured = now + Span::from_ns(if is_off { step_ns } else { 0 });
+                let own = accept(&mut listener, &frame_of(&mut one, captured, 1), now);
+                taken += usize::from(own.is_ok());
+                let then = now + Span::from_ms(7);
+                let got = accept(&mut listener, &frame_of(&mut two, then, 2), then);
+                assert_eq!(got, Err(Dropped::Rejected(Reason::Talker)), "at {k}, {step_ns} ns");
+            }
+            // From the future, or one at the step back.
+            assert_eq!(taken, if step_ns > 0 { 60 } else { 99 }, "{step_ns} ns");
         }
     }
 

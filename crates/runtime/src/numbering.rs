@@ -79,6 +79,9 @@ pub(crate) struct Numbering {
     silence: Span,
     joins: bool,
     last: Option<(Numbered, u64)>,
+    /// By capture time, and when it was heard: the last that came of the talker, whether its
+    /// message was taken or not.
+    sign: [LocalTime; 2],
     former: [Option<Identity>; FORMER],
     /// Where in `former` the next one goes.
     oldest: usize,
@@ -90,7 +93,8 @@ impl Numbering {
         let silence = interval * SILENCE + tolerance + fixed_delay;
         let interval = interval.max(Span::from_ns(1));
         let former = [None; FORMER];
-        Self { interval, tolerance, silence, joins, last: None, former, oldest: 0 }
+        let sign = [LocalTime::ZERO; 2];
+        Self { interval, tolerance, silence, joins, last: None, sign, former, oldest: 0 }
     }
 
     /// When the last message was captured.
@@ -116,9 +120,19 @@ impl Numbering {
         if another_start && this.source.is_host_of(&before.source) && !is_former {
             return Relation::Restarted;
         }
-        let silent = message.capture - last.capture > self.silence
-            || message.heard - last.heard > self.silence;
+        let [capture, heard] = self.sign;
+        // By the reader's clock. Where that is told late, as messages are read together, captures
+        // close to each other contradict.
+        let apart = (message.capture - capture).abs();
+        let silent = message.heard - heard > self.silence && apart > self.silence;
         if silent { Relation::Successor } else { Relation::Other }
+    }
+
+    /// Goes by a message from the future, which is not taken. Who sends such is not silent.
+    pub(crate) fn pass_over(&mut self, message: &Numbered) {
+        if matches!(self.relation(message), Relation::Same | Relation::Restarted) {
+            self.sign = [message.heard; 2];
+        }
     }
 
     /// Goes by a message: its number, and how many are missing before it.
@@ -148,6 +162,7 @@ impl Numbering {
             self.former[self.oldest] = self.last.map(|(last, _)| last.identity);
             self.oldest = (self.oldest + 1) % FORMER;
         }
+        self.sign = [message.capture, message.heard];
         self.last = Some((message, sequence));
         (sequence, u32::try_from(gap).unwrap_or(u32::MAX))
     }
