@@ -158,7 +158,7 @@ fn hold(line: &Value, task: &Value, jobs: &[Job], seen: &mut Seen) -> Result<(),
 
 /// Whether the theory of a processor is exact: tasks with one point and distinct priorities that
 /// begin together and meet their deadlines.
-fn is_exact(document: &Value, schedule: &Value, jittery: &BTreeSet<String>) -> bool {
+fn is_exact(document: &Value, schedule: &Value, inexact: &BTreeSet<String>) -> bool {
     let lines = list(&schedule["tasks"]);
     let mut priorities: Vec<u64> = lines.iter().filter_map(|l| l["priority"].as_u64()).collect();
     priorities.sort_unstable();
@@ -170,23 +170,23 @@ fn is_exact(document: &Value, schedule: &Value, jittery: &BTreeSet<String>) -> b
         let points = list(&task["nodes"]).iter().filter(|n| points.iter().any(|k| n["kind"] == *k));
         line["met"] == true
             && points.count() == 1
-            && !jittery.contains(task["program"].as_str().expect("a name"))
+            && !inexact.contains(task["program"].as_str().expect("a name"))
             && !has_kind(task, &["lock", "read", "write", "branch"])
     };
     priorities.len() == lines.len() && host["wakeup_ns"]["hi"] == 0 && lines.iter().all(is_simple)
 }
 
-/// Holds what a run did against the schedules. Segments of `jittery` programs begin late.
+/// Holds what a run did against the schedules. Bounds of `inexact` programs need not be reached.
 fn schedules(
     document: &Value,
     did: &Did,
-    jittery: &BTreeSet<String>,
+    inexact: &BTreeSet<String>,
     seen: &mut Seen,
 ) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     for schedule in list(&document["schedules"]) {
         seen.processors += 1;
-        let is_exact = is_exact(document, schedule, jittery);
+        let is_exact = is_exact(document, schedule, inexact);
         for line in list(&schedule["tasks"]) {
             let task = &document["tasks"][line["task"].as_u64().expect("a task") as usize];
             let text = |key: &str| task[key].as_str().expect("a text").to_owned();
@@ -372,7 +372,7 @@ fn portion(
         let document: Value = serde_json::from_slice(&text).expect("JSON");
         hosts.write_run(path, &proposed(&document));
         let did = run("run.toml", path)?;
-        let mut wrong = schedules(&document, &did, &hosts.jittery, seen);
+        let mut wrong = schedules(&document, &did, &hosts.inexact, seen);
         wrong.extend(rows(&Document::read(&text), &did, figures));
         Ok(wrong)
     };

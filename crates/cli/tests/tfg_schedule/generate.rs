@@ -24,8 +24,9 @@ pub(crate) struct Hosts {
     pub(crate) names: Vec<String>,
     /// Beside each program.
     times: Vec<String>,
-    /// Programs of which segments begin late, as their files of execution times say.
-    pub(crate) jittery: BTreeSet<String>,
+    /// Programs of which segments may begin late, or may take longer when they are aborted, as
+    /// their files of execution times say: no job need take as long as all that together.
+    pub(crate) inexact: BTreeSet<String>,
     /// How often each of [`FEATURES`] was drawn.
     pub(crate) drawn: BTreeMap<&'static str, u64>,
 }
@@ -620,11 +621,12 @@ impl Hosts {
             let (mut jitter, mut abort) = (String::new(), String::new());
             if random.below(3) == 0 {
                 self.draw("JITTER");
-                self.jittery.insert(name.to_owned());
+                self.inexact.insert(name.to_owned());
                 jitter = random.between(1, period * 1_000 / 16).to_string();
             }
             if random.below(3) == 0 {
                 self.draw("ABORT");
+                self.inexact.insert(name.to_owned());
                 abort = random.between(1, period * 1_000 / 16).to_string();
             }
             let _ = writeln!(lines, "{from},{best},{worst},{jitter},{abort},{to}");
