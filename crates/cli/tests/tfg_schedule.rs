@@ -432,6 +432,9 @@ fn no_host_does_what_its_schedule_rules_out() {
     let count = wrong.len();
     let wrong: Vec<String> = wrong.iter().take(6).map(ToString::to_string).collect();
     assert!(wrong.is_empty(), "{count} do not agree\n{}", wrong.join("\n\n"));
+    if number("SCHEDULE_SEED").is_some() {
+        return; // What the usual seeds draw together, others need not.
+    }
     assert!(seen.unknown * 3 < seen.tasks, "{seen:?}");
     assert!(seen.exact > 5 && seen.locking > 50 && seen.fed > 10, "{seen:?}");
     assert!(seen.missed > 50 && seen.windows > 50, "{seen:?}");
