@@ -219,6 +219,9 @@ void *timedc_deferring(void *found);
 
 /* Ranks all tasks anew and applies what changed. */
 void timedc_schedule(void);
+/* Others look at what ranks a task, at its `id`, and at whether it is over. Deferred. */
+void timedc_tasks_lock(void);
+void timedc_tasks_unlock(void);
 /* How urgent a task is where virtual time shares processors: a priority, 0 for the program's, or
  * an absolute deadline, TIMEDC_INFTY for none. */
 /* The priority that the analysis of its processor has found for a task that asks for nothing: the

@@ -169,11 +169,11 @@ static void apply(const struct timedc_thread *thread)
 		refused(thread, is_fair ? "SCHED_RR" : "SCHED_FIFO", strerror(errno));
 }
 
-void timedc_schedule(void)
+/* With the lock: a task whose `id` is there and that is not over has not ended. */
+static void apply_all(void)
 {
 	if (!timedc_world_has_time())
 		return;
-	pthread_mutex_lock(&lock);
 	if (top == 0)
 		top = top_priority();
 	for (unsigned i = 0; i < timedc_thread_count() && !timedc_world_is_virtual(); i++) {
@@ -181,6 +181,22 @@ void timedc_schedule(void)
 		if (thread->id != 0 && !thread->over && (thread->policy >= 0 || thread->priority > 0))
 			apply(thread);
 	}
+}
+
+void timedc_schedule(void)
+{
+	pthread_mutex_lock(&lock);
+	apply_all();
+	pthread_mutex_unlock(&lock);
+}
+
+void timedc_tasks_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void timedc_tasks_unlock(void)
+{
 	pthread_mutex_unlock(&lock);
 }
 
@@ -188,10 +204,12 @@ static void ask(int policy, int priority, timedc_ns separation)
 {
 	struct timedc_thread *thread = timedc_thread();
 	thread->deferred++;
+	pthread_mutex_lock(&lock);
 	thread->policy = policy >= 0 ? policy : thread->policy;
 	thread->priority = priority > 0 ? priority : thread->priority;
 	thread->separation = separation > 0 ? separation : thread->separation;
-	timedc_schedule();
+	apply_all();
+	pthread_mutex_unlock(&lock);
 	timedc_resume(thread);
 }
 

@@ -78,6 +78,7 @@ static bool unit_keeps_phase(const struct timedc_task *task)
 
 static struct timedc_thread *thread_new(const struct timedc_task *task)
 {
+	timedc_tasks_lock();
 	unsigned number = __atomic_fetch_add(&thread_count, 1, __ATOMIC_ACQ_REL);
 	if (number > TIMEDC_TASKS_MAX)
 		timedc_die("more than %d tasks", TIMEDC_TASKS_MAX);
@@ -87,7 +88,16 @@ static struct timedc_thread *thread_new(const struct timedc_task *task)
 	thread->keep_phase = unit_keeps_phase(task);
 	thread->policy = -1;
 	thread->proposed = timedc_proposed(task);
+	timedc_tasks_unlock();
 	return thread;
+}
+
+/* The calling thread is the task's. */
+static void here(struct timedc_thread *thread)
+{
+	timedc_tasks_lock();
+	thread->id = (pid_t)syscall(SYS_gettid);
+	timedc_tasks_unlock();
 }
 
 /* All that is written at the end. */
@@ -102,7 +112,11 @@ static void finish(void)
 
 static void end(struct timedc_thread *thread)
 {
+	thread->deferred++;
+	timedc_tasks_lock();
 	thread->over = true;
+	timedc_tasks_unlock();
+	thread->deferred--;
 	timedc_disarm(thread);
 	timedc_segment_over(thread);
 	if (!timedc_world_stopped())
@@ -153,7 +167,7 @@ int timedc_main_enter(const struct timedc_task *main_task)
 	struct timedc_thread *thread = thread_new(main_task);
 	timedc_self = thread;
 	thread->deferred++;
-	thread->id = (pid_t)syscall(SYS_gettid);
+	here(thread);
 	timedc_trace_begin();
 	timedc_times_begin();
 	atexit(finish);
@@ -218,7 +232,7 @@ static void *body(void *argument)
 	struct timedc_thread *thread = argument;
 	timedc_self = thread;
 	thread->deferred = 1;
-	thread->id = (pid_t)syscall(SYS_gettid);
+	here(thread);
 	ready_stack();
 	live(thread);
 	thread->deferred = 1;

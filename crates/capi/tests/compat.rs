@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// The repository.
 fn root() -> &'static Path {
@@ -39,28 +39,38 @@ fn archives() -> &'static Path {
     BUILT.get_or_init(|| make("lib", "-O2 -g"))
 }
 
-/// The same, which finds uses of freed memory if the compiler can make it so.
-fn checking() -> &'static (PathBuf, &'static str) {
-    static BUILT: OnceLock<(PathBuf, &str)> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let empty = place().join("sanitizer");
+/// The sanitizers that the compiler has here.
+fn sanitizers() -> &'static [&'static str] {
+    static THERE: OnceLock<Vec<&str>> = OnceLock::new();
+    THERE.get_or_init(|| {
         std::fs::create_dir_all(place()).expect("a directory");
-        let mut cc = Command::new("cc");
-        cc.args(["-fsanitize=address", "-x", "c", "-", "-o"]).arg(empty);
-        let cc = cc.stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let can = cc.is_ok_and(|mut cc| {
-            let program = b"int main(void) { return 0; }";
-            let written = cc.stdin.take().expect("a pipe").write_all(program);
-            written.is_ok() && cc.wait().is_ok_and(|status| status.success())
-        });
-        if !can {
-            let said =
-                b"compat: no AddressSanitizer here: uses of freed memory are not looked for\n";
-            std::io::stderr().write_all(said).expect("standard error");
+        let mut there = Vec::new();
+        for name in ["address", "thread"] {
+            let empty = place().join(name);
+            let mut cc = Command::new("cc");
+            cc.arg(format!("-fsanitize={name}")).args(["-x", "c", "-", "-o"]).arg(&empty);
+            let cc = cc.stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
+            let can = cc.is_ok_and(|mut cc| {
+                let program = b"int main(void) { return 0; }";
+                let written = cc.stdin.take().expect("a pipe").write_all(program);
+                written.is_ok() && cc.wait().is_ok_and(|status| status.success())
+            });
+            if can && Command::new(&empty).status().is_ok_and(|status| status.success()) {
+                there.push(name);
+            } else {
+                let said = format!("compat: no {name} sanitizer here: its faults are not found\n");
+                std::io::stderr().write_all(said.as_bytes()).expect("standard error");
+            }
         }
-        let flags = if can { "-O1 -g -fsanitize=address" } else { "-O1 -g" };
-        (make("checking", flags), flags)
+        there
     })
+}
+
+/// The same library, which finds the faults that a sanitizer is for.
+fn checking(sanitizer: &str) -> PathBuf {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _one = BUILDING.lock().expect("no test panicked");
+    make(&format!("checking-{sanitizer}"), &format!("-O1 -g -fsanitize={sanitizer}"))
 }
 
 /// The library that programs are linked with.
@@ -469,76 +479,84 @@ fn a_log_of_more_than_a_million_lines_is_complete() {
     assert_eq!((lines, wakeups), (1_200_000, 1), "{}", text(&output.stderr));
 }
 
-/// Runs one test of `threads.c` on a loopback; what it said on standard error.
-fn threads(name: &str) -> Option<String> {
-    let (left, _right) = network()?;
-    let (library, flags) = checking();
-    let mut flags: Vec<_> = flags.split(' ').collect();
-    flags.push("-D_GNU_SOURCE");
-    let library = library.join("libnetchan.a");
-    let built = built("threads.c", &format!("threads_{name}"), &library, &flags);
-    let mut command = left.command(built, &[name]);
-    // Some of these tests leave memory that a thread may still use.
-    command
-        .env("ASAN_OPTIONS", "detect_leaks=0")
-        .current_dir(directory(&format!("threads-{name}")));
-    let output = checked(&mut command);
-    assert!(text(&output.stdout).ends_with("done\n"));
-    Some(text(&output.stderr))
+/// Runs one test of `threads.c` on a loopback, as it is and with each sanitizer; what it said on
+/// standard error must hold.
+fn threads(name: &str, holds: impl Fn(&str)) {
+    let Some((left, _right)) = network() else { return };
+    for sanitizer in sanitizers().iter().copied().map(Some).chain([None]) {
+        let (library, flag) = match sanitizer {
+            Some(name) => (checking(name), format!("-fsanitize={name}")),
+            None => (archives().to_owned(), "-g".into()),
+        };
+        let library = library.join("libnetchan.a");
+        let one = format!("{name}-{}", sanitizer.unwrap_or("plain"));
+        let built = built("threads.c", &one, &library, &[&flag, "-D_GNU_SOURCE"]);
+        let mut command = left.command(built, &[name]);
+        // Some of these tests leave memory that a thread may still use, or the thread.
+        command
+            .env("ASAN_OPTIONS", "detect_leaks=0")
+            .env("TSAN_OPTIONS", "report_thread_leaks=0")
+            .current_dir(directory(&format!("threads-{one}")));
+        let output = checked(&mut command);
+        assert!(text(&output.stdout).ends_with("done\n"));
+        holds(&text(&output.stderr));
+    }
 }
 
 #[test]
 fn a_pipe_that_nobody_reads_does_not_hold_up_the_end() {
-    threads("unread_pipe");
+    threads("unread_pipe", |_| ());
 }
 
 #[test]
 fn what_is_queued_in_a_descriptor_is_sent_for_a_second_only() {
-    let Some(said) = threads("slow_descriptor") else { return };
-    assert_eq!(said.matches("the rest is lost").count(), 1, "{said}");
+    threads("slow_descriptor", |said| {
+        assert_eq!(said.matches("the rest is lost").count(), 1, "{said}")
+    });
 }
 
 #[test]
 fn a_descriptor_and_a_channel_of_one_stream_end_together() {
-    threads("shared_descriptor");
+    threads("shared_descriptor", |_| ());
 }
 
 #[test]
 fn a_callback_may_destroy_its_own_channel() {
-    let Some(said) = threads("own_channel") else { return };
-    assert!(said.contains("freed with the handler"), "{said}");
+    threads("own_channel", |said| assert!(said.contains("freed with the handler"), "{said}"));
 }
 
 #[test]
 fn a_callback_may_destroy_its_own_handler() {
-    let Some(said) = threads("own_handler") else { return };
-    assert_eq!(said.matches("a callback destroys its own handler").count(), 1, "{said}");
+    threads("own_handler", |said| {
+        assert_eq!(said.matches("a callback destroys its own handler").count(), 1, "{said}")
+    });
 }
 
 #[test]
 fn each_message_of_two_senders_in_one_channel_is_sent_once() {
-    threads("two_senders");
+    threads("two_senders", |_| ());
 }
 
 #[test]
 fn two_readers_share_a_channel_are_both_stopped_and_keep_callbacks_out() {
-    threads("two_readers");
+    threads("two_readers", |_| ());
 }
 
 #[test]
 fn what_a_thread_is_still_in_is_not_freed() {
-    let Some(said) = threads("thread_inside") else { return };
-    assert_eq!(said.matches("neither it nor its handler is freed").count(), 2, "{said}");
+    threads("thread_inside", |said| {
+        assert_eq!(said.matches("neither it nor its handler is freed").count(), 2, "{said}")
+    });
 }
 
 #[test]
 fn ends_are_removed_and_added_while_others_use_them() {
-    threads("removing");
+    threads("removing", |_| ());
 }
 
 #[test]
 fn callbacks_are_registered_while_ends_come_and_go() {
-    threads("registering");
+    threads("registering", |_| ());
 }
 
 /// A text without its layout.
