@@ -24,8 +24,8 @@ pub(crate) struct Hosts {
     pub(crate) names: Vec<String>,
     /// Beside each program.
     times: Vec<String>,
-    /// Programs of which segments may begin late, or may take longer when they are aborted, as
-    /// their files of execution times say: no job need take as long as all that together.
+    /// Programs with a file of execution times: segments may begin late, take longer when they are
+    /// aborted, or longer the first time, and no job need take as long as all that together.
     pub(crate) inexact: BTreeSet<String>,
     /// How often each of [`FEATURES`] was drawn.
     pub(crate) drawn: BTreeMap<&'static str, u64>,
@@ -616,17 +616,16 @@ impl Hosts {
     fn times(&mut self, random: &mut Random, name: &str, source: &Source) -> String {
         let mut lines = String::new();
         for (from, to, period) in &source.segments {
+            self.inexact.insert(name.to_owned());
             let worst = random.between(0, period * 1_000 / 4);
             let best = random.between(0, worst);
             let (mut jitter, mut abort) = (String::new(), String::new());
             if random.below(3) == 0 {
                 self.draw("JITTER");
-                self.inexact.insert(name.to_owned());
                 jitter = random.between(1, period * 1_000 / 16).to_string();
             }
             if random.below(3) == 0 {
                 self.draw("ABORT");
-                self.inexact.insert(name.to_owned());
                 abort = random.between(1, period * 1_000 / 16).to_string();
             }
             let _ = writeln!(lines, "{from},{best},{worst},{jitter},{abort},{to}");
