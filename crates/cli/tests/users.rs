@@ -156,6 +156,8 @@ fn a_user_that_a_program_cannot_run_as_is_an_error_at_its_line() {
     let spaces = system(&[], "user = \"54322\"\n", "");
     let output = run(&["run", ".", "--network", "netns"], spaces.path(), 1);
     refused(&spaces, &output, "network namespaces");
+    let output = run(&["run", ".", "--interface", "lo", "--host", "b"], spaces.path(), 1);
+    refused(&spaces, &output, "send frames on interfaces");
     let other = system(&[], "user = \"nobody\"\n", "");
     refused(&other, &as_stranger(&other), "only the superuser");
     // Oneself one may name.

@@ -422,7 +422,9 @@ impl Maker<'_> {
     fn phase(&mut self, period: u64) -> String {
         match self.random.below(3) {
             0 => String::new(),
-            _ => format!("\tsdelay({}, us);\n", self.random.below(period / 50) * 50),
+            // Who woke for the shift of its chain is late for a delay of 0, and begins there: what
+            // is computed is not shifted.
+            _ => format!("\tsdelay({}, us);\n", self.random.below(period / 50).max(1) * 50),
         }
     }
 

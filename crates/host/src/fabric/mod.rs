@@ -37,7 +37,9 @@ use crate::user::User;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
-use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode};
+use onbeat_model::system::{
+    Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind,
+};
 use onbeat_model::time::{NetTime, Span};
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{OsStr, OsString};
@@ -223,6 +225,12 @@ fn users(programs: &[&Program], network: &NetworkKind) -> Result<Vec<Option<User
         if matches!(network, NetworkKind::Namespaces { .. }) {
             let help = "take the key out, or run on the emulated network";
             return Err(wrong("only the superuser's can enter network namespaces".into(), help));
+        }
+        let packets = [TransportKind::Packet, TransportKind::Xdp];
+        if matches!(network, NetworkKind::Interface { transport, .. } if packets.contains(transport))
+        {
+            let help = "take the key out, or run with --transport udp4 or udp6";
+            return Err(wrong("only the superuser's send frames on interfaces".into(), help));
         }
         Ok(Some(user))
     };
