@@ -234,7 +234,9 @@ static void check_times(const struct reader *r, enum way way, const onbeat_messa
 /* Whether there may have been messages before this one that it does not tell of. */
 static int cannot_tell(const struct reader *r, const struct content *message)
 {
-	return r->last_capture < 0 ? r->joins : message->first != r->last.first;
+	if (r->last_capture < 0)
+		return r->joins || message->first != begin;
+	return message->first != r->last.first;
 }
 
 /*
