@@ -37,9 +37,7 @@ use crate::user::User;
 use onbeat_model::diagnostic::{Code, Diagnostic};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
-use onbeat_model::system::{
-    Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind,
-};
+use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{OsStr, OsString};

@@ -7,7 +7,10 @@ mod jail;
 mod spoil;
 
 use crate::Dice;
+use crate::draw::description;
+use crate::mutate::mutated;
 use crate::reduce::reduce;
+use crate::schema::Schema;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -161,6 +164,15 @@ pub const VERBS: &[Verb] = &[
     },
 ];
 
+/// A description of a network that is right, as others are drawn, or was until it was changed.
+fn drawn(dice: &mut Dice) -> Entries {
+    let mut description = description(&Schema::committed(), dice.bits());
+    for _ in 0..dice.below(4) {
+        description = mutated(&description, dice);
+    }
+    Entries::from([("system.toml".into(), Entry::File(description.toml().into_bytes()))])
+}
+
 /// A verb, how it is asked, and what it looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -178,9 +190,13 @@ impl Case {
     /// One that a seed draws of a verb.
     pub fn draw(corpus: &Corpus, verb: &Verb, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
-        let mut entries = dice.one(corpus.of(verb.of));
+        let is_drawn = verb.of == "description" && dice.chance(40);
+        let (mut entries, times) = match is_drawn {
+            true => (drawn(&mut dice), 0..=1),
+            false => (dice.one(corpus.of(verb.of)), 1..=3),
+        };
         let way = dice.one(verb.ways);
-        for _ in 0..dice.between(1, 4) {
+        for _ in 0..dice.between(*times.start(), *times.end()) {
             spoil::spoil(&mut entries, corpus, &mut dice);
         }
         Self {

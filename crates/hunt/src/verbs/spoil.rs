@@ -186,9 +186,9 @@ fn spoilt(octets: &[u8], path: &str, corpus: &Corpus, dice: &mut Dice) -> Vec<u8
         return format!("{document:#}").into_bytes();
     }
     match dice.below(16) {
-        0..5 => number(text, dice).into_bytes(),
-        5..8 => word(text, dice).into_bytes(),
-        8..12 => lines(text, path, corpus, dice).into_bytes(),
+        0..7 => number(text, dice).into_bytes(),
+        7..9 => word(text, dice).into_bytes(),
+        9..12 => lines(text, path, corpus, dice).into_bytes(),
         12 => deep(text, dice).into_bytes(),
         13 => many(text, dice).into_bytes(),
         _ => binary(octets, dice),
@@ -214,9 +214,14 @@ fn replaced(text: &str, at: Range<usize>, with: &str) -> String {
 /// With another number in one place, or in all of the same.
 fn number(text: &str, dice: &mut Dice) -> String {
     let Some(at) = place(text, dice, |c| c.is_ascii_digit()) else { return text.to_owned() };
-    let new = match dice.chance(70) {
-        true => dice.one(&NUMBERS).to_owned(),
-        false => dice.magnitude(1, i64::MAX).to_string(),
+    let new = match (dice.below(10), text[at.clone()].parse::<i64>()) {
+        // Such as is likely to be taken.
+        (0..5, Ok(old)) => {
+            let near = [old / 10, old / 2, old - 1, old + 1, old.saturating_mul(2)];
+            dice.one(&near).to_string()
+        }
+        (5..8, _) => dice.one(&NUMBERS).to_owned(),
+        _ => dice.magnitude(1, i64::MAX).to_string(),
     };
     match dice.chance(10) {
         true => text.replace(&text[at], &new),
