@@ -217,11 +217,7 @@ fn networks(
         }
         Ok(())
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| -> Result<()> {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
-    })?;
+    on_all_processors(work)?;
     let seen = seen.into_inner().expect("no thread panicked");
     let count = next.into_inner().min(request.count);
     println!("hunt: {count} networks from seed {seed} on; refused: {:?}", seen.refused);
@@ -237,6 +233,15 @@ fn networks(
     );
     println!("hunt: {} networks with a fault", seen.faults);
     Ok(seen.faults)
+}
+
+/// Does the same on each processor.
+pub(crate) fn on_all_processors(work: impl Fn() -> Result<()> + Copy + Send) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
+    })
 }
 
 /// Plans of so many descriptions are changed on: the slowest that were seen.

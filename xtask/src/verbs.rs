@@ -1,6 +1,6 @@
 //! `hunt verbs`: whole verbs of the command on spoilt directories, in a jail.
 
-use crate::hunt::Request;
+use crate::hunt::{Request, on_all_processors};
 use anyhow::{Context, Result, ensure};
 use onbeat_hunt::verbs::{Case, Corpus, Fault, Jail, VERBS};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,11 +75,7 @@ pub(crate) fn verbs(
         }
         Ok(())
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| -> Result<()> {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
-    })?;
+    on_all_processors(work)?;
     let seen = seen.into_inner().expect("no thread panicked");
     for (verb, ends) in &seen.ends {
         println!("hunt: {verb}: {} cases, by exit code {ends:?}", ends.values().sum::<u64>());
