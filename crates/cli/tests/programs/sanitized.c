@@ -7,7 +7,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int counted;
-int fifochannel(numbers);
+int fifochannel(numbers, 256);
 int lvchannel(latest);
 
 static void count(void)
@@ -58,7 +58,7 @@ task sampler(void)
 
 task aborted(void)
 {
-	int late = 0;
+	int rounds = 0;
 
 	for (int i = 0; i < 50; i++) {
 		volatile int go = 1;
@@ -71,9 +71,9 @@ task aborted(void)
 			snprintf(text, sizeof(text), "%d", i);
 			free(memory);
 		}
-		late += ftp(8, 6, ms) >= 0;
+		rounds += ftp(8, 6, ms) >= 0;
 	}
-	printf("aborted %d\n", late);
+	printf("rounds %d\n", rounds);
 }
 
 task brief(void)
