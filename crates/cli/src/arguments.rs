@@ -206,7 +206,7 @@ pub(crate) struct CheckArguments {
     #[arg(long)]
     pub(crate) no_bounds: bool,
     /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are
+    /// they are, and files elsewhere that it names are read
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print JSON for machines
@@ -222,7 +222,7 @@ pub(crate) struct PlanArguments {
     #[arg(long)]
     pub(crate) unprotected: bool,
     /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are
+    /// they are, and files elsewhere that it names are read
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print JSON for machines
@@ -398,7 +398,7 @@ pub(crate) struct TfgArguments {
     #[arg(long, value_name = "NAME=fifo[:VALUES][,TYPE]")]
     pub(crate) bind: Vec<Binding>,
     /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are
+    /// they are, and files elsewhere that it names are read
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print JSON for machines (docs/cli.md)
@@ -433,7 +433,7 @@ pub(crate) struct ReportArguments {
     #[arg(long)]
     pub(crate) recovered: bool,
     /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are
+    /// they are, and files elsewhere that it names are read
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print JSON for machines (docs/results.md)

@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::network;
 use crate::source::Source;
 use crate::terminal;
+use crate::trust::Trust;
 use anyhow::bail;
 use comfy_table::{Cell, CellAlignment};
 use onbeat_measure::grid::{grid, ruled};
@@ -26,7 +27,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
             "--method is for networks: a description is bounded in one way".into()
         ));
     }
-    let source = Source::load(&arguments.subject, arguments.json)?;
+    let source = Source::load(&arguments.subject, arguments.json, Trust::AsKnown)?;
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, cpu) = timed(|| source.plan(&source.system, protected));
     let plan = plan?;

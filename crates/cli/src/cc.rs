@@ -43,6 +43,8 @@ struct Driver {
     /// For what nobody keeps.
     directory: TempDir,
     interrupted: Arc<AtomicBool>,
+    /// Whether files may be read that are outside of `base` and are no headers of the system.
+    is_trusted: bool,
 }
 
 /// An interrupt came.
@@ -81,7 +83,8 @@ pub(crate) fn cc(arguments: &CcArguments) -> anyhow::Result<Exit> {
     let directory = tempfile::Builder::new().prefix("onbeat-cc-").tempdir()?;
     let interrupted = interrupt()?;
     let base = PathBuf::new();
-    let driver = Driver { wanted, places, base, recipe, directory, interrupted };
+    let is_trusted = true;
+    let driver = Driver { wanted, places, base, recipe, directory, interrupted, is_trusted };
     match driver.drive() {
         Err(error) if error.is::<Interrupted>() => Ok(Exit::Interrupted),
         done => done,

@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::source::{self, Source};
 use crate::terminal;
+use crate::trust::Trust;
 use anyhow::Context;
 use clap::Args;
 use onbeat_host::doctor::{
@@ -79,7 +80,7 @@ fn wanted(arguments: &DoctorArguments) -> anyhow::Result<Wanted> {
     let mut wanted = match &arguments.system {
         None => Wanted::default(),
         Some(path) => {
-            let source = Source::load(path, arguments.json)?;
+            let source = Source::load(path, arguments.json, Trust::AsKnown)?;
             let protected = source.system.run.protected;
             let plan = source.plan(&source.system, protected)?;
             match &arguments.host {

@@ -31,6 +31,7 @@ use crate::arguments::{
 };
 use crate::exit::Exit;
 use crate::source::{Examined, Source};
+use crate::trust::Trust;
 use clap::Parser;
 use onbeat_plan::tfg::Limits;
 
@@ -86,7 +87,8 @@ fn main() -> std::process::ExitCode {
 }
 
 fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
-    let examined = Examined::with_plan(&arguments.system, !arguments.no_bounds, arguments.trust)?;
+    let examined =
+        Examined::with_plan(&arguments.system, !arguments.no_bounds, Trust::by(arguments.trust))?;
     if arguments.json {
         terminal::print(serde_json::to_string_pretty(&examined.to_json())?);
     } else {
@@ -100,7 +102,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
 }
 
 fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json)?.trusting(arguments.trust)?;
+    let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if arguments.json {
@@ -113,7 +115,7 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
 }
 
 fn manifest(arguments: &ManifestArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, false)?;
+    let source = Source::load(&arguments.system, false, Trust::AsKnown)?;
     let text = if arguments.first_generation {
         onbeat_model::manifest::to_c_first_generation(&source.system)?
     } else {

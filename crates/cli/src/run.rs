@@ -9,6 +9,7 @@ use crate::output::{self, Kind, MESSAGES, Output, RECORDS, REPORT, RESULTS};
 use crate::recording::{self, Recording};
 use crate::source::Source;
 use crate::terminal;
+use crate::trust::Trust;
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use onbeat_host::fabric::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
@@ -92,7 +93,7 @@ fn load(arguments: &RunArguments) -> anyhow::Result<Source> {
     match &arguments.system[..] {
         _ if arguments.origin.is_some() => bail!(WrongArgument(build::ORIGIN.to_owned())),
         _ if !arguments.bind.is_empty() => bail!(WrongArgument(build::BIND.to_owned())),
-        [system] => Ok(Source::load(system, arguments.json)?.trusted()),
+        [system] => Ok(Source::load(system, arguments.json, Trust::Runs)?),
         _ => bail!(WrongArgument("a run is of one description, or of C files".to_owned())),
     }
 }
@@ -117,7 +118,7 @@ pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// Makes the report of the last run anew.
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json)?.trusting(arguments.trust)?;
+    let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
     let target = out(&source, arguments.out.as_deref())?;
     let logs = match arguments.recovered {
         true => recording::recovered(&target)?,

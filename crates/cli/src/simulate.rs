@@ -8,6 +8,7 @@ use crate::output::{self, Kind, Output, OutputFile, REPETITIONS, SIMULATION, SIM
 use crate::run;
 use crate::source::Source;
 use crate::terminal;
+use crate::trust::Trust;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_host::process::Keeper;
@@ -31,7 +32,7 @@ const BAR_AFTER: Duration = Duration::from_secs(2);
 
 /// Simulates a system and sets what was seen beside the plan's bounds.
 pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
-    let source = Source::load(&arguments.system, arguments.json)?;
+    let source = Source::load(&arguments.system, arguments.json, Trust::AsKnown)?;
     let mut system = source.system.clone();
     system.run = settings(&system, arguments)?;
     let plan = match arguments.no_bounds {

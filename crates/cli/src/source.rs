@@ -1,7 +1,8 @@
 //! Reading a description from disk, and showing what is wrong with it.
 
 use crate::study::{self, Graphs};
-use crate::{input, terminal, trust};
+use crate::trust::{self, Trust};
+use crate::{input, terminal};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
@@ -48,6 +49,7 @@ impl std::error::Error for Wrong {}
 #[derive(Debug)]
 pub(crate) struct Examined {
     directory: PathBuf,
+    is_trusted: bool,
     files: Vec<SourceFile>,
     system: Option<System>,
     diagnostics: Vec<Diagnostic>,
@@ -55,15 +57,23 @@ pub(crate) struct Examined {
 
 impl Examined {
     /// Reads the description at `path`, or `system.toml` in the directory `path`.
-    fn read(path: &Path) -> anyhow::Result<Self> {
+    fn read(path: &Path, trust: Trust) -> anyhow::Result<Self> {
         let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
-        let text = read(&file).map_err(anyhow::Error::msg)?;
         let directory = match file.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
         };
+        let is_trusted = trust::of(&directory, trust)?;
+        let allowed = |name: &Path, file: &Path| match trust::is_inside(name, &directory) {
+            false if !is_trusted => Err(trust::outside(name)),
+            _ => read(file),
+        };
+        let name = Path::new(file.file_name().unwrap_or_default());
+        let text = allowed(name, &file).map_err(anyhow::Error::msg)?;
         let shown = file.display().to_string();
-        let loaded = description::load(&shown, &text, &mut |name| read(&directory.join(name)));
+        let loaded = description::load(&shown, &text, &mut |name| {
+            allowed(Path::new(name), &directory.join(name))
+        });
         let (files, mut system, mut diagnostics) =
             (loaded.sources, loaded.system, loaded.diagnostics);
         let synchronised = system.as_mut().map(onbeat_net::gptp::synchronise);
@@ -71,16 +81,15 @@ impl Examined {
             diagnostics.extend(errors);
             system = None;
         }
-        Ok(Self { directory, files, system, diagnostics })
+        Ok(Self { directory, is_trusted, files, system, diagnostics })
     }
 
     /// Reads a description and also looks for what stands in the way of its plans; without bounds
     /// in that of routes and reservations only.
-    pub(crate) fn with_plan(path: &Path, bounds: bool, trusts: bool) -> anyhow::Result<Self> {
-        let mut examined = Self::read(path)?;
-        let is_trusted = trust::of(&examined.directory, trusts)?;
+    pub(crate) fn with_plan(path: &Path, bounds: bool, trust: Trust) -> anyhow::Result<Self> {
+        let mut examined = Self::read(path, trust)?;
         let Some(system) = examined.system.clone() else { return Ok(examined) };
-        let graphs = study::graphs(&system, &examined.directory, is_trusted);
+        let graphs = study::graphs(&system, &examined.directory, examined.is_trusted);
         let scenarios = system.scenarios.iter().map(|s| s.run.protected);
         let key = |d: &Diagnostic| (d.code, d.at.as_ref().map(|at| at.0), d.message.clone());
         let mut seen: HashSet<_> = examined.diagnostics.iter().map(key).collect();
@@ -187,8 +196,8 @@ impl Source {
     /// Reads the description at `path`, or `system.toml` in the directory `path`, and shows what
     /// is wrong with it.
     /// With `json`, errors are also printed on standard output, as `check` prints them.
-    pub(crate) fn load(path: &Path, json: bool) -> anyhow::Result<Self> {
-        let examined = Examined::read(path)?;
+    pub(crate) fn load(path: &Path, json: bool, trust: Trust) -> anyhow::Result<Self> {
+        let examined = Examined::read(path, trust)?;
         examined.show();
         if json && examined.right().is_none() {
             terminal::print(format_args!("{:#}", examined.to_json()));
@@ -199,7 +208,7 @@ impl Source {
             system,
             files: examined.files,
             json,
-            is_trusted: false,
+            is_trusted: examined.is_trusted,
             graphs: OnceCell::new(),
         })
     }
@@ -214,17 +223,6 @@ impl Source {
             is_trusted: true,
             graphs: OnceCell::new(),
         }
-    }
-
-    /// The same with what the user says of trusting its directory, now or before.
-    pub(crate) fn trusting(self, trusts: bool) -> anyhow::Result<Self> {
-        let is_trusted = trust::of(&self.directory, trusts)?;
-        Ok(Self { is_trusted, ..self })
-    }
-
-    /// The same to be run: whoever executes its programs trusts it.
-    pub(crate) fn trusted(self) -> Self {
-        Self { is_trusted: true, ..self }
     }
 
     /// Plans `system`, which is this description's but for its run settings.

@@ -41,8 +41,8 @@ pub(crate) fn graphs(system: &System, directory: &Path, is_trusted: bool) -> Gra
             Some(Err(error)) => {
                 let name = &program.name;
                 let text = format!("the timing of program `{name}` is not analysed: {error:#}");
-                let help = "`--trust` passes all `cflags` of the directory's descriptions on, now \
-                            and later; see SECURITY.md";
+                let help = "`--trust` passes all `cflags` of the directory's descriptions on, and \
+                            lets them name files elsewhere, now and later; see SECURITY.md";
                 let unread = Diagnostic::error(UNREAD, text, program.origin, "this program");
                 let unread = if is_trusted { unread } else { unread.help(help) };
                 found.unread.push(unread.warning());

@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::output::write_files;
 use crate::source::{self, Source};
 use crate::terminal;
+use crate::trust::Trust;
 use anyhow::bail;
 use onbeat_measure::timing;
 use onbeat_model::diagnostic::SourceFile;
@@ -152,7 +153,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)>
                 let study = tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None);
                 return Ok((study, None));
             }
-            None => Source::load(subject, arguments.json)?.trusting(arguments.trust)?,
+            None => Source::load(subject, arguments.json, Trust::by(arguments.trust))?,
         },
         _ => {
             let text = "a graph is of one description, of one file of tasks, or of C files";

@@ -1,18 +1,41 @@
 //! Whose descriptions are trusted: their options for the C compiler are then passed on as they are
-//! when programs are analysed. The user says it once for each directory, as editors ask it.
+//! when programs are analysed, and files outside their directory are read. The user says it once
+//! for each directory, as editors ask it.
 
 use anyhow::{Context, ensure};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+/// What the user says of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// What was said before holds.
+    AsKnown,
+    /// To trust it, now and later.
+    Said,
+    /// That its programs are to be run: this time.
+    Runs,
+}
+
+impl Trust {
+    /// By `--trust`.
+    pub(crate) fn by(flag: bool) -> Self {
+        if flag { Self::Said } else { Self::AsKnown }
+    }
+}
 
 /// How large the list of directories may grow.
 const LIST_OCTETS: u64 = 1 << 20;
 
 /// Whether a directory's descriptions are trusted. Who says so is not asked again.
-pub(crate) fn of(directory: &Path, is_said: bool) -> anyhow::Result<bool> {
+pub(crate) fn of(directory: &Path, trust: Trust) -> anyhow::Result<bool> {
+    if trust == Trust::Runs {
+        return Ok(true);
+    }
+    let is_said = trust == Trust::Said;
     // What cannot be found cannot be read either.
     let Ok(directory) = directory.canonicalize() else { return Ok(is_said) };
     let known = match list() {
@@ -23,6 +46,26 @@ pub(crate) fn of(directory: &Path, is_said: bool) -> anyhow::Result<bool> {
         remember(&directory)?;
     }
     Ok(is_said || known)
+}
+
+/// Whether a path leads to something in the directory, also by way of links. What is not there is
+/// inside if its path goes down only.
+pub(crate) fn is_inside(path: &Path, directory: &Path) -> bool {
+    let is_down = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    match (directory.canonicalize(), directory.join(path).canonicalize()) {
+        (Ok(directory), Ok(path)) => path.starts_with(directory),
+        _ => is_down,
+    }
+}
+
+/// That a file outside the directory of a description is not read.
+pub(crate) fn outside(path: &Path) -> String {
+    format!(
+        "{}: it is outside the description's directory, which is not trusted: put it there, or let \
+         `onbeat check` trust the directory by `--trust` (SECURITY.md)",
+        path.display()
+    )
 }
 
 /// The list is the user's own: a path in each line.

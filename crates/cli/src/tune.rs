@@ -6,6 +6,7 @@ use crate::chosen::{WrongArgument, host_named};
 use crate::exit::Exit;
 use crate::source::Source;
 use crate::terminal;
+use crate::trust::Trust;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat_host::clock::{MonoTime, pause};
@@ -183,7 +184,7 @@ fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Wish
         ..Wish::default()
     };
     if let (Some(path), Some(name)) = (&arguments.system, &arguments.host) {
-        let source = Source::load(path, arguments.json)?;
+        let source = Source::load(path, arguments.json, Trust::AsKnown)?;
         let system = &source.system;
         let host = host_named(system, name)?;
         let plan = source.plan(system, system.run.protected)?;

@@ -277,3 +277,66 @@ fn the_security_page_says_of_every_verb_what_it_may_do() {
         .collect();
     assert_eq!(stated, verbs);
 }
+
+/// What no line of output may show.
+const SECRET: &str = "k3y-0f-th3-us3r";
+
+/// Ways to a file beside the directory: what is put into which file, or a link from where.
+const WAYS: [(&str, &str); 8] = [
+    ("system.toml", "LINK"),
+    ("system.toml", "manifest = \"../OUTSIDE/secret\"\n"),
+    ("system.toml", "execution_times = \"../OUTSIDE/secret\"\n"),
+    ("p.c", "LINK"),
+    ("p.c", "#include \"../OUTSIDE/secret\"\n"),
+    ("p.c", "#include \"ABSOLUTE/secret\"\n#pragma GCC system_header\n"),
+    ("p.c", "#pragma GCC system_header\n#include \"<a>/../../OUTSIDE/secret\"\n"),
+    ("x.h", "LINK"),
+];
+
+#[test]
+fn nothing_of_a_file_outside_the_directory_is_shown_unless_it_is_trusted() {
+    let mut shown = BTreeSet::new();
+    for (number, (file, what)) in WAYS.iter().enumerate() {
+        let outside = tempfile::tempdir().expect("a directory");
+        let name = outside.path().file_name().expect("a name").to_string_lossy().into_owned();
+        let secret = outside.path().join("secret");
+        // No TOML, and no C: a diagnostic is about it.
+        let text = format!("\"{SECRET}\" {SECRET} = '{SECRET}\n#error {SECRET}\n");
+        write(&secret, text).expect("written");
+        let case = Case::new(&["-DX=1"]);
+        let place = case.place().join(file);
+        create_dir(case.place().join("<a>")).expect("a directory");
+        if *what == "LINK" {
+            let _ = std::fs::remove_file(&place);
+            std::os::unix::fs::symlink(&secret, &place).expect("a link");
+            if *file == "x.h" {
+                write(case.place().join("p.c"), "#include \"x.h\"\n").expect("written");
+            }
+        } else {
+            let absolute = outside.path().display().to_string();
+            let what = what.replace("OUTSIDE", &name).replace("ABSOLUTE", &absolute);
+            let text = read_to_string(&place).expect("a text");
+            let text = match what.starts_with("manifest") {
+                true => what + &text,
+                false if *file == "p.c" => what + &text,
+                false => text + &what,
+            };
+            write(&place, text).expect("written");
+        }
+        for verb in ["check", "plan", "tfg", "bounds", "manifest", "simulate"] {
+            let more: &[&str] = if verb == "manifest" { &["--c"] } else { &[] };
+            let output = case.onbeat(&[&[verb, "."], more].concat());
+            let said = said(&output) + &String::from_utf8_lossy(&output.stdout);
+            assert!(!said.contains(SECRET), "{verb}, {file}, {what}: {said}");
+            let is_read = LOOKING.contains(&verb) || *file == "system.toml";
+            let is_told = said.contains("outside the description's directory")
+                || said.contains("is not passed to the compiler");
+            assert!(is_told || !is_read, "{verb}, {file}, {what}: {said}");
+        }
+        let output = case.onbeat(&["check", ".", "--trust"]);
+        if said(&output).contains(SECRET) {
+            shown.insert(number);
+        }
+    }
+    assert!(shown.len() > 5, "what is trusted is read: {shown:?}");
+}

@@ -1,8 +1,10 @@
 //! What a description that nobody has said to trust may say to the C compiler while its programs
 //! are analysed: nothing by which it would execute or write something, or look for headers
-//! elsewhere. What is not known to be harmless is refused.
+//! elsewhere. What is not known to be harmless is refused, and so are files of others.
 
-use std::path::{Component, Path};
+use crate::trust::is_inside;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Options that are words of their own.
 const WHOLE: [&str; 34] = [
@@ -54,8 +56,9 @@ const VALUED: [&str; 7] = ["-D", "-U", "-I", "-L", "-include", "-iquote", "-isys
 
 /// The first word of a program's files and options that is not passed on.
 pub(super) fn refused(files: &[String], flags: &[String], base: &Path) -> Option<String> {
-    let is_option = |file: &&String| file.starts_with(['-', '@']);
-    if let Some(file) = files.iter().find(is_option) {
+    let is_foreign =
+        |file: &&String| file.starts_with(['-', '@']) || !is_inside(Path::new(file), base);
+    if let Some(file) = files.iter().find(is_foreign) {
         return Some(file.clone());
     }
     let mut words = flags.iter();
@@ -87,22 +90,33 @@ fn begins(word: &str) -> bool {
 
 fn is_harmless(name: &str, value: &str, base: &Path) -> bool {
     match name {
-        "-I" | "-include" | "-iquote" | "-isystem" => is_inside(value, base),
+        "-I" | "-include" | "-iquote" | "-isystem" => is_inside(Path::new(value), base),
         // The directory of libraries is not looked at.
         "-L" => true,
         _ => !value.is_empty(),
     }
 }
 
-/// Whether a path leads to something in the directory, also by way of links.
-fn is_inside(path: &str, base: &Path) -> bool {
-    let path = Path::new(path);
-    let is_down = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
-    match (base.canonicalize(), base.join(path).canonicalize()) {
-        (Ok(base), Ok(path)) => path.starts_with(base),
-        _ => is_down,
-    }
+/// The first file that the preprocessor has read, by the markers in what it made, that is neither
+/// in the description's directory nor in one of those with the compiler's headers, or ours.
+pub(super) fn included(text: &str, base: &Path, headers: &[PathBuf]) -> Option<PathBuf> {
+    let marker = |line: &str| -> Option<String> {
+        let (number, rest) = line.strip_prefix("# ")?.split_once(" \"")?;
+        number.bytes().all(|c| c.is_ascii_digit()).then_some(())?;
+        let (path, _) = rest.rsplit_once('"')?;
+        Some(path.replace("\\\"", "\"").replace("\\\\", "\\"))
+    };
+    let paths: BTreeSet<String> = text.lines().filter_map(marker).collect();
+    let is_own = |path: &Path| {
+        // `<built-in>` and such, and the text that it is given in place of a file.
+        let name = path.to_string_lossy();
+        let is_none = name.starts_with('<') && name.ends_with('>') && !name.contains('/');
+        is_none
+            || name == "/dev/stdin"
+            || is_inside(path, base)
+            || path.is_absolute() && headers.iter().any(|own| is_inside(path, own))
+    };
+    paths.into_iter().map(PathBuf::from).find(|path| !is_own(path))
 }
 
 #[cfg(test)]
@@ -153,7 +167,7 @@ mod tests {
         for flags in bad {
             assert_eq!(refused(&[], &words(flags), base.path()).as_deref(), Some(flags[0]));
         }
-        for file in ["-fplugin=x.c", "@x.c"] {
+        for file in ["-fplugin=x.c", "@x.c", "../x.c", "/etc/passwd", "link/x.c"] {
             assert_eq!(refused(&words(&[file]), &[], base.path()).as_deref(), Some(file));
         }
     }

@@ -43,13 +43,12 @@ pub(crate) fn graph(
     }
     let places = Places::find()?;
     let stop = interrupt()?;
-    found(files, flags, directory, program, places, stop)
+    found([files, flags], (directory, is_trusted), program, places, stop)
 }
 
 fn found(
-    files: &[String],
-    flags: &[String],
-    directory: &Path,
+    [files, flags]: [&[String]; 2],
+    (directory, is_trusted): (&Path, bool),
     program: &str,
     places: Places,
     interrupted: Arc<AtomicBool>,
@@ -69,6 +68,7 @@ fn found(
         recipe,
         directory: directory_for_nothing,
         interrupted,
+        is_trusted,
     };
     let mut read = Vec::new();
     for (number, path) in driver.wanted.sources().into_iter().enumerate() {
@@ -303,7 +303,7 @@ mod tests {
             let directory = path.parent().expect("a directory");
             let stop = Arc::new(AtomicBool::new(false));
             let places = Places::tree(root().canonicalize().expect("a tree"));
-            let made = found(&case.files, &case.flags, directory, "case", places, stop);
+            let made = found([&case.files, &case.flags], (directory, true), "case", places, stop);
             let made = made.expect("readable");
             if !made.is_followed {
                 lost.push(name);

@@ -1,7 +1,8 @@
 //! One C file: through the preprocessor, translated, written anew.
 
 use super::arguments::compiler;
-use super::{Driver, watched};
+use super::{Driver, foreign, watched};
+use crate::trust;
 use anyhow::{Context, anyhow, bail};
 use onbeat_host::environment;
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
@@ -11,6 +12,7 @@ use onbeat_program::timedc::{Target, Translation, translate};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Defined while programs are read for translation: the constructs are then no macros.
 const TRANSLATING: &str = "-DTIMEDC_TRANSLATING";
@@ -138,7 +140,34 @@ impl Driver {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = watched::output(&mut command, text, &self.interrupted);
         self.go_on()?;
-        output
+        let output = output?;
+        if !self.is_trusted {
+            let made = String::from_utf8_lossy(&output.stdout);
+            if let Some(file) = foreign::included(&made, &self.base, &self.headers()?) {
+                bail!(trust::outside(&file));
+            }
+        }
+        Ok(output)
+    }
+
+    /// The directories with the compiler's own headers, which it names, and ours.
+    fn headers(&self) -> anyhow::Result<Vec<PathBuf>> {
+        static COMPILERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+        let mut headers = self.places.includes();
+        headers.extend(self.recipe.own_includes());
+        if COMPILERS.get().is_none() {
+            let words = compiler();
+            let mut command = environment::program(&words[0]);
+            command.args(&words[1..]).args(["-E", "-v", "-x", "c", "/dev/null"]);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let output = watched::output(&mut command, None, &self.interrupted)?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            let named = said.lines().skip_while(|line| !line.starts_with("#include <"));
+            let named = named.skip(1).take_while(|line| line.starts_with(' '));
+            let _ = COMPILERS.set(named.map(|line| PathBuf::from(line.trim())).collect());
+        }
+        headers.extend(COMPILERS.get().into_iter().flatten().cloned());
+        Ok(headers)
     }
 
     /// The C compiler with the user's options and our headers.

@@ -224,9 +224,8 @@ fn users(programs: &[&Program], network: &NetworkKind) -> Result<Vec<Option<User
             let help = "take the key out, or run on the emulated network";
             return Err(wrong("only the superuser's can enter network namespaces".into(), help));
         }
-        let packets = [TransportKind::Packet, TransportKind::Xdp];
-        if matches!(network, NetworkKind::Interface { transport, .. } if packets.contains(transport))
-        {
+        let is_udp = |kind| [TransportKind::Udp4, TransportKind::Udp6].contains(&kind);
+        if matches!(network, NetworkKind::Interface { transport, .. } if !is_udp(*transport)) {
             let help = "take the key out, or run with --transport udp4 or udp6";
             return Err(wrong("only the superuser's send frames on interfaces".into(), help));
         }

@@ -105,7 +105,6 @@ impl Jail {
         }
         std::fs::write(outside.join("secret"), format!("{}\n", SECRETS[0]))?;
         std::fs::write(outside.join("victim"), "precious\n")?;
-        std::fs::write(outside.join("named"), "#define NAMED 1\n")?;
         case.write(&inside, &outside)?;
         std::fs::write(root.join("command"), self.command(&root, case))?;
         let before = files(&root)?;

@@ -42,8 +42,8 @@ const WORDS: [&str; 30] = [
     ".",
     "..",
     "/",
-    "../outside/named",
-    "../../outside/named",
+    "../outside/secret",
+    "../../outside/secret",
     "x/../../outside/victim",
     "/dev/zero",
     "/dev/stdin",
@@ -78,7 +78,7 @@ const C_LINES: [&str; 22] = [
     "#include \".\"",
     "#include __FILE__",
     "#include_next \"x.h\"",
-    "#include \"../outside/named\"",
+    "#include \"../outside/secret\"",
     "#line 2147483647 \"\u{1b}]0;t\u{7}\"",
     "# 1 \"/dev/zero\"",
     "# 1 \"../outside/victim\" 2 3",
@@ -130,7 +130,7 @@ pub(super) fn spoil(entries: &mut Entries, corpus: &Corpus, dice: &mut Dice) {
     let path = dice.one(&paths);
     match dice.below(100) {
         0..12 => {
-            let entry = special(&path, dice);
+            let entry = special(dice);
             entries.insert(path, entry);
         }
         12..16 => {
@@ -144,7 +144,7 @@ pub(super) fn spoil(entries: &mut Entries, corpus: &Corpus, dice: &mut Dice) {
             let name = dice.one(&NAMES).to_owned();
             let is_free = entries.keys().all(|other| !other.starts_with(&format!("{name}/")));
             if is_free && parents_are_directories(entries, &name) {
-                let entry = special(&name, dice);
+                let entry = special(dice);
                 entries.insert(name, entry);
             }
         }
@@ -162,17 +162,15 @@ fn parents_are_directories(entries: &Entries, name: &str) -> bool {
     parents.into_iter().all(|parent| !entries.contains_key(parent))
 }
 
-/// Something that is no usual file. Lines of descriptions and of sources are shown where they are
-/// wrong (SECURITY.md): these lead to no secret.
-fn special(path: &str, dice: &mut Dice) -> Entry {
-    let is_shown = [".toml", ".c", ".h"].iter().any(|end| path.ends_with(end));
+/// Something that is no usual file.
+fn special(dice: &mut Dice) -> Entry {
     match dice.below(8) {
         0 => Entry::Pipe,
         1 => Entry::Hole(6_000_000_000),
         2 => Entry::Hole(dice.below(1 << 21)),
         3 => Entry::Directory,
         4 => Entry::File(Vec::new()),
-        _ => Entry::Link(dice.one(&LINKS[usize::from(is_shown)..]).to_owned()),
+        _ => Entry::Link(dice.one(&LINKS).to_owned()),
     }
 }
 
