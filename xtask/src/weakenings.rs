@@ -637,6 +637,7 @@ pub const WEAKENINGS: &[Weakening] = &[
         ".map(|segment| segment.jitter)",
         ".map(|segment| Interval { hi: Some(segment.jitter.lo), ..segment.jitter })",
     ),
+    of("../tfg/step.rs", "late = plus(late, self.woken(visit.task));", ""),
     of(
         "../tfg/step.rs",
         "self.execute(task, state, Interval { lo: Span::ZERO, ..time })",

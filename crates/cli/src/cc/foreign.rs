@@ -167,7 +167,7 @@ mod tests {
         for flags in bad {
             assert_eq!(refused(&[], &words(flags), base.path()).as_deref(), Some(flags[0]));
         }
-        for file in ["-fplugin=x.c", "@x.c", "../x.c", "/etc/passwd", "link/x.c"] {
+        for file in ["-fplugin=x.c", "@x.c", "../x.c", "/etc/passwd", "link/include"] {
             assert_eq!(refused(&words(&[file]), &[], base.path()).as_deref(), Some(file));
         }
     }
@@ -202,6 +202,6 @@ mod tests {
             "-include",
             "own.h",
         ]);
-        assert_eq!(refused(&words(&["a.c", "../b.c"]), &flags, base.path()), None);
+        assert_eq!(refused(&words(&["a.c", "sub/b.c"]), &flags, base.path()), None);
     }
 }

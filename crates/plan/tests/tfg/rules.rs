@@ -136,8 +136,9 @@ fn an_abort_keeps_what_passes_from_the_release_before() {
 #[test]
 fn segments_begin_late_and_their_aborts_take_time() {
     let up_to = |hi| Interval::between(Span::ZERO, ms(hi));
-    let point = |kind, hi, jitter, abort| {
+    let woken = |kind, hi, jitter, abort, wakeup| {
         let (mut graph, _) = after_code(hi - 1, hi, kind, 10);
+        graph.hosts[0].wakeup = wakeup;
         let (execution, jitter, abort) = (Interval::ZERO, up_to(jitter), up_to(abort));
         let segment = |from, to| Segment { from, to, execution, jitter, abort };
         graph.tasks[0].segments = vec![segment(0, 2), segment(2, 3)];
@@ -145,10 +146,14 @@ fn segments_begin_late_and_their_aborts_take_time() {
         let row = visits(&graph, &timing, "2")[0];
         (row.arrival, row.release)
     };
+    let point = |kind, hi, jitter, abort| woken(kind, hi, jitter, abort, Interval::ZERO);
     let late = (Interval::between(ms(4), ms(5 + 1)), Interval::between(ms(10), ms(10 + 1)));
     assert_eq!(point(PointKind::Soft, 5, 1, 2), late);
     let aborted = Interval::between(ms(10), ms(10 + 2));
     assert_eq!(point(PointKind::Firm, 12, 0, 2), (aborted, aborted));
+    // Who sleeps for the jitter wakes late, also the first time.
+    let late = Interval::between(ms(4), ms(5 + 1 + 3));
+    assert_eq!(woken(PointKind::Soft, 5, 1, 2, Interval::between(ms(2), ms(3))).0, late);
 }
 
 #[test]
