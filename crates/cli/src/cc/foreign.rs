@@ -4,6 +4,8 @@
 
 use crate::trust::is_inside;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Options that are words of their own.
@@ -99,14 +101,17 @@ fn is_harmless(name: &str, value: &str, base: &Path) -> bool {
 
 /// The first file that the preprocessor has read, by the markers in what it made, that is neither
 /// in the description's directory nor in one of those with the compiler's headers, or ours.
-pub(super) fn included(text: &str, base: &Path, headers: &[PathBuf]) -> Option<PathBuf> {
-    let marker = |line: &str| -> Option<String> {
-        let (number, rest) = line.strip_prefix("# ")?.split_once(" \"")?;
-        number.bytes().all(|c| c.is_ascii_digit()).then_some(())?;
-        let (path, _) = rest.rsplit_once('"')?;
-        Some(path.replace("\\\"", "\"").replace("\\\\", "\\"))
+pub(super) fn included(made: &[u8], base: &Path, headers: &[PathBuf]) -> Option<PathBuf> {
+    let marker = |line: &[u8]| -> Option<Vec<u8>> {
+        let rest = line.strip_prefix(b"# ")?;
+        let digits = rest.iter().take_while(|octet| octet.is_ascii_digit()).count();
+        let rest = rest[digits..].strip_prefix(b" \"")?;
+        let end = rest.iter().rposition(|octet| *octet == b'"')?;
+        Some(rest[..end].to_vec())
     };
-    let paths: BTreeSet<String> = text.lines().filter_map(marker).collect();
+    let lines = made.split(|octet| *octet == b'\n').map(|line| line.trim_ascii_end());
+    let paths: BTreeSet<Vec<u8>> = lines.filter_map(marker).collect();
+    let paths = paths.iter().map(|path| PathBuf::from(OsString::from_vec(unescaped(path))));
     let is_own = |path: &Path| {
         // `<built-in>` and such, and the text that it is given in place of a file.
         let name = path.to_string_lossy();
@@ -116,7 +121,27 @@ pub(super) fn included(text: &str, base: &Path, headers: &[PathBuf]) -> Option<P
             || is_inside(path, base)
             || path.is_absolute() && headers.iter().any(|own| is_inside(path, own))
     };
-    paths.into_iter().map(PathBuf::from).find(|path| !is_own(path))
+    paths.into_iter().find(|path| !is_own(path))
+}
+
+/// A name as it was before the preprocessor wrote it as a string of C.
+fn unescaped(name: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((octet, after)) = rest.split_first() {
+        let digits = after.iter().take(3).take_while(|d| (b'0'..=b'7').contains(d)).count();
+        let (made, used) = match (octet, digits, after.first()) {
+            (b'\\', 3, _) => {
+                let value = |sum: u32, digit: &u8| sum * 8 + u32::from(digit - b'0');
+                (after[..3].iter().fold(0, value) as u8, 3)
+            }
+            (b'\\', _, Some(other)) => (*other, 1),
+            _ => (*octet, 0),
+        };
+        plain.push(made);
+        rest = &after[used..];
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -170,6 +195,31 @@ mod tests {
         for file in ["-fplugin=x.c", "@x.c", "../x.c", "/etc/passwd", "link/include"] {
             assert_eq!(refused(&words(&[file]), &[], base.path()).as_deref(), Some(file));
         }
+    }
+
+    #[test]
+    fn files_elsewhere_are_told_by_any_name() {
+        let base = tempfile::tempdir().expect("a directory");
+        for name in [&b"x.h"[..], b"a\"b\\.h", b"\xff.h", b"\xc3\xa9.h", b"<a>.h", b"a\\101.h"] {
+            let link = base.path().join(OsString::from_vec(name.to_vec()));
+            std::os::unix::fs::symlink("/etc/passwd", &link).expect("a link");
+            let octal = |octet: &u8| format!("\\{octet:03o}").into_bytes();
+            let escaped = |octet: &u8| match octet {
+                b'"' | b'\\' => vec![b'\\', *octet],
+                _ => vec![*octet],
+            };
+            let written = [
+                name.iter().flat_map(octal).collect(),
+                name.iter().flat_map(escaped).collect::<Vec<u8>>(),
+            ];
+            for name in written {
+                let made = [b"# 1 \"p.c\"\n# 1 \"", &name[..], b"\" 1 3 4\nint x;\n"].concat();
+                let told = included(&made, base.path(), &["/usr/include".into()]);
+                assert!(told.is_some(), "{}", String::from_utf8_lossy(&made));
+            }
+        }
+        let own = b"# 0 \"<built-in>\"\n# 1 \"sub/x.h\" 1\n# 1 \"/usr/include/stdio.h\" 1 3 4\n";
+        assert_eq!(included(own, base.path(), &["/usr/include".into()]), None);
     }
 
     #[test]

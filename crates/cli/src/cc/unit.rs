@@ -142,8 +142,8 @@ impl Driver {
         self.go_on()?;
         let output = output?;
         if !self.is_trusted {
-            let made = String::from_utf8_lossy(&output.stdout);
-            if let Some(file) = foreign::included(&made, &self.base, &self.headers()?) {
+            let made = &output.stdout;
+            if let Some(file) = foreign::included(made, &self.base, &self.headers()?) {
                 bail!(trust::outside(&file));
             }
         }
