@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{root, run};
+use common::{executable, root, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -118,8 +118,7 @@ impl Drop for Running {
 /// A process of this name that does nothing, started in a directory.
 fn idle(directory: &Path, name: &str, arguments: &[&str]) -> Running {
     let program = directory.join(name);
-    // A shell that waits: its name is that of its file.
-    std::fs::copy("/bin/sleep", &program).expect("copied");
+    executable(&program, std::fs::read("/bin/sleep").expect("sleep"));
     let child = Command::new(&program).args(arguments).stdin(Stdio::null()).spawn();
     Running(child.expect("started"))
 }

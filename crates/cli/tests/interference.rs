@@ -4,7 +4,7 @@
 mod common;
 
 use common::machine::{Machine, apply};
-use common::{TestSystem, onbeat, root};
+use common::{TestSystem, executable, onbeat, root};
 use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::shared_log::{Board, Identity};
 use onbeat_model::record::Role;
@@ -47,7 +47,8 @@ impl Stranger {
             .args([&this.path("interfere"), &source])
             .status();
         assert!(compiler.expect("a C compiler").success());
-        std::fs::copy(env!("CARGO_BIN_EXE_onbeat"), this.path("onbeat")).expect("copied");
+        let onbeat = std::fs::read(env!("CARGO_BIN_EXE_onbeat")).expect("onbeat");
+        executable(&this.path("onbeat"), onbeat);
         Some(this)
     }
 

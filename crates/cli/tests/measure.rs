@@ -1,7 +1,9 @@
 //! `onbeat measure wcet` on programs that are built already. Here they are scripts: what a run time
 //! writes is known then to the nanosecond.
 
-use std::os::unix::fs::PermissionsExt;
+mod common;
+
+use common::executable;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -11,9 +13,7 @@ struct Place(tempfile::TempDir);
 impl Place {
     fn with(script: &str) -> Self {
         let place = Self(tempfile::tempdir().expect("a directory"));
-        let path = place.path("program");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}")).expect("the script");
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("its mode");
+        executable(&place.path("program"), format!("#!/bin/sh\n{script}"));
         place
     }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::onbeat;
+use common::{executable, onbeat};
 use std::collections::BTreeSet;
 use std::fs::{Permissions, create_dir, read_to_string, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
@@ -56,9 +56,7 @@ impl Case {
         let canary = place.join("executed");
         let script = format!("#!/bin/sh\ntouch {}\nexit 1\n", canary.display());
         for name in ["cc1", "wrapper", "as"] {
-            let file = place.join("bin").join(name);
-            write(&file, &script).expect("written");
-            set_permissions(&file, Permissions::from_mode(0o755)).expect("executable");
+            executable(&place.join("bin").join(name), &script);
         }
         case
     }

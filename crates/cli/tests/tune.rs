@@ -3,7 +3,7 @@
 mod common;
 
 use common::machine::{CPUSET, JOURNAL, Machine, apply};
-use common::{number, onbeat};
+use common::{executable, number, onbeat};
 use onbeat_host::clock::pause;
 use onbeat_host::machine;
 use onbeat_host::tune::{Helper, Kernel, ThisKernel};
@@ -11,7 +11,6 @@ use onbeat_model::time::Span;
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 use serde_json::Value;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -191,9 +190,7 @@ fn idle_states_are_held_by_a_process_until_it_is_ended() {
 
 /// A program at a path of a made-up machine.
 fn install(machine: &Machine, path: &str, text: &str) {
-    machine.write(path, text);
-    let path = machine.0.path().join(path.trim_start_matches('/'));
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    executable(&machine.0.path().join(path.trim_start_matches('/')), text);
 }
 
 fn process(pid: i32) -> Pid {

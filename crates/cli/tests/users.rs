@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestSystem, channel, number, onbeat, programs, results, run, two_hosts};
+use common::{TestSystem, channel, executable, number, onbeat, programs, results, run, two_hosts};
 use onbeat_host::clock::pause;
 use onbeat_model::time::Span;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -62,7 +62,7 @@ fn as_stranger(system: &TestSystem) -> Output {
     let home = tempfile::tempdir().expect("a directory");
     open_to_all(home.path());
     let binary = home.path().join("onbeat");
-    std::fs::copy(env!("CARGO_BIN_EXE_onbeat"), &binary).expect("copied");
+    executable(&binary, std::fs::read(env!("CARGO_BIN_EXE_onbeat")).expect("onbeat"));
     chown(system.path(), Some(STRANGER), Some(STRANGER)).expect("theirs");
     let mut command = Command::new(binary);
     command.args(["run", "."]).current_dir(system.path()).uid(STRANGER).gid(STRANGER);

@@ -8,8 +8,9 @@ use onbeat_host::netns::{NetnsError, Network};
 use onbeat_model::description;
 use onbeat_model::system::System;
 use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// The workspace's root.
@@ -47,6 +48,22 @@ pub const ENGINES: &[&[&str]] = &[
     &["run", ".", "--network", "netns", "--transport", "udp4"],
     &["run", ".", "--network", "netns", "--transport", "xdp"],
 ];
+
+/// Makes an executable file of these contents. Another process writes it: what this one has open
+/// to write, a child of another test may hold for a moment, and then it cannot be executed
+/// ("text file busy").
+pub fn executable(path: &Path, contents: impl AsRef<[u8]>) {
+    let mut install = Command::new("install")
+        .args(["-D", "-m", "755", "/dev/stdin"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("install runs");
+    let mut to = install.stdin.take().expect("a pipe");
+    to.write_all(contents.as_ref()).expect("written");
+    drop(to);
+    assert!(install.wait().expect("install ends").success(), "{}", path.display());
+}
 
 /// Runs the command; `expected` is its exit code.
 pub fn run(arguments: &[&str], directory: &Path, expected: i32) -> Output {

@@ -269,14 +269,18 @@ fn changed(
 mod tests {
     use super::super::{Entry, VERBS};
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     /// What a command does that is this script.
     fn faults(script: &str) -> Vec<Fault> {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("onbeat");
-        std::fs::write(&path, format!("#!/bin/sh\n{script}")).expect("written");
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("executable");
+        // Another process writes it: what this one has open to write, a child of another test may
+        // hold for a moment, and then it cannot be executed.
+        let text = format!("#!/bin/sh\n{script}");
+        let install = "printf %s \"$1\" > \"$2\" && chmod 755 \"$2\"";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", install, "sh", &text]).arg(&path);
+        assert!(shell.status().expect("sh runs").success(), "{}", path.display());
         let case = Case {
             verb: VERBS[0].name.to_owned(),
             arguments: vec!["it's".to_owned()],
