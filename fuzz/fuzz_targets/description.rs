@@ -10,6 +10,6 @@ fuzz_target!(|text: &str| {
         "" => Err("there is no other file".to_owned()),
         other => Ok(other.to_owned()),
     };
-    let loaded = onbeat_model::description::load("system.toml", text, &mut { file });
+    let loaded = onbeat_description::load("system.toml", text, &mut { file });
     assert!(loaded.system.is_some() || !loaded.diagnostics.is_empty());
 });

@@ -4,5 +4,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let _ = onbeat_model::manifest::read(text, 0);
+    let _ = onbeat_description::manifest::read(text, 0);
 });

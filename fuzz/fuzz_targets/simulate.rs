@@ -34,7 +34,7 @@ fn is_small(system: &System) -> bool {
 fuzz_target!(|text: &str| {
     let (text, other) = text.split_once('\0').unwrap_or((text, ""));
     let file = |_: &str| Ok(other.to_owned());
-    let loaded = onbeat_model::description::load("system.toml", text, &mut { file });
+    let loaded = onbeat_description::load("system.toml", text, &mut { file });
     let Some(system) = loaded.system.filter(is_small) else { return };
     let protected = onbeat_plan::plan(&system, true);
     let Ok(plan) = protected.or_else(|_| onbeat_plan::plan(&system, false)) else { return };

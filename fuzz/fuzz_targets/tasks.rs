@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat_model::tasks::{read, read_program};
+use onbeat_description::tasks::{read, read_program};
 
 fuzz_target!(|text: &str| {
     for found in [read(text, "tasks.toml"), read_program(text, "tasks.toml", &["f", "n"])] {

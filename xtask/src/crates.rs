@@ -5,19 +5,21 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Edges").
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("onbeat-model", &[]),
-    ("onbeat-program", &["onbeat-model"]),
+    ("onbeat-description", &["onbeat-model"]),
+    ("onbeat-program", &["onbeat-model", "onbeat-description"]),
     ("onbeat-plan", &["onbeat-model"]),
     ("onbeat-measure", &["onbeat-model"]),
     ("onbeat-runtime", &["onbeat-model"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
-    ("onbeat-host", &["onbeat-model", "onbeat-runtime", "onbeat-net"]),
+    ("onbeat-host", &["onbeat-model", "onbeat-description", "onbeat-runtime", "onbeat-net"]),
     ("onbeat-capi", &["onbeat-model", "onbeat-runtime", "onbeat-host"]),
     (
         "onbeat-cli",
         &[
             "onbeat-model",
+            "onbeat-description",
             "onbeat-program",
             "onbeat-plan",
             "onbeat-measure",

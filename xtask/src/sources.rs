@@ -70,8 +70,8 @@ pub(crate) fn unsafe_code(tree: &Tree) -> Result<Vec<Finding>> {
 /// What is linked into programs, which may be set-user-ID ones, believes no environment of a caller
 /// that has fewer rights: `onbeat_host::environment` in Rust, `secure_getenv` in C.
 pub(crate) fn environment(tree: &Tree) -> Result<Vec<Finding>> {
-    let library =
-        ["capi", "host", "model", "net", "runtime"].map(|name| format!("crates/{name}/src/"));
+    let library = ["capi", "description", "host", "model", "net", "runtime"]
+        .map(|name| format!("crates/{name}/src/"));
     let mut findings = Vec::new();
     let c = ["timedc/src/", "compat/src/"];
     for file in &tree.files {

@@ -619,7 +619,7 @@ pub(crate) fn duration(text: &str) -> Result<Span, String> {
     // A bare number is seconds.
     let seconds = text.parse().map(std::time::Duration::from_secs);
     let duration = seconds.or_else(|_| humantime::parse_duration(text)).map_err(wrong)?;
-    let most = onbeat_model::description::limits::DURATION;
+    let most = onbeat_model::limits::DURATION;
     i64::try_from(duration.as_nanos())
         .ok()
         .map(Span::from_ns)
@@ -628,7 +628,7 @@ pub(crate) fn duration(text: &str) -> Result<Span, String> {
 }
 
 fn micros(text: &str) -> Result<Span, String> {
-    let most = onbeat_model::description::limits::DURATION;
+    let most = onbeat_model::limits::DURATION;
     let ns = text.parse::<i64>().ok().and_then(|us| us.checked_mul(1_000));
     ns.map(Span::from_ns)
         .filter(|span| *span > Span::ZERO && *span <= most)

@@ -3,7 +3,6 @@
 use crate::arguments::CountFrom;
 use crate::source::Source;
 use onbeat_model::binding::Binding;
-use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
 use onbeat_model::system::{NodeId, Program, ProgramSource, System};
 use onbeat_model::time::Span;
@@ -51,7 +50,7 @@ pub(crate) fn system_of(
     origin: Option<CountFrom>,
     bindings: &[Binding],
 ) -> anyhow::Result<System> {
-    let loaded = description::load("program", ONE_HOST, &mut |_| Err(String::new()));
+    let loaded = onbeat_description::load("program", ONE_HOST, &mut |_| Err(String::new()));
     let mut system = loaded.system.expect("it is right");
     let mut texts = Vec::new();
     for file in files {
@@ -91,7 +90,7 @@ pub(crate) fn alone(name: String, command: Vec<String>) -> Program {
 fn name(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let name: String = stem.chars().map(plain).take(description::limits::NAME_OCTETS).collect();
+    let name: String = stem.chars().map(plain).take(onbeat_model::limits::NAME_OCTETS).collect();
     if name.is_empty() { "program".to_owned() } else { name }
 }
 

@@ -56,8 +56,8 @@ fn main() -> std::process::ExitCode {
         Verb::Manifest(manifest) => self::manifest(manifest),
         Verb::Schema { kind } => {
             let text = match kind {
-                SchemaKind::System => onbeat_model::description::schema(),
-                SchemaKind::Tasks => onbeat_model::tasks::schema(),
+                SchemaKind::System => onbeat_description::schema(),
+                SchemaKind::Tasks => onbeat_description::tasks::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
                 SchemaKind::Tfg => onbeat_measure::timing::schema(),
@@ -117,9 +117,9 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
 fn manifest(arguments: &ManifestArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, false, Trust::AsKnown)?;
     let text = if arguments.first_generation {
-        onbeat_model::manifest::to_c_first_generation(&source.system)?
+        onbeat_description::manifest::to_c_first_generation(&source.system)?
     } else {
-        onbeat_model::manifest::to_c(&source.system)
+        onbeat_description::manifest::to_c(&source.system)
     };
     terminal::print(text.trim_end());
     Ok(Exit::Fine)

@@ -16,7 +16,6 @@ use onbeat_host::fabric::{self, NetworkKind, NoRun, Outcome, ProposedPriority, R
 use onbeat_host::instrument::{Trace, Watch};
 use onbeat_host::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_measure::{Ended, Results, RunResult, Verdict};
-use onbeat_model::description;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
@@ -156,7 +155,7 @@ fn recorded(target: &Path) -> anyhow::Result<Vec<RunLog>> {
     let before: Results =
         serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
     let of_run = |(at, run): (usize, &RunResult)| {
-        let is_name = run.scenario.is_empty() || description::is_name(&run.scenario);
+        let is_name = run.scenario.is_empty() || onbeat_model::name::is_name(&run.scenario);
         ensure!(is_name, "{}: a scenario has a name that none can have", path.display());
         let path = target.join(run_directory(at, &run.scenario)).join(RECORDS);
         let octets = input::read(&path, input::RECORDS_OCTETS).map_err(anyhow::Error::msg)?;

@@ -4,7 +4,6 @@ use crate::study::{self, Graphs};
 use crate::trust::{self, Trust};
 use crate::{input, terminal};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
@@ -71,7 +70,7 @@ impl Examined {
         let name = Path::new(file.file_name().unwrap_or_default());
         let text = allowed(name, &file).map_err(anyhow::Error::msg)?;
         let shown = file.display().to_string();
-        let loaded = description::load(&shown, &text, &mut |name| {
+        let loaded = onbeat_description::load(&shown, &text, &mut |name| {
             allowed(Path::new(name), &directory.join(name))
         });
         let (files, mut system, mut diagnostics) =
@@ -306,7 +305,7 @@ pub(crate) fn wrong(
 
 /// Reads a file as text; of one that is larger than any may be, only so much that this shows.
 pub(crate) fn read(file: &Path) -> Result<String, String> {
-    let most = description::limits::FILE_OCTETS as u64 + 1;
+    let most = onbeat_model::limits::FILE_OCTETS as u64 + 1;
     let mut octets = Vec::new();
     let read = input::open(file)?.take(most).read_to_end(&mut octets);
     read.map_err(|error| format!("{}: {error}", file.display()))?;

@@ -566,16 +566,19 @@ fn onbeats_own_calls_may_be_aborted_in_a_run() {
     std::fs::copy(own("own.c"), place.path().join("own.c")).expect("own.c");
     std::fs::copy(own("own.toml"), place.path().join("own.toml")).expect("own.toml");
     let line = ["run", "own.toml", "--time", "real", "--task-trace", "trace"];
-    let count = until_aborted(&place, &line, "own");
-    println!("16 calls, {count} aborts");
+    // They are aborted in turns.
+    let calls = 16;
+    let count = until_aborted(&place, &line, "own", calls);
+    println!("{calls} calls, {} aborts each", count / calls);
 }
 
-/// Runs something until its trace has had as many aborts as are asked for.
-fn until_aborted(place: &Place, line: &[&str], program: &str) -> usize {
+/// Runs something that makes so many calls until its trace has had as many aborts of each as are
+/// asked for.
+fn until_aborted(place: &Place, line: &[&str], program: &str, calls: usize) -> usize {
     let aborts = std::env::var(ABORTS.0).unwrap_or_else(|_| ABORTS.1.to_owned());
     let aborts: usize = aborts.parse().expect("a number");
     let mut count = 0;
-    while count < aborts {
+    while count < aborts * calls {
         let output = onbeat().args(line).current_dir(place.path()).output().expect("onbeat runs");
         // A busy machine may break a promise of time; a program that hangs ends the run early.
         let said = text(&output.stderr);
@@ -628,6 +631,6 @@ fn guarded_code_of_the_documents_may_be_aborted_as_often_as_any() {
         let file = format!("{name}.c");
         place.write(&file, &format!("#define fdelay(number, unit) fdelay(1, us)\n{text}"));
         let line = ["run", &file, "--time", "real", "--duration", "1s", "--task-trace", "trace"];
-        println!("{name}: {} aborts", until_aborted(&place, &line, &name));
+        println!("{name}: {} aborts", until_aborted(&place, &line, &name, 1));
     }
 }

@@ -4,7 +4,6 @@ mod common;
 
 use common::{TestSystem, onbeat, programs, talker_and_listener, two_hosts};
 use onbeat_host::netns::{self, NetnsError, Network};
-use onbeat_model::description;
 use rustix::fd::AsFd;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -130,7 +129,7 @@ fn an_interrupted_run_keeps_what_it_recorded_and_leaves_nothing_else() {
 /// Whether this machine lets the test make namespaces.
 fn namespaces_are_permitted(system: &TestSystem) -> bool {
     let text = std::fs::read_to_string(system.path().join("system.toml")).expect("system.toml");
-    let loaded = description::load("system.toml", &text, &mut |name| Err(name.to_owned()));
+    let loaded = onbeat_description::load("system.toml", &text, &mut |name| Err(name.to_owned()));
     match Network::build(&loaded.system.expect("right")) {
         Ok(_) => true,
         Err(error @ NetnsError::NotPermitted { .. }) => {

@@ -16,7 +16,7 @@ fn names(directory: &Path) -> Vec<String> {
 /// Every bad description of crate `model` gives its codes and lines, writes nothing, runs nothing.
 #[test]
 fn bad_descriptions_each_give_their_own_coded_error_with_the_right_line() {
-    let bad = root().join("crates/model/tests/bad");
+    let bad = root().join("crates/description/tests/bad");
     let mut kinds = std::collections::BTreeSet::new();
     for name in names(&bad).iter().filter(|n| n.ends_with(".toml")) {
         let directory = tempfile::tempdir().expect("a directory");

@@ -5,7 +5,6 @@
 use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::netns::noise::{NoiseOptions, NoiseTraffic};
 use onbeat_host::netns::{self, INTERFACE, NetnsError, Network, ipv4_of, ipv6_of};
-use onbeat_model::description;
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_model::time::{NetTime, Span};
@@ -30,7 +29,7 @@ fn two_hosts() -> System {
     let file = |name: &str| std::fs::read_to_string(example.join(name));
     let text = file("system.toml").expect("the example");
     let mut read = |name: &str| file(name).map_err(|e| e.to_string());
-    description::load("system.toml", &text, &mut read).system.expect("a valid example")
+    onbeat_description::load("system.toml", &text, &mut read).system.expect("a valid example")
 }
 
 fn node(system: &System, name: &str) -> NodeId {
@@ -41,7 +40,7 @@ fn node(system: &System, name: &str) -> NodeId {
 fn bridges_in_a_loop_are_refused_before_anything_is_made() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/04-tsn-ring/system.toml");
     let text = std::fs::read_to_string(path).expect("the example");
-    let ring = description::load("system.toml", &text, &mut |_| Err(String::new()));
+    let ring = onbeat_description::load("system.toml", &text, &mut |_| Err(String::new()));
     let error = Network::build(&ring.system.expect("a valid example")).expect_err("a loop");
     assert!(matches!(error, NetnsError::Loop { .. }), "{error}");
     assert!(error.to_string().contains("west.north–north.west"), "{error}");

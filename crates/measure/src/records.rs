@@ -22,7 +22,7 @@
 //! A *recording* is what a run leaves that is cut off: such files one after the other, each behind
 //! its length (u64), each with what the ends recorded since the one before.
 
-use onbeat_model::description::is_name;
+use onbeat_model::name::is_name;
 use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};

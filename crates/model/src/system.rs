@@ -1,6 +1,6 @@
 //! The checked description of one distributed real-time system.
 //!
-//! A [`System`] is only made by [`crate::description`]'s check, so whoever holds one may rely on
+//! A [`System`] is only made by the check of `onbeat-description`, so whoever holds one may rely on
 //! what the fields say: every id is in range, every name is unique, the topology is connected.
 
 use crate::diagnostic::Origin;

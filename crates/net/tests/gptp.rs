@@ -2,8 +2,6 @@
 //!
 //! The bounds are those of the literature for such networks: 500 ns over 7 hops (Garner, Gelter and
 //! Teener 2009), about 2 µs over 100 (Gutiérrez et al. 2017).
-
-use onbeat_model::description;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_net::gptp::{
@@ -218,7 +216,7 @@ fault = [
 
 #[test]
 fn a_descriptions_network_is_simulated_with_its_links_and_faults() {
-    let loaded = description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
+    let loaded = onbeat_description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
     let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let named = |name: &str| system.nodes.iter().position(|n| n.name == name).expect("a node");
     let (bridge, far) = (named("b1"), named("listener"));
@@ -236,7 +234,8 @@ fn clocks_of_a_description_are_as_far_off_as_gptp_leaves_them() {
     let keys = "\n[synchronisation]\ngrandmaster = \"b1\"\nstamps = \"software\"\nseed = 3\n";
     let text = DESCRIPTION
         .replace("{ name = \"talker\" }", "{ name = \"talker\", clock = { offset_ns = 5 } }");
-    let load = |text: &str| description::load("system.toml", text, &mut |_| Err(String::new()));
+    let load =
+        |text: &str| onbeat_description::load("system.toml", text, &mut |_| Err(String::new()));
     let loaded = load(&format!("{text}{keys}"));
     let mut system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     synchronise(&mut system).expect("a sound network");
@@ -272,7 +271,8 @@ fn row_of_bridges(count: usize, delay: Span, more: &str) -> System {
     let head = "format = 1\nname = \"row\"\nrun = { duration_s = 1 }\n";
     let mut text = format!("{head}synchronisation = {{ grandmaster = \"b0\" }}\n");
     text += &(0..=count).map(bridge).chain((0..count).map(link)).collect::<String>();
-    let loaded = description::load("system.toml", &(text + more), &mut |_| Err(String::new()));
+    let loaded =
+        onbeat_description::load("system.toml", &(text + more), &mut |_| Err(String::new()));
     loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
 }
 

@@ -1,7 +1,5 @@
 //! The graph of a system: programs that are known, hosts that are modelled, programs that nobody
 //! knows, and the latencies between them.
-
-use onbeat_model::description;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, Network, Policy, Task, What};
 use onbeat_model::system::System;
@@ -158,7 +156,7 @@ fn load(text: &str, third: &str) -> System {
         "third.toml" => Ok(third.to_owned()),
         _ => Err("there is none".to_owned()),
     };
-    let loaded = description::load("system.toml", text, &mut read);
+    let loaded = onbeat_description::load("system.toml", text, &mut read);
     loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
 }
 

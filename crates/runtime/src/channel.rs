@@ -10,7 +10,7 @@ use crate::meeting::Meeting;
 use crate::port::{Fault, Instant, Log, Patience, Port, Reason, Received};
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
-use onbeat_model::description::limits::DURATION;
+use onbeat_model::limits::DURATION;
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;

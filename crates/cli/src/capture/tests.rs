@@ -48,8 +48,7 @@ frames_per_s = 1
 "#;
 
 fn system() -> System {
-    let loaded =
-        onbeat_model::description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
+    let loaded = onbeat_description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
     let mut system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let origin = Origin::default();
     let source = Source::Periodic { interval: Span::from_ms(1), jitter: Span::ZERO };

@@ -5,7 +5,6 @@
 pub mod machine;
 
 use onbeat_host::netns::{NetnsError, Network};
-use onbeat_model::description;
 use onbeat_model::system::System;
 use serde_json::Value;
 use std::io::Write;
@@ -256,7 +255,9 @@ pub fn talker_and_listener(left: &str, right: &str) -> TestSystem {
 /// The description of a test's system, loaded.
 pub fn load(system: &TestSystem) -> System {
     let text = std::fs::read_to_string(system.path().join("system.toml")).expect("system.toml");
-    description::load("system.toml", &text, &mut |name| Err(name.to_owned())).system.expect("right")
+    onbeat_description::load("system.toml", &text, &mut |name| Err(name.to_owned()))
+        .system
+        .expect("right")
 }
 
 /// Whether this machine lets the test make namespaces. Where it does not, the command says what to

@@ -12,8 +12,8 @@ use crate::link::{
 use crate::recorder::Recorder;
 use crate::regular;
 use crate::shared_log::{Board, Identity};
-use onbeat_model::description::{self, limits};
 use onbeat_model::diagnostic::Severity;
+use onbeat_model::limits;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, System};
 use onbeat_model::time::Span;
@@ -371,7 +371,7 @@ fn read_system(path: &Path) -> Result<System, String> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let text = read(&file)?;
     let shown = file.display().to_string();
-    let loaded = description::load(&shown, &text, &mut |name| read(&directory.join(name)));
+    let loaded = onbeat_description::load(&shown, &text, &mut |name| read(&directory.join(name)));
     loaded.system.ok_or_else(|| {
         let first = loaded.diagnostics.iter().find(|d| d.severity == Severity::Error);
         let what = first.map_or("it has errors", |d| d.message.as_str());

@@ -4,7 +4,6 @@
 use onbeat_host::context::Context;
 use onbeat_host::link::{self, InterfaceSettings};
 use onbeat_host::netns::{INTERFACE, NetnsError, Network};
-use onbeat_model::description;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -32,7 +31,7 @@ pub(crate) struct Hosts {
 
 /// The network; nothing, and a line that says so, where the machine does not permit one.
 pub(crate) fn hosts() -> Option<Hosts> {
-    let loaded = description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
+    let loaded = onbeat_description::load("system.toml", DESCRIPTION, &mut |_| Err(String::new()));
     let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     match Network::build(&system) {
         Ok(network) => Some(Hosts { system, network }),

@@ -1,8 +1,8 @@
 //! The clocks of a description's nodes as gPTP keeps them.
 
 use super::{NODES_MAX, Sample, Scenario, Stamping, Trace, simulate};
-use onbeat_model::description::limits;
 use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::limits;
 use onbeat_model::system::{Node, NodeId, StampKind, Synchronisation, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 

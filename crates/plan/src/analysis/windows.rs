@@ -414,7 +414,6 @@ fn gcd(a: i128, b: i128) -> i128 {
 mod tests {
     use super::*;
     use crate::analysis::network::Network;
-    use onbeat_model::description;
     use proptest::prelude::*;
 
     /// When so many parts have started and are over, one by one, nanosecond by nanosecond.
@@ -474,7 +473,7 @@ mod tests {
                 {{ open = [5], for_ns = 157_490 }}, {{ open = [7], for_ns = 242_510 }}] }}] }}]
             "#
         );
-        let loaded = description::load("x.toml", &text, &mut |_| Err(String::new()));
+        let loaded = onbeat_description::load("x.toml", &text, &mut |_| Err(String::new()));
         let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
         let plan = crate::plan(&system, true).expect("a plan");
         let network = Network::new(&system, &plan, true);

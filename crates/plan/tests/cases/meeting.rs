@@ -1,7 +1,5 @@
 //! Chains over channels whose messages do not all meet: 1 Gb/s, 8 octets, which occupy 704 ns of
 //! the wire; the longest other frame 12 336 ns.
-
-use onbeat_model::description;
 use onbeat_model::time::Span;
 use onbeat_plan::plan;
 use onbeat_plan::tfg::{Limits, study, system_graph};
@@ -40,7 +38,7 @@ fn bound_of_a(apart_ns: i64, more: &str) -> Span {
         20_000_000 - apart_ns
     );
     let mut read = |_: &str| Ok(tasks.clone());
-    let loaded = description::load("system.toml", &text, &mut read);
+    let loaded = onbeat_description::load("system.toml", &text, &mut read);
     let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
     let plan = plan(&system, true).expect("a plan");
     let programs = [(0, system.programs[0].tasks.clone().expect("tasks"))];

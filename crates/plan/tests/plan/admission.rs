@@ -1,5 +1,4 @@
 use crate::build::{Net, two_hosts};
-use onbeat_model::description;
 use onbeat_model::diagnostic::{Code, Severity};
 use onbeat_model::system::{Class, QueueLimits};
 use onbeat_model::time::Span;
@@ -111,7 +110,7 @@ fn channels_of_a_manifest_that_ask_for_more_than_three_quarters_of_a_link_are_re
             text +=
                 &format!("[[channel]]\nname = \"c{n}\"\ntalker = \"h1\"\nlisteners = [\"h2\"]\n");
         }
-        let loaded = description::load("system.toml", &text, &mut |_| Ok(manifest.clone()));
+        let loaded = onbeat_description::load("system.toml", &text, &mut |_| Ok(manifest.clone()));
         (loaded.system.expect("each channel by itself is right"), loaded.sources)
     };
     let array = |name: &str, entry: &dyn Fn(u32) -> String, channels: u32| {

@@ -1,5 +1,4 @@
 use crate::build::two_hosts;
-use onbeat_model::description;
 use onbeat_model::plan::{Backlog, Bound, BoundTerm};
 use onbeat_model::time::Span;
 use onbeat_plan::{document, plan};
@@ -46,7 +45,7 @@ interval_ns = 1000000
 ways = [[\"s\", \"t\"], [\"s\", \"u\", \"t\"]]
 deadline_us = 300
 ";
-    let loaded = description::load("system.toml", text, &mut |_| Err(String::new()));
+    let loaded = onbeat_description::load("system.toml", text, &mut |_| Err(String::new()));
     assert_eq!(loaded.diagnostics, []);
     let system = loaded.system.expect("nothing is wrong");
     let mut plan = plan(&system, true).unwrap();

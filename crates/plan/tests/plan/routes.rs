@@ -1,5 +1,4 @@
 use crate::build::Net;
-use onbeat_model::description;
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Bound, BoundTerm};
 use onbeat_model::port::{PortSettings, Selection};
@@ -258,7 +257,7 @@ proptest! {
             talker = \"scanner\"\nlisteners = [\"logger\"]\n";
         let text = format!("{}{channel}", ring_example());
         let text: String = text.lines().enumerate().map(change).collect();
-        let loaded = description::load("system.toml", &text, &mut |_| Err(String::new()));
+        let loaded = onbeat_description::load("system.toml", &text, &mut |_| Err(String::new()));
         if let Some(system) = loaded.system
             && let Ok(made) = plan(&system, true)
         {
@@ -270,7 +269,8 @@ proptest! {
 
 #[test]
 fn the_example_of_a_ring_is_planned_with_both_ways_of_its_replicated_stream() {
-    let loaded = description::load("system.toml", &ring_example(), &mut |_| Err(String::new()));
+    let loaded =
+        onbeat_description::load("system.toml", &ring_example(), &mut |_| Err(String::new()));
     let system = loaded.system.expect("nothing is wrong");
     assert!(system.closes_loop().is_some());
     let net = Net(system);

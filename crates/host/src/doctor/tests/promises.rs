@@ -4,7 +4,6 @@ use super::host::Host;
 use super::wrong;
 use crate::doctor::facts::Fact;
 use crate::doctor::{Need, State, Wanted, verdicts, worst};
-use onbeat_model::description;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::Selection;
 use onbeat_model::system::{Class, PortId, System};
@@ -43,7 +42,7 @@ cores = [2, 3]
 "#;
 
 fn system() -> System {
-    let loaded = description::load("system.toml", SYSTEM, &mut |name| Err(name.to_owned()));
+    let loaded = onbeat_description::load("system.toml", SYSTEM, &mut |name| Err(name.to_owned()));
     loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics))
 }
 

@@ -1,0 +1,376 @@
+//! Channels: the manifest's attributes joined with the description's.
+
+use super::fields::{Fields, NS, US};
+use super::names::{Alphabet, Names, check_name};
+use super::nodes::Nodes;
+use super::parse::Entry;
+use super::{At, Manifest, Sink, codes, did_you_mean, limits, raw};
+use crate::manifest::Rate;
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::system::{Channel, ChannelId, Class, NodeId};
+use onbeat_model::time::Span;
+use onbeat_model::units::{MacAddress, Octets, StreamId, frame};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// 802.1Q's default for stream reservation (802.1Q Table 35-3, SR_PVID).
+pub(super) const VLAN_DEFAULT: i64 = 2;
+/// 802.1Q Table 8-1: bridges never forward 01:80:C2:00:00:00 to 0F.
+const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
+
+/// All channels. One with errors is there too, so that ids stay what they are.
+pub(super) struct Channels {
+    pub(super) list: Vec<Channel>,
+    pub(super) names: Names<ChannelId>,
+    /// Whether talker and listeners are known, one per channel.
+    pub(super) ends_known: Vec<bool>,
+}
+
+/// What the manifest gives, or the description repeats, or gives alone.
+#[derive(Clone, Copy, Default)]
+struct Attributes {
+    destination: Option<At<MacAddress>>,
+    stream_id: Option<At<u64>>,
+    class: Option<At<Class>>,
+    size: Option<At<i64>>,
+    interval: Option<At<Span>>,
+}
+
+/// What must differ between channels, with the first to use it.
+#[derive(Default)]
+struct Taken {
+    streams: BTreeMap<u64, Origin>,
+    destinations: BTreeMap<MacAddress, Origin>,
+}
+
+/// Checks all channels.
+pub(super) fn check(
+    entries: &[Entry<raw::Channel>],
+    manifest: Option<Manifest>,
+    nodes: &Nodes,
+    sink: &mut Sink,
+) -> Channels {
+    let names = Names::new("channel");
+    let mut channels = Channels { list: Vec::new(), names, ends_known: Vec::new() };
+    let by_name = manifest.as_ref().map(|m| by_name(m, sink)).unwrap_or_default();
+    let mut taken = Taken::default();
+    for entry in entries {
+        let id = ChannelId(channels.list.len() as u32);
+        let in_manifest = entry.raw.name.as_ref().and_then(|n| by_name.get(n.value.as_str()));
+        if let Some(name) = &entry.raw.name {
+            let most = limits::CHANNEL_NAME_OCTETS;
+            check_name(name, "channel", Alphabet::C, most, sink);
+            channels.names.add(name, id, sink);
+        } else {
+            channels.names.incomplete();
+        }
+        let mut fields = Fields::new(entry, "channel", &entry.raw.name, sink);
+        fields.need("name", &entry.raw.name);
+        let attributes = attributes(&mut fields, manifest.as_ref(), in_manifest.copied());
+        let (channel, known) = channel(&mut fields, attributes, nodes, &mut taken);
+        channels.list.push(channel);
+        channels.ends_known.push(known);
+    }
+    if let Some(manifest) = &manifest {
+        report_unused(manifest, &channels, sink);
+    }
+    channels
+}
+
+fn by_name<'a>(
+    manifest: &'a Manifest,
+    sink: &mut Sink,
+) -> BTreeMap<&'a str, &'a crate::manifest::Entry> {
+    let mut map: BTreeMap<&str, &crate::manifest::Entry> = BTreeMap::new();
+    for entry in &manifest.entries {
+        let Some(name) = &entry.name else { continue };
+        check_name(name, "channel", Alphabet::C, limits::CHANNEL_NAME_OCTETS, sink);
+        let first = map.get(name.value.as_str()).and_then(|e| e.name.as_ref());
+        if let Some(first) = first {
+            let message = format!("there are two channels named `{}`", name.value);
+            let second = Diagnostic::error(codes::DUPLICATE_NAME, message, name.at, "the second")
+                .help("give one of them another name")
+                .related(first.at, "the first");
+            sink.push(second);
+        } else {
+            map.insert(name.value.as_str(), entry);
+        }
+    }
+    map
+}
+
+fn report_unused(manifest: &Manifest, channels: &Channels, sink: &mut Sink) {
+    for entry in &manifest.entries {
+        let Some(name) = &entry.name else { continue };
+        if channels.names.get(&name.value).is_none() {
+            let path = &manifest.path;
+            let message = format!("channel `{}` of {path} has no [[channel]]", name.value);
+            let help = format!(
+                "add a [[channel]] with name = \"{}\", `talker` and `listeners`",
+                name.value
+            );
+            let unused = Diagnostic::error(codes::MANIFEST_UNUSED, message, name.at, "this entry")
+                .help(help)
+                .related(manifest.named_at, "the description that reads the manifest");
+            sink.push(unused);
+        }
+    }
+}
+
+/// The five attributes, each from one of its two places.
+fn attributes(
+    fields: &mut Fields<'_, raw::Channel>,
+    manifest: Option<&Manifest>,
+    entry: Option<&crate::manifest::Entry>,
+) -> Attributes {
+    let here = written_here(fields);
+    let Some(there) = entry else {
+        let unread = manifest.is_some_and(|m| !m.complete);
+        if !unread && !missing_from_manifest(fields, manifest) {
+            need_all(fields, &here);
+        }
+        return here;
+    };
+    let interval = there.rate.and_then(|rate| interval(fields, rate));
+    Attributes {
+        destination: same(fields, "destination", here.destination, there.destination),
+        stream_id: same(fields, "stream_id", here.stream_id, there.stream_id),
+        class: same(fields, "class", here.class, there.class),
+        size: same(fields, "size_octets", here.size, there.size),
+        interval: same(fields, "rate", here.interval, interval),
+    }
+}
+
+/// A channel that gives no attribute at all was meant to be in the manifest.
+fn missing_from_manifest(
+    fields: &mut Fields<'_, raw::Channel>,
+    manifest: Option<&Manifest>,
+) -> bool {
+    let raw = &fields.entry.raw;
+    let none = raw.destination.is_none()
+        && raw.stream_id.is_none()
+        && raw.class.is_none()
+        && raw.size_octets.is_none()
+        && raw.rate_hz.is_none()
+        && raw.interval_ns.is_none();
+    let (true, Some(manifest), Some(name)) = (none, manifest, &raw.name) else { return false };
+    let entries = manifest.entries.iter().filter_map(|e| e.name.as_ref());
+    let help = match did_you_mean(&name.value, entries.map(|n| n.value.as_str())) {
+        Some(close) => format!("did you mean `{close}`?"),
+        None => "add it there, or give its attributes here".to_owned(),
+    };
+    let text = format!("not in {}", manifest.path);
+    fields.error(codes::UNKNOWN_CHANNEL, &text, name.at, "this channel", &help);
+    true
+}
+
+fn written_here(fields: &mut Fields<'_, raw::Channel>) -> Attributes {
+    let raw = &fields.entry.raw;
+    let (hz, ns) = (("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
+    let rate = match fields.either(hz, ns) {
+        Some(0) => raw.rate_hz.map(|hz| hz.with(Rate::Hz(hz.value))),
+        Some(_) => raw.interval_ns.map(|ns| ns.with(Rate::IntervalNs(ns.value))),
+        None => None,
+    };
+    let class = raw.class.map(|class| {
+        class.with(match class.value {
+            raw::ClassName::A => Class::A,
+            raw::ClassName::B => Class::B,
+            raw::ClassName::Scheduled => Class::Scheduled,
+        })
+    });
+    let destination = raw.destination.as_ref().and_then(|text| {
+        let parsed = text.value.parse::<MacAddress>();
+        if let Err(error) = &parsed {
+            let help = "as in destination = \"01:00:5e:01:11:42\"";
+            let error = format!("`destination`: {error}");
+            fields.error(codes::BAD_ADDRESS, &error, text.at, "this text", help);
+        }
+        parsed.ok().map(|address| text.with(address))
+    });
+    let interval = rate.and_then(|rate| interval(fields, rate));
+    Attributes { destination, stream_id: raw.stream_id, class, size: raw.size_octets, interval }
+}
+
+fn interval(fields: &mut Fields<'_, raw::Channel>, rate: At<Rate>) -> Option<At<Span>> {
+    let interval = rate.value.interval();
+    if interval.is_none() {
+        let text = match rate.value {
+            Rate::Hz(hz) => format!("a rate of {hz} Hz"),
+            Rate::IntervalNs(ns) => format!("an interval of {ns} ns"),
+        };
+        let help = format!("a message every 1 ns to {}", limits::DURATION);
+        fields.error(codes::RATE, &text, rate.at, "out of range", &help);
+    }
+    interval.map(|interval| rate.with(interval))
+}
+
+fn need_all(fields: &mut Fields<'_, raw::Channel>, here: &Attributes) {
+    let raw = &fields.entry.raw;
+    fields.need("destination", &raw.destination);
+    fields.need("stream_id", &here.stream_id);
+    fields.need("class", &here.class);
+    fields.need("size_octets", &here.size);
+    fields.need_one(("rate_hz", &raw.rate_hz), ("interval_ns", &raw.interval_ns));
+}
+
+/// The manifest's value; it is an error if the description says otherwise.
+fn same<T: Copy + PartialEq>(
+    fields: &mut Fields<'_, raw::Channel>,
+    key: &str,
+    here: Option<At<T>>,
+    there: Option<At<T>>,
+) -> Option<At<T>> {
+    if let (Some(here), Some(there)) = (&here, &there)
+        && here.value != there.value
+    {
+        let message = format!("{}: manifest and description differ in {key}", fields.what);
+        let code = codes::MANIFEST_CONTRADICTION;
+        let differ = Diagnostic::error(code, message, here.at, "this value")
+            .help("remove it here: the manifest gives it")
+            .related(there.at, "the manifest's");
+        fields.sink.push(differ);
+    }
+    there.or(here)
+}
+
+/// The channel and whether its ends are known. Placeholders stand where an error was reported.
+fn channel(
+    fields: &mut Fields<'_, raw::Channel>,
+    attributes: Attributes,
+    nodes: &Nodes,
+    taken: &mut Taken,
+) -> (Channel, bool) {
+    let raw = &fields.entry.raw;
+    let (talker, listeners) = ends(fields, &raw.talker, &raw.listeners, nodes);
+    let at_name = raw.name.as_ref().map_or(fields.entry.at, |n| n.at);
+    if let Some(stream) = attributes.stream_id {
+        let first = taken.streams.insert(stream.value, stream.at);
+        let text = format!("the stream identifier {} is taken", stream.value);
+        report_taken(fields, codes::DUPLICATE_STREAM, &text, stream.at, first);
+        if stream.value == 0 {
+            let help = "use a number of its own, as the talker's address and a count";
+            let text = "the stream identifier is 0";
+            fields.error(codes::BAD_STREAM, text, stream.at, "this number", help);
+        }
+    }
+    if let Some(destination) = attributes.destination {
+        let first = taken.destinations.insert(destination.value, destination.at);
+        let text = format!("the destination {} is taken", destination.value);
+        report_taken(fields, codes::DUPLICATE_DESTINATION, &text, destination.at, first);
+        check_destination(fields, destination, listeners.as_deref(), nodes);
+    }
+    let most = i64::from(frame::MAX_CHANNEL_PAYLOAD.get());
+    let size = fields.int(codes::PAYLOAD_SIZE, ("size", &attributes.size), 1..=most);
+    let class = attributes.class.map_or(Class::A, |c| c.value);
+    let delay = ("fixed_delay_us", &raw.fixed_delay_us);
+    let delay = fields.time(codes::OUT_OF_RANGE, delay, US, Span::from_us(1)..=limits::DELAY);
+    let burst = ("burst_messages", &raw.burst_messages);
+    let burst = fields.int(codes::OUT_OF_RANGE, burst, 1..=limits::BURST);
+    let vlan = fields.int(codes::OUT_OF_RANGE, ("vlan", &raw.vlan), 1..=4_094);
+    let pcp = fields.int(codes::OUT_OF_RANGE, ("pcp", &raw.pcp), 0..=7);
+    let phase = ("phase_ns", &raw.phase_ns);
+    let phase = fields.time(codes::OUT_OF_RANGE, phase, NS, Span::ZERO..=limits::DURATION);
+    let known = talker.is_some() && listeners.is_some();
+    let channel = Channel {
+        name: raw.name.as_ref().map_or_else(String::new, |n| n.value.clone()),
+        destination: attributes.destination.map_or(MacAddress::default(), |d| d.value),
+        stream_id: StreamId(attributes.stream_id.map_or(0, |s| s.value)),
+        class,
+        size: Octets::new(size.unwrap_or(1) as u32),
+        interval: attributes.interval.map_or(Span::from_ns(1), |i| i.value),
+        burst: burst.unwrap_or(1) as u32,
+        talker: talker.unwrap_or(NodeId(0)),
+        listeners: listeners.unwrap_or_default(),
+        fixed_delay: delay.unwrap_or(class.fixed_delay()),
+        reserve: raw.reserve.as_ref().is_none_or(|r| r.value),
+        vlan: vlan.unwrap_or(VLAN_DEFAULT) as u16,
+        pcp: pcp.unwrap_or(i64::from(class.default_pcp())) as u8,
+        phase: phase.unwrap_or_default(),
+        origin: at_name,
+    };
+    (channel, known)
+}
+
+fn report_taken(
+    fields: &mut Fields<'_, raw::Channel>,
+    code: Code,
+    text: &str,
+    at: Origin,
+    first: Option<Origin>,
+) {
+    let Some(first) = first else { return };
+    let message = format!("{}: {text}", fields.what);
+    let help = "give each channel its own";
+    let taken = Diagnostic::error(code, message, at, "the second").help(help);
+    fields.sink.push(taken.related(first, "the first"));
+}
+
+fn check_destination(
+    fields: &mut Fields<'_, raw::Channel>,
+    destination: At<MacAddress>,
+    listeners: Option<&[NodeId]>,
+    nodes: &Nodes,
+) {
+    let At { value: address, at } = destination;
+    if address == MacAddress::default() {
+        let text = format!("{address} is nobody's address");
+        let help = "use a group address (odd first octet) or the `mac` of a [[host]]";
+        fields.error(codes::BAD_ADDRESS, &text, at, "this address", help);
+    } else if address.0[..5] == LINK_LOCAL && address.0[5] < 0x10 {
+        let text = format!("bridges do not forward frames to {address}");
+        let help = "choose a group address outside 01:80:c2:00:00:00 to 0f";
+        fields.error(codes::BAD_ADDRESS, &text, at, "this address", help);
+    } else if !address.is_multicast() {
+        let Some((host, named)) = nodes.addresses.get(&address) else {
+            let text = format!("{address} is neither a group address nor a host's");
+            let help = "use a group address (odd first octet) or the `mac` of a [[host]]";
+            fields.error(codes::UNKNOWN_DESTINATION, &text, at, "this address", help);
+            return;
+        };
+        if listeners.is_some_and(|l| l != [*host]) {
+            let name = &nodes.list[host.index()].name;
+            let message = format!("{}: {address} only reaches `{name}`", fields.what);
+            let code = codes::UNICAST_LISTENERS;
+            let help = format!("use a group address, or listeners = [\"{name}\"]");
+            let wrong = Diagnostic::error(code, message, at, "one host's address").help(help);
+            fields.sink.push(wrong.related(*named, "the host's address"));
+        }
+    }
+}
+
+/// Talker and listeners, if all of them are known hosts.
+pub(super) fn ends<R>(
+    fields: &mut Fields<'_, R>,
+    talker: &Option<At<String>>,
+    listeners: &Option<At<Vec<At<String>>>>,
+    nodes: &Nodes,
+) -> (Option<NodeId>, Option<Vec<NodeId>>) {
+    let talker_name = fields.need("talker", talker);
+    let what = fields.what.clone();
+    let talker = talker_name.and_then(|name| nodes.host(&name, &what, fields.sink));
+    let Some(names) = fields.need("listeners", listeners) else { return (talker, None) };
+    if names.value.is_empty() || names.value.len() > limits::LIST {
+        let text = format!("`listeners` names {} hosts", names.value.len());
+        let help = format!("name 1 to {} hosts", limits::LIST);
+        fields.error(codes::NO_LISTENER, &text, names.at, "this list", &help);
+        return (talker, None);
+    }
+    let mut listeners = Vec::with_capacity(names.value.len());
+    let mut seen = BTreeSet::new();
+    for name in &names.value {
+        let Some(listener) = nodes.host(name, &what, fields.sink) else { continue };
+        if Some(listener) == talker {
+            let text = format!("the talker `{}` is among the listeners", name.value);
+            let help = "a program that needs its own messages keeps them";
+            fields.error(codes::TALKER_LISTENS, &text, name.at, "this listener", help);
+        } else if !seen.insert(listener) {
+            let text = format!("the listener `{}` is there twice", name.value);
+            fields.error(codes::DUPLICATE_LISTENER, &text, name.at, "again", "remove one");
+        } else if let Some(talker) = talker {
+            nodes.need_path(&what, talker, listener, name.at, fields.sink);
+        }
+        listeners.push(listener);
+    }
+    let all = listeners.len() == names.value.len();
+    (talker, all.then_some(listeners))
+}

@@ -1,0 +1,171 @@
+//! Names: which may be used, where they are, and which one was meant.
+
+use super::codes;
+use super::{At, Sink};
+use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::name::is_plain;
+use std::collections::BTreeMap;
+
+/// What kind of letters a name may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Alphabet {
+    /// Letters, digits, `-` and `_`.
+    Plain,
+    /// A C identifier: programs paste it into variable names.
+    C,
+}
+
+impl Alphabet {
+    fn allows(self, name: &str) -> bool {
+        match self {
+            Self::Plain => name.bytes().all(is_plain),
+            Self::C => {
+                name.bytes().all(|b| is_plain(b) && b != b'-')
+                    && !name.starts_with(|c: char| c.is_ascii_digit())
+            }
+        }
+    }
+    const fn rule(self) -> &'static str {
+        match self {
+            Self::Plain => "letters, digits, `-` and `_`",
+            Self::C => "letters, digits and `_`, not a digit first (a C identifier)",
+        }
+    }
+}
+
+/// Says what is wrong with a name, if anything.
+pub(crate) fn check_name(
+    name: &At<String>,
+    what: &str,
+    alphabet: Alphabet,
+    octets_max: usize,
+    sink: &mut Sink,
+) -> bool {
+    let problem = if name.value.is_empty() {
+        "is empty"
+    } else if name.value.len() > octets_max {
+        "is too long"
+    } else if !alphabet.allows(&name.value) {
+        "has a letter that it may not have"
+    } else {
+        return true;
+    };
+    let message = format!("the name of {what} `{}` {problem}", shorten(&name.value));
+    let help = format!("use 1 to {octets_max} octets of {}", alphabet.rule());
+    sink.push(Diagnostic::error(codes::BAD_NAME, message, name.at, "this name").help(help));
+    false
+}
+
+/// Long garbage in a message helps nobody.
+pub(crate) fn shorten(text: &str) -> String {
+    if text.chars().count() <= 80 {
+        return text.to_owned();
+    }
+    text.chars().take(77).chain("...".chars()).collect()
+}
+
+/// The names of one kind of thing.
+pub(crate) struct Names<Id> {
+    what: &'static str,
+    known: BTreeMap<String, (Id, Origin)>,
+    complete: bool,
+}
+
+impl<Id: Copy> Names<Id> {
+    /// None yet.
+    pub(crate) fn new(what: &'static str) -> Self {
+        Self { what, known: BTreeMap::new(), complete: true }
+    }
+    /// An entry has no usable name: a name that is not found may be its, so do not complain.
+    pub(crate) fn incomplete(&mut self) {
+        self.complete = false;
+    }
+    /// Adds a name, or says that it is taken.
+    pub(crate) fn add(&mut self, name: &At<String>, id: Id, sink: &mut Sink) {
+        if let Some((_, first)) = self.known.get(&name.value) {
+            let message = format!("there are two {}s named `{}`", self.what, name.value);
+            let second = Diagnostic::error(codes::DUPLICATE_NAME, message, name.at, "the second")
+                .help("give one of them another name")
+                .related(*first, "the first");
+            sink.push(second);
+        } else {
+            self.known.insert(name.value.clone(), (id, name.at));
+        }
+    }
+    /// The thing of that name, or a diagnostic with the code for a name that is not there.
+    pub(crate) fn find(&self, unknown: Code, name: &At<String>, sink: &mut Sink) -> Option<Id> {
+        if let Some((id, _)) = self.known.get(&name.value) {
+            return Some(*id);
+        }
+        if self.complete {
+            let message = format!("there is no {} named `{}`", self.what, shorten(&name.value));
+            let known = self.known.keys().map(String::as_str);
+            let help = match did_you_mean(&name.value, known) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!("name a {} of this file", self.what),
+            };
+            sink.push(Diagnostic::error(unknown, message, name.at, "not found").help(help));
+        }
+        None
+    }
+    /// The thing of that name, and where it is named.
+    pub(crate) fn get(&self, name: &str) -> Option<(Id, Origin)> {
+        self.known.get(name).copied()
+    }
+}
+
+/// The known word that is closest to `word`, if one is close enough to be meant.
+pub(crate) fn did_you_mean<'a>(
+    word: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    if word.len() > 64 {
+        return None;
+    }
+    let limit = 1 + word.len() / 4;
+    known
+        .filter(|k| k.len().abs_diff(word.len()) <= limit)
+        .map(|k| (distance(word, k), k))
+        .filter(|(d, _)| *d <= limit)
+        .min()
+        .map(|(_, k)| k)
+}
+
+/// How many octets must be inserted, deleted, replaced or swapped with their neighbour to make
+/// one word of the other (restricted Damerau–Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut before = vec![0; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1; b.len() + 1];
+        for j in 0..b.len() {
+            let change = above[j] + usize::from(a[i] != b[j]);
+            row[j + 1] = change.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                row[j + 1] = row[j + 1].min(before[j - 1] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_word_is_suggested_and_a_far_one_is_not() {
+        let known = ["talker", "listener", "cat1", "cat2"];
+        for (word, meant) in [
+            ("taker", Some("talker")),
+            ("litsener", Some("listener")),
+            ("cat3", Some("cat1")),
+            ("sensor", None),
+            ("", None),
+        ] {
+            assert_eq!(did_you_mean(word, known.into_iter()), meant, "{word}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Noise, chains, runs and references.
+
+use super::channels::Channels;
+use super::fields::{Fields, NS, S, US};
+use super::names::{Alphabet, Names, check_name};
+use super::nodes::Nodes;
+use super::parse::Entry;
+use super::{At, Sink, codes, limits, raw};
+use onbeat_model::diagnostic::Diagnostic;
+use onbeat_model::system::{
+    Chain, ChannelId, NodeId, Noise, ProgramLimits, Reference, RunSettings, Scenario,
+    Synchronisation, TimeMode,
+};
+use onbeat_model::time::{NetTime, Span};
+use onbeat_model::units::{Octets, frame};
+
+const HANG_TIMEOUT_DEFAULT: Span = Span::from_s(30);
+
+/// All scenarios and their names.
+pub(super) struct Scenarios {
+    pub(super) list: Vec<Scenario>,
+    names: Names<()>,
+}
+
+/// The system's name, and the keys that stand before all tables.
+pub(super) fn system_name(head: &Entry<raw::File>, sink: &mut Sink) -> String {
+    let mut fields = Fields::new(head, "description", &None, sink);
+    fields.need("format", &head.raw.format);
+    let Some(name) = fields.need("name", &head.raw.name) else { return String::new() };
+    check_name(&name, "the system", Alphabet::Plain, limits::NAME_OCTETS, sink);
+    name.value
+}
+
+/// Checks the name of a table that has one, and adds it to the others of its kind.
+pub(crate) fn named<R, Id: Copy>(
+    fields: &mut Fields<'_, R>,
+    kind: &str,
+    name: &Option<At<String>>,
+    names: &mut Names<Id>,
+    id: Id,
+) -> String {
+    let Some(name) = fields.need("name", name) else {
+        names.incomplete();
+        return String::new();
+    };
+    check_name(&name, kind, Alphabet::Plain, limits::NAME_OCTETS, fields.sink);
+    names.add(&name, id, fields.sink);
+    name.value
+}
+
+/// The host that a key names.
+pub(super) fn host<R>(
+    fields: &mut Fields<'_, R>,
+    key: &str,
+    name: &Option<At<String>>,
+    nodes: &Nodes,
+) -> Option<NodeId> {
+    let name = fields.need(key, name)?;
+    nodes.host(&name, &fields.what, fields.sink)
+}
+
+/// Checks how clocks are kept together.
+pub(super) fn synchronisation(
+    entry: &Entry<raw::Synchronisation>,
+    nodes: &Nodes,
+    sink: &mut Sink,
+) -> Option<Synchronisation> {
+    let raw = &entry.raw;
+    let mut fields = Fields::new(entry, "synchronisation", &None, sink);
+    let grandmaster = fields.need("grandmaster", &raw.grandmaster)?;
+    Some(Synchronisation {
+        grandmaster: nodes.names.find(codes::UNKNOWN_NODE, &grandmaster, fields.sink)?,
+        stamps: raw.stamps.as_ref().map(|stamps| stamps.value).unwrap_or_default(),
+        seed: raw.seed.as_ref().map_or(0, |seed| seed.value),
+        origin: grandmaster.at,
+    })
+}
+
+/// Checks all noise sources.
+pub(super) fn noise(entries: &[Entry<raw::Noise>], nodes: &Nodes, sink: &mut Sink) -> Vec<Noise> {
+    let mut names = Names::new("noise source");
+    entries.iter().filter_map(|entry| noise_source(entry, nodes, &mut names, sink)).collect()
+}
+
+fn noise_source(
+    entry: &Entry<raw::Noise>,
+    nodes: &Nodes,
+    names: &mut Names<()>,
+    sink: &mut Sink,
+) -> Option<Noise> {
+    let raw = &entry.raw;
+    let mut fields = Fields::new(entry, "noise source", &raw.name, sink);
+    let name = named(&mut fields, "noise source", &raw.name, names, ());
+    let from = host(&mut fields, "from", &raw.from, nodes);
+    let to = host(&mut fields, "to", &raw.to, nodes);
+    if let (Some(from), Some(to), Some(at)) = (from, to, raw.to.as_ref().map(|t| t.at)) {
+        if from == to {
+            let help = "name two different hosts";
+            let text = "it sends to itself";
+            fields.error(codes::NOISE_TO_SELF, text, at, "its own host", help);
+        }
+        nodes.need_path(&fields.what, from, to, at, fields.sink);
+    }
+    let size = fields.need("size_octets", &raw.size_octets);
+    let most = i64::from(frame::MAX_UDP_PAYLOAD.get());
+    let size = fields.int(codes::PAYLOAD_SIZE, ("size_octets", &size), 1..=most);
+    let payload = Octets::new(size.unwrap_or(1) as u32);
+    let interval = noise_interval(&mut fields, payload);
+    let (start, on, off) = noise_cycle(&mut fields);
+    Some(Noise {
+        name,
+        from: from?,
+        to: to?,
+        payload,
+        interval: interval?,
+        jitter: raw.jitter.as_ref().is_some_and(|j| j.value),
+        start,
+        on,
+        off,
+        origin: raw.name.as_ref().map_or(entry.at, |n| n.at),
+    })
+}
+
+/// The mean time between two frames, rounded down: rather more noise than less.
+fn noise_interval(fields: &mut Fields<'_, raw::Noise>, payload: Octets) -> Option<Span> {
+    let raw = &fields.entry.raw;
+    let (mbps, frames) = (("rate_mbps", &raw.rate_mbps), ("frames_per_s", &raw.frames_per_s));
+    fields.need_one(mbps, frames);
+    let ns = match fields.either(mbps, frames)? {
+        0 => {
+            let rate = fields.int(codes::RATE, mbps, 1..=limits::LINK_BPS / 1_000_000)?;
+            i64::from(frame::on_wire(frame::of_udp(payload)).get()) * 8 * 1_000 / rate
+        }
+        _ => S / fields.int(codes::RATE, frames, 1..=S)?,
+    };
+    Some(Span::from_ns(ns.max(1)))
+}
+
+fn noise_cycle(fields: &mut Fields<'_, raw::Noise>) -> (NetTime, Span, Span) {
+    let raw = &fields.entry.raw;
+    let from_zero = Span::ZERO..=limits::DURATION;
+    let positive = Span::from_ns(1)..=limits::DURATION;
+    let code = codes::DURATION;
+    let keys = (("start_s", &raw.start_s), ("start_ms", &raw.start_ms));
+    let start = fields.seconds(code, keys.0, keys.1, from_zero.clone()).unwrap_or_default();
+    let keys = (("off_s", &raw.off_s), ("off_ms", &raw.off_ms));
+    let off = fields.seconds(code, keys.0, keys.1, from_zero).unwrap_or_default();
+    let keys = (("on_s", &raw.on_s), ("on_ms", &raw.on_ms));
+    if off > Span::ZERO {
+        fields.need_one(keys.0, keys.1);
+    }
+    let on = fields.seconds(code, keys.0, keys.1, positive);
+    (NetTime::ZERO + start, on.unwrap_or(limits::DURATION), off)
+}
+
+/// Checks all chains.
+pub(super) fn chains(
+    entries: &[Entry<raw::Chain>],
+    channels: &Channels,
+    sink: &mut Sink,
+) -> Vec<Chain> {
+    let mut names = Names::new("chain");
+    entries.iter().filter_map(|entry| chain(entry, channels, &mut names, sink)).collect()
+}
+
+fn chain(
+    entry: &Entry<raw::Chain>,
+    channels: &Channels,
+    names: &mut Names<()>,
+    sink: &mut Sink,
+) -> Option<Chain> {
+    let raw = &entry.raw;
+    let mut fields = Fields::new(entry, "chain", &raw.name, sink);
+    let name = named(&mut fields, "chain", &raw.name, names, ());
+    let deadline = fields.need("deadline_us", &raw.deadline_us);
+    let keys =
+        [("deadline_us", &deadline), ("age_us", &raw.age_us), ("reaction_us", &raw.reaction_us)];
+    let [deadline, age, reaction] = keys.map(|key| {
+        let range = Span::from_us(1)..=limits::DURATION;
+        fields.time(codes::DURATION, key, US, range)
+    });
+    let list = fields.need("channels", &raw.channels)?;
+    if list.value.is_empty() || list.value.len() > limits::LIST {
+        let help = format!("name 1 to {} channels", limits::LIST);
+        let text = "a chain needs channels";
+        fields.error(codes::BROKEN_CHAIN, text, list.at, "this list", &help);
+        return None;
+    }
+    let ids: Vec<Option<ChannelId>> = list
+        .value
+        .iter()
+        .map(|name| channels.names.find(codes::UNKNOWN_CHANNEL, name, fields.sink))
+        .collect();
+    for (pair, place) in ids.windows(2).zip(&list.value[1..]) {
+        if let [Some(before), Some(after)] = *pair {
+            check_meeting(&mut fields, before, after, place, channels);
+        }
+    }
+    let channels = ids.into_iter().collect::<Option<Vec<_>>>()?;
+    let origin = raw.name.as_ref().map_or(entry.at, |n| n.at);
+    Some(Chain { name, channels, deadline: deadline?, age, reaction, origin })
+}
+
+fn check_meeting(
+    fields: &mut Fields<'_, raw::Chain>,
+    before: ChannelId,
+    after: ChannelId,
+    place: &At<String>,
+    channels: &Channels,
+) {
+    let known = channels.ends_known[before.index()] && channels.ends_known[after.index()];
+    let (before, after) = (&channels.list[before.index()], &channels.list[after.index()]);
+    if known && !before.listeners.contains(&after.talker) {
+        let text = format!("the talker of `{}` does not listen to `{}`", after.name, before.name);
+        let message = format!("{}: {text}", fields.what);
+        let apart = Diagnostic::error(codes::BROKEN_CHAIN, message, place.at, "this channel")
+            .help("each channel of a chain starts at a listener of the one before it")
+            .related(before.origin, "the channel before it")
+            .related(after.origin, "this channel");
+        fields.sink.push(apart);
+    }
+}
+
+/// What a `[run]` or a `[[scenario]]` says of a run.
+struct RunKeys<'a> {
+    duration_s: &'a Option<At<i64>>,
+    duration_ms: &'a Option<At<i64>>,
+    seed: &'a Option<At<u64>>,
+    time: &'a Option<At<TimeMode>>,
+    protected: &'a Option<At<bool>>,
+    hang_timeout_s: &'a Option<At<i64>>,
+}
+
+/// The settings, with what is left out taken from `base`.
+fn settings<R>(fields: &mut Fields<'_, R>, keys: &RunKeys<'_>, base: &RunSettings) -> RunSettings {
+    let (s, ms) = (("duration_s", keys.duration_s), ("duration_ms", keys.duration_ms));
+    let range = Span::from_ns(1)..=limits::DURATION;
+    let duration = fields.seconds(codes::DURATION, s, ms, range);
+    let hang = ("hang_timeout_s", keys.hang_timeout_s);
+    let range = Span::from_ns(1)..=limits::HANG_TIMEOUT;
+    let hang = fields.time(codes::DURATION, hang, S, range);
+    RunSettings {
+        duration: duration.unwrap_or(base.duration),
+        seed: keys.seed.as_ref().map_or(base.seed, |s| s.value),
+        time: keys.time.as_ref().map_or(base.time, |t| t.value),
+        protected: keys.protected.as_ref().map_or(base.protected, |p| p.value),
+        asks_protection: keys.protected.as_ref().map_or(base.asks_protection, |p| p.value),
+        hang_timeout: hang.unwrap_or(base.hang_timeout),
+        limits: base.limits,
+    }
+}
+
+/// What the programs may use of the machine.
+fn program_limits(fields: &mut Fields<'_, raw::Run>) -> ProgramLimits {
+    let raw = &fields.entry.raw;
+    let memory = ("memory_max_octets", &raw.memory_max_octets);
+    let memory = fields.int(codes::OUT_OF_RANGE, memory, limits::MEMORY_MIN..=limits::MEMORY_MAX);
+    let processes = ("processes_max", &raw.processes_max);
+    let processes = fields.int(codes::OUT_OF_RANGE, processes, 1..=limits::PROCESSES);
+    ProgramLimits { memory: memory.map(|m| m as u64), processes: processes.map(|p| p as u64) }
+}
+
+/// Checks the run settings and their variations.
+pub(super) fn runs(
+    run: Option<&Entry<raw::Run>>,
+    entries: &[Entry<raw::Scenario>],
+    sink: &mut Sink,
+) -> (RunSettings, Scenarios) {
+    let mut base = RunSettings {
+        duration: Span::ZERO,
+        seed: 0,
+        time: TimeMode::Virtual,
+        protected: true,
+        asks_protection: false,
+        hang_timeout: HANG_TIMEOUT_DEFAULT,
+        limits: ProgramLimits::default(),
+    };
+    match run {
+        Some(entry) => {
+            let raw::Run { duration_s, duration_ms, seed, time, protected, hang_timeout_s, .. } =
+                &entry.raw;
+            let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
+            let mut fields = Fields::new(entry, "run", &None, sink);
+            fields.need_one(("duration_s", duration_s), ("duration_ms", duration_ms));
+            base.limits = program_limits(&mut fields);
+            base = settings(&mut fields, &keys, &base);
+        }
+        None => {
+            let message = "there is no [run] table";
+            let at = super::origin(0, 0..0);
+            let help = "add [run] with duration_s";
+            sink.push(Diagnostic::error(codes::MISSING_KEY, message, at, "here").help(help));
+        }
+    }
+    let names = Names::new("scenario");
+    let mut scenarios = Scenarios { list: Vec::new(), names };
+    for entry in entries {
+        let raw::Scenario { name, duration_s, duration_ms, seed, time, protected, hang_timeout_s } =
+            &entry.raw;
+        let keys = RunKeys { duration_s, duration_ms, seed, time, protected, hang_timeout_s };
+        let mut fields = Fields::new(entry, "scenario", name, sink);
+        let name = named(&mut fields, "scenario", name, &mut scenarios.names, ());
+        let run = settings(&mut fields, &keys, &base);
+        scenarios.list.push(Scenario { name, run });
+    }
+    (base, scenarios)
+}
+
+/// Checks all references.
+pub(super) fn references(
+    entries: &[Entry<raw::Reference>],
+    channels: &Channels,
+    scenarios: &Scenarios,
+    sink: &mut Sink,
+) -> Vec<Reference> {
+    entries.iter().filter_map(|entry| reference(entry, channels, scenarios, sink)).collect()
+}
+
+fn reference(
+    entry: &Entry<raw::Reference>,
+    channels: &Channels,
+    scenarios: &Scenarios,
+    sink: &mut Sink,
+) -> Option<Reference> {
+    let raw = &entry.raw;
+    let mut fields = Fields::new(entry, "reference", &raw.source, sink);
+    let source = fields.need("source", &raw.source);
+    let scenario = fields.need("scenario", &raw.scenario);
+    if let Some(scenario) = &scenario {
+        scenarios.names.find(codes::UNKNOWN_SCENARIO, scenario, fields.sink);
+    }
+    let channel = fields.need("channel", &raw.channel);
+    let channel =
+        channel.and_then(|name| channels.names.find(codes::UNKNOWN_CHANNEL, &name, fields.sink));
+    let quantity = fields.need("quantity", &raw.quantity);
+    let figures = [
+        ("max_ns", &raw.max_ns),
+        ("min_ns", &raw.min_ns),
+        ("avg_ns", &raw.avg_ns),
+        ("stddev_ns", &raw.stddev_ns),
+        ("lost_per_mille", &raw.lost_per_mille),
+    ];
+    if figures.iter().all(|(key, value)| value.is_none() && !entry.is_broken(key)) {
+        let help = "give at least one of max_ns, min_ns, avg_ns, stddev_ns, lost_per_mille";
+        fields.error(codes::NO_FIGURES, "no figures", entry.at, "this table", help);
+    }
+    // Wake-up errors are signed: negative is late (Austad et al. 2023, Table 8).
+    let signed = -limits::DURATION..=limits::DURATION;
+    let mut time = |at: usize, range| fields.time(codes::OUT_OF_RANGE, figures[at], NS, range);
+    let max = time(0, signed.clone());
+    let min = time(1, signed.clone());
+    let avg = time(2, signed);
+    let stddev = time(3, Span::ZERO..=limits::DURATION);
+    let lost = fields.int(codes::OUT_OF_RANGE, figures[4], 0..=1_000);
+    Some(Reference {
+        source: source?.value,
+        scenario: scenario?.value,
+        channel: channel?,
+        quantity: quantity?.value,
+        max,
+        min,
+        avg,
+        stddev,
+        lost_per_mille: lost.map(|l| l as u32),
+    })
+}

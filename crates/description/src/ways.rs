@@ -1,0 +1,124 @@
+//! Ways that a stream must take.
+
+use super::fields::Fields;
+use super::streams::Network;
+use super::{At, codes, limits, raw};
+use onbeat_model::diagnostic::{Diagnostic, Origin};
+use onbeat_model::system::{NodeId, NodeKind};
+
+/// How many sequence numbers back a duplicate is recognised: enough for ways that differ by some
+/// frames. 802.1CB-2017 10.4.1.6 (frerSeqRcvyHistoryLength) starts from 2.
+const HISTORY_DEFAULT: i64 = 64;
+
+/// The ways of a stream and how far back its duplicates are recognised; 0 where there are none.
+pub(super) fn check(
+    fields: &mut Fields<'_, raw::Stream>,
+    network: &Network<'_>,
+    talker: Option<NodeId>,
+    listeners: Option<&[NodeId]>,
+) -> (Vec<Vec<NodeId>>, u32) {
+    let raw = &fields.entry.raw;
+    let mut ways = Vec::new();
+    if let Some(written) = &raw.ways {
+        let listener = match listeners {
+            Some([one]) => Some(*one),
+            Some(several) => {
+                let text = format!("it has ways and {} listeners", several.len());
+                let help = "only a stream to one listener has ways: make one stream per listener";
+                fields.error(codes::WAY, &text, written.at, "these ways", help);
+                None
+            }
+            None => None,
+        };
+        ways = read(fields, network, written);
+        if let (Some(talker), Some(listener)) = (talker, listener) {
+            for (bridges, at) in &ways {
+                check_links(fields, network, talker, bridges, listener, *at);
+            }
+        }
+    }
+    let count = raw.ways.as_ref().map_or(0, |ways| ways.value.len());
+    if let (Some(At { at, .. }), 0..=1) = (raw.history, count) {
+        let help = "remove `history`, or give two `ways`";
+        fields.error(codes::WAY, "only duplicates have a `history`", at, "this key", help);
+    }
+    let history = fields.int(codes::OUT_OF_RANGE, ("history", &raw.history), 2..=limits::HISTORY);
+    let history = if count < 2 { 0 } else { history.unwrap_or(HISTORY_DEFAULT) };
+    (ways.into_iter().map(|(bridges, _)| bridges).collect(), history as u32)
+}
+
+/// The bridges of each way that can be read, and where it is written.
+fn read(
+    fields: &mut Fields<'_, raw::Stream>,
+    network: &Network<'_>,
+    written: &At<raw::Ways>,
+) -> Vec<(Vec<NodeId>, Origin)> {
+    let mut ways: Vec<(Vec<NodeId>, Origin)> = Vec::new();
+    let longest = written.value.iter().map(|way| way.value.len()).max().unwrap_or(0);
+    if written.value.len() > limits::WAYS || longest > limits::WAYS {
+        let text = format!("{} ways of up to {longest} bridges", written.value.len());
+        let help = format!("at most {0} ways of {0} bridges are read", limits::WAYS);
+        fields.error(codes::WAY, &text, written.at, "these ways", &help);
+        return ways;
+    }
+    for At { value: names, at } in &written.value {
+        let bridges: Vec<NodeId> =
+            names.iter().filter_map(|name| bridge(fields, network, name)).collect();
+        if bridges.len() < names.len() {
+            continue;
+        }
+        if (1..bridges.len()).any(|i| bridges[..i].contains(&bridges[i])) {
+            let help = "a way meets each bridge once";
+            fields.error(codes::WAY, "a way goes round in a circle", *at, "this way", help);
+        } else if ways.iter().any(|(other, _)| *other == bridges) {
+            let help = "copies on the same way are lost together: remove one of the two";
+            fields.error(codes::WAY, "two of its ways are the same", *at, "again", help);
+        } else {
+            ways.push((bridges, *at));
+        }
+    }
+    ways
+}
+
+fn bridge(
+    fields: &mut Fields<'_, raw::Stream>,
+    network: &Network<'_>,
+    name: &At<String>,
+) -> Option<NodeId> {
+    let id = network.nodes.names.find(codes::UNKNOWN_NODE, name, fields.sink)?;
+    let node = &network.nodes.list[id.index()];
+    if matches!(node.kind, NodeKind::Bridge(_)) {
+        return Some(id);
+    }
+    let message = format!("{}: `{}` is a host", fields.what, name.value);
+    let wrong = Diagnostic::error(codes::WAY, message, name.at, "must be a bridge")
+        .help("a way names the bridges between talker and listener, without these two")
+        .related(node.origin, "the host");
+    fields.sink.push(wrong);
+    None
+}
+
+/// Reports the first two neighbours on a way that no link joins.
+fn check_links(
+    fields: &mut Fields<'_, raw::Stream>,
+    network: &Network<'_>,
+    talker: NodeId,
+    bridges: &[NodeId],
+    listener: NodeId,
+    at: Origin,
+) {
+    if !network.nodes.links_complete {
+        return;
+    }
+    let node = |id: NodeId| &network.nodes.list[id.index()];
+    let linked = |a: NodeId, b: NodeId| {
+        let mut peers = node(a).ports.iter().map(|p| network.ports[p.index()].peer);
+        peers.any(|peer| network.ports[peer.index()].node == b)
+    };
+    let nodes: Vec<NodeId> = [talker].iter().chain(bridges).chain([&listener]).copied().collect();
+    if let Some(apart) = nodes.windows(2).find(|pair| !linked(pair[0], pair[1])) {
+        let text = format!("no link joins `{}` and `{}`", node(apart[0]).name, node(apart[1]).name);
+        let help = "a way names, in order, every bridge from the talker's to the listener's";
+        fields.error(codes::WAY, &text, at, "this way", help);
+    }
+}
