@@ -9,7 +9,7 @@ const SERVERS_MAX: usize = 6;
 const FLOWS_MAX: usize = 8;
 
 fuzz_target!(|text: &str| {
-    let Ok(named) = onbeat_plan::import::import(text) else { return };
+    let Ok(named) = onbeat_bounds::import::import(text) else { return };
     assert_eq!(named.flows.len(), named.network.flows.len());
     assert_eq!(named.servers.len(), named.network.servers.len());
     if named.servers.len() > SERVERS_MAX || named.flows.len() > FLOWS_MAX {

@@ -36,9 +36,9 @@ fuzz_target!(|text: &str| {
     let file = |_: &str| Ok(other.to_owned());
     let loaded = onbeat_description::load("system.toml", text, &mut { file });
     let Some(system) = loaded.system.filter(is_small) else { return };
-    let protected = onbeat_plan::plan(&system, true);
-    let Ok(plan) = protected.or_else(|_| onbeat_plan::plan(&system, false)) else { return };
-    onbeat_plan::warnings(&system, &plan);
+    let protected = onbeat_bounds::plan(&system, true);
+    let Ok(plan) = protected.or_else(|_| onbeat_bounds::plan(&system, false)) else { return };
+    onbeat_bounds::warnings(&system, &plan);
     for (repetition, phases) in [Phases::Described, Phases::Random, Phases::Aligned]
         .into_iter()
         .enumerate()

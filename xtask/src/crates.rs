@@ -5,11 +5,12 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Edges").
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
-    ("onbeat-plan", &["onbeat-model"]),
+    ("onbeat-bounds", &["onbeat-model"]),
+    ("onbeat-timing", &["onbeat-model", "onbeat-bounds"]),
     ("onbeat-measure", &["onbeat-model"]),
     ("onbeat-runtime", &["onbeat-model"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
@@ -21,7 +22,8 @@ const EDGES: [(&str, &[&str]); 12] = [
             "onbeat-model",
             "onbeat-description",
             "onbeat-program",
-            "onbeat-plan",
+            "onbeat-bounds",
+            "onbeat-timing",
             "onbeat-measure",
             "onbeat-runtime",
             "onbeat-net",

@@ -3,14 +3,17 @@
 use std::fmt;
 
 /// Where the files are.
-pub(crate) const ANALYSIS: &str = "crates/plan/src/analysis";
+pub(crate) const ANALYSIS: &str = "crates/bounds/src/analysis";
+
+/// Where those of `onbeat-timing` are, from there.
+pub(crate) const TIMING: &str = "../../../timing/src/";
 
 /// One formula that is made a little too small, as a rule by 1 %; where a whole nanosecond, octet
 /// or case is at stake, by that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weakening {
-    /// The file, from the directory of the analysis of bounds: others are in `../schedule/` and
-    /// `../tfg/`.
+    /// The file, from the directory of the analysis of bounds: those of `onbeat-timing` begin with
+    /// [`TIMING`].
     pub file: &'static str,
     /// The expression, as it is written there exactly once.
     pub expression: &'static str,
@@ -514,132 +517,144 @@ pub const WEAKENINGS: &[Weakening] = &[
         "[list] => {",
     ),
     of(
-        "../schedule/load.rs",
+        "../../../timing/src/schedule/load.rs",
         "wanted.extend(&section.resources);",
         "wanted.extend(&section.resources[..0]);",
     ),
     of(
-        "../schedule/load.rs",
+        "../../../timing/src/schedule/load.rs",
         "by_thread.min(by_resource) + piece",
         "by_thread.min(by_resource).max(piece)",
     ),
     of(
-        "../schedule/load.rs",
+        "../../../timing/src/schedule/load.rs",
         "all(|(_, s)| s.resources.len() == 1)",
         "all(|(_, s)| !s.resources.is_empty())",
     ),
     of(
-        "../schedule/walk.rs",
+        "../../../timing/src/schedule/walk.rs",
         "let is_inside = |at: usize| !ways.states[at].1.is_empty();",
         "let is_inside = |at: usize| ways.states[at].1.len() == 1;",
     ),
     of(
-        "../schedule/fixed.rs",
+        "../../../timing/src/schedule/fixed.rs",
         "sight.blocking += own(loads, index);",
         "sight.blocking = sight.blocking.max(own(loads, index));",
     ),
     of(
-        "../schedule/mod.rs",
+        "../../../timing/src/schedule/mod.rs",
         "fixed::blocked(&self.loads, first, protocol) + fixed::own(&self.loads, first)",
         "fixed::blocked(&self.loads, first, protocol).max(fixed::own(&self.loads, first))",
     ),
     of(
-        "../schedule/margin.rs",
+        "../../../timing/src/schedule/margin.rs",
         "fixed::blocked(loads, index, protocol) + fixed::own(loads, index)",
         "fixed::blocked(loads, index, protocol).max(fixed::own(loads, index))",
     ),
     of(
-        "../schedule/cycles.rs",
+        "../../../timing/src/schedule/cycles.rs",
         "self.may_be(a).contains(&b) || self.may_be(b).contains(&a)",
         "a == b",
     ),
     of(
-        "../schedule/cycles.rs",
+        "../../../timing/src/schedule/cycles.rs",
         "if self.steps > STEPS_MAX ||",
         "if self.steps > STEPS_MAX || chain.len() > 2 ||",
     ),
     of(
-        "../schedule/cycles.rs",
+        "../../../timing/src/schedule/cycles.rs",
         "if self.waits_for(request.wants, &held) {",
         "if is_in(*task, request) {",
     ),
-    of("../schedule/mod.rs", "a.zip(b).map(|(a, b)| a.max(b))", "a.zip(b).map(|(a, b)| a.min(b))"),
     of(
-        "../schedule/mod.rs",
+        "../../../timing/src/schedule/mod.rs",
+        "a.zip(b).map(|(a, b)| a.max(b))",
+        "a.zip(b).map(|(a, b)| a.min(b))",
+    ),
+    of(
+        "../../../timing/src/schedule/mod.rs",
         "(is_idle, self.loads[*at].deadline.is_none(), slack(at))",
         "(is_idle, self.loads[*at].deadline.is_none(), Reverse(slack(at)))",
     ),
     of(
-        "../schedule/mod.rs",
+        "../../../timing/src/schedule/mod.rs",
         ".or_else(|| shortest(at, false));",
         ".or_else(|| shortest(at, false).filter(|_| by_deadline));",
     ),
     of(
-        "../schedule/shape.rs",
+        "../../../timing/src/schedule/shape.rs",
         "wakeup.saturating_add(late.max().unwrap_or(0))",
         "wakeup.max(late.max().unwrap_or(0))",
     ),
     of(
-        "../schedule/walk.rs",
+        "../../../timing/src/schedule/walk.rs",
         "amount += deadline.map_or(0, |_| self.abort(exit));",
         "amount += deadline.map_or(0, |_| 0 * self.abort(exit));",
     ),
     of(
-        "../schedule/margin.rs",
+        "../../../timing/src/schedule/margin.rs",
         "!Share::of(known).is_over() &&",
         "Share::of(known).ppm() < u64::MAX &&",
     ),
     of(
-        "../schedule/walk.rs",
+        "../../../timing/src/schedule/walk.rs",
         "if is_open { UNBOUNDED } else { length }",
         "if is_open { length.min(UNBOUNDED) } else { length }",
     ),
-    of("../tfg/pattern.rs", "if !self.are_same(&pairs, shift) {", "if pairs.is_empty() {"),
     of(
-        "../tfg/component.rs",
+        "../../../timing/src/tfg/pattern.rs",
+        "if !self.are_same(&pairs, shift) {",
+        "if pairs.is_empty() {",
+    ),
+    of(
+        "../../../timing/src/tfg/component.rs",
         "group.iter_mut().filter(|g| **g == b)",
         "group.iter_mut().filter(|g| **g == b && b < a)",
     ),
     of(
-        "../tfg/component.rs",
+        "../../../timing/src/tfg/component.rs",
         "(0..explorer.shapes.len()).collect();",
         "vec![0; explorer.shapes.len()];",
     ),
     of(
-        "../tfg/pattern.rs",
+        "../../../timing/src/tfg/pattern.rs",
         "self.has_room(channel, reader, (writes.0.lo, writes.1.lo), reads, shift)",
         "self.has_room(channel, reader, (writes.0.lo, writes.1.lo), reads, shift) || more > 0",
     ),
     of(
-        "../tfg/component.rs",
+        "../../../timing/src/tfg/component.rs",
         "tasks.iter().filter(is_open).copied().collect()",
         "tasks.iter().filter(is_open).copied().take(0).collect()",
     ),
-    of("../tfg/compose.rs", "worse((before, after), first)", "worse((before, before), 0)"),
-    of("../tfg/step.rs", "if state.holds.must || is_in_time", "if is_in_time"),
     of(
-        "../tfg/compose.rs",
+        "../../../timing/src/tfg/compose.rs",
+        "worse((before, after), first)",
+        "worse((before, before), 0)",
+    ),
+    of("../../../timing/src/tfg/step.rs", "if state.holds.must || is_in_time", "if is_in_time"),
+    of(
+        "../../../timing/src/tfg/compose.rs",
         "joints.iter().all(is_known)",
         "joints.iter().all(|joint| is_known(joint) || !joints.is_empty())",
     ),
     of(
-        "../tfg/compose.rs",
+        "../../../timing/src/tfg/compose.rs",
         ".all(|task| is_proven(*levels, first, task))",
         ".all(|task| is_proven(*levels, first, task) || task < tasks.len())",
     ),
     of(
-        "../tfg/explore.rs",
+        "../../../timing/src/tfg/explore.rs",
         "if let Some(found) = self.repeats(tasks) {",
         "if let Some(found) = self.repeats(&tasks[..1]) {",
     ),
     of(
-        "../tfg/step.rs",
+        "../../../timing/src/tfg/step.rs",
         ".map(|segment| segment.jitter)",
         ".map(|segment| Interval { hi: Some(segment.jitter.lo), ..segment.jitter })",
     ),
-    of("../tfg/step.rs", "late = plus(late, self.woken(visit.task));", ""),
+    of("../../../timing/src/tfg/step.rs", "late = plus(late, self.woken(visit.task));", ""),
     of(
-        "../tfg/step.rs",
+        "../../../timing/src/tfg/step.rs",
         "self.execute(task, state, Interval { lo: Span::ZERO, ..time })",
         "self.execute(task, state, Interval::exactly(time.lo * 0))",
     ),

@@ -13,7 +13,7 @@ fn every_expression_that_is_weakened_is_in_its_file_exactly_once() {
 
 #[test]
 fn every_file_with_formulas_is_weakened() {
-    let directory = repository_root().join("crates/plan/src/analysis");
+    let directory = repository_root().join("crates/bounds/src/analysis");
     let files = directory.read_dir().expect("the analysis").map(|entry| entry.unwrap().file_name());
     // That one only words warnings.
     for file in files.filter(|file| file != "mod.rs" && file != "limits.rs") {

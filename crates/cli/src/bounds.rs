@@ -9,11 +9,11 @@ use crate::terminal;
 use crate::trust::Trust;
 use anyhow::bail;
 use comfy_table::{Cell, CellAlignment};
+use onbeat_bounds::ReasonDocument;
 use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{NodeId, PortId, System};
 use onbeat_model::time::Span;
-use onbeat_plan::ReasonDocument;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 

@@ -33,7 +33,7 @@ use crate::exit::Exit;
 use crate::source::{Examined, Source};
 use crate::trust::Trust;
 use clap::Parser;
-use onbeat_plan::tfg::Limits;
+use onbeat_timing::tfg::Limits;
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
@@ -106,7 +106,7 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
     let protected = source.system.run.protected && !arguments.unprotected;
     let (plan, _) = source.plan_and_study(&source.system, protected, Limits::default())?;
     if arguments.json {
-        let document = onbeat_plan::document(&source.system, &plan);
+        let document = onbeat_bounds::document(&source.system, &plan);
         terminal::print(serde_json::to_string_pretty(&document)?);
     } else {
         terminal::print(terminal::plan(&source.system, &plan));

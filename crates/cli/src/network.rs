@@ -8,10 +8,10 @@ use crate::input;
 use crate::terminal;
 use anyhow::bail;
 use comfy_table::Cell;
+use onbeat_bounds::fifo::Bounds;
+use onbeat_bounds::import::{Imported, import};
 use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::time::Span;
-use onbeat_plan::fifo::Bounds;
-use onbeat_plan::import::{Imported, import};
 use serde_json::{Map, Value, json};
 
 /// The most of a file of a network.

@@ -21,7 +21,7 @@ use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{Scheduled, Study};
-use onbeat_plan::tfg::Limits;
+use onbeat_timing::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
 use onbeat_model::timing::Study;
-use onbeat_plan::tfg::{self, Limits};
+use onbeat_timing::tfg::{self, Limits};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{IsTerminal, Read};
@@ -99,7 +99,7 @@ impl Examined {
             let found = match bounds {
                 true => findings(&system, &graphs, protected).unwrap_or_else(|errors| errors),
                 false => {
-                    onbeat_plan::plan_without_bounds(&system, protected).err().unwrap_or_default()
+                    onbeat_bounds::plan_without_bounds(&system, protected).err().unwrap_or_default()
                 }
             };
             let new = found.into_iter().filter(|d| seen.insert(key(d)));
@@ -138,14 +138,14 @@ fn findings(
     graphs: &Graphs,
     protected: bool,
 ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let (mut plan, mut found) = onbeat_plan::plan_and_limits(system, protected)?;
+    let (mut plan, mut found) = onbeat_bounds::plan_and_limits(system, protected)?;
     let study = study::study(system, &plan, graphs, Limits::default())?;
     let Some(study) = study else {
-        found.extend(onbeat_plan::warnings(system, &plan));
+        found.extend(onbeat_bounds::warnings(system, &plan));
         return Ok(found);
     };
     study::promise(system, graphs, &study, &mut plan);
-    found.extend(onbeat_plan::warnings(system, &plan));
+    found.extend(onbeat_bounds::warnings(system, &plan));
     // Without reservations nothing is promised: that is what such a run shows.
     if protected || !system.channels.iter().any(|channel| channel.reserve) {
         found.extend(tfg::findings(&study, Some(system)));
@@ -226,9 +226,9 @@ impl Source {
 
     /// Plans `system`, which is this description's but for its run settings.
     pub(crate) fn plan(&self, system: &System, protected: bool) -> anyhow::Result<Plan> {
-        let planned = onbeat_plan::plan_and_limits(system, protected);
+        let planned = onbeat_bounds::plan_and_limits(system, protected);
         let (plan, mut found) = planned.map_err(|errors| self.wrong(&errors))?;
-        found.extend(onbeat_plan::warnings(system, &plan));
+        found.extend(onbeat_bounds::warnings(system, &plan));
         show(&self.files, &found);
         Ok(plan)
     }
@@ -239,7 +239,7 @@ impl Source {
         system: &System,
         protected: bool,
     ) -> anyhow::Result<Plan> {
-        let planned = onbeat_plan::plan_without_bounds(system, protected);
+        let planned = onbeat_bounds::plan_without_bounds(system, protected);
         Ok(planned.map_err(|errors| self.wrong(&errors))?)
     }
 
@@ -252,14 +252,14 @@ impl Source {
         limits: Limits,
     ) -> anyhow::Result<(Plan, Option<Study>)> {
         let wrong = |errors: Vec<Diagnostic>| self.wrong(&errors);
-        let planned = onbeat_plan::plan_and_limits(system, protected);
+        let planned = onbeat_bounds::plan_and_limits(system, protected);
         let (mut plan, mut found) = planned.map_err(wrong)?;
         let graphs = self.graphs();
         let study = study::study(system, &plan, graphs, limits).map_err(wrong)?;
         if let Some(study) = &study {
             study::promise(system, graphs, study, &mut plan);
         }
-        found.extend(onbeat_plan::warnings(system, &plan));
+        found.extend(onbeat_bounds::warnings(system, &plan));
         show(&self.files, &found);
         Ok((plan, study))
     }

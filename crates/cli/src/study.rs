@@ -7,8 +7,8 @@ use onbeat_model::graph::Graph;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{Chain, NodeId, Program, System};
 use onbeat_model::timing::Study;
-use onbeat_plan::tfg::{self, Limits};
 use onbeat_program::graph::apply_times;
+use onbeat_timing::tfg::{self, Limits};
 use std::path::Path;
 
 /// Execution times are not right.

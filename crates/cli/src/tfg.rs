@@ -14,7 +14,7 @@ use onbeat_measure::timing;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::system::{Node, NodeKind, System};
 use onbeat_model::timing::{Kept, Study, Verdict};
-use onbeat_plan::tfg::{self, Limits};
+use onbeat_timing::tfg::{self, Limits};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -2,10 +2,10 @@
 //! simulates, and against the figures of others.
 
 mod common;
-#[path = "../../plan/tests/fifo/families.rs"]
+#[path = "../../bounds/tests/fifo/families.rs"]
 #[allow(dead_code)] // the tests of the library use all of it
 mod families;
-#[path = "../../plan/tests/fifo/published.rs"]
+#[path = "../../bounds/tests/fifo/published.rs"]
 mod published;
 
 use common::{TestSystem, number, results, run};

@@ -215,7 +215,7 @@ fn number(text: &str, dice: &mut Dice) -> String {
     let new = match (dice.below(10), text[at.clone()].parse::<i64>()) {
         // Such as is likely to be taken.
         (0..5, Ok(old)) => {
-            let near = [old / 10, old / 2, old - 1, old + 1, old.saturating_mul(2)];
+            let near = [old / 10, old / 2, old - 1, old.saturating_add(1), old.saturating_mul(2)];
             dice.one(&near).to_string()
         }
         (5..8, _) => dice.one(&NUMBERS).to_owned(),

@@ -1,0 +1,311 @@
+//! From a checked [`System`] to a [`Plan`]: routes, admission, reservations and bounds.
+//!
+//! Pure: the same system gives the same plan. `docs/bounds.md` derives every formula.
+
+mod analysis;
+mod document;
+pub mod fifo;
+pub mod import;
+mod reserve;
+mod route;
+
+pub use analysis::bound::{longest_run, shortest};
+pub use analysis::meeting::{Meeting, Set, meeting};
+pub use document::{
+    ChainDocument, ChannelDocument, GateControlDocument, GateDocument, ListenerDocument,
+    NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument, StreamDocument,
+    StreamListenerDocument, TermDocument, document,
+};
+
+use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
+use onbeat_model::port::QUEUES;
+use onbeat_model::system::{Chain, Channel, ChannelId, Class, System};
+use onbeat_model::time::Span;
+use onbeat_model::units::BitRate;
+use route::Routes;
+
+const SCHEDULED: Code = Code("OB2002");
+const LATE: Code = Code("OB2005");
+const DEADLINE: Code = Code("OB2006");
+const CLOCKS: Code = Code("OB2007");
+const UNTRIGGERED: Code = Code("OB2008");
+const LONG_UNDER_WAY: Code = Code("OB2009");
+const STREAM_DEADLINE: Code = Code("OB2013");
+const STREAM_LOST: Code = Code("OB2014");
+
+/// A frame carries 32 bits of its capture time (IEEE 1722-2016 4.4.4.8): a listener rebuilds the
+/// rest for what comes from up to 1 s in its future and up to 3.29 s in its past.
+const MOST_APART: Span = Span::from_s(1);
+const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
+
+/// Finds routes, admits streams as SRP would (802.1Q-2018 clauses 34 and 35), and bounds the
+/// latency of each. `protected` says whether reservations are made at all, which is a run's
+/// setting; a channel with `reserve = false` never gets one.
+///
+/// Clock errors are counted up to the longest duration among the system's run settings and its
+/// scenarios: who runs longer sets [`System::run`] first.
+///
+/// # Errors
+/// Everything that stands in the way, at once: channels and streams without a way in their VLAN
+/// (OB2010), scheduled channels (OB2002), overloaded ports (OB2001), streams in reserved queues
+/// (OB2011), ports set to less than a reservation needs (OB2012) and, where what is admitted can be
+/// analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004); and
+/// clocks too far apart for capture times to be rebuilt (OB2007), or messages too long under way
+/// for it (OB2009).
+///
+/// # Panics
+/// When a noise source has no route, which the description's check excludes.
+pub fn plan(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
+    plan_and_limits(system, protected).map(|(plan, _)| plan)
+}
+
+/// The same, with a warning (OB2015) for each part of the analysis that ended before it had looked
+/// at everything: bounds hold then, but may be larger than they need be.
+///
+/// # Errors
+/// Those of [`plan`].
+///
+/// # Panics
+/// As [`plan`].
+pub fn plan_and_limits(
+    system: &System,
+    protected: bool,
+) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Draft { mut plan, mut errors, admitted } = draft(system, protected)?;
+    let mut limits = Vec::new();
+    if admitted {
+        let (found, cut_short) = bound(system, &mut plan);
+        errors.extend(found);
+        limits = cut_short;
+    }
+    if errors.is_empty() { Ok((plan, limits)) } else { Err(errors) }
+}
+
+/// Routes, admits and reserves only, for large systems of which nobody asks a bound: none has one
+/// in this plan.
+///
+/// # Errors
+/// Those of [`plan`] that need no bound.
+///
+/// # Panics
+/// As [`plan`].
+pub fn plan_without_bounds(system: &System, protected: bool) -> Result<Plan, Vec<Diagnostic>> {
+    let Draft { mut plan, errors, .. } = draft(system, protected)?;
+    for (stream, planned) in system.streams.iter().zip(&mut plan.streams) {
+        planned.bounds = vec![None; stream.listeners.len()];
+    }
+    plan.backlogs = vec![[None; QUEUES]; system.ports.len()];
+    plan.chains = vec![None; system.chains.len()];
+    if errors.is_empty() { Ok(plan) } else { Err(errors) }
+}
+
+/// A plan without bounds, and what stands in its way.
+struct Draft {
+    plan: Plan,
+    errors: Vec<Diagnostic>,
+    /// Whether it can be analysed.
+    admitted: bool,
+}
+
+/// Routes, admits and reserves.
+fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
+    let mut routes = Routes::new(system);
+    let paths: Vec<_> = system.channels.iter().map(|c| routes.of_channel(c)).collect();
+    let streams = system.streams.iter();
+    let streams = streams
+        .map(|s| StreamPlan { paths: routes.of_stream(s), ..StreamPlan::default() })
+        .collect();
+    let noise = system.noise.iter().map(|n| routes.of_noise(n)).collect();
+    let mut errors = routes.errors;
+    let routed = errors.is_empty();
+    let scheduled = |c: &&Channel| protected && c.reserve && c.class == Class::Scheduled;
+    let refused = system.channels.iter().filter(scheduled);
+    errors.extend(refused.map(|channel| no_gates(&channel.name, channel.origin)));
+    errors.extend(clocks_too_far_apart(system));
+    if !routed {
+        return Err(errors);
+    }
+    let both = system.channels.iter().zip(paths);
+    let mut channels: Vec<ChannelPlan> = both
+        .map(|(channel, paths)| ChannelPlan {
+            protected: protected && channel.reserve && !scheduled(&channel),
+            paths,
+            true_rate: reserve::true_rate(channel),
+            reserved_rate: BitRate::default(),
+            bounds: Vec::new(),
+        })
+        .collect();
+    let (ports, refused) = reserve::reserve(system, &mut channels);
+    let plan = Plan { protected, channels, noise, streams, ports, ..Plan::default() };
+    let refused = refused.into_iter().chain(reserve::overloads(system, &plan));
+    let refused: Vec<_> = refused.chain(reserve::intruders(system, &plan)).collect();
+    let admitted = refused.is_empty();
+    errors.extend(refused);
+    Ok(Draft { plan, errors, admitted })
+}
+
+/// Fills in the bounds of channels and chains; returns what stands in the way, and what the
+/// analysis did not look at.
+fn bound(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+    let (mut errors, limits) = analysis::bound::fill_in(system, plan);
+    errors.extend(long_under_way(system, plan));
+    plan.chains =
+        system.chains.iter().map(|c| analysis::bound::of_chain(system, plan, c)).collect();
+    (errors, limits)
+}
+
+/// Channels whose messages may be too old for their capture times to be rebuilt. The bounds count
+/// the difference of the clocks.
+fn long_under_way(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let bounded = system.channels.iter().zip(plan.channels.iter().map(ChannelPlan::bound));
+    let long = bounded.filter_map(|(channel, bound)| {
+        let bound = bound.filter(|bound| *bound > MOST_UNDER_WAY)?;
+        let message = format!(
+            "a message of `{}` may take {bound}, more than the {MOST_UNDER_WAY} for which a frame \
+             can tell its capture time",
+            channel.name
+        );
+        let help = "lower the delays that `onbeat plan` would list, or set `reserve = false`";
+        Some(Diagnostic::error(LONG_UNDER_WAY, message, channel.origin, "takes long").help(help))
+    });
+    long.collect()
+}
+
+/// Channels whose listeners could not rebuild a capture time.
+fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
+    let step = |node| system.clock_of(node).step.by.abs();
+    let mut errors = Vec::new();
+    for channel in &system.channels {
+        let talker = system.node(channel.talker);
+        for (id, listener) in channel.listeners.iter().map(|id| (id, system.node(*id))) {
+            let steps = step(channel.talker) + step(*id);
+            let apart = analysis::bound::clocks_apart(system, &talker.clock, &listener.clock);
+            let apart = apart + steps;
+            if apart > MOST_APART {
+                let message = format!(
+                    "channel `{}`: the clocks of `{}` and `{}` come {apart} apart, more than \
+                     {MOST_APART}",
+                    channel.name, talker.name, listener.name,
+                );
+                let error = Diagnostic::error(CLOCKS, message, channel.origin, "between these")
+                    .related(talker.origin, "the talker")
+                    .related(listener.origin, "a listener")
+                    .help("lower the offsets, drifts or steps of the clocks, or the duration");
+                errors.push(error);
+            }
+        }
+    }
+    errors
+}
+
+fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic {
+    let message =
+        format!("gates are not planned yet: scheduled channel `{name}` cannot be protected");
+    Diagnostic::error(SCHEDULED, message, origin, "asks for class Scheduled")
+        .help("use class A, or set `reserve = false` to send it as best effort")
+}
+
+/// What the user should know of a plan that can be carried out: fixed delays (OB2005), chain
+/// deadlines (OB2006) and stream deadlines (OB2013) below the worst case, chains without one
+/// (OB2008), and queues that may have to drop frames of a stream that has a bound (OB2014).
+pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let late = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
+        let bounds = channel.listeners.iter().zip(&plan.channel(id).bounds);
+        bounds.filter(|(_, bound)| bound.total() > channel.fixed_delay).map(|(listener, bound)| {
+            let message = format!(
+                "a message of `{}` may take {} to `{}`, longer than its fixed delay of {}",
+                channel.name,
+                bound.total(),
+                system.node(*listener).name,
+                channel.fixed_delay,
+            );
+            Diagnostic::error(LATE, message, channel.origin, "may be late")
+                .warning()
+                .help("raise the fixed delay, or lower the delays that `onbeat plan` lists for it")
+        })
+    });
+    let missed = system.chains.iter().zip(&plan.chains).filter_map(|(chain, bound)| {
+        let bound = (*bound)?;
+        (bound > chain.deadline).then(|| {
+            let message = format!(
+                "chain `{}` may take {bound}, longer than its deadline of {}",
+                chain.name, chain.deadline,
+            );
+            Diagnostic::error(DEADLINE, message, chain.origin, "may miss its deadline")
+                .warning()
+                .help("raise the deadline, or lower the work or the delays on its way")
+        })
+    });
+    let protected = |chain: &&Chain| chain.channels.iter().all(|c| plan.channel(*c).protected);
+    let unbounded = system.chains.iter().zip(&plan.chains).filter(|(_, bound)| bound.is_none());
+    let untriggered = unbounded.map(|(c, _)| c).filter(protected).filter_map(|chain| {
+        let why = analysis::bound::untriggered(system, chain)?;
+        let message = format!("chain `{}` has no bound: {why}", chain.name);
+        Some(
+            Diagnostic::error(UNTRIGGERED, message, chain.origin, "is measured, not promised")
+                .warning()
+                .help("a bound needs programs that write one message for each that they read"),
+        )
+    });
+    late.chain(missed)
+        .chain(untriggered)
+        .chain(late_streams(system, plan))
+        .chain(lossy(system, plan))
+        .collect()
+}
+
+/// Streams whose bound at a listener is above their deadline.
+fn late_streams(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let mut late = Vec::new();
+    for (stream, planned) in system.streams.iter().zip(&plan.streams) {
+        let Some(deadline) = stream.deadline else { continue };
+        for (listener, bound) in stream.listeners.iter().zip(&planned.bounds) {
+            let Some(total) = bound.as_ref().map(Bound::total).filter(|t| *t > deadline) else {
+                continue;
+            };
+            let message = format!(
+                "a frame of `{}` may take {total} to `{}`, longer than its deadline of {deadline}",
+                stream.name,
+                system.node(*listener).name,
+            );
+            let warning = Diagnostic::error(STREAM_DEADLINE, message, stream.origin, "may be late")
+                .warning()
+                .help("raise the deadline, or lower the delays that `onbeat plan` lists for it");
+            late.push(warning);
+        }
+    }
+    late
+}
+
+/// Streams with bounds whose frames may find a full queue.
+fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
+    let mut lossy = Vec::new();
+    for (stream, planned) in system.streams.iter().zip(&plan.streams) {
+        let queue = usize::from(stream.traffic_class);
+        let ports = planned.paths.iter().flatten().flatten();
+        let full = ports.copied().find_map(|port| {
+            let backlog = plan.backlogs[port.index()][queue]?;
+            let limit = system.node(system.port(port).node).queue;
+            let (frames, octets) = (u64::from(limit.frames), u64::from(limit.octets.get()));
+            (backlog.frames > frames || backlog.octets > octets).then_some((port, backlog))
+        });
+        if let Some((port, backlog)) = full.filter(|_| planned.bounds.iter().any(Option::is_some)) {
+            let message = format!(
+                "frames of `{}` may be lost: queue {queue} of {} may have to hold {} frames \
+                 ({} octets)",
+                stream.name,
+                system.port_label(port),
+                backlog.frames,
+                backlog.octets,
+            );
+            let node = system.node(system.port(port).node);
+            let warning = Diagnostic::error(STREAM_LOST, message, stream.origin, "may lose frames")
+                .warning()
+                .related(node.origin, "its queues hold less")
+                .help("raise `queue_frames` or `queue_octets` of the node, or send smaller bursts");
+            lossy.push(warning);
+        }
+    }
+    lossy
+}

@@ -1,8 +1,0 @@
-//! What time-flow graphs do in time.
-
-mod build;
-mod compose;
-mod interpreter;
-mod random;
-mod rules;
-mod sound;
