@@ -132,7 +132,7 @@ mod tests {
         let edge = |from: &str, to: &str| (from.to_owned(), vec![to.to_owned()]);
         assert!(forbidden(&[edge("onbeat-net", "onbeat-model")]).is_empty());
         for (from, to) in [
-            ("onbeat-plan", "onbeat-measure"),
+            ("onbeat-bounds", "onbeat-measure"),
             ("onbeat-net", "onbeat-host"),
             ("onbeat-model", "onbeat-runtime"),
             ("onbeat-cli", "onbeat-capi"),

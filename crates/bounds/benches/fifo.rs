@@ -1,6 +1,6 @@
 //! Bounds of the FIFO networks in `tests/fifo/families.rs`: how tight, and how long they take.
 //!
-//! `cargo bench -p onbeat-plan --bench fifo` prints the table in `benches/bounds/README.md`.
+//! `cargo bench -p onbeat-bounds --bench fifo` prints the table in `benches/bounds/README.md`.
 
 #[path = "../tests/fifo/families.rs"]
 mod families;

@@ -1,7 +1,7 @@
 //! How far bounds are above what a simulation finds: the families of FIFO networks as Ethernet
 //! systems (`tests/fifo/ethernet.rs`).
 //!
-//! `cargo bench -p onbeat-plan --bench tightness` prints the second table in
+//! `cargo bench -p onbeat-bounds --bench tightness` prints the second table in
 //! `benches/bounds/README.md`.
 //!
 //! The simulated maximum is the longest latency in three searches: aligned phases, random ones,

@@ -311,7 +311,12 @@ impl<'t> Builder<'_, 't> {
     }
 
     fn statement(&mut self, node: Node<'t>) {
-        if self.quiet == 0 && !matches!(node.kind(), "labeled_statement" | "case_statement") {
+        if self.quiet == 0
+            && !matches!(
+                node.kind(),
+                "labeled_statement" | "case_statement" | "attributed_statement"
+            )
+        {
             self.flow.statements.push(node);
         }
         match node.kind() {
@@ -348,19 +353,38 @@ impl<'t> Builder<'_, 't> {
             }
             "declaration" => self.declaration(node),
             "expression_statement" => self.expression_statement(node),
+            "attributed_statement" => self.attributed(node),
+            // Not C: what is in it is looked at, however it is nested.
+            kind if kind.ends_with("_statement") => self.each(node),
             _ => self.expression(node),
         }
     }
 
+    /// C23: `[[fallthrough]];`, `[[unlikely]] x = 1;`.
+    fn attributed(&mut self, node: Node<'t>) {
+        let parts = children(node).into_iter();
+        parts.filter(|n| n.kind() != "attribute_declaration").for_each(|n| self.statement(n));
+    }
+
+    /// Whether this is the `;` of an attribute, which must not be parted from it.
+    fn is_of_attribute(&self, node: Node<'t>) -> bool {
+        let is_standard = node.parent().is_some_and(|p| p.kind() == "attributed_statement");
+        is_standard || self.unit.prepared.attributed.contains(&node.start_byte())
+    }
+
     fn block(&mut self, node: Node<'t>) {
-        for statement in children(node) {
+        for statement in children(node).into_iter().filter(|n| n.kind() != "attribute_declaration")
+        {
             self.statement(statement);
         }
     }
 
     fn expression_statement(&mut self, node: Node<'t>) {
         let Some(expression) = children(node).first().copied() else {
-            return self.slot(Slot::Statement(node));
+            if !self.is_of_attribute(node) {
+                self.slot(Slot::Statement(node));
+            }
+            return;
         };
         if is_skip(self.unit, self.function, node) {
             self.slot(Slot::Statement(node));

@@ -42,6 +42,8 @@ pub(super) struct Prepared {
     pub criticals: Vec<usize>,
     /// `__attribute__((cleanup…))`: where such variables are declared.
     pub cleanups: Vec<usize>,
+    /// Where the `;` of `__attribute__((fallthrough));` is.
+    pub attributed: Vec<usize>,
 }
 
 /// What `critical` is replaced with: a statement that takes a block and has its length.
@@ -220,6 +222,11 @@ impl<'a> Scan<'a> {
         let close = self.close(index + 1)?;
         let whole = self.tokens[index].start..self.tokens[close].end;
         blank(copy, whole.clone());
+        // An execution time does not stay where it is.
+        let is_time = (index + 2..close).any(|inner| self.word(inner) == "exectime");
+        if self.word(close + 1) == ";" && !is_time {
+            made.attributed.push(self.tokens[close + 1].start);
+        }
         for inner in index + 2..close {
             match self.word(inner) {
                 "exectime" if self.word(inner + 1) == "(" => {
