@@ -121,7 +121,7 @@ impl<'t> Emitter<'_, 't> {
         let mut outer = node;
         while let Some(parent) = outer.parent() {
             match parent.kind() {
-                "labeled_statement" | "case_statement" | "attributed_statement" => outer = parent,
+                "labeled_statement" | "case_statement" => outer = parent,
                 "if_statement" | "else_clause" | "while_statement" | "do_statement"
                 | "for_statement" | "switch_statement"
                     if outer.kind().ends_with("statement") || outer.kind() == "declaration" =>

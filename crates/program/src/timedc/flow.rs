@@ -311,12 +311,7 @@ impl<'t> Builder<'_, 't> {
     }
 
     fn statement(&mut self, node: Node<'t>) {
-        if self.quiet == 0
-            && !matches!(
-                node.kind(),
-                "labeled_statement" | "case_statement" | "attributed_statement"
-            )
-        {
+        if self.quiet == 0 && !matches!(node.kind(), "labeled_statement" | "case_statement") {
             self.flow.statements.push(node);
         }
         match node.kind() {
@@ -353,23 +348,10 @@ impl<'t> Builder<'_, 't> {
             }
             "declaration" => self.declaration(node),
             "expression_statement" => self.expression_statement(node),
-            "attributed_statement" => self.attributed(node),
             // Not C: what is in it is looked at, however it is nested.
             kind if kind.ends_with("_statement") => self.each(node),
             _ => self.expression(node),
         }
-    }
-
-    /// C23: `[[fallthrough]];`, `[[unlikely]] x = 1;`.
-    fn attributed(&mut self, node: Node<'t>) {
-        let parts = children(node).into_iter();
-        parts.filter(|n| n.kind() != "attribute_declaration").for_each(|n| self.statement(n));
-    }
-
-    /// Whether this is the `;` of an attribute, which must not be parted from it.
-    fn is_of_attribute(&self, node: Node<'t>) -> bool {
-        let is_standard = node.parent().is_some_and(|p| p.kind() == "attributed_statement");
-        is_standard || self.unit.prepared.attributed.contains(&node.start_byte())
     }
 
     fn block(&mut self, node: Node<'t>) {
@@ -381,7 +363,8 @@ impl<'t> Builder<'_, 't> {
 
     fn expression_statement(&mut self, node: Node<'t>) {
         let Some(expression) = children(node).first().copied() else {
-            if !self.is_of_attribute(node) {
+            // An attribute is not parted from its `;`.
+            if self.unit.prepared.attributed.binary_search(&node.start_byte()).is_err() {
                 self.slot(Slot::Statement(node));
             }
             return;

@@ -42,12 +42,15 @@ pub(super) struct Prepared {
     pub criticals: Vec<usize>,
     /// `__attribute__((cleanup…))`: where such variables are declared.
     pub cleanups: Vec<usize>,
-    /// Where the `;` of `__attribute__((fallthrough));` is.
+    /// Where the `;` of `__attribute__((fallthrough));` or `[[fallthrough]];` is, in their order.
     pub attributed: Vec<usize>,
 }
 
 /// What `critical` is replaced with: a statement that takes a block and has its length.
 const CRITICAL_STANDIN: &str = "while(9)";
+
+/// The deepest nesting of what an attribute or a channel's declaration has in parentheses.
+const NESTED_MAX: usize = 64;
 
 /// Extensions that mean nothing to the analysis and that the grammar does not know everywhere.
 const NOISE: [&str; 9] = [
@@ -137,6 +140,9 @@ pub(super) fn prepare(text: &str) -> Prepared {
             "__attribute__" | "__attribute" => {
                 scan.attribute(index, &mut copy, &mut made).unwrap_or(index + 1)
             }
+            "[" if scan.word(index + 1) == "[" => {
+                scan.standard_attribute(index, &mut copy, &mut made).unwrap_or(index + 1)
+            }
             "fifochannel" | "lvchannel" => {
                 scan.channel(index, &mut copy, &mut made).unwrap_or(index + 1)
             }
@@ -177,7 +183,8 @@ impl<'a> Scan<'a> {
             && matches!(self.word(index - 1), "struct" | "union" | "enum" | "goto" | "." | ">")
     }
 
-    /// The index of the `)` that belongs to the `(` at `open`.
+    /// The index of the `)` that belongs to the `(` at `open`, if that is not nested deep: what is
+    /// not closed is looked through again and again.
     fn close(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         for index in open..self.tokens.len() {
@@ -186,8 +193,10 @@ impl<'a> Scan<'a> {
                 ")" | "]" | "}" => depth -= 1,
                 _ => {}
             }
-            if depth == 0 {
-                return Some(index);
+            match depth {
+                0 => return Some(index),
+                1..=NESTED_MAX => {}
+                _ => return None,
             }
         }
         None
@@ -245,6 +254,21 @@ impl<'a> Scan<'a> {
         Some(close + 1)
     }
 
+    /// C23's `[[…]]`, which the grammar reads the slower the more there are.
+    fn standard_attribute(
+        &self,
+        index: usize,
+        copy: &mut [u8],
+        made: &mut Prepared,
+    ) -> Option<usize> {
+        let close = self.close(index)?;
+        blank(copy, self.tokens[index].start..self.tokens[close].end);
+        if self.word(close + 1) == ";" {
+            made.attributed.push(self.tokens[close + 1].start);
+        }
+        Some(close + 1)
+    }
+
     /// `int fifochannel(c, 64);`, `int lvchannel c;`
     fn channel(&self, index: usize, copy: &mut [u8], made: &mut Prepared) -> Option<usize> {
         let before = if index > 0 { self.word(index - 1) } else { "" };
@@ -298,6 +322,19 @@ mod tests {
         assert_eq!(&text[made.channels[0].count.clone().unwrap()], "64");
         assert!(made.channels[1].is_latest);
         assert_eq!(made.exectimes[0].arguments.len(), 3);
+    }
+
+    #[test]
+    fn attributes_are_no_part_of_the_copy_and_their_semicolons_are_known() {
+        let text = "void f(int a [[maybe_unused]]) { a[b[0]] = 1; [[fallthrough]]; \
+                    __attribute__((fallthrough)); [[likely]] f(a); }";
+        let made = prepare(text);
+        assert_eq!(
+            made.text.split_whitespace().collect::<Vec<_>>().join(" "),
+            "void f(int a ) { a[b[0]] = 1; ; ; f(a); }"
+        );
+        let at = |words: &str| text.find(words).unwrap() + words.len() - 1;
+        assert_eq!(made.attributed, [at("[[fallthrough]];"), at("((fallthrough));")]);
     }
 
     #[test]
