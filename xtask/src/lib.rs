@@ -4,6 +4,7 @@
 mod crates;
 mod documents;
 pub mod hunt;
+mod prose;
 mod sources;
 mod verbs;
 pub mod weaken;
@@ -119,7 +120,7 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 14] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
     Rule { name: "lints", check: crates::lints },
@@ -132,6 +133,8 @@ pub const RULES: [Rule; 12] = [
     Rule { name: "error-codes", check: documents::error_codes },
     Rule { name: "dependencies", check: documents::dependencies },
     Rule { name: "links", check: documents::links },
+    Rule { name: "anchors", check: prose::anchors },
+    Rule { name: "sentences", check: prose::sentences },
 ];
 
 /// The root of the repository that this program was built in.
