@@ -24,6 +24,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/**
+ * A version as one number that compares as versions do, also in `#if`.
+ */
+#define ONBEAT_VERSION_NUMBER(major, minor, patch) ((major) * 65536u + (minor) * 256u + (patch))
+
+/**
+ * The header's version; `onbeat_version` says the library's.
+ */
+#define ONBEAT_VERSION ONBEAT_VERSION_NUMBER(0, 1, 0)
+
+/**
+ * Counts what breaks programs.
+ */
+#define ONBEAT_VERSION_MAJOR 0
+
+/**
+ * Counts what is added.
+ */
+#define ONBEAT_VERSION_MINOR 1
+
+/**
+ * Counts what is repaired.
+ */
+#define ONBEAT_VERSION_PATCH 0
+
+/**
+ * The header's version as a text; `onbeat_version_text` says the library's.
+ */
+#define ONBEAT_VERSION_TEXT "0.1.0"
+
+/**
+ * Whether the header is of version x.y.z or a later one.
+ */
+#define ONBEAT_VERSION_AT_LEAST(x, y, z) (ONBEAT_VERSION >= ONBEAT_VERSION_NUMBER(x, y, z))
+
 #ifndef __cplusplus
 /**
  * What C programs call an `onbeat_context`; in C++ `onbeat` is the namespace of onbeat.hpp.
@@ -714,6 +749,19 @@ enum onbeat_status onbeat_declare(struct onbeat_context *context,
  * the run says when it is over.
  */
 enum onbeat_status onbeat_stop(struct onbeat_context *context);
+
+/**
+ * The library's version as `ONBEAT_VERSION_NUMBER` makes it, where `ONBEAT_VERSION` is that of the
+ * header: a program that needs what came with a version asks both. Never blocks, allocates
+ * nothing.
+ */
+uint32_t onbeat_version(void);
+
+/**
+ * The library's version as a text, `MAJOR.MINOR.PATCH`; the header's is `ONBEAT_VERSION_TEXT`.
+ * Never NULL, valid for ever.
+ */
+const char *onbeat_version_text(void);
 
 #ifdef __cplusplus
 }  // extern "C"

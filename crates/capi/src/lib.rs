@@ -8,3 +8,4 @@ mod boundary;
 mod channel;
 mod context;
 mod interface;
+mod version;
