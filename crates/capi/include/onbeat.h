@@ -426,6 +426,13 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * What a status means in a few words, of any number: of one that is no `onbeat_status` it says
+ * that. Never NULL, valid for ever, the same for every call; `onbeat_last_error` says more of what
+ * failed. May be called from any thread and from a signal handler. Never blocks, allocates nothing.
+ */
+const char *onbeat_strerror(int status);
+
+/**
  * Why the last call on this thread that returned a negative status failed: a text of one line,
  * valid until the next call of this library on this thread. Never NULL.
  */

@@ -3,7 +3,7 @@
 use onbeat_host::fabric::client::SetupError;
 use onbeat_runtime::port::Fault;
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a call returns. Zero and above: it did what its description says. Below zero: it did
@@ -41,6 +41,33 @@ pub enum onbeat_status {
     OnbeatEForked = -8,
     /// The system refuses what the call needs: a thread.
     OnbeatESystem = -9,
+}
+
+/// Every status with its meaning in a few words.
+const MEANINGS: [(onbeat_status, &CStr); 14] = [
+    (onbeat_status::OnbeatOk, c"done"),
+    (onbeat_status::OnbeatStopped, c"the run is over"),
+    (onbeat_status::OnbeatEmpty, c"there is no message"),
+    (onbeat_status::OnbeatTimedOut, c"no message came in time"),
+    (onbeat_status::OnbeatRateExceeded, c"the declared rate does not allow a message yet"),
+    (onbeat_status::OnbeatEArgument, c"an argument is not valid"),
+    (onbeat_status::OnbeatEFabric, c"there is no fabric, or it is gone"),
+    (onbeat_status::OnbeatERefused, c"the description does not allow it"),
+    (onbeat_status::OnbeatENotStarted, c"the run has not been started"),
+    (onbeat_status::OnbeatEThread, c"the calling thread does not take part in the run"),
+    (onbeat_status::OnbeatEInternal, c"a defect of the library"),
+    (onbeat_status::OnbeatENetwork, c"the interface cannot be used"),
+    (onbeat_status::OnbeatEForked, c"the calling process was forked"),
+    (onbeat_status::OnbeatESystem, c"the system refuses what the call needs"),
+];
+
+/// What a status means in a few words, of any number: of one that is no `onbeat_status` it says
+/// that. Never NULL, valid for ever, the same for every call; `onbeat_last_error` says more of what
+/// failed. May be called from any thread and from a signal handler. Never blocks, allocates nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn onbeat_strerror(status: c_int) -> *const c_char {
+    let known = MEANINGS.iter().find(|(known, _)| *known as c_int == status);
+    known.map_or(c"not a status of this library", |(_, meaning)| meaning).as_ptr()
 }
 
 thread_local! {
