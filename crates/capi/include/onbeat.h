@@ -15,8 +15,9 @@
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
  * start of the run. On an interface that the environment names it is the next full second, on one
  * that a program names what `epoch_ns` says. Every pointer is NULL, which is refused unless it is
- * said to be allowed, or valid for what the call does with it. A program never sees in which engine
- * it runs.
+ * said to be allowed, or valid for what the call does with it. Where a call puts numbers (a time,
+ * counters, what is known of a message) may always be NULL. A program never sees in which engine it
+ * runs.
  */
 
 #pragma once
@@ -138,7 +139,7 @@ typedef enum onbeat_status {
      */
     ONBEAT_RATE_EXCEEDED = 4,
     /**
-     * A pointer is NULL, or a text is not UTF-8.
+     * An argument is not valid: a pointer is NULL, a text is not UTF-8.
      */
     ONBEAT_E_ARGUMENT = -1,
     /**
@@ -718,7 +719,7 @@ enum onbeat_status onbeat_machine_time(struct onbeat_context *context,
  * C++ that it does not catch ends the process. When the run is over before it could begin, it is
  * not called, and its result is NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
  * run does not expect it. Calls of this library are no cancellation points: a request to cancel
- * waits until one outside of them.
+ * waits until one outside of them. `argument` may be NULL.
  */
 enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         onbeat_thread_body body,
@@ -753,7 +754,7 @@ enum onbeat_status onbeat_declare(struct onbeat_context *context,
 /**
  * Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later
  * ones at once. May be called from any thread and from a signal handler. In a run it does nothing:
- * the run says when it is over.
+ * the run says when it is over. NULL is allowed.
  */
 enum onbeat_status onbeat_stop(struct onbeat_context *context);
 

@@ -1,6 +1,6 @@
 //! Channel ends.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store, value};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value, wanted};
 use crate::context::onbeat;
 use onbeat_host::context::{Listener, Talker};
 use onbeat_host::fabric::client::SetupError;
@@ -11,7 +11,7 @@ use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};
 use onbeat_runtime::meeting::rendezvous;
 use onbeat_runtime::port::Patience;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
 
 /// The writing end of a channel. Used by one thread at a time.
@@ -132,26 +132,20 @@ impl From<MessageInfo> for onbeat_message {
 /// # Safety
 /// `name` is NULL or a string that ends with a zero octet.
 unsafe fn named<'a>(name: *const c_char, size: usize) -> Result<(&'a str, Octets), Failure> {
-    if name.is_null() {
-        return Err(Failure::Argument("`name` is NULL"));
-    }
     // SAFETY: the caller's promise.
-    let name = unsafe { CStr::from_ptr(name) };
-    let name = name.to_str().map_err(|_| Failure::Argument("`name` is not UTF-8"))?;
+    let name = unsafe { text(name, "name") }?;
     // A size that does not fit is no channel's size; the fabric says so.
     Ok((name, Octets::new(u32::try_from(size).unwrap_or(u32::MAX))))
 }
 
-/// The `size` octets at `value`.
+/// The `size` octets at `message`.
 ///
 /// # Safety
-/// `value` is NULL or valid for reading `size` octets.
-unsafe fn octets<'a>(value: *const c_void, size: Octets) -> Result<&'a [u8], Failure> {
-    if value.is_null() {
-        return Err(Failure::Argument("`value` is NULL"));
-    }
+/// `message` is NULL or valid for reading `size` octets.
+unsafe fn octets<'a>(message: *const c_void, size: Octets) -> Result<&'a [u8], Failure> {
+    wanted(message, "message")?;
     // SAFETY: the caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(value.cast(), size.get() as usize) })
+    Ok(unsafe { std::slice::from_raw_parts(message.cast(), size.get() as usize) })
 }
 
 /// Opens the writing end of the channel `name`, whose messages the program believes to have
@@ -169,12 +163,10 @@ pub unsafe extern "C" fn onbeat_talker_open(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = unsafe { shared(context) }?;
+        let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
+        wanted(out, "out")?;
         let end = context.0.open_talker(name, size)?;
         // SAFETY: the caller's promise.
         unsafe { store(out, Box::into_raw(Box::new(onbeat_talker { end }))) };
@@ -208,7 +200,7 @@ pub unsafe extern "C" fn onbeat_write(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let capture = talker.end.write(message)?;
@@ -231,7 +223,7 @@ pub unsafe extern "C" fn onbeat_try_write(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let (at, status) = match talker.end.try_write(message)? {
@@ -260,7 +252,7 @@ pub unsafe extern "C" fn onbeat_write_wait(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let waited = talker.end.write_wait(message)?;
@@ -289,7 +281,7 @@ pub unsafe extern "C" fn onbeat_write_at(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let capture = talker.end.write_at(message, LocalTime::from_ns(at_ns))?;
@@ -313,7 +305,7 @@ pub unsafe extern "C" fn onbeat_talker_limit(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         talker.end.port().inner().check_owner()?;
         talker.end.port_mut().limit(LocalTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
@@ -331,7 +323,7 @@ pub unsafe extern "C" fn onbeat_listener_limit(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let listener = unsafe { value(listener) }?;
+        let listener = unsafe { value(listener, "listener") }?;
         listener.end.port().inner().check_owner()?;
         listener.end.port_mut().limit(LocalTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
@@ -349,7 +341,7 @@ pub unsafe extern "C" fn onbeat_talker_counters(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let end = &unsafe { shared(talker) }?.end;
+        let end = &unsafe { shared(talker, "talker") }?.end;
         end.port().inner().check_owner()?;
         let counted = end.log().shared().counters();
         // SAFETY: the caller's promise.
@@ -369,7 +361,7 @@ pub unsafe extern "C" fn onbeat_listener_counters(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let end = &unsafe { shared(listener) }?.end;
+        let end = &unsafe { shared(listener, "listener") }?.end;
         end.port().inner().check_owner()?;
         let counted = end.log().shared().counters();
         // SAFETY: the caller's promise.
@@ -397,12 +389,11 @@ pub unsafe extern "C" fn onbeat_rendezvous(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (talker, listener) = unsafe { (value(talker)?, value(listener)?) };
+        let (talker, listener) =
+            unsafe { (value(talker, "talker")?, value(listener, "listener")?) };
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
-        if received.is_null() {
-            return Err(Failure::Argument("`received` is NULL"));
-        }
+        wanted(received, "received")?;
         let size = listener.end.listener().parameters().size.get() as usize;
         let value = &mut listener.message[..size];
         let got = rendezvous(&mut talker.end, message, &mut listener.end, value)?;
@@ -435,17 +426,21 @@ pub unsafe extern "C" fn onbeat_select(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = &unsafe { shared(context) }?.0;
-        if listeners.is_null() || count == 0 {
-            return Err(Failure::Argument("there are no listeners to wait for"));
+        let context = &unsafe { shared(context, "context") }?.0;
+        wanted(listeners, "listeners")?;
+        if count == 0 {
+            return Err(Failure::argument("`count` is 0: there is nothing to wait for"));
         }
-        if count > context.max_select()? {
-            return Err(Failure::Argument("too many listeners to wait for at once"));
+        let most = context.max_select()?;
+        if count > most {
+            return Err(Failure::argument(format!("`count` is {count}, more than {most}")));
         }
         let mut ends = arrayvec::ArrayVec::<&Listener, MAX_SELECT>::new();
         for at in 0..count {
             // SAFETY: the caller's promise: there are `count` of them.
-            ends.push(&unsafe { shared(*listeners.add(at)) }?.end);
+            let listener = unsafe { (*listeners.add(at)).as_ref() };
+            let null = || Failure::null(&format!("listeners[{at}]"));
+            ends.push(&listener.ok_or_else(null)?.end);
         }
         let patience = if timeout_ns < 0 {
             Patience::Endless
@@ -478,7 +473,7 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let listener = unsafe { shared(listener) }?;
+        let listener = unsafe { shared(listener, "listener") }?;
         let port = listener.end.port().inner();
         port.check_owner()?;
         let Some(found) = port.descriptor() else {
@@ -507,12 +502,10 @@ pub unsafe extern "C" fn onbeat_listener_open(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = unsafe { shared(context) }?;
+        let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
+        wanted(out, "out")?;
         let end = context.0.open_listener(name, size)?;
         let context = onbeat(context.0.clone());
         let message = [0; frame::MAX_CHANNEL_PAYLOAD.get() as usize];
@@ -636,10 +629,8 @@ unsafe fn read(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let listener = unsafe { value(listener) }?;
-        if message.is_null() {
-            return Err(Failure::Argument("`message` is NULL"));
-        }
+        let listener = unsafe { value(listener, "listener") }?;
+        wanted(message, "message")?;
         let size = listener.end.listener().parameters().size.get() as usize;
         let value = &mut listener.message[..size];
         let got = match wait {

@@ -1,6 +1,6 @@
 //! Channels on an interface of this host, without a run.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, wanted};
 use crate::context::onbeat;
 use onbeat_host::context::Context;
 use onbeat_host::link::{self, InterfaceSettings, LinkOptions, TransportKind};
@@ -8,7 +8,7 @@ use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::talker::ChannelParameters;
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
 /// A traffic class.
 #[repr(C)]
@@ -117,27 +117,14 @@ const TRANSPORTS: [(onbeat_transport, TransportKind); 4] = [
     (onbeat_transport::OnbeatUdp6, TransportKind::Udp6),
 ];
 
-/// A text from C.
-///
-/// # Safety
-/// `text` is NULL or ends with a zero octet.
-unsafe fn text<'a>(text: *const c_char, null: &'static str) -> Result<&'a str, Failure> {
-    if text.is_null() {
-        return Err(Failure::Argument(null));
-    }
-    // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Failure::Argument("a name is not UTF-8"))
-}
-
 /// # Safety
 /// The pointers in `interface` are NULL or texts.
 unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Failure> {
     // SAFETY: the caller's promise.
-    let name = unsafe { text(interface.name, "the interface's `name` is NULL") }?.to_owned();
+    let name = unsafe { text(interface.name, "interface->name") }?.to_owned();
     let known = TRANSPORTS.iter().find(|(number, _)| *number as u32 == interface.transport);
     let &(_, transport) =
-        known.ok_or(Failure::Argument("`transport` is not an onbeat_transport"))?;
+        known.ok_or(Failure::argument("`interface->transport` is not an onbeat_transport"))?;
     let has = |flag| interface.flags & flag != 0;
     let mut options = LinkOptions {
         untagged: has(ONBEAT_UNTAGGED),
@@ -166,20 +153,22 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
     settings.break_at = (interface.break_ns > 0).then(|| Span::from_ns(interface.break_ns));
     if !interface.log.is_null() {
         // SAFETY: the caller's promise.
-        settings.log = Some(unsafe { text(interface.log, "") }?.into());
+        settings.log = Some(unsafe { text(interface.log, "interface->log") }?.into());
     }
     Ok(settings)
 }
 
 /// # Safety
 /// The name in `channel` is NULL or a text.
-unsafe fn declare(context: &Context, channel: &onbeat_channel) -> Result<(), Failure> {
+unsafe fn declare(context: &Context, channel: &onbeat_channel, at: &str) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
-    let name = unsafe { text(channel.name, "a channel's `name` is NULL") }?;
+    let name = unsafe { text(channel.name, &format!("{at}name")) }?;
     let known = CLASSES.iter().find(|(number, _)| *number as u32 == channel.traffic_class);
-    let &(_, class) = known.ok_or(Failure::Argument("`traffic_class` is not an onbeat_class"))?;
+    let other = || Failure::argument(format!("`{at}traffic_class` is not an onbeat_class"));
+    let &(_, class) = known.ok_or_else(other)?;
     let Context::Link(context) = context else {
-        return Err(Failure::Argument("in a run the description declares the channels"));
+        let what = "`context` is a run's, where the description declares the channels";
+        return Err(Failure::argument(what));
     };
     let or = |value: i64, default: Span| if value == 0 { default } else { Span::from_ns(value) };
     let interval = Span::from_ns(channel.interval_ns);
@@ -221,18 +210,16 @@ pub unsafe extern "C" fn onbeat_open_interface(
     out: *mut *mut onbeat,
 ) -> onbeat_status {
     entry(|| {
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
         // SAFETY: the caller's promise.
-        let settings = unsafe { settings(shared(interface)?) }?;
-        let context = Context::Link(link::Context::open(settings)?);
-        if count > 0 && channels.is_null() {
-            return Err(Failure::Argument("`channels` is NULL"));
+        let settings = unsafe { settings(shared(interface, "interface")?) }?;
+        if count > 0 {
+            wanted(channels, "channels")?;
         }
+        wanted(out, "out")?;
+        let context = Context::Link(link::Context::open(settings)?);
         for at in 0..count {
             // SAFETY: the caller's promise: there are `count` of them.
-            unsafe { declare(&context, &*channels.add(at)) }?;
+            unsafe { declare(&context, &*channels.add(at), &format!("channels[{at}].")) }?;
         }
         // SAFETY: the caller's promise; not NULL.
         unsafe { store(out, Box::into_raw(Box::new(onbeat(context)))) };
@@ -253,14 +240,17 @@ pub unsafe extern "C" fn onbeat_declare(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        unsafe { declare(&shared(context)?.0, shared(channel)?) }?;
+        unsafe {
+            let context = &shared(context, "context")?.0;
+            declare(context, shared(channel, "channel")?, "channel->")
+        }?;
         Ok(onbeat_status::OnbeatOk)
     })
 }
 
 /// Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later
 /// ones at once. May be called from any thread and from a signal handler. In a run it does nothing:
-/// the run says when it is over.
+/// the run says when it is over. NULL is allowed.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open` or `onbeat_open_interface`.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TestSystem, root};
+use common::{TestSystem, results, root, two_hosts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
@@ -56,4 +56,132 @@ fn strerror_has_a_text_of_its_own_for_every_status_and_one_for_all_other_numbers
     assert_eq!(texts.keys().copied().collect::<BTreeSet<_>>(), statuses(), "{said}");
     let different: BTreeSet<_> = texts.values().collect();
     assert_eq!(different.len(), texts.len(), "{said}");
+}
+
+/// The description of a program `build/left` that writes `c` and reads `d`.
+fn both_ways() -> TestSystem {
+    TestSystem::new(&two_hosts(
+        r#"
+[[channel]]
+name = "d"
+destination = "01:00:5e:00:00:02"
+stream_id = 2
+class = "A"
+size_octets = 8
+rate_hz = 1000
+talker = "b"
+listeners = ["a"]
+[[program]]
+name = "left"
+host = "a"
+command = ["build/left"]
+"#,
+    ))
+}
+
+/// A function of the header.
+struct Function {
+    name: String,
+    comment: String,
+    gives_status: bool,
+    /// Type and name of each.
+    parameters: Vec<(String, String)>,
+}
+
+/// All functions of the header.
+fn functions() -> Vec<Function> {
+    let header = header();
+    let (_, declared) = header.split_once("extern \"C\" {").expect("functions");
+    let of = |item: &str| {
+        let (comment, rest) = item.split_once("*/").expect("a comment ends");
+        let declaration = rest.split_once(';').expect("a declaration ends").0;
+        let declaration = declaration.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (start, parameters) = declaration.split_once('(').expect("parameters");
+        let name = start.rsplit([' ', '*']).next().expect("a name").to_owned();
+        let parameter = |text: &str| {
+            let at = text.rfind([' ', '*']).map_or(0, |at| at + 1);
+            (text[..at].trim().to_owned(), text[at..].to_owned())
+        };
+        let parameters = parameters.trim_end_matches(')').split(", ");
+        Function {
+            name,
+            comment: comment.split(['\n', '*']).map(str::trim).collect::<Vec<_>>().join(" "),
+            gives_status: start.starts_with("enum onbeat_status"),
+            parameters: parameters.filter(|text| *text != "void").map(parameter).collect(),
+        }
+    };
+    declared.split("/**").skip(1).map(of).collect()
+}
+
+/// Whether the header allows NULL: where numbers go, or if it says so.
+fn is_optional(function: &Function, kind: &str, name: &str) -> bool {
+    let numbers = ["int64_t *", "int32_t *", "size_t *", "int *", "struct onbeat_counters *"];
+    let said = [
+        "NULL is allowed".to_owned(),
+        format!("`{name}`, if not NULL"),
+        format!("`{name}` may be NULL"),
+    ];
+    numbers.contains(&kind)
+        || kind == "struct onbeat_message *"
+        || said.iter().any(|said| function.comment.contains(said.as_str()))
+}
+
+/// An argument that is accepted.
+fn valid(kind: &str, name: &str) -> String {
+    match (kind.trim_start_matches("const "), name) {
+        ("struct onbeat_context *", _) => "run".to_owned(),
+        ("struct onbeat_talker *", _) => "talker".to_owned(),
+        ("struct onbeat_listener *", _) => "listener".to_owned(),
+        ("struct onbeat_listener *const *", _) => "&reader".to_owned(),
+        ("struct onbeat_thread *", _) => "thread()".to_owned(),
+        ("struct onbeat_interface *", _) => "&interface".to_owned(),
+        ("struct onbeat_channel *", _) => "&channel".to_owned(),
+        ("onbeat_thread_body", _) => "body".to_owned(),
+        ("char *", _) => "\"c\"".to_owned(),
+        ("void *", _) => "octets".to_owned(),
+        (_, "interface_size") => "sizeof(interface)".to_owned(),
+        (_, "channel_size") => "sizeof(channel)".to_owned(),
+        ("size_t", "size") => "8".to_owned(),
+        (_, "count" | "value") => "1".to_owned(),
+        (pointer, _) if pointer.ends_with('*') => {
+            format!("&({}){{0}}", pointer[..pointer.len() - 1].trim_end())
+        }
+        _ => "0".to_owned(),
+    }
+}
+
+/// For each function and each of its pointers a call where that one is NULL.
+fn calls() -> String {
+    let mut calls = String::new();
+    for function in functions() {
+        let is_pointer = |kind: &str| kind.ends_with('*') || kind == "onbeat_thread_body";
+        let pointers = function.parameters.iter().filter(|(kind, _)| is_pointer(kind));
+        for (kind, null) in pointers {
+            let argument = |(kind, name): &(String, String)| {
+                if name == null { "NULL".to_owned() } else { valid(kind, name) }
+            };
+            let arguments: Vec<_> = function.parameters.iter().map(argument).collect();
+            let call = format!("{}({})", function.name, arguments.join(", "));
+            let check = match is_optional(&function, kind, null) {
+                _ if !function.gives_status => format!("{call};\n"),
+                true => format!("accepted({call}, \"{}, {null}\");\n", function.name),
+                false => format!("refused({call}, \"{}\", \"`{null}` is NULL\");\n", function.name),
+            };
+            calls.push_str(&check);
+        }
+    }
+    calls
+}
+
+#[test]
+fn errors_call_arguments_by_their_names_in_the_header() {
+    let system = both_ways();
+    let calls = calls();
+    let refused = calls.lines().filter(|line| line.starts_with("refused(")).count();
+    assert!(refused >= 50, "only {refused} calls are refused");
+    std::fs::write(system.path().join("calls.h"), calls).expect("written");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/abi/names.c");
+    let include = format!("-I{}", system.path().display());
+    system.compile(&source, "left", &[&include]);
+    results(&["run", "."], system.path(), 0);
 }
