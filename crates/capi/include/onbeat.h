@@ -139,7 +139,7 @@ typedef enum onbeat_status {
      */
     ONBEAT_RATE_EXCEEDED = 4,
     /**
-     * An argument is not valid: a pointer is NULL, a text is not UTF-8.
+     * An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
      */
     ONBEAT_E_ARGUMENT = -1,
     /**
@@ -346,7 +346,7 @@ typedef struct onbeat_interface {
      */
     uint32_t transport;
     /**
-     * `ONBEAT_UNTAGGED` and the others, or-ed.
+     * `ONBEAT_UNTAGGED` and the others, or-ed. Other bits are refused.
      */
     uint32_t flags;
     /**

@@ -23,7 +23,7 @@ pub enum onbeat_status {
     OnbeatTimedOut = 3,
     /// The channel's declared rate does not allow a message yet.
     OnbeatRateExceeded = 4,
-    /// An argument is not valid: a pointer is NULL, a text is not UTF-8.
+    /// An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
     OnbeatEArgument = -1,
     /// There is no fabric, or it is gone.
     OnbeatEFabric = -2,

@@ -74,7 +74,7 @@ pub struct onbeat_interface {
     pub name: *const c_char,
     /// An `onbeat_transport`.
     pub transport: u32,
-    /// `ONBEAT_UNTAGGED` and the others, or-ed.
+    /// `ONBEAT_UNTAGGED` and the others, or-ed. Other bits are refused.
     pub flags: u32,
     /// AF_XDP: the receive queue.
     pub queue: u32,
@@ -104,6 +104,13 @@ pub const ONBEAT_TRACE: u32 = 8;
 pub const ONBEAT_FOLLOW_SCHEDULE: u32 = 16;
 /// Let the kernel launch what `onbeat_write_at` writes (SO_TXTIME).
 pub const ONBEAT_LAUNCH_TIME: u32 = 32;
+/// All of them; a later version may give the others a meaning.
+const FLAGS: u32 = ONBEAT_UNTAGGED
+    | ONBEAT_BUSY_POLL
+    | ONBEAT_TIMESTAMPS
+    | ONBEAT_TRACE
+    | ONBEAT_FOLLOW_SCHEDULE
+    | ONBEAT_LAUNCH_TIME;
 
 const CLASSES: [(onbeat_class, Class); 3] = [
     (onbeat_class::OnbeatClassA, Class::A),
@@ -125,6 +132,11 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
     let known = TRANSPORTS.iter().find(|(number, _)| *number as u32 == interface.transport);
     let &(_, transport) =
         known.ok_or(Failure::argument("`interface->transport` is not an onbeat_transport"))?;
+    let unknown = interface.flags & !FLAGS;
+    if unknown != 0 {
+        let what = format!("`interface->flags` has bits that are not known: {unknown:#x}");
+        return Err(Failure::argument(what));
+    }
     let has = |flag| interface.flags & flag != 0;
     let mut options = LinkOptions {
         untagged: has(ONBEAT_UNTAGGED),

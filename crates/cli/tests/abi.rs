@@ -79,6 +79,11 @@ command = ["build/left"]
     ))
 }
 
+#[test]
+fn flags_that_mean_nothing_are_refused_by_their_numbers() {
+    assert_eq!(says("flags"), "");
+}
+
 /// A function of the header.
 struct Function {
     name: String,
