@@ -18,6 +18,12 @@
  * said to be allowed, or valid for what the call does with it. Where a call puts numbers (a time,
  * counters, what is known of a message) may always be NULL. A program never sees in which engine it
  * runs.
+ *
+ * Later versions keep functions, numbers and where structures have what; structures may get fields
+ * at their ends. A call without a size reads and writes the fields of version 0.1. One that is told
+ * the size of the program's structure reads and writes no more than that: fields that the program
+ * does not know are left out or count as 0, those that the library does not know are written as 0
+ * and must be 0.
  */
 
 #pragma once
@@ -238,7 +244,8 @@ typedef struct onbeat_talker onbeat_talker;
 typedef struct onbeat_thread onbeat_thread;
 
 /**
- * What has happened at a channel end so far.
+ * What has happened at a channel end so far. Later versions may add counters at the end, which the
+ * calls fill that are told the structure's size; others give what is here.
  */
 typedef struct onbeat_counters {
     /**
@@ -288,7 +295,8 @@ typedef struct onbeat_counters {
 } onbeat_counters;
 
 /**
- * What is known of a message that was read.
+ * What is known of a message that was read. Later versions may add fields at the end, which
+ * `onbeat_listener_message` fills; other calls give what is here.
  */
 typedef struct onbeat_message {
     /**
@@ -323,7 +331,7 @@ typedef struct onbeat_message {
      */
     uint32_t gap;
     /**
-     * `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`.
+     * `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`; later versions may set more.
      */
     uint32_t flags;
 } onbeat_message;
@@ -334,7 +342,8 @@ typedef struct onbeat_message {
 typedef void *(*onbeat_thread_body)(void *argument);
 
 /**
- * How a program reaches the network. All of it but `name` may be zero.
+ * How a program reaches the network. All of it but `name` may be zero. Later versions may add
+ * fields at the end, which only `onbeat_open_interface_sized` looks at.
  */
 typedef struct onbeat_interface {
     /**
@@ -377,7 +386,9 @@ typedef struct onbeat_interface {
 } onbeat_interface;
 
 /**
- * What both ends of a channel agree on: a row of the manifest. Numbers from C are checked.
+ * What both ends of a channel agree on: a row of the manifest. Numbers from C are checked. Later
+ * versions may add fields at the end, which only `onbeat_open_interface_sized` and
+ * `onbeat_declare_sized` look at.
  */
 typedef struct onbeat_channel {
     /**
@@ -505,13 +516,14 @@ enum onbeat_status onbeat_talker_limit(struct onbeat_talker *talker, int64_t unt
 enum onbeat_status onbeat_listener_limit(struct onbeat_listener *listener, int64_t until_ns);
 
 /**
- * What has happened at a writing end so far. Never blocks, allocates nothing.
+ * What has happened at a writing end so far, as far as version 0.1 counted it:
+ * `onbeat_talker_counters_sized` says the rest. Never blocks, allocates nothing.
  */
 enum onbeat_status onbeat_talker_counters(const struct onbeat_talker *talker,
                                           struct onbeat_counters *out);
 
 /**
- * What has happened at a reading end so far. Never blocks, allocates nothing.
+ * The same for a reading end: `onbeat_listener_counters_sized`.
  */
 enum onbeat_status onbeat_listener_counters(const struct onbeat_listener *listener,
                                             struct onbeat_counters *out);
@@ -757,6 +769,52 @@ enum onbeat_status onbeat_declare(struct onbeat_context *context,
  * the run says when it is over. NULL is allowed.
  */
 enum onbeat_status onbeat_stop(struct onbeat_context *context);
+
+/**
+ * Like `onbeat_talker_counters`, where `out` has `size` octets: `sizeof(struct onbeat_counters)`
+ * of the header that the program was compiled with. Counters for which there is no room are left
+ * out; those that the library does not know are 0. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_talker_counters_sized(const struct onbeat_talker *talker,
+                                                size_t size,
+                                                struct onbeat_counters *out);
+
+/**
+ * The same for a reading end.
+ */
+enum onbeat_status onbeat_listener_counters_sized(const struct onbeat_listener *listener,
+                                                  size_t size,
+                                                  struct onbeat_counters *out);
+
+/**
+ * What was known of the message that a call handed over last at this end, where `info` has `size`
+ * octets: `sizeof(struct onbeat_message)` of the header that the program was compiled with. What
+ * has no room is left out, what the library does not know is 0. `ONBEAT_EMPTY` when there was no
+ * message yet. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_listener_message(const struct onbeat_listener *listener,
+                                           size_t size,
+                                           struct onbeat_message *info);
+
+/**
+ * Like `onbeat_open_interface`, where `interface` has `interface_size` octets and each of
+ * `channels` has `channel_size`: `sizeof` by the header that the program was compiled with. Fields
+ * that the program does not know are 0; those that the library does not know must be.
+ */
+enum onbeat_status onbeat_open_interface_sized(const struct onbeat_interface *interface,
+                                               size_t interface_size,
+                                               const struct onbeat_channel *channels,
+                                               size_t channel_size,
+                                               size_t count,
+                                               struct onbeat_context **out);
+
+/**
+ * Like `onbeat_declare`, where `channel` has `size` octets: `sizeof(struct onbeat_channel)` by the
+ * header that the program was compiled with, as for `onbeat_open_interface_sized`. Allocates.
+ */
+enum onbeat_status onbeat_declare_sized(struct onbeat_context *context,
+                                        const struct onbeat_channel *channel,
+                                        size_t size);
 
 /**
  * The library's version as `ONBEAT_VERSION_NUMBER` makes it, where `ONBEAT_VERSION` is that of the

@@ -2,6 +2,7 @@
 
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value, wanted};
 use crate::context::onbeat;
+use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
 use onbeat_host::context::{Listener, Talker};
 use onbeat_host::fabric::client::SetupError;
 use onbeat_host::link::MAX_SELECT;
@@ -27,9 +28,54 @@ pub struct onbeat_listener {
     context: onbeat,
     /// Takes the message until it is known to be one: C's memory changes only then.
     message: [u8; frame::MAX_CHANNEL_PAYLOAD.get() as usize],
+    /// What was known of the last message.
+    last: Option<onbeat_message>,
 }
 
-/// What is known of a message that was read.
+impl onbeat_talker {
+    /// What has happened so far.
+    pub(crate) fn counters(&self) -> Result<onbeat_counters, Failure> {
+        self.end.port().inner().check_owner()?;
+        Ok(self.end.log().shared().counters().into())
+    }
+}
+
+impl onbeat_listener {
+    /// What has happened so far.
+    pub(crate) fn counters(&self) -> Result<onbeat_counters, Failure> {
+        self.end.port().inner().check_owner()?;
+        Ok(self.end.log().shared().counters().into())
+    }
+
+    /// What was known of the last message that was handed over.
+    pub(crate) fn last(&self) -> Result<Option<onbeat_message>, Failure> {
+        self.end.port().inner().check_owner()?;
+        Ok(self.last)
+    }
+
+    /// Hands over the message that has been taken, and what is known of it.
+    ///
+    /// # Safety
+    /// `message` is valid for writing the channel's size; `info` is NULL or valid for writing.
+    unsafe fn hand_over(
+        &mut self,
+        message: *mut c_void,
+        info: *mut onbeat_message,
+        got: MessageInfo,
+    ) {
+        let size = self.end.listener().parameters().size.get() as usize;
+        let got = got.into();
+        self.last = Some(got);
+        // SAFETY: the caller's promise.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.message.as_ptr(), message.cast(), size);
+            sized::give(info, first::MESSAGE, got);
+        }
+    }
+}
+
+/// What is known of a message that was read. Later versions may add fields at the end, which
+/// `onbeat_listener_message` fills; other calls give what is here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(non_camel_case_types)]
@@ -51,7 +97,7 @@ pub struct onbeat_message {
     pub sequence: u64,
     /// Messages lost between the one before and this one.
     pub gap: u32,
-    /// `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`.
+    /// `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`; later versions may set more.
     pub flags: u32,
 }
 
@@ -62,7 +108,8 @@ pub const ONBEAT_UNCERTAIN: u32 = 4;
 /// Not a new message but, again, the last one.
 pub const ONBEAT_REPEATED: u32 = 64;
 
-/// What has happened at a channel end so far.
+/// What has happened at a channel end so far. Later versions may add counters at the end, which the
+/// calls fill that are told the structure's size; others give what is here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(non_camel_case_types)]
@@ -330,7 +377,8 @@ pub unsafe extern "C" fn onbeat_listener_limit(
     })
 }
 
-/// What has happened at a writing end so far. Never blocks, allocates nothing.
+/// What has happened at a writing end so far, as far as version 0.1 counted it:
+/// `onbeat_talker_counters_sized` says the rest. Never blocks, allocates nothing.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open`; `out` is NULL or valid for writing.
@@ -339,18 +387,11 @@ pub unsafe extern "C" fn onbeat_talker_counters(
     talker: *const onbeat_talker,
     out: *mut onbeat_counters,
 ) -> onbeat_status {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let end = &unsafe { shared(talker, "talker") }?.end;
-        end.port().inner().check_owner()?;
-        let counted = end.log().shared().counters();
-        // SAFETY: the caller's promise.
-        unsafe { store(out, counted.into()) };
-        Ok(onbeat_status::OnbeatOk)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { onbeat_talker_counters_sized(talker, first::COUNTERS, out) }
 }
 
-/// What has happened at a reading end so far. Never blocks, allocates nothing.
+/// The same for a reading end: `onbeat_listener_counters_sized`.
 ///
 /// # Safety
 /// `listener` is NULL or comes from `onbeat_listener_open`; `out` is NULL or valid for writing.
@@ -359,15 +400,8 @@ pub unsafe extern "C" fn onbeat_listener_counters(
     listener: *const onbeat_listener,
     out: *mut onbeat_counters,
 ) -> onbeat_status {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let end = &unsafe { shared(listener, "listener") }?.end;
-        end.port().inner().check_owner()?;
-        let counted = end.log().shared().counters();
-        // SAFETY: the caller's promise.
-        unsafe { store(out, counted.into()) };
-        Ok(onbeat_status::OnbeatOk)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { onbeat_listener_counters_sized(listener, first::COUNTERS, out) }
 }
 
 /// Meets the program at the other end of two channels in opposite directions: sends `message` on
@@ -398,10 +432,7 @@ pub unsafe extern "C" fn onbeat_rendezvous(
         let value = &mut listener.message[..size];
         let got = rendezvous(&mut talker.end, message, &mut listener.end, value)?;
         // SAFETY: the caller's promise; `received` is not NULL and has the channel's size.
-        unsafe {
-            std::ptr::copy_nonoverlapping(value.as_ptr(), received.cast(), size);
-            store(info, got.into());
-        }
+        unsafe { listener.hand_over(received, info, got) };
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -509,8 +540,9 @@ pub unsafe extern "C" fn onbeat_listener_open(
         let end = context.0.open_listener(name, size)?;
         let context = onbeat(context.0.clone());
         let message = [0; frame::MAX_CHANNEL_PAYLOAD.get() as usize];
+        let listener = onbeat_listener { end, context, message, last: None };
         // SAFETY: the caller's promise.
-        unsafe { store(out, Box::into_raw(Box::new(onbeat_listener { end, context, message }))) };
+        unsafe { store(out, Box::into_raw(Box::new(listener))) };
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -645,10 +677,7 @@ unsafe fn read(
         };
         let Some(got) = got else { return Ok(none) };
         // SAFETY: the caller's promise; `message` is not NULL and has the channel's size.
-        unsafe {
-            std::ptr::copy_nonoverlapping(value.as_ptr(), message.cast(), size);
-            store(info, got.into());
-        }
+        unsafe { listener.hand_over(message, info, got) };
         Ok(onbeat_status::OnbeatOk)
     })
 }

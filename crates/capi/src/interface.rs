@@ -1,7 +1,8 @@
 //! Channels on an interface of this host, without a run.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, wanted};
+use crate::boundary::{Failure, onbeat_status, store, text, wanted};
 use crate::context::onbeat;
+use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
 use onbeat_host::context::Context;
 use onbeat_host::link::{self, InterfaceSettings, LinkOptions, TransportKind};
 use onbeat_model::system::{Class, rate_tolerance};
@@ -38,7 +39,9 @@ pub enum onbeat_transport {
     OnbeatUdp6 = 3,
 }
 
-/// What both ends of a channel agree on: a row of the manifest. Numbers from C are checked.
+/// What both ends of a channel agree on: a row of the manifest. Numbers from C are checked. Later
+/// versions may add fields at the end, which only `onbeat_open_interface_sized` and
+/// `onbeat_declare_sized` look at.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(non_camel_case_types)]
@@ -65,7 +68,8 @@ pub struct onbeat_channel {
     pub pcp: u8,
 }
 
-/// How a program reaches the network. All of it but `name` may be zero.
+/// How a program reaches the network. All of it but `name` may be zero. Later versions may add
+/// fields at the end, which only `onbeat_open_interface_sized` looks at.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(non_camel_case_types)]
@@ -172,7 +176,11 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
 
 /// # Safety
 /// The name in `channel` is NULL or a text.
-unsafe fn declare(context: &Context, channel: &onbeat_channel, at: &str) -> Result<(), Failure> {
+pub(crate) unsafe fn declare(
+    context: &Context,
+    channel: &onbeat_channel,
+    at: &str,
+) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let name = unsafe { text(channel.name, &format!("{at}name")) }?;
     let known = CLASSES.iter().find(|(number, _)| *number as u32 == channel.traffic_class);
@@ -203,6 +211,28 @@ unsafe fn declare(context: &Context, channel: &onbeat_channel, at: &str) -> Resu
     Ok(())
 }
 
+/// Opens an interface with channels, which are numbered in texts.
+///
+/// # Safety
+/// As for `onbeat_open_interface`.
+pub(crate) unsafe fn open(
+    interface: &onbeat_interface,
+    channels: impl Iterator<Item = Result<onbeat_channel, Failure>>,
+    out: *mut *mut onbeat,
+) -> Result<onbeat_status, Failure> {
+    // SAFETY: the caller's promise.
+    let settings = unsafe { settings(interface) }?;
+    wanted(out, "out")?;
+    let context = Context::Link(link::Context::open(settings)?);
+    for (at, channel) in channels.enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { declare(&context, &channel?, &format!("channels[{at}].")) }?;
+    }
+    // SAFETY: the caller's promise; not NULL.
+    unsafe { store(out, Box::into_raw(Box::new(onbeat(context)))) };
+    Ok(onbeat_status::OnbeatOk)
+}
+
 /// SRP's default (802.1Q 35.2.1.4).
 const DEFAULT_VLAN: u16 = 2;
 
@@ -221,22 +251,11 @@ pub unsafe extern "C" fn onbeat_open_interface(
     count: usize,
     out: *mut *mut onbeat,
 ) -> onbeat_status {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let settings = unsafe { settings(shared(interface, "interface")?) }?;
-        if count > 0 {
-            wanted(channels, "channels")?;
-        }
-        wanted(out, "out")?;
-        let context = Context::Link(link::Context::open(settings)?);
-        for at in 0..count {
-            // SAFETY: the caller's promise: there are `count` of them.
-            unsafe { declare(&context, &*channels.add(at), &format!("channels[{at}].")) }?;
-        }
-        // SAFETY: the caller's promise; not NULL.
-        unsafe { store(out, Box::into_raw(Box::new(onbeat(context)))) };
-        Ok(onbeat_status::OnbeatOk)
-    })
+    let (interface_size, channel_size) = (first::INTERFACE, first::CHANNEL);
+    // SAFETY: the caller's promise.
+    unsafe {
+        onbeat_open_interface_sized(interface, interface_size, channels, channel_size, count, out)
+    }
 }
 
 /// Makes one more channel known to a program on an interface. `ONBEAT_E_REFUSED` when it is wrong,
@@ -250,14 +269,8 @@ pub unsafe extern "C" fn onbeat_declare(
     context: *mut onbeat,
     channel: *const onbeat_channel,
 ) -> onbeat_status {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let context = &shared(context, "context")?.0;
-            declare(context, shared(channel, "channel")?, "channel->")
-        }?;
-        Ok(onbeat_status::OnbeatOk)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { onbeat_declare_sized(context, channel, first::CHANNEL) }
 }
 
 /// Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later

@@ -80,6 +80,26 @@ command = ["build/left"]
 }
 
 #[test]
+fn structures_of_any_size_are_filled_as_far_as_they_go_and_no_further() {
+    let system = both_ways();
+    system.program("abi/sized.c", "left");
+    results(&["run", "."], system.path(), 0);
+}
+
+#[test]
+fn structures_of_any_size_open_an_interface() {
+    let system = TestSystem::new("");
+    system.program("abi/interface.c", "interface");
+    let output = Command::new(system.path().join("build/interface")).output().expect("it runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(77) {
+        println!("channels on `lo` are not tested: {errors}");
+        return;
+    }
+    assert!(output.status.success(), "{}\n{errors}", output.status);
+}
+
+#[test]
 fn flags_that_mean_nothing_are_refused_by_their_numbers() {
     assert_eq!(says("flags"), "");
 }
@@ -189,4 +209,34 @@ fn errors_call_arguments_by_their_names_in_the_header() {
     let include = format!("-I{}", system.path().display());
     system.compile(&source, "left", &[&include]);
     results(&["run", "."], system.path(), 0);
+}
+
+/// What version 0.1 had when its ABI became one that lasts: later ones have it as well.
+const FUNCTIONS: &str = "\
+onbeat_close onbeat_declare onbeat_last_error onbeat_listener_close onbeat_listener_counters \
+onbeat_listener_descriptor onbeat_listener_limit onbeat_listener_open onbeat_machine_time \
+onbeat_now onbeat_open onbeat_open_interface onbeat_read onbeat_read_latest onbeat_read_timeout \
+onbeat_read_wait onbeat_rendezvous onbeat_select onbeat_sleep_until onbeat_start onbeat_stop \
+onbeat_talker_close onbeat_talker_counters onbeat_talker_limit onbeat_talker_open \
+onbeat_thread_create onbeat_thread_join onbeat_try_read onbeat_try_write onbeat_wait \
+onbeat_wait_for onbeat_wake onbeat_work onbeat_work_until onbeat_write onbeat_write_at \
+onbeat_write_wait";
+
+#[test]
+fn every_function_of_the_first_version_is_there_and_every_one_that_is_declared() {
+    let declared: BTreeSet<_> = functions().into_iter().map(|function| function.name).collect();
+    let first: BTreeSet<_> = FUNCTIONS.split(' ').map(str::to_owned).collect();
+    assert_eq!(first.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new());
+    let names: Vec<_> = declared.iter().map(|name| format!("(call)({name})")).collect();
+    let program = format!(
+        "#include <onbeat.h>\ntypedef void (*call)(void);\n\
+         static const call calls[] = {{ {} }};\n\
+         int main(void)\n{{\n\treturn calls[sizeof(calls) / sizeof(*calls) - 1] == 0;\n}}\n",
+        names.join(",\n")
+    );
+    let system = TestSystem::new("");
+    let source = system.path().join("all.c");
+    std::fs::write(&source, program).expect("written");
+    system.compile(&source, "all", &["-Wno-cast-function-type"]);
+    assert_eq!(said(&system.path().join("build/all")), "");
 }
