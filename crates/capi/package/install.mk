@@ -16,6 +16,14 @@ installed_headers := onbeat.h onbeat.hpp
 installed_templates := pkgconfig/onbeat.pc cmake/onbeat/onbeat-config.cmake \
 	cmake/onbeat/onbeat-config-version.cmake
 
+# What is below PREFIX is found from where the templates are, so that all of it may be moved; $(2) is
+# how the template calls the prefix. What is elsewhere stays where it is.
+place = $(patsubst $(PREFIX)/%,$(2)/%,$(1))
+empty :=
+below := $(filter-out $(LIBDIR),$(patsubst $(PREFIX)/%,%,$(LIBDIR)))
+up := $(subst $(empty) $(empty),/,$(patsubst %,..,$(subst /, ,$(below))))
+prefix_from = $(if $(below),$(1)/$(up),$(PREFIX))
+
 installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
 	$(LIBDIR)/libonbeat.so.$(major) $(LIBDIR)/libonbeat.so.$(version) \
 	$(installed_headers:%=$(INCLUDEDIR)/%) $(installed_templates:%=$(LIBDIR)/%) \
@@ -38,7 +46,12 @@ install:
 	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/include/%) $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/man/%.3) $(DESTDIR)$(MANDIR)/man3
 	@for file in $(installed_templates); do \
-		sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+		sed -e 's|@PC_PREFIX@|$(call prefix_from,$${pcfiledir}/..)|' \
+			-e 's|@PC_LIBDIR@|$(call place,$(LIBDIR),$${prefix})|' \
+			-e 's|@PC_INCLUDEDIR@|$(call place,$(INCLUDEDIR),$${prefix})|' \
+			-e 's|@PREFIX@|$(call prefix_from,$${onbeat_prefix}/../..)|' \
+			-e 's|@LIBDIR@|$(call place,$(LIBDIR),$${onbeat_prefix})|' \
+			-e 's|@INCLUDEDIR@|$(call place,$(INCLUDEDIR),$${onbeat_prefix})|' \
 			-e 's|@VERSION@|$(version)|; s|@MAJOR@|$(major)|' \
 			$(package)/$${file##*/}.in >$(DESTDIR)$(LIBDIR)/$$file || exit 1; \
 		chmod 644 $(DESTDIR)$(LIBDIR)/$$file; \
