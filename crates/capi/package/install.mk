@@ -10,8 +10,12 @@ INSTALL ?= install
 package := crates/capi/package
 version := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 major := $(firstword $(subst ., ,$(version)))
-# Headers in crates/capi/include, each with a page in crates/capi/man.
+# Headers in crates/capi/include.
 installed_headers := onbeat.h onbeat.hpp
+pages := $(wildcard crates/capi/man/*.3)
+# What a page says of several functions is found by the name of each.
+page_names_in = sed -n '/^\.SH NAME/{n;s/ \\-.*//;s/,//g;p;}'
+page_names := $(shell $(page_names_in) $(pages))
 # Generated from templates in this directory, each with the directory in LIBDIR that it goes to.
 installed_templates := pkgconfig/onbeat.pc cmake/onbeat/onbeat-config.cmake \
 	cmake/onbeat/onbeat-config-version.cmake
@@ -27,7 +31,7 @@ prefix_from = $(if $(below),$(1)/$(up),$(PREFIX))
 installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
 	$(LIBDIR)/libonbeat.so.$(major) $(LIBDIR)/libonbeat.so.$(version) \
 	$(installed_headers:%=$(INCLUDEDIR)/%) $(installed_templates:%=$(LIBDIR)/%) \
-	$(installed_headers:%=$(MANDIR)/man3/%.3)
+	$(page_names:%=$(MANDIR)/man3/%.3) $(MANDIR)/man1/onbeat.1
 
 # Installs the compatibility library and Timed C to the same place, or takes them away.
 others = for part in compat timedc; do $(MAKE) --no-print-directory -C $$part PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
@@ -44,7 +48,14 @@ install:
 	ln -sf libonbeat.so.$(version) $(DESTDIR)$(LIBDIR)/libonbeat.so.$(major)
 	ln -sf libonbeat.so.$(major) $(DESTDIR)$(LIBDIR)/libonbeat.so
 	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/include/%) $(DESTDIR)$(INCLUDEDIR)
-	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/man/%.3) $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 $(pages) $(DESTDIR)$(MANDIR)/man3
+	@for page in $(pages); do \
+		for name in $$($(page_names_in) $$page); do \
+			test $$name.3 = $${page##*/} || \
+				ln -sf $${page##*/} $(DESTDIR)$(MANDIR)/man3/$$name.3 || exit 1; \
+		done; \
+	done
+	$(INSTALL) -m 644 crates/cli/man/onbeat.1 $(DESTDIR)$(MANDIR)/man1
 	@for file in $(installed_templates); do \
 		sed -e 's|@PC_PREFIX@|$(call prefix_from,$${pcfiledir}/..)|' \
 			-e 's|@PC_LIBDIR@|$(call place,$(LIBDIR),$${prefix})|' \

@@ -108,6 +108,16 @@ fn files(below: &Path) -> BTreeSet<String> {
     found
 }
 
+/// The functions that onbeat.h declares.
+fn functions() -> BTreeSet<String> {
+    let header = workspace().join("crates/capi/include/onbeat.h");
+    let header = std::fs::read_to_string(header).expect("onbeat.h");
+    let (_, declared) = header.split_once("extern \"C\" {").expect("functions");
+    let lines = declared.lines().filter(|line| line.starts_with(|c: char| c.is_alphabetic()));
+    let names = lines.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next());
+    names.map(str::to_owned).collect()
+}
+
 /// An installation in a directory of its own, with a directory for programs beside it.
 struct Installed {
     directory: TempDir,
@@ -224,6 +234,9 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         expected.insert(format!("opt/o/share/man/man3/{header}.3"));
         expected.insert(format!("opt/o/include/{header}"));
     }
+    let functions = functions();
+    expected.extend(functions.iter().map(|name| format!("opt/o/share/man/man3/{name}.3")));
+    expected.insert("opt/o/share/man/man1/onbeat.1".to_owned());
     let compat = workspace().join("compat");
     expected.extend(files(&compat.join("include")).iter().map(|h| format!("opt/o/include/{h}")));
     expected.extend(files(&compat.join("man")).iter().map(|p| format!("opt/o/share/man/man3/{p}")));
@@ -240,6 +253,11 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         assert!(!text.contains('@'), "{file}: {text}");
         assert!(!text.contains(stage.path().to_str().expect("UTF-8")), "{file}: {text}");
         assert!(!text.contains("/opt/o"), "{file}: it cannot be moved: {text}");
+    }
+    for name in functions {
+        let page = stage.path().join(format!("opt/o/share/man/man3/{name}.3"));
+        let page = std::fs::read_to_string(page).expect("a page, also behind a link");
+        assert!(page.contains(&format!("\\fB{name}\\fP")), "{name}: {page}");
     }
     let command = stage.path().join("opt/o/bin/onbeat");
     assert!(must(Command::new(command).arg("--version")).contains(VERSION));
