@@ -440,7 +440,7 @@ extern "C" {
 /**
  * What a status means in a few words, of any number: of one that is no `onbeat_status` it says
  * that. Never NULL, valid for ever, the same for every call; `onbeat_last_error` says more of what
- * failed. May be called from any thread and from a signal handler. Never blocks, allocates nothing.
+ * failed. Any thread may call it, and a signal handler. Never blocks, allocates nothing.
  */
 const char *onbeat_strerror(int status);
 

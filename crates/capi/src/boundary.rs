@@ -64,7 +64,7 @@ const MEANINGS: [(onbeat_status, &CStr); 14] = [
 
 /// What a status means in a few words, of any number: of one that is no `onbeat_status` it says
 /// that. Never NULL, valid for ever, the same for every call; `onbeat_last_error` says more of what
-/// failed. May be called from any thread and from a signal handler. Never blocks, allocates nothing.
+/// failed. Any thread may call it, and a signal handler. Never blocks, allocates nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn onbeat_strerror(status: c_int) -> *const c_char {
     let known = MEANINGS.iter().find(|(known, _)| *known as c_int == status);

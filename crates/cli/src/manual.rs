@@ -1,6 +1,8 @@
-//! The manual page onbeat(1) says what the command says of itself. `ONBEAT_UPDATE=1` writes it anew.
+//! The manual page onbeat(1) says what the command says of itself. `ONBEAT_UPDATE=1` writes it
+//! anew.
 
 use crate::arguments::Arguments;
+use crate::input;
 use clap::{Arg, Command, CommandFactory};
 use std::fmt::Write;
 use std::path::Path;
@@ -94,7 +96,7 @@ fn the_committed_page_is_current() {
     if std::env::var_os("ONBEAT_UPDATE").is_some() {
         std::fs::write(&path, &page).expect("written");
     }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let committed = input::text(&path, input::LIST_OCTETS).unwrap_or_default();
     let command = "ONBEAT_UPDATE=1 cargo test -p onbeat-cli --bin onbeat manual";
     assert!(committed == page, "run `{command}`");
 }
