@@ -34,4 +34,6 @@ rules! {
     every_error_code_has_its_section: "error-codes",
     every_dependency_is_justified: "dependencies",
     every_relative_link_leads_somewhere: "links",
+    every_link_to_a_part_leads_to_a_heading: "anchors",
+    sentences_can_be_read_at_once: "sentences",
 }

@@ -15,14 +15,56 @@
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
  * start of the run. On an interface that the environment names it is the next full second, on one
  * that a program names what `epoch_ns` says. Every pointer is NULL, which is refused unless it is
- * said to be allowed, or valid for what the call does with it. A program never sees in which engine
- * it runs.
+ * said to be allowed, or valid for what the call does with it. Where a call puts numbers (a time,
+ * counters, what is known of a message) may always be NULL. A program never sees in which engine it
+ * runs.
+ *
+ * Later versions keep functions, numbers and where structures have what; structures may get fields
+ * at their ends. A call without a size reads and writes the fields of version 0.1. One that is told
+ * the size of the program's structure reads and writes no more than that: fields that the program
+ * does not know are left out or count as 0, those that the library does not know are written as 0
+ * and must be 0.
  */
 
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+/**
+ * A version as one number that compares as versions do, also in `#if`.
+ */
+#define ONBEAT_VERSION_NUMBER(major, minor, patch) ((major) * 65536u + (minor) * 256u + (patch))
+
+/**
+ * The header's version; `onbeat_version` says the library's.
+ */
+#define ONBEAT_VERSION ONBEAT_VERSION_NUMBER(0, 1, 0)
+
+/**
+ * Counts what breaks programs.
+ */
+#define ONBEAT_VERSION_MAJOR 0
+
+/**
+ * Counts what is added.
+ */
+#define ONBEAT_VERSION_MINOR 1
+
+/**
+ * Counts what is repaired.
+ */
+#define ONBEAT_VERSION_PATCH 0
+
+/**
+ * The header's version as a text; `onbeat_version_text` says the library's.
+ */
+#define ONBEAT_VERSION_TEXT "0.1.0"
+
+/**
+ * Whether the header is of version x.y.z or a later one.
+ */
+#define ONBEAT_VERSION_AT_LEAST(x, y, z) (ONBEAT_VERSION >= ONBEAT_VERSION_NUMBER(x, y, z))
 
 #ifndef __cplusplus
 /**
@@ -103,7 +145,7 @@ typedef enum onbeat_status {
      */
     ONBEAT_RATE_EXCEEDED = 4,
     /**
-     * A pointer is NULL, or a text is not UTF-8.
+     * An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
      */
     ONBEAT_E_ARGUMENT = -1,
     /**
@@ -202,7 +244,8 @@ typedef struct onbeat_talker onbeat_talker;
 typedef struct onbeat_thread onbeat_thread;
 
 /**
- * What has happened at a channel end so far.
+ * What has happened at a channel end so far. Later versions may add counters at the end, which the
+ * calls fill that are told the structure's size; others give what is here.
  */
 typedef struct onbeat_counters {
     /**
@@ -252,7 +295,8 @@ typedef struct onbeat_counters {
 } onbeat_counters;
 
 /**
- * What is known of a message that was read.
+ * What is known of a message that was read. Later versions may add fields at the end, which
+ * `onbeat_listener_message` fills; other calls give what is here.
  */
 typedef struct onbeat_message {
     /**
@@ -287,7 +331,7 @@ typedef struct onbeat_message {
      */
     uint32_t gap;
     /**
-     * `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`.
+     * `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`; later versions may set more.
      */
     uint32_t flags;
 } onbeat_message;
@@ -298,7 +342,8 @@ typedef struct onbeat_message {
 typedef void *(*onbeat_thread_body)(void *argument);
 
 /**
- * How a program reaches the network. All of it but `name` may be zero.
+ * How a program reaches the network. All of it but `name` may be zero. Later versions may add
+ * fields at the end, which only `onbeat_open_interface_sized` looks at.
  */
 typedef struct onbeat_interface {
     /**
@@ -310,7 +355,7 @@ typedef struct onbeat_interface {
      */
     uint32_t transport;
     /**
-     * `ONBEAT_UNTAGGED` and the others, or-ed.
+     * `ONBEAT_UNTAGGED` and the others, or-ed. Other bits are refused.
      */
     uint32_t flags;
     /**
@@ -341,7 +386,9 @@ typedef struct onbeat_interface {
 } onbeat_interface;
 
 /**
- * What both ends of a channel agree on: a row of the manifest. Numbers from C are checked.
+ * What both ends of a channel agree on: a row of the manifest. Numbers from C are checked. Later
+ * versions may add fields at the end, which only `onbeat_open_interface_sized` and
+ * `onbeat_declare_sized` look at.
  */
 typedef struct onbeat_channel {
     /**
@@ -389,6 +436,13 @@ typedef struct onbeat_channel {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * What a status means in a few words, of any number: of one that is no `onbeat_status` it says
+ * that. Never NULL, valid for ever, the same for every call; `onbeat_last_error` says more of what
+ * failed. Any thread may call it, and a signal handler. Never blocks, allocates nothing.
+ */
+const char *onbeat_strerror(int status);
 
 /**
  * Why the last call on this thread that returned a negative status failed: a text of one line,
@@ -462,13 +516,14 @@ enum onbeat_status onbeat_talker_limit(struct onbeat_talker *talker, int64_t unt
 enum onbeat_status onbeat_listener_limit(struct onbeat_listener *listener, int64_t until_ns);
 
 /**
- * What has happened at a writing end so far. Never blocks, allocates nothing.
+ * What has happened at a writing end so far, as far as version 0.1 counted it:
+ * `onbeat_talker_counters_sized` says the rest. Never blocks, allocates nothing.
  */
 enum onbeat_status onbeat_talker_counters(const struct onbeat_talker *talker,
                                           struct onbeat_counters *out);
 
 /**
- * What has happened at a reading end so far. Never blocks, allocates nothing.
+ * The same for a reading end: `onbeat_listener_counters_sized`.
  */
 enum onbeat_status onbeat_listener_counters(const struct onbeat_listener *listener,
                                             struct onbeat_counters *out);
@@ -676,7 +731,7 @@ enum onbeat_status onbeat_machine_time(struct onbeat_context *context,
  * C++ that it does not catch ends the process. When the run is over before it could begin, it is
  * not called, and its result is NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
  * run does not expect it. Calls of this library are no cancellation points: a request to cancel
- * waits until one outside of them.
+ * waits until one outside of them. `argument` may be NULL.
  */
 enum onbeat_status onbeat_thread_create(struct onbeat_context *context,
                                         onbeat_thread_body body,
@@ -711,9 +766,68 @@ enum onbeat_status onbeat_declare(struct onbeat_context *context,
 /**
  * Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later
  * ones at once. May be called from any thread and from a signal handler. In a run it does nothing:
- * the run says when it is over.
+ * the run says when it is over. NULL is allowed.
  */
 enum onbeat_status onbeat_stop(struct onbeat_context *context);
+
+/**
+ * Like `onbeat_talker_counters`, where `out` has `size` octets: `sizeof(struct onbeat_counters)`
+ * of the header that the program was compiled with. Counters for which there is no room are left
+ * out; those that the library does not know are 0. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_talker_counters_sized(const struct onbeat_talker *talker,
+                                                size_t size,
+                                                struct onbeat_counters *out);
+
+/**
+ * The same for a reading end.
+ */
+enum onbeat_status onbeat_listener_counters_sized(const struct onbeat_listener *listener,
+                                                  size_t size,
+                                                  struct onbeat_counters *out);
+
+/**
+ * What was known of the message that a call handed over last at this end, where `info` has `size`
+ * octets: `sizeof(struct onbeat_message)` of the header that the program was compiled with. What
+ * has no room is left out, what the library does not know is 0. `ONBEAT_EMPTY` when there was no
+ * message yet. Never blocks, allocates nothing.
+ */
+enum onbeat_status onbeat_listener_message(const struct onbeat_listener *listener,
+                                           size_t size,
+                                           struct onbeat_message *info);
+
+/**
+ * Like `onbeat_open_interface`, where `interface` has `interface_size` octets and each of
+ * `channels` has `channel_size`: `sizeof` by the header that the program was compiled with. Fields
+ * that the program does not know are 0; those that the library does not know must be.
+ */
+enum onbeat_status onbeat_open_interface_sized(const struct onbeat_interface *interface,
+                                               size_t interface_size,
+                                               const struct onbeat_channel *channels,
+                                               size_t channel_size,
+                                               size_t count,
+                                               struct onbeat_context **out);
+
+/**
+ * Like `onbeat_declare`, where `channel` has `size` octets: `sizeof(struct onbeat_channel)` by the
+ * header that the program was compiled with, as for `onbeat_open_interface_sized`. Allocates.
+ */
+enum onbeat_status onbeat_declare_sized(struct onbeat_context *context,
+                                        const struct onbeat_channel *channel,
+                                        size_t size);
+
+/**
+ * The library's version as `ONBEAT_VERSION_NUMBER` makes it, where `ONBEAT_VERSION` is that of the
+ * header: a program that needs what came with a version asks both. Never blocks, allocates
+ * nothing.
+ */
+uint32_t onbeat_version(void);
+
+/**
+ * The library's version as a text, `MAJOR.MINOR.PATCH`; the header's is `ONBEAT_VERSION_TEXT`.
+ * Never NULL, valid for ever.
+ */
+const char *onbeat_version_text(void);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -405,7 +405,7 @@ public:
     /** What has happened at this end so far: onbeat_talker_counters. */
     Counters counters() const {
         Counters counters{};
-        detail::must(onbeat_talker_counters(native(), &counters));
+        detail::must(onbeat_talker_counters_sized(native(), sizeof counters, &counters));
         return counters;
     }
 
@@ -478,7 +478,7 @@ public:
     /** What has happened at this end so far: onbeat_listener_counters. */
     Counters counters() const {
         Counters counters{};
-        detail::must(onbeat_listener_counters(native(), &counters));
+        detail::must(onbeat_listener_counters_sized(native(), sizeof counters, &counters));
         return counters;
     }
 

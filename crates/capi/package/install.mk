@@ -10,16 +10,28 @@ INSTALL ?= install
 package := crates/capi/package
 version := $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 major := $(firstword $(subst ., ,$(version)))
-# Headers in crates/capi/include, each with a page in crates/capi/man.
+# Headers in crates/capi/include.
 installed_headers := onbeat.h onbeat.hpp
+pages := $(wildcard crates/capi/man/*.3)
+# What a page says of several functions is found by the name of each.
+page_names_in = sed -n '/^\.SH NAME/{n;s/ \\-.*//;s/,//g;p;}'
+page_names := $(shell $(page_names_in) $(pages))
 # Generated from templates in this directory, each with the directory in LIBDIR that it goes to.
 installed_templates := pkgconfig/onbeat.pc cmake/onbeat/onbeat-config.cmake \
 	cmake/onbeat/onbeat-config-version.cmake
 
+# What is below PREFIX is found from where the templates are, so that all of it may be moved; $(2) is
+# how the template calls the prefix. What is elsewhere stays where it is.
+place = $(patsubst $(PREFIX)/%,$(2)/%,$(1))
+empty :=
+below := $(filter-out $(LIBDIR),$(patsubst $(PREFIX)/%,%,$(LIBDIR)))
+up := $(subst $(empty) $(empty),/,$(patsubst %,..,$(subst /, ,$(below))))
+prefix_from = $(if $(below),$(1)/$(up),$(PREFIX))
+
 installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
 	$(LIBDIR)/libonbeat.so.$(major) $(LIBDIR)/libonbeat.so.$(version) \
 	$(installed_headers:%=$(INCLUDEDIR)/%) $(installed_templates:%=$(LIBDIR)/%) \
-	$(installed_headers:%=$(MANDIR)/man3/%.3)
+	$(page_names:%=$(MANDIR)/man3/%.3) $(MANDIR)/man1/onbeat.1
 
 # Installs the compatibility library and Timed C to the same place, or takes them away.
 others = for part in compat timedc; do $(MAKE) --no-print-directory -C $$part PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
@@ -36,9 +48,21 @@ install:
 	ln -sf libonbeat.so.$(version) $(DESTDIR)$(LIBDIR)/libonbeat.so.$(major)
 	ln -sf libonbeat.so.$(major) $(DESTDIR)$(LIBDIR)/libonbeat.so
 	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/include/%) $(DESTDIR)$(INCLUDEDIR)
-	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/man/%.3) $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 $(pages) $(DESTDIR)$(MANDIR)/man3
+	@for page in $(pages); do \
+		for name in $$($(page_names_in) $$page); do \
+			test $$name.3 = $${page##*/} || \
+				ln -sf $${page##*/} $(DESTDIR)$(MANDIR)/man3/$$name.3 || exit 1; \
+		done; \
+	done
+	$(INSTALL) -m 644 crates/cli/man/onbeat.1 $(DESTDIR)$(MANDIR)/man1
 	@for file in $(installed_templates); do \
-		sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+		sed -e 's|@PC_PREFIX@|$(call prefix_from,$${pcfiledir}/..)|' \
+			-e 's|@PC_LIBDIR@|$(call place,$(LIBDIR),$${prefix})|' \
+			-e 's|@PC_INCLUDEDIR@|$(call place,$(INCLUDEDIR),$${prefix})|' \
+			-e 's|@PREFIX@|$(call prefix_from,$${onbeat_prefix}/../..)|' \
+			-e 's|@LIBDIR@|$(call place,$(LIBDIR),$${onbeat_prefix})|' \
+			-e 's|@INCLUDEDIR@|$(call place,$(INCLUDEDIR),$${onbeat_prefix})|' \
 			-e 's|@VERSION@|$(version)|; s|@MAJOR@|$(major)|' \
 			$(package)/$${file##*/}.in >$(DESTDIR)$(LIBDIR)/$$file || exit 1; \
 		chmod 644 $(DESTDIR)$(LIBDIR)/$$file; \

@@ -2,8 +2,9 @@
 
 use onbeat_host::fabric::client::SetupError;
 use onbeat_runtime::port::Fault;
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a call returns. Zero and above: it did what its description says. Below zero: it did
@@ -22,7 +23,7 @@ pub enum onbeat_status {
     OnbeatTimedOut = 3,
     /// The channel's declared rate does not allow a message yet.
     OnbeatRateExceeded = 4,
-    /// A pointer is NULL, or a text is not UTF-8.
+    /// An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
     OnbeatEArgument = -1,
     /// There is no fabric, or it is gone.
     OnbeatEFabric = -2,
@@ -43,6 +44,33 @@ pub enum onbeat_status {
     OnbeatESystem = -9,
 }
 
+/// Every status with its meaning in a few words.
+const MEANINGS: [(onbeat_status, &CStr); 14] = [
+    (onbeat_status::OnbeatOk, c"done"),
+    (onbeat_status::OnbeatStopped, c"the run is over"),
+    (onbeat_status::OnbeatEmpty, c"there is no message"),
+    (onbeat_status::OnbeatTimedOut, c"no message came in time"),
+    (onbeat_status::OnbeatRateExceeded, c"the declared rate does not allow a message yet"),
+    (onbeat_status::OnbeatEArgument, c"an argument is not valid"),
+    (onbeat_status::OnbeatEFabric, c"there is no fabric, or it is gone"),
+    (onbeat_status::OnbeatERefused, c"the description does not allow it"),
+    (onbeat_status::OnbeatENotStarted, c"the run has not been started"),
+    (onbeat_status::OnbeatEThread, c"the calling thread does not take part in the run"),
+    (onbeat_status::OnbeatEInternal, c"a defect of the library"),
+    (onbeat_status::OnbeatENetwork, c"the interface cannot be used"),
+    (onbeat_status::OnbeatEForked, c"the calling process was forked"),
+    (onbeat_status::OnbeatESystem, c"the system refuses what the call needs"),
+];
+
+/// What a status means in a few words, of any number: of one that is no `onbeat_status` it says
+/// that. Never NULL, valid for ever, the same for every call; `onbeat_last_error` says more of what
+/// failed. Any thread may call it, and a signal handler. Never blocks, allocates nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn onbeat_strerror(status: c_int) -> *const c_char {
+    let known = MEANINGS.iter().find(|(known, _)| *known as c_int == status);
+    known.map_or(c"not a status of this library", |(_, meaning)| meaning).as_ptr()
+}
+
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
@@ -56,7 +84,8 @@ pub extern "C" fn onbeat_last_error() -> *const c_char {
 
 /// Why a call fails, inside.
 pub(crate) enum Failure {
-    Argument(&'static str),
+    /// Which argument, by its name in the header, and what is wrong with it.
+    Argument(Cow<'static, str>),
     Setup(SetupError),
     Fault(Fault),
     /// What was asked of the system, and its answer.
@@ -74,6 +103,16 @@ impl From<Fault> for Failure {
 }
 
 impl Failure {
+    /// An argument that is refused.
+    pub(crate) fn argument(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::Argument(what.into())
+    }
+
+    /// A pointer that is NULL, by its name in the header.
+    pub(crate) fn null(name: &str) -> Self {
+        Self::argument(format!("`{name}` is NULL"))
+    }
+
     fn status(&self) -> onbeat_status {
         match self {
             Self::Argument(_) => onbeat_status::OnbeatEArgument,
@@ -95,7 +134,7 @@ impl Failure {
 
     fn text(&self) -> String {
         match self {
-            Self::Argument(what) => (*what).to_owned(),
+            Self::Argument(what) => what.clone().into_owned(),
             Self::Setup(error) => error.to_string(),
             Self::Fault(fault) => fault.to_string(),
             Self::System(call, error) => format!("{call}: {error}"),
@@ -157,22 +196,39 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<onbeat_status, Failure>) -> on
     }
 }
 
-/// The value behind a pointer from C.
+/// The value behind a pointer from C, which the header calls `name`.
 ///
 /// # Safety
 /// `pointer` is NULL, or points to a `T` that this library made and that nobody else uses now.
-pub(crate) unsafe fn value<'a, T>(pointer: *mut T) -> Result<&'a mut T, Failure> {
+pub(crate) unsafe fn value<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller's promise.
-    unsafe { pointer.as_mut() }.ok_or(Failure::Argument("a handle is NULL"))
+    unsafe { pointer.as_mut() }.ok_or_else(|| Failure::null(name))
 }
 
-/// The value behind a pointer from C that several threads may use at once.
+/// The value behind a pointer from C that several threads may use at once; the header calls it
+/// `name`.
 ///
 /// # Safety
 /// `pointer` is NULL, or points to a `T` that this library made and that is not freed meanwhile.
-pub(crate) unsafe fn shared<'a, T>(pointer: *const T) -> Result<&'a T, Failure> {
+pub(crate) unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Failure> {
     // SAFETY: the caller's promise.
-    unsafe { pointer.as_ref() }.ok_or(Failure::Argument("a handle is NULL"))
+    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::null(name))
+}
+
+/// Refuses a pointer that is NULL; the header calls it `name`.
+pub(crate) fn wanted<T>(pointer: *const T, name: &str) -> Result<(), Failure> {
+    if pointer.is_null() { Err(Failure::null(name)) } else { Ok(()) }
+}
+
+/// A text from C, which the header calls `name`.
+///
+/// # Safety
+/// `pointer` is NULL or ends with a zero octet.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Failure> {
+    wanted(pointer, name)?;
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|_| Failure::argument(format!("`{name}` is not UTF-8")))
 }
 
 /// Stores a result where C wants it, if it does.

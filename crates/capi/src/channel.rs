@@ -1,7 +1,8 @@
 //! Channel ends.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store, value};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value, wanted};
 use crate::context::onbeat;
+use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
 use onbeat_host::context::{Listener, Talker};
 use onbeat_host::fabric::client::SetupError;
 use onbeat_host::link::MAX_SELECT;
@@ -11,7 +12,7 @@ use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};
 use onbeat_runtime::meeting::rendezvous;
 use onbeat_runtime::port::Patience;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
 
 /// The writing end of a channel. Used by one thread at a time.
@@ -27,9 +28,54 @@ pub struct onbeat_listener {
     context: onbeat,
     /// Takes the message until it is known to be one: C's memory changes only then.
     message: [u8; frame::MAX_CHANNEL_PAYLOAD.get() as usize],
+    /// What was known of the last message.
+    last: Option<onbeat_message>,
 }
 
-/// What is known of a message that was read.
+impl onbeat_talker {
+    /// What has happened so far.
+    pub(crate) fn counters(&self) -> Result<onbeat_counters, Failure> {
+        self.end.port().inner().check_owner()?;
+        Ok(self.end.log().shared().counters().into())
+    }
+}
+
+impl onbeat_listener {
+    /// What has happened so far.
+    pub(crate) fn counters(&self) -> Result<onbeat_counters, Failure> {
+        self.end.port().inner().check_owner()?;
+        Ok(self.end.log().shared().counters().into())
+    }
+
+    /// What was known of the last message that was handed over.
+    pub(crate) fn last(&self) -> Result<Option<onbeat_message>, Failure> {
+        self.end.port().inner().check_owner()?;
+        Ok(self.last)
+    }
+
+    /// Hands over the message that has been taken, and what is known of it.
+    ///
+    /// # Safety
+    /// `message` is valid for writing the channel's size; `info` is NULL or valid for writing.
+    unsafe fn hand_over(
+        &mut self,
+        message: *mut c_void,
+        info: *mut onbeat_message,
+        got: MessageInfo,
+    ) {
+        let size = self.end.listener().parameters().size.get() as usize;
+        let got = got.into();
+        self.last = Some(got);
+        // SAFETY: the caller's promise.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.message.as_ptr(), message.cast(), size);
+            sized::give(info, first::MESSAGE, got);
+        }
+    }
+}
+
+/// What is known of a message that was read. Later versions may add fields at the end, which
+/// `onbeat_listener_message` fills; other calls give what is here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(non_camel_case_types)]
@@ -51,7 +97,7 @@ pub struct onbeat_message {
     pub sequence: u64,
     /// Messages lost between the one before and this one.
     pub gap: u32,
-    /// `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`.
+    /// `ONBEAT_LATE`, `ONBEAT_UNCERTAIN` and `ONBEAT_REPEATED`; later versions may set more.
     pub flags: u32,
 }
 
@@ -62,7 +108,8 @@ pub const ONBEAT_UNCERTAIN: u32 = 4;
 /// Not a new message but, again, the last one.
 pub const ONBEAT_REPEATED: u32 = 64;
 
-/// What has happened at a channel end so far.
+/// What has happened at a channel end so far. Later versions may add counters at the end, which the
+/// calls fill that are told the structure's size; others give what is here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(non_camel_case_types)]
@@ -132,26 +179,20 @@ impl From<MessageInfo> for onbeat_message {
 /// # Safety
 /// `name` is NULL or a string that ends with a zero octet.
 unsafe fn named<'a>(name: *const c_char, size: usize) -> Result<(&'a str, Octets), Failure> {
-    if name.is_null() {
-        return Err(Failure::Argument("`name` is NULL"));
-    }
     // SAFETY: the caller's promise.
-    let name = unsafe { CStr::from_ptr(name) };
-    let name = name.to_str().map_err(|_| Failure::Argument("`name` is not UTF-8"))?;
+    let name = unsafe { text(name, "name") }?;
     // A size that does not fit is no channel's size; the fabric says so.
     Ok((name, Octets::new(u32::try_from(size).unwrap_or(u32::MAX))))
 }
 
-/// The `size` octets at `value`.
+/// The `size` octets at `message`.
 ///
 /// # Safety
-/// `value` is NULL or valid for reading `size` octets.
-unsafe fn octets<'a>(value: *const c_void, size: Octets) -> Result<&'a [u8], Failure> {
-    if value.is_null() {
-        return Err(Failure::Argument("`value` is NULL"));
-    }
+/// `message` is NULL or valid for reading `size` octets.
+unsafe fn octets<'a>(message: *const c_void, size: Octets) -> Result<&'a [u8], Failure> {
+    wanted(message, "message")?;
     // SAFETY: the caller's promise.
-    Ok(unsafe { std::slice::from_raw_parts(value.cast(), size.get() as usize) })
+    Ok(unsafe { std::slice::from_raw_parts(message.cast(), size.get() as usize) })
 }
 
 /// Opens the writing end of the channel `name`, whose messages the program believes to have
@@ -169,12 +210,10 @@ pub unsafe extern "C" fn onbeat_talker_open(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = unsafe { shared(context) }?;
+        let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
+        wanted(out, "out")?;
         let end = context.0.open_talker(name, size)?;
         // SAFETY: the caller's promise.
         unsafe { store(out, Box::into_raw(Box::new(onbeat_talker { end }))) };
@@ -208,7 +247,7 @@ pub unsafe extern "C" fn onbeat_write(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let capture = talker.end.write(message)?;
@@ -231,7 +270,7 @@ pub unsafe extern "C" fn onbeat_try_write(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let (at, status) = match talker.end.try_write(message)? {
@@ -260,7 +299,7 @@ pub unsafe extern "C" fn onbeat_write_wait(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let waited = talker.end.write_wait(message)?;
@@ -289,7 +328,7 @@ pub unsafe extern "C" fn onbeat_write_at(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
         let capture = talker.end.write_at(message, LocalTime::from_ns(at_ns))?;
@@ -313,7 +352,7 @@ pub unsafe extern "C" fn onbeat_talker_limit(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let talker = unsafe { value(talker) }?;
+        let talker = unsafe { value(talker, "talker") }?;
         talker.end.port().inner().check_owner()?;
         talker.end.port_mut().limit(LocalTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
@@ -331,14 +370,15 @@ pub unsafe extern "C" fn onbeat_listener_limit(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let listener = unsafe { value(listener) }?;
+        let listener = unsafe { value(listener, "listener") }?;
         listener.end.port().inner().check_owner()?;
         listener.end.port_mut().limit(LocalTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
     })
 }
 
-/// What has happened at a writing end so far. Never blocks, allocates nothing.
+/// What has happened at a writing end so far, as far as version 0.1 counted it:
+/// `onbeat_talker_counters_sized` says the rest. Never blocks, allocates nothing.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open`; `out` is NULL or valid for writing.
@@ -347,18 +387,11 @@ pub unsafe extern "C" fn onbeat_talker_counters(
     talker: *const onbeat_talker,
     out: *mut onbeat_counters,
 ) -> onbeat_status {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let end = &unsafe { shared(talker) }?.end;
-        end.port().inner().check_owner()?;
-        let counted = end.log().shared().counters();
-        // SAFETY: the caller's promise.
-        unsafe { store(out, counted.into()) };
-        Ok(onbeat_status::OnbeatOk)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { onbeat_talker_counters_sized(talker, first::COUNTERS, out) }
 }
 
-/// What has happened at a reading end so far. Never blocks, allocates nothing.
+/// The same for a reading end: `onbeat_listener_counters_sized`.
 ///
 /// # Safety
 /// `listener` is NULL or comes from `onbeat_listener_open`; `out` is NULL or valid for writing.
@@ -367,15 +400,8 @@ pub unsafe extern "C" fn onbeat_listener_counters(
     listener: *const onbeat_listener,
     out: *mut onbeat_counters,
 ) -> onbeat_status {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let end = &unsafe { shared(listener) }?.end;
-        end.port().inner().check_owner()?;
-        let counted = end.log().shared().counters();
-        // SAFETY: the caller's promise.
-        unsafe { store(out, counted.into()) };
-        Ok(onbeat_status::OnbeatOk)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { onbeat_listener_counters_sized(listener, first::COUNTERS, out) }
 }
 
 /// Meets the program at the other end of two channels in opposite directions: sends `message` on
@@ -397,20 +423,16 @@ pub unsafe extern "C" fn onbeat_rendezvous(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (talker, listener) = unsafe { (value(talker)?, value(listener)?) };
+        let (talker, listener) =
+            unsafe { (value(talker, "talker")?, value(listener, "listener")?) };
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
-        if received.is_null() {
-            return Err(Failure::Argument("`received` is NULL"));
-        }
+        wanted(received, "received")?;
         let size = listener.end.listener().parameters().size.get() as usize;
         let value = &mut listener.message[..size];
         let got = rendezvous(&mut talker.end, message, &mut listener.end, value)?;
         // SAFETY: the caller's promise; `received` is not NULL and has the channel's size.
-        unsafe {
-            std::ptr::copy_nonoverlapping(value.as_ptr(), received.cast(), size);
-            store(info, got.into());
-        }
+        unsafe { listener.hand_over(received, info, got) };
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -435,17 +457,21 @@ pub unsafe extern "C" fn onbeat_select(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = &unsafe { shared(context) }?.0;
-        if listeners.is_null() || count == 0 {
-            return Err(Failure::Argument("there are no listeners to wait for"));
+        let context = &unsafe { shared(context, "context") }?.0;
+        wanted(listeners, "listeners")?;
+        if count == 0 {
+            return Err(Failure::argument("`count` is 0: there is nothing to wait for"));
         }
-        if count > context.max_select()? {
-            return Err(Failure::Argument("too many listeners to wait for at once"));
+        let most = context.max_select()?;
+        if count > most {
+            return Err(Failure::argument(format!("`count` is {count}, more than {most}")));
         }
         let mut ends = arrayvec::ArrayVec::<&Listener, MAX_SELECT>::new();
         for at in 0..count {
             // SAFETY: the caller's promise: there are `count` of them.
-            ends.push(&unsafe { shared(*listeners.add(at)) }?.end);
+            let listener = unsafe { (*listeners.add(at)).as_ref() };
+            let null = || Failure::null(&format!("listeners[{at}]"));
+            ends.push(&listener.ok_or_else(null)?.end);
         }
         let patience = if timeout_ns < 0 {
             Patience::Endless
@@ -478,7 +504,7 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let listener = unsafe { shared(listener) }?;
+        let listener = unsafe { shared(listener, "listener") }?;
         let port = listener.end.port().inner();
         port.check_owner()?;
         let Some(found) = port.descriptor() else {
@@ -507,17 +533,16 @@ pub unsafe extern "C" fn onbeat_listener_open(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = unsafe { shared(context) }?;
+        let context = unsafe { shared(context, "context") }?;
         // SAFETY: the caller's promise.
         let (name, size) = unsafe { named(name, size) }?;
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
+        wanted(out, "out")?;
         let end = context.0.open_listener(name, size)?;
         let context = onbeat(context.0.clone());
         let message = [0; frame::MAX_CHANNEL_PAYLOAD.get() as usize];
+        let listener = onbeat_listener { end, context, message, last: None };
         // SAFETY: the caller's promise.
-        unsafe { store(out, Box::into_raw(Box::new(onbeat_listener { end, context, message }))) };
+        unsafe { store(out, Box::into_raw(Box::new(listener))) };
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -636,10 +661,8 @@ unsafe fn read(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let listener = unsafe { value(listener) }?;
-        if message.is_null() {
-            return Err(Failure::Argument("`message` is NULL"));
-        }
+        let listener = unsafe { value(listener, "listener") }?;
+        wanted(message, "message")?;
         let size = listener.end.listener().parameters().size.get() as usize;
         let value = &mut listener.message[..size];
         let got = match wait {
@@ -654,10 +677,7 @@ unsafe fn read(
         };
         let Some(got) = got else { return Ok(none) };
         // SAFETY: the caller's promise; `message` is not NULL and has the channel's size.
-        unsafe {
-            std::ptr::copy_nonoverlapping(value.as_ptr(), message.cast(), size);
-            store(info, got.into());
-        }
+        unsafe { listener.hand_over(message, info, got) };
         Ok(onbeat_status::OnbeatOk)
     })
 }

@@ -1,6 +1,6 @@
 //! Joining a run, time, and threads.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store};
+use crate::boundary::{Failure, entry, onbeat_status, shared, store, wanted};
 use onbeat_host::clock::MonoTime;
 use onbeat_host::context::Context;
 use onbeat_host::fabric::client::{SetupError, ThreadTicket};
@@ -102,9 +102,7 @@ fn start(beginning: Box<Beginning>) -> Result<libc::pthread_t, Failure> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn onbeat_open(out: *mut *mut onbeat) -> onbeat_status {
     entry(|| {
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
+        wanted(out, "out")?;
         let context = Box::new(onbeat(Context::join()?));
         // SAFETY: the caller's promise; not NULL.
         unsafe { store(out, Box::into_raw(context)) };
@@ -122,7 +120,7 @@ pub unsafe extern "C" fn onbeat_open(out: *mut *mut onbeat) -> onbeat_status {
 pub unsafe extern "C" fn onbeat_start(context: *mut onbeat) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        unsafe { shared(context) }?.0.start()?;
+        unsafe { shared(context, "context") }?.0.start()?;
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -153,7 +151,7 @@ pub unsafe extern "C" fn onbeat_close(context: *mut onbeat) {
 pub unsafe extern "C" fn onbeat_now(context: *mut onbeat, now_ns: *mut i64) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let now = unsafe { shared(context) }?.0.now()?;
+        let now = unsafe { shared(context, "context") }?.0.now()?;
         // SAFETY: the caller's promise.
         unsafe { store(now_ns, now.local.as_ns()) };
         Ok(onbeat_status::OnbeatOk)
@@ -173,7 +171,8 @@ pub unsafe extern "C" fn onbeat_sleep_until(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let woke = unsafe { shared(context) }?.0.sleep_until(LocalTime::from_ns(until_ns))?;
+        let woke =
+            unsafe { shared(context, "context") }?.0.sleep_until(LocalTime::from_ns(until_ns))?;
         // SAFETY: the caller's promise.
         unsafe { store(woke_ns, woke.local.as_ns()) };
         Ok(onbeat_status::OnbeatOk)
@@ -191,7 +190,7 @@ pub unsafe extern "C" fn onbeat_sleep_until(
 pub unsafe extern "C" fn onbeat_work(context: *mut onbeat, work_ns: i64) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        unsafe { shared(context) }?.0.work(Span::from_ns(work_ns))?;
+        unsafe { shared(context, "context") }?.0.work(Span::from_ns(work_ns))?;
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -217,11 +216,11 @@ pub unsafe extern "C" fn onbeat_work_until(
         let work = Work {
             span: Span::from_ns(work_ns),
             until: LocalTime::from_ns(until_ns),
-            priority: priority.ok_or(Failure::Argument("`priority` is not 0 to 99"))?,
+            priority: priority.ok_or(Failure::argument("`priority` is not 0 to 99"))?,
             deadline: LocalTime::from_ns(deadline_ns),
         };
         // SAFETY: the caller's promise.
-        Ok(match unsafe { shared(context) }?.0.work_until(work)? {
+        Ok(match unsafe { shared(context, "context") }?.0.work_until(work)? {
             true => onbeat_status::OnbeatOk,
             false => onbeat_status::OnbeatTimedOut,
         })
@@ -233,8 +232,9 @@ pub unsafe extern "C" fn onbeat_work_until(
 /// # Safety
 /// `word` is NULL or valid for atomic reads for as long as the result is used.
 unsafe fn word<'a>(word: *const u32) -> Result<&'a AtomicU32, Failure> {
-    if word.is_null() || !word.is_aligned() {
-        return Err(Failure::Argument("`word` is NULL or not at a multiple of its size"));
+    wanted(word, "word")?;
+    if !word.is_aligned() {
+        return Err(Failure::argument("`word` is not at a multiple of its size"));
     }
     // SAFETY: the caller's promise; not NULL and aligned. It is only read.
     Ok(unsafe { AtomicU32::from_ptr(word.cast_mut()) })
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn onbeat_wait_for(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (context, word) = unsafe { (shared(context)?, self::word(word)?) };
+        let (context, word) = unsafe { (shared(context, "context")?, self::word(word)?) };
         let until = match until_ns {
             i64::MAX => Patience::Endless,
             until => Patience::Until(LocalTime::from_ns(until)),
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn onbeat_wait_for(
 pub unsafe extern "C" fn onbeat_wake(context: *mut onbeat, word: *const u32) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (context, word) = unsafe { (shared(context)?, self::word(word)?) };
+        let (context, word) = unsafe { (shared(context, "context")?, self::word(word)?) };
         context.0.wake(word)?;
         Ok(onbeat_status::OnbeatOk)
     })
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn onbeat_machine_time(
 ) -> onbeat_status {
     entry(|| {
         // SAFETY: the caller's promise.
-        let context = unsafe { shared(context) }?;
+        let context = unsafe { shared(context, "context") }?;
         let Some(at) = context.0.machine_time(LocalTime::from_ns(at_ns))? else {
             return Err(Failure::Setup(SetupError::Refused(
                 "no clock of the machine tells virtual time".to_owned(),
@@ -346,7 +346,7 @@ pub unsafe extern "C" fn onbeat_machine_time(
 /// C++ that it does not catch ends the process. When the run is over before it could begin, it is
 /// not called, and its result is NULL. `ONBEAT_E_SYSTEM` when the system makes no thread; then the
 /// run does not expect it. Calls of this library are no cancellation points: a request to cancel
-/// waits until one outside of them.
+/// waits until one outside of them. `argument` may be NULL.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `out` is NULL or valid for writing a pointer;
@@ -359,12 +359,10 @@ pub unsafe extern "C" fn onbeat_thread_create(
     out: *mut *mut onbeat_thread,
 ) -> onbeat_status {
     entry(|| {
-        let body = body.ok_or(Failure::Argument("`body` is NULL"))?;
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
+        let body = body.ok_or_else(|| Failure::null("body"))?;
+        wanted(out, "out")?;
         // SAFETY: the caller's promise.
-        let context = unsafe { shared(context) }?.0.clone();
+        let context = unsafe { shared(context, "context") }?.0.clone();
         let ticket = context.announce()?;
         let number = ticket.as_ref().map(ThreadTicket::number);
         let thread = start(Box::new(Beginning { ticket, body, argument }))?;
@@ -388,12 +386,12 @@ pub unsafe extern "C" fn onbeat_thread_join(
     result: *mut *mut c_void,
 ) -> onbeat_status {
     entry(|| {
-        if thread.is_null() {
-            return Err(Failure::Argument("`thread` is NULL"));
-        }
+        wanted(thread, "thread")?;
         // SAFETY: the caller's promise.
         if unsafe { libc::pthread_equal((*thread).thread, libc::pthread_self()) } != 0 {
-            return Err(Failure::Argument("a thread waits for its own end"));
+            return Err(Failure::argument(
+                "`thread` is the calling thread, which waits for its own end",
+            ));
         }
         // SAFETY: the caller's promise; it was made by `Box::into_raw`.
         let thread = unsafe { Box::from_raw(thread) };

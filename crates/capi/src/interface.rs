@@ -1,14 +1,15 @@
 //! Channels on an interface of this host, without a run.
 
-use crate::boundary::{Failure, entry, onbeat_status, shared, store};
+use crate::boundary::{Failure, onbeat_status, store, text, wanted};
 use crate::context::onbeat;
+use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
 use onbeat_host::context::Context;
 use onbeat_host::link::{self, InterfaceSettings, LinkOptions, TransportKind};
 use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::talker::ChannelParameters;
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
 /// A traffic class.
 #[repr(C)]
@@ -38,7 +39,9 @@ pub enum onbeat_transport {
     OnbeatUdp6 = 3,
 }
 
-/// What both ends of a channel agree on: a row of the manifest. Numbers from C are checked.
+/// What both ends of a channel agree on: a row of the manifest. Numbers from C are checked. Later
+/// versions may add fields at the end, which only `onbeat_open_interface_sized` and
+/// `onbeat_declare_sized` look at.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(non_camel_case_types)]
@@ -65,7 +68,8 @@ pub struct onbeat_channel {
     pub pcp: u8,
 }
 
-/// How a program reaches the network. All of it but `name` may be zero.
+/// How a program reaches the network. All of it but `name` may be zero. Later versions may add
+/// fields at the end, which only `onbeat_open_interface_sized` looks at.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(non_camel_case_types)]
@@ -74,7 +78,7 @@ pub struct onbeat_interface {
     pub name: *const c_char,
     /// An `onbeat_transport`.
     pub transport: u32,
-    /// `ONBEAT_UNTAGGED` and the others, or-ed.
+    /// `ONBEAT_UNTAGGED` and the others, or-ed. Other bits are refused.
     pub flags: u32,
     /// AF_XDP: the receive queue.
     pub queue: u32,
@@ -104,6 +108,13 @@ pub const ONBEAT_TRACE: u32 = 8;
 pub const ONBEAT_FOLLOW_SCHEDULE: u32 = 16;
 /// Let the kernel launch what `onbeat_write_at` writes (SO_TXTIME).
 pub const ONBEAT_LAUNCH_TIME: u32 = 32;
+/// All of them; a later version may give the others a meaning.
+const FLAGS: u32 = ONBEAT_UNTAGGED
+    | ONBEAT_BUSY_POLL
+    | ONBEAT_TIMESTAMPS
+    | ONBEAT_TRACE
+    | ONBEAT_FOLLOW_SCHEDULE
+    | ONBEAT_LAUNCH_TIME;
 
 const CLASSES: [(onbeat_class, Class); 3] = [
     (onbeat_class::OnbeatClassA, Class::A),
@@ -117,27 +128,19 @@ const TRANSPORTS: [(onbeat_transport, TransportKind); 4] = [
     (onbeat_transport::OnbeatUdp6, TransportKind::Udp6),
 ];
 
-/// A text from C.
-///
-/// # Safety
-/// `text` is NULL or ends with a zero octet.
-unsafe fn text<'a>(text: *const c_char, null: &'static str) -> Result<&'a str, Failure> {
-    if text.is_null() {
-        return Err(Failure::Argument(null));
-    }
-    // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Failure::Argument("a name is not UTF-8"))
-}
-
 /// # Safety
 /// The pointers in `interface` are NULL or texts.
 unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Failure> {
     // SAFETY: the caller's promise.
-    let name = unsafe { text(interface.name, "the interface's `name` is NULL") }?.to_owned();
+    let name = unsafe { text(interface.name, "interface->name") }?.to_owned();
     let known = TRANSPORTS.iter().find(|(number, _)| *number as u32 == interface.transport);
     let &(_, transport) =
-        known.ok_or(Failure::Argument("`transport` is not an onbeat_transport"))?;
+        known.ok_or(Failure::argument("`interface->transport` is not an onbeat_transport"))?;
+    let unknown = interface.flags & !FLAGS;
+    if unknown != 0 {
+        let what = format!("`interface->flags` has bits that are not known: {unknown:#x}");
+        return Err(Failure::argument(what));
+    }
     let has = |flag| interface.flags & flag != 0;
     let mut options = LinkOptions {
         untagged: has(ONBEAT_UNTAGGED),
@@ -166,20 +169,26 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
     settings.break_at = (interface.break_ns > 0).then(|| Span::from_ns(interface.break_ns));
     if !interface.log.is_null() {
         // SAFETY: the caller's promise.
-        settings.log = Some(unsafe { text(interface.log, "") }?.into());
+        settings.log = Some(unsafe { text(interface.log, "interface->log") }?.into());
     }
     Ok(settings)
 }
 
 /// # Safety
 /// The name in `channel` is NULL or a text.
-unsafe fn declare(context: &Context, channel: &onbeat_channel) -> Result<(), Failure> {
+pub(crate) unsafe fn declare(
+    context: &Context,
+    channel: &onbeat_channel,
+    at: &str,
+) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
-    let name = unsafe { text(channel.name, "a channel's `name` is NULL") }?;
+    let name = unsafe { text(channel.name, &format!("{at}name")) }?;
     let known = CLASSES.iter().find(|(number, _)| *number as u32 == channel.traffic_class);
-    let &(_, class) = known.ok_or(Failure::Argument("`traffic_class` is not an onbeat_class"))?;
+    let other = || Failure::argument(format!("`{at}traffic_class` is not an onbeat_class"));
+    let &(_, class) = known.ok_or_else(other)?;
     let Context::Link(context) = context else {
-        return Err(Failure::Argument("in a run the description declares the channels"));
+        let what = "`context` is a run's, where the description declares the channels";
+        return Err(Failure::argument(what));
     };
     let or = |value: i64, default: Span| if value == 0 { default } else { Span::from_ns(value) };
     let interval = Span::from_ns(channel.interval_ns);
@@ -202,6 +211,28 @@ unsafe fn declare(context: &Context, channel: &onbeat_channel) -> Result<(), Fai
     Ok(())
 }
 
+/// Opens an interface with channels, which are numbered in texts.
+///
+/// # Safety
+/// As for `onbeat_open_interface`.
+pub(crate) unsafe fn open(
+    interface: &onbeat_interface,
+    channels: impl Iterator<Item = Result<onbeat_channel, Failure>>,
+    out: *mut *mut onbeat,
+) -> Result<onbeat_status, Failure> {
+    // SAFETY: the caller's promise.
+    let settings = unsafe { settings(interface) }?;
+    wanted(out, "out")?;
+    let context = Context::Link(link::Context::open(settings)?);
+    for (at, channel) in channels.enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { declare(&context, &channel?, &format!("channels[{at}].")) }?;
+    }
+    // SAFETY: the caller's promise; not NULL.
+    unsafe { store(out, Box::into_raw(Box::new(onbeat(context)))) };
+    Ok(onbeat_status::OnbeatOk)
+}
+
 /// SRP's default (802.1Q 35.2.1.4).
 const DEFAULT_VLAN: u16 = 2;
 
@@ -220,24 +251,11 @@ pub unsafe extern "C" fn onbeat_open_interface(
     count: usize,
     out: *mut *mut onbeat,
 ) -> onbeat_status {
-    entry(|| {
-        if out.is_null() {
-            return Err(Failure::Argument("`out` is NULL"));
-        }
-        // SAFETY: the caller's promise.
-        let settings = unsafe { settings(shared(interface)?) }?;
-        let context = Context::Link(link::Context::open(settings)?);
-        if count > 0 && channels.is_null() {
-            return Err(Failure::Argument("`channels` is NULL"));
-        }
-        for at in 0..count {
-            // SAFETY: the caller's promise: there are `count` of them.
-            unsafe { declare(&context, &*channels.add(at)) }?;
-        }
-        // SAFETY: the caller's promise; not NULL.
-        unsafe { store(out, Box::into_raw(Box::new(onbeat(context)))) };
-        Ok(onbeat_status::OnbeatOk)
-    })
+    let (interface_size, channel_size) = (first::INTERFACE, first::CHANNEL);
+    // SAFETY: the caller's promise.
+    unsafe {
+        onbeat_open_interface_sized(interface, interface_size, channels, channel_size, count, out)
+    }
 }
 
 /// Makes one more channel known to a program on an interface. `ONBEAT_E_REFUSED` when it is wrong,
@@ -251,16 +269,13 @@ pub unsafe extern "C" fn onbeat_declare(
     context: *mut onbeat,
     channel: *const onbeat_channel,
 ) -> onbeat_status {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        unsafe { declare(&shared(context)?.0, shared(channel)?) }?;
-        Ok(onbeat_status::OnbeatOk)
-    })
+    // SAFETY: the caller's promise.
+    unsafe { onbeat_declare_sized(context, channel, first::CHANNEL) }
 }
 
 /// Makes all waiting calls on an interface return `ONBEAT_STOPPED` within 100 ms, and all later
 /// ones at once. May be called from any thread and from a signal handler. In a run it does nothing:
-/// the run says when it is over.
+/// the run says when it is over. NULL is allowed.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open` or `onbeat_open_interface`.

@@ -8,3 +8,5 @@ mod boundary;
 mod channel;
 mod context;
 mod interface;
+mod sized;
+mod version;

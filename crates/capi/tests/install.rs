@@ -108,9 +108,21 @@ fn files(below: &Path) -> BTreeSet<String> {
     found
 }
 
+/// The functions that onbeat.h declares.
+fn functions() -> BTreeSet<String> {
+    let header = workspace().join("crates/capi/include/onbeat.h");
+    let header = std::fs::read_to_string(header).expect("onbeat.h");
+    let (_, declared) = header.split_once("extern \"C\" {").expect("functions");
+    let lines = declared.lines().filter(|line| line.starts_with(|c: char| c.is_alphabetic()));
+    let names = lines.filter_map(|line| line.split_once('(')?.0.rsplit([' ', '*']).next());
+    names.map(str::to_owned).collect()
+}
+
 /// An installation in a directory of its own, with a directory for programs beside it.
 struct Installed {
     directory: TempDir,
+    /// The installation within the directory.
+    prefix: &'static str,
 }
 
 impl Installed {
@@ -121,7 +133,7 @@ impl Installed {
     /// With variables of `make` besides the prefix.
     fn with(more: &dyn Fn(&str) -> Vec<String>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let installed = Self { directory };
+        let installed = Self { directory, prefix: "prefix" };
         let prefix = installed.prefix().display().to_string();
         let mut variables = more(&prefix);
         variables.push(format!("PREFIX={prefix}"));
@@ -130,12 +142,28 @@ impl Installed {
         installed
     }
 
+    /// Moves all of it, as one who unpacks it elsewhere does.
+    fn moved(mut self) -> Self {
+        let before = self.prefix();
+        self.prefix = "some/where";
+        std::fs::create_dir(self.path("some")).expect("a directory");
+        std::fs::rename(before, self.prefix()).expect("moved");
+        self
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     fn prefix(&self) -> PathBuf {
-        self.path("prefix")
+        self.path(self.prefix)
+    }
+
+    /// Where its libraries are.
+    fn libraries(&self) -> PathBuf {
+        let own = self.prefix().join("lib");
+        let deeper = own.join("here");
+        if deeper.is_dir() { deeper } else { own }
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -149,7 +177,7 @@ impl Installed {
 
     fn package(&self, package: &str, arguments: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
-        command.env("PKG_CONFIG_PATH", self.prefix().join("lib/pkgconfig"));
+        command.env("PKG_CONFIG_PATH", self.libraries().join("pkgconfig"));
         let answer = must(command.args(arguments).arg(package));
         answer.split_whitespace().map(str::to_owned).collect()
     }
@@ -157,7 +185,7 @@ impl Installed {
     /// Runs a program outside of a run: it must find its library and be told what is missing.
     fn runs(&self, program: &Path) {
         let output = Command::new(program)
-            .env("LD_LIBRARY_PATH", self.prefix().join("lib"))
+            .env("LD_LIBRARY_PATH", self.libraries())
             .env_remove("ONBEAT_FABRIC")
             .env_remove("ONBEAT_INTERFACE")
             .output()
@@ -206,6 +234,9 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         expected.insert(format!("opt/o/share/man/man3/{header}.3"));
         expected.insert(format!("opt/o/include/{header}"));
     }
+    let functions = functions();
+    expected.extend(functions.iter().map(|name| format!("opt/o/share/man/man3/{name}.3")));
+    expected.insert("opt/o/share/man/man1/onbeat.1".to_owned());
     let compat = workspace().join("compat");
     expected.extend(files(&compat.join("include")).iter().map(|h| format!("opt/o/include/{h}")));
     expected.extend(files(&compat.join("man")).iter().map(|p| format!("opt/o/share/man/man3/{p}")));
@@ -221,6 +252,12 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         let text = std::fs::read_to_string(stage.path().join(file)).expect("text");
         assert!(!text.contains('@'), "{file}: {text}");
         assert!(!text.contains(stage.path().to_str().expect("UTF-8")), "{file}: {text}");
+        assert!(!text.contains("/opt/o"), "{file}: it cannot be moved: {text}");
+    }
+    for name in functions {
+        let page = stage.path().join(format!("opt/o/share/man/man3/{name}.3"));
+        let page = std::fs::read_to_string(page).expect("a page, also behind a link");
+        assert!(page.contains(&format!("\\fB{name}\\fP")), "{name}: {page}");
     }
     let command = stage.path().join("opt/o/bin/onbeat");
     assert!(must(Command::new(command).arg("--version")).contains(VERSION));
@@ -247,10 +284,12 @@ fn timed_c_is_compiled_with_what_was_installed_and_nothing_else() {
 
 #[test]
 fn c_programs_build_with_pkg_config() {
-    if !has("pkg-config") {
-        return;
+    if has("pkg-config") {
+        build_with_pkg_config(&Installed::new());
     }
-    let installed = Installed::new();
+}
+
+fn build_with_pkg_config(installed: &Installed) {
     assert_eq!(installed.pkg_config(&["--modversion"]), [VERSION]);
     installed.write("program.c", PROGRAM);
     let build = |name: &str, before: &[&str], pkg_config: &[&str]| {
@@ -272,22 +311,26 @@ fn c_programs_build_with_pkg_config() {
         println!("there is no static C library: programs without shared libraries are not tested");
     }
     // Onbeat alone linked statically: the private libraries must be all that it needs.
-    std::fs::remove_file(installed.prefix().join("lib/libonbeat.so")).expect("removed");
+    std::fs::remove_file(installed.libraries().join("libonbeat.so")).expect("removed");
     assert!(!build("mixed", &[], &["--static", "--cflags", "--libs"]));
 }
 
 #[test]
 fn cpp_programs_build_with_cmake() {
-    if !has("cmake") {
-        return;
+    if has("cmake") {
+        build_with_cmake(&Installed::new());
     }
-    let installed = Installed::new();
+}
+
+fn build_with_cmake(installed: &Installed) {
     installed.write("CMakeLists.txt", CMAKE_LISTS);
     installed.write("program.cpp", PROGRAM_CPP);
     let build = installed.path("build");
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(installed.path("work")).arg("-B").arg(&build);
-    configure.arg(format!("-DCMAKE_PREFIX_PATH={}", installed.prefix().display()));
+    // Deeper libraries CMake does not find by the prefix.
+    let (prefix, deeper) = (installed.prefix(), installed.libraries().join("cmake"));
+    configure.arg(format!("-DCMAKE_PREFIX_PATH={};{}", prefix.display(), deeper.display()));
     must(configure.args(["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", "-Wno-dev"]));
     must(Command::new("cmake").arg("--build").arg(&build));
     for (name, shared) in [("program", true), ("program-static", false)] {
@@ -310,10 +353,12 @@ int main(int argc, char *argv[])
 
 #[test]
 fn programs_for_net_chan_build_with_its_packages() {
-    if !has("pkg-config") {
-        return;
+    if has("pkg-config") {
+        build_for_net_chan(&Installed::new());
     }
-    let installed = Installed::new();
+}
+
+fn build_for_net_chan(installed: &Installed) {
     installed.write("program.c", NET_CHAN_PROGRAM);
     for package in ["netchan", "timedc_avtp"] {
         assert_eq!(installed.package(package, &["--modversion"]), [VERSION]);
@@ -323,8 +368,39 @@ fn programs_for_net_chan_build_with_its_packages() {
         cc.args(installed.package(package, &["--cflags", "--libs"])).arg("-o").arg(&program);
         must(&mut cc);
         let mut run = Command::new(program);
-        run.env("LD_LIBRARY_PATH", installed.prefix().join("lib")).env_remove("ONBEAT_FABRIC");
+        run.env("LD_LIBRARY_PATH", installed.libraries()).env_remove("ONBEAT_FABRIC");
         let said = must(&mut run);
         assert!(said.contains("there is no network interface \"nosuch0\""), "{said}");
+    }
+}
+
+#[test]
+fn programs_build_with_an_installation_that_was_moved() {
+    // As distributions have it too: libraries deeper, headers apart.
+    let apart: &dyn Fn(&str) -> Vec<String> = &|prefix| {
+        vec![format!("LIBDIR={prefix}/lib/here"), format!("INCLUDEDIR={prefix}/include/onbeat")]
+    };
+    for more in [&|_: &str| Vec::new(), apart] {
+        let installed = Installed::with(more).moved();
+        if has("cmake") {
+            build_with_cmake(&installed);
+        }
+        if has("pkg-config") {
+            build_for_net_chan(&installed);
+            build_with_pkg_config(&installed);
+        }
+    }
+}
+
+#[test]
+fn what_is_installed_outside_of_the_prefix_is_found_there() {
+    let outside = tempfile::tempdir().expect("a directory");
+    let libraries = outside.path().join("lib");
+    let variables = |_: &str| vec![format!("LIBDIR={}", libraries.display())];
+    let installed = Installed::with(&variables);
+    for file in ["pkgconfig/onbeat.pc", "cmake/onbeat/onbeat-config.cmake"] {
+        let text = std::fs::read_to_string(libraries.join(file)).expect("text");
+        assert!(text.contains(installed.prefix().to_str().expect("UTF-8")), "{file}: {text}");
+        assert!(text.contains(libraries.to_str().expect("UTF-8")), "{file}: {text}");
     }
 }

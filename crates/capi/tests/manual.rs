@@ -1,7 +1,7 @@
-//! Each header's manual page says what the header's comments say. `ONBEAT_UPDATE=1` writes the
-//! pages anew.
+//! Each header's manual page, and that of each family of functions, says what the header's comments
+//! say. `ONBEAT_UPDATE=1` writes the pages anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,24 +16,87 @@ fn headers() -> BTreeMap<String, PathBuf> {
     files.map(|file| (file.file_name().into_string().expect("UTF-8"), file.path())).collect()
 }
 
-fn page_of(header: &str) -> PathBuf {
-    root().join("man").join(format!("{header}.3"))
+fn page_of(name: &str) -> PathBuf {
+    root().join("man").join(format!("{name}.3"))
+}
+
+/// The functions of onbeat.h by what they are for. A family's page is called as its first function,
+/// and installed for the others as well.
+const FAMILIES: [(&str, &str); 14] = [
+    ("take part in a run", "onbeat_open onbeat_start onbeat_close"),
+    (
+        "use channels on an interface, without a run",
+        "onbeat_open_interface onbeat_open_interface_sized onbeat_declare onbeat_declare_sized \
+         onbeat_stop",
+    ),
+    (
+        "open, limit and close the ends of channels",
+        "onbeat_talker_open onbeat_listener_open onbeat_talker_close onbeat_listener_close \
+         onbeat_talker_limit onbeat_listener_limit",
+    ),
+    ("send messages", "onbeat_write onbeat_try_write onbeat_write_wait onbeat_write_at"),
+    (
+        "receive messages",
+        "onbeat_read onbeat_read_wait onbeat_try_read onbeat_read_latest onbeat_read_timeout \
+         onbeat_listener_message",
+    ),
+    ("wait for several reading ends", "onbeat_select onbeat_listener_descriptor"),
+    ("meet the program at the other end of two channels", "onbeat_rendezvous"),
+    (
+        "count what has happened at the ends of channels",
+        "onbeat_talker_counters onbeat_listener_counters onbeat_talker_counters_sized \
+         onbeat_listener_counters_sized",
+    ),
+    ("read the network clock and sleep by it", "onbeat_now onbeat_sleep_until onbeat_machine_time"),
+    ("let work take its time", "onbeat_work onbeat_work_until"),
+    ("wait for other threads of the program", "onbeat_wait onbeat_wait_for onbeat_wake"),
+    ("threads that take part in a run", "onbeat_thread_create onbeat_thread_join"),
+    ("why a call failed", "onbeat_last_error onbeat_strerror"),
+    ("which version of the library a program has", "onbeat_version onbeat_version_text"),
+];
+
+/// All pages, by name.
+fn pages() -> BTreeMap<String, String> {
+    let headers = headers();
+    let mut pages = BTreeMap::new();
+    for (name, path) in &headers {
+        let text = std::fs::read_to_string(path).expect("a header");
+        let others = headers.keys().filter(|other| *other != name);
+        pages.insert(name.clone(), page(name, &text, others));
+    }
+    let header = std::fs::read_to_string(&headers["onbeat.h"]).expect("onbeat.h");
+    let (_, items) = parse(&header);
+    for (purpose, functions) in FAMILIES {
+        let functions: Vec<_> = functions.split(' ').collect();
+        pages.insert(functions[0].to_owned(), family(purpose, &functions, &items));
+    }
+    pages
 }
 
 #[test]
 fn the_committed_pages_are_current() {
-    let headers = headers();
-    for (name, path) in &headers {
-        let text = std::fs::read_to_string(path).expect("a header");
-        let others = headers.keys().filter(|other| *other != name);
-        let page = page(name, &text, others);
+    let pages = pages();
+    for (name, page) in &pages {
         if std::env::var_os("ONBEAT_UPDATE").is_some() {
-            std::fs::write(page_of(name), &page).expect("written");
+            std::fs::write(page_of(name), page).expect("written");
         }
         let committed = std::fs::read_to_string(page_of(name)).unwrap_or_default();
         let command = "ONBEAT_UPDATE=1 cargo test -p onbeat-capi --test manual";
-        assert!(committed == page, "{name}: run `{command}`");
+        assert!(committed == *page, "{name}: run `{command}`");
     }
+    let committed = root().join("man").read_dir().expect("man").flatten().map(|file| file.path());
+    let wanted: BTreeSet<_> = pages.keys().map(|name| page_of(name)).collect();
+    assert_eq!(committed.collect::<BTreeSet<_>>(), wanted);
+}
+
+#[test]
+fn every_function_is_in_one_family() {
+    let header = std::fs::read_to_string(&headers()["onbeat.h"]).expect("onbeat.h");
+    let mut declared: Vec<_> = functions(&header).collect();
+    let mut listed: Vec<_> = FAMILIES.iter().flat_map(|(_, names)| names.split(' ')).collect();
+    declared.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(declared, listed);
 }
 
 #[test]
@@ -42,25 +105,30 @@ fn the_pages_render_without_a_warning_and_name_every_function() {
         println!("groff is not there: the manual pages are not rendered");
         return;
     }
-    let mut found = 0;
-    for (name, path) in headers() {
-        let mut groff = Command::new("groff");
-        groff.args(["-man", "-Tascii", "-ww", "-rLL=200n", "-P-cbou"]).arg(page_of(&name));
-        let output = groff.output().expect("groff runs");
-        let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && warnings.is_empty(), "{name}: {warnings}");
-        let shown = String::from_utf8(output.stdout).expect("ASCII");
-        assert!(shown.contains("NAME") && shown.contains("DESCRIPTION"), "{shown}");
-        if !name.ends_with(".h") {
-            continue;
-        }
-        let header = std::fs::read_to_string(path).expect("a header");
-        for function in functions(&header) {
+    let command = root().with_file_name("cli").join("man/onbeat.1");
+    rendered(&command);
+    let header = std::fs::read_to_string(&headers()["onbeat.h"]).expect("onbeat.h");
+    let families = FAMILIES.map(|(_, functions)| functions.split(' ').collect::<Vec<_>>());
+    let families = families.map(|functions| (functions[0], functions));
+    let all = [("onbeat.h", functions(&header).collect()), ("onbeat.hpp", Vec::new())];
+    for (name, functions) in all.into_iter().chain(families) {
+        let shown = rendered(&page_of(name));
+        for function in functions {
             assert!(shown.contains(function), "{name}: `{function}` is not in\n{shown}");
-            found += 1;
         }
     }
-    assert!(found > 0, "no header has a function");
+}
+
+/// A page as a terminal shows it.
+fn rendered(page: &Path) -> String {
+    let mut groff = Command::new("groff");
+    groff.args(["-man", "-Tascii", "-ww", "-rLL=200n", "-P-cbou"]).arg(page);
+    let output = groff.output().expect("groff runs");
+    let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && warnings.is_empty(), "{}: {warnings}", page.display());
+    let shown = String::from_utf8(output.stdout).expect("ASCII");
+    assert!(shown.contains("NAME") && shown.contains("DESCRIPTION"), "{shown}");
+    shown
 }
 
 /// The names in a C header that begin a declaration's parameter list.
@@ -174,24 +242,54 @@ fn paragraphs(page: &mut String, comment: &[String], break_: &str) {
     let _ = writeln!(page, "{}", text.join(&format!("\n{break_}\n")));
 }
 
+/// The beginning of a page, up to the synopsis.
+fn begin(name: &str, header: &str, names: &str, purpose: &str) -> String {
+    format!(
+        ".\\\" SPDX-License-Identifier: Apache-2.0 OR MIT\n\
+         .\\\" Generated from {header} by `cargo test -p onbeat-capi --test manual`; do not edit.\n\
+         .TH {name} 3 \"\" \"Onbeat {version}\" \"Onbeat\"\n.nh\n.ad l\n\
+         .SH NAME\n{names} \\- {purpose}\n\
+         .SH SYNOPSIS\n.nf\n#include <{header}>\n.sp\n\
+         {compile} $(pkg\\-config \\-\\-cflags \\-\\-libs onbeat)\n.fi\n",
+        compile = if header.ends_with("pp") { "c++ program.cpp" } else { "cc program.c" },
+        version = env!("CARGO_PKG_VERSION"),
+        purpose = roff(purpose),
+    )
+}
+
+/// The page of some functions.
+fn family(purpose: &str, functions: &[&str], items: &[Item]) -> String {
+    let mut page = begin(functions[0], "onbeat.h", &functions.join(", "), purpose);
+    let mut description = String::new();
+    for function in functions {
+        let is_it = |item: &&Item| item.declaration.contains(&format!("{function}("));
+        let item = items.iter().find(is_it).expect("it is declared");
+        let _ = writeln!(page, ".HP 4\n\\fB{};\\fP", roff(&item.declaration));
+        let _ = writeln!(description, ".TP 4\n\\fB{function}\\fP");
+        paragraphs(&mut description, &item.comment, ".IP");
+    }
+    let others = FAMILIES.iter().filter_map(|(_, others)| others.split(' ').next());
+    let others: Vec<_> = others.filter(|other| *other != functions[0]).collect();
+    let _ = write!(
+        page,
+        ".SH DESCRIPTION\n{description}\
+         .SH RETURN VALUE\nWhere it is an \\fBonbeat_status\\fP: \\fBONBEAT_OK\\fP, or another one \
+         from zero on that is said above;\nbelow zero the call has done nothing, and\n\
+         .BR onbeat_last_error (3)\nsays why.\n\
+         .SH SEE ALSO\n.BR onbeat (1),\n.BR onbeat.h (3),\n{}\n",
+        others.iter().map(|name| format!(".BR {name} (3)")).collect::<Vec<_>>().join(",\n")
+    );
+    page
+}
+
 fn page<'a>(name: &str, header: &str, others: impl Iterator<Item = &'a String>) -> String {
     let (preamble, items) = parse(header);
     let text = |line: &str| roff(line);
     let mut lines = preamble.iter().skip_while(|line| line.is_empty());
     let title = lines.next().expect("a title");
     let (_, purpose) = title.split_once(": ").expect("NAME: PURPOSE");
-    let mut page = format!(
-        ".\\\" SPDX-License-Identifier: Apache-2.0 OR MIT\n\
-         .\\\" Generated from {name} by `cargo test -p onbeat-capi --test manual`; do not edit.\n\
-         .TH {name} 3 \"\" \"Onbeat {version}\" \"Onbeat\"\n.nh\n.ad l\n\
-         .SH NAME\n{name} \\- {purpose}\n\
-         .SH SYNOPSIS\n.nf\n#include <{name}>\n.sp\n\
-         {compile} $(pkg\\-config \\-\\-cflags \\-\\-libs onbeat)\n.fi\n\
-         .SH DESCRIPTION\n",
-        compile = if name.ends_with("pp") { "c++ program.cpp" } else { "cc program.c" },
-        version = env!("CARGO_PKG_VERSION"),
-        purpose = text(purpose.trim_end_matches('.')),
-    );
+    let mut page = begin(name, name, name, purpose.trim_end_matches('.'));
+    page.push_str(".SH DESCRIPTION\n");
     paragraphs(&mut page, &lines.cloned().collect::<Vec<_>>(), ".PP");
     for section in ["MACROS", "TYPES", "FUNCTIONS"] {
         let mut inside = false;
@@ -210,8 +308,10 @@ fn page<'a>(name: &str, header: &str, others: impl Iterator<Item = &'a String>) 
             let _ = write!(page, ".SH {section}\n{shown}");
         }
     }
+    let families = FAMILIES.iter().filter_map(|(_, names)| names.split(' ').next());
+    let others = others.map(String::as_str).chain(families.filter(|_| name.ends_with(".h")));
     let others: Vec<_> = others.map(|other| format!(".BR {other} (3)")).collect();
-    let _ = writeln!(page, ".SH SEE ALSO\n{}", others.join(",\n"));
+    let _ = writeln!(page, ".SH SEE ALSO\n.BR onbeat (1),\n{}", others.join(",\n"));
     page.lines()
         .filter(|line| !line.is_empty())
         .fold(String::new(), |page, line| page + line + "\n")

@@ -11,6 +11,8 @@ mod compare;
 mod doctor;
 mod exit;
 mod input;
+#[cfg(test)]
+mod manual;
 mod measure;
 mod network;
 mod noise;

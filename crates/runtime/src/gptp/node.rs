@@ -16,6 +16,13 @@ pub(super) const RECEIPT_TIMEOUT: i64 = 3;
 /// The most ports of a node.
 pub const MAX_PORTS: usize = 1_024;
 
+/// The most actions that one event leads to, for each port: a Pdelay_Req, an Announce, a Sync with
+/// another's time and one with the node's own. [`ACTIONS_BESIDES`] come to that.
+pub const ACTIONS_PER_PORT: usize = 4;
+
+/// An answer or a Follow_Up, and the clock steered by a Follow_Up, by holding, and by leading.
+pub const ACTIONS_BESIDES: usize = 4;
+
 /// What a node is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -56,9 +63,22 @@ impl Settings {
     }
 }
 
-/// Which message's time stamp is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Ticket {
+/// The right to say when a message has left: given with the message, taken back with the time
+/// stamp. It cannot be copied, so no message has two.
+///
+/// ```compile_fail
+/// # use onbeat_runtime::gptp::{Event, FreeTime, Node, Ticket};
+/// fn twice(node: &mut Node, port: usize, ticket: Ticket, stamp: FreeTime) {
+///     node.handle(stamp, Event::Sent { port, ticket, stamp });
+///     node.handle(stamp, Event::Sent { port, ticket, stamp });
+/// }
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ticket(pub(super) Departure);
+
+/// Which message's time stamp is meant, by its sequenceId.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Departure {
     /// A Sync.
     Sync(u16),
     /// A Pdelay_Req.
@@ -68,7 +88,7 @@ pub enum Ticket {
 }
 
 /// What happens to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// It is [`Node::next_alarm`], or later, or earlier: only what is due is done.
     Alarm,
@@ -94,7 +114,7 @@ pub enum Event<'a> {
 }
 
 /// What a node wants done, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send this now, to [`DESTINATION`](crate::gptp::DESTINATION).
     Send {
@@ -190,7 +210,8 @@ impl Node {
         node
     }
 
-    /// Does what an event asks for. Allocates; takes time linear in the ports and the octets.
+    /// Does what an event asks for: at most [`ACTIONS_PER_PORT`] for each port and
+    /// [`ACTIONS_BESIDES`]. Allocates; takes time linear in the ports and the octets.
     ///
     /// # Panics
     /// When the event names a port that the node does not have.
@@ -206,6 +227,7 @@ impl Node {
             Event::Sent { port, ticket, stamp } => self.sent(port, ticket, stamp, &mut out),
         }
         self.do_what_is_due(now, &mut out);
+        assert!(out.len() <= self.ports.len() * ACTIONS_PER_PORT + ACTIONS_BESIDES, "{out:?}");
         out
     }
 
@@ -340,16 +362,16 @@ impl Node {
         let (sequence, requester) = (header.sequence, header.source);
         let body = Body::PdelayResponse { received: Timestamp::of_free(stamp)?, requester };
         self.ports[port].response_out = Some((sequence, requester));
-        let ticket = Some(Ticket::Response(sequence));
+        let ticket = Some(Ticket(Departure::Response(sequence)));
         out.push(self.message(port, sequence, 127, Fine::ZERO, body, ticket));
         Some(())
     }
 
     fn sent(&mut self, port: usize, ticket: Ticket, stamp: FreeTime, out: &mut Vec<Action>) {
-        match ticket {
-            Ticket::Request(sequence) => self.ports[port].peer.sent(sequence, stamp),
-            Ticket::Sync(sequence) => self.follow_up(port, sequence, stamp, out),
-            Ticket::Response(sequence) => {
+        match ticket.0 {
+            Departure::Request(sequence) => self.ports[port].peer.sent(sequence, stamp),
+            Departure::Sync(sequence) => self.follow_up(port, sequence, stamp, out),
+            Departure::Response(sequence) => {
                 let waiting = self.ports[port].response_out.take_if(|(s, _)| *s == sequence);
                 if let (Some((_, requester)), Some(origin)) = (waiting, Timestamp::of_free(stamp)) {
                     let body = Body::PdelayResponseFollowUp { origin, requester };
@@ -407,7 +429,7 @@ impl Node {
         }
         port.request_due = next(port.request_due, interval, now);
         let sequence = port.peer.begin();
-        let ticket = Some(Ticket::Request(sequence));
+        let ticket = Some(Ticket(Departure::Request(sequence)));
         out.push(self.message(index, sequence, log, Fine::ZERO, Body::PdelayRequest, ticket));
     }
 

@@ -3,7 +3,7 @@
 
 use crate::gptp::best_master::Role;
 use crate::gptp::message::{Body, FollowUpInformation, Header, PortIdentity, Timestamp};
-use crate::gptp::node::{Action, Node, RECEIPT_TIMEOUT, Ticket, correction};
+use crate::gptp::node::{Action, Departure, Node, RECEIPT_TIMEOUT, Ticket, correction};
 use crate::gptp::servo::Measurement;
 use crate::gptp::time::{Fine, FreeTime, RateOffset, log_interval};
 
@@ -110,7 +110,7 @@ impl Node {
             port.sync_out.sequence = port.sync_out.sequence.wrapping_add(1);
             port.sync_out.waiting = Some(upstream);
             let sequence = port.sync_out.sequence;
-            let ticket = Some(Ticket::Sync(sequence));
+            let ticket = Some(Ticket(Departure::Sync(sequence)));
             out.push(self.message(index, sequence, log, Fine::ZERO, Body::Sync, ticket));
         }
     }

@@ -1,9 +1,10 @@
 //! Two nodes on a perfect cable, and what strangers may send them.
 
 use crate::gptp::message::Body;
+use crate::gptp::node::{ACTIONS_BESIDES, ACTIONS_PER_PORT, MAX_PORTS};
 use crate::gptp::{
     Action, ClockIdentity, Condition, Event, Fine, FreeTime, Message, Node, Role, Settings,
-    SystemIdentity,
+    SystemIdentity, Ticket,
 };
 use proptest::prelude::*;
 
@@ -142,6 +143,34 @@ fn when_time_is_no_longer_received_the_clock_drops_the_correction_and_keeps_the_
     let actions = slave.handle(now + Fine::from_ns(375_000_000), Event::Alarm);
     assert!(actions.iter().any(|action| matches!(action, Action::Steer(_))), "{actions:?}");
     assert!(rate(slave).abs() < 100, "{}", rate(slave));
+}
+
+/// Does not compile if a ticket can be copied: then there are two ways to do what has no effect.
+#[test]
+fn a_ticket_cannot_be_copied() {
+    trait Copies<Way> {
+        fn copies() {}
+    }
+    struct ByClone;
+    impl<T> Copies<()> for T {}
+    impl<T: Clone> Copies<ByClone> for T {}
+    <Ticket as Copies<_>>::copies();
+}
+
+#[test]
+fn one_event_leads_to_a_bounded_number_of_actions() {
+    let settings = Settings::new(SystemIdentity::unknown(100, ClockIdentity([1; 8])));
+    let start = FreeTime::from_ns(0);
+    let mut node = Node::new(settings, MAX_PORTS, start);
+    // A request for each link.
+    assert_eq!(node.handle(start, Event::Alarm).len(), MAX_PORTS);
+    assert_eq!(node.handle(start, Event::Alarm).len(), 0);
+    // However late it comes to it: no more for what was missed.
+    let late = FreeTime::from_ns(1_000_000_000_000);
+    let actions = node.handle(late, Event::Alarm);
+    // It also sets its clock, as nobody leads; without links it tells nobody.
+    assert_eq!(actions.len(), MAX_PORTS + 1);
+    assert!(actions.len() <= MAX_PORTS * ACTIONS_PER_PORT + ACTIONS_BESIDES);
 }
 
 proptest! {
