@@ -78,7 +78,8 @@ pub(crate) fn channel(
     let lost: u64 = joined.listeners.iter().filter_map(|l| l.lost()).sum();
     let lost = lost.saturating_sub(overflowed);
     if lost > 0 {
-        return broken(format!("{} of a protected channel lost", messages_were(lost)));
+        let (messages, were) = if lost == 1 { ("message", "was") } else { ("messages", "were") };
+        return broken(format!("{lost} {messages} of a protected channel {were} lost"));
     }
     if overflowed > 0 {
         let were = messages_were(overflowed);
