@@ -276,7 +276,7 @@ pub struct ChainResult {
     pub latency_ns: Option<Statistics>,
     /// What the description asks for.
     pub deadline_ns: i64,
-    /// The plan's worst case; null unless all channels are protected.
+    /// The plan's worst case; null if the plan has no bound for the chain.
     pub bound_ns: Option<i64>,
     /// Whether the deadline and the bound were kept.
     pub verdict: Verdict,
