@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat_host::tune::{outstanding, parse};
+use onbeat_machine::tune::{outstanding, parse};
 
 fuzz_target!(|octets: &[u8]| {
     if let Ok(records) = parse(octets) {

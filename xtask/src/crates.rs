@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Edges").
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
@@ -15,6 +15,7 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("onbeat-runtime", &["onbeat-model"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat-host", &["onbeat-model", "onbeat-description", "onbeat-runtime", "onbeat-net"]),
+    ("onbeat-machine", &["onbeat-model", "onbeat-net", "onbeat-host"]),
     ("onbeat-capi", &["onbeat-model", "onbeat-runtime", "onbeat-host"]),
     (
         "onbeat-cli",
@@ -28,6 +29,7 @@ const EDGES: [(&str, &[&str]); 13] = [
             "onbeat-runtime",
             "onbeat-net",
             "onbeat-host",
+            "onbeat-machine",
         ],
     ),
     ("onbeat-hunt", &[]),

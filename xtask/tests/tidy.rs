@@ -27,7 +27,7 @@ rules! {
     every_crate_takes_the_workspaces_lints: "lints",
     no_line_is_longer_than_a_hundred_characters: "line-length",
     no_file_is_longer_than_a_thousand_lines: "file-length",
-    unsafe_code_is_only_in_host_capi_and_tests: "unsafe",
+    unsafe_code_is_only_where_the_system_is_called_and_in_tests: "unsafe",
     the_library_reads_the_environment_only_where_it_may_be_believed: "environment",
     the_command_reads_files_in_one_place: "reading",
     nothing_is_left_for_later: "unfinished",

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::link::{Interface, SyncAge, SyncWatch};
 use onbeat_host::machine::Machine;
-use onbeat_host::timekeeping::{
+use onbeat_machine::timekeeping::{
     Configuration, Emulated, Facts, Role, SOCKET, Scenario, Settings, Stamping, Status, Supervisor,
     emulation, gather, hardware_threshold, judge, software_threshold,
 };

@@ -7,7 +7,7 @@ use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::noise::{
+use onbeat_machine::noise::{
     NoiseError, PORT, RATE_MAX, Receiving, SIZE_MAX, SIZE_MIN, Sender, Sending, Sink, THREADS_MAX,
     wire_octets,
 };
@@ -163,7 +163,7 @@ fn send(arguments: &SendArguments) -> anyhow::Result<Exit> {
         arguments.rate,
         arguments.size
     ));
-    let counts = |sent: onbeat_host::noise::Sent| Counts {
+    let counts = |sent: onbeat_machine::noise::Sent| Counts {
         datagrams: sent.datagrams,
         payload_octets: sent.datagrams * u64::from(size.get()),
         wire_octets: sent.datagrams * u64::from(wire_octets(size, to.is_ipv6()).get()),
@@ -181,7 +181,7 @@ fn sink(arguments: &SinkArguments) -> anyhow::Result<Exit> {
     let log = Log::new(&SINK, &arguments.telling)?;
     let sink = Sink::start(&receiving).map_err(wrong)?;
     terminal::say(format_args!("onbeat: noise is counted at {}", sink.at()));
-    let counts = |received: onbeat_host::noise::Received| Counts {
+    let counts = |received: onbeat_machine::noise::Received| Counts {
         datagrams: received.datagrams,
         payload_octets: received.payload_octets,
         wire_octets: received.wire_octets,

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat_host::clock::{MonoTime, pause};
 use onbeat_host::machine::{CpuList, Machine};
-use onbeat_host::tune::{
+use onbeat_machine::tune::{
     self, Applied, Ending, Event, Helper, Interrupt, Journal, Plan, Profile, State, Traffic, Wish,
 };
 use onbeat_model::system::{NodeId, System};

@@ -6,7 +6,7 @@ use common::machine::{CPUSET, JOURNAL, Machine, apply};
 use common::{executable, number, onbeat};
 use onbeat_host::clock::pause;
 use onbeat_host::machine;
-use onbeat_host::tune::{Helper, Kernel, ThisKernel};
+use onbeat_machine::tune::{Helper, Kernel, ThisKernel};
 use onbeat_model::time::Span;
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 use serde_json::Value;
@@ -366,7 +366,7 @@ fn the_process_that_holds_idle_states_is_known_by_more_than_its_number() {
     let error = Helper::Holder.start(&below, &command, "7").expect_err("no device");
     assert!(error.to_string().contains("/dev/cpu_dma_latency"), "{error}");
     // A notice that was left behind names a process that has its number by now.
-    let own = onbeat_host::tune::Identity::own().expect("this one");
+    let own = onbeat_machine::tune::Identity::own().expect("this one");
     let (pid, boot) = (own.pid, own.boot);
     let stale = format!(
         r#"{{"ready":{{"identity":{{"pid":{pid},"start":1,"boot":"{boot}"}},"word":"0"}}}}"#

@@ -3,7 +3,7 @@
 use super::trial::Settings;
 use crate::arguments::{REPETITIONS_MAX, duration};
 use clap::{Args, Subcommand, ValueEnum};
-use onbeat_host::five_tests::{GpioLine, Mode, NoLine};
+use onbeat_machine::five_tests::{GpioLine, Mode, NoLine};
 use onbeat_measure::measurement::NodeError;
 use onbeat_model::time::{ClockError, Span};
 use std::path::PathBuf;

@@ -7,11 +7,11 @@ use crate::exit::Exit;
 use crate::input;
 use anyhow::{Context, bail};
 use onbeat_host::clock::MonoTime;
-use onbeat_host::five_tests::{
+use onbeat_host::process::{Kept, Running, Start};
+use onbeat_machine::five_tests::{
     Clock, Node, NodeClock, NodeSample, Place, decode, encode, first_instant, lock_memory,
     wake_node,
 };
-use onbeat_host::process::{Kept, Running, Start};
 use onbeat_model::time::{ClockError, Span};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -9,13 +9,13 @@ use crate::build;
 use crate::chosen::WrongArgument;
 use anyhow::{Context, bail};
 use onbeat_host::clock::pause;
-use onbeat_host::five_tests::{
+use onbeat_host::machine::{CpuList, Machine};
+use onbeat_host::process::{Keeper, Kept, Running, Start};
+use onbeat_machine::five_tests::{
     Clock, CpuLatencyHeld, CyclicTest, Entered, Facts, GpioLine, Isolated, Line, Load, Place,
     allowed_cpus, clock_overhead, cross_overhead, cyclictest, default_cpu, lock_memory,
     missing_tool, stress_ng, wake_on_all,
 };
-use onbeat_host::machine::{CpuList, Machine};
-use onbeat_host::process::{Keeper, Kept, Running, Start};
 use onbeat_measure::measurement::{self, Measurement, NodeError, Tool, relative};
 use onbeat_model::time::Span;
 use std::collections::BTreeMap;

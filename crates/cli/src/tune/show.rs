@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use onbeat_host::clock::MonoTime;
-use onbeat_host::tune::{Plan, Record, State, Status, Target, Value, Wish};
+use onbeat_machine::tune::{Plan, Record, State, Status, Target, Value, Wish};
 use onbeat_model::time::Span;
 use serde_json::json;
 

@@ -20,7 +20,7 @@ impl Machine {
     /// With the files that the tests of the host's crate have.
     pub fn new() -> Self {
         let made = Self(tempfile::tempdir().expect("a directory"));
-        let files = root().join("crates/host/src/tune/machine.txt");
+        let files = root().join("crates/machine/src/tune/machine.txt");
         let files = std::fs::read_to_string(files).expect("the files");
         for file in files.split("== ").skip(1) {
             let (path, text) = file.split_once('\n').expect("a path");

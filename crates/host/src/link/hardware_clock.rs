@@ -27,7 +27,7 @@ pub(super) struct Device {
 
 /// How far the hardware clock of an interface is ahead of CLOCK_REALTIME; `None` if it has none, or
 /// that does not answer.
-pub(crate) fn hardware_apart(name: &str) -> Option<Span> {
+pub fn hardware_apart(name: &str) -> Option<Span> {
     let mut device = Device::of(&Interface::named(name).ok()?).ok()??;
     device.ahead_of_realtime().ok()
 }

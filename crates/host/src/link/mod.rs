@@ -29,18 +29,18 @@ mod xdp;
 
 pub use context::{Context, InterfaceSettings, parameters_of};
 pub use gptp::{GptpError, GptpNode};
-pub(crate) use hardware_clock::hardware_apart;
+pub use hardware_clock::hardware_apart;
 pub use interface::Interface;
 pub use interface::ethtool::Abilities;
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
-pub(crate) use option::set as set_option;
+pub use option::set as set_option;
 pub use packet::PacketSocket;
-pub(crate) use packet::overhear_ptp;
+pub use packet::overhear_ptp;
 pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
 pub use ptp_management::{GRANDMASTER, PortState, PtpStatus, ask_ptp4l};
 pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, survey_ptp4l};
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
-pub(crate) use synchronisation::tai_offset;
+pub use synchronisation::tai_offset;
 pub use synchronisation::{Finding, Synchronisation};
 pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
 

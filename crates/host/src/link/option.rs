@@ -4,7 +4,10 @@ use rustix::fd::{AsFd, AsRawFd};
 use std::io;
 
 /// Sets a socket option whose value the kernel reads as a plain `T`.
-pub(crate) fn set<T>(socket: impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+///
+/// # Errors
+/// The kernel's.
+pub fn set<T>(socket: impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` is valid for reading its own size; the kernel only reads it.

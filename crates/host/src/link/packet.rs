@@ -138,7 +138,10 @@ pub(super) fn open() -> io::Result<OwnedFd> {
 
 /// Waits for a frame of PTP's EtherType that the interface receives, until `wanted` picks one of
 /// those that come, or the time is over. Not for real-time paths.
-pub(crate) fn overhear_ptp<T>(
+///
+/// # Errors
+/// The kernel's: it is the superuser's.
+pub fn overhear_ptp<T>(
     interface: &Interface,
     patience: Span,
     wanted: impl Fn(&[u8]) -> Option<T>,

@@ -135,7 +135,10 @@ impl Kernel {
 }
 
 /// CLOCK_TAI less CLOCK_REALTIME.
-pub(crate) fn tai_offset() -> io::Result<Span> {
+///
+/// # Errors
+/// The kernel's.
+pub fn tai_offset() -> io::Result<Span> {
     Ok(Kernel::ask()?.tai_offset)
 }
 

@@ -17,11 +17,13 @@
 //! refused: there is no spanning tree protocol that would end the flooding.
 
 pub(crate) mod faults;
-pub(crate) mod netlink;
+mod netlink;
 pub mod noise;
 
+pub use netlink::Netlink;
+
 use crate::clock::{MonoTime, pause};
-use netlink::{Netlink, Place};
+use netlink::Place;
 use onbeat_model::system::{Link, Node, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;

@@ -50,11 +50,15 @@ impl Place<'_> {
 }
 
 /// A socket to the part of the kernel that configures the network namespace that it was opened in.
-pub(crate) struct Netlink(OwnedFd);
+#[derive(Debug)]
+pub struct Netlink(OwnedFd);
 
 impl Netlink {
     /// Opens one in the calling thread's namespace.
-    pub(crate) fn open() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open() -> io::Result<Self> {
         let (family, kind) = (rustix::net::AddressFamily::NETLINK, SocketType::RAW);
         // No protocol is protocol 0, NETLINK_ROUTE.
         let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
@@ -183,7 +187,10 @@ impl Netlink {
     }
 
     /// Asks for one thing.
-    pub(crate) fn get(&self, request: RouteNetlinkMessage) -> io::Result<RouteNetlinkMessage> {
+    ///
+    /// # Errors
+    /// The kernel's, or an answer that is none.
+    pub fn get(&self, request: RouteNetlinkMessage) -> io::Result<RouteNetlinkMessage> {
         match self.ask(request, NLM_F_REQUEST)? {
             NetlinkPayload::InnerMessage(message) => Ok(message),
             _ => Err(io::ErrorKind::InvalidData.into()),
@@ -191,10 +198,10 @@ impl Netlink {
     }
 
     /// Asks for all interfaces or routes.
-    pub(crate) fn dump(
-        &self,
-        request: RouteNetlinkMessage,
-    ) -> io::Result<Vec<RouteNetlinkMessage>> {
+    ///
+    /// # Errors
+    /// The kernel's, or an answer that is none.
+    pub fn dump(&self, request: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.send(request, NLM_F_REQUEST | NLM_F_DUMP)?;
         let (mut octets, mut all) = (vec![0; ANSWER_OCTETS], Vec::new());
         for _ in 0..MAX_PARTS {

@@ -277,7 +277,10 @@ fn refuse_all(socket: &UdpSocket) -> io::Result<()> {
 }
 
 /// How many datagrams the kernel has dropped at a socket: SK_MEMINFO_DROPS of SO_MEMINFO.
-pub(crate) fn refused(socket: &UdpSocket) -> io::Result<u32> {
+///
+/// # Errors
+/// The kernel's.
+pub fn refused(socket: &UdpSocket) -> io::Result<u32> {
     const DROPS: usize = 8;
     let mut figures = [0_u32; DROPS + 1];
     let mut octets = size_of_val(&figures) as libc::socklen_t;

@@ -39,6 +39,11 @@ pub struct Abilities {
 }
 
 impl Abilities {
+    /// Whether there is a clock that stamps frames both ways: channels then use that one.
+    pub fn has_clock(&self) -> bool {
+        self.hardware_stamps == Some(true) && self.hardware_clock.is_some()
+    }
+
     /// Asks the driver.
     pub fn of(interface: &str) -> Self {
         let settings = ask::<11>(interface, GET_SETTINGS).ok();

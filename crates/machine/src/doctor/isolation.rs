@@ -1,0 +1,249 @@
+//! The cores that are set apart: as asked, as they are, and what runs there all the same.
+
+use super::facts::{Fact, cpus, number, text};
+use super::finding::{Area, Check, Need, State};
+use super::judge::Judge;
+use onbeat_host::machine::{CpuList, Machine};
+use serde::{Deserialize, Serialize};
+
+/// The cores that are set apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// The processors that run.
+    pub online: Fact<String>,
+    /// Those that the kernel balances no load to, since the boot.
+    pub isolated: Fact<String>,
+    /// Those in isolated partitions of cgroup v2, at run time.
+    pub partitions: Fact<String>,
+    /// Exclusive cpusets of cgroup v1 below the root: group, processors.
+    pub cpusets: Vec<(String, String)>,
+    /// The controllers of cgroup v2.
+    #[serde(default)]
+    pub controllers: Fact<String>,
+    /// Whether there are processor sets of cgroup v1.
+    #[serde(default)]
+    pub version_1: bool,
+    /// Where work queues that are bound to no processor may run.
+    pub workqueues: Fact<String>,
+    /// Whether the watchdog of hanging processors is on: 1 is yes.
+    pub watchdog: Fact<i64>,
+    /// The processors that it watches.
+    pub watchdog_cpus: Fact<String>,
+}
+
+impl Isolation {
+    pub(super) fn read(machine: &Machine) -> Self {
+        let mask = |path: &str| {
+            let read = machine.read(path).and_then(|text| {
+                CpuList::from_mask(&text).map_err(|e| std::io::Error::other(e.to_string()))
+            });
+            Fact::of(path, read).map(|cpus| cpus.to_string())
+        };
+        Self {
+            online: cpus(machine, "/sys/devices/system/cpu/online"),
+            isolated: cpus(machine, "/sys/devices/system/cpu/isolated"),
+            partitions: cpus(machine, "/sys/fs/cgroup/cpuset.cpus.isolated"),
+            cpusets: cpusets(machine),
+            controllers: match text(machine, "/sys/fs/cgroup/cgroup.controllers") {
+                Fact::Unknown(_) => text(machine, "/sys/fs/cgroup/unified/cgroup.controllers"),
+                known => known,
+            },
+            version_1: machine.has("/sys/fs/cgroup/cpuset/cpuset.cpus"),
+            workqueues: mask("/sys/devices/virtual/workqueue/cpumask"),
+            watchdog: number(machine, "/proc/sys/kernel/watchdog"),
+            watchdog_cpus: cpus(machine, "/proc/sys/kernel/watchdog_cpumask"),
+        }
+    }
+
+    /// All that are set apart, in whichever way.
+    pub(super) fn apart(&self) -> CpuList {
+        let lists = [&self.isolated, &self.partitions].into_iter().filter_map(Fact::known);
+        let exclusive = self.cpusets.iter().map(|(_, cpus)| cpus);
+        CpuList(lists.chain(exclusive).flat_map(|list| parsed(list).0).collect())
+    }
+}
+
+/// A list that was written by [`CpuList`] itself; of a file that somebody changed, nothing.
+pub(super) fn parsed(list: &str) -> CpuList {
+    list.parse().unwrap_or_default()
+}
+
+/// As `cset shield` makes them: groups of the first level that are exclusive, except for the one
+/// that all other tasks were moved to, which by custom is called `system`.
+fn cpusets(machine: &Machine) -> Vec<(String, String)> {
+    const PLACE: &str = "/sys/fs/cgroup/cpuset";
+    let groups = machine.names(PLACE).into_iter().filter(|name| name != "system");
+    let of_one = |group: String| {
+        let exclusive = ["cpuset.cpu_exclusive", "cpu_exclusive"]
+            .iter()
+            .any(|file| machine.number(&format!("{PLACE}/{group}/{file}")).is_ok_and(|n| n == 1));
+        let list = ["cpuset.cpus", "cpus"]
+            .iter()
+            .find_map(|file| machine.cpus(&format!("{PLACE}/{group}/{file}")).ok())?;
+        (exclusive && !list.is_empty()).then(|| (group, list.to_string()))
+    };
+    groups.filter_map(of_one).collect()
+}
+
+static CORES: Check = Check {
+    id: "isolation.cores",
+    area: Area::Isolation,
+    what: "cores set apart",
+    against: &[Need::Wakeup],
+    why: "On a core of their own real-time tasks find warm caches and wait for nobody; elsewhere \
+          the kernel moves other work there as it likes.",
+    fix: "Make an isolated partition of cgroup v2, or boot with `isolcpus=managed_irq,domain,…`.",
+    reboot: false,
+};
+static ASKED: Check = Check {
+    id: "isolation.asked",
+    area: Area::Isolation,
+    what: "isolation as asked at boot",
+    against: &[Need::Wakeup],
+    why: "Cores named in `isolcpus=` that are not isolated: the parameter was not understood, or \
+          the cores are not there.",
+    fix: "Correct the boot parameter; `dmesg` says what was wrong with it.",
+    reboot: true,
+};
+static ONLINE: Check = Check {
+    id: "isolation.online",
+    area: Area::Isolation,
+    what: "cores of the programs",
+    against: &[Need::Wakeup],
+    why: "A program cannot be bound to a core that is not there or does not run: it is refused \
+          when it starts.",
+    fix: "Name other cores in the description, or switch the core on: \
+          echo 1 > /sys/devices/system/cpu/cpuN/online",
+    reboot: false,
+};
+static HOUSEKEEPING: Check = Check {
+    id: "isolation.housekeeping",
+    area: Area::Isolation,
+    what: "a core for everything else",
+    against: &[Need::Wakeup],
+    why: "Interrupts, kernel threads and all other programs need a core as well: without one they \
+          run on the cores that were to be left alone.",
+    fix: "Leave at least one core out of the isolation.",
+    reboot: true,
+};
+static OTHERS: Check = Check {
+    id: "isolation.others",
+    area: Area::Isolation,
+    what: "others on these cores",
+    against: &[Need::Wakeup],
+    why: "Programs that were bound there, or started there, share the core's caches and time.",
+    fix: "taskset -cp HOUSEKEEPING PID, for each of them.",
+    reboot: false,
+};
+static WORKQUEUES: Check = Check {
+    id: "isolation.workqueues",
+    area: Area::Isolation,
+    what: "work queues",
+    against: &[Need::Wakeup],
+    why: "Deferred work of the kernel that may run anywhere runs on the isolated cores as well.",
+    fix: "Write the mask of the other cores to /sys/devices/virtual/workqueue/cpumask.",
+    reboot: false,
+};
+static WATCHDOG: Check = Check {
+    id: "isolation.watchdog",
+    area: Area::Isolation,
+    what: "watchdog",
+    against: &[Need::Wakeup],
+    why: "A timer and a thread of highest priority on each watched core look whether it hangs.",
+    fix: "Write the other cores to /proc/sys/kernel/watchdog_cpumask.",
+    reboot: false,
+};
+
+pub(super) static CHECKS: [&Check; 7] =
+    [&CORES, &ASKED, &ONLINE, &HOUSEKEEPING, &OTHERS, &WORKQUEUES, &WATCHDOG];
+
+pub(super) fn judge(judge: &mut Judge<'_>) {
+    let isolation = &judge.facts.isolation;
+    let apart = isolation.apart();
+    let online = isolation.online.known().map(|list| parsed(list));
+    let needed = judge.wanted.cores();
+    asked(judge);
+    if let Some(online) = &online {
+        let missing = needed.without(online);
+        let state = if missing.is_empty() { State::Ok } else { State::Blocks };
+        let value = match missing.is_empty() {
+            true => format!("{online} run"),
+            false => format!("{missing} not running"),
+        };
+        judge.say(&ONLINE, state, value, or_any(&needed));
+        let rest = online.without(&apart);
+        judge.require(&HOUSEKEEPING, !rest.is_empty(), or_none(&rest), "one at least");
+    }
+    let bare = needed.without(&apart);
+    let wanted = if needed.is_empty() { "some".to_owned() } else { needed.to_string() };
+    let right = bare.is_empty() && !apart.is_empty();
+    // Programs that ask for no cores are happy anywhere.
+    let content = !judge.wanted.is_general() && needed.is_empty();
+    judge.require(&CORES, right || content, or_none(&apart), wanted);
+    if !apart.is_empty() {
+        others(judge, &apart);
+        housekeeping(judge, &apart);
+    }
+}
+
+fn or_none(cpus: &CpuList) -> String {
+    if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }
+}
+
+fn or_any(cpus: &CpuList) -> String {
+    if cpus.is_empty() { "any".to_owned() } else { format!("{cpus} run") }
+}
+
+fn asked(judge: &mut Judge<'_>) {
+    let Some(parameter) = judge.facts.kernel.parameter("isolcpus") else { return };
+    // Flags such as `managed_irq,domain` stand before the list.
+    let is_list = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
+    let list = parameter.split(',').filter(is_list).collect::<Vec<_>>().join(",");
+    let asked: CpuList = list.parse().unwrap_or_default();
+    let missing = asked.without(&judge.facts.isolation.apart());
+    let value = match missing.is_empty() {
+        true => format!("{asked} isolated"),
+        false => format!("{missing} not isolated"),
+    };
+    judge.require(&ASKED, missing.is_empty() && !asked.is_empty(), value, parameter);
+}
+
+/// How many programs are named.
+const NAMED: usize = 3;
+
+fn others(judge: &mut Judge<'_>, apart: &CpuList) {
+    let ours = |name: &str| {
+        // The kernel keeps 15 octets of a name.
+        judge.wanted.programs.iter().any(|p| p.name.get(..15).unwrap_or(&p.name) == name)
+    };
+    let watched = judge.facts.process.as_ref().and_then(|process| process.known());
+    let found: Vec<_> = judge
+        .facts
+        .tasks
+        .iter()
+        .filter(|task| !task.kernel && apart.0.contains(&task.cpu) && !ours(&task.name))
+        .filter(|task| watched.is_none_or(|process| process.pid != task.pid))
+        .filter(|task| !task.is_real_time())
+        .collect();
+    let names = found.iter().take(NAMED).map(|t| format!("{} ({})", t.name, t.tid));
+    let value = match found.len() {
+        0 => "none".to_owned(),
+        n => format!("{n}: {}", names.collect::<Vec<_>>().join(", ")),
+    };
+    judge.require(&OTHERS, found.is_empty(), value, "none");
+}
+
+fn housekeeping(judge: &mut Judge<'_>, apart: &CpuList) {
+    let Isolation { workqueues, watchdog, watchdog_cpus, .. } = &judge.facts.isolation;
+    match workqueues {
+        Fact::Known(list) => {
+            let right = parsed(list).and(apart).is_empty();
+            judge.require(&WORKQUEUES, right, list, format!("none of {apart}"));
+        }
+        Fact::Unknown(why) => judge.unknown(&WORKQUEUES, why, format!("none of {apart}")),
+    }
+    if let (Fact::Known(1), Fact::Known(list)) = (watchdog, watchdog_cpus) {
+        let right = parsed(list).and(apart).is_empty();
+        judge.require(&WATCHDOG, right, list, format!("none of {apart}"));
+    }
+}

@@ -1,0 +1,11 @@
+//! The machine that programs run on: what stands in the way of a system's promises (`doctor`), the
+//! settings that change it (`tune`), its clock (`timekeeping`), load on its network (`noise`), and
+//! what it can do (`five_tests`). Programs need nothing of this.
+
+#![allow(unsafe_code)] // system calls
+
+pub mod doctor;
+pub mod five_tests;
+pub mod noise;
+pub mod timekeeping;
+pub mod tune;
