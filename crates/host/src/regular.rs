@@ -14,7 +14,15 @@ use std::path::Path;
 pub fn open(path: &Path) -> Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
-    let file = options.read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    only(options.read(true).custom_flags(flags.bits().cast_signed()).open(path)?)
+}
+
+/// A file that somebody has opened, if it is a regular one.
+///
+/// # Errors
+///
+/// It is not.
+pub fn only(file: File) -> Result<File> {
     match file.metadata()? {
         found if found.is_file() => Ok(file),
         found if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
@@ -28,7 +36,15 @@ pub fn open(path: &Path) -> Result<File> {
 ///
 /// It cannot be opened or read, is something else, or has more octets.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
-    let file = open(path)?;
+    all(open(path)?, most)
+}
+
+/// The octets of an open file of at most so many.
+///
+/// # Errors
+///
+/// It cannot be read or has more octets.
+pub fn all(file: File, most: u64) -> Result<Vec<u8>> {
     // What is too long by what the file system says of it is not read first: it may be a hole.
     let mut octets = Vec::new();
     let mut length = file.metadata()?.len();
@@ -47,6 +63,15 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
 ///
 /// As [`read`], or it is not UTF-8.
 pub fn text(path: &Path, most: u64) -> Result<String> {
-    let text = String::from_utf8(read(path, most)?);
-    text.map_err(|_| Error::new(ErrorKind::InvalidData, "the file is not UTF-8"))
+    utf8(read(path, most)?)
+}
+
+/// Octets as text.
+///
+/// # Errors
+///
+/// They are not UTF-8.
+pub fn utf8(octets: Vec<u8>) -> Result<String> {
+    String::from_utf8(octets)
+        .map_err(|_| Error::new(ErrorKind::InvalidData, "the file is not UTF-8"))
 }

@@ -6,7 +6,10 @@ mod cpus;
 pub use cpus::{CpuList, NotCpus};
 
 use crate::regular;
+use rustix::fs::{Dir, DirEntry, Mode, OFlags, ResolveFlags};
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The most of a file of the machine.
@@ -47,7 +50,32 @@ impl Machine {
 
     /// A file's text as it is.
     pub fn document(&self, path: &str) -> io::Result<String> {
-        regular::text(&self.path(path), FILE_OCTETS)
+        regular::utf8(regular::all(self.open(path)?, FILE_OCTETS)?)
+    }
+
+    /// Opens a regular file to be read.
+    pub fn open(&self, path: &str) -> io::Result<File> {
+        match self.is_this() {
+            true => regular::open(&self.path(path)),
+            false => {
+                let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+                regular::only(self.below_root(path, flags)?.into())
+            }
+        }
+    }
+
+    /// Opens something of a machine that somebody has made up: links lead nowhere but below its
+    /// root, or they would show other files of this machine.
+    fn below_root(&self, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&self.root, directory, Mode::empty())?;
+        let path = match path.trim_start_matches('/') {
+            "" => ".",
+            path => path,
+        };
+        let flags = flags | OFlags::CLOEXEC;
+        let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(root, path, flags, Mode::empty(), within)
     }
 
     /// A file that holds one number.
@@ -68,15 +96,27 @@ impl Machine {
 
     /// Whether there is such a file or directory.
     pub fn has(&self, path: &str) -> bool {
-        self.path(path).exists()
+        match self.is_this() {
+            true => self.path(path).exists(),
+            false => self.below_root(path, OFlags::PATH).is_ok(),
+        }
     }
 
     /// The names in a directory, sorted, numbers by their value; none where there is no such
     /// directory.
     pub fn names(&self, path: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.path(path)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> = match self.is_this() {
+            true => {
+                let entries = std::fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+            }
+            false => {
+                let place = self.below_root(path, OFlags::RDONLY | OFlags::DIRECTORY);
+                let entries = place.and_then(Dir::read_from).into_iter().flatten().flatten();
+                let name = |entry: DirEntry| entry.file_name().to_str().map(str::to_owned).ok();
+                entries.filter_map(name).filter(|name| name != "." && name != "..").collect()
+            }
+        };
         names.sort_by_key(|name| (name.parse().unwrap_or(u64::MAX), name.clone()));
         names
     }
@@ -101,5 +141,24 @@ mod tests {
         assert!(machine.number("/proc/irq/9/smp_affinity_list").is_err());
         assert!(!machine.has("/proc/cmdline") && !machine.is_this());
         assert!(machine.names("/nowhere").is_empty());
+    }
+
+    #[test]
+    fn links_of_a_made_up_machine_do_not_leave_it() {
+        let [directory, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        std::fs::write(outside.path().join("secret"), "s3cret").unwrap();
+        let machine = Machine::below(directory.path());
+        std::fs::create_dir_all(machine.path("/proc/sys")).unwrap();
+        std::fs::write(machine.path("/proc/value"), "1").unwrap();
+        let link = |to: &Path, at: &str| std::os::unix::fs::symlink(to, machine.path(at)).unwrap();
+        link(&outside.path().join("secret"), "/proc/absolute");
+        let up = Path::new("../").iter().cycle().take(12).collect::<PathBuf>();
+        link(&up.join(outside.path().strip_prefix("/").unwrap()), "/proc/relative");
+        link(Path::new("/proc/value"), "/proc/own");
+        assert_eq!(machine.number("/proc/own").unwrap(), 1);
+        assert!(machine.has("/proc/own") && machine.has("/proc/sys") && machine.has("/"));
+        assert!(machine.read("/proc/absolute").is_err() && !machine.has("/proc/absolute"));
+        assert!(machine.names("/proc/relative").is_empty());
+        assert_eq!(machine.names("/proc"), ["absolute", "own", "relative", "sys", "value"]);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::facts::Fact;
 use onbeat_host::machine::Machine;
-use onbeat_host::regular;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -63,7 +62,7 @@ fn options(text: &str) -> BTreeMap<String, String> {
 
 /// A packed file's text; `None` where it, or what unpacks it, is not there.
 fn unpacked(machine: &Machine, path: &str) -> Option<String> {
-    let file = regular::open(&machine.path(path)).ok()?;
+    let file = machine.open(path).ok()?;
     let mut command = onbeat_host::environment::program("gzip");
     command.arg("-dc").stdin(file).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;

@@ -4,7 +4,6 @@ use super::facts::{Fact, number};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
 use onbeat_host::machine::Machine;
-use onbeat_host::regular;
 use onbeat_model::time::Span;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -93,7 +92,7 @@ fn latency(machine: &Machine) -> Fact<i64> {
     // Of a machine that is a directory, this is a file.
     let opened = match machine.is_this() {
         true => std::fs::File::open(DEVICE),
-        false => regular::open(&machine.path(DEVICE)),
+        false => machine.open(DEVICE),
     };
     let read = opened.and_then(|mut device| device.read_exact(&mut octets));
     Fact::of(DEVICE, read).map(|()| i32::from_ne_bytes(octets).into())

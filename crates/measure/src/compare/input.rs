@@ -230,13 +230,20 @@ fn fields(line: &str) -> Vec<String> {
     all
 }
 
+/// The longest time either way that a file may say: differences and sums of two are still times.
+const TIME_MAX: i64 = i64::MAX / 4;
+
 /// A whole number, or nothing.
 fn number(field: &str, line: usize) -> Result<Option<i64>, Invalid> {
     if field.is_empty() {
         return Ok(None);
     }
-    let wrong = |_| Invalid::Line { line, what: "a time is no whole number of nanoseconds" };
-    field.parse().map(Some).map_err(wrong)
+    let wrong = |what| Invalid::Line { line, what };
+    match field.parse::<i64>() {
+        Ok(time) if time.saturating_abs() <= TIME_MAX => Ok(Some(time)),
+        Ok(_) => Err(wrong("a time is of more than 73 years")),
+        Err(_) => Err(wrong("a time is no whole number of nanoseconds")),
+    }
 }
 
 /// Series as lines add to them, in the order in which the first value of each came.
