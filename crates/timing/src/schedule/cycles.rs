@@ -72,24 +72,32 @@ impl<'a> Requests<'a> {
 
     /// The cycles, none of them twice.
     pub(super) fn cycles(&self) -> Vec<LockCycle> {
+        self.search().found
+    }
+
+    fn search(&self) -> Search<'_, 'a> {
         let nested: Vec<usize> =
             (0..self.all.len()).filter(|at| !self.all[*at].1.held.is_empty()).collect();
-        let mut search = Search { requests: self, nested, found: Vec::new(), steps: 0 };
+        let mut search =
+            Search { requests: self, nested, found: Vec::new(), steps: 0, is_cut_short: false };
         for first in search.nested.clone() {
             search.follow(&mut vec![first]);
         }
-        if search.steps >= STEPS_MAX && search.found.is_empty() {
+        if search.is_cut_short && search.found.is_empty() {
             let first = search.nested.clone();
             search.tell(&first[..first.len().min(2)]);
         }
-        search.found
+        search
     }
 
-    /// Tasks that may wait for ever: those of the cycles, and all that want what these hold.
-    pub(super) fn stuck(&self, cycles: &[LockCycle]) -> BTreeSet<usize> {
+    /// Tasks that may wait for ever: those of the cycles, and all that want what these hold. Where
+    /// not all was looked at, whoever holds one lock while it takes another one may be in a cycle.
+    pub(super) fn stuck(&self) -> BTreeSet<usize> {
+        let search = self.search();
         let is_in = |task: usize, request: &Request| {
             let is_it = |w: &LockWait| w.task == task && w.wants == request.wants;
-            cycles.iter().flat_map(|cycle| &cycle.waits).any(is_it)
+            let is_told = search.found.iter().flat_map(|cycle| &cycle.waits).any(is_it);
+            is_told || search.is_cut_short && !request.held.is_empty()
         };
         let mut tasks = BTreeSet::new();
         let mut held: BTreeSet<usize> = BTreeSet::new();
@@ -118,6 +126,8 @@ struct Search<'r, 'a> {
     nested: Vec<usize>,
     found: Vec<LockCycle>,
     steps: usize,
+    /// Whether there was more to look at.
+    is_cut_short: bool,
 }
 
 impl Search<'_, '_> {
@@ -126,6 +136,7 @@ impl Search<'_, '_> {
     fn follow(&mut self, chain: &mut Vec<usize>) {
         self.steps += 1;
         if self.steps > STEPS_MAX || self.found.len() >= CYCLES_MAX {
+            self.is_cut_short = true;
             return;
         }
         let of = |at: usize| &self.requests.all[at];

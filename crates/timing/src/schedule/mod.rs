@@ -160,7 +160,7 @@ fn processors(graph: &Graph) -> Vec<Processor> {
     let mut shapes = tasks.shapes(&ends);
     let mut all = place(graph, &shapes);
     let requests = Requests::new(graph, &tasks.walks);
-    let stuck = requests.stuck(&requests.cycles());
+    let stuck = requests.stuck();
     for placed in all.iter_mut().flat_map(|processor| &mut processor.tasks) {
         placed.remote = placed.remote.filter(|_| !stuck.contains(&placed.task));
     }

@@ -491,6 +491,15 @@ fn a_circle_needs_different_tasks_that_can_hold_all_of_it_at_once() {
 }
 
 #[test]
+fn of_more_circles_than_are_told_nobody_has_a_bound() {
+    let pair = |n: usize| [[(2 * n, 1), (2 * n + 1, 1)], [(2 * n + 1, 1), (2 * n, 1)]];
+    let tasks: Vec<Task> = (0..18).flat_map(pair).map(|of| nested("t", 9, &of, 900)).collect();
+    let graph = graph(Some(1), tasks);
+    assert_eq!(lock_cycles(&graph).len(), 16);
+    assert!(responses(&one(&graph)).iter().all(|(_, response)| response.is_none()));
+}
+
+#[test]
 fn a_task_that_ends_delays_others_once() {
     let once: Vec<(What, &[usize])> =
         vec![(work(3), &[2]), (soft(5), &[3]), (work(2), &[4]), (What::End, &[])];
