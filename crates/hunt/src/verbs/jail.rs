@@ -185,7 +185,10 @@ fn shown(case: &Case, output: &[u8], errors: &[u8], find: &mut impl FnMut(&'stat
     for octets in [output, errors] {
         let text = String::from_utf8_lossy(octets);
         // A terminal ends lines with both.
-        let text = if case.terminal { text.replace("\r\n", "\n") } else { text.into_owned() };
+        let text = match case.terminal {
+            true => without_progress(&text.replace("\r\n", "\n")),
+            false => text.into_owned(),
+        };
         if let Some(at) = text.char_indices().find_map(|(at, c)| steers(&text, at, c).then_some(at))
         {
             let rest: String = text[at..].chars().take(40).collect();
@@ -195,6 +198,30 @@ fn shown(case: &Case, output: &[u8], errors: &[u8], find: &mut impl FnMut(&'stat
             find("secret", format!("it shows {secret}"));
         }
     }
+}
+
+/// Without the bars that show the progress of what takes long, each of which takes the place of the
+/// one before, and what clears the last one. Of the input they have only what is before `[`, which
+/// may steer as little as all else.
+fn without_progress(text: &str) -> String {
+    const ANEW: &str = "\r\x1b[2K";
+    let bar = |part: &str| {
+        let (bar, rest) = part.split_once(" left")?;
+        let (message, state) = bar.rsplit_once('[')?;
+        let is_bar = state.contains("] ") && state.ends_with(|c: char| c.is_alphanumeric());
+        (is_bar && rest.is_empty() && !bar.contains('\n')).then(|| message.to_owned())
+    };
+    let mut kept = String::new();
+    let mut was_bar = false;
+    for (at, part) in text.split(ANEW).enumerate() {
+        let message = bar(part);
+        if at > 0 && message.is_none() && !was_bar {
+            kept += ANEW;
+        }
+        was_bar = message.is_some();
+        kept += message.as_deref().unwrap_or(part);
+    }
+    kept
 }
 
 /// Whether a character does more than to show itself; colours may.
@@ -289,6 +316,17 @@ mod tests {
         };
         let jail = Jail::new(&path, Path::new("/")).expect("a jail");
         jail.run(&case).expect("it runs").1
+    }
+
+    #[test]
+    fn a_bar_of_progress_steers_no_terminal_and_a_line_that_looks_like_one_does() {
+        let bar = "3 simulations [==> ]  42 %  1s left";
+        let shown = format!("{bar}\r\x1b[2K{bar}\r\x1b[2Kend\n");
+        assert_eq!(without_progress(&shown), "3 simulations 3 simulations end\n");
+        for other in ["a\n\r\x1b[2Kfine\n", "\r\x1b[2K", "\r\x1b[2K\r\x1b[2K"] {
+            assert_eq!(without_progress(other), other);
+        }
+        assert!(without_progress(&shown.replace("3 s", "\x1b[31;1H s")).contains("\x1b[31;1H"));
     }
 
     #[test]
