@@ -62,7 +62,8 @@ fn counts(table: &str) -> BTreeMap<u32, (u64, String)> {
     let of_line = |line: &str| {
         let (number, rest) = line.split_once(':')?;
         let words: Vec<&str> = rest.split_whitespace().collect();
-        let count = words.iter().take(columns).filter_map(|word| word.parse::<u64>().ok()).sum();
+        let counts = words.iter().take(columns).filter_map(|word| word.parse::<u64>().ok());
+        let count = counts.fold(0, u64::saturating_add);
         // Controller, number and kind stand between the counts and the names.
         let name = words.iter().skip(columns + 2).copied().collect::<Vec<_>>().join(" ");
         Some((number.trim().parse().ok()?, (count, name)))

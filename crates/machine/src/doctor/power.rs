@@ -166,7 +166,7 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
         Fact::Unknown(why) => judge.unknown(&SMT, why, "no"),
     }
     let counts: Vec<u64> = cpus.iter().filter_map(|cpu| cpu.hot).collect();
-    match counts.iter().sum::<u64>() {
+    match counts.iter().copied().fold(0, u64::saturating_add) {
         _ if counts.is_empty() => {
             judge.unknown(
                 &HOT,

@@ -149,7 +149,8 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
     affinity(judge, process);
     let value = format!("{} of {} KiB", process.locked_kib, process.resident_kib);
     judge.require(&LOCKED, process.locked_kib > 0, value, "all of it");
-    let faults: u64 = process.real_time().map(|thread| thread.task.major_faults).sum();
+    let faults = process.real_time().map(|thread| thread.task.major_faults);
+    let faults = faults.fold(0, u64::saturating_add);
     judge.require(&FAULTS, faults == 0, faults, "0");
     let (voluntary, involuntary) = process
         .real_time()

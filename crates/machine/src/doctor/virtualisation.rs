@@ -48,7 +48,7 @@ impl Virtualisation {
 fn steal(stat: &str) -> Option<u64> {
     let figures: Vec<u64> =
         stat.lines().next()?.split_whitespace().skip(1).map_while(|f| f.parse().ok()).collect();
-    let all: u64 = figures.iter().take(8).sum();
+    let all = figures.iter().take(8).copied().fold(0, u64::saturating_add);
     figures.get(7)?.checked_mul(1_000_000)?.checked_div(all)
 }
 

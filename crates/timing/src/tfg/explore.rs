@@ -16,6 +16,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Registers that come again after at most so many rounds are kept in long loops.
 pub(super) const PERIOD: u32 = 64;
 
+/// For each row all tasks that are joined are looked at: of more than 200, rows are fewer, so that
+/// thousands do not take minutes.
+const LOOKS_MAX: usize = 10_000_000;
+
 /// How far a task has come.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -85,6 +89,8 @@ pub(super) struct Explorer<'a> {
     pub(super) level: Level,
     pub(super) interference: &'a [Interference],
     pub(super) limits: Limits,
+    /// So many rows the tasks that are looked at may have together.
+    rows_max: usize,
     pub(super) shapes: Vec<Shape<'a>>,
     pub(super) tasks: Vec<Progress>,
     /// By channel: its writers.
@@ -147,6 +153,7 @@ impl<'a> Explorer<'a> {
             level,
             interference,
             limits,
+            rows_max: limits.rows,
             shapes,
             tasks,
             lines,
@@ -168,6 +175,7 @@ impl<'a> Explorer<'a> {
     /// Moves the tasks of a component: anew with what turns out about their loops, and about
     /// channels that several of them write.
     pub(super) fn explore(&mut self, tasks: &[usize]) -> Course {
+        self.rows_max = self.limits.rows.min(LOOKS_MAX / tasks.len().max(1));
         let first = self.rows.len();
         let known = (self.lost.len(), self.misses.len(), self.troubles.len());
         loop {
@@ -244,7 +252,7 @@ impl<'a> Explorer<'a> {
     /// In so many rows everything has to come again.
     fn most(&self) -> usize {
         const MOST: usize = 8_192;
-        self.limits.rows.min(MOST)
+        self.rows_max.min(MOST)
     }
 
     fn restart(&mut self, tasks: &[usize]) {
@@ -333,7 +341,7 @@ impl<'a> Explorer<'a> {
     /// Moves tasks until they have had their rounds, or up to a horizon.
     pub(super) fn advance(&mut self, tasks: &[usize], first: usize, horizon: Option<Span>) {
         loop {
-            if self.rows.len() - first >= self.limits.rows || self.is_reopened {
+            if self.rows.len() - first >= self.rows_max || self.is_reopened {
                 return;
             }
             if let Some(task) = self.next(tasks, horizon) {
