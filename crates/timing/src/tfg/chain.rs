@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const PATTERNS: i64 = 6;
 /// At most so many rows are looked at.
 const ROWS: usize = 50_000;
+/// The first patterns have no more, however far apart the times of slow and fast channels are.
+const ROWS_MAX: usize = 1_000_000;
 /// At most so many samples are looked at: each row has those of all messages that may have come
 /// there, and a chain that goes over a fast channel and a slow one many.
 const SAMPLES: usize = 20_000_000;
@@ -40,6 +42,9 @@ pub fn chain(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
             true => unroller.steady + unroller.shift * patterns,
             false => FAR,
         };
+        if unroller.count(until) > ROWS_MAX {
+            return cut_short(graph, timing, channels);
+        }
         let mut walk = Walk::new(graph, &unroller, unroller.until(until));
         let receipts = walk.follow(channels, last);
         let is_last = unroller.count(unroller.steady + unroller.shift * patterns * 2) > ROWS;
