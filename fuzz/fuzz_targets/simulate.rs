@@ -49,6 +49,6 @@ fuzz_target!(|text: &str| {
             looks += 1;
             looks < LOOKS_MAX
         };
-        simulate_one(&system, &plan, &wanted, repetition as u32, None, &mut progress);
+        let _overfull = simulate_one(&system, &plan, &wanted, repetition as u32, None, &mut progress);
     }
 });

@@ -97,7 +97,8 @@ impl Search<'_> {
             releases[id.index()].push(sent.released);
         };
         let capture = Some(Capture { ports: &talkers, sink: &mut sink });
-        let seen = simulate_one(system, self.plan, &what, repetition, capture, &mut |_| true);
+        let seen = simulate_one(system, self.plan, &what, repetition, capture, &mut |_| true)
+            .expect("frames have room");
         let latencies = seen.streams.iter().map(|s| s.listeners[0].max.unwrap_or(Span::ZERO));
         for (longest, latency) in self.longest.iter_mut().zip(latencies) {
             if latency > longest.latency {

@@ -9,7 +9,7 @@ use crate::run;
 use crate::source::Source;
 use crate::terminal;
 use crate::trust::Trust;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_host::process::Keeper;
 use onbeat_measure::simulation::{self, Repetitions, Results, SimulationSettings};
@@ -253,7 +253,7 @@ impl<'a> Wanted<'a> {
         let seen = simulate_one(system, plan, &settings, number, Some(captured), &mut progress);
         match failed.take() {
             Some(error) => Err(error).context("the capture"),
-            None => Ok(seen),
+            None => seen.map_err(|overfull| anyhow!(overfull.explain(self.system))),
         }
     }
 }

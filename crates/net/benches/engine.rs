@@ -26,6 +26,7 @@ fn run(engine: &mut Engine, channel: ChannelId, end: NetTime) -> u64 {
     engine.alarm(next, 0);
     while let Some(output) = engine.advance(end) {
         match output {
+            Output::Overfull(overfull) => panic!("{overfull:?}"),
             Output::Woke { .. } => {
                 engine.send(channel, &[0; 64]);
                 next += Span::from_ms(20);

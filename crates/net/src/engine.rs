@@ -63,7 +63,47 @@ pub enum Output {
         /// What was given for it.
         token: u64,
     },
+    /// More frames wait than an engine keeps; it can go no further. Every later call says it again.
+    Overfull(Overfull),
 }
+
+/// More than [`FRAMES_MAX`] frames, or [`OCTETS_MAX`] octets of their data, wait in a network: its
+/// sources send more than it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overfull {
+    /// When that was noticed.
+    pub at: NetTime,
+    /// How many frames wait then, anywhere.
+    pub frames: usize,
+    /// The node where most of them wait.
+    pub node: NodeId,
+    /// How many wait there.
+    pub frames_there: usize,
+}
+
+impl Overfull {
+    /// What a user is told, with the name of the node.
+    pub fn explain(&self, system: &System) -> String {
+        let Self { at, frames, node, frames_there } = self;
+        let after = *at - NetTime::ZERO;
+        let name = &system.node(*node).name;
+        format!(
+            "after {after}, {frames} frames wait in the network, {frames_there} of them at \
+             `{name}`: more than an engine keeps ({FRAMES_MAX} frames, {} MiB of their data). Send \
+             less there: fewer frames in a burst, or longer intervals",
+            OCTETS_MAX >> 20,
+        )
+    }
+}
+
+/// How many frames may wait in a network, about 250 MB of them.
+pub const FRAMES_MAX: usize = 1 << 22;
+
+/// How many octets those may have that a program reads.
+pub const OCTETS_MAX: usize = 1 << 29;
+
+/// How many events happen between two counts of what waits: each adds a frame or a few.
+const COUNT_EVERY: u64 = 1 << 16;
 
 /// A network in virtual time. The caller says how far to go; the engine stops at whatever concerns
 /// a program. *Real-time*: no call blocks; [`Engine::advance`] takes as long as there are events.
@@ -101,6 +141,7 @@ pub struct Engine {
     load: Load,
     payloads: Payloads,
     delivered: Vec<u8>,
+    overfull: Option<Overfull>,
 }
 
 /// The delays of one host; none at a bridge.
@@ -169,6 +210,7 @@ impl Engine {
             load: Load::new(&options, system.noise.len()),
             payloads: Payloads::default(),
             delivered: Vec::new(),
+            overfull: None,
             routes,
         };
         engine.begin(system, options);
@@ -364,18 +406,45 @@ impl Engine {
     /// When `limit` is past.
     pub fn advance(&mut self, limit: NetTime) -> Option<Output> {
         assert!(limit >= self.now, "time does not run backwards");
+        if let Some(overfull) = self.overfull {
+            return Some(Output::Overfull(overfull));
+        }
         while let Some(event) = self.events.pop_until(limit) {
             debug_assert!(event.at() >= self.now);
             self.now = event.at();
             self.processed += 1;
-            if let Some(output) = self.happen(event) {
+            let mut output = self.happen(event);
+            if self.processed.is_multiple_of(COUNT_EVERY) {
+                self.overfull = self.count();
+                output = self.overfull.map(Output::Overfull).or(output);
+            }
+            if output.is_some() {
                 self.load.cover(self.now);
-                return Some(output);
+                return output;
             }
         }
         self.now = limit;
         self.load.cover(limit);
         None
+    }
+
+    /// Counts what waits in stacks, at ports and on links, and whether it is too much.
+    fn count(&self) -> Option<Overfull> {
+        let mut waiting = vec![0; self.buffers.len()];
+        for (stack, flow) in self.talkers.iter().zip(&self.routes.flows) {
+            waiting[flow.talker.index()] += stack.len();
+        }
+        for (stack, end) in self.listeners.iter().zip(&self.routes.ends) {
+            waiting[end.host.index()] += stack.len();
+        }
+        for port in &self.ports {
+            waiting[port.node.index()] += port.waiting();
+        }
+        let frames = waiting.iter().sum();
+        let most = (0..waiting.len()).max_by_key(|node| waiting[*node])?;
+        let full = frames > FRAMES_MAX || self.payloads.octets() > OCTETS_MAX;
+        let (node, frames_there) = (NodeId(most as u32), waiting[most]);
+        full.then_some(Overfull { at: self.now, frames, node, frames_there })
     }
 
     fn happen(&mut self, event: Event) -> Option<Output> {

@@ -30,6 +30,11 @@ impl<T> Lane<T> {
         self.items.is_empty()
     }
 
+    /// How many items are in it.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// When an item that would leave at `at` does leave.
     pub(crate) fn leaves(&self, at: NetTime) -> NetTime {
         self.last.max(at)

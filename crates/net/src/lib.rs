@@ -161,7 +161,7 @@ mod simulate;
 mod source;
 mod tap;
 
-pub use engine::{Engine, Options, Output};
+pub use engine::{Engine, FRAMES_MAX, OCTETS_MAX, Options, Output, Overfull};
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};

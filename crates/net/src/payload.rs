@@ -9,7 +9,7 @@ impl PayloadId {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// The most frames whose octets are held at a time. At 1,518 octets each they take 25 GB: whoever
+/// The most frames whose octets are held at a time, far above what the engine lets wait: whoever
 /// gets here has lost frames in the engine, not in the network.
 const MAX_FRAMES: usize = 1 << 24;
 
@@ -19,6 +19,8 @@ const MAX_FRAMES: usize = 1 << 24;
 pub(crate) struct Payloads {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// How many octets the slots have.
+    octets: usize,
 }
 
 #[derive(Debug, Default)]
@@ -31,12 +33,15 @@ struct Slot {
 }
 
 impl Slot {
-    fn fill(&mut self, octets: &[u8]) {
+    /// Returns how many octets longer the slot is now.
+    fn fill(&mut self, octets: &[u8]) -> usize {
+        let before = self.octets.len();
         match self.octets.get_mut(..octets.len()) {
             Some(room) => room.copy_from_slice(octets),
             None => self.octets = octets.into(),
         }
         self.length = u16::try_from(octets.len()).expect("the length of a frame");
+        self.octets.len() - before
     }
 }
 
@@ -49,7 +54,7 @@ impl Payloads {
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[at as usize];
-        slot.fill(octets);
+        self.octets += slot.fill(octets);
         slot.copies = 1;
         PayloadId(at)
     }
@@ -77,6 +82,11 @@ impl Payloads {
         if slot.copies == 0 {
             self.free.push(id.0);
         }
+    }
+
+    /// How many octets of memory they take, those of free slots with them.
+    pub(crate) fn octets(&self) -> usize {
+        self.octets
     }
 
     /// How many frames' octets are held.

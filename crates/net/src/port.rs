@@ -182,6 +182,11 @@ impl EgressPort {
         self.occupied != 0 || self.preemption.rest.is_some()
     }
 
+    /// How many frames wait, or are under way to the next node.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queues.iter().map(|queue| queue.frames.len()).sum::<usize>() + self.wire.len()
+    }
+
     /// Throws away what waits, in the order of the queues, and the rest of an interrupted frame,
     /// and gives it to `lost`.
     pub(crate) fn flush(&mut self, buffer: &mut Buffer, lost: &mut impl FnMut(Frame)) {

@@ -1,7 +1,7 @@
 //! Simulations: a system with modelled traffic only, again and again, and what its probes saw.
 
 use crate::align;
-use crate::engine::{Engine, Options};
+use crate::engine::{Engine, Options, Output, Overfull};
 use crate::random::{Purpose, Stream};
 use crate::tap::Transmission;
 use onbeat_model::observed::Observed;
@@ -75,6 +75,9 @@ pub struct Capture<'a> {
 /// told the repetition, from 0, and its time, and says whether to go on; what was seen until then
 /// is returned all the same.
 ///
+/// # Errors
+/// When more frames wait than an engine keeps.
+///
 /// # Panics
 /// As [`Engine::new`].
 pub fn simulate(
@@ -82,7 +85,7 @@ pub fn simulate(
     plan: &Plan,
     simulation: &Simulation,
     progress: &mut dyn FnMut(u32, NetTime) -> bool,
-) -> Observed {
+) -> Result<Observed, Overfull> {
     let mut all = Observed::default();
     let mut go_on = true;
     for repetition in 0..simulation.repetitions {
@@ -93,14 +96,17 @@ pub fn simulate(
             go_on = progress(repetition, now);
             go_on
         };
-        all.merge(&simulate_one(system, plan, simulation, repetition, None, &mut watch));
+        all.merge(&simulate_one(system, plan, simulation, repetition, None, &mut watch)?);
     }
-    all
+    Ok(all)
 }
 
 /// Simulates one repetition; what it sees depends on its number alone, not on others before it.
 /// `progress` is told the time at least a hundred times, and each millisecond in which anything
 /// happens, and says whether to go on.
+///
+/// # Errors
+/// When more frames wait than an engine keeps.
 ///
 /// # Panics
 /// As [`Engine::new`].
@@ -111,7 +117,7 @@ pub fn simulate_one(
     repetition: u32,
     mut capture: Option<Capture<'_>>,
     progress: &mut dyn FnMut(NetTime) -> bool,
-) -> Observed {
+) -> Result<Observed, Overfull> {
     let mut random = Stream::new(simulation.seed, Purpose::Repetition, repetition as usize);
     let drawn = random.below(u64::MAX);
     let system = with_phases(system, plan, simulation, repetition, &mut random);
@@ -136,8 +142,10 @@ pub fn simulate_one(
     let mut go_on = true;
     while go_on && engine.next_event().is_some_and(|next| next <= end + DRAIN_LIMIT) {
         let next = engine.next_event().unwrap_or(end);
-        let output = engine.advance(next.max(engine.now() + step));
-        debug_assert!(output.is_none(), "nobody is told anything in a simulation");
+        match engine.advance(next.max(engine.now() + step)) {
+            Some(Output::Overfull(overfull)) => return Err(overfull),
+            output => debug_assert!(output.is_none(), "nobody is told anything in a simulation"),
+        }
         if let Some(capture) = &mut capture {
             engine.take_transmissions().iter().for_each(&mut *capture.sink);
         }
@@ -146,7 +154,7 @@ pub fn simulate_one(
     let mut observed = engine.observed();
     let covered = if go_on { simulation.duration } else { observed.duration };
     observed.duration = covered.min(simulation.duration);
-    observed
+    Ok(observed)
 }
 
 /// The system with the phases of one repetition.

@@ -182,7 +182,7 @@ impl Case {
             repetitions: 1,
             phases: Phases::Described,
         };
-        let seen = simulate_one(&net.0, &plan, &simulation, 0, None, &mut |_| true);
+        let seen = simulate_one(&net.0, &plan, &simulation, 0, None, &mut |_| true).expect("room");
         Self { net, plan, seen }
     }
 

@@ -136,6 +136,7 @@ fn run(net: &Net, shape: &Shape, plan: &onbeat_model::plan::Plan) -> Vec<Span> {
     }
     while let Some(output) = engine.advance(end) {
         match output {
+            Output::Overfull(overfull) => panic!("{overfull:?}"),
             Output::Woke { token } => {
                 let at = token as usize;
                 let (channel, lags) = (&net.0.channels[at], &shape.streams[at].lags);

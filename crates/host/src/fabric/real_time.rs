@@ -138,6 +138,7 @@ fn catch_up(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failu
     let limit = now.clamp(session.engine.now(), session.stop);
     while let Some(output) = session.engine.advance(limit) {
         match output {
+            Output::Overfull(full) => return Err(session.overfull(&full)),
             Output::Woke { token } => {
                 session.modelled_talker(token);
             }

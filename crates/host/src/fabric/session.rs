@@ -25,7 +25,7 @@ use onbeat_model::system::{
 };
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::units::{MacAddress, Octets, frame};
-use onbeat_net::{Engine, Options};
+use onbeat_net::{Engine, Options, Overfull};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, HEADERS, MIN_FRAME};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -394,6 +394,11 @@ impl<'a> Session<'a> {
             return Err(Failure("the run was interrupted".to_owned()));
         }
         Ok(())
+    }
+
+    /// The engine can go no further.
+    pub(super) fn overfull(&self, full: &Overfull) -> Failure {
+        Failure(full.explain(self.system))
     }
 
     pub(super) fn hung(&self, program: usize, what: &str) -> Failure {

@@ -97,6 +97,7 @@ impl Scheduler<'_, '_> {
             match output {
                 None if limit == self.session.stop => return Ok(()),
                 None => {}
+                Some(Output::Overfull(full)) => return Err(self.session.overfull(&full)),
                 Some(Output::Woke { token }) => self.alarm(token),
                 Some(Output::Delivered { channel, listener, arrived }) => {
                     self.deliver(channel, listener, arrived);

@@ -94,6 +94,7 @@ fn through_noise(class: Option<Class>) -> Vec<(i64, Option<i64>)> {
     while let Some(output) = engine.advance(NetTime::from_ns(120_000_000)) {
         let now = engine.now();
         match output {
+            Output::Overfull(overfull) => panic!("{overfull:?}"),
             Output::Woke { .. } => {
                 let mut octets = [0; 64];
                 octets[..8].copy_from_slice(&(messages.len() as u64).to_le_bytes());

@@ -220,7 +220,7 @@ impl Network {
             repetitions: 1,
             phases: Phases::Described,
         };
-        simulate(&self.system, &self.plan, &simulation, &mut |_, _| true)
+        simulate(&self.system, &self.plan, &simulation, &mut |_, _| true).expect("room")
     }
 
     /// An engine with everything drawn from `seed`, and noise until `noise_until` ns.

@@ -198,6 +198,7 @@ proptest! {
         engine.alarm(at, 0);
         while let Some(output) = engine.advance(NetTime::MAX) {
             match output {
+                Output::Overfull(overfull) => panic!("{overfull:?}"),
                 Output::Woke { .. } => {
                     let (channel, octets, pause) = recipe.messages[number];
                     let channel = ChannelId((channel % recipe.channels.len()) as u32);

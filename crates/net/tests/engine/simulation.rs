@@ -3,10 +3,12 @@
 use crate::network::{Network, every, star};
 use onbeat_model::observed::Observed;
 use onbeat_model::stream::Source;
-use onbeat_model::system::{Class, Delay, NodeId};
-use onbeat_model::time::{ClockError, Span};
+use onbeat_model::system::{Class, Delay, NodeId, NodeKind};
+use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::Octets;
-use onbeat_net::{Capture, Phases, Simulation, simulate, simulate_one};
+use onbeat_net::{
+    Capture, FRAMES_MAX, OCTETS_MAX, Output, Phases, Simulation, simulate, simulate_one,
+};
 
 fn simulation(phases: Phases, repetitions: u32) -> Simulation {
     Simulation { duration: Span::from_ms(10), seed: 1, repetitions, phases }
@@ -14,7 +16,7 @@ fn simulation(phases: Phases, repetitions: u32) -> Simulation {
 
 fn run(network: &Network, phases: Phases, repetitions: u32) -> Observed {
     let simulation = simulation(phases, repetitions);
-    simulate(&network.system, &network.plan, &simulation, &mut |_, _| true)
+    simulate(&network.system, &network.plan, &simulation, &mut |_, _| true).expect("room")
 }
 
 /// Streams of 100 octets each millisecond from all hosts but the last to that one.
@@ -114,7 +116,9 @@ fn a_simulation_is_its_repetitions_in_order_and_the_same_each_time() {
         let simulation = simulation(phases, 4);
         for at in 0..4 {
             let (system, plan) = (&network.system, &network.plan);
-            parts.merge(&simulate_one(system, plan, &simulation, at, None, &mut |_| true));
+            parts.merge(
+                &simulate_one(system, plan, &simulation, at, None, &mut |_| true).expect("room"),
+            );
         }
         assert_eq!(parts, whole, "{phases:?}");
         assert_eq!((whole.repetitions, whole.duration), (4, Span::from_ms(40)));
@@ -132,7 +136,8 @@ fn a_simulation_can_be_stopped_and_says_how_far_it_came() {
     let observed = simulate(&network.system, &network.plan, &simulation, &mut |at, now| {
         told.push(at);
         at < 1 || now.as_ns() < 5_000_000
-    });
+    })
+    .expect("room");
     assert_eq!(observed.repetitions, 2);
     let ns = observed.duration.as_ns();
     assert!((15_000_000..16_500_000).contains(&ns), "{ns}");
@@ -146,9 +151,48 @@ fn a_capture_gets_every_transmission_of_its_ports_in_order() {
     let ports = network.system.nodes[3].ports.clone();
     let capture = Capture { ports: &ports, sink: &mut |sent| seen.push(*sent) };
     let (simulation, plan) = (simulation(Phases::Described, 1), &network.plan);
-    simulate_one(&network.system, plan, &simulation, 0, Some(capture), &mut |_| true);
+    simulate_one(&network.system, plan, &simulation, 0, Some(capture), &mut |_| true)
+        .expect("room");
     assert!(seen.is_sorted_by_key(|sent| sent.at) && seen.len() == 20);
     assert!(seen.iter().all(|sent| ports.contains(&sent.port)));
     let first = (seen[0].at.as_ns(), seen[0].released.as_ns(), seen[0].octets);
     assert_eq!(first, (914 + 1_000, 0, 100));
+}
+
+#[test]
+fn an_engine_goes_no_further_when_more_frames_wait_than_it_keeps() {
+    const STACK: Span = Span::from_us(50);
+    let (mut network, hosts, _) = star(3);
+    let flood = Source::Bursty { frames: 10_000, interval: Span::from_ns(1) };
+    network.stream(hosts[0], &[hosts[2]], [1_000, 1_000], flood);
+    // Queues have limits; what is in a stack has none.
+    let NodeKind::Host(host) = &mut network.system.nodes[hosts[0].index()].kind else { panic!() };
+    host.stack_tx = Delay::Interval { min: STACK, max: STACK };
+    let simulation = simulation(Phases::Described, 1);
+    let full = simulate(&network.system, &network.plan, &simulation, &mut |_, _| true)
+        .expect_err("more than is kept");
+    assert!(full.frames > FRAMES_MAX && full.frames < FRAMES_MAX + (1 << 17), "{full:?}");
+    assert_eq!((full.node, full.at.as_ns() < 1_000), (hosts[0], true), "{full:?}");
+    assert!(full.frames_there > full.frames - 10, "{full:?}");
+    let text = full.explain(&network.system);
+    assert!(text.contains(&network.system.node(hosts[0]).name), "{text}");
+
+    // What a program sends is kept with its octets, and those are fewer.
+    let channel = network.channel(hosts[0], &[hosts[2]], None);
+    let mut engine = network.engine(1, 0);
+    for _ in 0..OCTETS_MAX / 1_400 + 1 {
+        engine.send(channel, &[0; 1_400]);
+    }
+    let mut looks = 0;
+    let full = loop {
+        looks += 1;
+        engine.alarm(engine.now(), looks);
+        match engine.advance(engine.now()) {
+            Some(Output::Overfull(full)) => break full,
+            Some(Output::Woke { token }) => assert_eq!(token, looks),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(full.frames < FRAMES_MAX, "{full:?}");
+    assert_eq!(engine.advance(NetTime::MAX), Some(Output::Overfull(full)), "it is said again");
 }
