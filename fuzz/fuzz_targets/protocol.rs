@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat_host::fabric::protocol::{MAX_PACKET, Reply, Request};
+use onbeat::fabric::protocol::{MAX_PACKET, Reply, Request};
 
 fuzz_target!(|packet: &[u8]| {
     let mut again = [0; MAX_PACKET];

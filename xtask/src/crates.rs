@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Edges").
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 15] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
@@ -14,9 +14,10 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("onbeat-measure", &["onbeat-model"]),
     ("onbeat-runtime", &["onbeat-model"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
-    ("onbeat-host", &["onbeat-model", "onbeat-description", "onbeat-runtime", "onbeat-net"]),
-    ("onbeat-machine", &["onbeat-model", "onbeat-net", "onbeat-host"]),
-    ("onbeat-capi", &["onbeat-model", "onbeat-runtime", "onbeat-host"]),
+    ("onbeat", &["onbeat-model", "onbeat-description", "onbeat-runtime"]),
+    ("onbeat-run", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat"]),
+    ("onbeat-machine", &["onbeat-model", "onbeat-net", "onbeat", "onbeat-run"]),
+    ("onbeat-capi", &["onbeat-model", "onbeat-runtime", "onbeat"]),
     (
         "onbeat-cli",
         &[
@@ -28,7 +29,8 @@ const EDGES: [(&str, &[&str]); 14] = [
             "onbeat-measure",
             "onbeat-runtime",
             "onbeat-net",
-            "onbeat-host",
+            "onbeat",
+            "onbeat-run",
             "onbeat-machine",
         ],
     ),
@@ -135,7 +137,7 @@ mod tests {
         assert!(forbidden(&[edge("onbeat-net", "onbeat-model")]).is_empty());
         for (from, to) in [
             ("onbeat-bounds", "onbeat-measure"),
-            ("onbeat-net", "onbeat-host"),
+            ("onbeat-net", "onbeat"),
             ("onbeat-model", "onbeat-runtime"),
             ("onbeat-cli", "onbeat-capi"),
             ("onbeat-new", "onbeat-model"),

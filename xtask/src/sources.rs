@@ -7,7 +7,7 @@ const LINE_MAX: usize = 100;
 const FILE_MAX: usize = 1_000;
 
 /// Where `unsafe` may be: the crates that call the system or are called from C, and tests.
-const UNSAFE: [&str; 3] = ["crates/host/", "crates/machine/", "crates/capi/"];
+const UNSAFE: [&str; 4] = ["crates/onbeat/", "crates/run/", "crates/machine/", "crates/capi/"];
 
 /// The sources that people write: neither generated (which says so in its first ten lines with
 /// `@generated`) nor somebody else's (in a directory `assets` or `vendor`).
@@ -59,7 +59,8 @@ pub(crate) fn unsafe_code(tree: &Tree) -> Result<Vec<Finding>> {
                 .iter()
                 .any(|level| line.contains(&format!("{level}(unsafe_code")));
             if lifts {
-                let message = "only crates host and capi, and tests, may use unsafe code";
+                let message =
+                    "only crates that call the system, capi and tests may use unsafe code";
                 findings.push(Finding::new(&file.path, number, message));
             }
         }
@@ -68,9 +69,9 @@ pub(crate) fn unsafe_code(tree: &Tree) -> Result<Vec<Finding>> {
 }
 
 /// What is linked into programs, which may be set-user-ID ones, believes no environment of a caller
-/// that has fewer rights: `onbeat_host::environment` in Rust, `secure_getenv` in C.
+/// that has fewer rights: `onbeat::environment` in Rust, `secure_getenv` in C.
 pub(crate) fn environment(tree: &Tree) -> Result<Vec<Finding>> {
-    let library = ["capi", "description", "host", "model", "net", "runtime"]
+    let library = ["capi", "description", "model", "net", "onbeat", "run", "runtime"]
         .map(|name| format!("crates/{name}/src/"));
     let mut findings = Vec::new();
     let c = ["timedc/src/", "compat/src/"];
@@ -166,10 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_code_outside_host_capi_and_tests_is_found() {
+    fn unsafe_code_outside_crates_that_call_the_system_and_tests_is_found() {
         let lift = concat!("#![allow(", "unsafe_code)]");
         let tree = tree(&[
-            ("crates/host/src/a.rs", lift),
+            ("crates/onbeat/src/a.rs", lift),
             ("crates/net/tests/a.rs", lift),
             ("crates/net/src/a.rs", lift),
         ]);
@@ -182,11 +183,11 @@ mod tests {
     fn an_environment_that_is_believed_is_found_in_libraries_only() {
         let rust = concat!("let x = std::env::", "var_os(X);");
         for (path, text, found) in [
-            ("crates/host/src/a.rs", rust, 1),
-            ("crates/host/src/environment.rs", rust, 0),
-            ("crates/host/src/a/tests.rs", rust, 0),
+            ("crates/onbeat/src/a.rs", rust, 1),
+            ("crates/onbeat/src/environment.rs", rust, 0),
+            ("crates/onbeat/src/a/tests.rs", rust, 0),
             ("crates/cli/src/a.rs", rust, 0),
-            ("crates/host/src/a.rs", "crate::environment::var_os(X)", 0),
+            ("crates/onbeat/src/a.rs", "crate::environment::var_os(X)", 0),
             ("timedc/src/a.c", "x = getenv(NAME);", 1),
             ("compat/src/a.c", "x = secure_getenv(NAME);", 0),
             ("examples/a.c", "x = getenv(NAME);", 0),

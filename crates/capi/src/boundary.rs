@@ -1,6 +1,6 @@
 //! What every entry has in common: statuses, the last error, and the boundary for panics.
 
-use onbeat_host::fabric::client::SetupError;
+use library::fabric::client::SetupError;
 use onbeat_runtime::port::Fault;
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -3,10 +3,10 @@
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value, wanted};
 use crate::context::onbeat;
 use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
-use onbeat_host::context::{Listener, Talker};
-use onbeat_host::fabric::client::SetupError;
-use onbeat_host::link::MAX_SELECT;
-use onbeat_host::shared_log::Counters;
+use library::context::{Listener, Talker};
+use library::fabric::client::SetupError;
+use library::link::MAX_SELECT;
+use library::shared_log::Counters;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};

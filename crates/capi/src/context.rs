@@ -1,10 +1,10 @@
 //! Joining a run, time, and threads.
 
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, wanted};
-use onbeat_host::clock::MonoTime;
-use onbeat_host::context::Context;
-use onbeat_host::fabric::client::{SetupError, ThreadTicket};
-use onbeat_host::fabric::protocol::Work;
+use library::clock::MonoTime;
+use library::context::Context;
+use library::fabric::client::{SetupError, ThreadTicket};
+use library::fabric::protocol::Work;
 use onbeat_model::time::{LocalTime, Span};
 use onbeat_runtime::port::Patience;
 use std::ffi::c_void;

@@ -3,8 +3,8 @@
 use crate::boundary::{Failure, onbeat_status, store, text, wanted};
 use crate::context::onbeat;
 use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
-use onbeat_host::context::Context;
-use onbeat_host::link::{self, InterfaceSettings, LinkOptions, TransportKind};
+use library::context::Context;
+use library::link::{self, InterfaceSettings, LinkOptions, TransportKind};
 use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};

@@ -5,11 +5,11 @@ use crate::compare::CompareArguments;
 use crate::measure::MeasureVerb;
 use crate::noise::NoiseVerb;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use onbeat_host::fabric::StartAt;
 use onbeat_model::binding::Binding;
 use onbeat_model::system::{TimeMode, TransportKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
+use onbeat_run::fabric::StartAt;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -5,10 +5,10 @@
 //! streams as [`onbeat_runtime::wire`] makes them, noise as UDP over IPv4.
 
 use etherparse::PacketBuilder;
-use onbeat_host::netns::ipv4_of;
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, NoiseId, PortId, System};
 use onbeat_model::units::{MacAddress, StreamId, frame};
 use onbeat_net::{FlowRef, Transmission};
+use onbeat_run::netns::ipv4_of;
 use onbeat_runtime::wire;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;

@@ -3,10 +3,10 @@
 use crate::arguments::{Network, RunArguments, Time};
 use crate::terminal;
 use anyhow::bail;
-use onbeat_host::fabric::{self, NetworkKind, StartAt};
-use onbeat_host::link::LinkOptions;
+use onbeat::link::LinkOptions;
 use onbeat_model::system::{NodeId, NodeKind, RunSettings, Scenario, System, TransportKind};
 use onbeat_model::time::Span;
+use onbeat_run::fabric::{self, NetworkKind, StartAt};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// An argument that does not fit the description, or the others.

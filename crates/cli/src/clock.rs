@@ -9,14 +9,14 @@ use crate::output::write_files;
 use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::link::{Interface, SyncAge, SyncWatch};
-use onbeat_host::machine::Machine;
+use onbeat::clock::{MonoTime, pause};
+use onbeat::link::{Interface, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
     Configuration, Emulated, Facts, Role, SOCKET, Scenario, Settings, Stamping, Status, Supervisor,
     emulation, gather, hardware_threshold, judge, software_threshold,
 };
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};

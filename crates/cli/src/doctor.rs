@@ -8,10 +8,10 @@ use crate::terminal;
 use crate::trust::Trust;
 use anyhow::Context;
 use clap::Args;
-use onbeat_host::machine::Machine;
 use onbeat_machine::doctor::{
     Fact, Facts, Finding, PromiseKind, State, Verdict, Wanted, judge, lint, verdicts, worst,
 };
+use onbeat_run::machine::Machine;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
-//! Reading what others may have written, as `onbeat_host::regular` does. Nothing else in this crate
+//! Reading what others may have written, as `onbeat::regular` does. Nothing else in this crate
 //! opens or reads a file: `cargo run -p xtask -- tidy` looks.
 
-use onbeat_host::regular;
+use onbeat::regular;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;

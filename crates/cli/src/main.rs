@@ -71,7 +71,7 @@ fn main() -> std::process::ExitCode {
             Ok(Exit::Fine)
         }
         Verb::Keeper => {
-            onbeat_host::process::keep(std::io::stdin());
+            onbeat_run::process::keep(std::io::stdin());
             Ok(Exit::Fine)
         }
     };

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use onbeat_host::clock::{MonoTime, pause};
+use onbeat::clock::{MonoTime, pause};
 use onbeat_machine::noise::{
     NoiseError, PORT, RATE_MAX, Receiving, SIZE_MAX, SIZE_MIN, Sender, Sending, Sink, THREADS_MAX,
     wire_octets,

@@ -2,9 +2,9 @@
 
 use crate::input;
 use anyhow::{Context, bail};
-use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::process::{Keeper, Kept};
+use onbeat::clock::{MonoTime, pause};
 use onbeat_model::time::Span;
+use onbeat_run::process::{Keeper, Kept};
 use rustix::fs::{
     CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, renameat_with,
 };

@@ -3,9 +3,9 @@
 
 use crate::{input, terminal};
 use anyhow::Context;
-use onbeat_host::fabric::records_of_an_end;
 use onbeat_model::record::{Record, RunLog};
 use onbeat_model::system::{Channel, System};
+use onbeat_run::fabric::records_of_an_end;
 use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

@@ -5,11 +5,11 @@ use crate::exit::Exit;
 use crate::terminal;
 use anyhow::Context;
 use comfy_table::{Cell, CellAlignment};
-use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::inspect::{LiveEnd, Seen, Skipped, live_ends};
-use onbeat_host::shared_log::{COUNTERS, Counters};
+use onbeat::clock::{MonoTime, pause};
+use onbeat::shared_log::{COUNTERS, Counters};
 use onbeat_model::record::Role;
 use onbeat_model::time::Span;
+use onbeat_run::inspect::{LiveEnd, Seen, Skipped, live_ends};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeSet, HashMap};
@@ -240,7 +240,7 @@ fn json(ends: &[LiveEnd], skipped: &[Skipped], since: Option<&Since<'_>>) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_host::shared_log::Identity;
+    use onbeat::shared_log::Identity;
     use onbeat_model::units::{MacAddress, StreamId};
     use onbeat_runtime::port::Source;
 

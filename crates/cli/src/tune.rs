@@ -9,13 +9,13 @@ use crate::terminal;
 use crate::trust::Trust;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat::clock::{MonoTime, pause};
 use onbeat_machine::tune::{
     self, Applied, Ending, Event, Helper, Interrupt, Journal, Plan, Profile, State, Traffic, Wish,
 };
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
+use onbeat_run::machine::{CpuList, Machine};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeSet;
 use std::ffi::OsString;

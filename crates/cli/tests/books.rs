@@ -9,8 +9,8 @@
 mod common;
 
 use common::{ENGINES, TestSystem, channel, load, number, permitted, run, two_hosts};
-use onbeat_host::netns::Network;
 use onbeat_model::system::NodeId;
+use onbeat_run::netns::Network;
 use rustix::process::{Pid, Signal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command};

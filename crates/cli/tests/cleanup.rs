@@ -3,7 +3,7 @@
 mod common;
 
 use common::{TestSystem, onbeat, programs, talker_and_listener, two_hosts};
-use onbeat_host::netns::{self, NetnsError, Network};
+use onbeat_run::netns::{self, NetnsError, Network};
 use rustix::fd::AsFd;
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -5,8 +5,8 @@ mod common;
 
 use common::machine::{Machine, apply};
 use common::{TestSystem, executable, onbeat, root};
-use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::shared_log::{Board, Identity};
+use onbeat::clock::{MonoTime, pause};
+use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::Role;
 use onbeat_model::time::Span;
 use onbeat_model::units::StreamId;

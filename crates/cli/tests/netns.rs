@@ -7,12 +7,12 @@ mod common;
 use common::{
     TestSystem, channel, load, number, onbeat, permitted, programs, results, run, two_hosts,
 };
-use onbeat_host::fabric::{StartAt, utc_of};
-use onbeat_host::link::{Context, InterfaceSettings, parameters_of};
-use onbeat_host::netns::{INTERFACE, Network};
+use onbeat::link::{Context, InterfaceSettings, parameters_of};
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{LocalTime, Span};
+use onbeat_run::fabric::{StartAt, utc_of};
+use onbeat_run::netns::{INTERFACE, Network};
 use onbeat_runtime::port::Patience;
 use serde_json::Value;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Noise between two network namespaces, with the real command. Where these are not permitted,
 //! each test says so.
 
-use onbeat_host::clock::pause;
+use onbeat::clock::pause;
 use onbeat_model::time::Span;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};

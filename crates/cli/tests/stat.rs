@@ -3,7 +3,7 @@
 mod common;
 
 use common::{TestSystem, number, onbeat, run, talker_and_listener};
-use onbeat_host::shared_log::{Board, Identity};
+use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
 use onbeat_runtime::port::{Log, Reason};

@@ -4,10 +4,10 @@ mod common;
 
 use common::machine::{CPUSET, JOURNAL, Machine, apply};
 use common::{executable, number, onbeat};
-use onbeat_host::clock::pause;
-use onbeat_host::machine;
+use onbeat::clock::pause;
 use onbeat_machine::tune::{Helper, Kernel, ThisKernel};
 use onbeat_model::time::Span;
+use onbeat_run::machine;
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 use serde_json::Value;
 use std::io::Read;

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{TestSystem, channel, executable, number, onbeat, programs, results, run, two_hosts};
-use onbeat_host::clock::pause;
+use onbeat::clock::pause;
 use onbeat_model::time::Span;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;

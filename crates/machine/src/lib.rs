@@ -4,7 +4,9 @@
 
 #![allow(unsafe_code)] // system calls
 
+mod coalescing;
 pub mod doctor;
+pub mod ethtool;
 pub mod five_tests;
 pub mod noise;
 pub mod timekeeping;

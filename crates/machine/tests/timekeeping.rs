@@ -2,16 +2,16 @@
 //! machine's clock is not touched. Where something is missing, each test says so.
 #![allow(unsafe_code)] // namespaces, and reading the kernel's clock
 
-use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::context::Context;
-use onbeat_host::link::{PortState, SYNC_RECEIPT_TIMEOUT, SyncAge, SyncWatch};
-use onbeat_host::machine::Machine;
-use onbeat_host::netns::enter;
+use onbeat::clock::{MonoTime, pause};
+use onbeat::context::Context;
+use onbeat::link::{PortState, SYNC_RECEIPT_TIMEOUT, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
     Configuration, Reason, Report, Role, Scenario, Settings, Stamping, SupervisionError,
     Supervisor, emulation, gather, hardware_threshold, judge, software_threshold,
 };
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
+use onbeat_run::netns::enter;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -387,7 +387,7 @@ fn a_program_refuses_to_start_out_of_sync_if_it_is_told_to() {
         }
         return;
     }
-    if !onbeat_host::link::Interface::named("lo").is_ok_and(|interface| interface.up) {
+    if !onbeat::link::Interface::named("lo").is_ok_and(|interface| interface.up) {
         println!("not run: interface lo is down");
         return;
     }

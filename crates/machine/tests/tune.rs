@@ -1,11 +1,11 @@
 //! Settings of the kernel that runs this, changed and taken back: only such as nobody else uses.
 #![allow(unsafe_code)]
 
-use onbeat_host::machine::{CpuList, Machine};
 use onbeat_machine::tune::{
     Bound, Change, Disciplines, Edge, Ending, Event, Form, Interrupt, Journal, Shaper, Target,
     Value, apply, snapshot, undo,
 };
+use onbeat_run::machine::{CpuList, Machine};
 use rustix::thread::UnshareFlags;
 use std::collections::BTreeSet;
 use std::process::{Child, Command};

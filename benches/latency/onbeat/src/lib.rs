@@ -1,8 +1,8 @@
 //! Onbeat's Rust interface, as C functions for the benchmark's main program. The listener takes
 //! each message from its own blocking read. The channel is that of ../peers/onbeat.c.
 
-use onbeat_host::context::{Context, Listener, Talker};
-use onbeat_host::link::{self, InterfaceSettings};
+use onbeat::context::{Context, Listener, Talker};
+use onbeat::link::{self, InterfaceSettings};
 use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};

@@ -2,9 +2,9 @@
 
 use crate::input;
 use anyhow::{Context, bail};
-use onbeat_host::clock::MonoTime;
-use onbeat_host::process::limit;
+use onbeat::clock::MonoTime;
 use onbeat_model::time::Span;
+use onbeat_run::process::limit;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;

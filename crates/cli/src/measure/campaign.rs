@@ -8,14 +8,14 @@ use crate::exit::Exit;
 use crate::output::{Kind, MEASUREMENT, Output, write_files};
 use crate::{input, run, terminal};
 use anyhow::{Context, bail};
-use onbeat_host::link::ask_ptp4l;
-use onbeat_host::machine::Machine;
-use onbeat_host::process::Keeper;
+use onbeat::link::ask_ptp4l;
 use onbeat_machine::five_tests::{Isolation, Mode, Role, unmet};
 use onbeat_measure::measurement::{
     Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State, campaign_html,
     campaign_table, read,
 };
+use onbeat_run::machine::Machine;
+use onbeat_run::process::Keeper;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 

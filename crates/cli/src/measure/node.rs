@@ -6,13 +6,13 @@ use crate::build;
 use crate::exit::Exit;
 use crate::input;
 use anyhow::{Context, bail};
-use onbeat_host::clock::MonoTime;
-use onbeat_host::process::{Kept, Running, Start};
+use onbeat::clock::MonoTime;
 use onbeat_machine::five_tests::{
     Clock, Node, NodeClock, NodeSample, Place, decode, encode, first_instant, lock_memory,
     wake_node,
 };
 use onbeat_model::time::{ClockError, Span};
+use onbeat_run::process::{Kept, Running, Start};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 

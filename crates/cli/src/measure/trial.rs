@@ -8,9 +8,7 @@ use super::place::Directory;
 use crate::build;
 use crate::chosen::WrongArgument;
 use anyhow::{Context, bail};
-use onbeat_host::clock::pause;
-use onbeat_host::machine::{CpuList, Machine};
-use onbeat_host::process::{Keeper, Kept, Running, Start};
+use onbeat::clock::pause;
 use onbeat_machine::five_tests::{
     Clock, CpuLatencyHeld, CyclicTest, Entered, Facts, GpioLine, Isolated, Line, Load, Place,
     allowed_cpus, clock_overhead, cross_overhead, cyclictest, default_cpu, lock_memory,
@@ -18,6 +16,8 @@ use onbeat_machine::five_tests::{
 };
 use onbeat_measure::measurement::{self, Measurement, NodeError, Tool, relative};
 use onbeat_model::time::Span;
+use onbeat_run::machine::{CpuList, Machine};
+use onbeat_run::process::{Keeper, Kept, Running, Start};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Plans and states of settings, for people and for machines.
 
 use crate::terminal;
-use onbeat_host::clock::MonoTime;
+use onbeat::clock::MonoTime;
 use onbeat_machine::tune::{Plan, Record, State, Status, Target, Value, Wish};
 use onbeat_model::time::Span;
 use serde_json::json;

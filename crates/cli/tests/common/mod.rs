@@ -4,8 +4,8 @@
 
 pub mod machine;
 
-use onbeat_host::netns::{NetnsError, Network};
 use onbeat_model::system::System;
+use onbeat_run::netns::{NetnsError, Network};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};

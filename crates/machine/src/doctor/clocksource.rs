@@ -3,7 +3,7 @@
 use super::facts::{Fact, text};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// The clock that the kernel reads.

@@ -1,7 +1,7 @@
 //! What the kernel was built with, as far as a check or an advice depends on it.
 
 use super::facts::Fact;
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -63,7 +63,7 @@ fn options(text: &str) -> BTreeMap<String, String> {
 /// A packed file's text; `None` where it, or what unpacks it, is not there.
 fn unpacked(machine: &Machine, path: &str) -> Option<String> {
     let file = machine.open(path).ok()?;
-    let mut command = onbeat_host::environment::program("gzip");
+    let mut command = onbeat_run::environment::program("gzip");
     command.arg("-dc").stdin(file).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let mut octets = Vec::new();

@@ -3,7 +3,7 @@
 use super::calls::Calls;
 use super::{clocksource, interrupts, isolation, kernel, nic, power, process, tasks, throttling};
 use super::{time, virtualisation};
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::io;
 

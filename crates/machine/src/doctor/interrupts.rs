@@ -4,7 +4,7 @@ use super::facts::{Fact, text};
 use super::finding::{Area, Check, Need, State};
 use super::isolation::parsed;
 use super::judge::Judge;
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use super::facts::{Fact, cpus, number, text};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 use serde::{Deserialize, Serialize};
 
 /// The cores that are set apart.

@@ -4,8 +4,8 @@ use super::config::Config;
 use super::facts::{Fact, chosen, number, text};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
-use onbeat_host::machine::Machine;
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// The kernel and how it was started.

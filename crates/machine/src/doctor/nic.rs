@@ -4,8 +4,9 @@ use super::facts::Fact;
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
 use super::qdiscs::Qdisc;
-use onbeat_host::link::{self, Abilities};
-use onbeat_host::machine::Machine;
+use crate::ethtool::Abilities;
+use onbeat::link;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// A network interface.

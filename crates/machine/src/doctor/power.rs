@@ -3,8 +3,8 @@
 use super::facts::{Fact, number};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
-use onbeat_host::machine::Machine;
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 

@@ -4,7 +4,7 @@ use super::facts::Fact;
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
 use super::tasks::{self, Task};
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 use serde::{Deserialize, Serialize};
 
 /// One running process.

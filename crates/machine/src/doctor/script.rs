@@ -6,7 +6,7 @@ use super::finding::{Area, Check, Finding, Need, State};
 use super::judge::Judge;
 use super::time;
 use super::wanted::Wanted;
-use onbeat_host::machine::CpuList;
+use onbeat_run::machine::CpuList;
 
 /// How many commands after a message the write that it speaks of may come.
 const NEAR: usize = 3;

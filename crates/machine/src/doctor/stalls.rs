@@ -2,7 +2,7 @@
 //! missed together was the machine's standstill.
 
 use super::facts::Fact;
-use onbeat_host::clock::MonoTime;
+use onbeat::clock::MonoTime;
 use onbeat_model::time::Span;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;

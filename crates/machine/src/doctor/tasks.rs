@@ -1,6 +1,6 @@
 //! All threads of the machine, as far as more than one area asks for them.
 
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// How a thread is scheduled (sched(7)).

@@ -7,7 +7,7 @@ mod promises;
 mod this_machine;
 
 use super::{Facts, Finding, State, checks};
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use std::collections::BTreeSet;
 
 /// What is not as it should be: the names of the checks, and how it stands.

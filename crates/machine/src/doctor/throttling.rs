@@ -3,7 +3,7 @@
 use super::facts::{Fact, number, text};
 use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// Limits of real-time work, and what programs may do.

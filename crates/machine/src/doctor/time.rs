@@ -6,8 +6,8 @@ use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
 use super::nic;
 use super::tasks::{self, Task};
-use onbeat_host::machine::Machine;
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 /// The daemons that keep the time.

@@ -1,12 +1,12 @@
 //! What a system asks of the machine: taken from its description and plan.
 
 use super::finding::Need;
-use onbeat_host::machine::CpuList;
 use onbeat_model::plan::Plan;
 use onbeat_model::port::Selection;
 use onbeat_model::system::{Class, Host, Node, NodeId, NodeKind, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
+use onbeat_run::machine::CpuList;
 use std::collections::BTreeSet;
 
 /// Octets before a channel's payload in a frame, behind the Ethernet header and tag: IEEE 1722's

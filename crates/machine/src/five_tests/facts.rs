@@ -1,7 +1,7 @@
 //! On what kind of machine it was measured.
 
 use super::Isolated;
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 
 /// What a reader of figures has to know of the machine. What it does not tell is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

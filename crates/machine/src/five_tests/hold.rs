@@ -1,6 +1,6 @@
 //! What keeps the machine as it is while it is measured.
 
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! Which processors are kept free for real-time threads, by what, and how to measure there.
 
 use super::{Place, allowed_cpus};
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 use std::collections::BTreeMap;
 use std::io;
 

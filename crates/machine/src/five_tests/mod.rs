@@ -23,7 +23,7 @@ pub use scenario::{Isolation, Mode, Role, Unmet, unmet};
 pub use tools::{CyclicTest, Load, cyclictest, missing_tool, stress_ng};
 pub use wake::{Wakes, wake, wake_on_all};
 
-use onbeat_host::machine::CpuList;
+use onbeat_run::machine::CpuList;
 use rustix::thread::CpuSet;
 use std::io;
 

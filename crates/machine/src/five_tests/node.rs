@@ -2,7 +2,7 @@
 //! it saw is kept in memory and written when it is done.
 
 use super::{Clock, GpioLine, Line, Place, Wakes, wake};
-use onbeat_host::clock::{EmulatedClock, MonoTime};
+use onbeat::clock::{EmulatedClock, MonoTime};
 use onbeat_model::time::{ClockError, LocalTime, Span};
 use std::io;
 use std::sync::atomic::AtomicBool;

@@ -1,7 +1,7 @@
 //! Tests 1 and 2: what reading a clock costs.
 
 use super::{Clock, ns, read};
-use onbeat_host::clock::pause;
+use onbeat::clock::pause;
 use onbeat_model::time::Span;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,8 +1,8 @@
 //! What of the paper's scenarios (Table 2) a machine is set up for as it stands.
 
 use super::Isolated;
-use onbeat_host::link::{PortState, PtpStatus};
-use onbeat_host::machine::Machine;
+use onbeat::link::{PortState, PtpStatus};
+use onbeat_run::machine::Machine;
 
 /// How processors are kept free for real-time threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ fn clock_unmet(
 mod tests {
     use super::super::allowed_cpus;
     use super::*;
-    use onbeat_host::link::SyncSeen;
+    use onbeat::link::SyncSeen;
     use onbeat_model::time::Span;
 
     struct Fake {

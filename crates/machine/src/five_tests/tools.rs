@@ -1,10 +1,10 @@
 //! The tools that the paper uses, as they are: cyclictest beside our own loop, stress-ng as load.
 
 use super::{Clock, Place};
-use onbeat_host::environment;
-use onbeat_host::machine::CpuList;
-use onbeat_host::process::{Keeper, Kept, Running};
 use onbeat_model::time::Span;
+use onbeat_run::environment;
+use onbeat_run::machine::CpuList;
+use onbeat_run::process::{Keeper, Kept, Running};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -77,7 +77,7 @@ pub fn cyclictest(
             child.kill()?;
             break child.wait()?;
         }
-        onbeat_host::clock::pause(LOOK);
+        onbeat::clock::pause(LOOK);
     };
     if let Some(keeper) = keeper {
         keeper.release(Kept::Group(number))?;

@@ -1,7 +1,7 @@
 //! Test 3: how late a thread wakes up from an absolute sleep, as cyclictest does it.
 
 use super::{Clock, Place};
-use onbeat_host::clock::pause;
+use onbeat::clock::pause;
 use onbeat_model::time::Span;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};

@@ -8,7 +8,7 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use onbeat_host::netns::Netlink;
+use onbeat_run::netns::Netlink;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_kernel_answers_and_the_loopback_carries_none() {
-        let loopback = onbeat_host::link::Interface::named("lo").expect("every namespace has it");
+        let loopback = onbeat::link::Interface::named("lo").expect("every namespace has it");
         assert_eq!(carrier_of(loopback.index).expect("an answer"), None);
     }
 }

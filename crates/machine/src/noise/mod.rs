@@ -1,7 +1,7 @@
 //! Noise on a real network: a generator of UDP datagrams and a sink that counts them.
 //!
 //! The generator sends at the instants of `NoiseTimes` of the engine, as noise does on the emulated
-//! network and on one of namespaces (`onbeat_host::netns`). Here it sends in batches of one
+//! network and on one of namespaces (`onbeat_run::netns`). Here it sends in batches of one
 //! system call (sendmmsg), on as many threads as are asked for. It refuses a way out that carries a
 //! default route unless it is forced to: that is how the machine's user, and others, reach the rest
 //! of the world.

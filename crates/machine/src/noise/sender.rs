@@ -4,8 +4,8 @@ use super::{
     BATCH, GROUP, NoiseError, RATE_MAX, SIZE_MAX, SIZE_MIN, STAMP, THREADS_MAX, failed, guard,
     stamp, wire_octets,
 };
-use onbeat_host::clock::{EmulatedClock, MonoTime};
-use onbeat_host::link::{Interface, set_option};
+use onbeat::clock::{EmulatedClock, MonoTime};
+use onbeat::link::{Interface, set_option};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::system::{NodeId, Noise};
 use onbeat_model::time::{ClockError, NetTime, Span};

@@ -1,11 +1,11 @@
 //! The sink.
 
 use super::{BATCH, GROUP, NoiseError, STAMP, failed, read_stamp, wire_octets};
-use onbeat_host::clock::MonoTime;
-use onbeat_host::link::{Interface, set_option};
-use onbeat_host::netns::noise::refused;
+use onbeat::clock::MonoTime;
+use onbeat::link::{Interface, set_option};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
+use onbeat_run::netns::noise::refused;
 use rustix::fd::AsRawFd;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};

@@ -1,12 +1,12 @@
 //! What the machine says of its clocks. Changes nothing.
 
 use super::judgement::Facts;
-use onbeat_host::link::{
+use onbeat::link::{
     Interface, PtpSurvey, SyncAge, SyncWatch, ask_sync, find_ptp4l, hardware_apart, overhear_ptp,
     survey_ptp4l, tai_offset,
 };
-use onbeat_host::machine::Machine;
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 use std::io;
 use std::path::Path;
 

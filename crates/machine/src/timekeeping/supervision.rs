@@ -3,10 +3,10 @@
 use super::configuration::{Configuration, PRIORITY};
 use super::judgement::{Facts, Status, judge};
 use super::machine::{Emulated, emulation, gather, glance};
-use onbeat_host::clock::{MonoTime, pause};
-use onbeat_host::link::{SyncAge, SyncSeen, SyncWatch, look_again};
-use onbeat_host::machine::Machine;
+use onbeat::clock::{MonoTime, pause};
+use onbeat::link::{SyncAge, SyncSeen, SyncWatch, look_again};
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
@@ -108,7 +108,7 @@ impl Daemon {
         let log = OpenOptions::new().create(true).append(true).open(&self.log);
         let log = log.map_err(failed(self.log.display()))?;
         let also = log.try_clone().map_err(failed(self.log.display()))?;
-        let mut command = onbeat_host::environment::program(self.name);
+        let mut command = onbeat_run::environment::program(self.name);
         command.args(&self.words).stdin(Stdio::null()).stdout(log).stderr(also);
         let steers = self.steers;
         // SAFETY: between fork and exec only system calls are made that neither allocate nor lock.

@@ -5,8 +5,8 @@ use super::boot;
 use super::target::{Bound, Form, Target, Value};
 use super::threads;
 use super::traffic::NAME_MAX;
-use onbeat_host::link::coalescing::Coalescing;
-use onbeat_host::machine::CpuList;
+use crate::coalescing::Coalescing;
+use onbeat_run::machine::CpuList;
 
 /// The most tasks that are bound to processors.
 const BOUND_MAX: usize = 1 << 20;

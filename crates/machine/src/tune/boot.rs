@@ -1,7 +1,7 @@
 //! Boot parameters: what can be set only when the kernel starts.
 
 use super::plan::Profile;
-use onbeat_host::machine::CpuList;
+use onbeat_run::machine::CpuList;
 
 /// The addition to the boot loader's settings that `--write-boot` writes.
 pub(super) const DOCUMENT: &str = "/etc/default/grub.d/onbeat.cfg";

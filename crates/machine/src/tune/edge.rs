@@ -3,7 +3,7 @@
 use super::kernel::{self, Kernel};
 use super::target::{Bound, Target, Value};
 use super::threads;
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

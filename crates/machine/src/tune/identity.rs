@@ -1,8 +1,8 @@
 //! Which process: a number alone may be another process's by tomorrow.
 
 use super::threads;
-use onbeat_host::machine::Machine;
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;

@@ -4,9 +4,9 @@ use super::helper::{self, Helper};
 use super::target::Value;
 use super::threads;
 use super::traffic::{Disciplines, Vlan};
-use onbeat_host::environment;
-use onbeat_host::link::coalescing;
-use onbeat_host::machine::{CpuList, Machine};
+use crate::coalescing;
+use onbeat_run::environment;
+use onbeat_run::machine::{CpuList, Machine};
 use rustix::process::Pid;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -109,7 +109,7 @@ impl Kernel for ThisKernel {
     }
 
     fn qdiscs(&self, interface: &str) -> io::Result<Value> {
-        onbeat_host::link::Interface::named(interface)?; // says which error it is if there is none
+        onbeat::link::Interface::named(interface)?; // says which error it is if there is none
         let shown = run(&words(&["tc", "qdisc", "show", "dev", interface]))?;
         Ok(disciplines(&shown))
     }
@@ -122,7 +122,7 @@ impl Kernel for ThisKernel {
     }
 
     fn vlan(&self, name: &str) -> io::Result<Value> {
-        match onbeat_host::link::Interface::named(name) {
+        match onbeat::link::Interface::named(name) {
             Ok(found) if found.tags => Ok(Some("vlan".to_owned())),
             Ok(_) => Ok(Some("interface".to_owned())),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),

@@ -5,8 +5,8 @@ use super::edge::Edge;
 use super::snapshot::{Cgroups, InterfaceFacts, Irq, Snapshot};
 use super::target::{Form, Target, Value};
 use super::traffic::Traffic;
-use onbeat_host::link::coalescing::Coalescing;
-use onbeat_host::machine::CpuList;
+use crate::coalescing::Coalescing;
+use onbeat_run::machine::CpuList;
 use std::io;
 
 /// How processors are isolated (Pérez et al. 2024, section 3.2.2).

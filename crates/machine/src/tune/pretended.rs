@@ -6,7 +6,7 @@ use super::kernel::Kernel;
 use super::target::Value;
 use super::threads;
 use super::traffic::{Disciplines, Vlan};
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use super::identity::Identity;
 use super::journal::{self, Ending, Journal, JournalError, Outstanding, Record, boot};
 use super::plan::Change;
 use super::target::{Form, Target, Value};
-use onbeat_host::clock::{MonoTime, pause};
+use onbeat::clock::{MonoTime, pause};
 use onbeat_model::time::Span;
 
 /// How often the dead-man timer looks whether it was confirmed.

@@ -4,8 +4,8 @@
 //! still has it, up to the daemon that has the connection itself.
 
 use super::threads;
-use onbeat_host::environment;
-use onbeat_host::machine::Machine;
+use onbeat::environment;
+use onbeat_run::machine::Machine;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;

@@ -6,7 +6,7 @@ use super::interface::carriers;
 use super::target::{Bound, Target, Value};
 use super::threads;
 use super::traffic::Disciplines;
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 

@@ -2,7 +2,7 @@
 //! is looked at before it is believed: nobody else can write there, lock there or look.
 
 use super::journal::JournalError;
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;

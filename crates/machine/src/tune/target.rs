@@ -1,7 +1,7 @@
 //! What can be set.
 
 use super::traffic::{Disciplines, Vlan};
-use onbeat_host::machine::CpuList;
+use onbeat_run::machine::CpuList;
 use serde::{Deserialize, Serialize};
 
 /// A target's value as text; none: it is not there, or as the kernel has it by itself.

@@ -1,10 +1,10 @@
 //! Whole tunes of a made-up machine, killed wherever a kill can come.
 
 use super::*;
-use onbeat_host::machine::{CpuList, Machine};
 use onbeat_model::system::Class;
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
+use onbeat_run::machine::{CpuList, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tempfile::TempDir;

@@ -1,6 +1,6 @@
 //! The kernel's threads, from `/proc/PID/stat`.
 
-use onbeat_host::machine::{CpuList, Machine};
+use onbeat_run::machine::{CpuList, Machine};
 
 /// `PF_KTHREAD` of linux/sched.h: a thread of the kernel's own. Programs may call themselves what
 /// they like.

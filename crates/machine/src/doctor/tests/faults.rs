@@ -5,8 +5,8 @@ use super::wrong;
 use crate::doctor::State::{Advice, Blocks, Unknown};
 use crate::doctor::facts::{Fact, Facts};
 use crate::doctor::{KernelClock, Ptp4l, State};
-use onbeat_host::machine::Machine;
 use onbeat_model::time::Span;
+use onbeat_run::machine::Machine;
 
 /// A fault, and what is found then, in order.
 struct Fault {

@@ -6,10 +6,10 @@ use crate::doctor::finding::{Finding, Need};
 use crate::doctor::nic::Interface;
 use crate::doctor::qdiscs::{Qdisc, Tried};
 use crate::doctor::wanted::{Program, Promise, PromiseKind, Wanted};
-use onbeat_host::link::Abilities;
-use onbeat_host::machine::{CpuList, Machine};
+use crate::ethtool::Abilities;
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
+use onbeat_run::machine::{CpuList, Machine};
 use std::collections::{BTreeMap, BTreeSet};
 use tempfile::TempDir;
 

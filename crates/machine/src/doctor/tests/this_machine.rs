@@ -3,7 +3,7 @@
 
 use crate::doctor::facts::{Fact, Facts};
 use crate::doctor::{State, judge};
-use onbeat_host::machine::Machine;
+use onbeat_run::machine::Machine;
 
 /// Settings that a careless look could change.
 const SETTINGS: [&str; 6] = [

@@ -1,0 +1,357 @@
+//! A program's membership in a run, whatever the network is: the Rust interface of the channels.
+//!
+//! The environment decides: with [`crate::fabric::protocol::ENVIRONMENT`] a program joins the
+//! fabric that started it; without, it uses a real interface.
+//!
+//! A message is the octets that the program makes of it. Times are [`LocalTime`]: the network clock
+//! as this host reads it, from the start of the run. Real-time: after [`Context::start`] reading,
+//! writing and sleeping allocate nothing; [`TalkerEnd`] and [`ListenerEnd`] say what each call
+//! waits for. When the run is over, every call returns [`Fault::Stopped`].
+//!
+//! ```no_run
+//! use onbeat::context::Context;
+//! use onbeat::fabric::client::SetupError;
+//! use onbeat_model::time::{LocalTime, Span};
+//! use onbeat_model::units::Octets;
+//! use onbeat_runtime::port::{Fault, Patience};
+//!
+//! const SIZE: Octets = Octets::new(8);
+//! const PERIOD: Span = Span::from_ms(20);
+//!
+//! /// Sends a counter 50 times a second.
+//! fn talk() -> Result<(), SetupError> {
+//!     let context = Context::join()?;
+//!     let mut counter = context.open_talker("mcast42", SIZE)?;
+//!     context.start()?;
+//!     for i in 0..i64::MAX {
+//!         counter.write(&i.to_le_bytes())?;
+//!         context.sleep_until(LocalTime::ZERO + PERIOD * (i + 1))?;
+//!     }
+//!     Ok(())
+//! }
+//!
+//! /// Prints the counter and how long each message took.
+//! fn listen() -> Result<(), SetupError> {
+//!     let context = Context::join()?;
+//!     let mut counter = context.open_listener("mcast42", SIZE)?;
+//!     context.start()?;
+//!     let mut value = [0; 8];
+//!     while let Some(info) = counter.read(&mut value, Patience::Endless)? {
+//!         println!("{} after {}", i64::from_le_bytes(value), info.latency);
+//!     }
+//!     Ok(())
+//! }
+//!
+//! fn main() -> Result<(), SetupError> {
+//!     let over = match std::env::args().nth(1).as_deref() {
+//!         Some("talk") => talk(),
+//!         _ => listen(),
+//!     };
+//!     match over {
+//!         Err(SetupError::Fault(Fault::Stopped)) => Ok(()),
+//!         other => other,
+//!     }
+//! }
+//! ```
+
+use crate::clock::MonoTime;
+use crate::fabric::client::{self, SetupError, ThreadTicket};
+use crate::fabric::protocol::{self, ENVIRONMENT, Work};
+use crate::link::context::INTERFACE;
+use crate::link::{self, LinkPort};
+use crate::recorder::Recorder;
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::units::Octets;
+use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::port::{Fault, Instant, Limited, Patience, Port, Reason, Received, Window};
+use rustix::fd::BorrowedFd;
+use rustix::thread::futex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The talker's end of a channel.
+pub type Talker = TalkerEnd<Limited<EndPort>, Recorder>;
+/// A listener's end of a channel.
+pub type Listener = ListenerEnd<Limited<EndPort>, Recorder>;
+
+/// A program's membership in a run, or its interface.
+#[derive(Clone, Debug)]
+pub enum Context {
+    /// Started by `onbeat run`.
+    Fabric(client::Context),
+    /// On an interface.
+    Link(link::Context),
+}
+
+/// An end's way to clock and network.
+#[derive(Debug)]
+pub enum EndPort {
+    /// Through the fabric.
+    Fabric(Box<client::FabricPort>),
+    /// Through an interface.
+    Link(LinkPort),
+}
+
+impl Context {
+    /// Joins the fabric that the environment names, or opens the interface that it names.
+    pub fn join() -> Result<Self, SetupError> {
+        if crate::environment::var_os(ENVIRONMENT).is_none()
+            && let Some(interface) = crate::environment::var_os(INTERFACE)
+        {
+            return link::Context::from_environment(&interface).map(Self::Link);
+        }
+        client::Context::join().map(Self::Fabric)
+    }
+
+    /// Opens the writing end of a channel for messages of `size` octets.
+    pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
+        match self {
+            Self::Fabric(context) => context.open_talker(name, size),
+            Self::Link(context) => context.open_talker(name, size),
+        }
+    }
+
+    /// Opens a reading end of a channel for messages of `size` octets.
+    pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
+        match self {
+            Self::Fabric(context) => context.open_listener(name, size),
+            Self::Link(context) => context.open_listener(name, size),
+        }
+    }
+
+    /// Ends set-up: on a fabric, waits for the common start; on an interface, for its epoch.
+    pub fn start(&self) -> Result<(), SetupError> {
+        match self {
+            Self::Fabric(context) => context.start(),
+            Self::Link(context) => {
+                context.base().sleep_until(LocalTime::ZERO)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// What the host's copy of the network clock reads.
+    pub fn now(&self) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(context) => context.now(),
+            Self::Link(context) => context.base().instant(),
+        }
+    }
+
+    /// Sleeps until the host's copy of the network clock reads `target`; returns when it did.
+    pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(context) => context.sleep_until(target),
+            Self::Link(context) => context.base().sleep_until(target),
+        }
+    }
+
+    /// Declares that the work just done takes `span`: it passes now in virtual time, and has
+    /// passed by itself elsewhere.
+    pub fn work(&self, span: Span) -> Result<(), Fault> {
+        self.work_until(Work::of(span)).map(|_| ())
+    }
+
+    /// The same with a limit and an urgency of its own. False: the limit came first.
+    pub fn work_until(&self, work: Work) -> Result<bool, Fault> {
+        match self {
+            Self::Fabric(context) => context.work(work),
+            Self::Link(context) => context.base().look().map(|_| true),
+        }
+    }
+
+    /// Waits until `word` is not `value` any more, or a thread of this program has called
+    /// [`Context::wake`] for it, or the host's copy of the network clock reads `until`, which
+    /// [`Patience::None`] is at once. False: nothing of the first two happened in time. As with
+    /// any futex, whoever waits looks at the word again. Real-time: allocates nothing.
+    pub fn wait(&self, word: &AtomicU32, value: u32, until: Patience) -> Result<bool, Fault> {
+        self.wait_for_holder(word, value, until, 0)
+    }
+
+    /// The same for what a thread of this program holds, as `gettid` numbers it, 0 if nobody knows.
+    /// In virtual time it inherits the urgency of those that wait for it.
+    pub fn wait_for_holder(
+        &self,
+        word: &AtomicU32,
+        value: u32,
+        until: Patience,
+        holder: u32,
+    ) -> Result<bool, Fault> {
+        if word.load(Ordering::Acquire) != value {
+            return Ok(true);
+        }
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => {
+                context.park(key(word), until, holder)
+            }
+            Self::Fabric(context) => context.base().wait(word, value, until),
+            Self::Link(context) => context.base().wait(word, value, until),
+        }
+    }
+
+    /// Wakes all threads of this program that wait for `word`. Real-time: allocates nothing.
+    pub fn wake(&self, word: &AtomicU32) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => return context.unpark(key(word)),
+            Self::Fabric(context) => context.base().look()?.local,
+            Self::Link(context) => context.base().look()?.local,
+        };
+        futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).map_err(|_| Fault::Network)?;
+        Ok(())
+    }
+
+    /// What CLOCK_MONOTONIC reads, or will read, when the host's copy of the network clock reads
+    /// `reading`; `None` in virtual time. A reading more than [`link::HORIZON`] from now is taken
+    /// as one so far off.
+    pub fn machine_time(&self, reading: LocalTime) -> Result<Option<MonoTime>, Fault> {
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => Ok(None),
+            Self::Fabric(context) => context.base().machine_time(reading).map(Some),
+            Self::Link(context) => context.base().machine_time(reading).map(Some),
+        }
+    }
+
+    /// Announces a thread that is about to be created; on an interface nobody needs to know.
+    pub fn announce(&self) -> Result<Option<ThreadTicket>, Fault> {
+        match self {
+            Self::Fabric(context) => context.announce().map(Some),
+            Self::Link(_) => Ok(None),
+        }
+    }
+
+    /// Waits, in the time of the run, until an announced thread has ended.
+    pub fn wait_for(&self, ticket: u32) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(context) => context.wait_for(ticket),
+            Self::Link(_) => Ok(()),
+        }
+    }
+
+    /// Makes all waiting calls return [`Fault::Stopped`] within [`link::LOOK_AGAIN`]; on a fabric
+    /// the run says when it is over. May be called by a signal handler.
+    pub fn stop(&self) {
+        if let Self::Link(context) = self {
+            context.base().stop();
+        }
+    }
+
+    /// The most ends that [`Context::select`] waits for at once.
+    pub fn max_select(&self) -> Result<usize, Fault> {
+        match self {
+            Self::Fabric(context) if context.is_virtual()? => Ok(protocol::MAX_SELECT),
+            _ => Ok(link::MAX_SELECT),
+        }
+    }
+
+    /// Leaves the run; the main thread's end is the program's. On an interface there is none.
+    pub fn leave(&self) {
+        if let Self::Fabric(_) = self {
+            client::leave();
+        }
+    }
+
+    /// Waits until one of the ends has something to read, and returns its position; `None` when
+    /// none has in time. Of several that have, the first.
+    pub fn select(&self, ends: &[&Listener], patience: Patience) -> Result<Option<usize>, Fault> {
+        let base = match self {
+            Self::Fabric(context) if context.is_virtual()? => {
+                return context.select(ends, patience);
+            }
+            Self::Fabric(context) => context.base(),
+            Self::Link(context) => context.base(),
+        };
+        let descriptors = ends.iter().filter_map(|end| end.port().inner().descriptor());
+        link::select(base, descriptors, patience, |at, now| ends[at].went_on(now))
+    }
+}
+
+/// What the fabric calls a word: threads of one program mean the same by it.
+fn key(word: &AtomicU32) -> u64 {
+    std::ptr::from_ref(word).addr() as u64
+}
+
+impl EndPort {
+    /// Refuses a forked child of the process that opened the end, for calls that need neither
+    /// clock nor network: those refuse it anyway.
+    pub fn check_owner(&self) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.check_owner(),
+            Self::Link(port) => port.base().check_owner(),
+        }
+    }
+
+    /// A descriptor that is readable when there may be a message; none in virtual time.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Fabric(port) => port.descriptor(),
+            Self::Link(port) => Some(port.descriptor()),
+        }
+    }
+}
+
+impl Port for EndPort {
+    #[inline]
+    fn now(&mut self) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(port) => port.now(),
+            Self::Link(port) => port.now(),
+        }
+    }
+
+    #[inline]
+    fn uncertain(&self) -> bool {
+        match self {
+            Self::Fabric(port) => port.uncertain(),
+            Self::Link(port) => port.uncertain(),
+        }
+    }
+
+    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+        match self {
+            Self::Fabric(port) => port.sleep_until(target),
+            Self::Link(port) => port.sleep_until(target),
+        }
+    }
+
+    #[inline]
+    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.may_write(at),
+            Self::Link(port) => port.may_write(at),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.send(frame),
+            Self::Link(port) => port.send(frame),
+        }
+    }
+
+    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+        match self {
+            Self::Fabric(port) => port.launch(frame, at),
+            Self::Link(port) => port.launch(frame, at),
+        }
+    }
+
+    #[inline]
+    fn dropped(&mut self, reason: Reason) -> u64 {
+        match self {
+            Self::Fabric(port) => port.dropped(reason),
+            Self::Link(port) => port.dropped(reason),
+        }
+    }
+
+    fn receive(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        window: Option<Window>,
+    ) -> Result<Option<Received>, Fault> {
+        match self {
+            Self::Fabric(port) => port.receive(into, patience, window),
+            Self::Link(port) => port.receive(into, patience, window),
+        }
+    }
+}

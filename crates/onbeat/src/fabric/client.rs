@@ -1,0 +1,781 @@
+//! The program's side of the fabric: what the C library calls.
+//!
+//! Every thread has a connection of its own, kept with the thread. In virtual time each call that
+//! blocks is a question to the fabric, which answers when its time has come; the time of the last
+//! answer is the time until the next question, since work between calls takes none. In real time
+//! only set-up goes that way: an end has a socket of its own, sleeps are the thread's own, and so
+//! nobody stands between a thread and its frames.
+
+use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
+use crate::context::{EndPort, Listener, Talker};
+use crate::fabric::protocol::{
+    Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, VERSION, Work,
+};
+use crate::fabric::socket;
+use crate::instrument::{Instruments, Watch, WatchError};
+use crate::link::context::{attach, follow_schedule};
+use crate::link::{
+    self, ClockKind, Interface, InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase,
+    Transport,
+};
+use crate::recorder::Recorder;
+use crate::shared_log::{Identity, SharedLog};
+use onbeat_model::record::Role;
+use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::units::Octets;
+use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::listener;
+use onbeat_runtime::port::{Fault, Framing, Instant, Limited, Patience, Port, Received, Window};
+use onbeat_runtime::talker::{self, ChannelParameters};
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fs::FileType;
+use rustix::mm::MlockAllFlags;
+use rustix::thread::{LinkNameSpaceType, gettid, move_into_link_name_space};
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::io::{self, IoSlice};
+use std::sync::{Arc, OnceLock};
+
+/// Octets before a frame on an end's own socket: when it was sent or had arrived.
+pub const STAMP: usize = 8;
+
+/// Why a program could not join its fabric or open a channel.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The environment names no fabric.
+    #[error(
+        "neither {ENVIRONMENT} nor ONBEAT_INTERFACE is set: start this program through \
+         `onbeat run`, or name an interface and, in ONBEAT_SYSTEM, the description"
+    )]
+    NoFabric,
+    /// The interface cannot be used.
+    #[error("interface `{name}`: {error}")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The thread has joined already.
+    #[error("this thread has joined the run already")]
+    Twice,
+    /// The environment variable is not of its form.
+    #[error(
+        "{ENVIRONMENT} is not of the form DESCRIPTOR:INODE: it is of another version of Onbeat"
+    )]
+    BadEnvironment,
+    /// The socket that the program was started with is not there.
+    #[error(
+        "descriptor {0}, which the run started this program with, is not open: the program has \
+         joined the run before, or what started it did not hand the descriptor on"
+    )]
+    Closed(RawFd),
+    /// The fabric went away.
+    #[error("the fabric cannot be reached: {0}")]
+    Unreachable(#[from] io::Error),
+    /// The fabric will not have it.
+    #[error("{0}")]
+    Refused(String),
+    /// The fabric answered something else than what was asked.
+    #[error("the fabric does not speak this library's protocol")]
+    Nonsense,
+    /// Something that was to be watched cannot be.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// The call came from a thread that the fabric does not know, or at the wrong moment.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// A thread's own connection to the fabric.
+#[derive(Debug)]
+struct Control {
+    socket: OwnedFd,
+    /// The process whose it is.
+    owner: u32,
+    /// The time of the last answer.
+    now: Instant,
+    stopped: bool,
+    packet: [u8; MAX_PACKET],
+}
+
+thread_local! {
+    static CONTROL: RefCell<Option<Control>> = const { RefCell::new(None) };
+}
+
+impl Control {
+    fn over(socket: OwnedFd) -> Self {
+        let (owner, packet) = (crate::fork::process(), [0; MAX_PACKET]);
+        Self { socket, owner, now: Instant::default(), stopped: false, packet }
+    }
+
+    /// Makes the calling thread the one whose socket this is; returns when it may go on.
+    fn begin(socket: OwnedFd) -> Result<Self, SetupError> {
+        let mut control = Self::over(socket);
+        let tid = gettid().as_raw_nonzero().get().unsigned_abs();
+        match control.ask(&Request::Begin(tid))? {
+            Body::Done => Ok(control),
+            Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
+            _ => Err(SetupError::Nonsense),
+        }
+    }
+
+    /// Sends a request that is not answered. A forked child has its parent's connections, but no
+    /// part in the run.
+    fn tell(&mut self, request: &Request<'_>) -> Result<(), Fault> {
+        if crate::fork::process() != self.owner {
+            return Err(Fault::Forked);
+        }
+        let length = request.encode(&mut self.packet);
+        let parts = [IoSlice::new(&self.packet[..length])];
+        socket::send(&self.socket, &parts).map_err(|_| Fault::Disconnected)
+    }
+
+    /// Asks for what is answered with the ticket of a thread, and its socket.
+    fn ask_for_ticket(&mut self, request: &Request<'_>) -> Result<(u32, OwnedFd), SetupError> {
+        if self.stopped {
+            return Err(Fault::Stopped.into());
+        }
+        self.tell(request)?;
+        let got = socket::receive_with(&self.socket, &mut self.packet)?;
+        let (length, mut with) = got.ok_or(Fault::Disconnected)?;
+        let reply = Reply::decode(&self.packet[..length]).map_err(|_| SetupError::Nonsense)?;
+        match (reply.body, with.pop()) {
+            (Body::Ticket(ticket), Some(socket)) => Ok((ticket, socket)),
+            (Body::Refused(why), _) => Err(SetupError::Refused(why.to_owned())),
+            (Body::Stopped, _) => {
+                self.stopped = true;
+                Err(Fault::Stopped.into())
+            }
+            _ => Err(SetupError::Nonsense),
+        }
+    }
+
+    /// Sends a request and waits for its answer. Real-time: allocates nothing.
+    fn ask(&mut self, request: &Request<'_>) -> Result<Body<'_>, Fault> {
+        if self.stopped {
+            return Err(Fault::Stopped);
+        }
+        self.tell(request)?;
+        let got = socket::receive(&self.socket, &mut self.packet);
+        let length = got.map_err(|_| Fault::Disconnected)?.ok_or(Fault::Disconnected)?;
+        let reply = Reply::decode(&self.packet[..length]).map_err(|_| Fault::Disconnected)?;
+        self.now = Instant { local: reply.local, network: Some(reply.network) };
+        if reply.body == Body::Stopped {
+            self.stopped = true;
+            return Err(Fault::Stopped);
+        }
+        Ok(reply.body)
+    }
+}
+
+/// Uses the calling thread's connection.
+fn with_control<T>(use_it: impl FnOnce(&mut Control) -> Result<T, Fault>) -> Result<T, Fault> {
+    // The thread's connection is gone when its thread-local values have been destroyed.
+    CONTROL
+        .try_with(|control| use_it(control.borrow_mut().as_mut().ok_or(Fault::UnknownThread)?))
+        .unwrap_or(Err(Fault::UnknownThread))
+}
+
+#[derive(Debug)]
+struct Shared {
+    start: OnceLock<Start>,
+    /// The clock of real time.
+    base: Arc<Timebase>,
+    /// What is switched on in real time.
+    instruments: Instruments,
+    /// The interface that its ends use.
+    interface: OnceLock<String>,
+}
+
+impl Shared {
+    fn start(&self) -> Result<&Start, Fault> {
+        self.start.get().ok_or(Fault::NotStarted)
+    }
+
+    fn is_virtual(&self) -> Result<bool, Fault> {
+        Ok(self.start()?.base == Base::Virtual)
+    }
+
+    fn now(&self) -> Result<Instant, Fault> {
+        if self.is_virtual()? {
+            self.base.check_owner()?;
+            return with_control(|control| Ok(control.now));
+        }
+        self.base.instant()
+    }
+
+    /// In real time, waits until there is something to receive or `patience` is at its end.
+    fn is_readable(&self, socket: &OwnedFd, patience: Patience) -> Result<bool, Fault> {
+        let until = match patience {
+            Patience::Endless => return Ok(true),
+            Patience::None => return Ok(false),
+            Patience::Until(until) => until,
+        };
+        let start = self.start()?;
+        let until = clamp_to_run(until, &start.clock, start.stop);
+        loop {
+            let left = self.base.left(until)?;
+            let look = socket::readable(socket, left.max(Span::ZERO));
+            if look.map_err(|_| Fault::Disconnected)? {
+                return Ok(true);
+            }
+            if left <= Span::ZERO {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+        if self.is_virtual()? {
+            return with_control(|control| {
+                let _ = control.ask(&Request::Sleep(target))?;
+                Ok(control.now)
+            });
+        }
+        self.base.sleep_until(target)
+    }
+}
+
+/// A program's membership in a fabric.
+#[derive(Clone, Debug)]
+pub struct Context {
+    shared: Arc<Shared>,
+}
+
+/// What one thread hands to another that it creates. Dropped, there is no such thread.
+#[derive(Debug)]
+pub struct ThreadTicket {
+    ticket: u32,
+    socket: OwnedFd,
+}
+
+impl Context {
+    /// Joins the fabric that the environment names. The calling thread is the program's main one.
+    pub fn join() -> Result<Self, SetupError> {
+        if CONTROL.with_borrow(Option::is_some) {
+            return Err(SetupError::Twice);
+        }
+        let value = crate::environment::var(ENVIRONMENT).map_err(|_| SetupError::NoFabric)?;
+        let (start, base) = (OnceLock::new(), Arc::default());
+        let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
+        let shared = Shared { start, base, instruments, interface: OnceLock::new() };
+        let mut door = Control::over(inherited(&value)?);
+        let (_, socket) = door.ask_for_ticket(&Request::Hello(VERSION))?;
+        CONTROL.set(Some(Control::begin(socket)?));
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Opens the writing end of a channel for messages of `size` octets.
+    pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
+        let opened = self.open(Role::Talker, name, size)?;
+        let mut talker = talker::Talker::of_instance(opened.parameters, opened.instance);
+        if let Some(last) = opened.last {
+            talker.go_on(last);
+        }
+        Ok(TalkerEnd::new(talker, Limited::new(opened.port), opened.recorder))
+    }
+
+    /// Opens a reading end of a channel for messages of `size` octets.
+    pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
+        let opened = self.open(Role::Listener, name, size)?;
+        // What came while the end was closed is not lost.
+        let listener = match opened.start {
+            1 => listener::Listener::new(opened.parameters),
+            _ => listener::Listener::joining(opened.parameters),
+        };
+        let mut end = ListenerEnd::new(listener, Limited::new(opened.port), opened.recorder);
+        if opened.follows_schedule {
+            follow_schedule(&mut end);
+        }
+        Ok(end)
+    }
+
+    fn open(&self, role: Role, name: &str, size: Octets) -> Result<Opened, SetupError> {
+        self.shared.base.check_owner()?;
+        CONTROL.with_borrow_mut(|control| {
+            let control = control.as_mut().ok_or(Fault::UnknownThread)?;
+            if control.stopped {
+                return Err(Fault::Stopped.into());
+            }
+            control.tell(&Request::Open { role, size, name })?;
+            let got = socket::receive_with(&control.socket, &mut control.packet)?;
+            let (length, descriptors) = got.ok_or(Fault::Disconnected)?;
+            let reply = Reply::decode(&control.packet[..length]);
+            let body = reply.map_err(|_| SetupError::Nonsense)?.body;
+            let (end, start, last, capacity, parameters, attachment) = match body {
+                Body::Opened { end, start, last, capacity, parameters, attachment } => {
+                    (end, start, last, capacity, parameters, attachment)
+                }
+                Body::Refused(why) => return Err(SetupError::Refused(why.to_owned())),
+                Body::Stopped => {
+                    control.stopped = true;
+                    return Err(Fault::Stopped.into());
+                }
+                _ => return Err(SetupError::Nonsense),
+            };
+            let mut descriptors = descriptors.into_iter();
+            let memory = descriptors.next().ok_or(SetupError::Nonsense)?;
+            let mut log = SharedLog::map(memory, capacity)?;
+            let (channel, stream_id) = (name.to_owned(), parameters.stream_id);
+            let identity = Identity { channel, stream_id, role };
+            log.introduce(&identity);
+            let own = descriptors.next();
+            // Others may have talked on an interface before; namespaces and the emulated network
+            // are new in every run, and the latter's frames are the same.
+            let is_shared = attachment.is_some() && own.is_none();
+            let instance = if is_shared { link::instance() } else { (start - 1) as u8 % 255 + 1 };
+            let mut probe = None;
+            if own.is_some() || attachment.is_some() {
+                probe = self.shared.instruments.probe(&identity, size.get());
+            }
+            let port = match &attachment {
+                None => {
+                    let (shared, packet) = (Arc::clone(&self.shared), [0; MAX_PACKET]);
+                    EndPort::Fabric(Box::new(FabricPort { shared, end, own, packet }))
+                }
+                Some(attachment) => {
+                    let settings = InterfaceSettings {
+                        name: attachment.interface.to_owned(),
+                        transport: attachment.transport,
+                        options: attachment.options,
+                        ..InterfaceSettings::default()
+                    };
+                    let wire = attach_in(own, &settings, &parameters, role)?;
+                    let _ = self.shared.interface.set(settings.name);
+                    let base = Arc::clone(&self.shared.base);
+                    let open = Open { base: Arc::clone(&base), end };
+                    EndPort::Link(LinkPort::claiming(base, wire, Some(Box::new(open))))
+                }
+            };
+            let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
+            let recorder = Recorder::with(log, probe);
+            Ok(Opened { parameters, start, last, instance, port, recorder, follows_schedule })
+        })
+    }
+
+    /// Waits until one of the ends, all of the emulated network in virtual time, has a frame.
+    pub fn select(&self, ends: &[&Listener], patience: Patience) -> Result<Option<usize>, Fault> {
+        let mut octets = [0; 4 * MAX_SELECT];
+        let wanted = ends.iter().take(MAX_SELECT);
+        for (slot, listener) in octets.as_chunks_mut::<4>().0.iter_mut().zip(wanted.clone()) {
+            let EndPort::Fabric(port) = listener.port().inner() else {
+                return Err(Fault::Disconnected);
+            };
+            *slot = port.end.to_le_bytes();
+        }
+        let ends = Ends::new(&octets[..4 * wanted.len()]).ok_or(Fault::Disconnected)?;
+        with_control(|control| match control.ask(&Request::Select(ends, patience))? {
+            Body::Ready(position) => Ok(Some(position as usize)),
+            Body::Empty => Ok(None),
+            _ => Err(Fault::Disconnected),
+        })
+    }
+
+    /// Whether time is virtual.
+    pub fn is_virtual(&self) -> Result<bool, Fault> {
+        self.shared.is_virtual()
+    }
+
+    /// The clock of real time.
+    pub fn base(&self) -> &Timebase {
+        &self.shared.base
+    }
+
+    /// Ends set-up: waits until every program of the system has come this far, and returns at the
+    /// common start, the epoch of network time.
+    pub fn start(&self) -> Result<(), SetupError> {
+        if self.shared.start.get().is_some() {
+            return Ok(());
+        }
+        want_exact_timers();
+        let start = CONTROL.with_borrow_mut(|control| {
+            let control = control.as_mut().ok_or(Fault::UnknownThread)?;
+            match control.ask(&Request::Start)? {
+                Body::Started(start) => Ok(start),
+                Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
+                _ => Err(SetupError::Nonsense),
+            }
+        })?;
+        if start.base != Base::Virtual
+            && let Err(error) = rustix::mm::mlockall(MlockAllFlags::CURRENT)
+        {
+            // The run goes on: only its worst case gets worse.
+            eprintln!("onbeat: memory is not locked ({error}): page faults may delay this program");
+        }
+        let clock = match start.base {
+            Base::Virtual => None,
+            Base::Machine(at) => {
+                let begin = MonoTime::from_ns(at);
+                Some(NetworkClock::Emulated(EmulatedClock { start: begin, error: start.clock }))
+            }
+            Base::Network(epoch) => Some(self.network_clock(epoch)?),
+        };
+        if let Some(clock) = clock {
+            let limits = Limits { write_until: start.write_until, stop: start.stop };
+            clock.sleep_until_network(NetTime::ZERO);
+            self.shared.base.begin(clock, limits);
+        }
+        // Only the main thread comes here, and only once.
+        let _ = self.shared.start.set(start);
+        Ok(())
+    }
+
+    /// The clock of a run on an interface, watched.
+    fn network_clock(&self, epoch: i64) -> Result<NetworkClock, SetupError> {
+        let Some(name) = self.shared.interface.get() else {
+            return Ok(NetworkClock::Tai { epoch, watch: None });
+        };
+        let failed = |error| SetupError::Interface { name: name.clone(), error };
+        let clock = ClockKind::Tai;
+        let settings =
+            InterfaceSettings { name: name.clone(), epoch, clock, ..InterfaceSettings::default() };
+        NetworkClock::open(&Interface::named(name).map_err(failed)?, &settings).map_err(failed)
+    }
+
+    /// What the host's copy of the network clock reads.
+    pub fn now(&self) -> Result<Instant, Fault> {
+        self.shared.now()
+    }
+
+    /// Sleeps until the host's copy of the network clock reads `target`; returns when it did.
+    pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+        self.shared.sleep_until(target)
+    }
+
+    /// Declares the work just done. In virtual time it passes now; in real time it has passed by
+    /// itself. False: it was cut short.
+    pub fn work(&self, work: Work) -> Result<bool, Fault> {
+        if !self.shared.is_virtual()? {
+            return self.shared.base.look().map(|_| true);
+        }
+        with_control(|control| match control.ask(&Request::Work(work))? {
+            Body::Done => Ok(true),
+            Body::Empty => Ok(false),
+            _ => Err(Fault::Disconnected),
+        })
+    }
+
+    /// In virtual time, waits until a thread of this program wakes those that wait for `key`;
+    /// whether one did in time. The one that holds what is waited for is as urgent meanwhile.
+    pub(crate) fn park(&self, key: u64, patience: Patience, holder: u32) -> Result<bool, Fault> {
+        with_control(|control| match control.ask(&Request::Park { key, patience, holder })? {
+            Body::Done => Ok(true),
+            Body::Empty => Ok(false),
+            _ => Err(Fault::Disconnected),
+        })
+    }
+
+    /// In virtual time, wakes the threads of this program that wait for `key`.
+    pub(crate) fn unpark(&self, key: u64) -> Result<(), Fault> {
+        with_control(|control| match control.stopped {
+            true => Err(Fault::Stopped),
+            false => control.tell(&Request::Unpark(key)),
+        })
+    }
+
+    /// Announces a thread that is about to be created.
+    pub fn announce(&self) -> Result<ThreadTicket, Fault> {
+        self.shared.start()?;
+        let (ticket, socket) = with_control(|control| {
+            control.ask_for_ticket(&Request::Announce).map_err(|error| match error {
+                SetupError::Fault(fault) => fault,
+                _ => Fault::Disconnected,
+            })
+        })?;
+        Ok(ThreadTicket { ticket, socket })
+    }
+
+    /// Waits, in the time of the run, until an announced thread has ended.
+    pub fn wait_for(&self, ticket: u32) -> Result<(), Fault> {
+        if !self.shared.is_virtual()? {
+            return Ok(());
+        }
+        with_control(|control| control.ask(&Request::Join(ticket)).map(|_| ()))
+    }
+}
+
+impl ThreadTicket {
+    /// Names the thread for [`Context::wait_for`].
+    pub fn number(&self) -> u32 {
+        self.ticket
+    }
+
+    /// Makes the calling thread the announced one; returns when the run lets it go on.
+    pub fn begin(self) -> Result<(), SetupError> {
+        want_exact_timers();
+        let farewell = self.socket.try_clone().map_err(|_| Fault::Disconnected)?;
+        CONTROL.set(Some(Control::begin(self.socket)?));
+        Farewell::at_the_end(farewell);
+        Ok(())
+    }
+}
+
+/// Takes leave when a thread ends: by its return, by pthread_exit() or cancelled, but not when it
+/// ends the process by exit(), which runs the destructors of thread-local values, too. So it is
+/// thread-specific data of POSIX, and has the connection for itself.
+struct Farewell {
+    socket: OwnedFd,
+    /// The process whose it is.
+    owner: u32,
+}
+
+impl Farewell {
+    fn at_the_end(socket: OwnedFd) {
+        static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+        let key = KEY.get_or_init(|| {
+            let mut key = 0;
+            // SAFETY: the place for the key is valid; the function is called with what is set.
+            unsafe { libc::pthread_key_create(&raw mut key, Some(Self::say)) };
+            key
+        });
+        let farewell = Box::new(Self { socket, owner: crate::fork::process() });
+        // SAFETY: the key was made; what it gets is the destructor's from now on.
+        unsafe { libc::pthread_setspecific(*key, Box::into_raw(farewell).cast()) };
+    }
+
+    unsafe extern "C" fn say(farewell: *mut c_void) {
+        // SAFETY: `at_the_end` made it for this thread.
+        let Self { socket, owner } = *unsafe { Box::from_raw(farewell.cast::<Self>()) };
+        if crate::fork::process() == owner {
+            let mut packet = [0; MAX_PACKET];
+            let length = Request::Bye.encode(&mut packet);
+            // One that has left already, or a fabric that is gone, needs no farewell.
+            let _ = socket::send(&socket, &[IoSlice::new(&packet[..length])]);
+        }
+    }
+}
+
+/// Ends the calling thread's membership. The main thread's end is the program's.
+pub fn leave() {
+    // Without the thread-local value there is no connection left to take leave on.
+    let _ = CONTROL.try_with(|control| {
+        if let Some(mut control) = control.take() {
+            // A fabric that is gone needs no farewell.
+            let _ = control.tell(&Request::Bye);
+        }
+    });
+}
+
+/// The socket that the run started this program with. It is used once, and by this process only.
+fn inherited(value: &str) -> Result<OwnedFd, SetupError> {
+    let (number, inode) = value.split_once(':').ok_or(SetupError::BadEnvironment)?;
+    let number: RawFd = number.parse().map_err(|_| SetupError::BadEnvironment)?;
+    let inode: u64 = inode.parse().map_err(|_| SetupError::BadEnvironment)?;
+    if number < 0 {
+        return Err(SetupError::BadEnvironment);
+    }
+    // SAFETY: only asked what it is; that it may not be open is what is found out.
+    let there = rustix::fs::fstat(unsafe { BorrowedFd::borrow_raw(number) });
+    if there.is_ok_and(|is| is.st_ino == inode && FileType::from_raw_mode(is.st_mode).is_socket()) {
+        // SAFETY: it is what the run opened for this and nothing else, so nobody else closes it.
+        return Ok(unsafe { OwnedFd::from_raw_fd(number) });
+    }
+    Err(SetupError::Closed(number))
+}
+
+/// What is opened for a program.
+struct Opened {
+    parameters: ChannelParameters,
+    /// Of a talker.
+    /// How often the end was opened, with this time.
+    start: u32,
+    /// When it last captured a message before.
+    last: Option<LocalTime>,
+    instance: u8,
+    port: EndPort,
+    recorder: Recorder,
+    follows_schedule: bool,
+}
+
+/// Makes an end's way to an interface in a network namespace, or in the program's own.
+pub fn attach_in(
+    namespace: Option<OwnedFd>,
+    settings: &InterfaceSettings,
+    parameters: &ChannelParameters,
+    role: Role,
+) -> Result<Transport, SetupError> {
+    let make = || {
+        let failed = |error| SetupError::Interface { name: settings.name.clone(), error };
+        if let Some(namespace) = &namespace {
+            let kind = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(namespace.as_fd(), kind)
+                .map_err(|errno| failed(errno.into()))?;
+        }
+        attach(&Interface::named(&settings.name).map_err(failed)?, settings, parameters, role)
+    };
+    // A thread of its own: the program's stay in their namespace. A socket keeps to the one that
+    // it was made in.
+    std::thread::scope(|scope| scope.spawn(make).join()).map_err(|_| SetupError::Nonsense)?
+}
+
+/// An end's way to clock and network through the fabric.
+#[derive(Debug)]
+pub struct FabricPort {
+    shared: Arc<Shared>,
+    end: u32,
+    /// In real time, the end's own socket.
+    own: Option<OwnedFd>,
+    packet: [u8; MAX_PACKET],
+}
+
+impl FabricPort {
+    /// Refuses a forked child of the process whose end this is.
+    pub(crate) fn check_owner(&self) -> Result<(), Fault> {
+        self.shared.base.check_owner()
+    }
+
+    /// A descriptor that is readable when there may be a message; none in virtual time.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.own.as_ref().map(AsFd::as_fd)
+    }
+
+    /// In real time, waits on the end's own socket for as long as `patience` says.
+    fn receive_own(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+    ) -> Result<Option<Received>, Fault> {
+        let own = self.own.as_ref().ok_or(Fault::Disconnected)?;
+        self.shared.base.look()?;
+        let mut waited = true;
+        let mut got = socket::try_receive(own, &mut self.packet);
+        if is_empty(&got) {
+            waited = false;
+            if !self.shared.is_readable(own, patience)? {
+                return Ok(None);
+            }
+            got = socket::receive(own, &mut self.packet);
+        }
+        let Some(length) = got.map_err(|_| Fault::Disconnected)? else {
+            // The fabric closes an end when the run is over; before, it is gone.
+            let over = self.shared.now()?.network >= Some(self.shared.start()?.stop);
+            return Err(if over { Fault::Stopped } else { Fault::Disconnected });
+        };
+        let (stamp, frame) =
+            self.packet[..length].split_first_chunk::<STAMP>().ok_or(Fault::Disconnected)?;
+        let network = NetTime::from_ns(i64::from_le_bytes(*stamp));
+        let arrived = self.shared.start()?.clock.read(network);
+        let length = copy_frame(frame, into)?;
+        let ready = match waited {
+            true => Instant { local: arrived, network: Some(network) },
+            false => self.shared.now()?,
+        };
+        let framing = Framing::Ethernet;
+        Ok(Some(Received { length, framing, arrived, ready, waited }))
+    }
+}
+
+fn is_empty(got: &io::Result<Option<usize>>) -> bool {
+    got.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Copies a frame that is no longer than a frame may be.
+fn copy_frame(frame: &[u8], into: &mut [u8]) -> Result<usize, Fault> {
+    into.get_mut(..frame.len()).ok_or(Fault::Disconnected)?.copy_from_slice(frame);
+    Ok(frame.len())
+}
+
+impl Drop for FabricPort {
+    /// A closed end has no queue. A forked child has only a copy: its parent's stays open.
+    fn drop(&mut self) {
+        if self.check_owner().is_err() {
+            return;
+        }
+        match &self.own {
+            None => {
+                // A fabric that is gone need not know.
+                let _ = with_control(|control| control.tell(&Request::Close(self.end)));
+            }
+            Some(own) => {
+                socket::end(own);
+                tell_closed(self.end);
+            }
+        }
+    }
+}
+
+/// An end on an interface of the run is open.
+#[derive(Debug)]
+struct Open {
+    base: Arc<Timebase>,
+    end: u32,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.base.check_owner().is_ok() {
+            tell_closed(self.end);
+        }
+    }
+}
+
+/// Lets a fabric in real time know that an end is closed, so that it may be opened again. After the
+/// end nobody listens any more, and it is no matter.
+fn tell_closed(end: u32) {
+    let _ = with_control(|control| {
+        let length = Request::Close(end).encode(&mut control.packet);
+        let parts = [IoSlice::new(&control.packet[..length])];
+        socket::try_send(&control.socket, &parts).map_err(|_| Fault::Disconnected)
+    });
+}
+
+impl Port for FabricPort {
+    fn now(&mut self) -> Result<Instant, Fault> {
+        self.shared.now()
+    }
+
+    /// The emulated network's clocks are as good as the description says they are.
+    fn uncertain(&self) -> bool {
+        false
+    }
+
+    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+        self.shared.sleep_until(target)
+    }
+
+    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+        let start = self.shared.start()?;
+        let now = self.shared.now()?.order();
+        let over = start.clock.when_near(now, at) >= start.write_until;
+        if over { Err(Fault::Stopped) } else { Ok(()) }
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        match &self.own {
+            None => with_control(|control| control.tell(&Request::Send(self.end, frame))),
+            Some(own) => {
+                let now = self.shared.now()?.network.unwrap_or_default();
+                let stamp = now.as_ns().to_le_bytes();
+                let parts = [IoSlice::new(&stamp), IoSlice::new(frame)];
+                socket::send(own, &parts).map_err(|_| Fault::Disconnected)
+            }
+        }
+    }
+
+    fn receive(
+        &mut self,
+        into: &mut [u8],
+        patience: Patience,
+        _: Option<Window>,
+    ) -> Result<Option<Received>, Fault> {
+        let clock = self.shared.start()?.clock;
+        if self.own.is_some() {
+            return self.receive_own(into, patience);
+        }
+        with_control(|control| {
+            let body = control.ask(&Request::Receive(self.end, patience))?;
+            let (arrived, ready, length) = match body {
+                Body::Empty => return Ok(None),
+                Body::Frame { arrived, ready, octets } => {
+                    (arrived, ready, copy_frame(octets, into)?)
+                }
+                _ => return Err(Fault::Disconnected),
+            };
+            let waited = Some(ready) != control.now.network;
+            let ready = Instant { local: clock.read(ready), network: Some(ready) };
+            let framing = Framing::Ethernet;
+            Ok(Some(Received { length, framing, arrived, ready, waited }))
+        })
+    }
+}

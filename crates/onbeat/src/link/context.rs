@@ -1,0 +1,491 @@
+//! A program's channels on an interface, without a fabric: what an engineer links into a product.
+
+use crate::clock::want_exact_timers;
+use crate::context::{EndPort, Listener, Talker};
+use crate::fabric::client::SetupError;
+use crate::instrument::{Instruments, Watch};
+use crate::link::port::Claim;
+use crate::link::{
+    ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
+    Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
+};
+use crate::recorder::Recorder;
+use crate::regular;
+use crate::shared_log::{Board, Identity};
+use onbeat_model::diagnostic::Severity;
+use onbeat_model::limits;
+use onbeat_model::record::Role;
+use onbeat_model::system::{Channel, System};
+use onbeat_model::time::Span;
+use onbeat_model::units::{Octets, frame};
+use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::port::Limited;
+use onbeat_runtime::talker::ChannelParameters;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+/// How AF_XDP works on its interface is told once.
+static TOLD_XDP: Once = Once::new();
+
+/// The most channels that a program declares.
+pub(crate) const MAX_CHANNELS: usize = 4_096;
+
+/// The furthest that the epoch may be from that of the network clock: 127 years.
+const MAX_EPOCH: u64 = 4_000_000_000_000_000_000;
+
+fn no_memory(error: std::io::Error) -> SetupError {
+    SetupError::Refused(format!("no memory for counters: {error}"))
+}
+
+/// The environment variable that names the interface of a program outside of a run.
+pub(crate) const INTERFACE: &str = "ONBEAT_INTERFACE";
+/// The one that names the description of its channels.
+const SYSTEM: &str = "ONBEAT_SYSTEM";
+/// The one that chooses the transport.
+const TRANSPORT: &str = "ONBEAT_TRANSPORT";
+/// The one that says, in nanoseconds, by how much the clock may be wrong for a program to start.
+const CLOCK_WITHIN: &str = "ONBEAT_CLOCK_WITHIN_NS";
+
+/// How a program reaches the network.
+#[derive(Clone, Debug)]
+pub struct InterfaceSettings {
+    /// The interface's name.
+    pub name: String,
+    /// How frames get there.
+    pub transport: TransportKind,
+    /// What else to do.
+    pub options: LinkOptions,
+    /// Which network time programs call zero, in nanoseconds.
+    pub epoch: i64,
+    /// Which clock is the host's copy of the network clock.
+    pub clock: ClockKind,
+    /// By how much that may be wrong before messages are marked uncertain (`tu`).
+    pub clock_error: Span,
+    /// Refuse to start while it may be wrong by more than that, or nobody knows.
+    pub clock_required: bool,
+    /// Where ptp4l, if it runs, is asked how well the clock is synchronised.
+    pub ptp4l: PathBuf,
+    /// Its PTP domain.
+    pub ptp_domain: u8,
+    /// Where the delay log goes; the log of timed waits goes beside it
+    /// ([`crate::instrument::waits_path`]).
+    pub log: Option<PathBuf>,
+    /// Write a marker into the kernel's trace for each message.
+    pub trace: bool,
+    /// Freeze the kernel's trace when a message's latency is longer.
+    pub break_at: Option<Span>,
+}
+
+impl Default for InterfaceSettings {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            transport: TransportKind::default(),
+            options: LinkOptions::default(),
+            epoch: 0,
+            clock: ClockKind::Auto,
+            clock_error: Span::from_us(1),
+            clock_required: false,
+            ptp4l: PathBuf::from("/var/run/ptp4l"),
+            ptp_domain: 0,
+            log: None,
+            trace: false,
+            break_at: None,
+        }
+    }
+}
+
+/// A program's channels on an interface.
+#[derive(Clone, Debug)]
+pub struct Context {
+    base: Arc<Timebase>,
+    settings: Arc<InterfaceSettings>,
+    interface: Interface,
+    board: Arc<Board>,
+    instruments: Instruments,
+    declared: Arc<Mutex<Vec<Declared>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Declared {
+    name: String,
+    parameters: ChannelParameters,
+    talks: Arc<AtomicBool>,
+}
+
+impl Context {
+    /// Opens the interface, starts the clock; says on standard error what is wrong with it.
+    pub fn open(settings: InterfaceSettings) -> Result<Self, SetupError> {
+        if settings.epoch.unsigned_abs() > MAX_EPOCH {
+            return Err(SetupError::Refused(format!("the epoch is beyond ±{MAX_EPOCH} ns")));
+        }
+        let interface = Interface::named(&settings.name)
+            .map_err(|error| SetupError::Interface { name: settings.name.clone(), error })?;
+        if !interface.up {
+            return Err(SetupError::Refused(format!("interface `{}` is down", interface.name)));
+        }
+        if settings.options.launch_time {
+            warn_unless_launched(&interface);
+        }
+        want_exact_timers();
+        let base = Arc::new(Timebase::default());
+        let clock = NetworkClock::open(&interface, &settings)
+            .map_err(|error| SetupError::Interface { name: interface.name.clone(), error })?;
+        if settings.clock_required {
+            refuse_unsynchronised(&interface.name, clock.synchronisation())?;
+        }
+        base.begin(clock, Limits::NONE);
+        let InterfaceSettings { log, trace, break_at, .. } = &settings;
+        let watch = Watch { log: log.clone(), trace: *trace, break_at: *break_at };
+        let instruments = Instruments::new(&watch, &base, settings.epoch)?;
+        Ok(Self {
+            base,
+            settings: Arc::new(settings),
+            interface,
+            board: Arc::new(Board::new().map_err(no_memory)?),
+            instruments,
+            declared: Arc::default(),
+        })
+    }
+
+    /// Opens the interface that the environment names, with the channels of the description that
+    /// it names. Its epoch is the next full second of network time.
+    pub(crate) fn from_environment(interface: &OsStr) -> Result<Self, SetupError> {
+        let refuse = |why: String| SetupError::Refused(why);
+        let name = interface.to_str().ok_or_else(|| refuse(format!("{INTERFACE} is not UTF-8")))?;
+        let transport = match crate::environment::var(TRANSPORT) {
+            Err(_) => TransportKind::default(),
+            Ok(name) => TransportKind::named(&name)
+                .ok_or_else(|| refuse(format!("{TRANSPORT} is packet, xdp, udp4 or udp6")))?,
+        };
+        let file = crate::environment::var_os(SYSTEM)
+            .ok_or_else(|| refuse(format!("{SYSTEM} must name the description, a system.toml")))?;
+        let system = read_system(Path::new(&file)).map_err(refuse)?;
+        let now = NetworkClock::Tai { epoch: 0, watch: None }.now().as_ns();
+        let epoch = (now.div_euclid(SECOND) + 1) * SECOND;
+        let mut settings = InterfaceSettings {
+            name: name.to_owned(),
+            transport,
+            epoch,
+            ..InterfaceSettings::default()
+        };
+        if let Ok(text) = crate::environment::var(CLOCK_WITHIN) {
+            settings.clock_error = clock_within(&text).map_err(refuse)?;
+            settings.clock_required = true;
+        }
+        let context = Self::open(settings)?;
+        for channel in &system.channels {
+            context.declare(&channel.name, parameters_of(channel))?;
+        }
+        Ok(context)
+    }
+
+    /// Makes a channel known. What both ends must agree on is checked here as far as one end can.
+    pub fn declare(&self, name: &str, parameters: ChannelParameters) -> Result<(), SetupError> {
+        self.base.check_owner()?;
+        let refuse = |why: String| Err(SetupError::Refused(format!("channel `{name}`: {why}")));
+        let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(why) = check(name, &parameters) {
+            return refuse(why);
+        }
+        for other in declared.iter() {
+            if other.name == name {
+                return refuse("another channel has this name".to_owned());
+            }
+            if other.parameters.stream_id == parameters.stream_id {
+                return refuse(format!("channel `{}` has the same stream id", other.name));
+            }
+        }
+        if declared.len() >= MAX_CHANNELS {
+            return refuse(format!("there are {MAX_CHANNELS} channels already"));
+        }
+        let parameters = ChannelParameters {
+            source: self.interface.address,
+            epoch: self.settings.epoch as u32,
+            // A synchronised talker's may be as wrong as this one's.
+            clock_error: self.settings.clock_error * 2,
+            ..parameters
+        };
+        let talks = Arc::new(AtomicBool::new(false));
+        declared.push(Declared { name: name.to_owned(), parameters, talks });
+        Ok(())
+    }
+
+    fn find(&self, name: &str, size: Octets) -> Result<Declared, SetupError> {
+        self.base.check_owner()?;
+        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(found) = declared.iter().find(|d| d.name == name) else {
+            let known: Vec<_> = declared.iter().map(|d| d.name.as_str()).collect();
+            let known = known.join(", ");
+            let why = format!("there is no channel `{name}`; there are: {known}");
+            return Err(SetupError::Refused(why));
+        };
+        if size != found.parameters.size {
+            return Err(SetupError::Refused(format!(
+                "channel `{name}` carries messages of {} octets, not of {}",
+                found.parameters.size.get(),
+                size.get()
+            )));
+        }
+        Ok(found.clone())
+    }
+
+    /// Opens the writing end of a channel for messages of `size` octets.
+    pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
+        let Declared { parameters, talks, .. } = self.find(name, size)?;
+        let claim = OneTalker::take(talks).ok_or_else(|| {
+            SetupError::Refused(format!("this program writes to channel `{name}` already"))
+        })?;
+        let port = self.port(&parameters, Role::Talker, Some(Box::new(claim)))?;
+        let recorder = self.recorder(name, &parameters, Role::Talker)?;
+        let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
+        Ok(TalkerEnd::new(talker, port, recorder))
+    }
+
+    /// Opens a reading end of a channel for messages of `size` octets.
+    pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
+        let parameters = self.find(name, size)?.parameters;
+        let port = self.port(&parameters, Role::Listener, None)?;
+        let recorder = self.recorder(name, &parameters, Role::Listener)?;
+        let listener = onbeat_runtime::listener::Listener::joining(parameters);
+        let mut end = ListenerEnd::new(listener, port, recorder);
+        if self.settings.options.follow_schedule {
+            follow_schedule(&mut end);
+        }
+        Ok(end)
+    }
+
+    fn port(
+        &self,
+        parameters: &ChannelParameters,
+        role: Role,
+        claim: Option<Claim>,
+    ) -> Result<Limited<EndPort>, SetupError> {
+        let wire = attach(&self.interface, &self.settings, parameters, role)?;
+        if let Transport::Xdp(socket) = &wire {
+            TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
+        }
+        let port = LinkPort::claiming(Arc::clone(&self.base), wire, claim);
+        Ok(Limited::new(EndPort::Link(port)))
+    }
+
+    fn recorder(
+        &self,
+        name: &str,
+        parameters: &ChannelParameters,
+        role: Role,
+    ) -> Result<Recorder, SetupError> {
+        let mut log = self.board.end().map_err(no_memory)?;
+        let stream_id = parameters.stream_id;
+        let identity = Identity { channel: name.to_owned(), stream_id, role };
+        log.introduce(&identity);
+        let probe = self.instruments.probe(&identity, parameters.size.get());
+        Ok(Recorder::with(log, probe))
+    }
+
+    /// The clock, and when it is over.
+    pub fn base(&self) -> &Timebase {
+        &self.base
+    }
+}
+
+/// What every number of a channel must keep to, so that no arithmetic on it can overflow.
+fn check(name: &str, parameters: &ChannelParameters) -> Result<(), String> {
+    let within = |what: &str, value: Span, least: Span, most: Span| {
+        let fine = (least..=most).contains(&value);
+        fine.then_some(()).ok_or_else(|| format!("its {what} must be from {least} to {most}"))
+    };
+    let longest = frame::MAX_CHANNEL_PAYLOAD.get();
+    let size = parameters.size.get();
+    if name.is_empty() || name.len() > limits::CHANNEL_NAME_OCTETS {
+        return Err(format!("its name must have 1 to {} octets", limits::CHANNEL_NAME_OCTETS));
+    }
+    if size == 0 || size > longest {
+        return Err(format!("a message of {size} octets; it may have 1 to {longest}"));
+    }
+    if parameters.stream_id.0 == 0 {
+        return Err("stream identifier 0 names no stream".to_owned());
+    }
+    if parameters.destination.0 == [0; 6] {
+        return Err("its destination is 00:00:00:00:00:00".to_owned());
+    }
+    if parameters.vlan > 4_094 || parameters.pcp > 7 {
+        return Err("its VLAN identifier must be at most 4094, its priority at most 7".to_owned());
+    }
+    within("interval", parameters.interval, Span::from_ns(1), limits::DURATION)?;
+    within("burst", parameters.tolerance, Span::ZERO, limits::DURATION)?;
+    within("fixed delay", parameters.fixed_delay, Span::ZERO, limits::DURATION)
+}
+
+/// The one talker that a channel has in a program; gone with its value.
+#[derive(Debug)]
+struct OneTalker(Arc<AtomicBool>);
+
+impl OneTalker {
+    fn take(talks: Arc<AtomicBool>) -> Option<Self> {
+        let free = !talks.swap(true, Ordering::AcqRel);
+        free.then(|| Self(talks))
+    }
+}
+
+impl Drop for OneTalker {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+/// Reads [`CLOCK_WITHIN`].
+fn clock_within(text: &str) -> Result<Span, String> {
+    let ns = text.parse().ok().filter(|ns| (1..=limits::DURATION.as_ns()).contains(ns));
+    ns.map(Span::from_ns).ok_or_else(|| {
+        format!("{CLOCK_WITHIN} is a whole number of nanoseconds above 0, not `{text}`")
+    })
+}
+
+/// A program that needs the network's time does not start without it.
+fn refuse_unsynchronised(name: &str, verdict: Option<Synchronisation>) -> Result<(), SetupError> {
+    let why = match verdict {
+        Some(Synchronisation::Synchronised { .. }) => return Ok(()),
+        Some(Synchronisation::NotSynchronised { reasons }) => {
+            reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        }
+        None => "nobody looks at its clock".to_owned(),
+    };
+    Err(SetupError::Refused(format!(
+        "interface `{name}`: its clock is not on the network's time: {why}; `onbeat clock status` \
+         says more"
+    )))
+}
+
+/// Reads the description at `path`, or what is wrong with it.
+fn read_system(path: &Path) -> Result<System, String> {
+    let read = |path: &Path| {
+        regular::text(path, limits::FILE_OCTETS as u64)
+            .map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let text = read(&file)?;
+    let shown = file.display().to_string();
+    let loaded = onbeat_description::load(&shown, &text, &mut |name| read(&directory.join(name)));
+    loaded.system.ok_or_else(|| {
+        let first = loaded.diagnostics.iter().find(|d| d.severity == Severity::Error);
+        let what = first.map_or("it has errors", |d| d.message.as_str());
+        format!("{shown}: {what}; `onbeat check` says more")
+    })
+}
+
+/// Tells the user, once, who keeps the launch times: the program itself, less exactly.
+fn warn_unless_launched(interface: &Interface) {
+    let name = &interface.name;
+    let why = match launch::is_honoured(interface) {
+        Ok(true) => return,
+        Ok(false) => "no etf queueing discipline on CLOCK_TAI (see tc-etf)".to_owned(),
+        Err(error) => format!("its queueing disciplines are not known ({error})"),
+    };
+    eprintln!("onbeat: {name}: {why}: launch times are kept by software");
+}
+
+/// What a channel of a description is to its ends, on an interface without reservations.
+pub fn parameters_of(channel: &Channel) -> ChannelParameters {
+    ChannelParameters {
+        destination: channel.destination,
+        source: onbeat_model::units::MacAddress::default(),
+        stream_id: channel.stream_id,
+        vlan: channel.vlan,
+        pcp: channel.pcp,
+        size: channel.size,
+        interval: channel.interval,
+        tolerance: channel.tolerance(),
+        fixed_delay: channel.fixed_delay,
+        clock_error: Span::ZERO,
+        epoch: 0,
+    }
+}
+
+/// By how much a reader that follows its schedule is there before a message is due, and how long
+/// after that it goes on polling.
+const EARLY: Span = Span::from_us(40);
+const LATE: Span = Span::from_us(120);
+
+/// Lets a reader sleep to shortly before its messages are due.
+pub fn follow_schedule(end: &mut Listener) {
+    end.follow_schedule(EARLY, LATE);
+}
+
+/// Makes an end's way to an interface.
+pub(crate) fn attach(
+    interface: &Interface,
+    settings: &InterfaceSettings,
+    parameters: &ChannelParameters,
+    role: Role,
+) -> Result<Transport, SetupError> {
+    let InterfaceSettings { transport, .. } = settings;
+    let untagged = settings.options.untagged || interface.tags;
+    let options = &LinkOptions { untagged, ..settings.options };
+    let made = match (transport, role) {
+        (TransportKind::Packet, Role::Talker) => {
+            PacketSocket::talker(interface, parameters, options).map(Transport::Packet)
+        }
+        (TransportKind::Packet, Role::Listener) => {
+            PacketSocket::listener(interface, parameters, options).map(Transport::Packet)
+        }
+        (TransportKind::Xdp, Role::Talker) => {
+            XdpSocket::talker(interface, parameters, options).map(Box::new).map(Transport::Xdp)
+        }
+        (TransportKind::Xdp, Role::Listener) => {
+            XdpSocket::listener(interface, parameters, options).map(Box::new).map(Transport::Xdp)
+        }
+        (TransportKind::Udp4, role) => {
+            udp(interface, parameters, options, IpVersion::V4, role).map(Transport::Udp)
+        }
+        (TransportKind::Udp6, role) => {
+            udp(interface, parameters, options, IpVersion::V6, role).map(Transport::Udp)
+        }
+    };
+    made.map_err(|error| SetupError::Interface { name: interface.name.clone(), error })
+}
+
+fn udp(
+    interface: &Interface,
+    parameters: &ChannelParameters,
+    options: &LinkOptions,
+    version: IpVersion,
+    role: Role,
+) -> std::io::Result<UdpSocket> {
+    match role {
+        Role::Talker => UdpSocket::talker(interface, parameters, options, version),
+        Role::Listener => UdpSocket::listener(interface, parameters, options, version),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Finding;
+
+    #[test]
+    fn a_program_starts_with_a_clock_that_is_good_enough_only() {
+        let good = Synchronisation::Synchronised { error: Span::from_ns(300) };
+        assert!(refuse_unsynchronised("eth0", Some(good)).is_ok());
+        let reasons = vec![Finding::NoTaiOffset, Finding::NoPtp4l];
+        let bad = Synchronisation::NotSynchronised { reasons };
+        let error = refuse_unsynchronised("eth0", Some(bad)).expect_err("not synchronised");
+        let said = error.to_string();
+        let expected = ["`eth0`", "no leap-second offset", "ptp4l does not answer"];
+        assert!(expected.iter().all(|part| said.contains(part)), "{said}");
+        assert!(refuse_unsynchronised("eth0", None).is_err());
+    }
+
+    #[test]
+    fn how_wrong_a_clock_may_be_is_a_whole_number_above_zero() {
+        assert_eq!(clock_within("1000"), Ok(Span::from_us(1)));
+        for bad in ["", "0", "-1", "1us", "9223372036854775807"] {
+            assert!(clock_within(bad).is_err_and(|e| e.contains(CLOCK_WITHIN)), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A network interface as the system knows it, asked for with ioctls: these follow the network
+//! namespace of the calling thread, which /sys does not.
+
+use onbeat_model::units::MacAddress;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::io;
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub index: u32,
+    /// Its address: the source of its frames.
+    pub address: MacAddress,
+    /// The longest payload of its frames in octets.
+    pub mtu: u32,
+    /// Whether it is up.
+    pub up: bool,
+    /// Whether something is at the other end of its cable.
+    pub running: bool,
+    /// Whether it is a VLAN interface, which tags what it sends by itself.
+    pub tags: bool,
+}
+
+impl Interface {
+    /// Looks an interface up.
+    pub fn named(name: &str) -> io::Result<Self> {
+        let mut request = Request::new(name)?;
+        let index = request.ask(libc::SIOCGIFINDEX, |r| {
+            // SAFETY: SIOCGIFINDEX fills this field.
+            unsafe { r.ifr_ifru.ifru_ifindex }
+        })?;
+        let octets = request.ask(libc::SIOCGIFHWADDR, |r| {
+            // SAFETY: SIOCGIFHWADDR fills this field.
+            unsafe { r.ifr_ifru.ifru_hwaddr.sa_data }
+        })?;
+        let mtu = request.ask(libc::SIOCGIFMTU, |r| {
+            // SAFETY: SIOCGIFMTU fills this field.
+            unsafe { r.ifr_ifru.ifru_mtu }
+        })?;
+        let flags = request.ask(libc::SIOCGIFFLAGS, |r| {
+            // SAFETY: SIOCGIFFLAGS fills this field.
+            unsafe { r.ifr_ifru.ifru_flags }
+        })?;
+        let mut address = MacAddress::default();
+        for (to, from) in address.0.iter_mut().zip(octets) {
+            *to = from as u8;
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            index: index as u32,
+            address,
+            mtu: mtu as u32,
+            up: i32::from(flags) & libc::IFF_UP != 0,
+            running: i32::from(flags) & libc::IFF_RUNNING != 0,
+            tags: is_vlan(&request.socket, name),
+        })
+    }
+}
+
+/// What `linux/if_vlan.h` has for the question whether an interface is a VLAN one.
+#[repr(C)]
+struct VlanRequest {
+    command: i32,
+    device: [u8; 24],
+    answer: [u8; 24],
+    quality: i16,
+}
+
+/// GET_VLAN_VID_CMD.
+const GET_VLAN_VID: i32 = 9;
+
+/// Whether the interface is a VLAN interface; a kernel without these has none.
+fn is_vlan(socket: &OwnedFd, name: &str) -> bool {
+    let mut request =
+        VlanRequest { command: GET_VLAN_VID, device: [0; 24], answer: [0; 24], quality: 0 };
+    for (to, from) in request.device.iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    // SAFETY: SIOCGIFVLAN reads and writes a structure of this layout.
+    unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGIFVLAN, &raw mut request) == 0 }
+}
+
+/// `linux/sockios.h`.
+const SIOCGIFVLAN: u64 = 0x8982;
+
+impl Interface {
+    /// The number of its PTP hardware clock, `/dev/ptp` and that number; `None` if it has none.
+    pub fn hardware_clock(&self) -> io::Result<Option<u32>> {
+        let mut info = TimestampingInfo { cmd: ETHTOOL_GET_TS_INFO, ..Default::default() };
+        let mut request = Request::new(&self.name)?;
+        request.request.ifr_ifru.ifru_data = (&raw mut info).cast();
+        match request.ask(libc::SIOCETHTOOL, |_| ()) {
+            Ok(()) => Ok(u32::try_from(info.phc_index).ok()),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// ETHTOOL_GET_TS_INFO and what it fills in (`linux/ethtool.h`).
+const ETHTOOL_GET_TS_INFO: u32 = 0x41;
+
+#[derive(Default)]
+#[repr(C)]
+struct TimestampingInfo {
+    cmd: u32,
+    so_timestamping: u32,
+    phc_index: i32,
+    tx_types: u32,
+    tx_reserved: [u32; 3],
+    rx_filters: u32,
+    rx_reserved: [u32; 3],
+}
+
+/// `struct ethtool_channels` of linux/ethtool.h.
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    other: u32,
+    combined: u32,
+}
+
+/// How many receive queues an interface has. Not all drivers say it.
+pub(super) fn receive_queues(name: &str) -> io::Result<u32> {
+    const ETHTOOL_GCHANNELS: u32 = 0x3c;
+    let mut request = Request::new(name)?;
+    let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::default() };
+    request.request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    request.ask(libc::SIOCETHTOOL, |_| ())?;
+    Ok(channels.receive + channels.combined)
+}
+
+/// Asks the driver over the ethtool ioctl (`linux/ethtool.h`): `words` is the structure of a
+/// command, which is its first word.
+///
+/// # Errors
+/// There is no such interface, or its driver knows no such command.
+///
+/// # Safety
+/// The kernel reads and writes the command's structure: `words` must be no shorter.
+pub unsafe fn ethtool<const WORDS: usize>(
+    interface: &str,
+    words: &mut [u32; WORDS],
+) -> io::Result<()> {
+    let mut request = Request::new(interface)?;
+    request.request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+    request.ask(libc::SIOCETHTOOL, |_| ())
+}
+
+/// An interface request with its name filled in.
+struct Request {
+    socket: OwnedFd,
+    request: libc::ifreq,
+}
+
+impl Request {
+    fn new(name: &str) -> io::Result<Self> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::INET,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        // SAFETY: all zeros is a valid `ifreq`.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let room = request.ifr_name.len() - 1;
+        if name.is_empty() || name.len() > room || name.contains('\0') {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        Ok(Self { socket, request })
+    }
+
+    fn ask<T>(&mut self, what: u64, answer: impl Fn(&libc::ifreq) -> T) -> io::Result<T> {
+        // SAFETY: the requests used here read the name and fill the union of this `ifreq`, or what
+        // it points to, which outlives the call.
+        let got = unsafe { libc::ioctl(self.socket.as_raw_fd(), what, &raw mut self.request) };
+        if got == 0 { Ok(answer(&self.request)) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_is_found_and_what_is_not_there_is_not() {
+        let loopback = Interface::named("lo").expect("every namespace has it");
+        assert!(loopback.index > 0 && loopback.mtu >= 1_500);
+        for name in ["", "no-such-if", "a-name-that-is-too-long-for-linux", "a\0b"] {
+            assert!(Interface::named(name).is_err(), "{name:?}");
+        }
+    }
+}

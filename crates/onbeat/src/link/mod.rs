@@ -1,0 +1,193 @@
+//! Channels on real interfaces: one transport per channel end, no thread between a task and the
+//! kernel. The task that reads blocks in its own receive call; the task that writes sends itself.
+//!
+//! ```text
+//! TalkerEnd, ListenerEnd (runtime) ── LinkPort ── PacketSocket, UdpSocket, XdpSocket
+//!                                        └ NetworkClock
+//! ```
+
+pub(crate) mod context;
+mod cross_timestamp;
+mod filter;
+mod gptp;
+mod hardware_clock;
+mod interface;
+mod launch;
+mod network_clock;
+mod option;
+mod packet;
+mod port;
+mod ptp_management;
+mod ptp_survey;
+mod ptp_sync;
+mod sent_stamp;
+mod socket;
+mod synchronisation;
+mod udp;
+mod xdp;
+
+pub use context::{Context, InterfaceSettings, follow_schedule, parameters_of};
+pub use gptp::{GptpError, GptpNode};
+pub use hardware_clock::hardware_apart;
+pub use interface::{Interface, ethtool};
+pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
+pub use option::set as set_option;
+pub use packet::PacketSocket;
+pub use packet::overhear_ptp;
+pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
+pub use ptp_management::{GRANDMASTER, PortState, PtpStatus, ask_ptp4l};
+pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, survey_ptp4l};
+pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
+pub use synchronisation::tai_offset;
+pub use synchronisation::{Finding, Synchronisation};
+pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
+
+pub use onbeat_model::system::TransportKind;
+pub use xdp::{Mode, XdpSocket};
+
+use onbeat_model::time::Span;
+use onbeat_runtime::port::{Framing, Reason};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+
+/// How long a blocking receive waits before it looks whether it is still wanted.
+pub const LOOK_AGAIN: Span = Span::from_ms(100);
+
+/// How far from now an instant of the network clock is converted to the machine's: a year.
+pub const HORIZON: Span = Span::from_s(365 * 24 * 3_600);
+
+/// What to do beside sending and receiving.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Frames carry no 802.1Q tag of ours: a VLAN interface adds it, or none is wanted.
+    pub untagged: bool,
+    /// SO_BUSY_POLL: a blocking receive polls the driver first.
+    pub busy_poll: bool,
+    /// Note when the hardware, or else the kernel, had each frame.
+    pub timestamps: bool,
+    /// Let the kernel launch frames at their time (SO_TXTIME).
+    pub launch_time: bool,
+    /// Readers sleep to shortly before a message is due, then poll.
+    pub follow_schedule: bool,
+    /// SO_PRIORITY of frames per priority code point, instead of that code point.
+    pub priorities: [Option<u32>; 8],
+    /// AF_XDP: which receive queue.
+    pub queue: u32,
+    /// AF_XDP: how many readers, and how many writers, of this process share the queue at most; 0
+    /// for 64. This and the backlog are as the first end has them that opens.
+    pub ends: u32,
+    /// AF_XDP: how many frames wait for a reader before further ones are lost; 0 for 16. Made a
+    /// power of two, at most 1,024. Each takes 2 KiB of locked memory for every one of `ends`.
+    pub backlog: u32,
+}
+
+/// A frame that a transport received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// How many octets of the buffer it fills.
+    pub length: usize,
+    /// What they are.
+    pub framing: Framing,
+    /// When it came, if that was asked for.
+    pub stamp: Option<Stamp>,
+}
+
+/// When a frame came, by each clock that noted it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Nanoseconds of the interface's own clock.
+    pub hardware: Option<i64>,
+    /// Nanoseconds of CLOCK_REALTIME.
+    pub software: Option<i64>,
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    pub monotonic: Option<i64>,
+}
+
+/// What tells a talker that begins now from those before it; never 0.
+pub fn instance() -> u8 {
+    // The standard library's one source of randomness.
+    let random = RandomState::new().build_hasher().finish();
+    (random % 255) as u8 + 1
+}
+
+/// One channel end's way to an interface.
+#[derive(Debug)]
+pub enum Transport {
+    /// AF_PACKET.
+    Packet(PacketSocket),
+    /// UDP.
+    Udp(UdpSocket),
+    /// AF_XDP.
+    Xdp(Box<XdpSocket>),
+}
+
+impl Transport {
+    /// Sends a tagged frame as the transport carries it; with `launch`, an instant of CLOCK_TAI in
+    /// nanoseconds, so that it leaves then. Real-time: one system call, allocates nothing.
+    #[inline]
+    pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
+        match self {
+            Self::Packet(socket) => socket.send(frame, launch),
+            Self::Udp(socket) => socket.send(frame, launch),
+            Self::Xdp(socket) => socket.send(frame, launch),
+        }
+    }
+
+    /// Takes a frame if there is one. Real-time: never blocks, allocates nothing.
+    pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
+        match self {
+            Self::Packet(socket) => socket.try_receive(into),
+            Self::Udp(socket) => socket.try_receive(into),
+            Self::Xdp(socket) => socket.try_receive(into),
+        }
+    }
+
+    /// Waits for a frame for about [`LOOK_AGAIN`]; `None` also when a signal came. Real-time:
+    /// blocks, allocates nothing.
+    pub fn receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
+        match self {
+            Self::Packet(socket) => socket.receive(into),
+            Self::Udp(socket) => socket.receive(into),
+            Self::Xdp(socket) => socket.receive(into),
+        }
+    }
+
+    /// How many frames of the stream the kernel has dropped for `reason` since the last call. Where
+    /// it may not count them some pass, to be counted as they are read. Real-time: loads.
+    #[inline]
+    pub fn dropped(&mut self, reason: Reason) -> u64 {
+        match self {
+            Self::Packet(socket) => socket.counted().map_or(0, |dropped| dropped.since(reason)),
+            Self::Udp(socket) => socket.counted().map_or(0, |dropped| dropped.since(reason)),
+            Self::Xdp(socket) => socket.dropped(reason),
+        }
+    }
+
+    /// Whether there are frames to be counted. Real-time: loads.
+    pub fn has_dropped(&mut self) -> bool {
+        match self {
+            Self::Packet(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
+            Self::Udp(socket) => socket.counted().is_some_and(|dropped| dropped.is_news()),
+            Self::Xdp(socket) => socket.has_dropped(),
+        }
+    }
+
+    /// Whether the kernel launches frames at their time.
+    pub fn launches(&self) -> bool {
+        match self {
+            Self::Packet(socket) => socket.launches(),
+            Self::Udp(socket) => socket.launches(),
+            Self::Xdp(socket) => socket.launches(),
+        }
+    }
+
+    /// Readable when there may be a frame.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Packet(socket) => socket.as_fd(),
+            Self::Udp(socket) => socket.as_fd(),
+            Self::Xdp(socket) => socket.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The ends of channels that programs have opened, and what was delivered to them.
+
+use crate::fabric::socket_queue::SocketQueue;
+use onbeat::shared_log::{self, SharedLog};
+use onbeat_model::record::{Record, Role, flag};
+use onbeat_model::system::{ChannelId, NodeId};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_runtime::listener::rebuild;
+use onbeat_runtime::queue::ReceiveQueue;
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::{Frame, Header};
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::collections::HashSet;
+
+/// The most records that a run keeps, of all its ends.
+const RECORDS_MAX: u32 = shared_log::MAX_CAPACITY;
+
+/// For so many messages of an end there is room from the start.
+const RESERVED: u32 = 1 << 16;
+
+/// A channel end that a program has opened.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) channel: ChannelId,
+    pub(super) role: Role,
+    pub(super) node: NodeId,
+    pub(super) program: usize,
+    pub(super) log: SharedLog,
+    /// Its memory, kept open for others to look at (`onbeat stat`).
+    pub(super) _memory: Option<OwnedFd>,
+    pub(super) parameters: ChannelParameters,
+    /// Talker: when each frame was queued at the port.
+    pub(super) transfers: Vec<NetTime>,
+    /// Listener: what was delivered, one entry a frame.
+    pub(super) delivered: Vec<Delivered>,
+    /// Listener, virtual time: delivered frames that nobody has read yet.
+    pub(super) inbox: ReceiveQueue<Arrival>,
+    /// Real time: the end's own socket.
+    pub(super) own: Option<OwnedFd>,
+    /// Listener, real time: what keeps that one's queue.
+    pub(super) queue: Option<SocketQueue>,
+    /// Whether the program has closed it or is gone. A closed end has no queue.
+    pub(super) closed: bool,
+    /// How often this end of the channel was opened, with this time.
+    pub(super) start: u32,
+    /// `Session::ends` at this position: the same end, as it was opened before.
+    pub(super) before: Option<usize>,
+    /// Listener: the first of `delivered` that may overflow next.
+    oldest: usize,
+}
+
+/// A frame on its way from the engine to a program.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    /// When it arrived at the host's port.
+    pub(super) arrived: NetTime,
+    /// When it was there to be read.
+    pub(super) ready: NetTime,
+    pub(super) octets: Vec<u8>,
+}
+
+/// What the fabric remembers of a frame that it delivered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivered {
+    arrived: NetTime,
+    ready: NetTime,
+    /// Lower 32 bits of the capture time.
+    timestamp: u32,
+    number: u16,
+    /// The queue was full before the program came for it.
+    overflowed: bool,
+}
+
+impl End {
+    /// An end that is open.
+    pub(super) fn new(
+        (channel, role, node, program): (ChannelId, Role, NodeId, usize),
+        parameters: ChannelParameters,
+        (log, memory): (SharedLog, OwnedFd),
+        capacity: u32,
+        own: Option<OwnedFd>,
+        queue: Option<SocketQueue>,
+    ) -> Self {
+        // Of a long run the engine finds room as it goes on.
+        let reserve = capacity.min(RESERVED) as usize;
+        Self {
+            channel,
+            role,
+            node,
+            program,
+            log,
+            _memory: keep_open(memory),
+            parameters,
+            transfers: Vec::with_capacity(if role == Role::Talker { reserve } else { 0 }),
+            delivered: Vec::with_capacity(if role == Role::Listener { reserve } else { 0 }),
+            inbox: ReceiveQueue::default(),
+            own,
+            queue,
+            closed: false,
+            start: 1,
+            before: None,
+            oldest: 0,
+        }
+    }
+
+    /// When the last message was captured of which there is a record.
+    pub(super) fn last_capture(&self) -> Option<LocalTime> {
+        self.log.last().and_then(|record| record.capture)
+    }
+
+    /// The program reads no more here. What it wrote before is still taken.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.queue = None;
+        if self.role == Role::Listener {
+            self.own = None;
+        }
+    }
+
+    /// Remembers that a frame was delivered.
+    pub(super) fn note(&mut self, arrived: NetTime, ready: NetTime, octets: &[u8]) {
+        if let Ok(frame) = Frame::parse(octets) {
+            let Header { timestamp, number, .. } = frame.header;
+            let overflowed = false;
+            self.delivered.push(Delivered { arrived, ready, timestamp, number, overflowed });
+        }
+    }
+
+    /// Remembers that a frame was delivered.
+    pub(super) fn deliver(&mut self, arrival: &Arrival) {
+        self.note(arrival.arrived, arrival.ready, &arrival.octets);
+    }
+
+    /// Keeps a frame for a reader to come.
+    pub(super) fn keep(&mut self, arrival: Arrival) {
+        self.deliver(&arrival);
+        if !self.closed
+            && let Some(dropped) = self.inbox.push(arrival)
+        {
+            self.overflow(&dropped.octets);
+        }
+    }
+
+    /// Remembers that a frame was dropped from the queue, in the order of their coming.
+    pub(super) fn overflow(&mut self, octets: &[u8]) {
+        let Ok(Frame { header: Header { timestamp, number, .. }, .. }) = Frame::parse(octets)
+        else {
+            return;
+        };
+        let rest = &mut self.delivered[self.oldest..];
+        let is_it = |d: &Delivered| (d.timestamp, d.number) == (timestamp, number);
+        if let Some(at) = rest.iter().position(is_it) {
+            rest[at].overflowed = true;
+            self.oldest += at + 1;
+        }
+    }
+
+    /// Records of the frames that were delivered and of which the program left no record: it did
+    /// not come to read them, or not in time.
+    pub(super) fn unread(&self, records: &[Record], clock: ClockError) -> Vec<Record> {
+        // A talker whose clock was set back may capture at the same reading again.
+        let name = |r: &Record| (r.capture, r.sequence as u16);
+        let read: HashSet<_> = records.iter().map(name).collect();
+        let all = self.delivered.iter().map(|frame| {
+            let ready = clock.read(frame.ready);
+            let capture = rebuild(frame.timestamp, ready);
+            let late = ready > capture + self.parameters.fixed_delay;
+            let is_future = capture > ready + self.parameters.clock_error;
+            let (receive, flags) = match frame.overflowed {
+                true => (None, flag::OVERFLOWED),
+                // Whoever came for it dropped it.
+                false if is_future => (None, 0),
+                false => (Some(ready), flag::UNREAD | if late { flag::LATE } else { 0 }),
+            };
+            Record {
+                capture: Some(capture),
+                transfer: Some(clock.read(frame.arrived)),
+                receive,
+                network: Some(frame.ready),
+                sequence: u64::from(frame.number),
+                flags,
+                ..Record::default()
+            }
+        });
+        all.filter(|record| !read.contains(&name(record))).collect()
+    }
+}
+
+/// Keeps memory open for others to look at, unless half of what this process may open is open.
+pub(super) fn keep_open(memory: OwnedFd) -> Option<OwnedFd> {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let number = u64::from(memory.as_raw_fd().unsigned_abs());
+    Some(memory).filter(|_| most.is_none_or(|most| number < most / 2))
+}
+
+/// How many records an end needs for a run: twice what the declared rate and burst allow, and some;
+/// at most an equal part of those that a run of so many ends keeps.
+pub(super) fn capacity(parameters: &ChannelParameters, duration: Span, ends: usize) -> u32 {
+    let messages = (duration + parameters.tolerance).as_ns() / parameters.interval.as_ns().max(1);
+    let wanted = messages.saturating_mul(2).saturating_add(1_024);
+    u32::try_from(wanted).unwrap_or(u32::MAX).min(records_of_an_end(ends))
+}
+
+/// The most records that a run of so many ends keeps of each. What is beyond them is counted.
+pub fn records_of_an_end(ends: usize) -> u32 {
+    let ends = u32::try_from(ends).unwrap_or(u32::MAX).max(1);
+    (RECORDS_MAX / ends).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_ends_of_a_run_together_keep_no_more_records_than_the_budget() {
+        for ends in [0, 1, 2, 3, 1_000, 200_000] {
+            let of_one = records_of_an_end(ends);
+            assert!((1..=shared_log::MAX_CAPACITY).contains(&of_one));
+            assert!(u64::from(of_one) * ends as u64 <= u64::from(RECORDS_MAX));
+        }
+    }
+}

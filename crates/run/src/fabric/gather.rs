@@ -1,0 +1,228 @@
+//! What a run's ends have recorded, when it is over.
+
+use crate::fabric::end::End;
+use crate::fabric::network::NetworkKind;
+use crate::fabric::session::{Owner, Session, clock_error};
+use crate::netns::noise::NoiseTraffic;
+use onbeat::shared_log::SharedLog;
+use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};
+use onbeat_model::system::{ChannelId, TimeMode};
+use onbeat_runtime::port::Reason;
+
+/// How many messages a program may leave unread at the end without the user's being told.
+const UNREAD_AT_THE_END: usize = 2;
+
+impl Session<'_> {
+    /// Gathers what was recorded. Kills what still runs.
+    pub(super) fn finish(mut self, ending: Ending) -> (RunLog, Vec<String>) {
+        let mut notes = Vec::new();
+        for (mut member, program) in
+            std::mem::take(&mut self.members).into_iter().zip(&self.programs)
+        {
+            if !member.running.end() {
+                let number = member.running.group();
+                notes.push(format!(
+                    "program `{}` could not be ended: process {number}",
+                    program.name
+                ));
+            }
+        }
+        let owners = std::mem::take(&mut self.owners);
+        let mut ends = Vec::new();
+        for (channel, owners) in owners.into_iter().enumerate() {
+            for (place, owner) in owners.into_iter().enumerate() {
+                ends.push(self.end_log(ChannelId(channel as u32), place, owner, &mut notes));
+            }
+        }
+        if let Err(error) = &self.faults {
+            notes.push(format!("faults of links and nodes are left out here: {error}"));
+        }
+        if self.carrier.namespaces().is_some() {
+            self.note_tails(&ends, &mut notes);
+        }
+        let load = self.load(&mut notes);
+        let lags = self.options.settings.time == TimeMode::Real && self.carrier.is_emulated();
+        let lag_max = lags.then_some(self.lag_max);
+        (RunLog { load, lag_max, ..self.log(ends, ending) }, notes)
+    }
+
+    /// What the ends have recorded, with the run's settings.
+    pub(super) fn log(&self, ends: Vec<EndLog>, ending: Ending) -> RunLog {
+        let settings = &self.options.settings;
+        RunLog {
+            network: self.carrier.recorded(),
+            scenario: self.options.scenario.clone(),
+            seed: settings.seed,
+            time: settings.time,
+            duration: settings.duration,
+            protected: settings.protected,
+            ends,
+            load: Vec::new(),
+            ending,
+            lag_max: None,
+        }
+    }
+
+    /// What the kernel held for a program that did not come for it any more is not known here: says
+    /// where that may explain losses.
+    fn note_tails(&self, ends: &[EndLog], notes: &mut Vec<String>) {
+        let mut talker = None;
+        for end in ends {
+            if end.role == Role::Talker {
+                talker = Some(end);
+                continue;
+            }
+            let Some(talker) = talker else { continue };
+            let last = end.records.iter().map(|r| r.capture).max().flatten();
+            let after = talker.records.iter().filter(|r| r.capture > last).count();
+            if after > UNREAD_AT_THE_END && end.unrecorded == 0 {
+                let channel = &self.system.channel(end.channel).name;
+                let host = &self.system.node(end.node).name;
+                notes.push(format!(
+                    "{after} messages of channel `{channel}` were written after the last one that \
+                     host `{host}` read: they count as lost, but may only not have been read"
+                ));
+            }
+        }
+    }
+
+    /// What the noise offered and what came through. Ends it.
+    fn load(&mut self, notes: &mut Vec<String>) -> Vec<LoadSample> {
+        match &self.carrier.kind {
+            NetworkKind::Emulated => self.engine.load().to_vec(),
+            NetworkKind::Namespaces { .. } => {
+                let Some(load) = self.noise.take().map(NoiseTraffic::finish) else {
+                    return Vec::new();
+                };
+                if load.skipped > 0 {
+                    let due = load.offered + load.skipped;
+                    notes.push(format!(
+                        "{} of {due} frames of noise were not sent: the machine was more than \
+                         10 ms behind",
+                        load.skipped
+                    ));
+                }
+                load.samples
+            }
+            NetworkKind::Interface { .. } => {
+                if !self.system.noise.is_empty() {
+                    notes
+                        .push("the description's noise is not sent on a real interface".to_owned());
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Says whose program left messages unread, and which of these its queue had no room for.
+    fn note_unread(&self, end: &End, unread: &[Record], notes: &mut Vec<String>) {
+        let overflowed = unread.iter().filter(|r| r.flags & flag::OVERFLOWED != 0).count();
+        let left = unread.iter().filter(|r| r.flags & flag::UNREAD != 0).count();
+        let channel = &self.system.channel(end.channel).name;
+        let host = &self.system.node(end.node).name;
+        let program = self.program_name(end.program);
+        if left > UNREAD_AT_THE_END {
+            notes.push(format!(
+                "{left} messages of channel `{channel}` arrived on host `{host}` and were not \
+                 read: `{program}` did not come for them"
+            ));
+        }
+        if overflowed > 0 {
+            notes.push(format!(
+                "{overflowed} messages of channel `{channel}` arrived on host `{host}` and are \
+                 lost: `{program}` came too late for them, its queue was full"
+            ));
+        }
+    }
+
+    fn end_log(
+        &self,
+        channel: ChannelId,
+        place: usize,
+        owner: Owner,
+        notes: &mut Vec<String>,
+    ) -> EndLog {
+        let declared = self.system.channel(channel);
+        let (role, node) = match place {
+            0 => (Role::Talker, declared.talker),
+            n => (Role::Listener, declared.listeners[n - 1]),
+        };
+        let host = &self.system.node(node).name;
+        let (records, unrecorded, malformed) = match owner {
+            Owner::Nobody => {
+                let end = if place == 0 { "talker" } else { "listener" };
+                let name = &declared.name;
+                notes.push(format!(
+                    "no program on host `{host}` opened the {end} of channel `{name}`"
+                ));
+                (Vec::new(), 0, 0)
+            }
+            Owner::Talker(modelled) => (modelled.records, 0, 0),
+            Owner::Listener(modelled) => {
+                let malformed = modelled.malformed();
+                (modelled.records, 0, malformed)
+            }
+            Owner::Elsewhere => (Vec::new(), 0, 0),
+            Owner::Player(mut player) => {
+                let log = player.finish();
+                let counters = log.counters();
+                notes.extend(rejections(&declared.name, host, log));
+                (log.records(), counters.unrecorded, counters.rejected_in_all())
+            }
+            Owner::Program(end) => self.recorded(end, notes),
+        };
+        EndLog { channel, role, node, records, unrecorded, malformed }
+    }
+
+    /// The records of an end that a program has opened and of those of before that it has closed,
+    /// how many there was no room for, and how many frames were rejected.
+    fn recorded(&self, end: usize, notes: &mut Vec<String>) -> (Vec<Record>, u64, u64) {
+        let mut starts = vec![&self.ends[end]];
+        while let Some(before) = starts[starts.len() - 1].before {
+            starts.push(&self.ends[before]);
+        }
+        let (mut all, mut unrecorded, mut malformed) = (Vec::new(), 0, 0);
+        for end in starts.into_iter().rev() {
+            let (mut records, counters) = (end.log.records(), end.log.counters());
+            unrecorded += counters.unrecorded;
+            malformed += counters.rejected_in_all();
+            let channel = &self.system.channel(end.channel).name;
+            let host = &self.system.node(end.node).name;
+            notes.extend(rejections(channel, host, &end.log));
+            let clock = clock_error(self.system, &self.carrier, end.node);
+            for (record, queued) in records.iter_mut().zip(&end.transfers) {
+                record.transfer = Some(clock.read(*queued));
+            }
+            if counters.unrecorded == 0 {
+                let unread = end.unread(&records, clock);
+                self.note_unread(end, &unread, notes);
+                records.extend(unread);
+            }
+            all.extend(records);
+        }
+        (all, unrecorded, malformed)
+    }
+}
+
+/// What the user should know of frames that were not given to a program because of what they say.
+fn rejections(channel: &str, host: &str, log: &SharedLog) -> Vec<String> {
+    let counters = log.counters();
+    let [talker, future] =
+        [Reason::Talker, Reason::Future].map(|reason| counters.rejected[reason as usize]);
+    let mut notes = Vec::new();
+    if talker > 0 {
+        let from =
+            log.last_other_talker().map_or("an unknown address".to_owned(), |s| s.to_string());
+        notes.push(format!(
+            "channel `{channel}` has another talker, {from}: host `{host}` dropped {talker} of its \
+             messages"
+        ));
+    }
+    if future > 0 {
+        notes.push(format!(
+            "host `{host}` dropped {future} messages of channel `{channel}` that say they were \
+             captured later than the clocks allow"
+        ));
+    }
+    notes
+}

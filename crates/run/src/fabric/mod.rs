@@ -1,0 +1,346 @@
+//! The fabric: live programs joined to the network engine.
+//!
+//! ```text
+//! program ── client ── socket ── session ── Engine
+//!                                   └ virtual_time or real_time: who goes on, and when
+//! ```
+//!
+//! On a network of the kernel ([`NetworkKind`]) the engine carries nothing: programs use their
+//! interfaces, and the fabric only starts, watches and records.
+
+mod end;
+mod gather;
+mod modelled;
+mod network;
+mod newcomer;
+mod player;
+mod processors;
+mod real_time;
+mod session;
+mod socket_queue;
+mod told;
+mod virtual_time;
+
+pub use end::records_of_an_end;
+pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
+
+use crate::cgroup::Cgroup;
+use crate::fabric::network::Carrier;
+use crate::fabric::session::{Failure, Session};
+use crate::process::{Keeper, Kept, Running, Start};
+use crate::user::User;
+use onbeat::fabric::client::SetupError;
+use onbeat::fabric::protocol::ENVIRONMENT;
+use onbeat::instrument;
+use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::plan::Plan;
+use onbeat_model::record::{Ending, RunLog};
+use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind};
+use onbeat_model::time::{NetTime, Span};
+use rustix::fd::{AsFd, AsRawFd};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A program's command cannot be started.
+const CANNOT_START: Code = Code("OB3001");
+/// A program cannot run as the user that the description asks for.
+const CANNOT_BE: Code = Code("OB3004");
+
+/// The least number of the descriptor that a program is started with: shells' scripts use those
+/// below for their own.
+const DOOR_MIN: i32 = 10;
+
+/// The environment variable that names a program's execution times.
+const EXECUTION_TIMES: &str = "ONBEAT_EXECUTION_TIMES";
+/// The one that says where a program writes what its tasks do.
+const TASK_TRACE: &str = "ONBEAT_TRACE";
+/// The one that tells it, in virtual time, the priority that the description gives it; or nothing.
+const PRIORITY: &str = "ONBEAT_PRIORITY";
+/// The one that tells it the priorities of tasks that ask for none, `task=priority,`; or nothing.
+const PRIORITIES: &str = "ONBEAT_PRIORITIES";
+/// The one that tells it how many processors its host's programs share; or nothing.
+const CORES: &str = "ONBEAT_CORES";
+
+/// The priority that a task which asks for none has in virtual time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedPriority {
+    /// The program.
+    pub program: String,
+    /// The task's function.
+    pub task: String,
+    /// 1 to 99.
+    pub priority: u8,
+}
+
+/// How to run.
+pub struct RunOptions<'a> {
+    /// The priorities of tasks that ask for none, in virtual time: those of the analysis.
+    pub proposed: Vec<ProposedPriority>,
+    /// The scenario's name, for the log.
+    pub scenario: String,
+    /// What to run and for how long. On networks other than the emulated one, time must be real.
+    pub settings: RunSettings,
+    /// What carries the frames.
+    pub network: NetworkKind,
+    /// The directory of the description: where programs are found and started.
+    pub directory: &'a Path,
+    /// Told of network time as it goes on.
+    pub progress: &'a mut dyn FnMut(NetTime),
+    /// Told each second what the ends have recorded since the last time.
+    pub recorded: Option<&'a mut dyn FnMut(&RunLog)>,
+    /// Set by a signal handler: ends the run early.
+    pub interrupted: &'a AtomicBool,
+    /// Real time: programs write markers into the kernel's trace.
+    pub trace: bool,
+    /// Real time: programs freeze the kernel's trace when a latency is longer.
+    pub break_at: Option<Span>,
+    /// Programs of Timed C write there what their tasks do, each in a file with its name.
+    pub task_trace: Option<&'a Path>,
+    /// Watches over the programs should this process be killed.
+    pub keeper: Option<&'a mut Keeper>,
+}
+
+/// What a run leaves.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything recorded.
+    pub log: RunLog,
+    /// What the user should know of it, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Why there was no run.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRun {
+    /// Something is wrong with the description.
+    #[error("{}", .0.message)]
+    Description(Box<Diagnostic>),
+    /// Something is wrong with the machine.
+    #[error("the fabric cannot be set up: {0}")]
+    Machine(#[from] io::Error),
+    /// The network is not to be had.
+    #[error(transparent)]
+    Network(#[from] NoNetwork),
+    /// An end on a host without programs cannot be played.
+    #[error("an end on host `{host}`, which has no programs: {error}")]
+    Player {
+        /// The host.
+        host: String,
+        /// Why not.
+        error: SetupError,
+    },
+}
+
+/// Runs a system: starts its programs, joins them to the engine, and gathers what they recorded.
+/// When this returns, no program runs any more.
+pub fn run<'a>(
+    system: &'a System,
+    plan: &'a Plan,
+    mut options: RunOptions<'a>,
+) -> Result<Outcome, NoRun> {
+    let (keeper, limits) = (options.keeper.take(), options.settings.limits);
+    let real = options.settings.time == TimeMode::Real;
+    let directory = options.directory.canonicalize()?;
+    let watch = watch_environment(&options);
+    assert!(
+        real || matches!(options.network, NetworkKind::Emulated),
+        "only the emulated network has virtual time"
+    );
+    let carrier = Carrier::new(options.network.clone(), system)?;
+    let task_trace = options.task_trace;
+    let proposed = options.proposed.clone();
+    let mut session = Session::new(system, plan, options, carrier);
+    session.open_players()?;
+    let (mut started, mut notes) = Started::new(&limits, keeper)?;
+    let users = users(&session.programs, &session.carrier.kind)?;
+    for (program, user) in session.programs.clone().into_iter().zip(&users) {
+        let (door, theirs) =
+            newcomer::connection().map_err(|Failure(why)| io::Error::other(why))?;
+        let theirs = rustix::io::fcntl_dupfd_cloexec(theirs, DOOR_MIN).map_err(io::Error::from)?;
+        let inode = rustix::fs::fstat(&theirs).map_err(io::Error::from)?.st_ino;
+        let value = format!("{}:{inode}", theirs.as_raw_fd());
+        let cores = processors::cores_of(system, program.host);
+        if let (Some(user), Some(to)) = (user, task_trace) {
+            user.own(&task_trace_of(program, to))?;
+        }
+        let mut settings = settings_of(program, cores, &directory, task_trace);
+        settings.push((PRIORITIES, priorities_of(program, &proposed).into()));
+        let mut environment = vec![(ENVIRONMENT, OsStr::new(&value))];
+        environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
+        environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
+        let start = Start {
+            environment: &environment,
+            schedule: real,
+            keeper: started.keeper.as_deref(),
+            with: Some(theirs.as_fd()).filter(|_| program.joins),
+            user: user.as_ref(),
+            cgroup: started.cgroup.as_ref(),
+        };
+        let running = Running::start(program, &directory, start)
+            .map_err(|error| NoRun::Description(Box::new(cannot_start(program, &error))))?;
+        started.groups.push(running.group());
+        if real {
+            notes.extend(running.shortfall(program));
+        }
+        session.admit(running, door);
+    }
+    let result = if real { real_time::run(&mut session) } else { virtual_time::run(&mut session) };
+    let ending = match result {
+        Ok(()) => Ending::Complete,
+        Err(Failure(reason)) => Ending::Early { at: session.engine.now(), reason },
+    };
+    notes.extend(started.end());
+    let (log, more) = session.finish(ending);
+    notes.extend(more);
+    Ok(Outcome { log, notes })
+}
+
+/// As whom programs run, where that is not who runs this.
+fn users(programs: &[&Program], network: &NetworkKind) -> Result<Vec<Option<User>>, NoRun> {
+    let own = rustix::process::geteuid();
+    let of = |program: &&Program| {
+        let Some(asked) = &program.user else { return Ok(None) };
+        let wrong = |what: String, help: &str| {
+            let message =
+                format!("program `{}` cannot run as user `{}`: {what}", program.name, asked.name);
+            let found = Diagnostic::error(CANNOT_BE, message, asked.origin, "this user").help(help);
+            NoRun::Description(Box::new(found))
+        };
+        let user = User::find(&asked.name).map_err(|error| {
+            wrong(error.to_string(), "give the name or the number of a user of this machine")
+        })?;
+        if user.uid() == own {
+            return Ok(None);
+        }
+        if !own.is_root() {
+            let help = "run as that user, or as the superuser, or take the key out";
+            return Err(wrong("only the superuser can start programs as others".into(), help));
+        }
+        if matches!(network, NetworkKind::Namespaces { .. }) {
+            let help = "take the key out, or run on the emulated network";
+            return Err(wrong("only the superuser's can enter network namespaces".into(), help));
+        }
+        let is_udp = |kind| [TransportKind::Udp4, TransportKind::Udp6].contains(&kind);
+        if matches!(network, NetworkKind::Interface { transport, .. } if !is_udp(*transport)) {
+            let help = "take the key out, or run with --transport udp4 or udp6";
+            return Err(wrong("only the superuser's send frames on interfaces".into(), help));
+        }
+        Ok(Some(user))
+    };
+    programs.iter().map(of).collect()
+}
+
+/// What tells programs what to switch on. In virtual time there is nothing for the kernel's trace
+/// to show.
+fn watch_environment(options: &RunOptions<'_>) -> Vec<(&'static str, String)> {
+    let mut environment = Vec::new();
+    if options.settings.time == TimeMode::Real {
+        environment.extend(options.trace.then(|| (instrument::TRACE, "1".to_owned())));
+        let micros = options.break_at.map(|span| (span.as_ns() / 1_000).to_string());
+        environment.extend(micros.map(|micros| (instrument::BREAK_US, micros)));
+    }
+    environment
+}
+
+/// The priorities of a program's tasks that ask for none, as it is told them.
+fn priorities_of(program: &Program, proposed: &[ProposedPriority]) -> String {
+    let own = proposed.iter().filter(|one| one.program == program.name);
+    own.map(|one| format!("{}={},", one.task, one.priority)).collect()
+}
+
+/// Where a program writes what its tasks do.
+fn task_trace_of(program: &Program, to: &Path) -> PathBuf {
+    to.join(format!("{}.csv", program.name))
+}
+
+/// What a program of Timed C is told: how it shares processors, and which files it reads and
+/// writes.
+fn settings_of(
+    program: &Program,
+    cores: Option<u16>,
+    directory: &Path,
+    task_trace: Option<&Path>,
+) -> Vec<(&'static str, OsString)> {
+    let priority = program.priority.map(|own| own.to_string()).unwrap_or_default();
+    let cores = cores.map(|cores| cores.to_string()).unwrap_or_default();
+    let times = program.execution_times.as_ref();
+    let times = times.map(|path| (EXECUTION_TIMES, directory.join(path).into()));
+    let trace = task_trace.map(|to| (TASK_TRACE, task_trace_of(program, to).into()));
+    let shares = [(PRIORITY, priority.into()), (CORES, cores.into())];
+    shares.into_iter().chain(times).chain(trace).collect()
+}
+
+/// What of programs the keeper watches over for the time of a run.
+struct Started<'a> {
+    groups: Vec<u32>,
+    cgroup: Option<Cgroup>,
+    directories: Vec<PathBuf>,
+    keeper: Option<&'a mut Keeper>,
+}
+
+impl<'a> Started<'a> {
+    /// Makes the programs' control group, and says what it does not do for them, and why.
+    fn new(
+        limits: &ProgramLimits,
+        mut keeper: Option<&'a mut Keeper>,
+    ) -> io::Result<(Self, Vec<String>)> {
+        let (cgroup, notes) = match Cgroup::new(limits) {
+            Ok((cgroup, notes)) => (Some(cgroup), notes),
+            Err(error) => (None, without_cgroup(limits, &error)),
+        };
+        let directories = cgroup.as_ref().map(|one| one.directories().to_vec()).unwrap_or_default();
+        if let Some(keeper) = &mut keeper {
+            for directory in &directories {
+                keeper.guard(Kept::Cgroup(directory))?;
+            }
+        }
+        Ok((Self { groups: Vec::new(), cgroup, directories, keeper }, notes))
+    }
+
+    /// Ends all processes of the control group; what the user should know of it.
+    fn end(&mut self) -> Vec<String> {
+        self.cgroup.take().map(Cgroup::end).unwrap_or_default()
+    }
+}
+
+/// What the user should know of a run without a control group.
+fn without_cgroup(limits: &ProgramLimits, why: &io::Error) -> Vec<String> {
+    let keys = [("memory_max_octets", limits.memory), ("processes_max", limits.processes)];
+    let unlimited = keys.iter().filter(|(_, limit)| limit.is_some());
+    let unlimited = unlimited.map(|(key, _)| format!("`{key}` limits nothing: there is no cgroup"));
+    let note = format!(
+        "the programs run without a cgroup ({why}): should this run be killed, processes that have \
+         left their program's process group stay"
+    );
+    std::iter::once(note).chain(unlimited).collect()
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        self.end();
+        if let Some(keeper) = &mut self.keeper {
+            for directory in &self.directories {
+                let _ = keeper.release(Kept::Cgroup(directory));
+            }
+            for group in &self.groups {
+                // A keeper that is gone watches over nothing.
+                let _ = keeper.release(Kept::Group(*group));
+            }
+        }
+    }
+}
+
+fn cannot_start(program: &Program, error: &crate::process::StartError) -> Diagnostic {
+    let help = match error.error.kind() {
+        io::ErrorKind::PermissionDenied if program.user.is_some() => {
+            "let the program's `user` execute the file and enter the directories above it"
+        }
+        io::ErrorKind::NotFound => "build the system's programs first, or correct `command`",
+        io::ErrorKind::PermissionDenied => "make the file executable, or correct `command`",
+        _ => "correct `command`",
+    };
+    let message = format!("program `{}`: {error}", program.name);
+    Diagnostic::error(CANNOT_START, message, program.origin, "this program").help(help)
+}

@@ -1,0 +1,154 @@
+//! How threads come into the run.
+//!
+//! A program is started with a socket of its own, its *door*, on which it greets once. It is
+//! answered with the socket of its main thread; further threads' sockets come with their tickets.
+//! So nothing has a name, and nobody but what was handed a socket can say anything to the fabric.
+
+use crate::fabric::session::{Failure, Session, State};
+use onbeat::clock::{MonoTime, pause};
+use onbeat::fabric::protocol::{Body, MAX_PACKET, Reply, Request, VERSION};
+use onbeat::fabric::socket;
+use onbeat_model::time::{LocalTime, NetTime, Span};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use std::io;
+use std::time::Duration;
+
+/// How often a wait for a program looks whether the run was interrupted.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The same for a wait for its greeting.
+const LOOK_AGAIN_FOR_GREETING: Span = Span::from_ms(20);
+
+/// A socket of a thread, or a program's door: the fabric's side, which is nobody else's, and the
+/// program's.
+pub(super) fn connection() -> Result<(OwnedFd, OwnedFd), Failure> {
+    let (ours, theirs) = socket::pair().map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::MFILE | Errno::NFILE) => Failure(
+            "the run has more threads and channel ends than this process may have open files: \
+             raise the limit (ulimit -n)"
+                .to_owned(),
+        ),
+        _ => error.into(),
+    })?;
+    set_socket_timeout(&ours, Timeout::Recv, Some(LOOK_AGAIN)).map_err(io::Error::from)?;
+    Ok((ours, theirs))
+}
+
+impl Session<'_> {
+    /// Waits until a thread has come, or its program has ended well without needing it.
+    pub(super) fn await_thread(&mut self, thread: usize) -> Result<(), Failure> {
+        let until = MonoTime::now() + self.options.settings.hang_timeout;
+        while self.threads[thread].state == State::Expected {
+            self.check_interrupt()?;
+            let program = self.threads[thread].program;
+            if let Some(status) = self.members[program].running.ended() {
+                if status.success() && self.started {
+                    self.all_done(program);
+                    return Ok(());
+                }
+                return Err(self.blame(program, format!("ended ({status}) before it began")));
+            }
+            if MonoTime::now() > until {
+                return Err(self.hung(program, self.missing(thread)));
+            }
+            self.hear_newcomer(thread)?;
+        }
+        Ok(())
+    }
+
+    /// What a thread that does not come has not done.
+    fn missing(&self, thread: usize) -> &'static str {
+        match self.threads[thread].socket {
+            None if self.members[self.threads[thread].program].door.is_none() => {
+                "has closed the descriptor that ONBEAT_FABRIC names and has not called onbeat_open"
+            }
+            _ => "has not called onbeat_open",
+        }
+    }
+
+    /// Waits a little for what a thread that is expected, or its program, says first.
+    fn hear_newcomer(&mut self, thread: usize) -> Result<(), Failure> {
+        let program = self.threads[thread].program;
+        let mut packet = [0; MAX_PACKET];
+        if let Some(door) = &self.members[program].door {
+            match first_words(door, &mut packet)? {
+                Heard::Nothing => {}
+                Heard::Gone => self.members[program].door = None,
+                Heard::Packet(length) => self.greeted(program, &packet[..length])?,
+            }
+            return Ok(());
+        }
+        let Some(own) = &self.threads[thread].socket else {
+            pause(LOOK_AGAIN_FOR_GREETING);
+            return Ok(());
+        };
+        match first_words(own, &mut packet)? {
+            Heard::Nothing => Ok(()),
+            Heard::Packet(length) => self.begun(thread, &packet[..length]),
+            Heard::Gone if self.members[program].main == thread => {
+                self.threads[thread].socket = None;
+                Ok(())
+            }
+            // It could not be created; or the program has ended.
+            Heard::Gone => self.departed(thread, LOOK_AGAIN_FOR_GREETING),
+        }
+    }
+
+    /// A program has greeted: the socket of its main thread, or why not.
+    fn greeted(&mut self, program: usize, packet: &[u8]) -> Result<(), Failure> {
+        let refused = match Request::decode(packet) {
+            Ok(Request::Hello(VERSION)) => None,
+            Ok(Request::Hello(_)) => {
+                Some("this program was built against another version of Onbeat: build it again")
+            }
+            _ => Some("the first message must be a greeting"),
+        };
+        let (ours, theirs) = connection()?;
+        let main = self.members[program].main;
+        let body = refused.map_or(Body::Ticket(main as u32), Body::Refused);
+        let (local, network) = (LocalTime::ZERO, NetTime::ZERO);
+        let mut packet = [0; MAX_PACKET];
+        let length = Reply { local, network, body }.encode(&mut packet);
+        if let Some(door) = self.members[program].door.take() {
+            let with = [theirs.as_fd()];
+            let with = if refused.is_none() { &with[..] } else { &[] };
+            // One that is gone is found out when it is waited for.
+            let _ = socket::try_send_with(&door, &packet[..length], with);
+        }
+        if refused.is_none() {
+            self.threads[main].socket = Some(ours);
+        }
+        Ok(())
+    }
+
+    /// A thread has said its first word on its own socket.
+    pub(super) fn begun(&mut self, thread: usize, packet: &[u8]) -> Result<(), Failure> {
+        let Request::Begin(tid) = self.decode(thread, packet)? else {
+            return Err(self.nonsense(thread, "asks for something before it has begun"));
+        };
+        self.threads[thread].state = State::Connected;
+        self.threads[thread].tid = tid;
+        Ok(())
+    }
+}
+
+/// What came first on a socket.
+enum Heard {
+    Nothing,
+    /// The other side is closed.
+    Gone,
+    /// So many octets.
+    Packet(usize),
+}
+
+fn first_words(socket: &OwnedFd, packet: &mut [u8]) -> Result<Heard, Failure> {
+    if !socket::readable(socket, LOOK_AGAIN_FOR_GREETING)? {
+        return Ok(Heard::Nothing);
+    }
+    match socket::try_receive(socket, packet) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Heard::Nothing),
+        Ok(Some(length)) => Ok(Heard::Packet(length)),
+        Ok(None) | Err(_) => Ok(Heard::Gone),
+    }
+}

@@ -1,0 +1,157 @@
+//! Ends on hosts without programs, on networks of the kernel: a thread each that writes on time or
+//! reads at once, through the same port as a program's.
+
+use onbeat::clock::want_exact_timers;
+use onbeat::context::{EndPort, Listener, Talker};
+use onbeat::fabric::client::{SetupError, attach_in};
+use onbeat::fabric::protocol::Attachment;
+use onbeat::link::follow_schedule;
+use onbeat::link::instance;
+use onbeat::link::{InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase};
+use onbeat::recorder::Recorder;
+use onbeat::shared_log::{self, SharedLog};
+use onbeat_model::record::Role;
+use onbeat_model::time::{LocalTime, Span};
+use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::listener;
+use onbeat_runtime::port::{Fault, Limited, Patience};
+use onbeat_runtime::talker::{self, ChannelParameters};
+use rustix::fd::OwnedFd;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// An end that is played. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct Player {
+    base: Arc<Timebase>,
+    /// What it recorded.
+    log: SharedLog,
+    /// Until it begins.
+    part: Option<Part>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Talks(Box<Talker>, ChannelParameters, Span),
+    Listens(Box<Listener>, ChannelParameters),
+}
+
+impl Player {
+    /// Opens the end's way to its interface, so that nothing that is sent from now on is missed. A
+    /// talker writes `phase` after the start for the first time.
+    pub(super) fn open(
+        role: Role,
+        (parameters, phase): (ChannelParameters, Span),
+        capacity: u32,
+        attachment: Attachment<'_>,
+        namespace: Option<OwnedFd>,
+    ) -> Result<Self, SetupError> {
+        let settings = InterfaceSettings {
+            name: attachment.interface.to_owned(),
+            transport: attachment.transport,
+            options: attachment.options,
+            ..InterfaceSettings::default()
+        };
+        let wire = attach_in(namespace, &settings, &parameters, role)?;
+        let memory = shared_log::create(capacity)?;
+        let log = SharedLog::map(&memory, capacity)?;
+        let recorder = Recorder::new(SharedLog::map(&memory, capacity)?);
+        let base = Arc::new(Timebase::default());
+        let port = Limited::new(EndPort::Link(LinkPort::new(Arc::clone(&base), wire)));
+        let part = match role {
+            Role::Talker => {
+                let talker = talker::Talker::of_instance(parameters, instance());
+                let end = TalkerEnd::new(talker, port, recorder);
+                Part::Talks(Box::new(end), parameters, phase)
+            }
+            Role::Listener => {
+                let listener = listener::Listener::new(parameters);
+                let mut end = ListenerEnd::new(listener, port, recorder);
+                if attachment.options.follow_schedule {
+                    follow_schedule(&mut end);
+                }
+                Part::Listens(Box::new(end), parameters)
+            }
+        };
+        Ok(Self { base, log, part: Some(part), thread: None })
+    }
+
+    /// Begins to play; `clock` tells when it is zero.
+    pub(super) fn begin(&mut self, clock: NetworkClock, limits: Limits) -> io::Result<()> {
+        let Some(part) = self.part.take() else { return Ok(()) };
+        self.base.begin(clock, limits);
+        let base = Arc::clone(&self.base);
+        let play = move || {
+            want_exact_timers();
+            // It plays until it is told that the run is over, or the network is gone.
+            let _: Result<(), Fault> = match part {
+                Part::Talks(mut end, parameters, phase) => {
+                    talk(&base, &mut end, &parameters, phase)
+                }
+                Part::Listens(mut end, parameters) => listen(&base, &mut end, &parameters),
+            };
+        };
+        self.thread = Some(std::thread::Builder::new().name("player".to_owned()).spawn(play)?);
+        Ok(())
+    }
+
+    /// What it has recorded up to now.
+    pub(super) fn recorded(&self) -> &SharedLog {
+        &self.log
+    }
+
+    /// Ends it, within a tenth of a second; what it recorded.
+    pub(super) fn finish(&mut self) -> &SharedLog {
+        self.base.stop();
+        if let Some(thread) = self.thread.take() {
+            // Should it have panicked, what it recorded until then is there.
+            let _ = thread.join();
+        }
+        &self.log
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Writes every interval from `phase` on, the message's number as its value. What was due before
+/// the clock's first reading is left out.
+fn talk(
+    base: &Timebase,
+    end: &mut Talker,
+    parameters: &ChannelParameters,
+    phase: Span,
+) -> Result<(), Fault> {
+    let mut value = vec![0; parameters.size.get() as usize];
+    let mut next = base.sleep_until(LocalTime::ZERO)?.local.max(LocalTime::ZERO + phase);
+    let interval = parameters.interval.as_ns();
+    let missed = (next - (LocalTime::ZERO + phase)).as_ns().max(0);
+    next = LocalTime::ZERO + phase + parameters.interval * ((missed + interval - 1) / interval);
+    for number in 0_u64.. {
+        let octets = number.to_le_bytes();
+        let shown = octets.len().min(value.len());
+        value[..shown].copy_from_slice(&octets[..shown]);
+        base.sleep_until(next)?;
+        end.write(&value)?;
+        next += parameters.interval;
+    }
+    Ok(())
+}
+
+/// Reads whatever comes.
+fn listen(
+    base: &Timebase,
+    end: &mut Listener,
+    parameters: &ChannelParameters,
+) -> Result<(), Fault> {
+    let mut value = vec![0; parameters.size.get() as usize];
+    base.sleep_until(LocalTime::ZERO)?;
+    loop {
+        end.read(&mut value, Patience::Endless)?;
+    }
+}

@@ -1,0 +1,260 @@
+//! Real time: the engine paced against the machine's clock.
+//!
+//! The engine computes when each frame moves; a frame is given to its reader when the machine's
+//! clock has come that far. How far the machine fell behind is measured and reported, since no
+//! promise of the network can cover it.
+
+use crate::fabric::network;
+use crate::fabric::network::NetworkKind;
+use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State};
+use onbeat::clock::{MonoTime, want_exact_timers};
+use onbeat::fabric::client::STAMP;
+use onbeat::fabric::protocol::{Base, Body, Request, Start};
+use onbeat::fabric::socket;
+use onbeat::link::NetworkClock;
+use onbeat_model::system::ChannelId;
+use onbeat_model::time::{ClockError, NetTime, Span};
+use onbeat_net::Output;
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{self, IoSlice};
+
+/// From the last program's being ready to the common start.
+const START_DELAY: Span = Span::from_ms(50);
+/// With an event nearer than this the fabric spins instead of sleeping: waking takes this long.
+const SPIN: Span = Span::from_us(60);
+/// How often the fabric looks whether it was interrupted and whether all programs are alive, and
+/// shows progress.
+const LOOK_AGAIN: Span = Span::from_ms(20);
+
+/// What a descriptor that has something to say belongs to.
+#[derive(Clone, Copy)]
+enum Speaker {
+    Thread(usize),
+    End(usize),
+}
+
+/// Runs the session to its end in real time.
+pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
+    want_exact_timers();
+    set_up(session)?;
+    let (start, base) = match session.carrier.kind {
+        NetworkKind::Emulated | NetworkKind::Namespaces { .. } => {
+            let start = MonoTime::now() + START_DELAY;
+            (start, Base::Machine(start.as_ns()))
+        }
+        NetworkKind::Interface { epoch_ns, .. } => {
+            let left = network::until(epoch_ns);
+            if left <= Span::ZERO {
+                let late = -left;
+                return Err(Failure(format!(
+                    "the programs were ready {late} after the start that was chosen: choose a \
+                     later one with --start"
+                )));
+            }
+            (MonoTime::now() + left, Base::Network(epoch_ns))
+        }
+    };
+    let clock = network::clock(&session.carrier, start);
+    session.begin(&clock, start)?;
+    for thread in 0..session.threads.len() {
+        if session.threads[thread].state == State::AtStart {
+            session.threads[thread].state = State::Running;
+            let clock = session.clock_of(thread);
+            let (write_until, stop) = (session.write_until, session.stop);
+            session.answer(thread, Body::Started(Start { base, clock, write_until, stop }))?;
+        }
+    }
+    session.started = true;
+    for channel in 0..session.owners.len() {
+        session.set_modelled_alarm(channel);
+    }
+    let mut look_again = None;
+    loop {
+        catch_up(session, &clock)?;
+        if session.engine.now() >= session.stop {
+            break;
+        }
+        // The start may be a while away.
+        let now = network_time(&clock);
+        if look_again.is_none_or(|at| now >= at) {
+            look_again = Some(now + LOOK_AGAIN);
+            (session.options.progress)(session.engine.now());
+            session.tell_recorded();
+            session.check_interrupt()?;
+            for program in 0..session.members.len() {
+                session.look_after(program)?;
+            }
+        }
+        let next = session.engine.next_event().unwrap_or(NetTime::MAX).min(session.stop);
+        let left = next - network_time(&clock);
+        let sleep = if left < SPIN { Span::ZERO } else { (left - SPIN).min(LOOK_AGAIN) };
+        hear(session, &clock, sleep)?;
+    }
+    stop(session)?;
+    session.await_exits()
+}
+
+/// Network time now.
+fn network_time(clock: &NetworkClock) -> NetTime {
+    // This copy of the clock has no error.
+    ClockError::default().when(clock.now())
+}
+
+/// Tells every thread that the run is over: on its connection and at its ends.
+fn stop(session: &mut Session<'_>) -> Result<(), Failure> {
+    for thread in 0..session.threads.len() {
+        session.answer(thread, Body::Stopped)?;
+    }
+    for own in session.ends.iter().filter_map(|end| end.own.as_ref()) {
+        socket::end(own);
+    }
+    Ok(())
+}
+
+/// Lets every program open its channels, up to the common start.
+fn set_up(session: &mut Session<'_>) -> Result<(), Failure> {
+    for thread in 0..session.threads.len() {
+        session.await_thread(thread)?;
+        if session.threads[thread].state == State::Done {
+            continue;
+        }
+        session.threads[thread].state = State::Running;
+        session.answer(thread, Body::Done)?;
+        while session.threads[thread].state == State::Running {
+            match session.listen_to(thread)? {
+                None => session.departed(thread, GONE_PATIENCE)?,
+                Some(length) => serve(session, thread, length)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets the engine do all that is due by now, and gives out what it delivers.
+fn catch_up(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failure> {
+    let now = network_time(clock);
+    if now < NetTime::ZERO {
+        return Ok(()); // the start is still to come
+    }
+    let limit = now.clamp(session.engine.now(), session.stop);
+    while let Some(output) = session.engine.advance(limit) {
+        match output {
+            Output::Overfull(full) => return Err(session.overfull(&full)),
+            Output::Woke { token } => {
+                session.modelled_talker(token);
+            }
+            Output::Delivered { channel, listener, arrived } => {
+                session.lag_max = session.lag_max.max(network_time(clock) - arrived);
+                deliver(session, channel, listener, arrived)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn deliver(
+    session: &mut Session<'_>,
+    channel: ChannelId,
+    listener: usize,
+    arrived: NetTime,
+) -> Result<(), Failure> {
+    let now = session.engine.now();
+    let frame = session.engine.delivered_frame();
+    match &mut session.owners[channel.index()][1 + listener] {
+        Owner::Program(end) => {
+            let end = &mut session.ends[*end];
+            end.note(arrived, arrived, frame);
+            let (Some(own), Some(queue)) = (&end.own, &end.queue) else { return Ok(()) };
+            let stamp = arrived.as_ns().to_le_bytes();
+            let mut dropped = Vec::new();
+            let gone = |packet: &[u8]| dropped.push(packet.get(STAMP..).unwrap_or(&[]).to_vec());
+            let parts = [IoSlice::new(&stamp), IoSlice::new(frame)];
+            if queue.push(own, &parts, gone).is_err() {
+                // The reader has closed its end or died: its connection says which.
+                end.close();
+            }
+            dropped.iter().for_each(|frame| end.overflow(frame));
+        }
+        Owner::Listener(modelled) => modelled.read(frame, arrived, now),
+        Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
+    }
+    Ok(())
+}
+
+/// Waits for at most `patience` for something that programs say, and acts on it.
+fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Result<(), Failure> {
+    let (mut speakers, mut set) = (Vec::new(), Vec::new());
+    for (at, thread) in session.threads.iter().enumerate() {
+        if let Some(socket) = &thread.socket {
+            speakers.push(Speaker::Thread(at));
+            set.push(PollFd::new(socket, PollFlags::IN));
+        }
+    }
+    for (at, end) in session.ends.iter().enumerate() {
+        if let Some(own) = &end.own {
+            speakers.push(Speaker::End(at));
+            set.push(PollFd::new(own, PollFlags::IN));
+        }
+    }
+    match poll(&mut set, onbeat::clock::timeout(patience).as_ref()) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
+        Ok(_) => {}
+        Err(error) => return Err(io::Error::from(error).into()),
+    }
+    let ready = set.iter().zip(speakers).filter(|(fd, _)| !fd.revents().is_empty());
+    let ready: Vec<Speaker> = ready.map(|(_, speaker)| speaker).collect();
+    // What is sent now is sent after all that the network did before now.
+    catch_up(session, clock)?;
+    for speaker in ready {
+        match speaker {
+            Speaker::Thread(thread) => match session.listen_to(thread)? {
+                None => session.departed(thread, Span::ZERO)?,
+                Some(length) => serve(session, thread, length)?,
+            },
+            Speaker::End(end) => hear_end(session, end)?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes a frame from a talker's own socket.
+fn hear_end(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
+    let Some(own) = &session.ends[end].own else { return Ok(()) };
+    let Ok(Some(length)) = socket::receive(own, &mut session.packet[..]) else {
+        session.ends[end].own = None;
+        session.ends[end].close();
+        return Ok(());
+    };
+    let packet = session.packet.clone();
+    let program = session.ends[end].program;
+    let (stamp, frame) = packet[..length].split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
+    session.send(program, end as u32, frame)?;
+    let now = session.engine.now();
+    let sent = NetTime::from_ns(i64::from_le_bytes(*stamp)).clamp(NetTime::ZERO, now);
+    session.lag_max = session.lag_max.max(now - sent);
+    Ok(())
+}
+
+/// Serves what a thread asks through its own connection: set-up and the making of threads.
+fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), Failure> {
+    let packet = session.packet.clone();
+    if session.threads[thread].state == State::Expected {
+        session.begun(thread, &packet[..length])?;
+        session.threads[thread].state = State::Running;
+        return session.answer(thread, Body::Done);
+    }
+    match session.decode(thread, &packet[..length])? {
+        Request::Open { role, size, name } => session.open(thread, role, size, name),
+        Request::Start if !session.started => {
+            session.threads[thread].state = State::AtStart;
+            Ok(())
+        }
+        Request::Announce => session.announce(thread).map(|_| ()),
+        Request::Close(end) => session.close(thread, end),
+        Request::Bye => {
+            session.done(thread);
+            Ok(())
+        }
+        _ => Err(session.nonsense(thread, "asks in real time for what only virtual time has")),
+    }
+}

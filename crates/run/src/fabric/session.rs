@@ -1,0 +1,792 @@
+//! One run's programs, threads and channel ends, as both kinds of time need them.
+
+use crate::fabric::end::{End, capacity};
+use crate::fabric::modelled::{ModelledListener, ModelledTalker};
+use crate::fabric::network::Carrier;
+use crate::fabric::newcomer::connection;
+use crate::fabric::player::Player;
+use crate::fabric::socket_queue::SocketQueue;
+use crate::fabric::told::Told;
+use crate::fabric::{NoRun, RunOptions};
+use crate::netns::faults::LinkFaults;
+use crate::netns::noise::{NoiseOptions, NoiseTraffic};
+use crate::process::Running;
+use onbeat::clock::MonoTime;
+use onbeat::clock::clamp_to_run;
+use onbeat::fabric::client::STAMP;
+use onbeat::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request};
+use onbeat::fabric::socket;
+use onbeat::link::parameters_of;
+use onbeat::link::{InterfaceSettings, Limits, NetworkClock};
+use onbeat::shared_log::{self, SharedLog};
+use onbeat_model::plan::Plan;
+use onbeat_model::record::Role;
+use onbeat_model::system::{
+    Channel, ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode,
+};
+use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::units::{MacAddress, Octets, frame};
+use onbeat_net::{Engine, Options, Overfull};
+use onbeat_runtime::talker::ChannelParameters;
+use onbeat_runtime::wire::{Frame, HEADERS, MIN_FRAME};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::sync::atomic::Ordering;
+
+/// Marks the engine's tokens that belong to modelled talkers; those with no mark are threads'
+/// alarms.
+const MODELLED: u64 = 1 << 63;
+/// Marks those that belong to processors.
+pub(super) const PROCESSORS: u64 = 1 << 62;
+/// The most threads that all programs of a run may have at one time.
+const MAX_THREADS: usize = 4_096;
+/// The most channel ends that programs may open.
+const MAX_ENDS: usize = 65_536;
+/// By how much a message may count as captured later than it was, as one of a burst.
+const BURST: Span = Span::from_us(1);
+/// The least width of a sample of the interfering load.
+const LOAD_BIN: Span = Span::from_ms(500);
+/// The most samples of the interfering load that a run keeps.
+const MAX_LOAD_SAMPLES: i64 = 1 << 20;
+/// The longest that a run waits, in its own time, for full queues on a path to empty after its last
+/// message.
+const fn max_drain(time: TimeMode) -> Span {
+    match time {
+        TimeMode::Virtual => Span::from_s(3_600),
+        TimeMode::Real => Span::from_s(5),
+    }
+}
+/// How long a program may take to exit once the run is over and its channels say so.
+const EXIT_PATIENCE: Span = Span::from_s(10);
+/// How often a wait for a program's exit looks whether the run was interrupted.
+const LOOK_AGAIN: Span = Span::from_ms(100);
+/// How long after its last connection closed a program may take to exit.
+pub(super) const GONE_PATIENCE: Span = Span::from_s(1);
+
+/// Why a run ends before its time.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Failure(pub(super) String);
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self(format!("the fabric itself failed: {error}"))
+    }
+}
+
+/// A program of the run.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) running: Running,
+    /// Where it is to greet.
+    pub(super) door: Option<OwnedFd>,
+    /// Its main thread.
+    pub(super) main: usize,
+    /// Why an end was refused to it last.
+    refused: Option<String>,
+    /// Virtual time: how many requests it has made at this instant that gave it nothing.
+    pub(super) requests: u64,
+}
+
+/// Where a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has not begun yet.
+    Expected,
+    /// It has begun and waits to be let go on.
+    Connected,
+    /// It waits for the common start.
+    AtStart,
+    /// It may go on, or is about to.
+    Running,
+    /// It waits for an alarm.
+    Sleeping,
+    /// It shares a processor with others, and perhaps waits for an alarm that ends its work.
+    Working,
+    /// Its work was cut short, or will be at its alarm.
+    CutShort,
+    /// It waits for a frame on an end, and perhaps for an alarm.
+    Reading(usize),
+    /// It waits for a frame on one of [`Thread::selected`], and perhaps for an alarm.
+    Selecting,
+    /// It waits for being woken by another thread, and perhaps for an alarm.
+    Parked(u64),
+    /// It waits for another thread's end.
+    Joining(usize),
+    /// It has ended.
+    Done,
+}
+
+/// A thread of a program.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) program: usize,
+    pub(super) socket: Option<OwnedFd>,
+    pub(super) state: State,
+    /// Counts its alarms, so that one which no longer matters is known.
+    pub(super) alarms: u32,
+    /// The ends that it selects from.
+    pub(super) selected: Vec<usize>,
+    /// What its program knows it by, once it has begun.
+    pub(super) tid: u32,
+}
+
+impl Thread {
+    fn new(program: usize, state: State) -> Self {
+        Self { program, socket: None, state, alarms: 0, selected: Vec::new(), tid: 0 }
+    }
+}
+
+/// Who has an end of a channel.
+#[derive(Debug)]
+pub(super) enum Owner {
+    /// No program has opened it.
+    Nobody,
+    /// `Session::ends` at this position.
+    Program(usize),
+    /// There is no program on its host.
+    Talker(Box<ModelledTalker>),
+    /// The same for a listener.
+    Listener(Box<ModelledListener>),
+    /// The same for either on a network of the kernel.
+    Player(Box<Player>),
+    /// Its host is another machine.
+    Elsewhere,
+}
+
+/// One run.
+pub(super) struct Session<'a> {
+    pub(super) system: &'a System,
+    pub(super) options: RunOptions<'a>,
+    pub(super) carrier: Carrier,
+    /// Those that this run starts.
+    pub(super) programs: Vec<&'a Program>,
+    pub(super) engine: Engine,
+    pub(super) members: Vec<Member>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) ends: Vec<End>,
+    /// Per channel: its talker, then its listeners.
+    pub(super) owners: Vec<Vec<Owner>>,
+    /// Whether the common start has been.
+    pub(super) started: bool,
+    pub(super) write_until: NetTime,
+    pub(super) stop: NetTime,
+    pub(super) lag_max: Span,
+    pub(super) told: Told,
+    pub(super) packet: Box<[u8; MAX_PACKET]>,
+    plan: &'a Plan,
+    /// The description's noise on a network of namespaces.
+    pub(super) noise: Option<NoiseTraffic>,
+    /// The described faults of links and nodes, on a network of namespaces.
+    pub(super) faults: io::Result<LinkFaults>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        system: &'a System,
+        plan: &'a Plan,
+        options: RunOptions<'a>,
+        carrier: Carrier,
+    ) -> Self {
+        let write_until = NetTime::ZERO + options.settings.duration;
+        let slowest = system.channels.iter().map(|c| c.fixed_delay).max().unwrap_or_default();
+        // Messages written last are still to arrive, and their readers to wake.
+        let tail = match system.channels.is_empty() {
+            true => Span::ZERO,
+            false => {
+                let queued = drain(system, plan, max_drain(options.settings.time));
+                slowest * 2 + Span::from_ms(10) + queued
+            }
+        };
+        let stop = write_until + tail;
+        let engine = Engine::new(
+            system,
+            plan,
+            Options {
+                seed: options.settings.seed,
+                host_delays: options.settings.time == TimeMode::Virtual,
+                load_bin: load_bin(system, options.settings.duration),
+                // On other networks the engine only keeps the time.
+                noise_until: if carrier.is_emulated() { write_until } else { NetTime::ZERO },
+                traffic_until: if carrier.is_emulated() { write_until } else { NetTime::ZERO },
+                model_channels: false,
+            },
+        );
+        let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();
+        let mut session = Self {
+            system,
+            plan,
+            options,
+            carrier,
+            programs,
+            noise: None,
+            faults: Ok(LinkFaults::default()),
+            engine,
+            members: Vec::new(),
+            threads: Vec::new(),
+            ends: Vec::new(),
+            owners: Vec::new(),
+            started: false,
+            write_until,
+            stop,
+            lag_max: Span::ZERO,
+            told: Told::default(),
+            packet: Box::new([0; MAX_PACKET]),
+        };
+        session.owners = (0..system.channels.len()).map(|c| session.owners_of(c)).collect();
+        session
+    }
+
+    fn owners_of(&self, channel: usize) -> Vec<Owner> {
+        let id = ChannelId(channel as u32);
+        let declared = self.system.channel(id);
+        if !self.carrier.is_emulated() {
+            let nodes = std::iter::once(&declared.talker).chain(&declared.listeners);
+            let here = |node: &NodeId| self.carrier.includes(*node);
+            // Who has no program is replaced by a player.
+            return nodes.map(|n| if here(n) { Owner::Nobody } else { Owner::Elsewhere }).collect();
+        }
+        let parameters = self.parameters(id);
+        let talker = if self.system.has_program(declared.talker) {
+            Owner::Nobody
+        } else {
+            Owner::Talker(Box::new(ModelledTalker::new(self.system, id, parameters)))
+        };
+        let listeners = declared.listeners.iter().map(|node| {
+            if self.system.has_program(*node) {
+                return Owner::Nobody;
+            }
+            let clock = self.system.clock_of(*node);
+            Owner::Listener(Box::new(ModelledListener::new(clock, parameters)))
+        });
+        std::iter::once(talker).chain(listeners).collect()
+    }
+
+    fn parameters(&self, id: ChannelId) -> ChannelParameters {
+        let channel = self.system.channel(id);
+        ChannelParameters {
+            source: self.source(channel.talker),
+            // Without a reservation a bridge at the edge of the SRP domain would remap the
+            // priority anyway (802.1Q 6.9.4). Other bridges may honour it.
+            pcp: match self.carrier.is_emulated() && !self.plan.channel(id).protected {
+                true => 0,
+                false => channel.pcp,
+            },
+            clock_error: self.clock_error(channel),
+            // Frames carry its lower 32 bits.
+            epoch: self.carrier.epoch_ns() as u32,
+            ..parameters_of(channel)
+        }
+    }
+
+    /// By how much a channel's talker's clock may be ahead of a listener's in this run.
+    fn clock_error(&self, channel: &Channel) -> Span {
+        if !self.carrier.describes_clocks() {
+            // Synchronised ones may be as wrong as that, each.
+            return InterfaceSettings::default().clock_error * 2;
+        }
+        let most = |node: &NodeId| self.system.node(*node).clock.max_abs(self.stop);
+        let listeners = channel.listeners.iter().map(most).max().unwrap_or_default();
+        most(&channel.talker) + listeners + BURST
+    }
+
+    /// The address that a host's frames come from; where it is not known, the description's.
+    fn source(&self, talker: NodeId) -> MacAddress {
+        let own = self.carrier.address().filter(|_| self.carrier.includes(talker));
+        own.unwrap_or_else(|| host_address(self.system, talker))
+    }
+
+    /// The ends of all channels, open or not.
+    fn count_of_ends(&self) -> usize {
+        self.system.channels.iter().map(|channel| 1 + channel.listeners.len()).sum()
+    }
+
+    /// Opens the ends of hosts without programs on a network of the kernel.
+    pub(super) fn open_players(&mut self) -> Result<(), NoRun> {
+        let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
+        for (id, channel) in (0..).map(ChannelId).zip(&self.system.channels) {
+            let parameters = self.parameters(id);
+            let capacity =
+                capacity(&parameters, self.options.settings.duration, self.count_of_ends());
+            let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
+            for (place, node) in nodes.enumerate() {
+                if self.system.has_program(*node) || !self.carrier.includes(*node) {
+                    continue;
+                }
+                let role = if place == 0 { Role::Talker } else { Role::Listener };
+                let namespace = self.carrier.namespace(*node);
+                let namespace = namespace.map(|n| n.try_clone_to_owned()).transpose()?;
+                let part = (parameters, channel.phase);
+                let player = Player::open(role, part, capacity, attachment, namespace);
+                let player = player.map_err(|error| NoRun::Player {
+                    host: self.system.node(*node).name.clone(),
+                    error,
+                })?;
+                self.owners[id.index()][place] = Owner::Player(Box::new(player));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets everything begin that is not a program, on a network of the kernel.
+    pub(super) fn begin(&mut self, clock: &NetworkClock, start: MonoTime) -> Result<(), Failure> {
+        for (channel, owners) in self.system.channels.iter().zip(&mut self.owners) {
+            let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
+            for (node, owner) in nodes.zip(owners) {
+                let Owner::Player(player) = owner else { continue };
+                let error = clock_error(self.system, &self.carrier, *node);
+                let limits = Limits { write_until: self.write_until, stop: self.stop };
+                player.begin(clock.with_error(error), limits)?;
+            }
+        }
+        if let Some(network) = self.carrier.namespaces() {
+            self.faults = LinkFaults::begin(network, self.system, start);
+            let settings = &self.options.settings;
+            let options = NoiseOptions {
+                seed: settings.seed,
+                start,
+                until: self.write_until,
+                load_bin: load_bin(self.system, settings.duration),
+            };
+            let noise = NoiseTraffic::start(network, self.system, options);
+            self.noise = Some(noise.map_err(|error| Failure(error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Takes a program that has been started into the run.
+    pub(super) fn admit(&mut self, running: Running, door: OwnedFd) {
+        let (program, main) = (self.members.len(), self.threads.len());
+        let joins = self.programs[program].joins;
+        let door = Some(door).filter(|_| joins);
+        self.members.push(Member { running, door, main, refused: None, requests: 0 });
+        // Nobody waits for one that does not join.
+        let state = if joins { State::Expected } else { State::Done };
+        self.threads.push(Thread::new(program, state));
+    }
+
+    pub(super) fn program_name(&self, program: usize) -> &'a str {
+        &self.programs[program].name
+    }
+
+    pub(super) fn blame(&self, program: usize, what: impl std::fmt::Display) -> Failure {
+        Failure(format!("program `{}` {what}", self.program_name(program)))
+    }
+
+    pub(super) fn nonsense(&self, thread: usize, what: &str) -> Failure {
+        self.blame(self.threads[thread].program, format!("talks nonsense: it {what}"))
+    }
+
+    /// The clock of a thread's host.
+    pub(super) fn clock_of(&self, thread: usize) -> ClockError {
+        let host = self.programs[self.threads[thread].program].host;
+        clock_error(self.system, &self.carrier, host)
+    }
+
+    /// When a thread's clock reads `reading` from now on; a reading that lies beyond the run is as
+    /// good as one just after its end.
+    pub(super) fn when(&self, thread: usize, reading: LocalTime) -> NetTime {
+        let clock = self.clock_of(thread);
+        clock.when_from(self.engine.now(), clamp_to_run(reading, &clock, self.stop))
+    }
+
+    pub(super) fn check_interrupt(&self) -> Result<(), Failure> {
+        if self.options.interrupted.load(Ordering::Relaxed) {
+            return Err(Failure("the run was interrupted".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The engine can go no further.
+    pub(super) fn overfull(&self, full: &Overfull) -> Failure {
+        Failure(full.explain(self.system))
+    }
+
+    pub(super) fn hung(&self, program: usize, what: &str) -> Failure {
+        let patience = self.options.settings.hang_timeout;
+        self.blame(program, format!("hangs: it {what} for {patience}"))
+    }
+
+    /// A thread that is about to be created, by one that is answered with its ticket.
+    pub(super) fn announce(&mut self, by: usize) -> Result<usize, Failure> {
+        let live = self.threads.iter().filter(|t| t.state != State::Done).count();
+        if live >= MAX_THREADS {
+            return Err(self.nonsense(by, "creates more threads than a run may have"));
+        }
+        let (ours, theirs) = connection()?;
+        let ticket = self.threads.len();
+        let mut thread = Thread::new(self.threads[by].program, State::Expected);
+        thread.socket = Some(ours);
+        self.threads.push(thread);
+        self.answer_with(by, Body::Ticket(ticket as u32), &[theirs.as_fd()])?;
+        Ok(ticket)
+    }
+
+    /// Answers a thread. One that is gone is found out when it is listened to.
+    pub(super) fn answer(&mut self, thread: usize, body: Body<'_>) -> Result<(), Failure> {
+        self.answer_with(thread, body, &[])
+    }
+
+    fn answer_with(
+        &self,
+        thread: usize,
+        body: Body<'_>,
+        with: &[BorrowedFd<'_>],
+    ) -> Result<(), Failure> {
+        let network = self.engine.now();
+        let reply = Reply { local: self.clock_of(thread).read(network), network, body };
+        let mut packet = [0; MAX_PACKET];
+        let length = reply.encode(&mut packet);
+        let Some(socket) = &self.threads[thread].socket else { return Ok(()) };
+        match socket::try_send_with(socket, &packet[..length], with) {
+            // A program that follows the protocol has at most one answer under way.
+            Ok(false) => Err(self.nonsense(thread, "does not read the fabric's answers")),
+            Ok(true) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Waits for a thread's next request, which is then in `self.packet`; `None` when its
+    /// connection is closed.
+    pub(super) fn listen_to(&mut self, thread: usize) -> Result<Option<usize>, Failure> {
+        let mut until = None;
+        loop {
+            let Some(socket) = &self.threads[thread].socket else { return Ok(None) };
+            match socket::receive(socket, &mut self.packet[..]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return Ok(other?),
+            }
+            // Somebody else may hold its connection open: a process that it has forked.
+            let program = self.threads[thread].program;
+            if self.members[program].running.ended().is_some() {
+                return Ok(None);
+            }
+            self.check_interrupt()?;
+            let now = MonoTime::now();
+            if now > *until.get_or_insert(now + self.options.settings.hang_timeout) {
+                let what = "has computed without waiting for anything of Onbeat's";
+                return Err(self.hung(program, what));
+            }
+        }
+    }
+
+    /// A thread's connection is closed: it has ended, and its program may do so within `patience`.
+    pub(super) fn departed(&mut self, thread: usize, patience: Span) -> Result<(), Failure> {
+        self.done(thread);
+        let program = self.threads[thread].program;
+        self.members[program].running.ended_within(patience);
+        self.look_after(program)
+    }
+
+    /// Virtual time: a program's main thread has left the run. Until the program has exited nothing
+    /// else goes on, and how it exits counts.
+    pub(super) fn await_exit(&mut self, program: usize) -> Result<(), Failure> {
+        let until = MonoTime::now() + self.options.settings.hang_timeout;
+        while self.members[program].running.ended_within(LOOK_AGAIN).is_none() {
+            self.check_interrupt()?;
+            if MonoTime::now() > until {
+                return Err(self.hung(program, "has left the run and has not exited"));
+            }
+        }
+        self.look_after(program)
+    }
+
+    /// A thread has ended.
+    pub(super) fn done(&mut self, thread: usize) {
+        self.threads[thread].state = State::Done;
+        self.threads[thread].socket = None;
+        let program = self.threads[thread].program;
+        let mut own = self.threads.iter().filter(|thread| thread.program == program);
+        if own.all(|thread| thread.state == State::Done) {
+            self.ends.iter_mut().filter(|end| end.program == program).for_each(End::close);
+        }
+    }
+
+    /// A program closes one of its ends.
+    pub(super) fn close(&mut self, thread: usize, end: u32) -> Result<(), Failure> {
+        let program = self.threads[thread].program;
+        let Some(end) = self.ends.get_mut(end as usize).filter(|end| end.program == program) else {
+            return Err(self.nonsense(thread, "closes an end that is not its own"));
+        };
+        end.close();
+        Ok(())
+    }
+
+    /// All threads of a program have ended.
+    pub(super) fn all_done(&mut self, program: usize) {
+        for thread in 0..self.threads.len() {
+            if self.threads[thread].program == program {
+                self.done(thread);
+            }
+        }
+    }
+
+    /// Looks whether a program has ended, and how.
+    pub(super) fn look_after(&mut self, program: usize) -> Result<(), Failure> {
+        match self.members[program].running.ended() {
+            Some(status) if !status.success() => {
+                let why = self.members[program].refused.as_ref();
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                Err(self.blame(program, format!("ended before the run did ({status}){why}")))
+            }
+            Some(_) => {
+                self.all_done(program);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Opens an end for a thread and answers it.
+    pub(super) fn open(
+        &mut self,
+        thread: usize,
+        role: Role,
+        size: Octets,
+        name: &str,
+    ) -> Result<(), Failure> {
+        match self.may_open(thread, role, size, name) {
+            Err(why) => {
+                self.answer(thread, Body::Refused(&why))?;
+                let program = self.threads[thread].program;
+                self.members[program].refused = Some(why);
+                Ok(())
+            }
+            Ok((channel, listener)) => self.grant(thread, role, channel, listener),
+        }
+    }
+
+    /// Which channel and which of its listeners, or why not.
+    fn may_open(
+        &self,
+        thread: usize,
+        role: Role,
+        size: Octets,
+        name: &str,
+    ) -> Result<(ChannelId, usize), String> {
+        let program = self.programs[self.threads[thread].program];
+        let host = &self.system.node(program.host).name;
+        let id = self.system.channel_named(name).ok_or_else(|| {
+            let known: Vec<_> = self.system.channels.iter().map(|c| c.name.as_str()).collect();
+            format!("the description has no channel `{name}`; it has: {}", known.join(", "))
+        })?;
+        let channel = self.system.channel(id);
+        if size != channel.size {
+            return Err(format!(
+                "channel `{name}` carries messages of {} octets, program `{}` opens it for {}",
+                channel.size.get(),
+                program.name,
+                size.get()
+            ));
+        }
+        let place = match role {
+            Role::Talker => (channel.talker == program.host).then_some(0),
+            Role::Listener => channel.listeners.iter().position(|l| *l == program.host),
+        };
+        let end = if role == Role::Talker { "talker" } else { "listener" };
+        let listener = place.ok_or_else(|| {
+            format!("host `{host}`, where `{}` runs, is no {end} of `{name}`", program.name)
+        })?;
+        let owner = if role == Role::Talker { 0 } else { 1 + listener };
+        match &self.owners[id.index()][owner] {
+            Owner::Program(other) if !self.ends[*other].closed => Err(format!(
+                "the {end} of `{name}` on host `{host}` is opened by `{}` already",
+                self.program_name(self.ends[*other].program)
+            )),
+            _ if self.ends.len() >= MAX_ENDS => Err("too many channel ends are open".to_owned()),
+            _ => Ok((id, listener)),
+        }
+    }
+
+    fn grant(
+        &mut self,
+        thread: usize,
+        role: Role,
+        channel: ChannelId,
+        listener: usize,
+    ) -> Result<(), Failure> {
+        let parameters = self.parameters(channel);
+        let capacity = capacity(&parameters, self.options.settings.duration, self.count_of_ends());
+        let memory = shared_log::create(capacity)?;
+        let log = SharedLog::map(&memory, capacity)?;
+        let program = self.threads[thread].program;
+        let node = self.programs[program].host;
+        let own = match self.options.settings.time {
+            TimeMode::Real if self.carrier.is_emulated() => Some(socket::pair()?),
+            TimeMode::Real | TimeMode::Virtual => None,
+        };
+        let queue = match &own {
+            Some((theirs, ours)) if role == Role::Listener => {
+                let frame = (HEADERS + parameters.size.get() as usize).max(MIN_FRAME);
+                Some(SocketQueue::new(ours, theirs.as_fd(), STAMP + frame)?)
+            }
+            _ => None,
+        };
+        let end = self.ends.len();
+        let owner = if role == Role::Talker { 0 } else { 1 + listener };
+        let before = match &self.owners[channel.index()][owner] {
+            Owner::Program(before) => Some(*before),
+            _ => None,
+        };
+        let start = before.map_or(1, |before| self.ends[before].start + 1);
+        // One that wrote nothing goes on where the one before it ended.
+        let mut starts = std::iter::successors(before, |at| self.ends[*at].before);
+        let last = starts.find_map(|at| self.ends[at].last_capture());
+        let attachment = self.carrier.attachment();
+        let body = Body::Opened { end: end as u32, start, last, capacity, parameters, attachment };
+        let mut with = vec![memory.as_fd()];
+        with.extend(own.iter().map(|(theirs, _)| theirs.as_fd()));
+        with.extend(self.carrier.namespace(node));
+        self.answer_with(thread, body, &with)?;
+        let whose = (channel, role, node, program);
+        let own = own.map(|(_, ours)| ours);
+        let mut opened = End::new(whose, parameters, (log, memory), capacity, own, queue);
+        (opened.start, opened.before) = (start, before);
+        self.ends.push(opened);
+        self.owners[channel.index()][owner] = Owner::Program(end);
+        Ok(())
+    }
+
+    /// Puts a frame that a program handed in on the network, if it is one of that end's.
+    pub(super) fn send(&mut self, program: usize, end: u32, frame: &[u8]) -> Result<(), Failure> {
+        let known = self.ends.get(end as usize).is_some_and(|e| {
+            e.program == program
+                && e.role == Role::Talker
+                && Frame::parse(frame).is_ok_and(|f| {
+                    f.header.stream_id == e.parameters.stream_id
+                        && f.payload.len() == e.parameters.size.get() as usize
+                        && frame.len() == (HEADERS + f.payload.len()).max(MIN_FRAME)
+                })
+        });
+        if !known {
+            let what = "talks nonsense: it sends a frame that is not of its channel";
+            return Err(self.blame(program, what));
+        }
+        // The program's side has refused what is written too late; what it let through just before
+        // may come a little later in real time.
+        if self.engine.now() < self.stop {
+            let channel = self.ends[end as usize].channel;
+            let queued = self.engine.send(channel, frame);
+            self.ends[end as usize].transfers.push(queued);
+        }
+        Ok(())
+    }
+
+    /// Sets the alarm at which a modelled talker writes next.
+    pub(super) fn set_modelled_alarm(&mut self, channel: usize) {
+        let now = self.engine.now();
+        if let Owner::Talker(talker) = &mut self.owners[channel][0] {
+            let next = talker.next(now);
+            if next < self.write_until {
+                self.engine.alarm(next, MODELLED | channel as u64);
+            }
+        }
+    }
+
+    /// Lets the modelled talker whose alarm came write its message. False: the alarm was not one
+    /// of a modelled talker.
+    pub(super) fn modelled_talker(&mut self, token: u64) -> bool {
+        if token & MODELLED == 0 {
+            return false;
+        }
+        let channel = (token & !MODELLED) as usize;
+        let now = self.engine.now();
+        if let Owner::Talker(talker) = &mut self.owners[channel][0]
+            && let Some(frame) = talker.write(now)
+        {
+            let queued = self.engine.send(ChannelId(channel as u32), frame);
+            talker.queued(queued);
+        }
+        self.set_modelled_alarm(channel);
+        true
+    }
+
+    /// The end on which a thread wants to receive.
+    pub(super) fn reading_end(&self, thread: usize, end: u32) -> Result<usize, Failure> {
+        let program = self.threads[thread].program;
+        match self.ends.get(end as usize) {
+            Some(e) if e.program == program && e.role == Role::Listener => Ok(end as usize),
+            _ => Err(self.nonsense(thread, "reads from an end that is not its own")),
+        }
+    }
+
+    pub(super) fn decode<'p>(
+        &self,
+        thread: usize,
+        packet: &'p [u8],
+    ) -> Result<Request<'p>, Failure> {
+        Request::decode(packet)
+            .map_err(|Nonsense| self.nonsense(thread, "sent a message that is not of the protocol"))
+    }
+
+    /// Waits for every program's exit; those that will not are reported and killed. Those that
+    /// did not join are killed without a word, unless they failed before.
+    pub(super) fn await_exits(&mut self) -> Result<(), Failure> {
+        for program in 0..self.members.len() {
+            self.check_interrupt()?;
+            if !self.programs[program].joins {
+                self.look_after(program)?;
+                continue;
+            }
+            match self.members[program].running.ended_within(EXIT_PATIENCE) {
+                Some(status) if status.success() => {}
+                Some(status) => {
+                    return Err(self.blame(program, format!("ended with {status} after the run")));
+                }
+                None => {
+                    let what = format!("hangs: it did not exit within {EXIT_PATIENCE} of the end");
+                    return Err(self.blame(program, what));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How long a message may be under way, with full queues (in reason) on its path.
+fn drain(system: &System, plan: &Plan, most: Span) -> Span {
+    let wire = frame::on_wire(frame::MAX_TAGGED);
+    let queue = |port: &PortId| {
+        let frames = i64::from(system.node(system.port(*port).node).queue.frames);
+        let time = system.link_of(*port).rate.time_for(wire);
+        Span::from_ns(time.as_ns().saturating_mul(frames)).min(most)
+    };
+    let way = |port: &PortId| {
+        let forwarding = match &system.node(system.port(*port).node).kind {
+            NodeKind::Bridge(bridge) => bridge.forwarding,
+            NodeKind::Host(host) => host.stack_tx.max(),
+        };
+        system.link_of(*port).propagation + forwarding
+    };
+    let mut longest = Span::ZERO;
+    for (channel, planned) in system.channels.iter().zip(&plan.channels) {
+        for (listener, path) in channel.listeners.iter().zip(&planned.paths) {
+            let queued: Span = path.iter().map(queue).sum();
+            let stack = match &system.node(*listener).kind {
+                NodeKind::Host(host) => host.stack_rx.max(),
+                NodeKind::Bridge(_) => Span::ZERO,
+            };
+            let way: Span = path.iter().map(way).sum();
+            longest = longest.max(queued.min(most) + way + stack);
+        }
+    }
+    longest
+}
+
+/// The width of a sample of the interfering load, so that all sources' samples stay few.
+fn load_bin(system: &System, duration: Span) -> Span {
+    let sources = system.noise.len().max(1) as i64;
+    LOAD_BIN.max(Span::from_ns(duration.as_ns() / (MAX_LOAD_SAMPLES / sources).max(1)))
+}
+
+/// The error of a node's clock; on an interface, hosts have the machine's network clock.
+pub(super) fn clock_error(system: &System, carrier: &Carrier, node: NodeId) -> ClockError {
+    if carrier.describes_clocks() { system.clock_of(node) } else { ClockError::default() }
+}
+
+/// The address of a host's port.
+fn host_address(system: &System, node: NodeId) -> MacAddress {
+    match &system.node(node).kind {
+        NodeKind::Host(host) => host.mac,
+        NodeKind::Bridge(_) => MacAddress::default(),
+    }
+}

@@ -1,0 +1,518 @@
+//! Virtual time: the engine's clock stands still while a program computes.
+//!
+//! One thread goes on at a time, in an order that the description and the engine fix: programs in
+//! the order of the description at the start, then each thread when its sleep or its frame is due.
+//! It goes on until it asks for something that takes time; when all threads wait, the engine
+//! advances to the next event. So whatever programs share, they find it in the same state in every
+//! run, and how fast the machine is never shows.
+
+use crate::fabric::end::Arrival;
+use crate::fabric::processors::HostProcessors;
+use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, PROCESSORS, Session, State, Thread};
+use onbeat::clock::clamp_to_run;
+use onbeat::fabric::protocol::{Base, Body, Ends, Request, Start, Work};
+use onbeat_model::system::{ChannelId, NodeId};
+use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_net::Output;
+use onbeat_runtime::port::Patience;
+use std::collections::VecDeque;
+
+/// The most requests that a program may make at one instant without getting a message. More is a
+/// program that waits for time to pass without letting it.
+const MAX_REQUESTS_AT_ONCE: u64 = 100_000;
+
+/// How far the engine goes at most before progress is shown and an interrupt is seen.
+const SLICE: Span = Span::from_ms(100);
+
+/// What a thread is told when it goes on.
+enum Wake {
+    Done,
+    Frame(Arrival),
+    /// The end at this position of those selected from has a frame.
+    Ready(usize),
+    Empty,
+    Started,
+}
+
+struct Scheduler<'a, 's> {
+    session: &'a mut Session<'s>,
+    /// Threads that go on next, in order.
+    ready: VecDeque<(usize, Wake)>,
+    /// Threads that are parked, in the order in which they began to wait.
+    parked: Vec<usize>,
+    /// Those that threads share, host by host.
+    processors: HostProcessors,
+    /// Whether the run is over, so that every request is answered with that.
+    over: bool,
+}
+
+/// Runs the session to its end in virtual time.
+pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
+    let processors = HostProcessors::new(session.system);
+    let mut scheduler =
+        Scheduler { processors, session, ready: VecDeque::new(), parked: Vec::new(), over: false };
+    scheduler.set_up()?;
+    scheduler.advance()?;
+    scheduler.stop()
+}
+
+/// Whether nobody waits for an answer to a request.
+fn is_unanswered(request: &Request<'_>) -> bool {
+    matches!(request, Request::Bye | Request::Close(_) | Request::Send(..) | Request::Unpark(_))
+}
+
+impl Scheduler<'_, '_> {
+    /// Lets every program open its channels, up to the common start.
+    fn set_up(&mut self) -> Result<(), Failure> {
+        for thread in 0..self.session.threads.len() {
+            self.go_on(thread, Wake::Done)?;
+        }
+        for thread in 0..self.session.threads.len() {
+            if self.session.threads[thread].state == State::AtStart {
+                self.ready.push_back((thread, Wake::Started));
+            }
+        }
+        self.session.started = true;
+        for channel in 0..self.session.owners.len() {
+            self.session.set_modelled_alarm(channel);
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), Failure> {
+        loop {
+            while let Some((thread, wake)) = self.ready.pop_front() {
+                self.go_on(thread, wake)?;
+            }
+            let before = self.session.engine.now();
+            let limit = (before + SLICE).min(self.session.stop);
+            let output = self.session.engine.advance(limit);
+            let now = self.session.engine.now();
+            if now > before {
+                self.session.members.iter_mut().for_each(|member| member.requests = 0);
+                (self.session.options.progress)(now);
+                self.session.tell_recorded();
+                self.session.check_interrupt()?;
+            }
+            match output {
+                None if limit == self.session.stop => return Ok(()),
+                None => {}
+                Some(Output::Overfull(full)) => return Err(self.session.overfull(&full)),
+                Some(Output::Woke { token }) => self.alarm(token),
+                Some(Output::Delivered { channel, listener, arrived }) => {
+                    self.deliver(channel, listener, arrived);
+                }
+            }
+        }
+    }
+
+    /// Tells every thread that the run is over and lets it clean up.
+    fn stop(&mut self) -> Result<(), Failure> {
+        self.over = true;
+        // All are told first: one may wait for another by other means than ours.
+        for thread in 0..self.session.threads.len() {
+            let state = &mut self.session.threads[thread].state;
+            if *state != State::Done && *state != State::Expected {
+                *state = State::Running;
+            }
+            self.session.answer(thread, Body::Stopped)?;
+        }
+        for thread in 0..self.session.threads.len() {
+            while self.session.threads[thread].state == State::Running {
+                self.serve(thread)?;
+            }
+        }
+        self.session.await_exits()
+    }
+
+    fn alarm(&mut self, token: u64) {
+        if self.session.modelled_talker(token) {
+            return;
+        }
+        if token & PROCESSORS != 0 {
+            self.worked(NodeId(token as u32));
+            return;
+        }
+        let (thread, alarm) = ((token >> 32) as usize, token as u32);
+        let found = &self.session.threads[thread];
+        if found.alarms != alarm {
+            return;
+        }
+        match found.state {
+            State::Sleeping => self.ready.push_back((thread, Wake::Done)),
+            State::Working => self.cut_short(thread),
+            State::Reading(_) | State::Selecting | State::CutShort => {
+                self.ready.push_back((thread, Wake::Empty));
+            }
+            State::Parked(_) => {
+                self.parked.retain(|other| *other != thread);
+                self.waits_no_more(thread);
+                self.ready.push_back((thread, Wake::Empty));
+            }
+            _ => {}
+        }
+    }
+
+    fn deliver(&mut self, channel: ChannelId, listener: usize, arrived: NetTime) {
+        let now = self.session.engine.now();
+        match &mut self.session.owners[channel.index()][1 + listener] {
+            Owner::Program(end) => {
+                let end = *end;
+                let reader =
+                    self.session.threads.iter().position(|t| t.state == State::Reading(end));
+                let octets = self.session.engine.delivered_frame().to_vec();
+                let arrival = Arrival { arrived, ready: now, octets };
+                let Some(thread) = reader else {
+                    self.session.ends[end].keep(arrival);
+                    self.wake_selectors(end);
+                    return;
+                };
+                self.session.ends[end].deliver(&arrival);
+                self.cancel_alarm(thread);
+                self.session.threads[thread].state = State::Running;
+                self.ready.push_back((thread, Wake::Frame(arrival)));
+            }
+            Owner::Listener(modelled) => {
+                modelled.read(self.session.engine.delivered_frame(), arrived, now);
+            }
+            Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
+        }
+    }
+
+    /// Tells every thread that waits for one of several ends, this one among them.
+    fn wake_selectors(&mut self, end: usize) {
+        for thread in 0..self.session.threads.len() {
+            let found = &self.session.threads[thread];
+            let selecting = found.state == State::Selecting;
+            let at = found.selected.iter().position(|e| selecting && *e == end);
+            if let Some(at) = at {
+                self.cancel_alarm(thread);
+                self.session.threads[thread].state = State::Running;
+                self.ready.push_back((thread, Wake::Ready(at)));
+            }
+        }
+    }
+
+    fn set_alarm(&mut self, thread: usize) -> u64 {
+        let found = &mut self.session.threads[thread];
+        found.alarms = found.alarms.wrapping_add(1);
+        (thread as u64) << 32 | u64::from(found.alarms)
+    }
+
+    fn cancel_alarm(&mut self, thread: usize) {
+        let token = (thread as u64) << 32 | u64::from(self.session.threads[thread].alarms);
+        self.session.engine.cancel(token);
+        self.session.threads[thread].alarms = self.session.threads[thread].alarms.wrapping_add(1);
+    }
+
+    /// Tells a thread what it waited for, then serves it until it waits again.
+    fn go_on(&mut self, thread: usize, wake: Wake) -> Result<(), Failure> {
+        self.session.await_thread(thread)?;
+        if self.session.threads[thread].state == State::Done {
+            self.drop_work();
+            self.release_joiners(thread);
+            return Ok(()); // it could not be created, or its program has ended since
+        }
+        self.session.threads[thread].state = State::Running;
+        match wake {
+            Wake::Done => self.session.answer(thread, Body::Done)?,
+            Wake::Ready(at) => self.session.answer(thread, Body::Ready(at as u32))?,
+            Wake::Empty => self.session.answer(thread, Body::Empty)?,
+            Wake::Frame(arrival) => self.answer_frame(thread, &arrival)?,
+            Wake::Started => {
+                let clock = self.session.clock_of(thread);
+                let (write_until, stop) = (self.session.write_until, self.session.stop);
+                let start = Start { base: Base::Virtual, clock, write_until, stop };
+                self.session.answer(thread, Body::Started(start))?;
+            }
+        }
+        while self.session.threads[thread].state == State::Running {
+            self.serve(thread)?;
+        }
+        Ok(())
+    }
+
+    /// A thread leaves the run. After the end of the run all programs clean up side by side.
+    fn leave(&mut self, thread: usize) -> Result<(), Failure> {
+        self.session.done(thread);
+        let program = self.session.threads[thread].program;
+        if self.session.members[program].main == thread && !self.over {
+            self.session.await_exit(program)?;
+            self.drop_work();
+        }
+        self.release_joiners(thread);
+        Ok(())
+    }
+
+    fn answer_frame(&mut self, thread: usize, arrival: &Arrival) -> Result<(), Failure> {
+        // A queue holds only so many: who takes messages from it comes to an end.
+        let program = self.session.threads[thread].program;
+        self.session.members[program].requests = 0;
+        let arrived = self.session.clock_of(thread).read(arrival.arrived);
+        let (ready, octets) = (arrival.ready, &arrival.octets[..]);
+        self.session.answer(thread, Body::Frame { arrived, ready, octets })
+    }
+
+    /// Serves one request.
+    fn serve(&mut self, thread: usize) -> Result<(), Failure> {
+        let Some(length) = self.session.listen_to(thread)? else {
+            self.session.departed(thread, GONE_PATIENCE)?;
+            self.drop_work();
+            self.release_joiners(thread);
+            return Ok(());
+        };
+        let program = self.session.threads[thread].program;
+        let asks = &mut self.session.members[program].requests;
+        *asks += 1;
+        if *asks > MAX_REQUESTS_AT_ONCE {
+            let what = "calls Onbeat for ever without letting time pass";
+            return Err(self.session.nonsense(thread, what));
+        }
+        let packet = self.session.packet.clone();
+        let request = self.session.decode(thread, &packet[..length])?;
+        if self.over && !is_unanswered(&request) {
+            self.session.answer(thread, Body::Stopped)?;
+            return Ok(());
+        }
+        match request {
+            Request::Hello(_) | Request::Begin(_) => {
+                Err(self.session.nonsense(thread, "greets twice"))
+            }
+            Request::Open { role, size, name } => self.session.open(thread, role, size, name),
+            Request::Send(end, frame) => self.session.send(program, end, frame),
+            Request::Start => {
+                self.session.threads[thread].state = State::AtStart;
+                Ok(())
+            }
+            Request::Sleep(until) => {
+                let at = self.session.when(thread, until);
+                self.sleep(thread, at, true);
+                Ok(())
+            }
+            Request::Work(work) => {
+                self.work(thread, work);
+                Ok(())
+            }
+            Request::Receive(end, patience) => self.receive(thread, end, patience),
+            Request::Select(ends, patience) => self.select(thread, ends, patience),
+            Request::Close(end) => self.session.close(thread, end),
+            Request::Announce => {
+                let ticket = self.session.announce(thread)?;
+                self.ready.push_back((ticket, Wake::Done));
+                Ok(())
+            }
+            Request::Join(ticket) => self.join(thread, ticket as usize),
+            Request::Park { key, patience, holder } => self.park(thread, key, patience, holder),
+            Request::Unpark(key) => {
+                self.unpark(program, key);
+                Ok(())
+            }
+            Request::Bye => self.leave(thread),
+        }
+    }
+}
+
+impl Scheduler<'_, '_> {
+    fn sleep(&mut self, thread: usize, at: NetTime, wakeup_delay: bool) {
+        if at <= self.session.engine.now() {
+            self.ready.push_back((thread, Wake::Done));
+            self.session.threads[thread].state = State::Sleeping;
+            return;
+        }
+        let token = self.set_alarm(thread);
+        self.session.threads[thread].state = State::Sleeping;
+        if wakeup_delay {
+            let program = self.session.threads[thread].program;
+            let host = self.session.system.programs[program].host;
+            self.session.engine.wake_at(host, at, token);
+        } else {
+            self.session.engine.alarm(at, token);
+        }
+    }
+
+    /// Lets a thread compute: with a processor to itself, or with its share of those of its host.
+    fn work(&mut self, thread: usize, work: Work) {
+        let now = self.session.engine.now();
+        let clock = self.session.clock_of(thread);
+        let left = self.session.stop - now + Span::from_ns(1);
+        let span = work.span.clamp(Span::ZERO, left);
+        let until = clamp_to_run(work.until, &clock, self.session.stop);
+        let host = self.host_of(thread);
+        if !self.processors.are_shared(host) {
+            match now + span <= clock.when_near(now, until) {
+                true => self.sleep(thread, now + span, false),
+                false => self.be_cut_short(thread, until),
+            }
+            return;
+        }
+        let limit = clock.when_near(now, until);
+        if limit <= now {
+            self.be_cut_short(thread, until);
+            return;
+        }
+        let program = self.session.programs[self.session.threads[thread].program];
+        self.processors.start(&mut self.session.engine, program, thread, Work { span, ..work });
+        let token = self.set_alarm(thread);
+        self.session.threads[thread].state = State::Working;
+        self.session.engine.alarm(limit, token);
+    }
+
+    /// Work on processors of a host is done.
+    fn worked(&mut self, host: NodeId) {
+        for thread in self.processors.done(&mut self.session.engine, host) {
+            self.cancel_alarm(thread);
+            self.ready.push_back((thread, Wake::Done));
+        }
+    }
+
+    /// The limit of a thread's work has come. What is done at this very instant is done.
+    fn cut_short(&mut self, thread: usize) {
+        let host = self.host_of(thread);
+        let left = self.processors.cancel(&mut self.session.engine, host, thread);
+        match left {
+            Span::ZERO => self.ready.push_back((thread, Wake::Done)),
+            _ => {
+                let now = self.session.engine.now();
+                let token = self.set_alarm(thread);
+                self.session.threads[thread].state = State::CutShort;
+                self.session.engine.wake_at(host, now, token);
+            }
+        }
+    }
+
+    /// Wakes a thread at `until`, its work not done: also one whose work begins at that very
+    /// instant. Who comes later does not begin.
+    fn be_cut_short(&mut self, thread: usize, until: LocalTime) {
+        let clock = self.session.clock_of(thread);
+        self.session.threads[thread].state = State::CutShort;
+        if until < clock.read(self.session.engine.now()) {
+            self.ready.push_back((thread, Wake::Empty));
+            return;
+        }
+        let (host, token) = (self.host_of(thread), self.set_alarm(thread));
+        let at = clock.when_from(self.session.engine.now(), until);
+        self.session.engine.wake_at(host, at, token);
+    }
+
+    fn host_of(&self, thread: usize) -> NodeId {
+        self.session.programs[self.session.threads[thread].program].host
+    }
+
+    /// Those whose threads have ended need no processor any more.
+    fn drop_work(&mut self) {
+        for thread in 0..self.session.threads.len() {
+            if self.session.threads[thread].state == State::Done {
+                let host = self.host_of(thread);
+                self.processors.cancel(&mut self.session.engine, host, thread);
+                self.waits_no_more(thread);
+            }
+        }
+    }
+
+    fn receive(&mut self, thread: usize, end: u32, patience: Patience) -> Result<(), Failure> {
+        let end = self.session.reading_end(thread, end)?;
+        if let Some(arrival) = self.session.ends[end].inbox.pop() {
+            return self.answer_frame(thread, &arrival);
+        }
+        self.wait(thread, State::Reading(end), patience)
+    }
+
+    fn select(&mut self, thread: usize, ends: Ends<'_>, patience: Patience) -> Result<(), Failure> {
+        let ends = ends.numbers().map(|end| self.session.reading_end(thread, end));
+        let ends = ends.collect::<Result<Vec<usize>, Failure>>()?;
+        if let Some(at) = ends.iter().position(|e| !self.session.ends[*e].inbox.is_empty()) {
+            self.session.answer(thread, Body::Ready(at as u32))?;
+            return Ok(());
+        }
+        self.session.threads[thread].selected = ends;
+        self.wait(thread, State::Selecting, patience)
+    }
+
+    /// Makes a thread wait for a frame, or tells it at once that it will not.
+    fn wait(&mut self, thread: usize, state: State, patience: Patience) -> Result<(), Failure> {
+        let until = match patience {
+            Patience::None => None,
+            Patience::Until(until) => Some(self.session.when(thread, until)),
+            Patience::Endless => {
+                self.session.threads[thread].state = state;
+                return Ok(());
+            }
+        };
+        match until {
+            Some(at) if at > self.session.engine.now() => {
+                let token = self.set_alarm(thread);
+                self.session.threads[thread].state = state;
+                self.session.engine.alarm(at, token);
+            }
+            _ => self.session.answer(thread, Body::Empty)?,
+        }
+        Ok(())
+    }
+
+    /// Lets the threads of a program go on that wait for a key.
+    fn unpark(&mut self, program: usize, key: u64) {
+        for thread in std::mem::take(&mut self.parked) {
+            let found = &self.session.threads[thread];
+            if found.state != State::Parked(key) || found.program != program {
+                self.parked.push(thread);
+                continue;
+            }
+            self.cancel_alarm(thread);
+            self.waits_no_more(thread);
+            self.session.threads[thread].state = State::Running;
+            self.ready.push_back((thread, Wake::Done));
+        }
+    }
+
+    /// Makes a thread wait for a key, and who has what it waits for as urgent as it is.
+    fn park(
+        &mut self,
+        thread: usize,
+        key: u64,
+        patience: Patience,
+        holder: u32,
+    ) -> Result<(), Failure> {
+        self.wait(thread, State::Parked(key), patience)?;
+        if self.session.threads[thread].state != State::Parked(key) {
+            return Ok(());
+        }
+        self.parked.push(thread);
+        let program = self.session.threads[thread].program;
+        let is_it = |t: &Thread| {
+            holder != 0 && t.program == program && t.tid == holder && t.state != State::Done
+        };
+        if let Some(holder) = self.session.threads.iter().position(is_it) {
+            let host = self.host_of(thread);
+            self.processors.wait_for(&mut self.session.engine, host, thread, holder);
+        }
+        Ok(())
+    }
+
+    fn waits_no_more(&mut self, thread: usize) {
+        let host = self.host_of(thread);
+        self.processors.waits_no_more(&mut self.session.engine, host, thread);
+    }
+
+    fn join(&mut self, thread: usize, other: usize) -> Result<(), Failure> {
+        let program = self.session.threads[thread].program;
+        match self.session.threads.get(other) {
+            Some(found) if found.program == program && other != thread => {
+                if found.state == State::Done {
+                    self.session.answer(thread, Body::Done)?;
+                } else {
+                    self.session.threads[thread].state = State::Joining(other);
+                }
+                Ok(())
+            }
+            _ => Err(self.session.nonsense(thread, "waits for a thread that it does not have")),
+        }
+    }
+
+    fn release_joiners(&mut self, ended: usize) {
+        for thread in 0..self.session.threads.len() {
+            if self.session.threads[thread].state == State::Joining(ended) {
+                self.ready.push_back((thread, Wake::Done));
+            }
+        }
+    }
+}

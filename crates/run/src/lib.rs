@@ -1,0 +1,14 @@
+//! The run's side on Linux: processes and what they may do, namespaces, the fabric that joins live
+//! programs to the network engine, and the counters of running programs, read from outside.
+//!
+//! Programs are linked with the crate `onbeat`, and need nothing of this one.
+#![allow(unsafe_code)]
+
+pub mod cgroup;
+pub mod environment;
+pub mod fabric;
+pub mod inspect;
+pub mod machine;
+pub mod netns;
+pub mod process;
+pub mod user;

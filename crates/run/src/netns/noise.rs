@@ -1,0 +1,298 @@
+//! The description's noise on a [`Network`]: UDP datagrams from host to host at the instants that
+//! the engine would send them at.
+//!
+//! One thread per source, of normal priority. It wakes at most once in [`BATCH`] and sends what has
+//! become due since. Nobody receives: the socket at the other end has a filter that refuses every
+//! datagram, and the kernel counts what a filter refuses. So counting what comes through costs one
+//! system call per batch, and no thread, no copy and no full buffer stands between the network and
+//! the count.
+
+use super::{NetnsError, Network, failed, ipv4_of};
+use onbeat::clock::{EmulatedClock, MonoTime, pause};
+use onbeat_model::record::LoadSample;
+use onbeat_model::system::{Noise, NoiseId, System};
+use onbeat_model::time::{ClockError, NetTime, Span};
+use onbeat_model::units::frame;
+use onbeat_net::NoiseTimes;
+use rustix::fd::AsRawFd;
+use std::io;
+use std::mem::size_of;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// The least time between two wake-ups of a sending thread: 34 frames of the noise of Austad et
+/// al. 2023, section 5.2.2.
+const BATCH: Span = Span::from_us(500);
+/// The most time between two wake-ups: how soon a thread sees that it is to stop, and how far from
+/// its time an arrival may be counted.
+const LOOK_AGAIN: Span = Span::from_ms(10);
+/// What is overdue by more is left out: a machine that cannot keep up sends less, and does not
+/// fall ever further behind.
+const OVERDUE: Span = Span::from_ms(10);
+/// How long frames that were sent last may be under way.
+const DRAIN: Span = Span::from_s(1);
+
+/// How noise is made.
+#[derive(Clone, Copy, Debug)]
+pub struct NoiseOptions {
+    /// Where the jitter comes from: as for the engine, the same seed means the same instants.
+    pub seed: u64,
+    /// The machine's time at the network's epoch.
+    pub start: MonoTime,
+    /// Nothing is sent from here on.
+    pub until: NetTime,
+    /// The width of a load sample.
+    pub load_bin: Span,
+}
+
+/// What noise did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NoiseLoad {
+    /// In order of time, then source; equally spaced. A sample's bits may have been sent up to
+    /// half a millisecond, and have come through up to 10 ms, before the interval that they count
+    /// in.
+    pub samples: Vec<LoadSample>,
+    /// Frames that were sent.
+    pub offered: u64,
+    /// Frames that reached their host.
+    pub delivered: u64,
+    /// Frames that were due and not sent, because the machine was more than 10 ms behind.
+    pub skipped: u64,
+}
+
+/// Noise that is being made. Dropping it ends it.
+#[derive(Debug)]
+pub struct NoiseTraffic {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Source>>,
+    options: NoiseOptions,
+}
+
+impl NoiseTraffic {
+    /// Starts all sources of `system` on its network; they wait for their time by themselves.
+    pub fn start(
+        network: &Network,
+        system: &System,
+        options: NoiseOptions,
+    ) -> Result<Self, NetnsError> {
+        assert!(options.load_bin > Span::ZERO, "a load sample covers some time");
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut traffic = Self { stop, threads: Vec::new(), options };
+        for (index, noise) in system.noise.iter().enumerate() {
+            let attempt = |step, error| failed(super::Needs::Nothing, step, &noise.name, error);
+            let source = Source::new(network, noise, index, options)
+                .map_err(|e| attempt("opening the sockets", e))?;
+            let stop = Arc::clone(&traffic.stop);
+            let thread = std::thread::Builder::new().name(format!("noise{index}"));
+            let thread = thread.spawn(move || source.run(&stop));
+            traffic.threads.push(thread.map_err(|e| attempt("starting the thread", e))?);
+        }
+        Ok(traffic)
+    }
+
+    /// Ends all sources and tells what they did. Waits up to a second for frames that
+    /// are still under way.
+    pub fn finish(mut self) -> NoiseLoad {
+        self.stop.store(true, Ordering::Relaxed);
+        let join = |thread: JoinHandle<Source>| match thread.join() {
+            Ok(source) => source,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        let sources: Vec<Source> = self.threads.drain(..).map(join).collect();
+        load(&sources, self.options)
+    }
+}
+
+impl Drop for NoiseTraffic {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join(); // it has nothing to tell that anyone still wants
+        }
+    }
+}
+
+/// Frames in one interval of time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    offered: u64,
+    delivered: u64,
+}
+
+/// One source of noise and its far end.
+#[derive(Debug)]
+struct Source {
+    sender: UdpSocket,
+    receiver: UdpSocket,
+    payload: Vec<u8>,
+    frame_bits: u64,
+    times: NoiseTimes,
+    clock: EmulatedClock,
+    load_bin: Span,
+    bins: Vec<Bin>,
+    /// The receiver's count when it was last looked at; it wraps around.
+    refused: u32,
+    total: Bin,
+    skipped: u64,
+}
+
+impl Source {
+    fn new(
+        network: &Network,
+        noise: &Noise,
+        index: usize,
+        options: NoiseOptions,
+    ) -> io::Result<Self> {
+        let receiver = network.inside(noise.to, || {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            refuse_all(&socket)?;
+            Ok(socket)
+        })?;
+        let to = SocketAddr::from((ipv4_of(noise.to), receiver.local_addr()?.port()));
+        let sender = network.inside(noise.from, || {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            socket.connect(to)?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        })?;
+        let octets = frame::on_wire(frame::of_udp(noise.payload));
+        Ok(Self {
+            sender,
+            receiver,
+            payload: vec![0; noise.payload.get() as usize],
+            frame_bits: u64::from(octets.get()) * 8,
+            times: NoiseTimes::new(noise, index, options.seed, options.until),
+            clock: EmulatedClock { start: options.start, error: ClockError::default() },
+            load_bin: options.load_bin,
+            bins: Vec::new(),
+            refused: 0,
+            total: Bin::default(),
+            skipped: 0,
+        })
+    }
+
+    /// Sends until there is no more to send, or until it is to stop.
+    fn run(mut self, stop: &AtomicBool) -> Self {
+        let mut due = self.times.first();
+        while let Some(at) = due
+            && !stop.load(Ordering::Relaxed)
+        {
+            let now = self.clock.network();
+            self.count_delivered(now);
+            due = self.send_due(at, now);
+            let next = due.unwrap_or(now).max(now + BATCH).min(now + LOOK_AGAIN);
+            self.clock.at(next).sleep();
+        }
+        let drained = MonoTime::now() + DRAIN;
+        loop {
+            self.count_delivered(self.clock.network());
+            if self.total.delivered >= self.total.offered || MonoTime::now() > drained {
+                return self;
+            }
+            pause(BATCH);
+        }
+    }
+
+    /// Sends all that is due from `at` to `now`; returns when there is more to send.
+    fn send_due(&mut self, at: NetTime, now: NetTime) -> Option<NetTime> {
+        let mut due = Some(at);
+        while let Some(at) = due.filter(|at| *at <= now) {
+            if now - at > OVERDUE {
+                self.skipped += 1;
+            } else {
+                // What the host's own stack has no room for is offered and does not come through.
+                let _ = self.sender.send(&self.payload);
+                self.total.offered += 1;
+                self.bin(now).offered += 1;
+            }
+            due = self.times.next_after(at);
+        }
+        due
+    }
+
+    fn count_delivered(&mut self, now: NetTime) {
+        let refused = refused(&self.receiver).unwrap_or(self.refused);
+        let new = u64::from(refused.wrapping_sub(self.refused));
+        self.refused = refused;
+        if new > 0 {
+            self.total.delivered += new;
+            self.bin(now).delivered += new;
+        }
+    }
+
+    /// The interval that `now` falls into; what was before the epoch counts in the first.
+    fn bin(&mut self, now: NetTime) -> &mut Bin {
+        let index = ((now - NetTime::ZERO).as_ns().max(0) / self.load_bin.as_ns()) as usize;
+        if self.bins.len() <= index {
+            self.bins.resize(index + 1, Bin::default());
+        }
+        &mut self.bins[index]
+    }
+}
+
+/// What all sources did, as samples; silent intervals have theirs too.
+fn load(sources: &[Source], options: NoiseOptions) -> NoiseLoad {
+    let mut load = NoiseLoad::default();
+    for source in sources {
+        load.offered += source.total.offered;
+        load.delivered += source.total.delivered;
+        load.skipped += source.skipped;
+    }
+    let width = options.load_bin;
+    let lasted = (MonoTime::now() - options.start).min(options.until - NetTime::ZERO).as_ns();
+    let covered = lasted.max(0) as u64 / width.as_ns() as u64 + 1;
+    let used = sources.iter().map(|s| s.bins.len()).max().unwrap_or(0);
+    for bin in 0..used.max(covered as usize) {
+        for (index, source) in sources.iter().enumerate() {
+            let frames = source.bins.get(bin).copied().unwrap_or_default();
+            load.samples.push(LoadSample {
+                noise: NoiseId(index as u32),
+                at: NetTime::ZERO + width * bin as i64,
+                offered_bits: frames.offered * source.frame_bits,
+                delivered_bits: frames.delivered * source.frame_bits,
+            });
+        }
+    }
+    load
+}
+
+/// Attaches a filter that accepts no octet of any datagram.
+fn refuse_all(socket: &UdpSocket) -> io::Result<()> {
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let mut refuse = libc::sock_filter { code: RETURN, jt: 0, jf: 0, k: 0 };
+    let program = libc::sock_fprog { len: 1, filter: &mut refuse };
+    // SAFETY: the program and its one instruction are valid for the call, which copies them.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// How many datagrams the kernel has dropped at a socket: SK_MEMINFO_DROPS of SO_MEMINFO.
+///
+/// # Errors
+/// The kernel's.
+pub fn refused(socket: &UdpSocket) -> io::Result<u32> {
+    const DROPS: usize = 8;
+    let mut figures = [0_u32; DROPS + 1];
+    let mut octets = size_of_val(&figures) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `octets` octets to `figures`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            figures.as_mut_ptr().cast(),
+            &mut octets,
+        )
+    };
+    if result == 0 { Ok(figures[DROPS]) } else { Err(io::Error::last_os_error()) }
+}

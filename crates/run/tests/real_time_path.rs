@@ -1,0 +1,134 @@
+//! After set-up, reading and writing on an interface neither allocates nor faults, and costs at
+//! most one context switch per message: counted.
+#![allow(unsafe_code)]
+
+mod common;
+
+use common::{declare, hosts, parameters};
+use onbeat::clock::MonoTime;
+use onbeat::link::{InterfaceSettings, LOOK_AGAIN, LinkOptions};
+use onbeat_model::units::Octets;
+use onbeat_runtime::port::Patience;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+const SIZE: Octets = Octets::new(8);
+const MESSAGES: u64 = 500;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts what each thread allocates.
+struct Counting;
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // A thread that is ending allocates without being counted.
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a thread has used up to now.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    allocations: u64,
+    faults: i64,
+    switches: i64,
+}
+
+impl Usage {
+    fn now() -> Self {
+        // SAFETY: all zeros is a valid `rusage`, and a valid place for the answer.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+            usage
+        };
+        let allocations = ALLOCATIONS.with(Cell::get);
+        let faults = usage.ru_minflt + usage.ru_majflt;
+        Self { allocations, faults, switches: usage.ru_nvcsw }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            allocations: self.allocations - before.allocations,
+            faults: self.faults - before.faults,
+            switches: self.switches - before.switches,
+        }
+    }
+}
+
+/// Counts `MESSAGES` rounds of `act`, after some that do not count.
+fn counted(mut act: impl FnMut()) -> Usage {
+    for _ in 0..50 {
+        act();
+    }
+    let (before, began) = (Usage::now(), MonoTime::now());
+    for _ in 0..MESSAGES {
+        act();
+    }
+    let mut used = Usage::now().since(before);
+    // A wait of a tenth of a second looks once whether it is still wanted.
+    used.switches -= (MonoTime::now() - began).as_ns() / LOOK_AGAIN.as_ns();
+    used
+}
+
+fn check(options: LinkOptions, switches: u64) {
+    let Some(mut hosts) = hosts() else { return };
+    // SAFETY: no pointers; like every real-time program, this one locks its memory.
+    assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, 0);
+    let settings = InterfaceSettings { options, ..InterfaceSettings::default() };
+    let talker = hosts.context_with("talker", settings.clone());
+    let listener = hosts.context_with("listener", settings);
+    let mut channel = parameters(1, 1_000);
+    channel.tolerance = onbeat_model::time::Span::ZERO;
+    declare(&talker, "c", channel);
+    declare(&listener, "c", channel);
+    let mut reader = hosts.inside("listener", || listener.open_listener("c", SIZE)).expect("read");
+    let mut writer = hosts.inside("talker", || talker.open_talker("c", SIZE)).expect("write");
+    let reading = std::thread::spawn(move || {
+        let mut value = [0; 8];
+        counted(|| {
+            reader.read(&mut value, Patience::Endless).expect("no fault").expect("a message");
+        })
+    });
+    let wrote = counted(|| {
+        writer.write(&[7; 8]).expect("written");
+    });
+    // What the reader has not yet got by its count is not its fault: the talker goes on.
+    let more = std::thread::spawn(move || while writer.write(&[7; 8]).is_ok() {});
+    let read = reading.join().expect("the reader");
+    talker.stop();
+    more.join().expect("the talker");
+    for used in [wrote, read] {
+        assert_eq!((used.allocations, used.faults), (0, 0), "{used:?}");
+        assert!(used.switches <= (MESSAGES * switches) as i64, "{used:?}");
+    }
+}
+
+#[test]
+fn a_blocking_read_allocates_nothing_and_switches_once_a_message() {
+    check(LinkOptions::default(), 1);
+}
+
+#[test]
+fn receive_timestamps_change_nothing_of_that() {
+    check(LinkOptions { timestamps: true, ..LinkOptions::default() }, 1);
+}
+
+#[test]
+fn a_reader_that_follows_its_schedule_allocates_nothing() {
+    // It sleeps until shortly before the window, and may block after it.
+    check(LinkOptions { follow_schedule: true, ..LinkOptions::default() }, 2);
+}
