@@ -38,7 +38,7 @@ pub(super) struct Progress {
     /// By end: in which round of an outermost loop the least count rose, and to what.
     pub(super) risen: Vec<(u32, u32)>,
     /// By reading end.
-    pub(super) taken: Vec<Vec<Taken>>,
+    pub(super) taken: Vec<Reads>,
     /// Reading ends of which a message may have got lost.
     pub(super) loses: BTreeSet<usize>,
 }
@@ -53,6 +53,32 @@ pub(super) struct Taken {
     pub(super) is_certain: bool,
     /// Whether it is done in all that go on: others have ended, or left the loop.
     pub(super) is_sole: bool,
+}
+
+/// The reads at one end of a channel, in the order in which they were found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reads {
+    all: Vec<Taken>,
+    /// The greatest least count of those up to each that are done in all executions that go on: it
+    /// never falls, so that the first beyond a number is found without looking at all.
+    reach: Vec<u32>,
+}
+
+impl Reads {
+    pub(super) fn push(&mut self, taken: Taken) {
+        let before = self.reach.last().copied().unwrap_or(0);
+        self.reach.push(if taken.is_sole { before.max(taken.count.lo) } else { before });
+        self.all.push(taken);
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Taken> {
+        self.all.iter()
+    }
+
+    /// The first that is done in all executions that go on and takes the message of this number.
+    pub(super) fn of(&self, number: u32) -> Option<&Taken> {
+        self.all.get(self.reach.partition_point(|reach| *reach <= number))
+    }
 }
 
 /// A visit of the head of a loop.
@@ -670,7 +696,7 @@ fn begin(graph: &Graph, shape: &Shape<'_>) -> Progress {
         frontier: BTreeMap::from([(key, state)]),
         ended: vec![None; ends],
         risen: vec![(0, 0); ends],
-        taken: vec![Vec::new(); ends],
+        taken: vec![Reads::default(); ends],
         ..Progress::default()
     }
 }

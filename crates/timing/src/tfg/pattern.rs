@@ -297,9 +297,7 @@ impl Explorer<'_> {
 
     /// When the read of a message is done at the latest, if the reader goes on.
     pub(super) fn taken_at(&self, task: usize, end: usize, number: u32) -> Option<Span> {
-        let taken = &self.tasks[task].taken[end];
-        let mut done = taken.iter().filter(|taken| taken.is_sole && taken.count.lo > number);
-        done.next()?.at.hi
+        self.tasks[task].taken[end].of(number)?.at.hi
     }
 }
 
