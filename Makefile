@@ -1,12 +1,15 @@
 # make          builds Onbeat, the libraries that programs are linked with, the examples' programs
 # make demo     runs the two-hosts experiment: table, HTML report
 # make test     passes everything; sets up what it needs
+# REQUIRE=... what no test may lack (tools superuser namespaces); at its end `make test` lists those
+#               that did not run
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
 #               wake-up errors, over veth; Timed C beside cyclictest (as root, some minutes; `make
 #               bench BENCH=` for the long runs)
 # make install  puts what make built below PREFIX=/usr/local; make uninstall removes it
 CARGO ?= cargo
 BENCH ?= --quick
+REQUIRE ?= tools
 onbeat := target/release/onbeat
 examples := $(wildcard examples/[0-9]*)
 
@@ -24,7 +27,10 @@ test: build
 	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python cyclictest stress-ng
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	ONBEAT_REQUIRE_BROWSER=1 $(CARGO) test --workspace --locked --no-fail-fast
+	@rm -f target/not-run
+	@ONBEAT_NOT_RUN=$(CURDIR)/target/not-run ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
+		$(CARGO) test --workspace --locked --no-fail-fast; status=$$?; \
+		scripts/not-run target/not-run; exit $$status
 	@scripts/python-tests
 
 bench:

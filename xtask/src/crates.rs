@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Edges").
-const EDGES: [(&str, &[&str]); 15] = [
+const EDGES: [(&str, &[&str]); 16] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
@@ -35,6 +35,7 @@ const EDGES: [(&str, &[&str]); 15] = [
         ],
     ),
     ("onbeat-hunt", &[]),
+    ("onbeat-testkit", &[]),
     ("xtask", &["onbeat-hunt"]),
 ];
 

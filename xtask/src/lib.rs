@@ -3,6 +3,7 @@
 
 mod crates;
 mod documents;
+mod history;
 pub mod hunt;
 mod prose;
 mod sources;
@@ -120,7 +121,7 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 14] = [
+pub const RULES: [Rule; 15] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
     Rule { name: "lints", check: crates::lints },
@@ -135,6 +136,7 @@ pub const RULES: [Rule; 14] = [
     Rule { name: "links", check: documents::links },
     Rule { name: "anchors", check: prose::anchors },
     Rule { name: "sentences", check: prose::sentences },
+    Rule { name: "commits", check: history::commits },
 ];
 
 /// The root of the repository that this program was built in.

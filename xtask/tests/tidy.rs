@@ -36,4 +36,5 @@ rules! {
     every_relative_link_leads_somewhere: "links",
     every_link_to_a_part_leads_to_a_heading: "anchors",
     sentences_can_be_read_at_once: "sentences",
+    every_large_commit_says_why: "commits",
 }

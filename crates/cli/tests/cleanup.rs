@@ -4,6 +4,7 @@ mod common;
 
 use common::{TestSystem, onbeat, programs, talker_and_listener, two_hosts};
 use onbeat_run::netns::{self, NetnsError, Network};
+use onbeat_testkit::{Need, not_run};
 use rustix::fd::AsFd;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -133,7 +134,7 @@ fn namespaces_are_permitted(system: &TestSystem) -> bool {
     match Network::build(&loaded.system.expect("right")) {
         Ok(_) => true,
         Err(error @ NetnsError::NotPermitted { .. }) => {
-            println!("not run: {error}");
+            not_run(Need::Namespaces, &error);
             assert!(error.to_string().contains("unshare -Ur onbeat"));
             false
         }

@@ -1,6 +1,7 @@
 //! The verb `clock` with the real ptp4l, in a network namespace of its own. Where that is not
 //! permitted, each test says so.
 
+use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -49,7 +50,7 @@ fn a_clock_that_nobody_keeps_is_not_in_sync_and_the_reason_is_said() {
 #[test]
 fn a_supervised_ptp4l_in_a_namespace_is_free_running_and_ends_with_the_command() {
     if !Path::new("/usr/sbin/ptp4l").exists() {
-        println!("not run: ptp4l (linuxptp) is not installed");
+        not_run(Need::Tools, "ptp4l (linuxptp) is not installed");
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
@@ -64,7 +65,7 @@ fn a_supervised_ptp4l_in_a_namespace_is_free_running_and_ends_with_the_command()
     let output = output.expect("unshare");
     let said = String::from_utf8_lossy(&output.stderr);
     if !said.contains("ready") {
-        println!("not run: {said}");
+        not_run(Need::Namespaces, said);
         return;
     }
     assert_eq!(output.status.code(), Some(1), "nobody is master: {said}");
@@ -87,7 +88,7 @@ fn a_supervised_ptp4l_in_a_namespace_is_free_running_and_ends_with_the_command()
 /// is run before; `None`, after one line that says why, where there is no such thing.
 fn lines_of_a_slave(out: &Path, other: &str, seconds: u32) -> Option<Vec<Value>> {
     if !Path::new("/usr/sbin/ptp4l").exists() {
-        println!("not run: ptp4l (linuxptp) is not installed");
+        not_run(Need::Tools, "ptp4l (linuxptp) is not installed");
         return None;
     }
     let (out, onbeat) = (out.display(), env!("CARGO_BIN_EXE_onbeat"));
@@ -102,7 +103,7 @@ fn lines_of_a_slave(out: &Path, other: &str, seconds: u32) -> Option<Vec<Value>>
     let output = output.expect("unshare");
     let said = String::from_utf8_lossy(&output.stderr);
     if !said.contains("ready") {
-        println!("not run: {said}");
+        not_run(Need::Namespaces, said);
         return None;
     }
     let text = String::from_utf8_lossy(&output.stdout);

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{TestSystem, channel, number, programs, results, run, talker_and_listener, two_hosts};
+use onbeat_testkit::{Need, not_run};
 use std::path::Path;
 
 /// Runs a system whose program misbehaves; what is said of it.
@@ -264,7 +265,7 @@ fn a_modelled_talker_whose_clock_is_ahead_keeps_its_rate() {
 fn a_program_in_another_language_takes_part_through_the_c_abi() {
     let python = std::process::Command::new("python3").arg("--version").output();
     if !python.is_ok_and(|output| output.status.success()) {
-        eprintln!("not run: python3 is not installed");
+        not_run(Need::Tools, "python3 is not installed");
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/listener.py");

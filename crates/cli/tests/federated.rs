@@ -4,6 +4,7 @@
 mod common;
 
 use common::{channel, number, onbeat, results};
+use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
@@ -126,7 +127,7 @@ fn the_listings_run_between_two_network_namespaces() {
         let output = onbeat().args(arguments).current_dir(example.path()).output().expect("onbeat");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.code() == Some(5) && said.contains("unshare -Ur onbeat") {
-            println!("not run: namespaces are not permitted here");
+            not_run(Need::Namespaces, said);
             return;
         }
         assert!(output.status.success(), "{said}");

@@ -2,6 +2,7 @@
 //! figure is judged: what is looked at is that everything is there, and that it fits together.
 
 use onbeat_measure::measurement::{Measurement, read};
+use onbeat_testkit::{Need, not_run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -31,7 +32,7 @@ fn samples(directory: &Path, series: &str) -> Vec<i64> {
 fn has(tool: &str) -> bool {
     let there = Command::new(tool).arg("--help").output().is_ok();
     if !there {
-        eprintln!("not run: {tool} is not installed; `make test` installs it");
+        not_run(Need::Tools, format_args!("{tool} is not installed"));
     }
     there
 }

@@ -10,6 +10,7 @@ use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::Role;
 use onbeat_model::time::Span;
 use onbeat_model::units::StreamId;
+use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown};
@@ -35,7 +36,7 @@ impl Stranger {
     /// None where this is not the superuser, who alone can be another.
     fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            println!("interference: did not run: needs the superuser");
+            not_run(Need::Superuser, "only the superuser can be another user");
             return None;
         }
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -306,7 +307,7 @@ fn a_program_with_more_rights_than_its_caller_believes_no_environment() {
     }
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).expect("set");
     if joined(&[("WHO", "")]).starts_with(&format!("{STRANGER} ")) {
-        println!("set-user-ID programs: did not run: the file system has none (nosuid)");
+        not_run(Need::Machine, "the file system has no set-user-ID programs (nosuid)");
         return;
     }
     let as_root = joined(&[]);

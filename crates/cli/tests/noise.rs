@@ -3,6 +3,7 @@
 
 use onbeat::clock::pause;
 use onbeat_model::time::Span;
+use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
@@ -64,7 +65,7 @@ fn pair() -> Option<[Host; 2]> {
         }
         Ok(hosts)
     };
-    build().map_err(|error: String| println!("not run: {error}")).ok()
+    build().map_err(|error: String| not_run(Need::Namespaces, error)).ok()
 }
 
 fn lines(output: &[u8]) -> Vec<Value> {
@@ -169,7 +170,7 @@ fn what_a_slow_link_does_not_take_is_left_out_and_said() {
     let Some([a, b]) = pair() else { return };
     let tbf = "qdisc add dev eth0 root tbf rate 5mbit burst 10kb limit 20kb";
     if let Err(error) = a.run("tc", tbf) {
-        println!("not run: {error}");
+        not_run(Need::Machine, error);
         return;
     }
     let sink = Sink::start(&b);

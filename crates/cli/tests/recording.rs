@@ -3,6 +3,7 @@
 mod common;
 
 use common::{TestSystem, onbeat, programs, run, two_hosts};
+use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -93,7 +94,7 @@ fn a_disk_that_fills_keeps_what_was_recorded_until_then() {
     let output = output.current_dir(system.path()).output().expect("unshare");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !said.contains("ready") {
-        println!("not run: {said}");
+        not_run(Need::Namespaces, said);
         return;
     }
     assert!(said.contains("code 5") && said.contains("No space left on device"), "{said}");

@@ -6,6 +6,7 @@
 mod common;
 
 use common::root;
+use onbeat_testkit::{Need, not_run};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -74,7 +75,7 @@ fn tasks_that_share_all_they_can_have_no_fault_that_a_sanitizer_finds() {
         ("-fsanitize=address,undefined", &["libasan.so", "libubsan.so"]),
     ] {
         if !works(flag) {
-            println!("not run: programs with {flag} do not run here");
+            not_run(Need::Machine, format_args!("programs with {flag} do not run here"));
             continue;
         }
         let own: Vec<_> = libraries.iter().flat_map(|library| functions(library)).collect();

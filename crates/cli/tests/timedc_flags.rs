@@ -3,6 +3,7 @@
 mod common;
 
 use common::onbeat;
+use onbeat_testkit::{Need, not_run};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -97,7 +98,7 @@ fn aborts_go_on_at_their_points_whatever_the_flags() {
 #[test]
 fn breakpoints_are_lines_of_the_users_file() {
     if Command::new("gdb").arg("--version").output().is_err() {
-        println!("not run: gdb is not there");
+        not_run(Need::Tools, "gdb is not installed");
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");

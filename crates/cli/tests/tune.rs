@@ -8,6 +8,7 @@ use onbeat::clock::pause;
 use onbeat_machine::tune::{Helper, Kernel, ThisKernel};
 use onbeat_model::time::Span;
 use onbeat_run::machine;
+use onbeat_testkit::{Need, not_run};
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 use serde_json::Value;
 use std::io::Read;
@@ -174,7 +175,7 @@ fn a_description_adds_shapers_vlans_and_priorities() {
 #[test]
 fn idle_states_are_held_by_a_process_until_it_is_ended() {
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/cpu_dma_latency").exists() {
-        println!("idle states: did not run: needs /dev/cpu_dma_latency and the superuser");
+        not_run(Need::Machine, "needs /dev/cpu_dma_latency and the superuser");
         return;
     }
     let holder = [env!("CARGO_BIN_EXE_onbeat"), "tune", "hold"].map(Into::into).to_vec();

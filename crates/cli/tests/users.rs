@@ -5,6 +5,7 @@ mod common;
 use common::{TestSystem, channel, executable, number, onbeat, programs, results, run, two_hosts};
 use onbeat::clock::pause;
 use onbeat_model::time::Span;
+use onbeat_testkit::{Need, not_run};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,7 +21,7 @@ const LOOKS: u32 = 3_000;
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        println!("users: did not run: needs the superuser");
+        not_run(Need::Superuser, "only the superuser can be another user");
     }
     is_root
 }
@@ -31,7 +32,7 @@ fn may_raise_limits() -> bool {
     let has = status.lines().find_map(|line| line.strip_prefix("CapEff:\t")).expect("a line");
     let may = u64::from_str_radix(has, 16).expect("hexadecimal") & (1 << 24) != 0;
     if !may {
-        println!("users: limits of a user's process: did not run: no CAP_SYS_RESOURCE");
+        not_run(Need::Machine, "limits of a user's process: no CAP_SYS_RESOURCE");
     }
     may
 }
@@ -260,7 +261,7 @@ fn a_process_that_hides_from_its_group_ends_with_the_run_even_if_that_is_killed(
         let pid = child.id();
         let output = child.wait_with_output().expect("gone");
         if said(&output).contains("without a cgroup") {
-            println!("users: a run that is killed: did not run: {}", said(&output));
+            not_run(Need::Machine, said(&output));
             assert!(Command::new("kill").arg(hidden.to_string()).status().expect("kill").success());
             continue;
         }
@@ -284,7 +285,7 @@ fn programs_have_no_more_processes_and_no_more_memory_than_they_may() {
     let output = run(&["run", "."], many.path(), 0);
     let text = said(&output);
     if text.contains("limits nothing") {
-        println!("users: limits: did not run: {text}");
+        not_run(Need::Machine, text);
         return;
     }
     let count = text.split("started ").nth(1).and_then(|rest| rest.split(',').next());
@@ -319,13 +320,13 @@ fn a_run_ends_beside_a_process_that_it_may_not_kill_and_names_it() {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(4), "{text}");
     if text.contains("status 1") || text.contains("exit status: 1") {
-        println!("users: set-user-ID programs: did not run: the file system has none (nosuid)");
+        not_run(Need::Machine, "the file system has no set-user-ID programs (nosuid)");
         return;
     }
     assert!(text.contains("program `right` hangs"), "{text}");
     let ours = "the programs run without a cgroup (/sys/fs/cgroup";
     if !text.contains(ours) {
-        println!("users: did not run: the stranger's cgroup is the stranger's: {text}");
+        not_run(Need::Machine, format_args!("the stranger's cgroup is the stranger's: {text}"));
         return;
     }
     assert!(text.contains("`processes_max` limits nothing: there is no cgroup"), "{text}");

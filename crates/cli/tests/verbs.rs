@@ -6,6 +6,7 @@ mod common;
 
 use common::root;
 use onbeat_hunt::verbs::{Case, Corpus, Jail, VERBS};
+use onbeat_testkit::{Need, not_run};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -19,7 +20,7 @@ fn jail() -> Option<(&'static Path, Jail)> {
     match Jail::new(onbeat, root()) {
         Ok(jail) => Some((onbeat, jail)),
         Err(error) => {
-            println!("not run: {error}");
+            not_run(Need::Namespaces, error);
             None
         }
     }

@@ -12,6 +12,7 @@ use onbeat_machine::timekeeping::{
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
 use onbeat_run::netns::enter;
+use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -61,7 +62,7 @@ fn pair() -> Option<[OwnedFd; 2]> {
         ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(program).exists())
     };
     if !installed("ptp4l") || !installed("setpriv") {
-        println!("not run: ptp4l (linuxptp) or setpriv is not installed");
+        not_run(Need::Tools, "ptp4l (linuxptp) or setpriv is not installed");
         return None;
     }
     let build = || {
@@ -73,7 +74,7 @@ fn pair() -> Option<[OwnedFd; 2]> {
         }
         Ok(hosts)
     };
-    build().map_err(|error: String| println!("not run: {error}")).ok()
+    build().map_err(|error: String| not_run(Need::Namespaces, error)).ok()
 }
 
 fn settings(role: Role, socket: &Path) -> Settings {
@@ -388,7 +389,7 @@ fn a_program_refuses_to_start_out_of_sync_if_it_is_told_to() {
         return;
     }
     if !onbeat::link::Interface::named("lo").is_ok_and(|interface| interface.up) {
-        println!("not run: interface lo is down");
+        not_run(Need::Machine, "interface lo is down");
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace");

@@ -6,6 +6,7 @@ use onbeat_machine::tune::{
     Value, apply, snapshot, undo,
 };
 use onbeat_run::machine::{CpuList, Machine};
+use onbeat_testkit::{Need, not_run};
 use rustix::thread::UnshareFlags;
 use std::collections::BTreeSet;
 use std::process::{Child, Command};
@@ -22,9 +23,9 @@ struct Here {
 
 impl Here {
     /// None without the superuser's rights, which is said.
-    fn new(test: &str) -> Option<Self> {
+    fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            println!("{test}: did not run: only the superuser may change settings");
+            not_run(Need::Superuser, "only the superuser may change settings");
             return None;
         }
         let journal = tempfile::tempdir().expect("a directory");
@@ -107,13 +108,13 @@ fn set_of(pid: u32) -> String {
 
 #[test]
 fn sets_of_processors_are_made_at_every_kill_and_taken_back() {
-    let Some(here) = Here::new("sets of processors") else { return };
+    let Some(here) = Here::new() else { return };
     let machine = Machine::this();
     let (Ok(memory), Ok(cpus)) = (
         machine.read(&format!("{SETS}/cpuset.mems")),
         machine.cpus(&format!("{SETS}/cpuset.cpus")),
     ) else {
-        println!("sets of processors: did not run: no cpuset of cgroup version 1 is mounted");
+        not_run(Need::Machine, "no cpuset of cgroup version 1 is mounted");
         return;
     };
     let upper = Set(format!("{SETS}/onbeat-test-{}", std::process::id()));
@@ -163,7 +164,7 @@ fn sets_of_processors_are_made_at_every_kill_and_taken_back() {
 
 #[test]
 fn an_interrupt_that_nobody_uses_is_moved_and_moved_back() {
-    let Some(here) = Here::new("interrupts") else { return };
+    let Some(here) = Here::new() else { return };
     let machine = Machine::this();
     let counts = machine.read("/proc/interrupts").expect("interrupts");
     let silent = |number: &String| {
@@ -181,7 +182,7 @@ fn an_interrupt_that_nobody_uses_is_moved_and_moved_back() {
     let before = all();
     let several = |text: &str| text.parse::<CpuList>().is_ok_and(|cpus| cpus.0.len() > 1);
     let Some((number, text)) = before.iter().find(|(n, text)| silent(n) && several(text)) else {
-        println!("interrupts: did not run: none is silent and may go to several processors");
+        not_run(Need::Machine, "no interrupt is silent and may go to several CPUs");
         return;
     };
     let first = text.parse::<CpuList>().unwrap().0.first().unwrap().to_string();
@@ -190,7 +191,7 @@ fn an_interrupt_that_nobody_uses_is_moved_and_moved_back() {
     let mut moved = change("moved", target.clone(), &first);
     moved.may_refuse = true;
     if !here.apply(&[moved], &mut Interrupt::never()) || here.get(&target) != Some(first) {
-        println!("interrupts: did not run: interrupt {number} cannot be moved");
+        not_run(Need::Machine, format_args!("interrupt {number} cannot be moved"));
     }
     here.undo();
     assert_eq!(all(), before);
@@ -198,10 +199,10 @@ fn an_interrupt_that_nobody_uses_is_moved_and_moved_back() {
 
 #[test]
 fn the_thread_of_an_interrupt_gets_another_priority_and_its_own_again() {
-    let Some(here) = Here::new("threads of interrupts") else { return };
+    let Some(here) = Here::new() else { return };
     let threads = snapshot(&here.edge, None, &BTreeSet::new(), &[]).threads;
     let Some(thread) = threads.iter().find(|thread| thread.scheduling == "fifo:50") else {
-        println!("threads of interrupts: did not run: this kernel has none");
+        not_run(Need::Machine, "this kernel has no threads of interrupts");
         return;
     };
     let target = Target::Threads { prefix: thread.prefix.clone() };
@@ -214,11 +215,11 @@ fn the_thread_of_an_interrupt_gets_another_priority_and_its_own_again() {
 
 #[test]
 fn queueing_disciplines_are_made_by_commands_and_removed_in_a_namespace() {
-    let Some(here) = Here::new("queueing disciplines") else { return };
+    let Some(here) = Here::new() else { return };
     // SAFETY: only the network namespace of this thread is unshared, no file descriptor.
     let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) };
     if unshared.is_err() || Command::new("tc").arg("-V").output().is_err() {
-        println!("queueing disciplines: did not run: needs namespaces and tc");
+        not_run(Need::Namespaces, "needs namespaces and tc");
         return;
     }
     let run = |line: &str| {

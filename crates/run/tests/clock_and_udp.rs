@@ -13,6 +13,7 @@ use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_run::netns::enter;
 use onbeat_runtime::port::{Fault, Patience};
 use onbeat_runtime::talker::ChannelParameters;
+use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -67,7 +68,7 @@ impl Pair {
         match Self::build() {
             Ok(pair) => Some(pair),
             Err(error) => {
-                println!("not run: {error}");
+                not_run(Need::Namespaces, error);
                 None
             }
         }
@@ -212,7 +213,7 @@ fn without_an_address_of_ipv4_a_talker_is_refused_with_what_to_do() {
 fn is_up(name: &str) -> bool {
     let up = Interface::named(name).is_ok_and(|interface| interface.up);
     if !up {
-        println!("not run: interface {name} is down");
+        not_run(Need::Machine, format_args!("interface {name} is down"));
     }
     up
 }
@@ -239,7 +240,7 @@ fn a_program_is_told_once_that_launch_times_and_clock_are_not_what_it_wants() {
         .expect("this test again");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("Operation not permitted") {
-        println!("not run: packet sockets are not permitted here");
+        not_run(Need::Machine, "packet sockets are not permitted here");
         return;
     }
     assert!(output.status.success(), "{said}");
@@ -345,7 +346,7 @@ fn ptp4l_says_slave_and_its_offset_and_the_verdict_follows_it() {
         ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(program).exists())
     };
     if !there("ptp4l") || !there("setpriv") {
-        println!("not run: ptp4l (linuxptp) or setpriv is not installed");
+        not_run(Need::Tools, "ptp4l (linuxptp) or setpriv is not installed");
         return;
     }
     let Some(pair) = Pair::new() else { return };

@@ -7,6 +7,7 @@ use onbeat::link::{GptpNode, PortState, ask_ptp4l};
 use onbeat_model::time::Span;
 use onbeat_run::netns::enter;
 use onbeat_runtime::gptp::{Condition, Settings, UTC_OFFSET_S};
+use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -123,13 +124,13 @@ fn ready() -> Option<([OwnedFd; 2], tempfile::TempDir)> {
         ["/usr/sbin", "/usr/bin", "/sbin"].iter().any(|d| Path::new(d).join(program).exists())
     };
     if !there("ptp4l") || !there("setpriv") {
-        println!("not run: ptp4l (linuxptp) or setpriv is not installed");
+        not_run(Need::Tools, "ptp4l (linuxptp) or setpriv is not installed");
         return None;
     }
     match cable() {
         Ok(hosts) => Some((hosts, tempfile::tempdir().expect("a directory"))),
         Err(error) => {
-            println!("not run: {error}");
+            not_run(Need::Namespaces, error);
             None
         }
     }

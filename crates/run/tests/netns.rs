@@ -8,6 +8,7 @@ use onbeat_model::system::{NodeId, NodeKind, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_run::netns::noise::{NoiseOptions, NoiseTraffic};
 use onbeat_run::netns::{self, INTERFACE, NetnsError, Network, ipv4_of, ipv6_of};
+use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::net::SendFlags;
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -51,7 +52,7 @@ fn build(system: &System) -> Option<Network> {
     match Network::build(system) {
         Ok(network) => Some(network),
         Err(error @ NetnsError::NotPermitted { .. }) => {
-            println!("not run: {error}");
+            not_run(Need::Namespaces, &error);
             assert!(error.to_string().contains("unshare -Ur onbeat"));
             None
         }
@@ -181,7 +182,7 @@ fn udp_reaches_hosts_and_groups_over_ipv4_and_ipv6() {
     assert_eq!((&octets[..], sender.ip()), (&b"abc"[..], ipv4_of(talker).into()));
 
     if !Path::new("/proc/sys/net/ipv6").exists() {
-        println!("IPv6 not run: the kernel has none");
+        not_run(Need::Machine, "the kernel has no IPv6");
         return;
     }
     let ip = |host| match &system.node(host).kind {

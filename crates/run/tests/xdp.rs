@@ -11,6 +11,7 @@ use onbeat_model::time::{LocalTime, Span};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::port::Patience;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
+use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::thread::UnshareFlags;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -38,7 +39,7 @@ impl Pair {
         match std::thread::spawn(Self::build).join().expect("no panic") {
             Ok(pair) => Some(pair),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                println!("not run: network namespaces need root ({error})");
+                not_run(Need::Namespaces, error);
                 None
             }
             Err(error) => panic!("{error}"),

@@ -6,6 +6,7 @@ pub mod machine;
 
 use onbeat_model::system::System;
 use onbeat_run::netns::{NetnsError, Network};
+use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -266,7 +267,7 @@ pub fn permitted() -> bool {
     let system = TestSystem::new(&two_hosts(""));
     let Err(error) = Network::build(&load(&system)) else { return true };
     assert!(matches!(error, NetnsError::NotPermitted { .. }), "{error}");
-    println!("not run: {error}");
+    not_run(Need::Namespaces, &error);
     let output = run(&["run", ".", "--network", "netns"], system.path(), 5);
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(said.contains("unshare -Ur onbeat"), "{said}");

@@ -270,7 +270,10 @@ mod tests {
     fn what_belongs_to_another_user_is_refused() {
         let (_root, machine, directory) = made();
         if !rustix::process::geteuid().is_root() {
-            println!("files of another user: did not run: needs the superuser");
+            onbeat_testkit::not_run(
+                onbeat_testkit::Need::Superuser,
+                "only the superuser has files of another user",
+            );
             return;
         }
         directory.write("a", b"text").unwrap();

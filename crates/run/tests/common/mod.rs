@@ -8,6 +8,7 @@ use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_run::netns::{INTERFACE, NetnsError, Network};
 use onbeat_runtime::talker::ChannelParameters;
+use onbeat_testkit::{Need, not_run};
 
 const DESCRIPTION: &str = r#"
 format = 1
@@ -36,7 +37,7 @@ pub(crate) fn hosts() -> Option<Hosts> {
     match Network::build(&system) {
         Ok(network) => Some(Hosts { system, network }),
         Err(error @ NetnsError::NotPermitted { .. }) => {
-            println!("not run: {error}");
+            not_run(Need::Namespaces, error);
             None
         }
         Err(error) => panic!("{error}"),
