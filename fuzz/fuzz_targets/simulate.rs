@@ -49,6 +49,7 @@ fuzz_target!(|text: &str| {
             looks += 1;
             looks < LOOKS_MAX
         };
-        let _overfull = simulate_one(&system, &plan, &wanted, repetition as u32, None, &mut progress);
+        let number = repetition as u32;
+        let _overfull = simulate_one(&system, &plan, &wanted, number, None, &mut progress);
     }
 });

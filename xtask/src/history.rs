@@ -11,8 +11,8 @@ const LINES_MAX: u64 = 20;
 /// What a change of something else makes, by the ends of the files' names.
 const MADE: [&str; 2] = ["Cargo.lock", ".snap"];
 
-/// A commit that changes more than a few lines has a body, which says why. A tree without a history,
-/// as from an archive, breaks no rule.
+/// A commit that changes more than a few lines has a body, which says why. A tree without a
+/// history, as from an archive, breaks no rule.
 pub(crate) fn commits(tree: &Tree) -> Result<Vec<Finding>> {
     if !tree.root.join(".git").exists() {
         return Ok(Vec::new());

@@ -5,6 +5,7 @@ mod crates;
 mod documents;
 mod history;
 pub mod hunt;
+mod map;
 mod prose;
 mod sources;
 mod verbs;
@@ -121,7 +122,7 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 15] = [
+pub const RULES: [Rule; 16] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
     Rule { name: "lints", check: crates::lints },
@@ -137,6 +138,7 @@ pub const RULES: [Rule; 15] = [
     Rule { name: "anchors", check: prose::anchors },
     Rule { name: "sentences", check: prose::sentences },
     Rule { name: "commits", check: history::commits },
+    Rule { name: "map", check: map::names },
 ];
 
 /// The root of the repository that this program was built in.

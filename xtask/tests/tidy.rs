@@ -37,4 +37,5 @@ rules! {
     every_link_to_a_part_leads_to_a_heading: "anchors",
     sentences_can_be_read_at_once: "sentences",
     every_large_commit_says_why: "commits",
+    what_the_map_names_is_there: "map",
 }

@@ -1,0 +1,152 @@
+//! ARCHITECTURE.md is a map: what it names is there.
+
+use crate::{Finding, Tree};
+use anyhow::Result;
+use std::fs::DirEntry;
+use std::path::Path;
+
+const MAP: &str = "ARCHITECTURE.md";
+/// The section whose first column asks and whose second names a place.
+const QUESTIONS: &str = "## Where is it?";
+/// Ends of names of files. What ends otherwise and has no `/` is an item, a command or a word.
+const FILES: [&str; 8] = [".rs", ".c", ".h", ".S", ".txt", ".md", ".toml", ".sh"];
+/// What users write, by its name.
+const USERS: &str = "system.toml";
+
+/// Every file and directory that the map names is in the tree: from the root, or below the room
+/// whose paragraph it is in. In a table, an item named after a file is in that file.
+pub(crate) fn names(tree: &Tree) -> Result<Vec<Finding>> {
+    let Some(map) = tree.file(MAP) else {
+        return Ok(vec![Finding::new(MAP, None, "is missing")]);
+    };
+    let mut findings = Vec::new();
+    let (mut room, mut questions, mut is_asking) = (String::new(), 0, false);
+    for (number, line) in map.lines() {
+        if line.starts_with('#') {
+            room.clear();
+            is_asking = line == QUESTIONS;
+        }
+        if line.starts_with("**`") {
+            room = spans(line).next().unwrap_or_default().to_owned();
+        }
+        questions += usize::from(is_asking && line.starts_with("| ") && line.contains('`'));
+        let mut file = None;
+        for span in spans(line) {
+            if is_place(span) {
+                // In a table, further files are beside the first.
+                let beside = file.and_then(|file: &str| Some(file.rsplit_once('/')?.0));
+                let room = beside.unwrap_or(&room);
+                let found = find(tree, room, span);
+                if found.is_none() && !is_on_disk(&tree.root.join(room), span) {
+                    let message = format!("there is no `{span}`{}", below(room));
+                    findings.push(Finding::new(MAP, number, message));
+                }
+                file = found.filter(|_| line.starts_with('|'));
+            } else if let Some(path) = file
+                && let Some(file) = tree.file(path)
+            {
+                let item = span.rsplit("::").next().unwrap_or(span);
+                if !file.text.contains(item) {
+                    let message = format!("`{path}` has no `{item}`");
+                    findings.push(Finding::new(MAP, number, message));
+                }
+            }
+        }
+    }
+    if questions < 10 {
+        let message = format!("`{QUESTIONS}` answers {questions} questions of a newcomer, not ten");
+        findings.push(Finding::new(MAP, None, message));
+    }
+    Ok(findings)
+}
+
+fn below(room: &str) -> String {
+    if room.is_empty() { String::new() } else { format!(" below `{room}`") }
+}
+
+/// What stands between backquotes.
+fn spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+fn is_place(span: &str) -> bool {
+    if span == USERS {
+        return false;
+    }
+    let is_path = span.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+    is_path && (span.ends_with('/') || FILES.iter().any(|end| span.ends_with(end)) || is_room(span))
+}
+
+/// Whether it is a directory from the root, as `crates/net`.
+fn is_room(span: &str) -> bool {
+    ["crates/", "docs/", "xtask/", "timedc/", "fuzz/", "examples/", "conformance/"]
+        .iter()
+        .any(|root| span.starts_with(root))
+}
+
+/// A file that a span names, or one of the directory that it names.
+fn find<'a>(tree: &'a Tree, room: &str, span: &str) -> Option<&'a str> {
+    let span = span.trim_end_matches('/');
+    let mut paths = tree.files.iter().map(|file| file.path.as_str());
+    paths.find(|path| {
+        let is_named = |path: &str| {
+            path.strip_prefix(span).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let in_room = path.strip_prefix(room).and_then(|path| path.strip_prefix('/'));
+        let mut places = in_room
+            .into_iter()
+            .flat_map(|path| path.match_indices('/').map(|(at, _)| &path[at + 1..]).chain([path]));
+        is_named(path) || (!room.is_empty() && places.any(is_named))
+    })
+}
+
+/// Whether a file of a kind that the checks do not read, or a directory of such, is below a room.
+fn is_on_disk(room: &Path, span: &str) -> bool {
+    let is_below = |entry: DirEntry| {
+        entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_on_disk(&entry.path(), span)
+    };
+    let entries = || room.read_dir().into_iter().flatten().flatten();
+    room.join(span).exists() || entries().any(is_below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree;
+
+    /// Ten questions, the first about this place.
+    fn asked(place: &str) -> String {
+        let rows: String = (0..9).map(|n| format!("| where is {n} | `docs/a.md` |\n")).collect();
+        format!("## Where is it?\n\n| to see | look at |\n| where is x | {place} |\n{rows}")
+    }
+
+    fn found(map: &str) -> Vec<String> {
+        let files = [
+            (MAP, map),
+            ("crates/net/src/port/gate.rs", "pub struct Gate;"),
+            ("crates/run/src/port.rs", ""),
+            ("docs/a.md", ""),
+        ];
+        names(&tree(&files)).expect("checked").iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_the_map_names_has_to_be_there() {
+        let none: [String; 0] = [];
+        assert_eq!(found(&asked("`crates/net/src/port/gate.rs`: `Gate`")), none);
+        assert_eq!(found(&asked("`crates/net/src/port`")), none);
+        assert_eq!(found(&asked("`crates/net/src/port/gate.rs`: `Gate::open`")).len(), 1);
+        assert_eq!(found(&asked("`crates/net/src/gate.rs`")).len(), 1);
+        let room = |text: &str| asked("`docs/a.md`") + "\n## Rooms\n\n**`crates/net`** — " + text;
+        assert_eq!(found(&room("`gate.rs`, `port/`, `port/gate.rs` and `Gate`.")), none);
+        assert_eq!(found(&room("`run/`.")).len(), 1, "another room's");
+        assert_eq!(found(&room("`ate.rs`.")).len(), 1, "a part of a name");
+        assert_eq!(found(&room("x.\n\n## Rest\n\n`gate.rs`.")).len(), 1, "in no room");
+    }
+
+    #[test]
+    fn a_map_answers_ten_questions() {
+        let few = asked("`docs/a.md`").replacen("| where is 1 | `docs/a.md` |\n", "", 1);
+        assert_eq!(found(&few).len(), 1);
+    }
+}
