@@ -27,6 +27,7 @@ test: build
 	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python cyclictest stress-ng
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir target --locked
 	@rm -f target/not-run
 	@ONBEAT_NOT_RUN=$(CURDIR)/target/not-run ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
 		$(CARGO) test --workspace --locked --no-fail-fast; status=$$?; \

@@ -48,7 +48,7 @@ fuzz_target!(|octets: &[u8]| {
         let mut again = [0; MAX_FRAME];
         let length = emit(&frame.header, frame.payload, &mut again);
         assert_eq!(Frame::parse(&again[..length]), Ok(frame));
-        let destination = unwrap(octets).map(|(destination, _)| destination);
+        let destination = unwrap(octets).map(|(ethernet, _)| ethernet.destination);
         assert_eq!(destination, Ok(frame.header.destination));
     }
     if let Ok(pdu) = Pdu::parse(octets) {
@@ -56,9 +56,9 @@ fuzz_target!(|octets: &[u8]| {
         let framing = Framing::Datagram { from, number: pdu.number.into() };
         accept(octets, framing, MacAddress::default(), &pdu);
     }
-    if let Ok((destination, unit)) = unwrap(octets)
+    if let Ok((ethernet, unit)) = unwrap(octets)
         && let Ok(pdu) = Pdu::parse(unit)
     {
-        accept(octets, Framing::Ethernet, destination, &pdu);
+        accept(octets, Framing::Ethernet, ethernet.destination, &pdu);
     }
 });

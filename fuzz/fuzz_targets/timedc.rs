@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
     let expanded = Expanded::plain(&plain);
     let kinds = [(Target::Posix, Origin::Task), (Target::FreeRtos, Origin::Function)];
     for (target, origin) in kinds {
-        let options = Options { keep_phase: false, target, origin };
+        let options = Options { target, origin, ..Options::default() };
         let translation = translate(&expanded, &unit.files(), options);
         let _ = apply(&unit, &expanded, &translation.edits);
         let _ = link(&[translation.graph], "program");

@@ -177,12 +177,11 @@ impl Listener {
         let (octets, source) = match framing {
             Framing::Datagram { from, .. } => (octets, Source::Socket(from)),
             Framing::Ethernet => {
-                let (destination, pdu) = wire::unwrap(octets).map_err(|_| Reason::Shape)?;
-                if destination != self.parameters.destination {
+                let (ethernet, pdu) = wire::unwrap(octets).map_err(|_| Reason::Shape)?;
+                if ethernet.destination != self.parameters.destination {
                     return Err(Reason::Stream);
                 }
-                let from = wire::source(octets).map_err(|_| Reason::Shape)?;
-                (pdu, Source::Station(from))
+                (pdu, Source::Station(ethernet.source))
             }
         };
         let pdu = Pdu::parse(octets).map_err(|_| Reason::Shape)?;

@@ -12,13 +12,12 @@ use onbeat_runtime::gptp::{
     Action, ClockIdentity, DESTINATION, ETHERTYPE, Event, Fine, FreeTime, Node, PtpTime, Settings,
     SystemIdentity, Ticket,
 };
+use onbeat_runtime::wire::{ETHERNET, Ethernet};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 
-/// Octets of an Ethernet header.
-const ETHERNET: usize = 14;
 /// The longest frame that is received.
 const FRAME_MAX: usize = ETHERNET + onbeat_runtime::gptp::message::MAX_MESSAGE;
 /// Frames whose departure may be unknown yet, per port. The kernel notes each when it has left.
@@ -159,7 +158,7 @@ impl GptpNode {
         let got = socket::unless_none(got).or_else(unless_down);
         let Some(length) = got.map_err(|error| port.failed(error))? else { return Ok(false) };
         let stamp = stamp.and_then(|stamp| stamp.software).map(FreeTime::from_ns);
-        if let Some(octets) = frame[..length].get(ETHERNET..) {
+        if let Ok((_, octets)) = Ethernet::parse(&frame[..length]) {
             let event = Event::Received { port: index, octets, stamp };
             let actions = self.node.handle(now(), event);
             self.act(actions);
@@ -199,11 +198,10 @@ impl GptpPort {
 
     /// Sends; what an interface does not take is lost, as on a wire, and the protocol asks again.
     fn send(&mut self, octets: &[u8], ticket: Option<Ticket>) {
-        let mut frame = Vec::with_capacity(ETHERNET + octets.len());
-        frame.extend(DESTINATION);
-        frame.extend(self.interface.address.0);
-        frame.extend(ETHERTYPE.to_be_bytes());
-        frame.extend(octets);
+        let mut frame = vec![0; ETHERNET + octets.len()];
+        let (destination, source) = (MacAddress(DESTINATION), self.interface.address);
+        let ethernet = Ethernet { destination, source, ethertype: ETHERTYPE };
+        ethernet.emit(&mut frame).copy_from_slice(octets);
         if rustix::net::send(&self.socket, &frame, rustix::net::SendFlags::DONTWAIT).is_err() {
             // Whether the kernel has counted it is not known: count from 0 again.
             self.under_way.clear();

@@ -6,18 +6,15 @@ use crate::link::filter::{self, Dropped};
 use crate::link::{Arrival, Interface, LinkOptions, option, socket};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
+use onbeat_runtime::gptp;
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_runtime::wire::{ADDRESSES, ETHERTYPE_AVTP, TAGGED};
+use onbeat_runtime::wire::{ADDRESSES, ETHERNET, ETHERTYPE_AVTP, TAGGED};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use std::io::{self, IoSlice, IoSliceMut};
 
-/// PTP over Ethernet (IEEE 1588-2008 annex F).
-const ETHERTYPE_PTP: u16 = 0x88f7;
-/// Octets of a frame before what it carries.
-const ETHERNET: usize = 14;
 /// How long one wait for a frame of PTP is.
 const OVERHEAR_STEP: Span = Span::from_ms(100);
 
@@ -149,7 +146,7 @@ pub fn overhear_ptp<T>(
     let socket = open()?;
     let wait = libc::timeval { tv_sec: 0, tv_usec: OVERHEAR_STEP.as_ns() / 1_000 };
     super::option::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &wait)?;
-    bind(&socket, interface, ETHERTYPE_PTP)?;
+    bind(&socket, interface, gptp::ETHERTYPE)?;
     let until = MonoTime::now() + patience;
     let mut frame = [0; 256];
     while MonoTime::now() < until {

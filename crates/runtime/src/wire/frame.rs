@@ -1,78 +1,20 @@
-//! The frame of a network channel: Ethernet II, one 802.1Q tag, and the IEEE 1722 common stream
-//! header with the experimental subtype (Austad et al. 2023, section 4.5; IEEE 1722-2016 4.4.4).
-//! The stream header and the message are a *data unit* ([`Pdu`]); UDP carries it without Ethernet.
-//!
-//! All parsing is total: any octets give a view or a [`WireError`], never a panic.
+//! The frame of a network channel: Ethernet II, one 802.1Q tag, and a data unit ([`Pdu`]).
 
+use super::avtp::ETHERTYPE_AVTP;
+use super::ethernet::{ETHERNET, Ethernet};
+use super::vlan::{ETHERTYPE_VLAN, TAG, Tag};
+use super::{Pdu, STREAM_HEADER, WireError};
 use onbeat_model::units::{MacAddress, StreamId};
+use std::fmt;
 
-/// EtherType of an 802.1Q customer tag.
-pub const ETHERTYPE_VLAN: u16 = 0x8100;
-/// EtherType of IEEE 1722.
-pub const ETHERTYPE_AVTP: u16 = 0x22f0;
-/// Subtype EF_STREAM, experimental streams.
-pub const SUBTYPE_EF_STREAM: u8 = 0x7f;
 /// Octets before the data unit in a tagged frame.
-pub const TAGGED: usize = 18;
-/// Octets of the two addresses, before the tag or the EtherType.
-pub const ADDRESSES: usize = 12;
-/// Octets of the stream header.
-pub const STREAM_HEADER: usize = 24;
+pub const TAGGED: usize = ETHERNET + TAG;
 /// Octets before the payload.
 pub const HEADERS: usize = TAGGED + STREAM_HEADER;
 /// The longest frame without its FCS.
 pub const MAX_FRAME: usize = 1518;
 /// The shortest tagged frame without its FCS; shorter payloads are padded with zeros.
 pub const MIN_FRAME: usize = 64;
-
-/// Where each field of the Ethernet header is.
-mod field {
-    use std::ops::Range;
-
-    pub(super) const DESTINATION: Range<usize> = 0..6;
-    pub(super) const SOURCE: Range<usize> = 6..12;
-    pub(super) const TAG_TYPE: Range<usize> = 12..14;
-    pub(super) const TAG: Range<usize> = 14..16;
-    pub(super) const ETHERTYPE: Range<usize> = 16..18;
-}
-
-/// Where each field of the data unit is.
-mod unit {
-    use std::ops::Range;
-
-    pub(super) const SUBTYPE: usize = 0;
-    pub(super) const SV_VERSION_TV: usize = 1;
-    pub(super) const SEQUENCE: usize = 2;
-    pub(super) const TU: usize = 3;
-    pub(super) const STREAM_ID: Range<usize> = 4..12;
-    pub(super) const TIMESTAMP: Range<usize> = 12..16;
-    pub(super) const MEETING: Range<usize> = 16..20;
-    pub(super) const LENGTH: Range<usize> = 20..22;
-    pub(super) const INSTANCE: usize = 22;
-    pub(super) const UPPER_NUMBER: usize = 23;
-}
-
-/// `sv` = 1, `tv` = 1: the stream id and the timestamp are valid.
-const STREAM_VALID: u8 = 0x80;
-const TIMESTAMP_VALID: u8 = 0x01;
-const VERSION_MASK: u8 = 0x70;
-
-/// Why octets are not a frame of a network channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
-    /// Too short for the headers, or longer than a frame may be.
-    #[error("the frame's length is not that of a channel's frame")]
-    Size,
-    /// Not IEEE 1722, or tagged where it may not be or not where it must be.
-    #[error("the frame is not IEEE 1722")]
-    EtherType,
-    /// Another subtype, another version, or no valid stream id or timestamp.
-    #[error("the stream header is not one of ours")]
-    Header,
-    /// `stream_data_length` is more than what follows it.
-    #[error("the payload is shorter than its header says")]
-    Length,
-}
 
 /// The fields of a frame that vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,78 +52,22 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
-/// A parsed data unit: what a frame or a datagram carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pdu<'a> {
-    /// See [`Header::number`].
-    pub number: u16,
-    /// See [`Header::instance`].
-    pub instance: u8,
-    /// The talker's clock is not synchronised.
-    pub uncertain: bool,
-    /// Which stream.
-    pub stream_id: StreamId,
-    /// Lower 32 bits of the capture time in nanoseconds.
-    pub timestamp: u32,
-    /// See [`Header::meeting`].
-    pub meeting: u32,
-    /// The message.
-    pub payload: &'a [u8],
-}
-
-fn array<const N: usize>(octets: &[u8], at: std::ops::Range<usize>) -> Result<[u8; N], WireError> {
-    octets.get(at).and_then(|part| part.try_into().ok()).ok_or(WireError::Size)
-}
-
-fn u16_at(octets: &[u8], at: std::ops::Range<usize>) -> Result<u16, WireError> {
-    array(octets, at).map(u16::from_be_bytes)
-}
-
-impl<'a> Pdu<'a> {
-    /// Reads a data unit. Padding after the payload is allowed.
-    pub fn parse(octets: &'a [u8]) -> Result<Self, WireError> {
-        if octets.len() < STREAM_HEADER || octets.len() > MAX_FRAME - TAGGED {
-            return Err(WireError::Size);
-        }
-        let flags = octets[unit::SV_VERSION_TV];
-        let valid = flags & STREAM_VALID != 0 && flags & TIMESTAMP_VALID != 0;
-        if octets[unit::SUBTYPE] != SUBTYPE_EF_STREAM || flags & VERSION_MASK != 0 || !valid {
-            return Err(WireError::Header);
-        }
-        let length = usize::from(u16_at(octets, unit::LENGTH)?);
-        let instance = octets[unit::INSTANCE];
-        // Who does not say which talker it is may have anything there.
-        let upper = if instance == 0 { 0 } else { octets[unit::UPPER_NUMBER] };
-        Ok(Self {
-            number: u16::from_be_bytes([upper, octets[unit::SEQUENCE]]),
-            instance,
-            uncertain: octets[unit::TU] & 1 == 1,
-            stream_id: StreamId(u64::from_be_bytes(array(octets, unit::STREAM_ID)?)),
-            timestamp: u32::from_be_bytes(array(octets, unit::TIMESTAMP)?),
-            meeting: u32::from_be_bytes(array(octets, unit::MEETING)?),
-            payload: octets[STREAM_HEADER..].get(..length).ok_or(WireError::Length)?,
-        })
-    }
-}
-
-/// The sender's address of an Ethernet frame.
-pub fn source(octets: &[u8]) -> Result<MacAddress, WireError> {
-    array(octets, field::SOURCE).map(MacAddress)
-}
-
 /// Splits an Ethernet frame without its FCS, with one 802.1Q tag or none (a kernel may have taken
-/// it off), into the destination and the octets of the data unit.
-pub fn unwrap(octets: &[u8]) -> Result<(MacAddress, &[u8]), WireError> {
+/// it off), into its first header and the octets of the data unit.
+#[inline]
+pub fn unwrap(octets: &[u8]) -> Result<(Ethernet, &[u8]), WireError> {
     if octets.len() > MAX_FRAME {
         return Err(WireError::Size);
     }
-    let destination = MacAddress(array(octets, field::DESTINATION)?);
-    let start = match u16_at(octets, field::TAG_TYPE)? {
-        ETHERTYPE_AVTP => ADDRESSES + 2,
-        ETHERTYPE_VLAN if u16_at(octets, field::ETHERTYPE)? == ETHERTYPE_AVTP => TAGGED,
-        _ => return Err(WireError::EtherType),
-    };
-    Ok((destination, octets.get(start..).ok_or(WireError::Size)?))
+    let (ethernet, rest) = Ethernet::parse(octets)?;
+    match ethernet.ethertype {
+        ETHERTYPE_AVTP => Ok((ethernet, rest)),
+        ETHERTYPE_VLAN => match Tag::parse(rest)? {
+            (Tag { ethertype: ETHERTYPE_AVTP, .. }, rest) => Ok((ethernet, rest)),
+            _ => Err(WireError::EtherType),
+        },
+        _ => Err(WireError::EtherType),
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -190,18 +76,17 @@ impl<'a> Frame<'a> {
         if octets.len() < HEADERS || octets.len() > MAX_FRAME {
             return Err(WireError::Size);
         }
-        if u16_at(octets, field::TAG_TYPE)? != ETHERTYPE_VLAN
-            || u16_at(octets, field::ETHERTYPE)? != ETHERTYPE_AVTP
-        {
+        let (ethernet, rest) = Ethernet::parse(octets)?;
+        let (tag, rest) = Tag::parse(rest)?;
+        if ethernet.ethertype != ETHERTYPE_VLAN || tag.ethertype != ETHERTYPE_AVTP {
             return Err(WireError::EtherType);
         }
-        let pdu = Pdu::parse(&octets[TAGGED..])?;
-        let tag = u16_at(octets, field::TAG)?;
+        let pdu = Pdu::parse(rest)?;
         let header = Header {
-            destination: MacAddress(array(octets, field::DESTINATION)?),
-            source: MacAddress(array(octets, field::SOURCE)?),
-            vlan: tag & 0x0fff,
-            pcp: (tag >> 13) as u8,
+            destination: ethernet.destination,
+            source: ethernet.source,
+            vlan: tag.vlan,
+            pcp: tag.pcp,
             number: pdu.number,
             instance: pdu.instance,
             uncertain: pdu.uncertain,
@@ -210,6 +95,24 @@ impl<'a> Frame<'a> {
             meeting: pdu.meeting,
         };
         Ok(Self { header, payload: pdu.payload })
+    }
+
+    fn layers(&self) -> (Ethernet, Tag, Pdu<'a>) {
+        let Header { destination, source, vlan, pcp, .. } = self.header;
+        let Header { number, instance, uncertain, stream_id, timestamp, meeting, .. } = self.header;
+        let payload = self.payload;
+        (
+            Ethernet { destination, source, ethertype: ETHERTYPE_VLAN },
+            Tag { vlan, pcp, ethertype: ETHERTYPE_AVTP },
+            Pdu { number, instance, uncertain, stream_id, timestamp, meeting, payload },
+        )
+    }
+}
+
+impl fmt::Display for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ethernet, tag, pdu) = self.layers();
+        write!(f, "{ethernet} | {tag} | {pdu}")
     }
 }
 
@@ -220,27 +123,9 @@ impl<'a> Frame<'a> {
 pub fn emit(header: &Header, payload: &[u8], into: &mut [u8]) -> usize {
     let length = (HEADERS + payload.len()).max(MIN_FRAME);
     assert!(length <= MAX_FRAME, "a payload of {} octets fits no frame", payload.len());
-    let frame = &mut into[..length];
-    frame.fill(0);
-    frame[field::DESTINATION].copy_from_slice(&header.destination.0);
-    frame[field::SOURCE].copy_from_slice(&header.source.0);
-    frame[field::TAG_TYPE].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
-    let tag = u16::from(header.pcp & 7) << 13 | header.vlan & 0x0fff;
-    frame[field::TAG].copy_from_slice(&tag.to_be_bytes());
-    frame[field::ETHERTYPE].copy_from_slice(&ETHERTYPE_AVTP.to_be_bytes());
-    let pdu = &mut frame[TAGGED..];
-    pdu[unit::SUBTYPE] = SUBTYPE_EF_STREAM;
-    pdu[unit::SV_VERSION_TV] = STREAM_VALID | TIMESTAMP_VALID;
-    let [upper, lower] = header.number.to_be_bytes();
-    pdu[unit::SEQUENCE] = lower;
-    pdu[unit::TU] = u8::from(header.uncertain);
-    pdu[unit::STREAM_ID].copy_from_slice(&header.stream_id.0.to_be_bytes());
-    pdu[unit::TIMESTAMP].copy_from_slice(&header.timestamp.to_be_bytes());
-    pdu[unit::MEETING].copy_from_slice(&header.meeting.to_be_bytes());
-    pdu[unit::LENGTH].copy_from_slice(&(payload.len() as u16).to_be_bytes());
-    pdu[unit::INSTANCE] = header.instance;
-    pdu[unit::UPPER_NUMBER] = if header.instance == 0 { 0 } else { upper };
-    pdu[STREAM_HEADER..STREAM_HEADER + payload.len()].copy_from_slice(payload);
+    let (ethernet, tag, pdu) = Frame { header: *header, payload }.layers();
+    let padding = pdu.emit(tag.emit(ethernet.emit(&mut into[..length])));
+    padding.fill(0);
     length
 }
 
@@ -280,6 +165,17 @@ mod tests {
         ]
         .concat();
         assert_eq!(&octets[..length], &expected);
+    }
+
+    #[test]
+    fn a_frame_is_printed_layer_by_layer() {
+        let frame = Frame { header: header(), payload: &[0; 8] };
+        assert_eq!(
+            frame.to_string(),
+            "02:00:00:00:00:01 > 01:00:5e:01:11:42, EtherType 0x8100 | VLAN 2, PCP 3, EtherType \
+             0x22f0 | stream 42, talker 9, message 1287, captured 16909060 ns (its clock is not \
+             synchronised), 8 octets"
+        );
     }
 
     #[test]
@@ -341,14 +237,15 @@ mod tests {
             let length = emit(&header, &payload, &mut octets);
             let expected = Frame { header, payload: &payload };
             prop_assert_eq!(Frame::parse(&octets[..length]), Ok(expected));
-            let (destination, pdu) = unwrap(&octets[..length]).expect("a tagged frame");
-            prop_assert_eq!(destination, header.destination);
+            let (ethernet, pdu) = unwrap(&octets[..length]).expect("a tagged frame");
+            prop_assert_eq!(ethernet.destination, header.destination);
+            prop_assert_eq!(ethernet.source, header.source);
             let pdu = Pdu::parse(pdu).expect("a data unit");
             prop_assert_eq!((pdu.stream_id, pdu.payload), (header.stream_id, &payload[..]));
             // As a kernel that takes the tag off hands it over.
             let untagged = [&octets[..12], &octets[16..length]].concat();
-            let (destination, again) = unwrap(&untagged).expect("an untagged frame");
-            prop_assert_eq!(destination, header.destination);
+            let (ethernet, again) = unwrap(&untagged).expect("an untagged frame");
+            prop_assert_eq!(ethernet.destination, header.destination);
             prop_assert_eq!(Pdu::parse(again), Ok(pdu));
         }
 
