@@ -5,13 +5,14 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Edges").
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),
     ("onbeat-bounds", &["onbeat-model"]),
     ("onbeat-timing", &["onbeat-model", "onbeat-bounds"]),
     ("onbeat-measure", &["onbeat-model"]),
+    ("onbeat-report", &["onbeat-model", "onbeat-measure"]),
     ("onbeat-runtime", &["onbeat-model"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat", &["onbeat-model", "onbeat-description", "onbeat-runtime"]),
@@ -27,6 +28,7 @@ const EDGES: [(&str, &[&str]); 16] = [
             "onbeat-bounds",
             "onbeat-timing",
             "onbeat-measure",
+            "onbeat-report",
             "onbeat-runtime",
             "onbeat-net",
             "onbeat",

@@ -8,12 +8,11 @@ use crate::source::Source;
 use crate::terminal;
 use crate::trust::Trust;
 use anyhow::bail;
-use comfy_table::{Cell, CellAlignment};
 use onbeat_bounds::ReasonDocument;
-use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::plan::{Bound, Plan};
-use onbeat_model::system::{NodeId, PortId, System};
+use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
+use onbeat_report::plan::{self, queues};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
@@ -35,7 +34,8 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
     if arguments.json {
         terminal::print(format_args!("{:#}", to_json(&source.system, &plan, &ends, cpu)));
     } else {
-        terminal::print(table(&source.system, &plan, &ends, cpu));
+        let shown: Vec<_> = ends.iter().map(End::shown).collect();
+        terminal::print(plan::bounds(&source.system, &plan, &shown, cpu));
     }
     Ok(Exit::Fine)
 }
@@ -58,6 +58,14 @@ struct End<'a> {
     bound: Option<&'a Bound>,
     no_bound: Option<ReasonDocument>,
     scheduled: bool,
+}
+
+impl End<'_> {
+    fn shown(&self) -> plan::End<'_> {
+        let Self { flow, listener, bound, .. } = *self;
+        let no_bound = self.no_bound.as_ref().map(|reason| reason.why.as_str());
+        plan::End { flow, listener, bound, no_bound }
+    }
 }
 
 fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
@@ -83,58 +91,6 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
         })
     });
     channels.chain(streams).collect()
-}
-
-/// The queues of all ports that have a bound and in which anything may wait: port, queue, frames,
-/// octets.
-fn queues<'a>(
-    system: &'a System,
-    plan: &'a Plan,
-) -> impl Iterator<Item = (String, usize, u64, u64)> + 'a {
-    (0..).map(PortId).zip(&plan.backlogs).flat_map(move |(id, port)| {
-        let bounded = port.iter().enumerate().filter_map(|(queue, b)| b.map(|b| (queue, b)));
-        let bounded = bounded.filter(|(_, b)| b.frames > 0);
-        bounded.map(move |(queue, b)| (system.port_label(id), queue, b.frames, b.octets))
-    })
-}
-
-fn table(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> String {
-    let mut flows = grid(&["flow", "listener", "bound", "best", "jitter", "largest term"]);
-    for end in ends {
-        let numbers = match end.bound {
-            None => ["no bound".to_owned(), "-".to_owned(), "-".to_owned()],
-            Some(bound) => {
-                [bound.total(), bound.best, bound.total() - bound.best].map(|s| s.to_string())
-            }
-        };
-        let term = end.bound.and_then(Bound::dominating).map(|t| format!("{} {}", t.span, t.what));
-        let mut cells = vec![Cell::new(end.flow), Cell::new(end.listener)];
-        cells.extend(numbers.map(right));
-        cells.push(Cell::new(term.unwrap_or_else(|| "-".to_owned())));
-        flows.add_row(cells);
-    }
-    let mut text = ruled(&flows);
-    let reasons =
-        ends.iter().filter_map(|end| Some((end.flow, end.listener, end.no_bound.as_ref()?)));
-    text += &terminal::reasons(reasons.map(|(flow, to, reason)| (flow, to, reason.why.as_str())));
-    if let Some(scheduled) = terminal::scheduled(system, plan) {
-        text += &format!("\n\n{scheduled}");
-    }
-    let mut waiting = grid(&["port", "queue", "frames", "octets"]);
-    for (port, queue, frames, octets) in queues(system, plan) {
-        let numbers = [queue.to_string(), frames.to_string(), octets.to_string()];
-        waiting.add_row([Cell::new(port)].into_iter().chain(numbers.map(right)));
-    }
-    if waiting.row_count() > 0 {
-        text += &format!("\n\nWhat may wait at once\n{}", ruled(&waiting));
-    }
-    let count = ends.iter().filter(|end| end.bound.is_some()).count();
-    text + &format!("\n\n{count} of {} bounded in {cpu} of processor time.", ends.len())
-}
-
-/// A cell with a number.
-pub(crate) fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
 fn to_json(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> Value {

@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use onbeat_measure::compare::{self, Comparison, Subject, Verdict};
 use onbeat_measure::{Results, simulation};
+use onbeat_report::comparison;
 use std::path::{Path, PathBuf};
 
 /// The document of a measurement's directory.
@@ -57,13 +58,13 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<Exit> {
     if let Some(file) = &arguments.html {
         let names = [&arguments.first, &arguments.second].map(|path| path.display().to_string());
         let names = names.each_ref().map(String::as_str);
-        let page = compare::html(&comparison, [&first, &second], names);
+        let page = comparison::html(&comparison, [&first, &second], names);
         output::write_files(&[(file, page)])?;
     }
     if arguments.json {
         terminal::print(comparison.to_json().trim_end());
     } else {
-        terminal::print(comparison.table());
+        terminal::print(comparison::table(&comparison));
         if let Some(file) = &arguments.html {
             terminal::print(format_args!("The page: {}", file.display()));
         }

@@ -11,6 +11,7 @@ use clap::Args;
 use onbeat_machine::doctor::{
     Fact, Facts, Finding, PromiseKind, State, Verdict, Wanted, judge, lint, verdicts, worst,
 };
+use onbeat_report::grid::{grid, ruled};
 use onbeat_run::machine::Machine;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -136,7 +137,7 @@ const INDENT: &str = "        ";
 
 /// What a person reads: a table, what to do about each finding, the verdicts.
 fn text(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>], all: bool) -> String {
-    let mut grid = terminal::grid(&["area", "what", "", "state", "value", "wanted"]);
+    let mut grid = grid(&["area", "what", "", "state", "value", "wanted"]);
     for finding in findings.iter().filter(|finding| all || finding.state != State::Ok) {
         grid.add_row([
             finding.check.area.to_string(),
@@ -149,7 +150,7 @@ fn text(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>], all: bo
     }
     let mut parts = Vec::new();
     if grid.row_count() > 0 {
-        parts.push(terminal::ruled(&grid));
+        parts.push(ruled(&grid));
     }
     for state in [State::Blocks, State::Advice] {
         let those = findings.iter().filter(|finding| finding.state == state);
@@ -216,7 +217,7 @@ const fn verdict(state: State) -> &'static str {
 const NAMED: usize = 4;
 
 fn judged(wanted: &Wanted, verdicts: &[Verdict<'_>]) -> String {
-    let mut grid = terminal::grid(&["promise", "", "of", "verdict", "because of"]);
+    let mut grid = grid(&["promise", "", "of", "verdict", "because of"]);
     for one in verdicts {
         let worst: Vec<_> = one.against.iter().filter(|f| f.state == one.state).collect();
         let mut names: Vec<String> = worst.iter().take(NAMED).map(|f| f.name()).collect();
@@ -231,7 +232,7 @@ fn judged(wanted: &Wanted, verdicts: &[Verdict<'_>]) -> String {
             names.join(", "),
         ]);
     }
-    format!("Does this machine carry what {} promises?\n{}", wanted.system, terminal::ruled(&grid))
+    format!("Does this machine carry what {} promises?\n{}", wanted.system, ruled(&grid))
 }
 
 fn to_json(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>]) -> Value {

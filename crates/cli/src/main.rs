@@ -62,7 +62,7 @@ fn main() -> std::process::ExitCode {
                 SchemaKind::Tasks => onbeat_description::tasks::schema(),
                 SchemaKind::Results => onbeat_measure::schema(),
                 SchemaKind::Simulation => onbeat_measure::simulation::schema(),
-                SchemaKind::Tfg => onbeat_measure::timing::schema(),
+                SchemaKind::Tfg => onbeat_report::timing::schema(),
                 SchemaKind::Measurement => onbeat_measure::measurement::schema(),
                 SchemaKind::Campaign => onbeat_measure::measurement::campaign_schema(),
                 SchemaKind::Comparison => onbeat_measure::compare::schema(),
@@ -98,7 +98,7 @@ fn check(arguments: &CheckArguments) -> anyhow::Result<Exit> {
     }
     let Some(system) = examined.right() else { return Ok(Exit::Description) };
     if !arguments.json {
-        terminal::print(terminal::summary(system));
+        terminal::print(onbeat_report::plan::summary(system));
     }
     Ok(Exit::Fine)
 }
@@ -111,7 +111,7 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
         let document = onbeat_bounds::document(&source.system, &plan);
         terminal::print(serde_json::to_string_pretty(&document)?);
     } else {
-        terminal::print(terminal::plan(&source.system, &plan));
+        terminal::print(onbeat_report::plan::table(&source.system, &plan));
     }
     Ok(Exit::Fine)
 }

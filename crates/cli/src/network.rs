@@ -1,7 +1,7 @@
 //! The verb `bounds` for a FIFO network in the form of Saihu and panco.
 
 use crate::arguments::{BoundsArguments, Method};
-use crate::bounds::{right, timed};
+use crate::bounds::timed;
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
 use crate::input;
@@ -10,8 +10,8 @@ use anyhow::bail;
 use comfy_table::Cell;
 use onbeat_bounds::fifo::Bounds;
 use onbeat_bounds::import::{Imported, import};
-use onbeat_measure::grid::{grid, ruled};
 use onbeat_model::time::Span;
+use onbeat_report::grid::{grid, right, ruled};
 use serde_json::{Map, Value, json};
 
 /// The most of a file of a network.

@@ -348,13 +348,13 @@ fn write(system: &System, runs: &[Measured], output: Output<'_>) -> anyhow::Resu
         let records = onbeat_measure::records::encode(log);
         output.write(&format!("{directory}/{RECORDS}"), records)?;
         let mut messages = Vec::new();
-        onbeat_measure::csv(system, log, &mut messages)?;
+        onbeat_report::csv(system, log, &mut messages)?;
         output.write(&format!("{directory}/{MESSAGES}"), messages)?;
     }
     let results =
         Results::new(&system.name, runs.iter().map(|(_, _, result)| result.clone()).collect());
     output.write(RESULTS, results.to_json())?;
-    output.write(REPORT, onbeat_measure::report::html(system, runs))?;
+    output.write(REPORT, onbeat_report::run::html(system, runs))?;
     output.finish()?;
     Ok(results)
 }
@@ -366,8 +366,8 @@ fn show(system: &System, results: &Results, target: &Path, json: bool) {
         terminal::say(format_args!("onbeat: the report is {}", report.display()));
     } else {
         match system.channels.is_empty() {
-            true => terminal::print(terminal::programs(system, results)),
-            false => terminal::print(terminal::results(system, results)),
+            true => terminal::print(onbeat_report::run::programs(system, results)),
+            false => terminal::print(onbeat_report::run::table(system, results)),
         }
         terminal::print(format_args!("The report: {}", report.display()));
     }

@@ -11,12 +11,13 @@ use crate::terminal;
 use crate::trust::Trust;
 use anyhow::{Context, anyhow, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use onbeat_measure::simulation::{self, Repetitions, Results, SimulationSettings};
+use onbeat_measure::simulation::{Results, SimulationSettings};
 use onbeat_model::observed::Observed;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{PortId, RunSettings, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::{Simulation, Transmission, simulate_one};
+use onbeat_report::simulation::{self, Repetitions};
 use onbeat_run::process::Keeper;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -68,7 +69,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
         terminal::print(results.to_json().trim_end());
         terminal::say(format_args!("onbeat: the report is {}", report.display()));
     } else {
-        terminal::print(results.table());
+        terminal::print(simulation::table(&results));
         terminal::print(format_args!("The report: {}", report.display()));
     }
     Ok(judge(&results, interrupted.load(Ordering::Relaxed)))

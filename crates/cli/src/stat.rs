@@ -9,6 +9,7 @@ use onbeat::clock::{MonoTime, pause};
 use onbeat::shared_log::{COUNTERS, Counters};
 use onbeat_model::record::Role;
 use onbeat_model::time::Span;
+use onbeat_report::grid::{grid, ruled};
 use onbeat_run::inspect::{LiveEnd, Seen, Skipped, live_ends};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -132,7 +133,7 @@ fn table(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
     if since.is_some() {
         headings.push("per second");
     }
-    let mut grid = terminal::grid(&headings);
+    let mut grid = grid(&headings);
     let me = rustix::process::geteuid().as_raw();
     for (end, key) in ends.iter().zip(keys(ends)) {
         let Counters { sent, received, lost, late, duplicate, rate_exceeded, breaks, .. } =
@@ -166,7 +167,7 @@ fn table(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
             Cell::new(text).set_alignment(side)
         }));
     }
-    terminal::ruled(&grid)
+    ruled(&grid)
 }
 
 /// The reasons for which frames were rejected, as their names are in JSON.

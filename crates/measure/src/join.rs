@@ -7,60 +7,65 @@ use onbeat_model::time::{LocalTime, NetTime};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All ends of one channel in one run.
-pub(crate) struct Joined<'a> {
-    pub(crate) talker: &'a EndLog,
+pub struct Joined<'a> {
+    /// What the talker recorded.
+    pub talker: &'a EndLog,
     /// Whether the talker took part in the run, so that what it did is known.
-    pub(crate) talker_known: bool,
+    pub talker_known: bool,
     /// In the order of the channel's listeners.
-    pub(crate) listeners: Vec<JoinedListener<'a>>,
+    pub listeners: Vec<JoinedListener<'a>>,
 }
 
 /// The messages of a channel as seen by one of its listeners.
-pub(crate) struct JoinedListener<'a> {
-    pub(crate) end: &'a EndLog,
+pub struct JoinedListener<'a> {
+    /// What it recorded.
+    pub end: &'a EndLog,
     /// Whether it took part in the run, and whether the talker did.
     known: bool,
     talker_known: bool,
     /// Whether the network was emulated.
     emulated: bool,
     /// In order of capture; every message that either end recorded, and every copy of it.
-    pub(crate) messages: Vec<Message<'a>>,
+    pub messages: Vec<Message<'a>>,
 }
 
 /// What the two ends recorded of one message. One of them is always there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'a> {
-    pub(crate) talker: Option<&'a Record>,
-    pub(crate) listener: Option<&'a Record>,
+pub struct Message<'a> {
+    /// The talker's record of it.
+    pub talker: Option<&'a Record>,
+    /// The listener's record of it, or of this copy.
+    pub listener: Option<&'a Record>,
     /// Whether the listener had received the message before.
-    pub(crate) duplicate: bool,
+    pub duplicate: bool,
     /// Whether the listener took part in the run, so that it is known whether it had the message.
-    pub(crate) listener_known: bool,
+    pub listener_known: bool,
 }
 
 impl Message<'_> {
     /// When the value was captured, by the talker's clock.
-    pub(crate) fn capture(&self) -> Option<LocalTime> {
+    pub fn capture(&self) -> Option<LocalTime> {
         self.talker.and_then(|r| r.capture).or_else(|| self.listener?.capture)
     }
     /// Whether the listener's program had the message, for the first time.
-    pub(crate) fn is_receipt(&self) -> bool {
+    pub fn is_receipt(&self) -> bool {
         !self.duplicate && self.listener.is_some_and(|r| r.receive.is_some())
     }
     /// Whether it was written and this listener never had it.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         let written = !self.duplicate && self.talker.is_some();
         written && self.listener_known && !self.is_receipt()
     }
     /// Whether it is lost because its reader's queue was full.
-    pub(crate) fn is_overflowed(&self) -> bool {
+    pub fn is_overflowed(&self) -> bool {
         self.is_lost() && self.listener.is_some_and(|r| r.flags & flag::OVERFLOWED != 0)
     }
-    pub(crate) fn is_late(&self) -> bool {
+    /// Whether its receipt was after the capture plus the channel's fixed delay.
+    pub fn is_late(&self) -> bool {
         self.is_receipt() && self.listener.is_some_and(|r| r.flags & flag::LATE != 0)
     }
     /// Capture to receipt in nanoseconds, of a first receipt.
-    pub(crate) fn latency_ns(&self) -> Option<i64> {
+    pub fn latency_ns(&self) -> Option<i64> {
         let receive = self.listener.filter(|_| self.is_receipt())?.receive?;
         Some(ns_between(self.capture()?, receive))
     }
@@ -69,11 +74,11 @@ impl Message<'_> {
         Some(ns_between(self.talker?.transfer?, self.listener?.transfer?))
     }
     /// Target minus wake-up at the talker: negative is after the target.
-    pub(crate) fn talker_wakeup_ns(&self) -> Option<i64> {
+    pub fn talker_wakeup_ns(&self) -> Option<i64> {
         self.talker.and_then(wakeup_error_ns)
     }
     /// Target minus wake-up at the listener: negative is after the target.
-    pub(crate) fn listener_wakeup_ns(&self) -> Option<i64> {
+    pub fn listener_wakeup_ns(&self) -> Option<i64> {
         self.listener.filter(|_| !self.duplicate).and_then(wakeup_error_ns)
     }
     /// When both ends woke, by their own clocks.
@@ -88,7 +93,7 @@ impl Message<'_> {
         Some((self.talker?.network?, self.listener?.network?))
     }
     /// How far apart the two ends woke, from network time or else from their clocks' readings.
-    pub(crate) fn relative_wakeup_ns(&self, network_time: bool) -> Option<i64> {
+    pub fn relative_wakeup_ns(&self, network_time: bool) -> Option<i64> {
         let apart = if network_time {
             let (talker, listener) = self.wake_instants()?;
             listener.as_ns().saturating_sub(talker.as_ns())
@@ -102,7 +107,7 @@ impl Message<'_> {
 
 impl<'a> Joined<'a> {
     /// How many messages the talker wrote, if that is known.
-    pub(crate) fn sent(&self) -> Option<u64> {
+    pub fn sent(&self) -> Option<u64> {
         let recorded = self.talker.records.len() as u64;
         self.talker_known.then(|| recorded.saturating_add(self.talker.unrecorded))
     }
@@ -111,16 +116,16 @@ impl<'a> Joined<'a> {
         self.talker_known && self.listeners.iter().all(|l| l.known)
     }
     /// Every message of every listener.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = &Message<'a>> {
+    pub fn messages(&self) -> impl Iterator<Item = &Message<'a>> {
         self.listeners.iter().flat_map(|l| &l.messages)
     }
     /// Whether the network time of every pair of wake-ups is known, so that all relative errors
     /// can be computed from it: a mixture of two kinds would mean nothing.
-    pub(crate) fn knows_network_time(&self) -> bool {
+    pub fn knows_network_time(&self) -> bool {
         self.messages().all(|m| m.wake_readings().is_none() || m.wake_instants().is_some())
     }
     /// Messages that some end handled after its record memory was full.
-    pub(crate) fn unrecorded(&self) -> u64 {
+    pub fn unrecorded(&self) -> u64 {
         let listeners = self.listeners.iter().map(|l| l.end.unrecorded);
         listeners.fold(self.talker.unrecorded, u64::saturating_add)
     }
@@ -128,21 +133,21 @@ impl<'a> Joined<'a> {
 
 impl<'a> JoinedListener<'a> {
     /// How many of its messages are such; `None` where what it did is not known.
-    pub(crate) fn count(&self, what: impl Fn(&Message<'a>) -> bool) -> Option<u64> {
+    pub fn count(&self, what: impl Fn(&Message<'a>) -> bool) -> Option<u64> {
         self.known.then(|| self.messages.iter().filter(|m| what(m)).count() as u64)
     }
     /// First receipts, with those after the record memory was full.
-    pub(crate) fn received(&self) -> Option<u64> {
+    pub fn received(&self) -> Option<u64> {
         Some(self.count(Message::is_receipt)?.saturating_add(self.end.unrecorded))
     }
     /// Those of its losses that its queue was too full for; `None` where the kernel keeps the queue
     /// and does not tell them from others.
-    pub(crate) fn overflowed(&self) -> Option<u64> {
+    pub fn overflowed(&self) -> Option<u64> {
         self.count(Message::is_overflowed).filter(|_| self.emulated)
     }
     /// Losses, less as many as may have come after the record memory was full. Where the talker's
     /// records are elsewhere, the gaps that the listener found.
-    pub(crate) fn lost(&self) -> Option<u64> {
+    pub fn lost(&self) -> Option<u64> {
         if self.talker_known {
             return Some(self.count(Message::is_lost)?.saturating_sub(self.end.unrecorded));
         }
@@ -152,7 +157,7 @@ impl<'a> JoinedListener<'a> {
 }
 
 /// A difference that saturates: records may come from a file that anyone wrote.
-pub(crate) fn ns_between(from: LocalTime, to: LocalTime) -> i64 {
+pub fn ns_between(from: LocalTime, to: LocalTime) -> i64 {
     to.as_ns().saturating_sub(from.as_ns())
 }
 
@@ -160,8 +165,11 @@ fn wakeup_error_ns(record: &Record) -> Option<i64> {
     Some(ns_between(record.wake?, record.wake_target?))
 }
 
-/// Joins the ends of `channel`. The log fits the system: see [`fits`].
-pub(crate) fn channel<'a>(log: &'a RunLog, channel: ChannelId) -> Joined<'a> {
+/// Joins the ends of `channel`. The log is of the channel's system: see [`ends_fit`].
+///
+/// # Panics
+/// When the log has no end of the channel.
+pub fn channel<'a>(log: &'a RunLog, channel: ChannelId) -> Joined<'a> {
     let mut ends = log.ends.iter().filter(|end| end.channel == channel);
     let talker = ends.next().expect("a log that fits has the talker's end");
     let listeners = ends.map(|end| listener(log, talker, end)).collect();
@@ -261,7 +269,7 @@ fn mark_copies(messages: &mut [Message]) {
 
 /// Whether the ends in `log` are those of `system`: the same channels with the same hosts in the
 /// same order; and its network one that `system` can have.
-pub(crate) fn ends_fit(system: &System, log: &RunLog) -> bool {
+pub fn ends_fit(system: &System, log: &RunLog) -> bool {
     let expected = (0..).map(ChannelId).zip(&system.channels).flat_map(|(id, channel)| {
         let talker = std::iter::once((id, Role::Talker, channel.talker));
         talker.chain(channel.listeners.iter().map(move |host| (id, Role::Listener, *host)))

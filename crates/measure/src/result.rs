@@ -1,6 +1,7 @@
 //! The JSON contract, version 3. `docs/results.md` explains it, `schema/results.schema.json` is
 //! made from these types.
 
+use crate::contract::{indented, schema_of};
 use crate::statistics::Statistics;
 use onbeat_model::record::Network;
 use onbeat_model::system::{System, TimeMode, TransportKind};
@@ -37,18 +38,6 @@ impl Results {
 /// The JSON Schema of [`Results`]. Ends with a line feed.
 pub fn schema() -> String {
     schema_of::<Results>()
-}
-
-/// The JSON Schema of a type. Ends with a line feed.
-pub(crate) fn schema_of<T: JsonSchema>() -> String {
-    indented(&schemars::schema_for!(T))
-}
-
-/// A value as indented JSON that ends with a line feed.
-pub(crate) fn indented(value: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("results are plain JSON");
-    text.push('\n');
-    text
 }
 
 /// What one run measured.

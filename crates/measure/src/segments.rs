@@ -1,18 +1,11 @@
-//! What segments of Timed C programs took, as their run time measured it: figures, a table, JSON,
-//! a page, and the file of execution times that other runs take.
+//! What segments of Timed C programs took, as their run time measured it: figures, JSON, and the
+//! file of execution times that other runs take.
 
-mod page;
-
-use crate::grid::{grid, ruled};
 use crate::statistics::Statistics;
-use comfy_table::{Cell, CellAlignment};
 use onbeat_model::execution_times::{self, Node, Row};
-use onbeat_model::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-pub use page::html;
 
 /// The most samples of all runs together.
 pub const SAMPLES_MAX: usize = 10_000_000;
@@ -284,82 +277,6 @@ impl Measured {
     pub fn to_json(&self) -> String {
         format!("{}\n", serde_json::to_string_pretty(self).expect("figures are plain JSON"))
     }
-
-    /// For a terminal, with what a measurement cannot prove.
-    pub fn table(&self) -> String {
-        let headings = [
-            "segment",
-            "samples",
-            "aborted",
-            "min",
-            "p50",
-            "p99",
-            "max",
-            "WCET",
-            "jitter",
-            "abort",
-            "processor time",
-        ];
-        let mut table = grid(&headings);
-        for segment in &self.segments {
-            let figure = |of: &dyn Fn(&Statistics) -> i64| {
-                segment.cpu_ns.as_ref().map_or("–".to_owned(), |cpu| shown(of(cpu)))
-            };
-            let cells = [
-                segment.name(),
-                segment.samples.to_string(),
-                segment.aborted.to_string(),
-                figure(&|cpu| cpu.min),
-                figure(&|cpu| cpu.p50),
-                figure(&|cpu| cpu.p99),
-                shown(segment.cpu_max_ns),
-                shown(segment.wcet_ns),
-                shown(segment.release_jitter_max_ns),
-                if segment.aborted > 0 { shown(segment.abort_max_ns) } else { "–".to_owned() },
-                segment.sparkline(),
-            ];
-            let last = cells.len() - 1;
-            table.add_row(cells.into_iter().enumerate().map(|(column, text)| {
-                let side = if column == 0 || column == last {
-                    CellAlignment::Left
-                } else {
-                    CellAlignment::Right
-                };
-                Cell::new(text).set_alignment(side)
-            }));
-        }
-        format!("{}\n\n{}", ruled(&table), WARNING)
-    }
-}
-
-fn shown(ns: i64) -> String {
-    Span::from_ns(ns).to_string()
-}
-
-impl Segment {
-    /// For a person: `sensor: start → 16`.
-    fn name(&self) -> String {
-        let (task, from) = self.source.split_once(':').unwrap_or(("", &self.source));
-        let (_, to) = self.destination.split_once(':').unwrap_or(("", &self.destination));
-        format!("{task}: {from} → {to}")
-    }
-
-    /// The histogram with one character a bin; bins without samples are blank.
-    fn sparkline(&self) -> String {
-        const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-        let most = self.histogram.iter().map(|bin| bin.count).max().unwrap_or(1);
-        let mut text = String::new();
-        let mut next = self.histogram.first().map_or(0, |bin| bin.from_ns);
-        for bin in &self.histogram {
-            if bin.from_ns > next {
-                text.push(' ');
-            }
-            let level = (u128::from(bin.count) * 8).div_ceil(u128::from(most)).max(1) as usize;
-            text.push(LEVELS[level - 1]);
-            next = bin.to_ns;
-        }
-        text
-    }
 }
 
 #[cfg(test)]
@@ -390,6 +307,7 @@ mod tests {
         assert_eq!((cpu.min, cpu.max, b.cpu_max_ns), (100, 120, 201));
         assert_eq!(b.histogram.iter().map(|bin| bin.count).sum::<u64>(), 2);
         assert_eq!((b.release_jitter_max_ns, b.abort_max_ns), (9, 17));
+        assert!(measured.to_json().contains(r#""cpu_max_ns": 201"#));
     }
 
     #[test]
@@ -402,23 +320,6 @@ mod tests {
              a:16.2,10,11,0,0,a:9\n\
              b:start,100,222,9,17,b:7\n"
         );
-    }
-
-    #[test]
-    fn the_table_and_the_page_show_the_warning_and_every_segment() {
-        let measured = measured(TEXT, 0);
-        let table = measured.table();
-        let page = html("<program>", &measured);
-        for text in [&table, &page] {
-            assert!(text.contains(WARNING), "{text}");
-            assert!(text.contains("b: start → 7"), "{text}");
-        }
-        assert!(page.contains("&lt;program&gt;") && !page.contains("<program>"));
-        assert!(
-            table.lines().any(|l| l.starts_with("b: start → 7") && l.ends_with("  █ █")),
-            "{table}"
-        );
-        assert!(measured.to_json().contains(r#""cpu_max_ns": 201"#));
     }
 
     #[test]
@@ -466,7 +367,7 @@ mod tests {
             let mut samples = Samples::default();
             let _ = samples.add(&text);
             let measured = samples.measured(1, 1000);
-            let _ = (measured.table(), measured.to_json(), html("x", &measured));
+            let _ = measured.to_json();
             let rows = execution_times::read(&measured.to_csv(), "").unwrap();
             prop_assert_eq!(rows.len(), measured.segments.len());
         }

@@ -2,79 +2,16 @@
 
 mod common;
 
+use common::small::{log_of, one_channel, only, only_on, run, two_listeners, woken};
 use common::{channel, got, log, plan, sent, system, us};
 use onbeat_measure::{
-    ChannelResult, Mismatch, NetworkName, RelativeBasis, Results, RowKind, RunResult, Statistics,
-    Verdict, analyse, csv, table,
+    Mismatch, NetworkName, RelativeBasis, Results, RunResult, Statistics, Verdict, analyse,
 };
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{Ending, Network, Record, RunLog, flag};
-use onbeat_model::system::{
-    Chain, ChannelId, NodeId, Quantity, Reference, System, TimeMode, TransportKind,
-};
+use onbeat_model::record::{Ending, Record, RunLog};
+use onbeat_model::system::{Chain, ChannelId, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
-
-/// One channel from `a` to `b` with a bound of 200 µs.
-fn one_channel() -> (System, Plan) {
-    let system = system(
-        &["a", "b", "bridge"],
-        &[("a", "bridge"), ("b", "bridge")],
-        vec![channel("c", 0, &[1])],
-    );
-    let plan = plan(&system, &[Some(200)]);
-    (system, plan)
-}
-
-fn run(system: &System, plan: &Plan, log: &RunLog) -> RunResult {
-    analyse(system, plan, log).expect("they are of one system")
-}
-
-/// The result of the only channel.
-fn only(system: &System, plan: &Plan, log: &RunLog) -> ChannelResult {
-    run(system, plan, log).channels.remove(0)
-}
-
-/// Sends a message for each latency, in microseconds, that arrives after it or never.
-fn log_of(system: &System, latencies_us: &[Option<i64>]) -> RunLog {
-    let mut log = log(system);
-    for (number, latency) in (0..).zip(latencies_us) {
-        let capture = number as i64 * 20_000;
-        log.ends[0].records.push(sent(number, capture));
-        log.ends[1].records.extend(latency.map(|l| got(number, capture, l)));
-    }
-    log
-}
-
-/// The record with a wake-up `late_ns` after the target of 2 ms.
-fn woken(record: Record, late_ns: i64) -> Record {
-    let target = record.capture.map(|c| c + Span::from_ms(2));
-    let wake = target.map(|t| t + Span::from_ns(late_ns));
-    Record { wake_target: target, wake, ..record }
-}
-
-/// Two listeners. Of four messages `b` receives the first three and the third twice; `c` the
-/// first, the second late, and the fourth.
-fn two_listeners() -> (System, Plan, RunLog) {
-    let nodes = ["a", "b", "c", "bridge"];
-    let links = [("a", "bridge"), ("b", "bridge"), ("c", "bridge")];
-    let system = system(&nodes, &links, vec![channel("m", 0, &[1, 2])]);
-    let plan = plan(&system, &[Some(200)]);
-    let mut log = log(&system);
-    for number in 0..4 {
-        log.ends[0].records.push(woken(sent(number, number as i64 * 20_000), 1_000));
-    }
-    let copy = Record { flags: flag::DUPLICATE, ..got(2, 40_000, 120) };
-    log.ends[1].records = vec![
-        woken(got(0, 0, 100), 3_000),
-        woken(got(1, 20_000, 102), 0),
-        got(2, 40_000, 105),
-        copy,
-    ];
-    let late = Record { flags: flag::LATE, ..got(1, 20_000, 2_500) };
-    log.ends[2].records = vec![got(0, 0, 110), late, got(3, 60_000, 90)];
-    (system, plan, log)
-}
 
 #[test]
 fn the_json_of_a_small_run_equals_the_sums_done_by_hand() {
@@ -102,14 +39,6 @@ fn the_results_read_back_from_their_json() {
     let results = Results::new("small", vec![run(&system, &plan, &log)]);
     let back: Results = serde_json::from_str(&results.to_json()).unwrap();
     assert_eq!(back, results);
-}
-
-#[test]
-fn the_csv_has_a_line_per_message_copy_and_listener() {
-    let (system, _, log) = two_listeners();
-    let mut text = Vec::new();
-    csv(&system, &log, &mut text).unwrap();
-    insta::assert_snapshot!("small_csv", String::from_utf8(text).unwrap());
 }
 
 #[test]
@@ -298,7 +227,6 @@ fn records_of_another_system_are_refused() {
     let mut log = log_of(&system, &[Some(100)]);
     log.ends[1].node.0 = 7;
     assert_eq!(analyse(&system, &plan, &log), Err(Mismatch));
-    assert!(csv(&system, &log, &mut Vec::new()).is_err());
     let mut plan = plan;
     plan.channels[0].bounds.clear();
     assert_eq!(analyse(&system, &plan, &log_of(&system, &[Some(100)])), Err(Mismatch));
@@ -365,49 +293,9 @@ fn a_chain_keeps_its_deadline_only_if_its_channels_keep_their_bounds() {
 }
 
 #[test]
-fn the_table_shows_published_figures_below_the_run_they_belong_to() {
-    let (mut system, plan) = one_channel();
-    system.references = vec![Reference {
-        source: "Somebody 2023, Table 7".into(),
-        scenario: "noise".into(),
-        channel: ChannelId(0),
-        quantity: Quantity::Latency,
-        max: Some(Span::from_ns(4_196_900)),
-        min: None,
-        avg: Some(Span::from_ns(126_200)),
-        stddev: None,
-        lost_per_mille: Some(483),
-    }];
-    let mut log = log_of(&system, &[Some(100), None]);
-    let plain = run(&system, &plan, &log);
-    log.scenario = "noise".into();
-    let rows = table(&system, &[run(&system, &plan, &log), plain]);
-    let cells: Vec<_> = rows.iter().map(|row| row.cells.join("|")).collect();
-    let expected = [
-        "noise|virtual|c|2|1 (50.0 %)|100.00|100.00|100.00|0.00|200.00|broken",
-        "↳ Somebody 2023, Table 7||c||48.3 %|4196.90||126.20|||",
-        "(run settings)|virtual|c|2|1 (50.0 %)|100.00|100.00|100.00|0.00|200.00|broken",
-    ];
-    assert_eq!(cells, expected);
-    assert_eq!(rows[1].kind, RowKind::Reference);
-}
-
-#[test]
 fn statistics_of_one_value_are_that_value() {
     let one = Statistics { min: 7, avg: 7, p50: 7, p99: 7, max: 7, stddev: 0, signed: None };
     assert_eq!(Statistics::of(vec![7]), Some(one));
-}
-
-/// The log as the run of one host leaves it.
-fn only_on(host: u32, mut log: RunLog) -> RunLog {
-    let name = "eth0".to_owned();
-    let (transport, host) = (TransportKind::Packet, NodeId(host));
-    log.network = Network::Interface { transport, host, name, epoch_ns: 7 };
-    log.time = TimeMode::Real;
-    for end in log.ends.iter_mut().filter(|end| end.node != host) {
-        end.records.clear();
-    }
-    log
 }
 
 #[test]
@@ -424,10 +312,6 @@ fn where_only_the_talker_is_known_nothing_is_said_of_receipts_or_losses() {
     assert!(result.verdict_reason.contains("only its talker's side, host a"), "{result:?}");
     assert_eq!((run.network.kind, run.network.epoch_ns), (NetworkName::Interface, Some(7)));
     assert_eq!(run.network.host.as_deref(), Some("a"));
-    let mut lines = Vec::new();
-    csv(&system, &log, &mut lines).expect("written");
-    let lines = String::from_utf8(lines).expect("UTF-8");
-    assert!(lines.lines().skip(1).all(|line| line.ends_with(",,,")), "{lines}");
 }
 
 #[test]
@@ -440,9 +324,6 @@ fn where_only_the_listener_is_known_losses_are_the_gaps_that_it_found() {
     assert_eq!((result.sent, result.received, result.lost), (None, Some(2), Some(2)));
     assert_eq!(result.latency_ns.expect("receipts").max, 120_000);
     assert!(result.verdict_reason.contains("only its listener's side, host b"), "{result:?}");
-    let row = &table(&system, &[run(&system, &unprotected, &log)])[0];
-    assert_eq!(row.cells[1], "b on eth0");
-    assert_eq!((row.cells[3].as_str(), row.cells[4].as_str()), ("–", "2 (50.0 %)"));
     // A promise could not be judged from one side.
     log.protected = true;
     assert_eq!(only(&system, &protected, &log).verdict, Verdict::NotJudged);
@@ -453,7 +334,6 @@ fn a_network_that_the_system_cannot_have_is_a_mismatch() {
     let (system, plan) = one_channel();
     let log = only_on(99, log_of(&system, &[]));
     assert_eq!(analyse(&system, &plan, &log), Err(Mismatch));
-    assert!(csv(&system, &log, &mut Vec::new()).is_err());
 }
 
 #[test]

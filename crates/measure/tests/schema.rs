@@ -21,16 +21,6 @@ fn the_committed_schema_of_simulations_has_not_drifted() {
 }
 
 #[test]
-fn the_committed_schema_of_time_flow_graphs_has_not_drifted() {
-    let committed = include_str!("../../../schema/tfg.schema.json");
-    assert!(
-        committed == onbeat_measure::timing::schema(),
-        "schema/tfg.schema.json has drifted; `onbeat schema tfg > schema/tfg.schema.json` makes \
-         it again"
-    );
-}
-
-#[test]
 fn the_committed_schema_of_measurements_has_not_drifted() {
     let committed = include_str!("../../../schema/measurement.schema.json");
     assert!(

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::gptp::{ErrorFigures, NODES_MAX, Scenario, Stamping, Trace, simulate};
+use onbeat_report::grid::{grid, ruled};
 use serde_json::{Value, json};
 
 /// Errors count from here on, unless the simulation is shorter than twice that: then clocks have
@@ -69,7 +70,7 @@ pub(super) fn show(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
 fn text(arguments: &SimulateArguments, trace: &Trace, from: NetTime) -> String {
     let last = usize::from(arguments.hops);
     let shown = |hop: &usize| last <= SHOWN_MAX || *hop == last || hop.is_power_of_two();
-    let mut grid = terminal::grid(&["hops", "p50", "p99", "p99.99", "max", "largest step"]);
+    let mut grid = grid(&["hops", "p50", "p99", "p99.99", "max", "largest step"]);
     for hop in (1..=last).filter(shown) {
         let figures = match trace.error(hop, from) {
             Some(ErrorFigures { p50, p99, p9999, max, .. }) => {
@@ -85,7 +86,7 @@ fn text(arguments: &SimulateArguments, trace: &Trace, from: NetTime) -> String {
     let from = from - NetTime::ZERO;
     format!(
         "{}\nerror against the grandmaster's clock from {from} to {duration}, seed {seed}",
-        terminal::ruled(&grid)
+        ruled(&grid)
     )
 }
 

@@ -11,9 +11,9 @@ use anyhow::{Context, bail};
 use onbeat::link::ask_ptp4l;
 use onbeat_machine::five_tests::{Isolation, Mode, Role, unmet};
 use onbeat_measure::measurement::{
-    Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State, campaign_html,
-    campaign_table, read,
+    Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State, read,
 };
+use onbeat_report::measurement::{campaign_html, campaign_table};
 use onbeat_run::machine::Machine;
 use onbeat_run::process::Keeper;
 use std::path::Path;

@@ -16,7 +16,7 @@ use crate::output::{Kind, MEASUREMENT, MEASUREMENT_REPORT, Output, SAMPLES};
 use crate::{run, terminal};
 use arguments::{Test, TestArguments};
 use bar::Bar;
-use onbeat_measure::measurement;
+use onbeat_report::measurement;
 use onbeat_run::process::Keeper;
 use std::path::PathBuf;
 use std::process::Command;

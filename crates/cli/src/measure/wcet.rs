@@ -13,9 +13,10 @@ use crate::source::Wrong;
 use crate::terminal;
 use anyhow::{Context, bail};
 use onbeat::clock::MonoTime;
-use onbeat_measure::segments::{self, Measured, Samples};
+use onbeat_measure::segments::{Measured, Samples, WARNING};
 use onbeat_model::system::Program;
 use onbeat_model::time::Span;
+use onbeat_report::segments;
 use onbeat_run::process::{Keeper, Running, Start};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -146,9 +147,9 @@ fn write(measured: &Measured, arguments: &WcetArguments, name: &str) -> anyhow::
     write_files(&files)?;
     if arguments.json {
         terminal::print(measured.to_json().trim_end());
-        terminal::say(format_args!("onbeat: {}", segments::WARNING));
+        terminal::say(format_args!("onbeat: {}", WARNING));
     } else {
-        terminal::print(measured.table());
+        terminal::print(segments::table(measured));
     }
     Ok(())
 }

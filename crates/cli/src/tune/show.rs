@@ -1,9 +1,9 @@
 //! Plans and states of settings, for people and for machines.
 
-use crate::terminal;
 use onbeat::clock::MonoTime;
 use onbeat_machine::tune::{Plan, Record, State, Status, Target, Value, Wish};
 use onbeat_model::time::Span;
+use onbeat_report::grid::{grid, ruled};
 use serde_json::json;
 
 /// The most characters of a value that are shown.
@@ -14,7 +14,7 @@ pub(super) fn plan(plan: &Plan) -> String {
     let mut text = match plan.changes.is_empty() {
         true => "Nothing is to be changed.".to_owned(),
         false => {
-            let mut grid = terminal::grid(&["setting", "where", "now", "then"]);
+            let mut grid = grid(&["setting", "where", "now", "then"]);
             for change in &plan.changes {
                 let reboot = if change.reboot { " (after a reboot)" } else { "" };
                 grid.add_row([
@@ -24,7 +24,7 @@ pub(super) fn plan(plan: &Plan) -> String {
                     value(&change.target, &change.new),
                 ]);
             }
-            terminal::ruled(&grid)
+            ruled(&grid)
         }
     };
     for note in &plan.notes {
@@ -100,7 +100,7 @@ fn state(state: &State) -> (&'static str, String) {
 
 /// What is in force as a table.
 pub(super) fn status(records: &[Record], all: &[Status], guarded: Option<bool>) -> String {
-    let mut grid = terminal::grid(&["setting", "wanted", "now", "state"]);
+    let mut grid = grid(&["setting", "wanted", "now", "state"]);
     for one in all {
         grid.add_row([
             one.change.what.clone(),
@@ -109,7 +109,7 @@ pub(super) fn status(records: &[Record], all: &[Status], guarded: Option<bool>) 
             state(&one.state).1,
         ]);
     }
-    let mut text = terminal::ruled(&grid);
+    let mut text = ruled(&grid);
     for (what, why) in refused(records) {
         text.push_str(&format!("\nrefused by the kernel: {what}: {why}"));
     }

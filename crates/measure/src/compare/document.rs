@@ -165,14 +165,21 @@ pub struct LargestMaxima {
     pub in_first: u32,
 }
 
+impl FigureComparison {
+    /// Its values, in whatever unit.
+    pub fn amounts(&self) -> Option<&Values> {
+        self.values_ns.as_ref().or(self.values_ppm.as_ref())
+    }
+}
+
 impl Comparison {
     /// The comparison as indented JSON that ends with a line feed.
     pub fn to_json(&self) -> String {
-        crate::result::indented(self)
+        crate::contract::indented(self)
     }
 }
 
 /// The JSON Schema of [`Comparison`]. Ends with a line feed.
 pub fn schema() -> String {
-    crate::result::schema_of::<Comparison>()
+    crate::contract::schema_of::<Comparison>()
 }

@@ -3,18 +3,18 @@
 //!
 //! ```text
 //! messages, samples, repetitions ─→ Subject ─┐
-//!                                            ├─ compare ─→ Comparison ─→ JSON, table; html
+//!                                            ├─ compare ─→ Comparison ─→ JSON
 //! messages, samples, repetitions ─→ Subject ─┘
 //! ```
 
+mod conclusion;
 mod document;
 mod input;
 mod judge;
-mod page;
 mod resample;
 mod runs;
-mod table;
 
+pub use conclusion::shown_per_mille;
 pub use document::{
     Comparison, FORMAT, FigureComparison, LargestMaxima, SeriesComparison, VERSION, Values,
     Verdict, schema,
@@ -23,4 +23,3 @@ pub use input::{
     Different, Invalid, Kind, Quantity, SERIES_MAX, Series, Subject, VALUES_MAX, messages, samples,
 };
 pub use judge::compare;
-pub use page::html;

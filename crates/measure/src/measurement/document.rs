@@ -3,7 +3,7 @@
 
 use super::campaign::Scenario;
 use super::figures::Figures;
-use crate::result::{indented, schema_of};
+use crate::contract::{indented, schema_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

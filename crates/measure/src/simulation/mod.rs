@@ -1,35 +1,9 @@
-//! What a simulation saw beside what the plan promised: JSON, a table for a terminal and one
-//! self-contained HTML page.
+//! What a simulation saw beside what the plan promised.
 
 mod judge;
-mod layout;
-mod map;
-mod page;
-mod repetitions;
 mod results;
-mod table;
 
-pub use repetitions::Repetitions;
 pub use results::{
-    FORMAT, FlowKind, FlowResult, Latency, ListenerResult, Phases, PortResult, QueueResult,
-    Results, SimulationSettings, Term, Totals, VERSION, schema,
+    Described, FORMAT, FlowKind, FlowResult, Latency, ListenerResult, Phases, PortResult,
+    QueueResult, Results, SimulationSettings, Term, Totals, VERSION, described, schema,
 };
-
-use minijinja::context;
-use minijinja::value::Serde;
-use onbeat_model::plan::Plan;
-use onbeat_model::system::System;
-
-const TEMPLATE: &str = include_str!("../../assets/simulation.html");
-const STYLE: &str = include_str!("../../assets/simulation.css");
-const SCRIPT: &str = include_str!("../../assets/simulation.js");
-
-/// The page on a simulation: bounds beside latencies, loads and backlogs, and the network with the
-/// load of its links. It asks nothing of the network, as the report does not.
-///
-/// # Panics
-/// When `plan` or `results` are not of `system`.
-pub fn html(system: &System, plan: &Plan, results: &Results) -> String {
-    let (view, data) = page::page(system, plan, results);
-    crate::report::render(TEMPLATE, context! { report => Serde(view) }, &data, STYLE, SCRIPT)
-}

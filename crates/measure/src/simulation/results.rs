@@ -288,7 +288,7 @@ impl Results {
 
     /// The results as indented JSON that ends with a line feed.
     pub fn to_json(&self) -> String {
-        crate::result::indented(self)
+        crate::contract::indented(self)
     }
 
     /// Every promise that was broken, one line each for a person: bounds of latency and backlog
@@ -316,13 +316,27 @@ impl Results {
     }
 }
 
+impl FlowResult {
+    /// Copies that did not arrive, for whatever reason.
+    pub fn lost(&self) -> u64 {
+        self.policed + self.overflowed + self.faulted
+    }
+}
+
+impl ListenerResult {
+    /// Copies on a way to it that did not arrive, for whatever reason.
+    pub fn lost(&self) -> u64 {
+        self.policed + self.overflowed + self.faulted
+    }
+}
+
 /// The JSON Schema of [`Results`]. Ends with a line feed.
 pub fn schema() -> String {
-    crate::result::schema_of::<Results>()
+    crate::contract::schema_of::<Results>()
 }
 
 /// One channel or stream with what the plan says of it.
-pub(super) struct Described<'a> {
+pub struct Described<'a> {
     name: &'a str,
     kind: FlowKind,
     class: Option<Class>,
@@ -330,7 +344,7 @@ pub(super) struct Described<'a> {
     pub(super) talker: NodeId,
     pub(super) listeners: &'a [NodeId],
     /// One per listener.
-    pub(super) bounds: Vec<Option<&'a Bound>>,
+    pub bounds: Vec<Option<&'a Bound>>,
     pub(super) deadline: Option<Span>,
     /// Its place among the channels, or among the streams.
     pub(super) channel: Option<u32>,
@@ -338,7 +352,7 @@ pub(super) struct Described<'a> {
 }
 
 /// All flows in the order of the results.
-pub(super) fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
+pub fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
     let channels = (0..).zip(system.channels.iter().zip(&plan.channels));
     let channels = channels.map(|(number, (channel, planned))| Described {
         name: &channel.name,

@@ -3,7 +3,7 @@
 
 pub(crate) mod measured;
 pub(crate) mod simulated;
-pub(crate) mod studies;
+pub(crate) mod small;
 pub(crate) mod synthetic;
 
 use onbeat_model::diagnostic::Origin;

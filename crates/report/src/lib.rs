@@ -1,0 +1,28 @@
+//! Results for people: pages, tables for a terminal, pictures and CSV.
+//!
+//! ```text
+//! RunLog ─→ csv ─→ one line per message
+//! System, Plan ─→ plan::{summary, table, bounds}
+//! RunResult ─┬─ run::table
+//!            └─ run::html ─→ one file
+//! simulation::Results, measurement::Measurement, compare::Comparison, segments::Measured
+//!            ─→ a table, a page
+//! Study ─→ timing::{html, svg, dot, json, table}
+//! ```
+//! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
+
+mod badge;
+pub mod comparison;
+mod csv;
+pub mod grid;
+pub mod measurement;
+mod page;
+pub mod plan;
+pub mod run;
+pub mod segments;
+pub mod simulation;
+mod text;
+pub mod timing;
+mod topology;
+
+pub use csv::csv;

@@ -1,0 +1,658 @@
+//! What the report's template shows, as text.
+
+use super::figures::{Density, Latency, Load};
+use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
+use crate::badge::{VerdictCount, class, verdict_counts};
+use crate::text::{counted, grouped, per_mille, percent, us};
+use crate::topology::{COLOURS, Picture, picture};
+use onbeat_measure::join::{self, Joined, Message};
+use onbeat_measure::{
+    ChainResult, ChannelResult, Ended, NetworkName, RelativeBasis, RunResult, Statistics, Verdict,
+};
+use onbeat_model::plan::{Bound, ChannelPlan, Plan};
+use onbeat_model::record::RunLog;
+use onbeat_model::system::{
+    ChannelId, Class, NodeKind, PortId, Quantity, Reference, System, TimeMode,
+};
+use onbeat_model::time::Span;
+use onbeat_model::units::BitRate;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The whole page.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    system: String,
+    stages: Vec<Stage>,
+    verdicts: Vec<VerdictCount>,
+    runs: Vec<Run>,
+    latencies: Vec<Row>,
+    wakeups: Vec<Row>,
+    chains: Vec<Row>,
+    picture: Option<Picture>,
+    routes: Vec<Route>,
+    reservations: Vec<Row>,
+}
+
+/// One stage of the pipeline and what it made here.
+#[derive(Debug, Serialize)]
+struct Stage {
+    name: &'static str,
+    text: String,
+}
+
+/// A row of a table; published figures look different from measured ones.
+#[derive(Debug, Serialize)]
+struct Row {
+    reference: bool,
+    cells: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Run {
+    name: String,
+    about: String,
+    trouble: Option<String>,
+    /// What ran, where there are no channels to tell of.
+    programs: Option<String>,
+    cards: Vec<Card>,
+    latencies: Vec<Figure>,
+    wakeups: Vec<WakeupFigures>,
+    settings: Vec<(&'static str, String)>,
+    hash: String,
+    command: String,
+}
+
+/// The verdict on one channel or chain.
+#[derive(Debug, Serialize)]
+struct Card {
+    name: String,
+    kind: &'static str,
+    class: &'static str,
+    verdict: &'static str,
+    reason: String,
+    measured: String,
+    promised: Option<String>,
+    /// Of the promise, in per cent, at most 100: how long the bar is.
+    share: i64,
+    bounds: Vec<BoundView>,
+}
+
+#[derive(Debug, Serialize)]
+struct BoundView {
+    host: String,
+    total: String,
+    terms: Vec<(String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Figure {
+    id: String,
+    title: String,
+    summary: String,
+}
+
+#[derive(Debug, Serialize)]
+struct WakeupFigures {
+    title: String,
+    parts: Vec<Figure>,
+}
+
+#[derive(Debug, Serialize)]
+struct Route {
+    name: String,
+    colour: Option<usize>,
+    paths: Vec<String>,
+}
+
+/// What the script draws, by the figure's id.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Data {
+    loads: Vec<Load>,
+    /// Which of these is of a run, and of these noise sources.
+    #[serde(skip)]
+    of_sources: BTreeMap<(usize, Vec<u32>), usize>,
+    latency: BTreeMap<String, LatencyData>,
+    density: BTreeMap<String, Density>,
+}
+
+#[derive(Debug, Serialize)]
+struct LatencyData {
+    /// Which of the loads.
+    load: usize,
+    #[serde(flatten)]
+    points: Latency,
+    bound_ns: Option<i64>,
+    fixed_delay_ns: i64,
+    end_us: i64,
+}
+
+impl Data {
+    /// The load of the noise whose frames leave by a port of this way.
+    fn load(&mut self, run: usize, log: &RunLog, plan: &Plan, way: Option<&Vec<PortId>>) -> usize {
+        let meets =
+            |ports: &Vec<PortId>| way.is_none_or(|way| ports.iter().any(|p| way.contains(p)));
+        let sources: Vec<u32> =
+            (0..).zip(&plan.noise).filter(|(_, ports)| meets(ports)).map(|(n, _)| n).collect();
+        let key = (run, sources);
+        if let Some(known) = self.of_sources.get(&key) {
+            return *known;
+        }
+        self.loads.push(Load::of(log, |noise| key.1.contains(&noise.0)));
+        self.of_sources.insert(key, self.loads.len() - 1);
+        self.loads.len() - 1
+    }
+}
+
+/// The page and what its script draws.
+pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View, Data) {
+    let mut data = Data::default();
+    let mut views = Vec::new();
+    for (number, (plan, log, result)) in runs.iter().enumerate() {
+        views.push(run(system, plan, log, result, number, &mut data));
+    }
+    let results = || runs.iter().map(|(_, _, result)| result);
+    let verdicts: Vec<_> = results()
+        .flat_map(|r| {
+            r.channels.iter().map(|c| c.verdict).chain(r.chains.iter().map(|c| c.verdict))
+        })
+        .collect();
+    let protected = runs.iter().map(|(plan, ..)| plan).find(|plan| plan.protected);
+    let any_plan = protected.or(runs.first().map(|(plan, ..)| plan));
+    let view = View {
+        system: system.name.clone(),
+        stages: stages(system, protected, runs),
+        verdicts: verdict_counts(&verdicts),
+        runs: views,
+        latencies: results().flat_map(|r| latency_rows(system, r)).collect(),
+        wakeups: results().flat_map(|r| wakeup_rows(system, r)).collect(),
+        chains: results().flat_map(chain_rows).collect(),
+        picture: any_plan.map(|plan| picture(system, plan)),
+        routes: any_plan.map_or(Vec::new(), |plan| routes(system, plan)),
+        reservations: protected.map_or(Vec::new(), |plan| reservations(system, plan)),
+    };
+    (view, data)
+}
+
+fn stages(system: &System, plan: Option<&Plan>, runs: &[(Plan, RunLog, RunResult)]) -> Vec<Stage> {
+    let bridges = system.nodes.iter().filter(|n| matches!(n.kind, NodeKind::Bridge(_))).count();
+    let hosts = system.nodes.len() - bridges;
+    let description: Vec<_> = [
+        (hosts, "host", "hosts"),
+        (bridges, "bridge", "bridges"),
+        (system.links.len(), "link", "links"),
+        (system.programs.len(), "program", "programs"),
+    ]
+    .into_iter()
+    .filter(|(count, ..)| *count > 0)
+    .map(|(count, one, many)| counted(count, one, many))
+    .collect();
+    let protected = plan.map_or(0, |p| p.channels.iter().filter(|c| c.protected).count());
+    let planned = match plan {
+        Some(_) => format!("{protected} of {} reserved", channels(system)),
+        None => format!("{}, no reservations", channels(system)),
+    };
+    let records: usize =
+        runs.iter().flat_map(|(_, log, _)| &log.ends).map(|e| e.records.len()).sum();
+    let judged = runs.iter().flat_map(|(_, _, r)| &r.channels);
+    let judged = judged.filter(|c| matches!(c.verdict, Verdict::Kept | Verdict::Broken)).count();
+    vec![
+        Stage { name: "Description", text: description.join(", ") },
+        Stage { name: "Plan", text: planned },
+        Stage { name: "Run", text: counted(runs.len(), "run", "runs") },
+        Stage { name: "Record", text: format!("{} message ends", grouped(records as u64)) },
+        Stage { name: "Report", text: counted(judged, "promise judged", "promises judged") },
+    ]
+}
+
+fn channels(system: &System) -> String {
+    counted(system.channels.len(), "channel", "channels")
+}
+
+fn run(
+    system: &System,
+    plan: &Plan,
+    log: &RunLog,
+    result: &RunResult,
+    number: usize,
+    data: &mut Data,
+) -> Run {
+    let mut latencies = Vec::new();
+    let mut wakeups = Vec::new();
+    for (id, channel) in (0..).map(ChannelId).zip(&result.channels) {
+        let joined = join::channel(log, id);
+        let prefix = format!("r{number}c{}", id.0);
+        latencies.extend(latency_figures(
+            &prefix,
+            (number, plan, log),
+            (id, channel),
+            &joined,
+            data,
+        ));
+        wakeups.extend(wakeup_figures(&prefix, channel, &joined, data));
+    }
+    let kind = match (result.network.kind, result.time) {
+        (NetworkName::Emulated, TimeMode::Virtual) => "virtual time".to_owned(),
+        (NetworkName::Emulated, TimeMode::Real) => "real time".to_owned(),
+        (NetworkName::Netns, _) => "network namespaces".to_owned(),
+        (NetworkName::Interface, _) => network_name(result),
+    };
+    let reserved = if result.protected { "reservations" } else { "no reservations" };
+    let chains = result.chains.iter().map(chain_card);
+    let channels = result.channels.iter().zip(&plan.channels).map(|(c, p)| channel_card(c, p));
+    Run {
+        name: scenario_name(&result.scenario).to_owned(),
+        about: format!("{} · {kind} · {reserved}", Span::from_ns(result.duration_ns)),
+        trouble: match &result.ended {
+            Ended::Complete => None,
+            Ended::Early { at_ns, reason } => {
+                Some(format!("Ended early, after {}: {reason}", Span::from_ns(*at_ns)))
+            }
+        },
+        programs: result.channels.is_empty().then(|| programs(system, result)),
+        cards: channels.chain(chains).collect(),
+        latencies,
+        wakeups,
+        settings: settings(result),
+        hash: result.record_hash.clone(),
+        command: command(system, result),
+    }
+}
+
+fn settings(result: &RunResult) -> Vec<(&'static str, String)> {
+    let network = match result.network.kind {
+        NetworkName::Emulated => "emulated".to_owned(),
+        NetworkName::Netns => format!("namespaces of this machine, {}", transport(result)),
+        NetworkName::Interface => format!("{}, {}", network_name(result), transport(result)),
+    };
+    let mut settings = vec![
+        ("Network", network),
+        ("Time", time_name(result.time).to_owned()),
+        ("Duration", Span::from_ns(result.duration_ns).to_string()),
+        ("Seed", result.seed.to_string()),
+        ("Reservations", if result.protected { "made" } else { "not made" }.to_owned()),
+    ];
+    if let Some(lag) = result.lag_max_ns {
+        settings.push(("Engine behind the clock by at most", Span::from_ns(lag).to_string()));
+    }
+    settings
+}
+
+/// The programs of a run without channels, and how they ended; if not well, that is told elsewhere.
+fn programs(system: &System, result: &RunResult) -> String {
+    let names: Vec<_> = system.programs.iter().map(|p| p.name.as_str()).collect();
+    match (names.is_empty(), result.ended == Ended::Complete) {
+        (true, _) => "Without channels and programs.".to_owned(),
+        (_, true) => format!("Without channels. Ended well: {}.", names.join(", ")),
+        (_, false) => format!("Without channels. Programs: {}.", names.join(", ")),
+    }
+}
+
+/// What was run: the description, or the C files of a program without one.
+fn subject(system: &System) -> String {
+    match system.sources_alone() {
+        Some(source) => source.files.iter().map(|f| shell_word(f)).collect::<Vec<_>>().join(" "),
+        None => ".".to_owned(),
+    }
+}
+
+/// What to type in the description's directory for the same run.
+fn command(system: &System, result: &RunResult) -> String {
+    let mut command = format!("onbeat run {}", subject(system));
+    if !result.scenario.is_empty() {
+        command += &format!(" --scenario {}", shell_word(&result.scenario));
+    }
+    let duration = match result.duration_ns {
+        ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
+        ns => format!("{ns}ns"),
+    };
+    let (on, seed) = (on_network(result), result.seed);
+    command += &format!(" {on} --duration {duration} --seed {seed}");
+    let scenario = system.scenarios.iter().find(|s| s.name == result.scenario);
+    let described = scenario.map_or(system.run, |s| s.run);
+    let emulated = result.network.kind == NetworkName::Emulated;
+    if described.protected && !result.protected && (emulated || described.asks_protection) {
+        command += " --unprotected";
+    }
+    command
+}
+
+/// The flags that choose the run's network.
+fn on_network(result: &RunResult) -> String {
+    let network = &result.network;
+    let on = match network.kind {
+        NetworkName::Emulated => return format!("--time {}", time_name(result.time)),
+        NetworkName::Netns => "--network netns".to_owned(),
+        NetworkName::Interface => {
+            let word = |text: &Option<String>| shell_word(text.as_deref().unwrap_or(UNKNOWN));
+            format!("--host {} --interface {}", word(&network.host), word(&network.interface))
+        }
+    };
+    format!("{on} --transport {}", transport(result))
+}
+
+fn transport(result: &RunResult) -> &'static str {
+    result.network.transport.unwrap_or_default().as_str()
+}
+
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+fn channel_card(channel: &ChannelResult, plan: &ChannelPlan) -> Card {
+    let bound_view = |(bound, host): (&Bound, &String)| BoundView {
+        host: host.clone(),
+        total: bound.total().to_string(),
+        terms: bound.terms.iter().map(|t| (t.what.clone(), t.span.to_string())).collect(),
+    };
+    let hosts = channel.listeners.iter().map(|l| &l.host);
+    let max = channel.latency_ns.map(|figures| figures.max);
+    let measured = match max {
+        Some(max) => format!("max {} µs", us(max)),
+        None if channel.received.is_none() => "receipts not known here".into(),
+        None => "nothing received".into(),
+    };
+    let lost = match channel.lost {
+        None => "losses not known here".to_owned(),
+        Some(0) => "none lost".to_owned(),
+        Some(lost) => {
+            let share = loss_share(channel.lost, channel.received);
+            format!("{} lost ({share})", grouped(lost))
+        }
+    };
+    Card {
+        name: channel.name.clone(),
+        kind: "channel",
+        class: class(channel.verdict),
+        verdict: channel.verdict.as_str(),
+        reason: channel.verdict_reason.clone(),
+        measured: format!("{measured} · {}, {lost}", sent(channel)),
+        promised: channel
+            .bound_ns
+            .map(|ns| format!("{} of the bound, {} µs", used(max, ns), us(ns))),
+        share: share(max, channel.bound_ns),
+        bounds: plan.bounds.iter().zip(hosts).map(bound_view).collect(),
+    }
+}
+
+fn chain_card(chain: &ChainResult) -> Card {
+    let max = chain.latency_ns.map(|figures| figures.max);
+    let measured = max.map_or("nothing completed".into(), |max| format!("max {} µs", us(max)));
+    let bound = chain.bound_ns.map(|ns| format!("; bound {} µs", us(ns)));
+    let (used, deadline) = (used(max, chain.deadline_ns), us(chain.deadline_ns));
+    Card {
+        name: chain.name.clone(),
+        kind: "chain",
+        class: class(chain.verdict),
+        verdict: chain.verdict.as_str(),
+        reason: chain.verdict_reason.clone(),
+        measured: format!("{measured} · {} completed", grouped(chain.completed)),
+        promised: Some(format!(
+            "{used} of the deadline, {deadline} µs{}",
+            bound.unwrap_or_default()
+        )),
+        share: share(max, Some(chain.deadline_ns)),
+        bounds: Vec::new(),
+    }
+}
+
+/// How much of a promise was needed.
+fn used(measured: Option<i64>, promised: i64) -> String {
+    let [measured, promised] = [measured.unwrap_or(0), promised].map(|ns| ns.max(0) as u64);
+    percent(measured, promised)
+}
+
+fn share(measured: Option<i64>, promised: Option<i64>) -> i64 {
+    let (Some(measured), Some(promised)) = (measured, promised) else {
+        return 0;
+    };
+    let share = i128::from(measured) * 100 / i128::from(promised.max(1));
+    share.clamp(0, 100) as i64
+}
+
+fn latency_figures(
+    prefix: &str,
+    (number, plan, log): (usize, &Plan, &RunLog),
+    (channel_id, channel): (ChannelId, &ChannelResult),
+    joined: &Joined,
+    data: &mut Data,
+) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (index, (listener, result)) in joined.listeners.iter().zip(&channel.listeners).enumerate() {
+        // What is not known here has no figure.
+        let Some(received) = result.received else { continue };
+        let id = format!("{prefix}l{index}");
+        let load = data.load(number, log, plan, plan.channel(channel_id).paths.get(index));
+        let points = Latency::of(listener, log.duration);
+        let latency = match &result.latency_ns {
+            Some(figures) => format!(
+                "latency {} to {} µs, {} on average",
+                us(figures.min),
+                us(figures.max),
+                us(figures.avg)
+            ),
+            None => "nothing received".into(),
+        };
+        let mut summary = format!(
+            "{}, {} received, {} lost; {latency}; {}.",
+            sent(channel),
+            grouped(received),
+            grouped(result.lost.unwrap_or(0)),
+            load_summary(&data.loads[load]),
+        );
+        if let Some(bound) = result.bound_ns {
+            summary += &format!(" The plan's bound is {} µs.", us(bound));
+        }
+        if let Some(part) = points.reduced_to_us {
+            summary += &format!(
+                " Drawn are the fastest and the slowest message of each {}.",
+                Span::from_us(part)
+            );
+        }
+        if points.lost_count.iter().any(|count| *count > 1) {
+            summary += " One mark may stand for several lost messages.";
+        }
+        let title = match channel.listeners.len() {
+            1 => channel.name.clone(),
+            _ => format!("{} at {}", channel.name, result.host),
+        };
+        let drawn = LatencyData {
+            load,
+            points,
+            bound_ns: result.bound_ns,
+            fixed_delay_ns: channel.fixed_delay_ns,
+            end_us: log.duration.as_ns() / 1_000,
+        };
+        data.latency.insert(id.clone(), drawn);
+        figures.push(Figure { id, title, summary });
+    }
+    figures
+}
+
+fn sent(channel: &ChannelResult) -> String {
+    match channel.sent {
+        Some(sent) => format!("{} sent", grouped(sent)),
+        None => "sent by another host".into(),
+    }
+}
+
+fn load_summary(load: &Load) -> String {
+    let most = |rates: &[u64]| rates.iter().max().copied().unwrap_or(0) / 1_000;
+    match most(&load.offered_kbps) {
+        0 => "no interfering load on its way".into(),
+        offered => format!(
+            "interfering load on its way up to {offered} Mb/s offered, {} Mb/s delivered",
+            most(&load.delivered_kbps)
+        ),
+    }
+}
+
+fn wakeup_figures(
+    prefix: &str,
+    channel: &ChannelResult,
+    joined: &Joined,
+    data: &mut Data,
+) -> Option<WakeupFigures> {
+    let errors = &channel.wakeup_error_ns;
+    let network_time = errors.relative_basis == Some(RelativeBasis::NetworkTime);
+    let talker = || joined.listeners.iter().take(1).flat_map(|l| &l.messages);
+    let kinds: [(&str, &str, Option<Statistics>, Vec<i64>); 3] = [
+        (
+            "l",
+            "Listener",
+            errors.listener,
+            joined.messages().filter_map(Message::listener_wakeup_ns).collect(),
+        ),
+        ("t", "Talker", errors.talker, talker().filter_map(Message::talker_wakeup_ns).collect()),
+        (
+            "r",
+            "Relative",
+            errors.relative,
+            joined.messages().filter_map(|m| m.relative_wakeup_ns(network_time)).collect(),
+        ),
+    ];
+    let mut parts = Vec::new();
+    for (letter, title, figures, values) in kinds {
+        let Some(figures) = figures else { continue };
+        let id = format!("{prefix}w{letter}");
+        data.density.insert(id.clone(), Density::of(&values, &figures));
+        let summary = format!(
+            "{} wake-ups; {} µs on average, σ {} µs, largest {} µs.",
+            grouped(values.len() as u64),
+            us(figures.signed_avg()),
+            us(figures.stddev),
+            us(figures.largest_deviation())
+        );
+        parts.push(Figure { id, title: title.into(), summary });
+    }
+    (!parts.is_empty()).then(|| WakeupFigures { title: channel.name.clone(), parts })
+}
+
+fn latency_rows(system: &System, run: &RunResult) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (id, channel) in (0..).map(ChannelId).zip(&run.channels) {
+        let mut cells = vec![label(run), channel.name.clone()];
+        cells.extend(six(channel.latency_ns.as_ref(), |s| s.max));
+        cells.push(loss_share(channel.lost, channel.received));
+        rows.push(Row { reference: false, cells });
+        for reference in references(system, &run.scenario, id, Quantity::Latency) {
+            let mut cells = vec![reference.source.clone(), channel.name.clone()];
+            cells.extend(published(reference));
+            cells.push(reference.lost_per_mille.map_or("–".into(), per_mille));
+            rows.push(Row { reference: true, cells });
+        }
+    }
+    rows
+}
+
+fn wakeup_rows(system: &System, run: &RunResult) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (id, channel) in (0..).map(ChannelId).zip(&run.channels) {
+        let errors = &channel.wakeup_error_ns;
+        for (name, quantity, figures) in [
+            ("listener", Quantity::ListenerWakeup, &errors.listener),
+            ("talker", Quantity::TalkerWakeup, &errors.talker),
+            ("relative", Quantity::RelativeWakeup, &errors.relative),
+        ] {
+            let Some(figures) = figures else { continue };
+            let mut cells = vec![label(run), channel.name.clone(), name.to_owned()];
+            cells.extend(six(Some(figures), Statistics::largest_deviation));
+            rows.push(Row { reference: false, cells });
+            for reference in references(system, &run.scenario, id, quantity) {
+                let source = reference.source.clone();
+                let mut cells = vec![source, channel.name.clone(), name.to_owned()];
+                cells.extend(published(reference));
+                rows.push(Row { reference: true, cells });
+            }
+        }
+    }
+    rows
+}
+
+fn chain_rows(run: &RunResult) -> Vec<Row> {
+    let row = |chain: &ChainResult| {
+        let mut cells = vec![label(run), chain.name.clone(), chain.channels.join(" → ")];
+        cells.extend(six(chain.latency_ns.as_ref(), |s| s.max));
+        cells.push(us(chain.deadline_ns));
+        cells.push(chain.bound_ns.map_or("–".into(), us));
+        cells.push(chain.verdict.as_str().into());
+        Row { reference: false, cells }
+    };
+    run.chains.iter().map(row).collect()
+}
+
+fn label(run: &RunResult) -> String {
+    let name = scenario_name(&run.scenario);
+    match (run.network.kind, run.time) {
+        (NetworkName::Emulated, TimeMode::Virtual) => name.to_owned(),
+        (NetworkName::Emulated, TimeMode::Real) if name.contains("real") => name.to_owned(),
+        (NetworkName::Emulated, TimeMode::Real) => format!("{name} (real time)"),
+        (NetworkName::Netns | NetworkName::Interface, _) => {
+            format!("{name} ({})", network_name(run))
+        }
+    }
+}
+
+/// Max (as `max` has it), min, avg, σ, p50 and p99 in microseconds; of errors the mean has its sign
+/// too, all others are of sizes.
+fn six(figures: Option<&Statistics>, max: fn(&Statistics) -> i64) -> Vec<String> {
+    let Some(s) = figures else {
+        return vec!["–".into(); 6];
+    };
+    [max(s), s.min, s.signed_avg(), s.stddev, s.p50, s.p99].map(us).to_vec()
+}
+
+/// The same columns of published figures.
+fn published(reference: &Reference) -> Vec<String> {
+    let figure = |span: Option<Span>| span.map_or("–".to_owned(), |s| us(s.as_ns()));
+    let four = [reference.max, reference.min, reference.avg, reference.stddev].map(figure);
+    four.into_iter().chain(["–".to_owned(), "–".to_owned()]).collect()
+}
+
+fn routes(system: &System, plan: &Plan) -> Vec<Route> {
+    let hop = |port: &PortId| system.port_label(*port);
+    let path = |ports: &[PortId], to: &str| {
+        let hops: Vec<_> = ports.iter().map(hop).chain([to.to_owned()]).collect();
+        hops.join(" → ")
+    };
+    let name = |node| system.node(node).name.as_str();
+    let channels = system.channels.iter().zip(&plan.channels).enumerate();
+    let channels = channels.map(|(number, (channel, planned))| Route {
+        name: channel.name.clone(),
+        colour: Some(number % COLOURS),
+        paths: (planned.paths.iter().zip(&channel.listeners))
+            .map(|(ports, to)| path(ports, name(*to)))
+            .collect(),
+    });
+    let noise = system.noise.iter().zip(&plan.noise).map(|(noise, ports)| Route {
+        name: noise.name.clone(),
+        colour: None,
+        paths: vec![path(ports, name(noise.to))],
+    });
+    channels.chain(noise).collect()
+}
+
+fn reservations(system: &System, plan: &Plan) -> Vec<Row> {
+    let ports = (0..).map(PortId).zip(&plan.ports);
+    let reserved = ports.filter(|(_, p)| p.class_a_streams + p.class_b_streams > 0);
+    let row = |(id, port): (PortId, &onbeat_model::plan::PortPlan)| {
+        let rate = system.link_of(id).rate.as_bps();
+        let total =
+            port.idle_slope(Class::A).as_bps().saturating_add(port.idle_slope(Class::B).as_bps());
+        let class = |rate: BitRate, streams: u32| match streams {
+            0 => "–".to_owned(),
+            1 => format!("{rate}, 1 stream"),
+            _ => format!("{rate}, {streams} streams"),
+        };
+        let cells = vec![
+            system.port_label(id),
+            system.link_of(id).rate.to_string(),
+            class(port.idle_slope(Class::A), port.class_a_streams),
+            class(port.idle_slope(Class::B), port.class_b_streams),
+            percent(total, rate),
+        ];
+        Row { reference: false, cells }
+    };
+    reserved.map(row).collect()
+}

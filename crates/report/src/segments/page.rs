@@ -1,0 +1,82 @@
+//! The page on measured segments.
+
+use super::table::{name, shown};
+use crate::page::render;
+use crate::text::{counted, grouped};
+use minijinja::context;
+use minijinja::value::Serde;
+use onbeat_measure::segments::{Measured, Segment, WARNING};
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("../../assets/segments.html");
+/// That of the simulation's page: the histograms are its charts.
+const STYLE: &str = include_str!("../../assets/simulation.css");
+
+#[derive(Serialize)]
+struct View {
+    system: String,
+    warning: &'static str,
+    about: Vec<(&'static str, String)>,
+    segments: Vec<SegmentView>,
+}
+
+#[derive(Serialize)]
+struct SegmentView {
+    name: String,
+    /// Samples, aborted, min, p50, p99, p99.9, max, with margin, elapsed max, jitter, abort.
+    figures: Vec<String>,
+    bars: Vec<Bar>,
+}
+
+#[derive(Serialize)]
+struct Bar {
+    label: String,
+    count: String,
+    /// Of the highest bar, in per cent: so many units of the style sheet.
+    height: u64,
+}
+
+/// The page on what was measured of `program`.
+pub fn html(program: &str, measured: &Measured) -> String {
+    let samples: usize = measured.segments.iter().map(|segment| segment.samples).sum();
+    let view = View {
+        system: program.to_owned(),
+        warning: WARNING,
+        about: vec![
+            ("Runs", grouped(measured.runs.into())),
+            ("Segments", counted(measured.segments.len(), "segment", "segments")),
+            ("Samples", grouped(samples as u64)),
+            ("Margin on worst cases", format!("{} %", measured.margin_percent)),
+        ],
+        segments: measured.segments.iter().map(segment_view).collect(),
+    };
+    render(TEMPLATE, context! { report => Serde(view) }, &(), STYLE, "")
+}
+
+fn segment_view(segment: &Segment) -> SegmentView {
+    let cpu = segment.cpu_ns;
+    let figure = |ns: Option<i64>| ns.map_or("–".to_owned(), shown);
+    let most = segment.histogram.iter().map(|bin| bin.count).max().unwrap_or(1).max(1);
+    let bars = segment.histogram.iter().map(|bin| Bar {
+        label: shown(bin.from_ns),
+        count: grouped(bin.count),
+        height: (u128::from(bin.count) * 100).div_ceil(u128::from(most)) as u64,
+    });
+    SegmentView {
+        name: name(segment),
+        figures: vec![
+            grouped(segment.samples as u64),
+            grouped(segment.aborted as u64),
+            figure(cpu.map(|c| c.min)),
+            figure(cpu.map(|c| c.p50)),
+            figure(cpu.map(|c| c.p99)),
+            figure(segment.cpu_p999_ns),
+            shown(segment.cpu_max_ns),
+            shown(segment.wcet_ns),
+            shown(segment.elapsed_ns.max),
+            shown(segment.release_jitter_max_ns),
+            figure((segment.aborted > 0).then_some(segment.abort_max_ns)),
+        ],
+        bars: bars.collect(),
+    }
+}

@@ -1,0 +1,118 @@
+//! The report, and the page on a simulation, as files: well-formed, self-contained, and safe from
+//! the names they show.
+
+#[path = "../../measure/tests/common/mod.rs"]
+mod common;
+
+use common::simulated::{ring, single};
+use common::synthetic::{hostile, paper, two_hosts};
+use onbeat_report::run::html;
+use onbeat_report::simulation;
+
+/// Elements that have no end tag.
+const VOID: [&str; 4] = ["meta", "link", "br", "input"];
+
+/// Checks that every element is closed where it should be, and returns the text of each start tag.
+fn start_tags(page: &str) -> Vec<&str> {
+    let (mut open, mut tags, mut rest) = (Vec::new(), Vec::new(), page);
+    while let Some(start) = rest.find('<') {
+        let end = start + rest[start..].find('>').expect("every tag ends");
+        let tag = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap();
+        if tag.starts_with('!') {
+            continue;
+        }
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "near {}", &rest[..rest.len().min(80)]);
+            continue;
+        }
+        tags.push(tag);
+        if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+        if name == "script" || name == "style" {
+            // Their text has no tags: it ends at their own end tag.
+            rest = &rest[rest.find(&format!("</{name}>")).expect("it ends")..];
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new(), "all elements are closed");
+    tags
+}
+
+#[test]
+fn the_page_is_well_formed_and_names_no_address_outside_itself() {
+    let system = two_hosts();
+    let large = ring(10, 3, 100, 2);
+    let simulated = simulation::html(&large.system, &large.plan, &large.results());
+    for page in [html(&system, &paper(&system)), simulated] {
+        stands_alone(&page);
+    }
+}
+
+fn stands_alone(page: &str) {
+    let tags = start_tags(page);
+    assert!(!page.contains("http://") && !page.contains("https://"), "an address");
+    assert!(tags.iter().all(|t| !t.contains(" src=") && !t.contains("@import")), "a source");
+    let ids: Vec<_> = tags.iter().filter_map(|t| t.split(" id=\"").nth(1)).collect();
+    let ids: Vec<_> = ids.iter().map(|t| t.split('"').next().unwrap()).collect();
+    let unique: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert_eq!(unique.len(), ids.len(), "ids are unique: {ids:?}");
+}
+
+#[test]
+fn names_from_the_description_stay_text() {
+    let (system, runs) = hostile();
+    let page = html(&system, &runs);
+    let tags = start_tags(&page);
+    assert!(tags.iter().all(|t| !["img", "i", "u", "s"].contains(t)), "a name became a tag");
+    assert_eq!(tags.iter().filter(|t| t.starts_with("script")).count(), 3);
+    assert!(!page.contains("alert(1)</script>"), "a name ends a script");
+    assert!(page.contains("{{ 7*7 }}"), "a name was run as a template");
+}
+
+#[test]
+fn the_page_shows_results_references_settings_and_how_to_repeat_each_run() {
+    let system = two_hosts();
+    let runs = paper(&system);
+    let page = html(&system, &runs);
+    for (_, _, result) in &runs {
+        assert!(page.contains(&result.record_hash));
+    }
+    for text in [
+        "onbeat run . --scenario unprotected --time virtual --duration 300s --seed 42<",
+        "onbeat run . --scenario real-time --time real --duration 20s --seed 42<",
+        "Austad et al. 2023, Table 7, no protection",
+        "talker.p1 → b-cat1.p4 → b-cat2.p2 → listener",
+        "5.632 Mb&#x2f;s, 1 stream",
+        "stack at the talker",
+        "512.00 µs",
+    ] {
+        assert!(page.contains(text), "no {text}");
+    }
+}
+
+#[test]
+fn the_same_runs_make_the_same_page() {
+    let system = two_hosts();
+    let runs = paper(&system);
+    assert!(html(&system, &runs) == html(&system, &runs));
+}
+
+#[test]
+fn no_runs_make_a_page_too() {
+    start_tags(&html(&two_hosts(), &Vec::new()));
+}
+
+#[test]
+fn the_page_on_a_simulation_lists_what_was_broken() {
+    let of = |latencies: &[i64]| {
+        let simulated = single(latencies);
+        simulation::html(&simulated.system, &simulated.plan, &simulated.results())
+    };
+    assert!(!of(&[50_000]).contains("Broken promises"));
+    let page = of(&[50_001]);
+    assert!(page.contains("Broken promises") && page.contains("exceeds the bound of 50 µs"));
+    start_tags(&page);
+    assert!(page == of(&[50_001]), "the same simulation makes the same page");
+}
