@@ -3,47 +3,117 @@
 use crate::{File, Finding, Tree};
 use anyhow::{Context, Result};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-const ERRORS: &str = "docs/errors.md";
+const REGISTRY: &str = "crates/model/src/codes.rs";
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
-/// Every error code of the sources has one section in the list of errors, in order, and no section
-/// is left over.
+/// Nobody but the registry writes a code as a literal, every code of it is used somewhere, and all
+/// codes that sources and documents speak of are in it. That `docs/errors.md` has the sections of
+/// the registry is a test of its own crate.
 pub(crate) fn error_codes(tree: &Tree) -> Result<Vec<Finding>> {
-    let Some(document) = tree.file(ERRORS) else {
-        return Ok(vec![Finding::new(ERRORS, None, "is missing")]);
+    let Some(registry) = tree.file(REGISTRY) else {
+        return Ok(vec![Finding::new(REGISTRY, None, "is missing")]);
     };
-    let mut used = BTreeMap::new();
-    for file in &tree.files {
-        if !(file.path.starts_with("crates/") && file.path.contains("/src/")) {
-            continue;
-        }
+    let entries = entries(registry);
+    let known = |code: &str| entries.iter().any(|entry| entry.code == code);
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| speaks_of_codes(&file.path)) {
+        let is_source = is_source(&file.path);
         for (number, line) in file.lines() {
-            for code in quoted_codes(line) {
-                used.entry(code).or_insert((file.path.as_str(), number));
+            for code in quoted_codes(line).filter(|_| is_source) {
+                let message = format!("{code} is a literal: use its name in {REGISTRY}");
+                findings.push(Finding::new(&file.path, number, message));
+            }
+            for code in codes(line).filter(|code| !known(code)) {
+                let message = format!("{code} is not in {REGISTRY}");
+                findings.push(Finding::new(&file.path, number, message));
             }
         }
     }
-    let mut findings = Vec::new();
-    let mut last = "";
-    for (number, line) in document.lines() {
-        let heading = line.strip_prefix("## ").and_then(|title| title.get(..6));
-        let Some(code) = heading.filter(|code| is_code(code)) else { continue };
-        if code <= last {
-            let message = format!("section {code} is not in order after {last}");
-            findings.push(Finding::new(ERRORS, number, message));
-        } else if used.remove(code).is_none() {
-            let message = format!("no source uses {code}");
-            findings.push(Finding::new(ERRORS, number, message));
-        }
-        last = code;
-    }
-    for (code, (path, number)) in used {
-        let message = format!("{code} has no section `## {code}` in {ERRORS}");
-        findings.push(Finding::new(path, number, message));
+    let used = used(tree);
+    for entry in entries.iter().filter(|entry| !used.contains(&(entry.area, entry.name))) {
+        let message = format!("nothing uses {}::{} ({})", entry.area, entry.name, entry.code);
+        findings.push(Finding::new(REGISTRY, entry.line, message));
     }
     Ok(findings)
+}
+
+/// A line of the registry.
+struct Entry<'t> {
+    area: &'t str,
+    name: &'t str,
+    code: &'t str,
+    line: usize,
+}
+
+/// The registry's codes: `name = "OB1001", "title";` within `area {`.
+fn entries(registry: &File) -> Vec<Entry<'_>> {
+    let mut area = "";
+    let mut entries = Vec::new();
+    for (line, text) in registry.lines() {
+        let text = text.trim();
+        if let Some(name) = text.strip_suffix(" {").filter(|name| is_name(name)) {
+            area = name;
+        }
+        let Some((name, rest)) = text.split_once(" = ") else { continue };
+        let code = quoted_codes(rest).next().filter(|_| is_name(name));
+        entries.extend(code.map(|code| Entry { area, name, code, line }));
+    }
+    entries
+}
+
+/// Area and name of every code that a crate uses. Sources name the area, as in `plan::LATE`, or
+/// call one of it `codes` in their crate.
+fn used(tree: &Tree) -> BTreeSet<(&str, &str)> {
+    let sources = || tree.files.iter().filter(|file| is_source(&file.path));
+    let mut renamed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for file in sources() {
+        let areas = file.text.match_indices(" as codes").filter_map(|(at, _)| {
+            file.text[..at].rsplit(|c: char| !is_name_char(c)).next().filter(|area| is_name(area))
+        });
+        renamed.entry(package(&file.path)).or_default().extend(areas);
+    }
+    let mut used = BTreeSet::new();
+    for file in sources() {
+        for (at, _) in file.text.match_indices("::") {
+            let area = file.text[..at].rsplit(|c: char| !is_name_char(c)).next().unwrap_or("");
+            let name = file.text[at + 2..].split(|c: char| !is_name_char(c)).next().unwrap_or("");
+            match area {
+                "codes" => {
+                    let areas = renamed.get(package(&file.path)).into_iter().flatten();
+                    used.extend(areas.map(|area| (*area, name)));
+                }
+                area => {
+                    used.insert((area, name));
+                }
+            }
+        }
+    }
+    used
+}
+
+/// The crate that a source is of.
+fn package(path: &str) -> &str {
+    path.split('/').nth(1).unwrap_or_default()
+}
+
+fn is_name_char(c: char) -> bool {
+    c == '_' || c.is_ascii_alphanumeric()
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_name_char)
+}
+
+/// Whether a file is of a crate and no test, and not the registry.
+fn is_source(path: &str) -> bool {
+    path.starts_with("crates/") && path.contains("/src/") && path != REGISTRY
+}
+
+fn speaks_of_codes(path: &str) -> bool {
+    let is_ours = ["docs/", "timedc/", "python/", "compat/"].iter().any(|p| path.starts_with(p));
+    is_source(path) || is_ours
 }
 
 fn is_code(text: &str) -> bool {
@@ -51,9 +121,14 @@ fn is_code(text: &str) -> bool {
     digits.len() == 4 && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The codes that a line of Rust has as string literals.
+/// The codes that a line has as string literals.
 fn quoted_codes(line: &str) -> impl Iterator<Item = &str> {
     line.split('"').skip(1).step_by(2).filter(|literal| is_code(literal))
+}
+
+/// The codes that a line speaks of.
+fn codes(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !is_name_char(c)).filter(|word| is_code(word))
 }
 
 /// Every dependency of the workspace has a line in the table of "Dependencies", and none is left
@@ -150,16 +225,31 @@ mod tests {
     use crate::tree;
 
     #[test]
-    fn codes_without_a_section_and_sections_without_a_code_are_found() {
-        let source = concat!("const A: Code = Code(\"OB", "1001\"); // \"OB", "1\"");
-        let check = |sections: &str| {
-            error_codes(&tree(&[("crates/x/src/a.rs", source), (ERRORS, sections)])).unwrap()
+    fn codes_that_are_literals_or_unknown_or_unused_are_found() {
+        let code = |number: &str| ["OB", number].concat();
+        let quoted = |number: &str| format!("\"{}\"", code(number));
+        let registry = format!(
+            "areas! {{\n    plan {{\n        /// Late.\n        LATE = {}, \"late\";\n    }}\n    \
+             run {{\n        LATE = {}, \"late\";\n    }}\n}}\n",
+            quoted("1001"),
+            quoted("1002")
+        );
+        let check = |source: &str, document: &str| {
+            let files = [
+                (REGISTRY, registry.as_str()),
+                ("crates/x/src/a.rs", source),
+                ("docs/a.md", document),
+            ];
+            let found = error_codes(&tree(&files)).unwrap();
+            found.into_iter().map(|f| (f.path, f.line)).collect::<Vec<_>>()
         };
-        assert_eq!(check("# Errors\n## OB1001: a\n"), []);
-        assert_eq!(check("# Errors\n")[0].path, "crates/x/src/a.rs");
-        assert_eq!(check("## OB1001: a\n## OB1002: b\n")[0].line, Some(2));
-        let unordered = check("## OB1002: b\n## OB1001: a\n");
-        assert!(unordered.iter().any(|f| f.message.contains("not in order")));
+        let both = "use m::codes::plan as codes;\nerror(codes::LATE);\nerror(run::LATE);\n";
+        assert_eq!(check(both, &code("1002")), []);
+        let unused = vec![(REGISTRY.to_owned(), Some(7))];
+        assert_eq!(check("use m::codes::plan as codes;\nerror(codes::LATE);\n", ""), unused);
+        let literal = format!("{both}Code({})\n", quoted("1001"));
+        assert_eq!(check(&literal, ""), [("crates/x/src/a.rs".to_owned(), Some(4))]);
+        assert_eq!(check(both, &code("1003")), [("docs/a.md".to_owned(), Some(1))]);
     }
 
     #[test]

@@ -17,22 +17,14 @@ pub use document::{
     StreamListenerDocument, TermDocument, document,
 };
 
-use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, ChannelPlan, Plan, StreamPlan};
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{Chain, Channel, ChannelId, Class, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use route::Routes;
-
-const SCHEDULED: Code = Code("OB2002");
-const LATE: Code = Code("OB2005");
-const DEADLINE: Code = Code("OB2006");
-const CLOCKS: Code = Code("OB2007");
-const UNTRIGGERED: Code = Code("OB2008");
-const LONG_UNDER_WAY: Code = Code("OB2009");
-const STREAM_DEADLINE: Code = Code("OB2013");
-const STREAM_LOST: Code = Code("OB2014");
 
 /// A frame carries 32 bits of its capture time (IEEE 1722-2016 4.4.4.8): a listener rebuilds the
 /// rest for what comes from up to 1 s in its future and up to 3.29 s in its past.
@@ -167,7 +159,10 @@ fn long_under_way(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             channel.name
         );
         let help = "lower the delays that `onbeat plan` would list, or set `reserve = false`";
-        Some(Diagnostic::error(LONG_UNDER_WAY, message, channel.origin, "takes long").help(help))
+        Some(
+            Diagnostic::error(codes::LONG_UNDER_WAY, message, channel.origin, "takes long")
+                .help(help),
+        )
     });
     long.collect()
 }
@@ -188,10 +183,11 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
                      {MOST_APART}",
                     channel.name, talker.name, listener.name,
                 );
-                let error = Diagnostic::error(CLOCKS, message, channel.origin, "between these")
-                    .related(talker.origin, "the talker")
-                    .related(listener.origin, "a listener")
-                    .help("lower the offsets, drifts or steps of the clocks, or the duration");
+                let error =
+                    Diagnostic::error(codes::CLOCKS, message, channel.origin, "between these")
+                        .related(talker.origin, "the talker")
+                        .related(listener.origin, "a listener")
+                        .help("lower the offsets, drifts or steps of the clocks, or the duration");
                 errors.push(error);
             }
         }
@@ -202,7 +198,7 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
 fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic {
     let message =
         format!("gates are not planned yet: scheduled channel `{name}` cannot be protected");
-    Diagnostic::error(SCHEDULED, message, origin, "asks for class Scheduled")
+    Diagnostic::error(codes::SCHEDULED, message, origin, "asks for class Scheduled")
         .help("use class A, or set `reserve = false` to send it as best effort")
 }
 
@@ -220,7 +216,7 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 system.node(*listener).name,
                 channel.fixed_delay,
             );
-            Diagnostic::error(LATE, message, channel.origin, "may be late")
+            Diagnostic::error(codes::LATE, message, channel.origin, "may be late")
                 .warning()
                 .help("raise the fixed delay, or lower the delays that `onbeat plan` lists for it")
         })
@@ -232,7 +228,7 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 "chain `{}` may take {bound}, longer than its deadline of {}",
                 chain.name, chain.deadline,
             );
-            Diagnostic::error(DEADLINE, message, chain.origin, "may miss its deadline")
+            Diagnostic::error(codes::CHAIN_DEADLINE, message, chain.origin, "may miss its deadline")
                 .warning()
                 .help("raise the deadline, or lower the work or the delays on its way")
         })
@@ -243,9 +239,14 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         let why = analysis::bound::untriggered(system, chain)?;
         let message = format!("chain `{}` has no bound: {why}", chain.name);
         Some(
-            Diagnostic::error(UNTRIGGERED, message, chain.origin, "is measured, not promised")
-                .warning()
-                .help("a bound needs programs that write one message for each that they read"),
+            Diagnostic::error(
+                codes::UNTRIGGERED,
+                message,
+                chain.origin,
+                "is measured, not promised",
+            )
+            .warning()
+            .help("a bound needs programs that write one message for each that they read"),
         )
     });
     late.chain(missed)
@@ -269,9 +270,12 @@ fn late_streams(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 stream.name,
                 system.node(*listener).name,
             );
-            let warning = Diagnostic::error(STREAM_DEADLINE, message, stream.origin, "may be late")
-                .warning()
-                .help("raise the deadline, or lower the delays that `onbeat plan` lists for it");
+            let warning =
+                Diagnostic::error(codes::STREAM_DEADLINE, message, stream.origin, "may be late")
+                    .warning()
+                    .help(
+                        "raise the deadline, or lower the delays that `onbeat plan` lists for it",
+                    );
             late.push(warning);
         }
     }
@@ -300,10 +304,15 @@ fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 backlog.octets,
             );
             let node = system.node(system.port(port).node);
-            let warning = Diagnostic::error(STREAM_LOST, message, stream.origin, "may lose frames")
-                .warning()
-                .related(node.origin, "its queues hold less")
-                .help("raise `queue_frames` or `queue_octets` of the node, or send smaller bursts");
+            let warning = Diagnostic::error(
+                codes::STREAM_LOST,
+                message,
+                stream.origin,
+                "may lose frames",
+            )
+            .warning()
+            .related(node.origin, "its queues hold less")
+            .help("raise `queue_frames` or `queue_octets` of the node, or send smaller bursts");
             lossy.push(warning);
         }
     }

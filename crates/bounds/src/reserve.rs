@@ -2,16 +2,13 @@
 
 use crate::analysis::arrival::Arrival;
 use crate::analysis::gates;
-use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::system::{Channel, ChannelId, Class, Port, PortId, System};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::cmp::Reverse;
-
-const OVERLOADED: Code = Code("OB2001");
-const INTRUDER: Code = Code("OB2011");
-const TOO_LITTLE: Code = Code("OB2012");
 
 /// How many streams of an overloaded port an error names.
 const NAMED_MAX: usize = 8;
@@ -120,7 +117,7 @@ fn too_little(
         system.port_label(port),
     );
     let origin = system.channel(first).origin;
-    Diagnostic::error(TOO_LITTLE, message, origin, "the first channel that needs it")
+    Diagnostic::error(codes::TOO_LITTLE, message, origin, "the first channel that needs it")
         .related(system.link_of(port).origin, "the port's link")
         .help("raise the idleSlope in the port's [[port]], or leave it out: the plan then sets it")
 }
@@ -162,12 +159,13 @@ pub(crate) fn intruders(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 stream.name,
                 system.port_label(*port),
             );
-            let error = Diagnostic::error(INTRUDER, message, stream.origin, "is in this queue")
-                .related(system.link_of(*port).origin, "the port's link")
-                .help(
-                    "give the stream another `traffic_class`, or the port an idleSlope that is \
+            let error =
+                Diagnostic::error(codes::INTRUDER, message, stream.origin, "is in this queue")
+                    .related(system.link_of(*port).origin, "the port's link")
+                    .help(
+                        "give the stream another `traffic_class`, or the port an idleSlope that is \
                      enough for both in a [[port]]",
-                );
+                    );
             errors.push(error);
         }
     }
@@ -227,12 +225,13 @@ fn overload(
         list.join(", "),
     );
     let largest = system.channel(streams[0]).origin;
-    let mut error = Diagnostic::error(OVERLOADED, message, largest, "the largest reservation here")
-        .related(system.link_of(port).origin, "the link that is overloaded")
-        .help(
-            "lower the size or the rate of the largest streams, use a faster link, or set \
+    let mut error =
+        Diagnostic::error(codes::OVERLOADED, message, largest, "the largest reservation here")
+            .related(system.link_of(port).origin, "the link that is overloaded")
+            .help(
+                "lower the size or the rate of the largest streams, use a faster link, or set \
              `reserve = false` where best effort will do",
-        );
+            );
     for stream in streams.iter().skip(1).take(NAMED_MAX - 1) {
         error = error.related(system.channel(*stream).origin, "also reserved here");
     }

@@ -1,11 +1,10 @@
 //! Which way frames go.
 
-use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::stream::Stream;
 use onbeat_model::system::{Channel, NodeId, Noise, PortId, System};
 use std::collections::{BTreeMap, VecDeque};
-
-const NO_WAY: Code = Code("OB2010");
 
 /// Shortest routes by number of links, by breadth-first search from each source. Where several
 /// are equally short, the one wins whose nodes the search met first, looking at each node's ports
@@ -126,7 +125,8 @@ impl<'a> Routes<'a> {
             );
             let help =
                 "add the VLAN to the `vlans` of the ports on the way, or choose another `vlan`";
-            let none = Diagnostic::error(NO_WAY, message, *origin, "is in this VLAN").help(help);
+            let none =
+                Diagnostic::error(codes::NO_WAY, message, *origin, "is in this VLAN").help(help);
             self.errors.push(none);
         }
         path

@@ -3,7 +3,8 @@
 use crate::arguments::CountFrom;
 use crate::source::Source;
 use onbeat_model::binding::Binding;
-use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::codes::run as codes;
+use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::system::{NodeId, Program, ProgramSource, System};
 use onbeat_model::time::Span;
 use std::ffi::OsString;
@@ -11,9 +12,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// A program's sources do not compile.
-const NOT_COMPILED: Code = Code("OB3002");
 
 /// Where `--origin` cannot stand.
 pub(crate) const ORIGIN: &str =
@@ -113,7 +111,7 @@ pub(crate) fn compile(
         if !cc(sources, &source.directory, &to)? {
             let message = format!("program `{}` does not compile", program.name);
             let at = program.origin;
-            let found = Diagnostic::error(NOT_COMPILED, message, at, "this program");
+            let found = Diagnostic::error(codes::NOT_COMPILED, message, at, "this program");
             wrong.push(found.help("what the compiler found stands above"));
         }
         built.push(Some(text(&to)?));

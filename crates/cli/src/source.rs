@@ -176,7 +176,7 @@ pub(crate) fn to_json(
         };
         serde_json::json!({
             "severity": severity,
-            "code": diagnostic.code.0,
+            "code": diagnostic.code.as_str(),
             "file": file.map(|f| &f.path),
             "line": origin.and_then(line),
             "message": diagnostic.message,
@@ -331,7 +331,7 @@ pub(crate) fn show(files: &[SourceFile], diagnostics: &[Diagnostic]) {
         let more = count - WARNINGS_SHOWN;
         terminal::say(format_args!(
             "onbeat: {more} more warnings {}; `onbeat check --json` lists all",
-            code.0
+            code.as_str()
         ));
     }
     let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
@@ -346,7 +346,7 @@ fn report<'a>(files: &'a [SourceFile], diagnostic: &'a Diagnostic) -> Vec<Group<
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.0);
+    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
     let mut group = Group::with_title(title);
     let snippet =
         |file: &'a SourceFile| Snippet::source(file.text.as_str()).path(file.path.as_str());

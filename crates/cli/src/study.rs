@@ -1,7 +1,8 @@
 //! The timing of a system's programs: their graphs, put together and studied.
 
 use crate::cc::{self, Found};
-use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
+use onbeat_model::codes;
+use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::execution_times;
 use onbeat_model::graph::Graph;
 use onbeat_model::plan::Plan;
@@ -10,12 +11,6 @@ use onbeat_model::timing::Study;
 use onbeat_program::graph::apply_times;
 use onbeat_timing::tfg::{self, Limits};
 use std::path::Path;
-
-/// Execution times are not right.
-const EXECUTION_TIMES: Code = Code("OB1059");
-
-/// A program's timing is not analysed.
-const UNREAD: Code = Code("OB3003");
 
 /// The graphs of a system's programs.
 #[derive(Debug, Default)]
@@ -43,7 +38,12 @@ pub(crate) fn graphs(system: &System, directory: &Path, is_trusted: bool) -> Gra
                 let text = format!("the timing of program `{name}` is not analysed: {error:#}");
                 let help = "`--trust` passes all `cflags` of the directory's descriptions on, and \
                             lets them name files elsewhere, now and later; see SECURITY.md";
-                let unread = Diagnostic::error(UNREAD, text, program.origin, "this program");
+                let unread = Diagnostic::error(
+                    codes::run::NOT_ANALYSED,
+                    text,
+                    program.origin,
+                    "this program",
+                );
                 let unread = if is_trusted { unread } else { unread.help(help) };
                 found.unread.push(unread.warning());
             }
@@ -98,7 +98,8 @@ fn declare(found: &mut Found, path: &str, directory: &Path) {
         let [start, end] = [start, start + length].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
         let help = "a node is task:line of a timing point, task:start or task:end";
         let at = Origin { file, start, end };
-        let wrong = Diagnostic::error(EXECUTION_TIMES, problem, at, "this line");
+        let wrong =
+            Diagnostic::error(codes::description::EXECUTION_TIMES, problem, at, "this line");
         found.diagnostics.push(wrong.help(help).warning());
     }
     found.files.push(SourceFile { path: path.to_owned(), text });

@@ -7,7 +7,6 @@
 
 mod at;
 mod channels;
-pub mod codes;
 mod faults;
 pub(crate) mod fields;
 pub mod manifest;
@@ -31,6 +30,7 @@ pub(crate) use at::origin;
 pub(crate) use names::{did_you_mean, shorten};
 pub(crate) use sink::Sink;
 
+use onbeat_model::codes::description as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::limits;
 use onbeat_model::system::System;

@@ -1,6 +1,7 @@
 //! The description as its user sees it: what is wrong is told, all at once, at the right place.
 
-use onbeat_description::{Loaded, codes};
+use onbeat_description::Loaded;
+use onbeat_model::codes::description as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::stream::Source;
 use onbeat_model::time::Span;
@@ -73,18 +74,14 @@ fn each_bad_description_gives_exactly_the_errors_that_it_declares() {
 const NOT_IN_FILES: [&str; 2] = ["OB1001", "OB1008"];
 
 #[test]
-fn every_code_has_a_bad_description_and_a_section_in_the_documentation() {
+fn every_code_has_a_bad_description() {
     let mut seen: BTreeSet<&str> = NOT_IN_FILES.into_iter().collect();
     for path in bad_descriptions() {
-        seen.extend(load(&path).diagnostics.iter().map(|d| d.code.0));
+        seen.extend(load(&path).diagnostics.iter().map(|d| d.code.as_str()));
     }
-    let errors = fs::read_to_string(root().join("docs/errors.md")).expect("docs/errors.md");
-    for code in codes::ALL {
-        assert!(seen.contains(code.0), "no bad description gives {code}");
-        assert!(errors.contains(&format!("## {code}: ")), "docs/errors.md has no {code}");
+    for entry in codes::ALL {
+        assert!(seen.contains(entry.code.as_str()), "no bad description gives {}", entry.code);
     }
-    let unique: BTreeSet<_> = codes::ALL.iter().collect();
-    assert_eq!(unique.len(), codes::ALL.len(), "a code is used twice");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The C manifest: both spellings are read, what is written reads back, damage is told.
 
-use onbeat_description::codes;
 use onbeat_description::manifest::{self, Entry, Rate};
+use onbeat_model::codes::description as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity};
 use onbeat_model::system::{Class, System};
 use onbeat_model::time::Span;
@@ -19,7 +19,7 @@ fn read(text: &str) -> Vec<Entry> {
 fn wrong(text: &str) -> Vec<(&'static str, &str)> {
     let place = |d: &Diagnostic| {
         let (at, _) = d.at.as_ref().expect("a place");
-        (d.code.0, &text[at.start as usize..at.end as usize])
+        (d.code.as_str(), &text[at.start as usize..at.end as usize])
     };
     manifest::read(text, 0).1.iter().map(place).collect()
 }
@@ -150,7 +150,7 @@ fn what_cannot_be_computed_is_told_at_its_place() {
         ("", "{1}"),
     ] {
         let text = with(before, "8", expression);
-        assert_eq!(wrong(&text), [(codes::MANIFEST_VALUE.0, expression)], "{before}");
+        assert_eq!(wrong(&text), [(codes::MANIFEST_VALUE.as_str(), expression)], "{before}");
     }
 }
 
@@ -162,15 +162,15 @@ fn all_errors_of_a_manifest_are_told_at_once() {
           .size = 8, .freq = 50, .interval_ns = 5, .name = \"b\" },\n\
         7,\n};\n";
     let expected = [
-        (codes::BAD_ADDRESS.0, "{1, 2, 3}"),
-        (codes::MANIFEST_VALUE.0, "-1"),
-        (codes::MANIFEST_CLASS.0, "CLASS_C"),
-        (codes::MANIFEST_FIELD.0, ".nam"),
-        (codes::MANIFEST_MISSING.0, "{"),
-        (codes::BAD_ADDRESS.0, "{1, 0, 0x5e, 0, 0, 256}"),
-        (codes::MANIFEST_TWICE.0, ".class"),
-        (codes::MANIFEST_TWICE.0, ".interval_ns"),
-        (codes::MANIFEST_FIELD.0, "7"),
+        (codes::BAD_ADDRESS.as_str(), "{1, 2, 3}"),
+        (codes::MANIFEST_VALUE.as_str(), "-1"),
+        (codes::MANIFEST_CLASS.as_str(), "CLASS_C"),
+        (codes::MANIFEST_FIELD.as_str(), ".nam"),
+        (codes::MANIFEST_MISSING.as_str(), "{"),
+        (codes::BAD_ADDRESS.as_str(), "{1, 0, 0x5e, 0, 0, 256}"),
+        (codes::MANIFEST_TWICE.as_str(), ".class"),
+        (codes::MANIFEST_TWICE.as_str(), ".interval_ns"),
+        (codes::MANIFEST_FIELD.as_str(), "7"),
     ];
     assert_eq!(wrong(text), expected);
 }
@@ -191,7 +191,7 @@ fn c_that_is_not_understood_is_an_error_only_inside_the_manifest() {
 #[test]
 fn a_manifest_above_the_limit_is_refused() {
     let text = " ".repeat(onbeat_model::limits::MANIFEST_OCTETS + 1);
-    assert_eq!(wrong(&text), [(codes::FILE_TOO_LARGE.0, "")]);
+    assert_eq!(wrong(&text), [(codes::FILE_TOO_LARGE.as_str(), "")]);
 }
 
 /// The system that the other tests put their channels into.

@@ -1,7 +1,8 @@
 //! Manifests that the library of Austad et al. would have taken: each mistake is one error, with
 //! file, line and channel, in both spellings.
 
-use onbeat_description::{Loaded, codes};
+use onbeat_description::Loaded;
+use onbeat_model::codes::description as codes;
 use onbeat_model::diagnostic::{Code, Severity};
 use onbeat_model::system::Class;
 use onbeat_model::time::Span;

@@ -30,10 +30,34 @@ impl SourceFile {
     }
 }
 
-/// A stable code: `OB1…` description, `OB2…` plan, `OB3…` run. Never reused; each has a section in
-/// `docs/errors.md`.
+/// A stable code: `OB` and four digits. [`crate::codes`] has all that there are, and nobody else
+/// can make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Code(pub &'static str);
+pub struct Code(pub(crate) &'static str);
+
+impl Code {
+    /// The code as it is shown and in JSON: `OB1001`.
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// Its four digits.
+    ///
+    /// # Panics
+    /// When it is not formed as codes are; the registry is checked when it is compiled.
+    pub(crate) const fn number(self) -> u16 {
+        let octets = self.0.as_bytes();
+        assert!(octets.len() == 6 && octets[0] == b'O' && octets[1] == b'B');
+        let mut number = 0;
+        let mut at = 2;
+        while at < octets.len() {
+            assert!(octets[at].is_ascii_digit());
+            number = number * 10 + (octets[at] - b'0') as u16;
+            at += 1;
+        }
+        number
+    }
+}
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,7 @@
 //! language that people write: those are `onbeat-description` and `onbeat-program`.
 
 pub mod binding;
+pub mod codes;
 pub mod diagnostic;
 pub mod execution_times;
 pub mod graph;

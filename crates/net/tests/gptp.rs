@@ -293,7 +293,7 @@ fn nodes_behind_long_links_are_in_sync_and_none_is_right_by_default() {
 fn what_gptp_cannot_bring_in_sync_is_refused_at_its_place() {
     let refused = |mut system: System| {
         let errors = synchronise(&mut system).expect_err("it cannot");
-        assert!(errors.iter().all(|error| error.code.0 == "OB2016" && error.at.is_some()));
+        assert!(errors.iter().all(|error| error.code.as_str() == "OB2016" && error.at.is_some()));
         errors
     };
     let long = refused(row_of_bridges(2, LINK_DELAY_MAX + Span::from_ns(1), ""));

@@ -418,7 +418,7 @@ fn single_quotes_around_a_headers_name_are_taken_as_double_ones_with_a_warning()
     let places: Vec<_> = warnings.iter().filter_map(|w| w.at.as_ref()).collect();
     assert_eq!(places.len(), 2);
     assert_eq!((places[0].0.start, places[0].0.end), (9, 21));
-    assert!(warnings.iter().all(|warning| warning.code.0 == "OB4104"));
+    assert!(warnings.iter().all(|warning| warning.code.as_str() == "OB4104"));
 }
 
 proptest! {

@@ -319,7 +319,7 @@ fn a_program_uses_only_the_ends_that_its_host_has() {
         "{ write = \"pose\" }, { read = \"beat\" }, { read = \"beat\" }",
     );
     let wrong = joined(&load(SYSTEM, &third), true).expect_err("it is wrong");
-    let told: Vec<_> = wrong.iter().map(|d| (d.code.0, d.message.as_str())).collect();
+    let told: Vec<_> = wrong.iter().map(|d| (d.code.as_str(), d.message.as_str())).collect();
     assert_eq!(
         told,
         [

@@ -4,14 +4,13 @@ use super::flow::Analysis;
 use super::network::{From, Network, Whose};
 use super::ways::{Ways, gap};
 use super::{BILLION, div_ceil, limits, queue};
-use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::{Bound, BoundTerm, Cause, ChannelPlan, Plan, Unbounded};
 use onbeat_model::system::{
     Chain, Channel, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
 };
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
-
-const UNBOUNDED: Code = Code("OB2004");
 
 /// What is promised of every channel and stream. Returns what stands in the way, and where the
 /// analysis ended before it had looked at everything.
@@ -91,7 +90,7 @@ fn unbounded(system: &System, id: ChannelId, reason: &Unbounded) -> Diagnostic {
              streams do not wait for each other in a circle"
         }
     };
-    Diagnostic::error(UNBOUNDED, message, channel.origin, "may wait without end").help(help)
+    Diagnostic::error(codes::UNBOUNDED, message, channel.origin, "may wait without end").help(help)
 }
 
 /// One bound per listener, by their clocks; or why there is none at one of them.

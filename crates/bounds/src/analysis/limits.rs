@@ -3,10 +3,9 @@
 
 use super::flow::Analysis;
 use super::ways::Ways;
-use onbeat_model::diagnostic::{Code, Diagnostic, Origin};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::system::PortId;
-
-const CUT_SHORT: Code = Code("OB2015");
 
 /// One warning for windows, and one for whole ways.
 pub(super) fn reached(analysis: &Analysis<'_>, ways: &Ways) -> Vec<Diagnostic> {
@@ -51,5 +50,5 @@ fn whole_ways(analysis: &Analysis<'_>, ways: &Ways) -> Option<Diagnostic> {
 }
 
 fn warning(message: String, at: Origin, label: &str) -> Diagnostic {
-    Diagnostic::error(CUT_SHORT, message, at, label).warning()
+    Diagnostic::error(codes::CUT_SHORT, message, at, label).warning()
 }

@@ -3,13 +3,12 @@
 use super::flow::Analysis;
 use super::network::Whose;
 use super::ways::Ways;
-use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Backlog;
 use onbeat_model::port::QUEUES;
 use onbeat_model::system::{NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
-
-const TOO_SMALL: Code = Code("OB2003");
 
 /// How many of the channels in a queue an error names.
 const NAMED_MAX: usize = 8;
@@ -105,11 +104,16 @@ fn overflow(system: &System, port: PortId, channels: &[usize], backlog: &Backlog
         node.queue.frames,
         node.queue.octets.get(),
     );
-    let error = Diagnostic::error(TOO_SMALL, message, node.origin, "its queues are too small")
-        .help(
-            "raise the node's queue limits, or lower the jitter, the bursts or the number of the \
+    let error = Diagnostic::error(
+        codes::QUEUE_TOO_SMALL,
+        message,
+        node.origin,
+        "its queues are too small",
+    )
+    .help(
+        "raise the node's queue limits, or lower the jitter, the bursts or the number of the \
              streams",
-        );
+    );
     named(error, system, channels)
 }
 
@@ -144,8 +148,13 @@ fn shared_buffers(
                 node.name,
                 buffer.get()
             );
-            let error = Diagnostic::error(TOO_SMALL, message, node.origin, "shares its buffer")
-                .help("raise `shared_buffer_octets`, or lower `queue_octets` of the bridge");
+            let error = Diagnostic::error(
+                codes::QUEUE_TOO_SMALL,
+                message,
+                node.origin,
+                "shares its buffer",
+            )
+            .help("raise `shared_buffer_octets`, or lower `queue_octets` of the bridge");
             errors.push(named(error, system, &channels));
         }
     }

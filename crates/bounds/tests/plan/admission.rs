@@ -1,6 +1,7 @@
 use crate::build::{Net, two_hosts};
 use onbeat_bounds::plan;
-use onbeat_model::diagnostic::{Code, Severity};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Severity;
 use onbeat_model::system::{Class, QueueLimits};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
@@ -13,7 +14,7 @@ fn wire(rate_bps: u64) -> Net {
 }
 
 fn codes(net: &Net) -> Vec<&'static str> {
-    plan(&net.0, true).unwrap_err().iter().map(|e| e.code.0).collect()
+    plan(&net.0, true).unwrap_err().iter().map(|e| e.code.as_str()).collect()
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn an_overloaded_port_is_named_with_sum_limit_and_streams_the_largest_first() {
     net.channel("large", "h1", &["h2"]).size = Octets::new(100);
     let errors = plan(&net.0, true).unwrap_err();
     let [error] = &errors[..] else { panic!("one error, not {errors:?}") };
-    assert_eq!((error.severity, error.code), (Severity::Error, Code("OB2001")));
+    assert_eq!((error.severity, error.code), (Severity::Error, codes::OVERLOADED));
     assert_eq!(
         error.message,
         "port h1.p1 would reserve 16.256 Mb/s of its 10 Mb/s, more than the limit of 7.5 Mb/s \
@@ -124,7 +125,7 @@ fn channels_of_a_manifest_that_ask_for_more_than_three_quarters_of_a_link_are_re
         let (system, sources) = load(array(name, entry, 14), 14);
         let errors = plan(&system, true).unwrap_err();
         let [error] = &errors[..] else { panic!("{errors:?}") };
-        assert_eq!(error.code, Code("OB2001"));
+        assert_eq!(error.code, codes::OVERLOADED);
         assert!(error.message.starts_with("port h1.p1 would reserve 78.848 Mb/s"), "{error:?}");
         assert!(error.message.contains("`c1` 5.632 Mb/s, `c2`"), "{error:?}");
         let (at, _) = error.at.as_ref().expect("a place");
@@ -193,7 +194,7 @@ fn a_queue_that_may_have_to_drop_a_reserved_frame_is_refused() {
             Err(errors) => {
                 assert!(!fits, "{queue:?}");
                 assert_eq!(errors.len(), 1);
-                assert_eq!(errors[0].code, Code("OB2003"));
+                assert_eq!(errors[0].code, codes::QUEUE_TOO_SMALL);
                 assert_eq!(errors[0].related.len(), 3);
             }
         }
@@ -211,7 +212,7 @@ fn clocks_that_come_more_than_a_second_apart_in_the_longest_run_are_refused() {
         net.node("h2").clock.offset = Span::from_ns(offset_ns);
         for protected in [false, true] {
             let found = plan(&net.0, protected).err().unwrap_or_default();
-            let codes: Vec<_> = found.iter().map(|e| e.code.0).collect();
+            let codes: Vec<_> = found.iter().map(|e| e.code.as_str()).collect();
             assert_eq!(codes, if refused { vec!["OB2007"] } else { vec![] });
         }
     }
@@ -240,7 +241,7 @@ fn a_bounded_stream_whose_queue_may_overflow_is_warned_of() {
     let codes = |net: &Net| -> Vec<_> {
         onbeat_bounds::warnings(&net.0, &plan(&net.0, true).unwrap())
             .iter()
-            .map(|w| w.code.0)
+            .map(|w| w.code.as_str())
             .collect()
     };
     // Five frames come at once: four wait behind the first, five behind a frame before them.

@@ -102,7 +102,7 @@ fn settings<'a>(net: &'a mut Net, label: &str) -> &'a mut PortSettings {
 }
 
 fn codes(net: &Net) -> Vec<&'static str> {
-    plan(&net.0, true).err().unwrap_or_default().iter().map(|e| e.code.0).collect()
+    plan(&net.0, true).err().unwrap_or_default().iter().map(|e| e.code.as_str()).collect()
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn frames_only_leave_ports_that_send_their_vlan() {
     settings(&mut net, "b1.p3").vlans = Some(vec![3, 4]);
     let errors = plan(&net.0, true).unwrap_err();
     let [error] = &errors[..] else { panic!("{errors:?}") };
-    assert_eq!(error.code.0, "OB2010");
+    assert_eq!(error.code.as_str(), "OB2010");
     assert_eq!(error.message, "channel `c`: no way from `h1` to `h2` lies within VLAN 2");
 }
 
@@ -225,7 +225,7 @@ fn a_stream_that_may_miss_its_deadline_is_told() {
         (vec![bound(10_001), bound(20_000)], 2),
     ] {
         made.streams[0].bounds = bounds;
-        let found: Vec<_> = warnings(&net.0, &made).iter().map(|w| w.code.0).collect();
+        let found: Vec<_> = warnings(&net.0, &made).iter().map(|w| w.code.as_str()).collect();
         assert_eq!(found, vec!["OB2013"; told]);
     }
 }

@@ -6,7 +6,6 @@
 //! and what is at the ends of the channels (`ends`).
 
 mod channels;
-pub mod codes;
 mod ends;
 mod flow;
 mod guard;
@@ -19,6 +18,7 @@ use crate::codes as shared;
 use crate::fields::{Fields, US};
 use crate::names::{Alphabet, Names, check_name};
 use crate::{At, Sink, origin, schema_of};
+use onbeat_model::codes::tasks as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Graph, Node, Policy, Task, What};
 use onbeat_model::time::Span;

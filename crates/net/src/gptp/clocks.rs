@@ -1,12 +1,11 @@
 //! The clocks of a description's nodes as gPTP keeps them.
 
 use super::{NODES_MAX, Sample, Scenario, Stamping, Trace, simulate};
-use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::codes::plan as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::limits;
 use onbeat_model::system::{Node, NodeId, StampKind, Synchronisation, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
-
-const NOT_IN_SYNC: Code = Code("OB2016");
 
 /// From when on clocks count as in sync.
 const SETTLED: NetTime = NetTime::from_ns(40_000_000_000);
@@ -39,7 +38,7 @@ pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
     scenario.faults.clear();
     let trace = simulate(&scenario).map_err(|error| {
         let message = format!("gPTP of this network cannot be simulated: {error}");
-        vec![Diagnostic::error(NOT_IN_SYNC, message, origin, "asked for here").help(HELP)]
+        vec![Diagnostic::error(codes::NOT_IN_SYNC, message, origin, "asked for here").help(HELP)]
     })?;
     let mut errors = Vec::new();
     for (index, node) in system.nodes.iter_mut().enumerate() {
@@ -65,7 +64,7 @@ fn needs_time(node: &Node) -> bool {
 
 fn not_in_sync(node: &Node, text: &str, synchronisation: &Synchronisation) -> Diagnostic {
     let message = format!("`{}` {text}", node.name);
-    Diagnostic::error(NOT_IN_SYNC, message, node.origin, "its clock")
+    Diagnostic::error(codes::NOT_IN_SYNC, message, node.origin, "its clock")
         .help(HELP)
         .related(synchronisation.origin, "the grandmaster")
 }
@@ -77,7 +76,9 @@ fn hindrances(system: &System, synchronisation: &Synchronisation) -> Vec<Diagnos
     if count > NODES_MAX {
         let message = format!("gPTP of {count} nodes cannot be simulated: {NODES_MAX} at most can");
         let help = "take [synchronisation] out and describe the `clock` of each host and bridge";
-        return vec![Diagnostic::error(NOT_IN_SYNC, message, origin, "asked for here").help(help)];
+        return vec![
+            Diagnostic::error(codes::NOT_IN_SYNC, message, origin, "asked for here").help(help),
+        ];
     }
     let long = system.links.iter().filter(|link| link.propagation > LINK_DELAY_MAX).map(|link| {
         let message = format!(
@@ -88,7 +89,7 @@ fn hindrances(system: &System, synchronisation: &Synchronisation) -> Vec<Diagnos
         );
         let help = "lower `propagation_ns`, or take [synchronisation] out and describe the `clock` \
                     of each host and bridge";
-        Diagnostic::error(NOT_IN_SYNC, message, link.origin, "this link")
+        Diagnostic::error(codes::NOT_IN_SYNC, message, link.origin, "this link")
             .help(help)
             .related(origin, "gPTP is asked for here")
     });

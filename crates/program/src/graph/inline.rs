@@ -5,7 +5,8 @@ use super::unit::{
     Thing, UnitGraph,
 };
 use super::{doubt, hold, is_abstract, lost, shape, unbound};
-use crate::timedc::{Integer, codes, endless_loop, is_timed};
+use crate::timedc::{Integer, endless_loop, is_timed};
+use onbeat_model::codes::timing;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Channel, ChannelKind, Expression, Graph, Interval, PointKind, Task};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -936,7 +937,7 @@ fn unknown_hold(at: Origin) -> Diagnostic {
     let label = "an abort waits, or does not";
     let help = "call `timedc_on_abort` for what is held, put it into `critical`, or give it back \
                 under the name that it was obtained under";
-    Diagnostic::error(codes::HOLD, text, at, label).help(help).warning()
+    Diagnostic::error(timing::HOLD, text, at, label).help(help).warning()
 }
 
 /// What a function's step obtains or gives back, as one of a task.

@@ -10,8 +10,8 @@ pub(crate) mod unit;
 pub use times::apply_times;
 pub use unit::UnitGraph;
 
-use crate::timedc::codes;
 use inline::Linker;
+use onbeat_model::codes::timing;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::graph::{Graph, Host};
 
@@ -74,12 +74,12 @@ fn unbound(call: &unit::Call, at: Origin) -> Diagnostic {
 
 /// What the analysis takes for the worst, because nobody can say.
 fn doubt(text: &str, at: Origin, help: &str) -> Diagnostic {
-    let diagnostic = Diagnostic::error(codes::DOUBT, text.to_owned(), at, "here");
+    let diagnostic = Diagnostic::error(timing::DOUBT, text.to_owned(), at, "here");
     diagnostic.help(help).warning()
 }
 
 /// A reason why a program is not analysed.
 fn lost(text: &str, at: Origin, label: &str, help: &str) -> Diagnostic {
     let text = format!("{text}: the program's timing is not analysed");
-    Diagnostic::error(codes::FOLLOW, text, at, label).help(help).warning()
+    Diagnostic::error(timing::FOLLOW, text, at, label).help(help).warning()
 }

@@ -2,12 +2,10 @@
 
 use super::lexer::{Kind, Piece, directive, lex, spelling};
 use super::output::{Change, Line, Macros, lines, single_quoted, token, unescape};
-use onbeat_model::diagnostic::{Code, Diagnostic, Origin, SourceFile};
+use onbeat_model::codes::timed_c as codes;
+use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
 use std::borrow::Cow;
 use std::collections::HashMap;
-
-/// `#include 'x.h'`.
-const SINGLE_QUOTES: Code = Code("OB4104");
 
 /// How deep `#include` may nest, as in C compilers.
 const DEPTH_MAX: usize = 200;
@@ -80,7 +78,7 @@ pub fn normal(text: &str, file: u16) -> (String, Vec<Diagnostic>) {
         let origin = Origin { file, start: at(first), end: at(last) + 1 };
         let message = "#include with single quotes is not C; it is taken as double quotes";
         warnings.push(
-            Diagnostic::error(SINGLE_QUOTES, message, origin, "write \" in place of '")
+            Diagnostic::error(codes::QUOTES, message, origin, "write \" in place of '")
                 .warning()
                 .help("C compilers refuse this line: a file's name stands in \"…\" or <…>"),
         );

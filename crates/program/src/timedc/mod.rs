@@ -4,7 +4,6 @@ mod bound;
 mod busy;
 mod channels;
 mod check;
-pub mod codes;
 mod construct;
 mod edits;
 mod effort;
@@ -37,6 +36,7 @@ pub(crate) use value::Integer;
 use crate::graph::UnitGraph;
 use crate::source::{Edit, Expanded};
 use onbeat_model::binding::Binding;
+use onbeat_model::codes::timed_c as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
 use onbeat_model::time::Span;
 

@@ -268,8 +268,9 @@ fn assert_size<'t>(
     let is_in_block = statement.parent().is_some_and(|p| p.kind() == "compound_statement");
     if pure && is_in_block {
         let target = unit.words(target).split_whitespace().collect::<Vec<_>>().join(" ");
+        let code = codes::SIZE;
         let text = format!(
-            "_Static_assert(sizeof({target}) == {wanted}, \"OB4011: messages of {name} have \
+            "_Static_assert(sizeof({target}) == {wanted}, \"{code}: messages of {name} have \
              {wanted} octets\"); "
         );
         edits.before(statement.byte_range(), Rank::Open, &text);

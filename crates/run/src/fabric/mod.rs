@@ -32,7 +32,8 @@ use crate::user::User;
 use onbeat::fabric::client::SetupError;
 use onbeat::fabric::protocol::ENVIRONMENT;
 use onbeat::instrument;
-use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::codes::run as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{Program, ProgramLimits, RunSettings, System, TimeMode, TransportKind};
@@ -42,11 +43,6 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-
-/// A program's command cannot be started.
-const CANNOT_START: Code = Code("OB3001");
-/// A program cannot run as the user that the description asks for.
-const CANNOT_BE: Code = Code("OB3004");
 
 /// The least number of the descriptor that a program is started with: shells' scripts use those
 /// below for their own.
@@ -205,7 +201,8 @@ fn users(programs: &[&Program], network: &NetworkKind) -> Result<Vec<Option<User
         let wrong = |what: String, help: &str| {
             let message =
                 format!("program `{}` cannot run as user `{}`: {what}", program.name, asked.name);
-            let found = Diagnostic::error(CANNOT_BE, message, asked.origin, "this user").help(help);
+            let found =
+                Diagnostic::error(codes::CANNOT_BE, message, asked.origin, "this user").help(help);
             NoRun::Description(Box::new(found))
         };
         let user = User::find(&asked.name).map_err(|error| {
@@ -342,5 +339,5 @@ fn cannot_start(program: &Program, error: &crate::process::StartError) -> Diagno
         _ => "correct `command`",
     };
     let message = format!("program `{}`: {error}", program.name);
-    Diagnostic::error(CANNOT_START, message, program.origin, "this program").help(help)
+    Diagnostic::error(codes::CANNOT_START, message, program.origin, "this program").help(help)
 }

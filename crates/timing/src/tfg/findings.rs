@@ -1,5 +1,6 @@
 //! What a user should know of a system's timing, as warnings.
 
+use onbeat_model::codes::timing as codes;
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity};
 use onbeat_model::graph::{Graph, PointKind};
 use onbeat_model::system::System;
@@ -8,15 +9,6 @@ use onbeat_model::timing::{
     Chain, Component, Course, Culprit, Miss, Schedule, Study, Timing, Trouble, Verdict, Why,
 };
 use std::collections::BTreeMap;
-
-const NOT_COMPOSABLE: Code = Code("OB5001");
-const MAY_BE_LATE: Code = Code("OB5002");
-const CHAIN: Code = Code("OB5003");
-const NOT_SCHEDULABLE: Code = Code("OB5004");
-const OVERFLOW: Code = Code("OB5005");
-const DEADLOCK: Code = Code("OB5006");
-const UNPROVEN: Code = Code("OB5009");
-const LOCKS: Code = Code("OB5020");
 
 /// What to warn of. `system` is the description, if there is one: then the deadlines of its chains
 /// are left to [`crate::warnings`].
@@ -145,7 +137,7 @@ impl Finder<'_> {
             true => help.to_owned(),
             false => format!("{help}; without a bound is {path}"),
         };
-        self.warning(NOT_COMPOSABLE, message, at, &help)
+        self.warning(codes::NOT_COMPOSABLE, message, at, &help)
     }
 
     /// Components of which nothing is proven beyond some rounds, where that is all that is wrong.
@@ -164,7 +156,7 @@ impl Finder<'_> {
             let at = program.map(|origin| (origin, "this program"));
             let help = "`onbeat tfg` has the times; write what comes again after some rounds, and \
                         read as often as is written";
-            Some(self.warning(UNPROVEN, message, at, help))
+            Some(self.warning(codes::UNPROVEN, message, at, help))
         };
         self.study.program.components.iter().filter_map(one).collect()
     }
@@ -175,7 +167,7 @@ impl Finder<'_> {
         let (way, places) = (cycle.way(self.graph()), cycle.places(self.graph()));
         let message = format!("tasks may wait for each other's locks for ever: {way}, at {places}");
         let help = "lock what several tasks lock in one and the same order";
-        self.warning(LOCKS, message, at, help)
+        self.warning(codes::LOCKS, message, at, help)
     }
 
     /// Firm and hard points that may be late, each once. A soft point says itself when it is.
@@ -208,7 +200,7 @@ impl Finder<'_> {
             let at = self.program(task).map(|origin| (origin, "this program"));
             let path = self.path(timing, &miss.path);
             let help = format!("shorten what is done on the way {path}, or lengthen the deadline");
-            self.warning(MAY_BE_LATE, message, at, &help)
+            self.warning(codes::MAY_BE_LATE, message, at, &help)
         };
         worst.into_iter().map(one).collect()
     }
@@ -237,7 +229,7 @@ impl Finder<'_> {
                 Some(term) => format!("its largest term is {} {}", term.span, term.what),
                 None => "`onbeat tfg` shows where it has no bound".to_owned(),
             };
-            Some(self.warning(CHAIN, message, at, &help))
+            Some(self.warning(codes::CHAIN, message, at, &help))
         });
         too_long.collect()
     }
@@ -258,7 +250,7 @@ impl Finder<'_> {
             let node = self.system.and_then(|s| s.nodes.iter().find(|n| n.name == *host));
             let at = node.map(|node| (node.origin, "its tasks share this"));
             let help = "shorten the work of its tasks, change priorities, or add a processor";
-            self.warning(NOT_SCHEDULABLE, message, at, help)
+            self.warning(codes::NOT_SCHEDULABLE, message, at, help)
         });
         late.collect()
     }
@@ -277,7 +269,7 @@ impl Finder<'_> {
                     let message = format!("channel `{name}` may be full when {place} writes to it");
                     let at = at.map(|origin| (origin, "this channel"));
                     let help = "read as often as it is written, or give it more room";
-                    found.push(self.warning(OVERFLOW, message, at, help));
+                    found.push(self.warning(codes::OVERFLOW, message, at, help));
                 }
                 Trouble::Deadlock { rows } => {
                     let places: Vec<_> = rows.iter().map(|row| self.place(timing, *row)).collect();
@@ -286,7 +278,7 @@ impl Finder<'_> {
                     let at = task.and_then(|task| self.program(task));
                     let at = at.map(|origin| (origin, "this program"));
                     let help = "let one of them write before it reads";
-                    found.push(self.warning(DEADLOCK, message, at, help));
+                    found.push(self.warning(codes::DEADLOCK, message, at, help));
                 }
             }
         }

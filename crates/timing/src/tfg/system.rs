@@ -2,7 +2,8 @@
 //! channels that no program serves.
 
 use onbeat_bounds::shortest;
-use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::codes::timing as codes;
+use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::graph::{
     Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind, Task, What,
 };
@@ -11,9 +12,6 @@ use onbeat_model::system::{ChannelId, NodeId, NodeKind, Program, System};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 use onbeat_model::timing::Chain;
 use std::collections::BTreeSet;
-
-/// A program writes or reads a channel of which its host has no such end.
-const NO_END: Code = Code("OB5008");
 
 /// Frames that wait for a program at most, as the fabric keeps them for it.
 const INBOX: u32 = 1_024;
@@ -210,7 +208,8 @@ impl<'a> Merged<'a> {
                     "program `{}` uses the channel `{}`, which the description does not have",
                     program.name, channel.name
                 );
-                let found = Diagnostic::error(NO_END, message, program.origin, "this program");
+                let found =
+                    Diagnostic::error(codes::NO_END, message, program.origin, "this program");
                 self.errors.push(found.help("add [[channel]] with this name"));
             }
             places.push(self.graph.channels.len());
@@ -246,7 +245,7 @@ impl<'a> Merged<'a> {
             "program `{}` on `{host}` {does} `{}`, but `{host}` is not {what}",
             program.name, channel.name
         );
-        Diagnostic::error(NO_END, message, program.origin, "this program")
+        Diagnostic::error(codes::NO_END, message, program.origin, "this program")
             .help(format!("put `{host}` into the channel's `{key}`, or run it on another host"))
             .related(channel.origin, "the channel")
     }

@@ -1,0 +1,352 @@
+//! Every code of a diagnostic, with its title. A code never changes its meaning and is never used
+//! again. `docs/errors.md` has a section for each, under the same title.
+
+use crate::diagnostic::Code;
+
+/// A code and what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The code.
+    pub code: Code,
+    /// What is wrong, in some words: the heading of its section.
+    pub title: &'static str,
+}
+
+/// Areas of codes: a module each, with its codes by name and all of them in order.
+macro_rules! areas {
+    ($($(#[$about:meta])* $area:ident {
+        $($(#[$doc:meta])* $name:ident = $code:literal, $title:literal;)*
+    })*) => {
+        $($(#[$about])* pub mod $area {
+            use super::Entry;
+            use crate::diagnostic::Code;
+
+            $($(#[$doc])* pub const $name: Code = Code($code);)*
+
+            /// All of them, in order.
+            pub const ALL: &[Entry] = &[$(Entry { code: $name, title: $title }),*];
+        })*
+
+        /// All areas.
+        const AREAS: &[&[Entry]] = &[$($area::ALL),*];
+    };
+}
+
+areas! {
+    /// What is wrong with a description or a manifest.
+    description {
+        /// A file is larger than the limit.
+        FILE_TOO_LARGE = "OB1001", "a file is too large";
+        /// The text is not TOML.
+        SYNTAX = "OB1002", "the text is not TOML";
+        /// A key that the format does not know.
+        UNKNOWN_KEY = "OB1003", "an unknown key";
+        /// A value of another type than the key's.
+        WRONG_TYPE = "OB1004", "a value of the wrong type";
+        /// A word that is none of the allowed ones.
+        UNKNOWN_CHOICE = "OB1005", "an unknown word";
+        /// A key that must be there is not.
+        MISSING_KEY = "OB1006", "a key is missing";
+        /// A format version that this release does not read.
+        FORMAT_VERSION = "OB1007", "an unknown format version";
+        /// A table has more entries than the limit.
+        TOO_MANY = "OB1008", "too many tables";
+        /// Two keys that exclude each other.
+        BOTH_KEYS = "OB1009", "two keys exclude each other";
+        /// A number outside its range.
+        OUT_OF_RANGE = "OB1010", "a number is out of range";
+        /// A message or frame that is empty or does not fit in one frame.
+        PAYLOAD_SIZE = "OB1011", "a size does not fit in one frame";
+        /// A rate or interval that is zero, negative or too large.
+        RATE = "OB1012", "a rate is out of range";
+        /// The least is greater than the most.
+        MIN_ABOVE_MAX = "OB1013", "the least is above the most";
+        /// A histogram without values or with a weight that is not positive.
+        HISTOGRAM = "OB1014", "a histogram that cannot be used";
+        /// A name that cannot be used.
+        BAD_NAME = "OB1015", "a name that cannot be used";
+        /// A command without a program.
+        EMPTY_COMMAND = "OB1016", "a command without a program";
+        /// A priority outside SCHED_FIFO's.
+        PRIORITY = "OB1017", "a priority that does not exist";
+        /// A clock that drifts more than the limit.
+        DRIFT = "OB1018", "a clock drifts too much";
+        /// A duration that is not positive or too long.
+        DURATION = "OB1019", "a duration is out of range";
+        /// A name that is taken.
+        DUPLICATE_NAME = "OB1020", "a name is taken";
+        /// A node that does not exist.
+        UNKNOWN_NODE = "OB1021", "an unknown node";
+        /// A bridge where a host must stand.
+        NOT_A_HOST = "OB1022", "a bridge where a host must stand";
+        /// A channel that does not exist.
+        UNKNOWN_CHANNEL = "OB1023", "an unknown channel";
+        /// A scenario that does not exist.
+        UNKNOWN_SCENARIO = "OB1024", "an unknown scenario";
+        /// A stream that does not exist.
+        UNKNOWN_STREAM = "OB1025", "an unknown stream";
+        /// A host with no link or several.
+        HOST_LINKS = "OB1030", "a host has no link, or two";
+        /// A port with two links.
+        PORT_TAKEN = "OB1031", "a port has two links";
+        /// A link from a node to itself.
+        SELF_LINK = "OB1032", "a link from a node to itself";
+        /// Two hosts that must talk and have no path.
+        UNREACHABLE = "OB1034", "no path";
+        /// A port that does not exist.
+        UNKNOWN_PORT = "OB1035", "an unknown port";
+        /// A port whose settings are given twice.
+        PORT_SET_TWICE = "OB1036", "a port is set twice";
+        /// A queue with two transmission selection algorithms.
+        TWO_SHAPERS = "OB1037", "a queue with two shapers";
+        /// Idle slopes beyond the rate of a port's link.
+        IDLE_SLOPES = "OB1038", "idle slopes beyond the link";
+        /// A gate control list that cannot be used.
+        GATES = "OB1039", "gates that cannot be used";
+        /// An address that is not one, or that cannot be used here.
+        BAD_ADDRESS = "OB1040", "an address that cannot be used";
+        /// A destination that is neither a group address nor a host's.
+        UNKNOWN_DESTINATION = "OB1041", "an unknown destination";
+        /// A stream identifier that is taken.
+        DUPLICATE_STREAM = "OB1042", "a stream identifier is taken";
+        /// A destination that is taken.
+        DUPLICATE_DESTINATION = "OB1043", "a destination is taken";
+        /// A host's address that is taken.
+        DUPLICATE_ADDRESS = "OB1044", "an address is taken";
+        /// A channel to one host's address that others are to hear.
+        UNICAST_LISTENERS = "OB1045", "one host's address for other listeners";
+        /// A talker that listens to itself.
+        TALKER_LISTENS = "OB1046", "a talker listens to itself";
+        /// A listener that is there twice.
+        DUPLICATE_LISTENER = "OB1047", "a listener is there twice";
+        /// A channel or a noise source to nobody.
+        NO_LISTENER = "OB1048", "a channel without listeners";
+        /// A stream identifier of zero.
+        BAD_STREAM = "OB1049", "a stream identifier of zero";
+        /// A chain that is empty or whose channels do not meet.
+        BROKEN_CHAIN = "OB1050", "a broken chain";
+        /// A noise source to itself.
+        NOISE_TO_SELF = "OB1052", "noise from a host to itself";
+        /// A reference without a figure.
+        NO_FIGURES = "OB1053", "a reference without figures";
+        /// Preemption without an express queue.
+        PREEMPTION = "OB1054", "preemption without an express queue";
+        /// A trace that cannot be read or used.
+        TRACE = "OB1055", "a trace that cannot be used";
+        /// A way that a stream cannot take.
+        WAY = "OB1056", "a way that cannot be taken";
+        /// A token bucket that never holds a whole frame.
+        BUCKET = "OB1057", "a token bucket that never holds a frame";
+        /// Sources of a program that are not there, or what belongs to them without them.
+        PROGRAM_SOURCE = "OB1058", "sources of a program";
+        /// Execution times that cannot be read or used.
+        EXECUTION_TIMES = "OB1059", "execution times";
+        /// A program's file of tasks that cannot be read or used.
+        PROGRAM_TASKS = "OB1066", "a program's file of tasks";
+        /// What an abstract channel of a program is, which it cannot be.
+        BINDING = "OB1067", "what an abstract channel is";
+        /// A second step of one clock.
+        CLOCK_STEPS = "OB1068", "a clock steps a second time";
+        /// The manifest cannot be read.
+        MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
+        /// The manifest is not C.
+        MANIFEST_SYNTAX = "OB1101", "the manifest is not C";
+        /// The manifest declares no channels.
+        MANIFEST_EMPTY = "OB1102", "the manifest declares no channels";
+        /// A field that neither generation of the manifest has.
+        MANIFEST_FIELD = "OB1103", "a field that a manifest does not have";
+        /// A field that is missing.
+        MANIFEST_MISSING = "OB1104", "a field is missing";
+        /// An expression whose value cannot be computed.
+        MANIFEST_VALUE = "OB1105", "a value cannot be computed";
+        /// A stream class that neither generation has.
+        MANIFEST_CLASS = "OB1106", "an unknown stream class";
+        /// A field that is given twice.
+        MANIFEST_TWICE = "OB1107", "a field is given twice";
+        /// An entry that the description does not use.
+        MANIFEST_UNUSED = "OB1108", "an entry that the description does not use";
+        /// Description and manifest disagree.
+        MANIFEST_CONTRADICTION = "OB1109", "description and manifest disagree";
+        /// A manifest's array with places and entries that do not match.
+        MANIFEST_ARRAY = "OB1110", "places and entries of a manifest differ";
+    }
+    /// What is wrong with a file of tasks only.
+    tasks {
+        /// A step that does nothing, or several things, or has keys of another one.
+        STEP = "OB1060", "a step of a task";
+        /// Steps that control never comes to, or never leaves.
+        FLOW = "OB1061", "where control goes";
+        /// Steps with two deadlines.
+        TWO_DEADLINES = "OB1062", "two deadlines";
+        /// A channel of the wrong kind, or without an end that it needs.
+        CHANNEL = "OB1063", "a channel of a file of tasks";
+        /// A task that is not started exactly once.
+        START = "OB1064", "a task that is not started once";
+        /// A task that does not exist.
+        UNKNOWN_TASK = "OB1065", "an unknown task";
+    }
+    /// What is wrong with what is promised.
+    plan {
+        /// A port is overloaded.
+        OVERLOADED = "OB2001", "a port is overloaded";
+        /// A scheduled channel is protected, which is not done yet.
+        SCHEDULED = "OB2002", "a scheduled channel cannot be protected yet";
+        /// A queue cannot hold what may wait in it.
+        QUEUE_TOO_SMALL = "OB2003", "a queue is too small";
+        /// A stream has no useful bound.
+        UNBOUNDED = "OB2004", "a stream has no useful bound";
+        /// A message may come after its fixed delay.
+        LATE = "OB2005", "a message may come after its fixed delay";
+        /// A chain may miss its deadline.
+        CHAIN_DEADLINE = "OB2006", "a chain may miss its deadline";
+        /// Two clocks are further apart than a frame can tell.
+        CLOCKS = "OB2007", "clocks are too far apart";
+        /// A chain has no bound.
+        UNTRIGGERED = "OB2008", "a chain has no bound";
+        /// A message is longer under way than a frame can tell.
+        LONG_UNDER_WAY = "OB2009", "a message is too long under way";
+        /// There is no way within the VLAN.
+        NO_WAY = "OB2010", "no way within the VLAN";
+        /// A stream uses a queue that is reserved.
+        INTRUDER = "OB2011", "a stream in a reserved queue";
+        /// A port's settings leave too little for a reservation.
+        TOO_LITTLE = "OB2012", "a port's settings leave too little for a reservation";
+        /// A stream may miss its deadline.
+        STREAM_DEADLINE = "OB2013", "a stream may miss its deadline";
+        /// A stream may lose frames.
+        STREAM_LOST = "OB2014", "a stream may lose frames";
+        /// The analysis ended before it had looked at everything.
+        CUT_SHORT = "OB2015", "the analysis ended before it had looked at everything";
+        /// gPTP cannot bring the clocks together.
+        NOT_IN_SYNC = "OB2016", "gPTP cannot bring these clocks together";
+    }
+    /// What keeps a run from beginning.
+    run {
+        /// A program's command cannot be started.
+        CANNOT_START = "OB3001", "a program cannot be started";
+        /// A program's sources do not compile.
+        NOT_COMPILED = "OB3002", "a program does not compile";
+        /// A program's timing is not analysed.
+        NOT_ANALYSED = "OB3003", "the timing of a program is not analysed";
+        /// A program cannot run as the user that the description asks for.
+        CANNOT_BE = "OB3004", "a program cannot run as the user that is asked for";
+    }
+    /// What is wrong with a program in Timed C.
+    timed_c {
+        /// A unit is missing or unknown.
+        UNIT = "OB4001", "a unit of time is missing or unknown";
+        /// A delay is negative.
+        NEGATIVE = "OB4002", "a negative delay";
+        /// A deadline is after the release.
+        DEADLINE = "OB4003", "a deadline after the period";
+        /// A variable in a timing argument may have no value.
+        UNASSIGNED = "OB4004", "a timing argument may have no value";
+        /// No firm or hard point follows a critical block.
+        CRITICAL = "OB4005", "nothing follows a critical block";
+        /// Points with different deadlines may be next.
+        GUARD = "OB4006", "two deadlines";
+        /// An lvchannel has a second writer.
+        WRITERS = "OB4007", "an lvchannel with two writers";
+        /// Nobody can say how many tasks there will be.
+        TASK_COUNT = "OB4008", "nobody can say how many tasks there will be";
+        /// `skipdelay` has no single target.
+        SKIP = "OB4009", "no target for skipdelay";
+        /// A channel is not in the manifest.
+        CHANNEL = "OB4010", "a channel is not in the manifest";
+        /// A value is not as large as the channel's.
+        SIZE = "OB4011", "a value of another size";
+        /// Control cannot go on at a point.
+        CONTINUE = "OB4012", "control cannot go on at a timing point";
+        /// A construct is not formed right.
+        FORM = "OB4013", "a construct that is not formed right";
+        /// A call must not be aborted.
+        CALL = "OB4015", "a call that cannot be aborted";
+        /// Nobody says what an abstract channel is.
+        UNBOUND = "OB4016", "nobody says what an abstract channel is";
+        /// A delay has no unit.
+        NO_UNIT = "OB4101", "a delay without a unit";
+        /// The declared execution times are too long for the policy.
+        UNSCHEDULABLE = "OB4102", "execution times that are too long";
+        /// A firm point follows a read that may wait.
+        BLOCKING = "OB4103", "a read before a firm point";
+        /// An `#include` has single quotes.
+        QUOTES = "OB4104", "an #include in single quotes";
+        /// A manifest's only row has no braces.
+        BRACES = "OB4105", "a manifest without the row's braces";
+        /// A loop without an end in which no time passes.
+        ENDLESS = "OB4106", "a loop in which no time passes, and that nothing in it ends";
+    }
+    /// What is wrong with the timing of programs.
+    timing {
+        /// A system is not composable.
+        NOT_COMPOSABLE = "OB5001", "not composable";
+        /// A deadline may be missed.
+        MAY_BE_LATE = "OB5002", "a deadline may be missed";
+        /// A chain does not keep what is asked of it.
+        CHAIN = "OB5003", "a chain does not keep what is asked of it";
+        /// A host's tasks are not schedulable.
+        NOT_SCHEDULABLE = "OB5004", "tasks of a host are not schedulable";
+        /// A channel may overflow.
+        OVERFLOW = "OB5005", "a channel may overflow";
+        /// Tasks wait for each other.
+        DEADLOCK = "OB5006", "tasks wait for each other";
+        /// What a program does in time cannot be followed.
+        FOLLOW = "OB5007", "what a program does in time cannot be followed";
+        /// A program uses an end of a channel that its host does not have.
+        NO_END = "OB5008", "a program uses an end that its host does not have";
+        /// Times are proven for the first iterations only.
+        UNPROVEN = "OB5009", "times are proven for the first iterations only";
+        /// Nobody can say what a segment holds.
+        HOLD = "OB5015", "nobody can say what a segment holds";
+        /// Tasks may wait for each other's locks for ever.
+        LOCKS = "OB5020", "tasks may wait for each other's locks for ever";
+        /// A lock, or how long something takes, cannot be told.
+        DOUBT = "OB5021", "a lock, or how long something takes, cannot be told";
+    }
+}
+
+/// Every code, area by area.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    AREAS.iter().flat_map(|area| area.iter())
+}
+
+// No two codes are alike, and each is `OB` and four digits: checked when this is compiled.
+const _: () = {
+    let mut seen = [false; 10_000];
+    let mut area = 0;
+    while area < AREAS.len() {
+        let mut at = 0;
+        while at < AREAS[area].len() {
+            let number = AREAS[area][at].code.number() as usize;
+            assert!(!seen[number], "a code is there twice");
+            seen[number] = true;
+            at += 1;
+        }
+        area += 1;
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codes_of_an_area_are_in_order() {
+        for area in AREAS {
+            assert!(area.is_sorted_by_key(|entry| entry.code), "{area:?}");
+        }
+    }
+
+    #[test]
+    fn every_code_has_a_section_under_its_title() {
+        let errors = include_str!("../../../docs/errors.md");
+        let headings = errors.lines().filter_map(|line| line.strip_prefix("## OB"));
+        let mut entries: Vec<_> = all().collect();
+        entries.sort_by_key(|entry| entry.code);
+        let titles = entries.iter().map(|entry| format!("{}: {}", entry.code, entry.title));
+        assert_eq!(
+            headings.map(|heading| format!("OB{heading}")).collect::<Vec<_>>(),
+            titles.collect::<Vec<_>>()
+        );
+    }
+}
