@@ -1,25 +1,11 @@
 // Draws each series' histogram and distribution function, both runs in one chart. What it drew is
 // left in data attributes, for the tests.
 (() => {
-  const root = document.documentElement;
+  const { colour, axis, keep } = charting;
   const data = JSON.parse(document.getElementById("data").textContent);
   const MICROSECOND = 1e3;
 
-  // Colours: the style sheet's, as the canvas needs them.
-  const probe = document.createElement("i");
-  probe.hidden = true;
-  document.body.append(probe);
-  const colour = (name) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const font = () => `12px ${getComputedStyle(document.body).fontFamily}`;
-  const axis = (extra) => ({
-    stroke: colour("quiet"), font: font(), labelFont: font(), labelSize: 18,
-    grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
-    ...extra,
-  });
-  const short = (_, splits) => splits.map((value) => value == null ? null : String(+value.toPrecision(4)));
+  const short = (_, splits) => splits.map(charting.short);
   const shown = (value, unit) => value == null ? "–" : `${+value.toPrecision(5)} ${unit}`;
 
   // The first is dashed: told apart without colours as well.
@@ -82,16 +68,5 @@
     chart.plot?.destroy();
     chart.plot = chart.make(chart.element);
   };
-  const drawAll = () => {
-    charts.forEach(draw);
-    root.dataset.charts = charts.length;
-  };
-  document.addEventListener("theme", drawAll);
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    for (const { plot, element } of charts) plot.setSize({ width: element.clientWidth, height: plot.height });
-  });
-  drawAll();
+  keep(() => charts.forEach(draw), () => charts);
 })();

@@ -1,25 +1,10 @@
 // Draws the charts of a measurement. What it did is left in data attributes, for the tests: on each
 // chart how much it drew, on the document how many charts there are.
 (() => {
-  const root = document.documentElement;
+  const { colour, axis, short, level, keep } = charting;
   const data = JSON.parse(document.getElementById("data").textContent);
   const plots = new Map();
 
-  // Colours: the style sheet's, as the canvas needs them.
-  const probe = document.createElement("i");
-  probe.hidden = true;
-  document.body.append(probe);
-  const colour = (name) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const font = () => `12px ${getComputedStyle(document.body).fontFamily}`;
-  const axis = (extra) => ({
-    stroke: colour("quiet"), font: font(), labelFont: font(), labelSize: 18,
-    grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
-    ...extra,
-  });
-  const short = (value) => String(+value.toPrecision(4));
   const time = (ns) => {
     if (ns == null) return "–";
     const size = Math.abs(ns);
@@ -73,25 +58,6 @@
     const y = logarithmic
       ? { distr: 3, range: () => [least * 0.6, most * 1.6] }
       : { range: () => [Math.min(0, least * 1.08), Math.max(1, most * 1.08)] };
-    const level = (plot) => {
-      const { ctx, bbox } = plot;
-      const { min, max } = plot.scales.y;
-      if (published_max_ns == null || published_max_ns < min || published_max_ns > max) return;
-      const line = Math.round(plot.valToPos(published_max_ns, "y", true));
-      ctx.save();
-      ctx.strokeStyle = ctx.fillStyle = colour("bound");
-      ctx.lineWidth = 1.6 * devicePixelRatio;
-      ctx.setLineDash([8 * devicePixelRatio, 5 * devicePixelRatio]);
-      ctx.beginPath();
-      ctx.moveTo(bbox.left, line);
-      ctx.lineTo(bbox.left + bbox.width, line);
-      ctx.stroke();
-      ctx.font = font().replace("12px", `${12 * devicePixelRatio}px`);
-      ctx.textAlign = "left";
-      ctx.textBaseline = "bottom";
-      ctx.fillText(`published maximum (${published})`, bbox.left + 6 * devicePixelRatio, line - 4 * devicePixelRatio);
-      ctx.restore();
-    };
     element.dataset.points = at.length;
     return new uPlot({
       width: element.clientWidth, height: 220,
@@ -106,25 +72,18 @@
           ...(logarithmic ? { splits: powers, filter: (_, splits) => splits } : {}) }),
       ],
       scales: { x: { time: false }, y },
-      hooks: { draw: [level] },
+      hooks: { draw: [level(published_max_ns, "bound", `published maximum (${published})`)] },
     }, [at, values_ns], element);
   };
 
   const draw = (id, make, what) => {
-    plots.get(id)?.destroy();
-    plots.set(id, make(document.getElementById(id), what));
+    plots.get(id)?.plot.destroy();
+    const element = document.getElementById(id);
+    plots.set(id, { element, plot: make(element, what) });
   };
   const drawAll = () => {
     for (const [id, bins] of Object.entries(data.histograms)) draw(id, histogram, bins);
     for (const [id, line] of Object.entries(data.courses)) draw(id, course, line);
-    root.dataset.charts = plots.size;
   };
-  document.addEventListener("theme", drawAll);
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    drawAll();
-  });
-  drawAll();
+  keep(drawAll, () => plots.values());
 })();

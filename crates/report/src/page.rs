@@ -1,50 +1,75 @@
-//! One self-contained HTML file: what was measured beside what was promised.
+//! The one skeleton of all pages: head, style, header, footer, light and dark.
 //!
-//! The file asks nothing of the network: style, script and the chart library are in it, and its
-//! content security policy forbids everything else.
+//! A page is one file that asks nothing of the network: style, scripts and the chart library are in
+//! it, and its content security policy forbids everything else.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Value;
+use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use serde::Serialize;
 
-/// What every page has around it.
-const PAGE: &str = include_str!("../assets/page.html");
-const STYLE: &str = include_str!("../assets/report.css");
-const PAGE_SCRIPT: &str = include_str!("../assets/page.js");
-pub(crate) const CHART_STYLE: &str = include_str!("../assets/uPlot.min.css");
-pub(crate) const CHART_LIBRARY: &str = include_str!("../assets/uPlot.iife.min.js");
-pub(crate) const CHART_LICENCE: &str = include_str!("../assets/uPlot.LICENSE");
+const SKELETON: &str = include_str!("../assets/page.html");
+/// What bodies of several pages have, as macros.
+const PARTS: &str = include_str!("../assets/parts.html");
+const STYLE: &str = include_str!("../assets/page.css");
+const SCRIPT: &str = include_str!("../assets/page.js");
+const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
+const CHART_STYLE: &str = include_str!("../assets/uPlot.min.css");
+const CHART_LIBRARY: &str = include_str!("../assets/uPlot.iife.min.js");
+const CHART_LICENCE: &str = include_str!("../assets/uPlot.LICENSE");
 
-/// What a page with charts has of the chart library.
-pub(crate) fn chart_parts() -> Value {
-    context! {
-        chart_style => CHART_STYLE,
-        chart_library => without_banner(CHART_LIBRARY),
-        chart_licence => CHART_LICENCE,
-    }
+/// What one kind of page adds to the skeleton.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    /// What kind it is, above the title.
+    pub(crate) kicker: &'static str,
+    /// The template of its sections, which shows the view as `report`.
+    pub(crate) body: &'static str,
+    /// How its figures are to be read, at the end.
+    pub(crate) notes: &'static str,
+    /// Style sheets after the one of all pages.
+    pub(crate) styles: &'static [&'static str],
+    /// Its script, after those of all pages; may be empty.
+    pub(crate) script: &'static str,
+    /// Whether its script draws charts.
+    pub(crate) has_charts: bool,
 }
 
-/// A template on what every page has, with what its script reads. Everything in `page` is escaped
-/// where the template does not say otherwise.
-pub(crate) fn render(
-    template: &str,
-    page: Value,
-    data: &impl Serialize,
-    style: &str,
-    script: &str,
-) -> String {
-    let mut environment = environment();
-    environment.add_template("page", PAGE).expect("the page's template is well-formed");
-    environment.add_template("body", template).expect("the body's template is well-formed");
-    let template = environment.get_template("body").expect("it was added just now");
-    let around = context! {
-        data => for_script(&serde_json::to_string(data).expect("figures are plain JSON")),
-        style => [STYLE, style].concat(),
-        script => [PAGE_SCRIPT, script].concat(),
-    };
-    let page = context! { ..page, ..around };
-    template.render(page).expect("the template names what the view has")
+#[derive(Serialize)]
+struct Charts {
+    library: &'static str,
+    licence: &'static str,
+}
+
+impl Page {
+    /// The page called `title`, with what its body shows and its script reads. Everything is
+    /// escaped where a template does not say otherwise.
+    pub(crate) fn render(
+        &self,
+        title: &str,
+        view: &impl Serialize,
+        data: &impl Serialize,
+    ) -> String {
+        let mut environment = environment();
+        for (name, template) in [("page", SKELETON), ("parts", PARTS), ("body", self.body)] {
+            environment.add_template(name, template).expect("our templates are well-formed");
+        }
+        let (chart_style, chart_script) =
+            if self.has_charts { (CHART_STYLE, CHART_SCRIPT) } else { ("", "") };
+        let charts = Charts { library: without_banner(CHART_LIBRARY), licence: CHART_LICENCE };
+        let page = context! {
+            title,
+            kicker => self.kicker,
+            notes => self.notes,
+            style => [&[chart_style, STYLE], self.styles].concat().concat(),
+            script => [SCRIPT, chart_script, self.script].concat(),
+            charts => Serde(self.has_charts.then_some(charts)),
+            data => for_script(&serde_json::to_string(data).expect("figures are plain JSON")),
+            report => Serde(view),
+        };
+        let skeleton = environment.get_template("page").expect("it was added just now");
+        skeleton.render(page).expect("the templates name what the view has")
+    }
 }
 
 /// Templates in which everything is escaped unless they say otherwise.
@@ -65,6 +90,6 @@ fn for_script(json: &str) -> String {
 
 /// The library without its first line, a comment with its web address: the licence, which the page
 /// has in full, names the author.
-pub(crate) fn without_banner(library: &str) -> &str {
+fn without_banner(library: &str) -> &str {
     library.split_once('\n').map_or(library, |(_, code)| code)
 }

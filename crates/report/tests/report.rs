@@ -1,13 +1,19 @@
-//! The report, and the page on a simulation, as files: well-formed, self-contained, and safe from
-//! the names they show.
+//! Pages as files: of one skeleton, well-formed, self-contained, and safe from the names they show.
 
 #[path = "../../measure/tests/common/mod.rs"]
 mod common;
+#[path = "common/studies.rs"]
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod studies;
 
+use common::measured::by_hand;
 use common::simulated::{ring, single};
 use common::synthetic::{hostile, paper, two_hosts};
+use onbeat_measure::compare::{Kind, Quantity, Series, Subject, compare};
+use onbeat_measure::measurement::Campaign;
+use onbeat_measure::segments::Samples;
 use onbeat_report::run::html;
-use onbeat_report::simulation;
+use onbeat_report::{comparison, measurement, segments, simulation, timing};
 
 /// Elements that have no end tag.
 const VOID: [&str; 4] = ["meta", "link", "br", "input"];
@@ -40,13 +46,65 @@ fn start_tags(page: &str) -> Vec<&str> {
     tags
 }
 
-#[test]
-fn the_page_is_well_formed_and_names_no_address_outside_itself() {
+/// A page of each kind.
+fn pages() -> Vec<(&'static str, String)> {
     let system = two_hosts();
     let large = ring(10, 3, 100, 2);
-    let simulated = simulation::html(&large.system, &large.plan, &large.results());
-    for page in [html(&system, &paper(&system)), simulated] {
+    let (measured, values) = by_hand();
+    let latencies = Series::new("", "c to b", Quantity::Latency, (0..500).collect());
+    let subject = Subject {
+        kind: Kind::Run,
+        of_machine: false,
+        system: "two-hosts".into(),
+        settings: Default::default(),
+        series: vec![latencies],
+    };
+    let comparison = compare(&subject, &subject, 50).expect("of one system");
+    let mut samples = Samples::default();
+    samples.add("a:start,a:9,30,40,0,\n").expect("a sample");
+    let subjects = [&subject, &subject];
+    vec![
+        ("run", html(&system, &paper(&system))),
+        ("simulation", simulation::html(&large.system, &large.plan, &large.results())),
+        ("comparison", comparison::html(&comparison, subjects, ["before", "after"])),
+        ("measurement", measurement::html(&measured, &values)),
+        ("campaign", measurement::campaign_html(&Campaign::new(Vec::new()))),
+        ("segments", segments::html("program", &samples.measured(1, 0))),
+        ("timing", timing::html(&studies::fifty())),
+    ]
+}
+
+#[test]
+fn every_page_is_well_formed_and_names_no_address_outside_itself() {
+    for (_, page) in pages() {
         stands_alone(&page);
+    }
+}
+
+#[test]
+fn every_page_has_the_same_head_header_and_footer() {
+    let pages = pages();
+    for (kind, page) in &pages {
+        for part in [
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'",
+            "<button type=\"button\" id=\"theme\"",
+            "<p class=\"kicker\">Onbeat · ",
+            "whole nanoseconds",
+            "<script type=\"application/json\" id=\"data\">",
+        ] {
+            // The one on time-flow graphs says where its rules are.
+            let is_there = page.contains(part) || *kind == "timing" && part.starts_with("whole");
+            assert!(is_there, "{kind}: {part}");
+        }
+        let counts = ["<header", "<main", "<footer", "<h1", "<style"];
+        let counts = counts.map(|tag| page.matches(&format!("\n{tag}")).count());
+        assert_eq!(counts, [1; 5], "{kind}");
+        // The chart library is in those pages only that draw with it, and its licence with it.
+        let has_charts = ["run", "comparison", "measurement"].contains(kind);
+        for part in ["new uPlot(", "Licence of the chart library", "zoom by dragging"] {
+            assert_eq!(page.contains(part), has_charts, "{kind}: {part}");
+        }
     }
 }
 

@@ -1,18 +1,21 @@
 //! The page on a comparison: the verdicts, and both distributions of each series.
 
 use super::table::{cells, label};
-use crate::page::{chart_parts, render};
+use crate::page::Page;
 use crate::text::grouped;
-use minijinja::context;
-use minijinja::value::Serde;
 use onbeat_measure::compare::{
     Comparison, Quantity, Series, SeriesComparison, Subject, Verdict, shown_per_mille,
 };
 use serde::Serialize;
 
-const TEMPLATE: &str = include_str!("../../assets/comparison.html");
-const STYLE: &str = include_str!("../../assets/simulation.css");
-const SCRIPT: &str = include_str!("../../assets/comparison.js");
+const PAGE: Page = Page {
+    kicker: "two runs compared",
+    body: include_str!("../../assets/comparison.html"),
+    notes: "The JSON has whole nanoseconds.",
+    styles: &[],
+    script: include_str!("../../assets/comparison.js"),
+    has_charts: true,
+};
 /// The series whose distributions are drawn, at most; those that changed come first.
 const CHARTS_MAX: usize = 40;
 /// The points of a distribution function, at most.
@@ -22,8 +25,6 @@ const BINS: i64 = 60;
 
 #[derive(Serialize)]
 struct View {
-    /// The page's title.
-    system: String,
     verdict: &'static str,
     class: &'static str,
     conclusion: String,
@@ -111,10 +112,6 @@ pub fn html(comparison: &Comparison, subjects: [&Subject; 2], names: [&str; 2]) 
     });
     let data = Data { names: names.map(str::to_owned), figures: figures.collect() };
     let view = View {
-        system: match comparison.system.as_str() {
-            "" => "Measurements".to_owned(),
-            system => system.to_owned(),
-        },
         verdict: comparison.verdict.as_str(),
         class: class(comparison.verdict),
         conclusion: comparison.conclusion(),
@@ -124,8 +121,11 @@ pub fn html(comparison: &Comparison, subjects: [&Subject; 2], names: [&str; 2]) 
         charts: charts.collect(),
         undrawn,
     };
-    let page = context! { report => Serde(view), ..chart_parts() };
-    render(TEMPLATE, page, &data, STYLE, SCRIPT)
+    let title = match comparison.system.as_str() {
+        "" => "Measurements",
+        system => system,
+    };
+    PAGE.render(title, &view, &data)
 }
 
 fn about(comparison: &Comparison, names: [&str; 2]) -> Vec<(&'static str, String)> {

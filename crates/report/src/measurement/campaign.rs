@@ -4,13 +4,20 @@ use super::page::machine;
 use super::published::IN_WORDS;
 use super::table::{shown, wrapped};
 use crate::grid::{grid, ruled};
-use crate::page::render;
+use crate::page::Page;
 use minijinja::context;
 use minijinja::value::Serde;
 use onbeat_measure::measurement::{Campaign, CampaignScenario, Scenario, Series, State};
 use serde::Serialize;
 
-const TEMPLATE: &str = include_str!("../../assets/campaign.html");
+const PAGE: Page = Page {
+    kicker: "the five tests of synchronised time",
+    body: include_str!("../../assets/campaign.html"),
+    notes: "The JSON has whole nanoseconds.",
+    styles: &[],
+    script: "",
+    has_charts: false,
+};
 
 /// Headings, series, and which of their figures the table has.
 type Column = (&'static str, &'static str, fn(&Series) -> i64);
@@ -96,12 +103,11 @@ pub fn campaign_html(campaign: &Campaign) -> String {
     let mut about = vec![count(State::Done), count(State::Partly), count(State::Cannot)];
     about.extend(measured.map(|of| machine(&of.machine)).unwrap_or_default());
     let view = context! {
-        system => "The paper's nine scenarios",
         about => about,
         headings => headings(),
         rows => Serde(campaign.scenarios.iter().map(row).collect::<Vec<_>>()),
         published => PUBLISHED.map(|(of, cells)| (of, cells.to_vec())).to_vec(),
         in_words => IN_WORDS,
     };
-    render(TEMPLATE, context! { report => view }, &(), "", "")
+    PAGE.render("The paper's nine scenarios", &view, &())
 }

@@ -2,16 +2,21 @@
 
 use super::published::{IN_WORDS, published};
 use super::table::{HEADINGS, compared, rows, shown, signs, stalled};
-use crate::page::{CHART_LIBRARY, CHART_LICENCE, CHART_STYLE, render, without_banner};
+use crate::page::Page;
 use crate::text::grouped;
-use minijinja::context;
-use minijinja::value::Serde;
 use onbeat_measure::measurement::{Bin, MachineDescription, Measurement, Series};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-const TEMPLATE: &str = include_str!("../../assets/measurement.html");
-const SCRIPT: &str = include_str!("../../assets/measurement.js");
+const PAGE: Page = Page {
+    kicker: "the five tests of synchronised time",
+    body: include_str!("../../assets/measurement.html"),
+    notes: "The chart over time shows the smallest and the largest value of each stretch. \
+        The JSON has whole nanoseconds.",
+    styles: &[],
+    script: include_str!("../../assets/measurement.js"),
+    has_charts: true,
+};
 
 /// The most ranges that a series is cut into for its chart over time, each shown by its smallest
 /// and its largest value: nothing that sticks out is lost.
@@ -19,7 +24,6 @@ const RANGES_MAX: usize = 1_000;
 
 #[derive(Serialize)]
 struct View {
-    system: String,
     about: Vec<(&'static str, String)>,
     headings: [&'static str; 9],
     rows: Vec<RowView>,
@@ -32,7 +36,8 @@ struct View {
 
 #[derive(Serialize)]
 struct RowView {
-    published: bool,
+    /// Whether it is published, and not measured here.
+    reference: bool,
     cells: Vec<String>,
 }
 
@@ -83,12 +88,8 @@ pub fn html(measurement: &Measurement, values: &BTreeMap<String, Vec<i64>>) -> S
         }
     }
     let rows = rows(measurement);
-    let row = |row: super::table::Row| RowView { published: row.is_published, cells: row.cells };
+    let row = |row: super::table::Row| RowView { reference: row.is_published, cells: row.cells };
     let view = View {
-        system: match &measurement.scenario {
-            Some(scenario) => scenario.name.id.clone(),
-            None => "This machine".to_owned(),
-        },
         about: about(measurement),
         headings: HEADINGS,
         rows: rows.into_iter().map(row).collect(),
@@ -98,13 +99,8 @@ pub fn html(measurement: &Measurement, values: &BTreeMap<String, Vec<i64>>) -> S
         notes: signs(measurement).into_iter().chain(measurement.notes.clone()).collect(),
         tests: tests(measurement, &data),
     };
-    let page = context! {
-        report => Serde(view),
-        chart_style => CHART_STYLE,
-        chart_library => without_banner(CHART_LIBRARY),
-        chart_licence => CHART_LICENCE,
-    };
-    render(TEMPLATE, page, &data, "", SCRIPT)
+    let title = measurement.scenario.as_ref().map_or("This machine", |of| of.name.id.as_str());
+    PAGE.render(title, &view, &data)
 }
 
 fn tests(measurement: &Measurement, data: &Data<'_>) -> Vec<TestView> {

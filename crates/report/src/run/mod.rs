@@ -7,16 +7,20 @@ mod view;
 
 pub use table::{HEADINGS, Row, RowKind, programs, rows, table};
 
-use crate::page::{chart_parts, render};
-use minijinja::context;
-use minijinja::value::Serde;
+use crate::page::Page;
 use onbeat_measure::RunResult;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::System;
 
-const TEMPLATE: &str = include_str!("../../assets/report.html");
-const SCRIPT: &str = include_str!("../../assets/report.js");
+const PAGE: Page = Page {
+    kicker: "measured against promised",
+    body: include_str!("../../assets/run.html"),
+    notes: "Times in the tables are rounded to 10 ns; the JSON results have whole nanoseconds.",
+    styles: &[include_str!("../../assets/run.css")],
+    script: include_str!("../../assets/run.js"),
+    has_charts: true,
+};
 
 /// The report on runs of one system: their plans, their records, and what
 /// [`onbeat_measure::analyse`] made of these.
@@ -26,6 +30,5 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 /// result is from there.
 pub fn html(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> String {
     let (view, data) = view::view(system, runs);
-    let page = context! { report => Serde(view), ..chart_parts() };
-    render(TEMPLATE, page, &data, "", SCRIPT)
+    PAGE.render(&system.name, &view, &data)
 }

@@ -22,7 +22,6 @@ use std::collections::BTreeMap;
 /// The whole page.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
-    system: String,
     stages: Vec<Stage>,
     verdicts: Vec<VerdictCount>,
     runs: Vec<Run>,
@@ -160,7 +159,6 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
     let protected = runs.iter().map(|(plan, ..)| plan).find(|plan| plan.protected);
     let any_plan = protected.or(runs.first().map(|(plan, ..)| plan));
     let view = View {
-        system: system.name.clone(),
         stages: stages(system, protected, runs),
         verdicts: verdict_counts(&verdicts),
         runs: views,

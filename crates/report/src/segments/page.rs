@@ -1,20 +1,22 @@
 //! The page on measured segments.
 
 use super::table::{name, shown};
-use crate::page::render;
+use crate::page::Page;
 use crate::text::{counted, grouped};
-use minijinja::context;
-use minijinja::value::Serde;
 use onbeat_measure::segments::{Measured, Segment, WARNING};
 use serde::Serialize;
 
-const TEMPLATE: &str = include_str!("../../assets/segments.html");
-/// That of the simulation's page: the histograms are its charts.
-const STYLE: &str = include_str!("../../assets/simulation.css");
+const PAGE: Page = Page {
+    kicker: "measured execution times",
+    body: include_str!("../../assets/segments.html"),
+    notes: "The JSON has whole nanoseconds.",
+    styles: &[],
+    script: "",
+    has_charts: false,
+};
 
 #[derive(Serialize)]
 struct View {
-    system: String,
     warning: &'static str,
     about: Vec<(&'static str, String)>,
     segments: Vec<SegmentView>,
@@ -40,7 +42,6 @@ struct Bar {
 pub fn html(program: &str, measured: &Measured) -> String {
     let samples: usize = measured.segments.iter().map(|segment| segment.samples).sum();
     let view = View {
-        system: program.to_owned(),
         warning: WARNING,
         about: vec![
             ("Runs", grouped(measured.runs.into())),
@@ -50,7 +51,7 @@ pub fn html(program: &str, measured: &Measured) -> String {
         ],
         segments: measured.segments.iter().map(segment_view).collect(),
     };
-    render(TEMPLATE, context! { report => Serde(view) }, &(), STYLE, "")
+    PAGE.render(program, &view, &())
 }
 
 fn segment_view(segment: &Segment) -> SegmentView {

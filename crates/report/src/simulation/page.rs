@@ -21,7 +21,6 @@ const PARTS: usize = 20;
 /// The page without its tables' rows.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
-    system: String,
     about: Vec<(&'static str, String)>,
     verdicts: Vec<VerdictCount>,
     queue_verdicts: Vec<VerdictCount>,
@@ -76,7 +75,6 @@ pub(super) fn page(system: &System, plan: &Plan, results: &Results) -> (View, Da
     broken.truncate(BROKEN_MAX);
     let ends = || results.flows.iter().flat_map(|flow| &flow.listeners);
     let view = View {
-        system: results.system.clone(),
         about: about(system, results),
         verdicts: verdict_counts(&verdicts),
         queue_verdicts: verdict_counts(&bounded),

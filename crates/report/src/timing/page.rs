@@ -5,22 +5,25 @@ use super::chains::{ChainView, chain_view};
 use super::schedules::{ScheduleView, schedule_view};
 use super::words::{self, Finding, letter};
 use super::{draw, timing};
-use crate::page::render;
+use crate::page::Page;
 use crate::text::counted;
-use minijinja::context;
-use minijinja::value::Serde;
 use onbeat_model::timing::{Level, Study, Verdict};
 use serde::Serialize;
 
-const TEMPLATE: &str = include_str!("../../assets/timing.html");
-const PAGE_STYLE: &str = include_str!("../../assets/timing.css");
-const SCRIPT: &str = include_str!("../../assets/timing.js");
+const PAGE: Page = Page {
+    kicker: "time-flow graph",
+    body: include_str!("../../assets/timing.html"),
+    notes: "Times are exact to the nanosecond. docs/time-flow-graphs.md has the rules by which \
+        they are computed.",
+    styles: &[draw::STYLE, include_str!("../../assets/timing.css")],
+    script: include_str!("../../assets/timing.js"),
+    has_charts: false,
+};
 /// The most rows of one task's table.
 const ROWS: usize = 40;
 
 #[derive(Serialize)]
 struct View {
-    system: String,
     /// For the style sheet, as a badge, and what follows it.
     verdict: (&'static str, &'static str, String),
     culprits: Vec<FindingView>,
@@ -84,8 +87,7 @@ struct CellView {
 /// One self-contained page: whether the system is composable, its graph, arrivals and releases,
 /// chains, deadlines and processors. It asks nothing of the network.
 pub fn html(study: &Study) -> String {
-    let style = [draw::STYLE, PAGE_STYLE].concat();
-    render(TEMPLATE, context! { report => Serde(view(study)) }, &(), &style, SCRIPT)
+    PAGE.render(&study.name, &view(study), &())
 }
 
 fn view(study: &Study) -> View {
@@ -101,7 +103,6 @@ fn view(study: &Study) -> View {
     let schedules = study.schedules.iter().map(|schedule| schedule_view(study, schedule));
     let schedules: Vec<_> = schedules.collect();
     View {
-        system: study.name.clone(),
         verdict: (class, verdict, how),
         culprits: findings(culprits),
         about: about(study),

@@ -1,28 +1,13 @@
 // Draws the charts. What it did is left in data attributes, for the tests: on each chart how much
 // it drew, on the document how many charts there are.
 (() => {
-  const root = document.documentElement;
+  const { colour, axis, level, keep } = charting;
   const data = JSON.parse(document.getElementById("data").textContent);
   const charts = new Map();
 
-  // Colours: the style sheet's, as the canvas needs them.
-  const probe = document.createElement("i");
-  probe.hidden = true;
-  document.body.append(probe);
-  const colour = (name) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const font = () => `12px ${getComputedStyle(document.body).fontFamily}`;
-
   const fixed = (value, digits) => value == null ? "–" : value.toFixed(digits);
-  const axis = (extra) => ({
-    stroke: colour("quiet"), font: font(), labelFont: font(), labelSize: 18,
-    grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
-    ...extra,
-  });
   const timeAxis = (label) => axis({ label, size: 34, labelGap: 0 });
-  const short = (_, splits) => splits.map((value) => value == null ? null : String(+value.toPrecision(4)));
+  const short = (_, splits) => splits.map(charting.short);
   // 1, 2 and 5 times the powers of ten between the ends of a logarithmic axis.
   const decades = (_, __, min, max) => {
     const splits = [];
@@ -67,33 +52,9 @@
     ctx.restore();
   };
 
-  const drawLevel = (value_ns, name, label) => (plot) => {
-    if (value_ns == null) return;
-    const { ctx, bbox } = plot;
-    const { min, max } = plot.scales.y;
-    const value = value_ns / MICROSECOND;
-    if (value < min || value > max) return;
-    const y = Math.round(plot.valToPos(value, "y", true));
-    ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = colour(name);
-    ctx.lineWidth = 1.6 * devicePixelRatio;
-    ctx.setLineDash([8 * devicePixelRatio, 5 * devicePixelRatio]);
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
-    ctx.font = font().replace("12px", `${12 * devicePixelRatio}px`);
-    ctx.textAlign = "left";
-    const below = y - bbox.top < 20 * devicePixelRatio;
-    ctx.textBaseline = below ? "top" : "bottom";
-    const text = `${label} ${fixed(value, 1)} µs`;
-    const x = bbox.left + 6 * devicePixelRatio, gap = (below ? 4 : -4) * devicePixelRatio;
-    ctx.lineWidth = 4 * devicePixelRatio;
-    ctx.setLineDash([]);
-    ctx.strokeStyle = colour("panel");
-    ctx.strokeText(text, x, y + gap);
-    ctx.fillText(text, x, y + gap);
-    ctx.restore();
+  const promise = (ns, name, label) => {
+    const value = ns == null ? null : ns / MICROSECOND;
+    return level(value, name, `${label} ${fixed(value, 1)} µs`);
   };
 
   // The nearest row at or before the cursor that has a value: the rows of points and of the load
@@ -166,7 +127,7 @@
       } },
       hooks: {
         drawSeries: [(plot, index) => { if (index === 1) drawLost(figure)(plot); }],
-        draw: [drawLevel(figure.fixed_delay_ns, "quiet", "fixed delay"), drawLevel(figure.bound_ns, "bound", "bound")],
+        draw: [promise(figure.fixed_delay_ns, "quiet", "fixed delay"), promise(figure.bound_ns, "bound", "bound")],
       },
     };
     element.dataset.points = figure.at_us.length;
@@ -234,7 +195,6 @@
   };
   const drawAll = () => {
     for (const id of charts.keys()) draw(id);
-    root.dataset.charts = charts.size;
   };
   const add = (id, figure, make, state) => {
     charts.set(id, { element: document.getElementById(id), figure, make, state });
@@ -261,14 +221,5 @@
     show();
   }
 
-  document.addEventListener("theme", drawAll);
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (innerWidth === width) return;
-    width = innerWidth;
-    for (const { plot, element } of charts.values()) {
-      plot.setSize({ width: element.clientWidth, height: plot.height });
-    }
-  });
-  drawAll();
+  keep(drawAll, () => charts.values());
 })();
