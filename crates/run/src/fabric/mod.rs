@@ -20,6 +20,7 @@ mod session;
 mod socket_queue;
 mod told;
 mod virtual_time;
+mod wakeup;
 
 pub use end::records_of_an_end;
 pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};

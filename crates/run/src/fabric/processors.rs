@@ -1,7 +1,7 @@
 //! Processors that the threads of a host share in virtual time, where the description says how many
 //! there are (`docs/engines.md`). The engine wakes the fabric when the next work is done.
 
-use crate::fabric::session::PROCESSORS;
+use crate::fabric::wakeup::Wakeup;
 use onbeat::fabric::protocol::Work;
 use onbeat_model::system::{NodeId, NodeKind, Program, System};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
@@ -159,7 +159,7 @@ impl Shared {
         if next == self.alarm {
             return;
         }
-        let token = PROCESSORS | u64::from(host.0);
+        let token = Wakeup::Processors(host).into();
         engine.cancel(token);
         if let Some(at) = next {
             engine.alarm(at, token);

@@ -7,6 +7,7 @@
 use crate::fabric::network;
 use crate::fabric::network::NetworkKind;
 use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State};
+use crate::fabric::wakeup::Wakeup;
 use onbeat::clock::{MonoTime, want_exact_timers};
 use onbeat::fabric::client::STAMP;
 use onbeat::fabric::protocol::{Base, Body, Request, Start};
@@ -65,8 +66,8 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
         }
     }
     session.started = true;
-    for channel in 0..session.owners.len() {
-        session.set_modelled_alarm(channel);
+    for channel in 0..session.owners.len() as u32 {
+        session.set_modelled_alarm(ChannelId(channel));
     }
     let mut look_again = None;
     loop {
@@ -141,7 +142,10 @@ fn catch_up(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failu
         match output {
             Output::Overfull(full) => return Err(session.overfull(&full)),
             Output::Woke { token } => {
-                session.modelled_talker(token);
+                // Here threads sleep by the machine's clock, and have processors of their own.
+                if let Wakeup::Talker(channel) = token.into() {
+                    session.modelled_talker(channel);
+                }
             }
             Output::Delivered { channel, listener, arrived } => {
                 session.lag_max = session.lag_max.max(network_time(clock) - arrived);

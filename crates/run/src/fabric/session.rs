@@ -7,6 +7,7 @@ use crate::fabric::newcomer::connection;
 use crate::fabric::player::Player;
 use crate::fabric::socket_queue::SocketQueue;
 use crate::fabric::told::Told;
+use crate::fabric::wakeup::Wakeup;
 use crate::fabric::{NoRun, RunOptions};
 use crate::netns::faults::LinkFaults;
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
@@ -33,11 +34,6 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// Marks the engine's tokens that belong to modelled talkers; those with no mark are threads'
-/// alarms.
-const MODELLED: u64 = 1 << 63;
-/// Marks those that belong to processors.
-pub(super) const PROCESSORS: u64 = 1 << 62;
 /// The most threads that all programs of a run may have at one time.
 const MAX_THREADS: usize = 4_096;
 /// The most channel ends that programs may open.
@@ -672,32 +668,26 @@ impl<'a> Session<'a> {
     }
 
     /// Sets the alarm at which a modelled talker writes next.
-    pub(super) fn set_modelled_alarm(&mut self, channel: usize) {
+    pub(super) fn set_modelled_alarm(&mut self, channel: ChannelId) {
         let now = self.engine.now();
-        if let Owner::Talker(talker) = &mut self.owners[channel][0] {
+        if let Owner::Talker(talker) = &mut self.owners[channel.index()][0] {
             let next = talker.next(now);
             if next < self.write_until {
-                self.engine.alarm(next, MODELLED | channel as u64);
+                self.engine.alarm(next, Wakeup::Talker(channel).into());
             }
         }
     }
 
-    /// Lets the modelled talker whose alarm came write its message. False: the alarm was not one
-    /// of a modelled talker.
-    pub(super) fn modelled_talker(&mut self, token: u64) -> bool {
-        if token & MODELLED == 0 {
-            return false;
-        }
-        let channel = (token & !MODELLED) as usize;
+    /// Lets the modelled talker of a channel, whose alarm came, write its message.
+    pub(super) fn modelled_talker(&mut self, channel: ChannelId) {
         let now = self.engine.now();
-        if let Owner::Talker(talker) = &mut self.owners[channel][0]
+        if let Owner::Talker(talker) = &mut self.owners[channel.index()][0]
             && let Some(frame) = talker.write(now)
         {
-            let queued = self.engine.send(ChannelId(channel as u32), frame);
+            let queued = self.engine.send(channel, frame);
             talker.queued(queued);
         }
         self.set_modelled_alarm(channel);
-        true
     }
 
     /// The end on which a thread wants to receive.

@@ -8,7 +8,8 @@
 
 use crate::fabric::end::Arrival;
 use crate::fabric::processors::HostProcessors;
-use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, PROCESSORS, Session, State, Thread};
+use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
+use crate::fabric::wakeup::Wakeup;
 use onbeat::clock::clamp_to_run;
 use onbeat::fabric::protocol::{Base, Body, Ends, Request, Start, Work};
 use onbeat_model::system::{ChannelId, NodeId};
@@ -73,8 +74,8 @@ impl Scheduler<'_, '_> {
             }
         }
         self.session.started = true;
-        for channel in 0..self.session.owners.len() {
-            self.session.set_modelled_alarm(channel);
+        for channel in 0..self.session.owners.len() as u32 {
+            self.session.set_modelled_alarm(ChannelId(channel));
         }
         Ok(())
     }
@@ -98,7 +99,11 @@ impl Scheduler<'_, '_> {
                 None if limit == self.session.stop => return Ok(()),
                 None => {}
                 Some(Output::Overfull(full)) => return Err(self.session.overfull(&full)),
-                Some(Output::Woke { token }) => self.alarm(token),
+                Some(Output::Woke { token }) => match token.into() {
+                    Wakeup::Talker(channel) => self.session.modelled_talker(channel),
+                    Wakeup::Processors(host) => self.worked(host),
+                    Wakeup::Thread { thread, alarm } => self.alarm(thread as usize, alarm),
+                },
                 Some(Output::Delivered { channel, listener, arrived }) => {
                     self.deliver(channel, listener, arrived);
                 }
@@ -125,15 +130,8 @@ impl Scheduler<'_, '_> {
         self.session.await_exits()
     }
 
-    fn alarm(&mut self, token: u64) {
-        if self.session.modelled_talker(token) {
-            return;
-        }
-        if token & PROCESSORS != 0 {
-            self.worked(NodeId(token as u32));
-            return;
-        }
-        let (thread, alarm) = ((token >> 32) as usize, token as u32);
+    /// An alarm of a thread has come: of this number, which need not be its latest.
+    fn alarm(&mut self, thread: usize, alarm: u32) {
         let found = &self.session.threads[thread];
         if found.alarms != alarm {
             return;
@@ -196,12 +194,17 @@ impl Scheduler<'_, '_> {
     fn set_alarm(&mut self, thread: usize) -> u64 {
         let found = &mut self.session.threads[thread];
         found.alarms = found.alarms.wrapping_add(1);
-        (thread as u64) << 32 | u64::from(found.alarms)
+        self.latest_alarm(thread)
+    }
+
+    /// The engine's token of the latest alarm of a thread.
+    fn latest_alarm(&self, thread: usize) -> u64 {
+        let alarm = self.session.threads[thread].alarms;
+        Wakeup::Thread { thread: thread as u32, alarm }.into()
     }
 
     fn cancel_alarm(&mut self, thread: usize) {
-        let token = (thread as u64) << 32 | u64::from(self.session.threads[thread].alarms);
-        self.session.engine.cancel(token);
+        self.session.engine.cancel(self.latest_alarm(thread));
         self.session.threads[thread].alarms = self.session.threads[thread].alarms.wrapping_add(1);
     }
 
