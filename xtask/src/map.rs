@@ -37,7 +37,10 @@ pub(crate) fn names(tree: &Tree) -> Result<Vec<Finding>> {
                 let beside = file.and_then(|file: &str| Some(file.rsplit_once('/')?.0));
                 let room = beside.unwrap_or(&room);
                 let found = find(tree, room, span);
-                if found.is_none() && !is_on_disk(&tree.root.join(room), span) {
+                // From the root, or below the room.
+                let is_there =
+                    || tree.root.join(span).exists() || is_on_disk(&tree.root.join(room), span);
+                if found.is_none() && !is_there() {
                     let message = format!("there is no `{span}`{}", below(room));
                     findings.push(Finding::new(MAP, number, message));
                 }
