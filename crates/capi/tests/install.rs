@@ -1,6 +1,7 @@
 //! `make install` puts everything where programs find it, `make uninstall` takes it away again, and
 //! programs build and run with what was installed and nothing else.
 
+use onbeat_testkit::{Need, not_run};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -85,7 +86,7 @@ fn make(target: &str, variables: &[String]) {
 fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok();
     if !found {
-        println!("{tool} is not there: what programs find with it is not tested");
+        not_run(Need::Tools, format_args!("{tool} is not there: what it finds is not tested"));
     }
     found
 }

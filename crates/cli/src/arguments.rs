@@ -82,6 +82,14 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Makes a directory with a small system to begin with
+    #[command(after_help = "Examples:
+  onbeat new press --template control-loop
+  onbeat new --list
+
+The directory has a description, C programs, a Makefile and a README. It must not exist yet. Then
+`make`, `onbeat check`, `onbeat plan` and `onbeat run` work in it (docs/tutorial.md).")]
+    New(crate::new::NewArguments),
     /// Checks a description and reports everything that is wrong with it
     #[command(after_help = "Examples:
   onbeat check examples/01-two-hosts
@@ -192,6 +200,15 @@ system. Exits with 1 if the second is worse (docs/compare.md).")]
     Schema {
         /// Which format
         kind: SchemaKind,
+    },
+    /// Prints a script with which a shell completes this command's arguments
+    #[command(after_help = "Example:
+  onbeat completions bash > ~/.local/share/bash-completion/completions/onbeat
+
+`make install` installs the scripts where shells find them.")]
+    Completions {
+        /// Which shell
+        shell: crate::completions::Shell,
     },
     /// Clears up after a run that was killed
     #[command(hide = true)]

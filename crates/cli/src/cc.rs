@@ -6,7 +6,7 @@ mod foreign;
 mod freertos;
 mod graph;
 mod imports;
-mod places;
+pub(crate) mod places;
 mod unit;
 mod watched;
 

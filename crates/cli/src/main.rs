@@ -8,6 +8,7 @@ mod cc;
 mod chosen;
 mod clock;
 mod compare;
+mod completions;
 mod doctor;
 mod exit;
 mod input;
@@ -15,6 +16,7 @@ mod input;
 mod manual;
 mod measure;
 mod network;
+mod new;
 mod noise;
 mod output;
 mod recording;
@@ -40,6 +42,7 @@ use onbeat_timing::tfg::Limits;
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
     let exit = match &arguments.verb {
+        Verb::New(new) => new::new(new),
         Verb::Check(check) => self::check(check),
         Verb::Plan(plan) => self::plan(plan),
         Verb::Run(run) => run::run(run),
@@ -70,6 +73,7 @@ fn main() -> std::process::ExitCode {
             terminal::print(text.trim_end());
             Ok(Exit::Fine)
         }
+        Verb::Completions { shell } => completions::completions(*shell),
         Verb::Keeper => {
             onbeat_run::process::keep(std::io::stdin());
             Ok(Exit::Fine)

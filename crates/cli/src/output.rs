@@ -53,6 +53,8 @@ pub(crate) enum Kind {
     Run,
     Simulation,
     Measurement,
+    /// A system to begin with. It is what a person goes on with: it never replaces anything.
+    System,
 }
 
 impl Kind {
@@ -62,6 +64,7 @@ impl Kind {
             Self::Run => "a run",
             Self::Simulation => "a simulation",
             Self::Measurement => "a measurement",
+            Self::System => "`onbeat new`",
         }
     }
 }
@@ -96,6 +99,10 @@ pub(crate) struct Output<'a> {
 impl<'a> Output<'a> {
     /// Begins a directory that will be called `target`.
     pub(crate) fn begin(target: &Path, kind: Kind, keeper: &'a mut Keeper) -> anyhow::Result<Self> {
+        // A link that leads nowhere is there, too.
+        if kind == Kind::System && target.symlink_metadata().is_ok() {
+            bail!("{} exists: choose another name", target.display());
+        }
         let target = &target.canonicalize().unwrap_or(target.to_owned());
         if target.exists() && !is_output(target, kind)? {
             bail!(
@@ -142,7 +149,10 @@ impl<'a> Output<'a> {
             sync_directories(&self.partial).with_context(failed)?;
         }
         let swap = |flags| renameat_with(CWD, &self.partial, CWD, &self.target, flags);
-        if swap(RenameFlags::NOREPLACE).is_err() {
+        let renamed = swap(RenameFlags::NOREPLACE);
+        if self.kind == Kind::System {
+            renamed.with_context(|| self.target.display().to_string())?;
+        } else if renamed.is_err() {
             swap(RenameFlags::EXCHANGE).with_context(failed)?;
             // What was there before now has the other name, and goes: unless it is no longer what
             // it was when this began.
@@ -390,6 +400,7 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
             || (name == SAMPLES && samples.is_dir() && names(&samples).iter().all(is_csv))
     };
     Ok(match kind {
+        Kind::System => false,
         Kind::Measurement => {
             onbeat_measure::measurement::read(&text(MEASUREMENT)).is_ok()
                 && names(directory).iter().all(of_measurement)

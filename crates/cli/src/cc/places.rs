@@ -9,7 +9,7 @@ const HOME: &str = "ONBEAT_HOME";
 
 /// A source tree that was built, or a prefix that was installed to.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     home: PathBuf,
     is_tree: bool,
     /// Of an installation: where libraries and headers are, if they are not where they belong.
@@ -20,7 +20,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Looks for them: in `ONBEAT_HOME`, or around the command.
-    pub(super) fn find() -> anyhow::Result<Self> {
+    pub(crate) fn find() -> anyhow::Result<Self> {
         let command = std::env::current_exe()?;
         let command = command.canonicalize().unwrap_or(command);
         let beside = command.parent().unwrap_or(Path::new("/")).to_owned();
@@ -44,6 +44,19 @@ impl Places {
             "the headers and libraries are not in {looked}: set {HOME} to Onbeat's source tree \
              after `make` there, or to the prefix that `make install` installed to"
         )
+    }
+
+    /// The source tree or the prefix itself.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Where below it the JSON Schema of system.toml is.
+    pub(crate) const fn schema(&self) -> &'static str {
+        match self.is_tree {
+            true => "schema/system.schema.json",
+            false => "share/onbeat/schema/system.schema.json",
+        }
     }
 
     /// A source tree.
