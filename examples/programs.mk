@@ -1,20 +1,31 @@
-# Builds the C programs of one example: programs/NAME.c becomes build/NAME.
-# An example's Makefile is: include ../programs.mk
+# Builds the C programs of one example: programs/NAME.c becomes build/NAME. An example's Makefile
+# includes this file. Onbeat is the source tree that it is in, or else what pkg-config finds.
 root := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)
-library := $(root)/target/release/libonbeat.a
-headers := $(root)/crates/capi/include
 CFLAGS ?= -O2 -g
 programs := $(patsubst programs/%.c,build/%,$(wildcard programs/*.c))
 
+ifneq ($(wildcard $(root)/crates/capi/include/onbeat.h),)
+library := $(root)/target/release/libonbeat.a
+onbeat_cflags := -I$(root)/crates/capi/include
+onbeat_libs := $(library) -lpthread -ldl -lm
+built_with := $(library) $(root)/crates/capi/include/onbeat.h
+else
+onbeat_cflags := $(shell pkg-config --cflags onbeat)
+libdir := $(shell pkg-config --variable=libdir onbeat)
+onbeat_libs := $(if $(libdir),$(shell pkg-config --libs onbeat) -Xlinker -rpath=$(libdir))
+endif
+
 all: $(programs)
 
-build/%: programs/%.c $(library) $(headers)/onbeat.h
+build/%: programs/%.c $(wildcard programs/*.h) $(built_with)
+	@$(if $(onbeat_libs),,$(error Onbeat is not installed where pkg-config looks: PKG_CONFIG_PATH))
 	@mkdir -p build
-	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Werror $(CFLAGS) -I$(headers) $< $(library) \
-		-lpthread -ldl -lm -o $@
+	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Werror $(CFLAGS) $(onbeat_cflags) $< $(onbeat_libs) -o $@
 
+ifdef library
 $(library):
 	@echo "onbeat's library is missing: run 'make' in $(root) first" >&2; exit 1
+endif
 
 clean:
 	rm -rf build out out-build out-simulation

@@ -1,10 +1,16 @@
-# make install, make uninstall: what programs need to be built with Onbeat, and to be run by it.
-# PREFIX, LIBDIR, INCLUDEDIR and MANDIR say where to; DESTDIR goes before all of them.
+# make install, make uninstall: what programs need to be built with Onbeat, and to be run by it;
+# examples to copy, and the pages about all of it.
+# PREFIX, LIBDIR, INCLUDEDIR, MANDIR and DOCDIR say where to; DESTDIR goes before all of them.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/onbeat
+# Where shells look for completions.
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 INSTALL ?= install
 
 package := crates/capi/package
@@ -20,6 +26,15 @@ page_names := $(shell $(page_names_in) $(pages))
 installed_templates := pkgconfig/onbeat.pc cmake/onbeat/onbeat-config.cmake \
 	cmake/onbeat/onbeat-config-version.cmake
 
+# What the command, editors, Wireshark and the examples' Makefiles read.
+data := $(PREFIX)/share/onbeat
+data_files := $(wildcard schema/*.json) wireshark/onbeat.lua examples/programs.mk
+installed_data := $(patsubst %,$(data)/%,$(patsubst examples/%,%,$(data_files)))
+# What to read and to copy: no example's programs.mk, so that each finds the one above.
+doc_files := $(wildcard docs/*.md docs/*.svg) examples/README.md $(sort $(shell find \
+	$(wildcard examples/[0-9]*) -type f ! -path '*/build/*' ! -path '*/out/*' ! -path '*/out[-.]*' ! -name '*.csv*'))
+completions := $(BASHCOMPDIR)/onbeat $(ZSHCOMPDIR)/_onbeat $(FISHCOMPDIR)/onbeat.fish
+
 # What is below PREFIX is found from where the templates are, so that all of it may be moved; $(2) is
 # how the template calls the prefix. What is elsewhere stays where it is.
 place = $(patsubst $(PREFIX)/%,$(2)/%,$(1))
@@ -31,7 +46,8 @@ prefix_from = $(if $(below),$(1)/$(up),$(PREFIX))
 installed := $(BINDIR)/onbeat $(LIBDIR)/libonbeat.a $(LIBDIR)/libonbeat.so \
 	$(LIBDIR)/libonbeat.so.$(major) $(LIBDIR)/libonbeat.so.$(version) \
 	$(installed_headers:%=$(INCLUDEDIR)/%) $(installed_templates:%=$(LIBDIR)/%) \
-	$(page_names:%=$(MANDIR)/man3/%.3) $(MANDIR)/man1/onbeat.1
+	$(page_names:%=$(MANDIR)/man3/%.3) $(MANDIR)/man1/onbeat.1 \
+	$(installed_data) $(doc_files:%=$(DOCDIR)/%) $(completions)
 
 # Installs the compatibility library and Timed C to the same place, or takes them away.
 others = for part in compat timedc; do $(MAKE) --no-print-directory -C $$part PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) \
@@ -56,9 +72,23 @@ install:
 		done; \
 	done
 	$(INSTALL) -m 644 crates/cli/man/onbeat.1 $(DESTDIR)$(MANDIR)/man1
+	@for file in $(data_files); do \
+		$(INSTALL) -m 644 $$file $(DESTDIR)$(data)/$${file#examples/} || exit 1; \
+	done
+	@for file in $(doc_files); do \
+		$(INSTALL) -m 644 $$file $(DESTDIR)$(DOCDIR)/$$file || exit 1; \
+	done
+	@# A copy of an example still names the schema.
+	@sed -i 's|^#:schema .*/|#:schema $(data)/schema/|' \
+		$(addprefix $(DESTDIR)$(DOCDIR)/,$(filter %.toml,$(doc_files)))
+	target/release/onbeat completions bash >$(DESTDIR)$(BASHCOMPDIR)/onbeat
+	target/release/onbeat completions zsh >$(DESTDIR)$(ZSHCOMPDIR)/_onbeat
+	target/release/onbeat completions fish >$(DESTDIR)$(FISHCOMPDIR)/onbeat.fish
+	chmod 644 $(completions:%=$(DESTDIR)%)
 	@for file in $(installed_templates); do \
 		sed -e 's|@PC_PREFIX@|$(call prefix_from,$${pcfiledir}/..)|' \
 			-e 's|@PC_LIBDIR@|$(call place,$(LIBDIR),$${prefix})|' \
+			-e 's|@PC_DATADIR@|$(call place,$(data),$${prefix})|' \
 			-e 's|@PC_INCLUDEDIR@|$(call place,$(INCLUDEDIR),$${prefix})|' \
 			-e 's|@PREFIX@|$(call prefix_from,$${onbeat_prefix}/../..)|' \
 			-e 's|@LIBDIR@|$(call place,$(LIBDIR),$${onbeat_prefix})|' \
@@ -74,5 +104,6 @@ uninstall:
 	@$(call others,uninstall)
 	rm -f $(installed:%=$(DESTDIR)%)
 	rmdir $(DESTDIR)$(LIBDIR)/cmake/onbeat 2>/dev/null || true
+	find $(DESTDIR)$(DOCDIR) $(DESTDIR)$(data) -depth -type d -empty -delete 2>/dev/null || true
 
 .PHONY: install uninstall

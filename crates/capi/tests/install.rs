@@ -119,6 +119,51 @@ fn functions() -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
+/// Where `make install PREFIX=/opt/o` puts what the command reads.
+fn data(file: &str) -> String {
+    format!("opt/o/share/onbeat/{file}")
+}
+
+/// Where it puts what is to be read and copied.
+fn doc(file: &str) -> String {
+    format!("opt/o/share/doc/onbeat/{file}")
+}
+
+/// The files of all examples, without what builds and runs leave there.
+fn examples() -> BTreeSet<String> {
+    let is_made = |part: &str| {
+        ["build", "out"].contains(&part)
+            || part.starts_with("out-")
+            || part.starts_with("out.")
+            || part.contains(".csv")
+    };
+    let all = files(&workspace().join("examples")).into_iter();
+    let is_part = |name: &String| name.starts_with(|c: char| c.is_ascii_digit());
+    let names: BTreeSet<_> = all.filter(|n| is_part(n) && !n.split('/').any(is_made)).collect();
+    assert!(names.len() > 20, "{names:?}");
+    names
+}
+
+/// Where shells find their scripts, below `share`.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "bash-completion/completions/onbeat"),
+    ("zsh", "zsh/site-functions/_onbeat"),
+    ("fish", "fish/vendor_completions.d/onbeat.fish"),
+];
+
+/// What is installed below /opt/o for readers, editors, shells and Wireshark.
+fn read_and_copied() -> Vec<String> {
+    let mut expected: Vec<String> = ["wireshark/onbeat.lua", "programs.mk"].map(data).into();
+    let schemas = files(&workspace().join("schema"));
+    expected.extend(schemas.iter().map(|schema| data(&format!("schema/{schema}"))));
+    expected.extend(COMPLETIONS.map(|(_, script)| format!("opt/o/share/{script}")));
+    let pages = files(&workspace().join("docs"));
+    expected.extend(pages.iter().map(|page| doc(&format!("docs/{page}"))));
+    expected.push(doc("examples/README.md"));
+    expected.extend(examples().iter().map(|file| doc(&format!("examples/{file}"))));
+    expected
+}
+
 /// An installation in a directory of its own, with a directory for programs beside it.
 struct Installed {
     directory: TempDir,
@@ -169,6 +214,19 @@ impl Installed {
 
     fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path("work").join(name), text).expect("written");
+    }
+
+    /// The installed command, which is to find all that it needs by itself.
+    fn onbeat(&self) -> Command {
+        let mut command = Command::new(self.prefix().join("bin/onbeat"));
+        command.env_remove("ONBEAT_HOME").env_remove("LD_LIBRARY_PATH");
+        command
+    }
+
+    /// `PATH` with the installed command before all others.
+    fn path_with_command(&self) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        format!("{}:{path}", self.prefix().join("bin").display())
     }
 
     /// What `pkg-config` says of Onbeat, word by word.
@@ -248,6 +306,7 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
         let installed = |name: &String| format!("opt/o/share/onbeat/freertos/{part}/{name}");
         expected.extend(of_part.iter().map(installed));
     }
+    expected.extend(read_and_copied());
     assert_eq!(files(stage.path()), expected);
     for file in expected.iter().filter(|file| file.ends_with(".pc") || file.ends_with(".cmake")) {
         let text = std::fs::read_to_string(stage.path().join(file)).expect("text");
@@ -264,6 +323,25 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
     assert!(must(Command::new(command).arg("--version")).contains(VERSION));
     make("uninstall", &variables);
     assert_eq!(files(stage.path()), BTreeSet::new());
+}
+
+#[test]
+fn what_is_installed_for_editors_and_shells_is_current() {
+    let stage = tempfile::tempdir().expect("a directory");
+    make("install", &[format!("DESTDIR={}", stage.path().display()), "PREFIX=/opt/o".to_owned()]);
+    let installed = files(stage.path());
+    let descriptions: Vec<_> = installed.iter().filter(|file| file.ends_with(".toml")).collect();
+    assert!(descriptions.len() >= 5, "{descriptions:?}");
+    for file in descriptions {
+        let text = std::fs::read_to_string(stage.path().join(file)).expect("text");
+        let schema = text.lines().next().and_then(|line| line.strip_prefix("#:schema /"));
+        assert!(schema.is_some_and(|schema| installed.contains(schema)), "{file}: {schema:?}");
+    }
+    for (shell, script) in COMPLETIONS {
+        let script = std::fs::read_to_string(stage.path().join("opt/o/share").join(script));
+        let mut command = Command::new(stage.path().join("opt/o/bin/onbeat"));
+        assert_eq!(script.expect("a script"), must(command.args(["completions", shell])));
+    }
 }
 
 #[test]
@@ -403,5 +481,109 @@ fn what_is_installed_outside_of_the_prefix_is_found_there() {
         let text = std::fs::read_to_string(libraries.join(file)).expect("text");
         assert!(text.contains(installed.prefix().to_str().expect("UTF-8")), "{file}: {text}");
         assert!(text.contains(libraries.to_str().expect("UTF-8")), "{file}: {text}");
+    }
+}
+
+/// Copies a directory, with what is below it.
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let copy = to.join(&file);
+        std::fs::create_dir_all(copy.parent().expect("a directory")).expect("made");
+        std::fs::copy(from.join(file), copy).expect("copied");
+    }
+}
+
+/// `make` in a directory, as one who has an installation does.
+fn make_in(directory: &Path, installed: &Installed) {
+    let mut make = Command::new("make");
+    make.current_dir(directory).env("PKG_CONFIG_PATH", installed.libraries().join("pkgconfig"));
+    make.env("PATH", installed.path_with_command()).env_remove("ONBEAT_HOME");
+    must(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS"));
+}
+
+/// Every program that was built needs the installed library, which it finds by itself.
+fn programs_find_their_library(directory: &Path) -> usize {
+    let built: Vec<_> = directory.join("build").read_dir().into_iter().flatten().collect();
+    for program in built.iter().flatten() {
+        assert!(needs_shared_library(&program.path()), "{program:?}");
+        let mut run = Command::new(program.path());
+        let output = run.env_remove("ONBEAT_FABRIC").env_remove("LD_LIBRARY_PATH").output();
+        let said = said(&output.expect("it runs"));
+        assert!(!said.contains("shared librar"), "{program:?}: {said}");
+    }
+    built.len()
+}
+
+#[test]
+fn copied_examples_build_and_run_with_what_was_installed() {
+    if !has("pkg-config") {
+        return;
+    }
+    let installed = Installed::new();
+    let from = installed.prefix().join("share/doc/onbeat/examples");
+    let names: BTreeSet<_> =
+        examples().iter().filter_map(|f| f.split('/').next()).map(str::to_owned).collect();
+    let mut built = 0;
+    for name in &names {
+        let example = installed.path("work").join(name);
+        copy(&from.join(name), &example);
+        for file in files(&example).iter().filter(|file| file.ends_with(".toml")) {
+            let text = std::fs::read_to_string(example.join(file)).expect("text");
+            let schema = text.lines().next().and_then(|line| line.strip_prefix("#:schema "));
+            assert!(Path::new(schema.expect("a schema")).is_file(), "{file}: {schema:?}");
+        }
+        make_in(&example, &installed);
+        built += programs_find_their_library(&example);
+        let is_modelled = !example.join("Makefile").is_file() || name.ends_with("tsn-ring");
+        let verb = if is_modelled { "simulate" } else { "run" };
+        let mut onbeat = installed.onbeat();
+        must(onbeat.args([verb, ".", "--duration", "200ms"]).current_dir(&example));
+    }
+    assert!(names.len() >= 5 && built >= 5, "{names:?}: {built} programs");
+}
+
+#[test]
+fn every_template_builds_and_runs_with_what_was_installed() {
+    if !has("pkg-config") {
+        return;
+    }
+    let installed = Installed::new();
+    let listed = must(installed.onbeat().args(["new", "--list"]));
+    let templates: Vec<_> = listed.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(templates.len() >= 4, "{listed}");
+    for template in templates {
+        let mut new = installed.onbeat();
+        new.args(["new", template, "--template", template]);
+        must(new.current_dir(installed.path("work")));
+        let made = installed.path("work").join(template);
+        let text = std::fs::read_to_string(made.join("system.toml")).expect("text");
+        let schema = text.lines().next().and_then(|line| line.strip_prefix("#:schema "));
+        let prefix = installed.prefix().canonicalize().expect("there");
+        assert_eq!(
+            schema.map(Path::new),
+            Some(&*prefix.join("share/onbeat/schema/system.schema.json"))
+        );
+        assert!(prefix.join("share/onbeat/schema/system.schema.json").is_file());
+        // Without what says where the installation is: it has to know by itself.
+        let mut make = Command::new("make");
+        make.current_dir(&made).env_remove("PKG_CONFIG_PATH").env_remove("ONBEAT_HOME");
+        must(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS"));
+        for verb in ["check", "plan", "run"] {
+            must(installed.onbeat().args([verb, "."]).current_dir(&made));
+        }
+        if template != "timed-c" {
+            assert!(programs_find_their_library(&made) >= 2, "{template}");
+        }
+        // Elsewhere, and with another installation.
+        let other = Installed::new();
+        let copied = other.path("work").join("copied");
+        copy(&made, &copied);
+        std::fs::remove_dir_all(copied.join("build")).expect("removed");
+        let makefile = std::fs::read_to_string(copied.join("Makefile")).expect("text");
+        let gone = makefile.replace(&prefix.display().to_string(), "/no/such/place");
+        assert_ne!(gone, makefile);
+        std::fs::write(copied.join("Makefile"), gone).expect("written");
+        make_in(&copied, &other);
+        must(other.onbeat().args(["run", "."]).current_dir(&copied));
     }
 }
