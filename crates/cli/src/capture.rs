@@ -96,7 +96,7 @@ impl<'a, W: Write> Capture<'a, W> {
     /// The frame of a channel or a stream. Its message holds its number, as that of a modelled
     /// talker in a run does.
     fn of_identity(&mut self, sent: &Transmission, identity: &Identity) -> Vec<u8> {
-        let capture = self.system.clock_of(identity.talker).read(sent.released);
+        let capture = sent.captured;
         let header = wire::Header {
             destination: identity.destination,
             source: mac_of(self.system, identity.talker),

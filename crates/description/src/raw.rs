@@ -139,6 +139,9 @@ pub(super) struct Synchronisation {
     pub(super) stamps: Option<At<StampKind>>,
     /// Where oscillators and jitter come from; 0 by default.
     pub(super) seed: Option<At<u64>>,
+    /// Whether gPTP takes part in runs and simulations, so that faults of theirs change clocks;
+    /// false by default.
+    pub(super) in_run: Option<At<bool>>,
 }
 
 /// How a node's copy of the network clock differs from true network time.

@@ -8,10 +8,10 @@ use super::parse::Entry;
 use super::{At, Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::system::{
-    Chain, ChannelId, NodeId, Noise, ProgramLimits, Reference, RunSettings, Scenario,
+    Chain, ChannelId, Node, NodeId, Noise, ProgramLimits, Reference, RunSettings, Scenario,
     Synchronisation, TimeMode,
 };
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{Octets, frame};
 
 const HANG_TIMEOUT_DEFAULT: Span = Span::from_s(30);
@@ -68,10 +68,19 @@ pub(super) fn synchronisation(
     let raw = &entry.raw;
     let mut fields = Fields::new(entry, "synchronisation", &None, sink);
     let grandmaster = fields.need("grandmaster", &raw.grandmaster)?;
+    let in_run = raw.in_run.as_ref().is_some_and(|in_run| in_run.value);
+    let described = |node: &&Node| in_run && node.clock != ClockError::default();
+    for node in nodes.list.iter().filter(described) {
+        let message = format!("`{}` has a `clock`, and gPTP keeps it in the run", node.name);
+        let help = "take the `clock` out, or `in_run`: without it, nodes with a `clock` keep that";
+        let wrong = Diagnostic::error(codes::CLOCK_KEPT, message, node.origin, "its clock");
+        fields.sink.push(wrong.help(help).related(grandmaster.at, "gPTP is asked for here"));
+    }
     Some(Synchronisation {
         grandmaster: nodes.names.find(codes::UNKNOWN_NODE, &grandmaster, fields.sink)?,
         stamps: raw.stamps.as_ref().map(|stamps| stamps.value).unwrap_or_default(),
         seed: raw.seed.as_ref().map_or(0, |seed| seed.value),
+        in_run,
         origin: grandmaster.at,
     })
 }

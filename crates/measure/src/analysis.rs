@@ -1,6 +1,7 @@
 //! From one run's records to its result.
 
 use crate::chains;
+use crate::clocks;
 use crate::join::{self, Joined, JoinedListener, Message};
 use crate::records::record_hash;
 use crate::result::{
@@ -32,12 +33,19 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
     let joined: Vec<_> =
         (0..).zip(&system.channels).map(|(id, _)| join::channel(log, ChannelId(id))).collect();
     let reached = verdict::reached(system, plan, log);
-    let channels: Vec<_> = (0..)
+    let premise = clocks::premise_of_run_broken(system, log);
+    let mut channels: Vec<_> = (0..)
         .map(ChannelId)
         .zip(joined.iter().zip(&reached))
         .map(|(id, (joined, reached))| channel(system, plan, log, id, joined, *reached))
         .collect();
-    let chains = chains::all(system, plan, log, &joined, &channels, &reached);
+    for channel in &mut channels {
+        clocks::withhold(premise.as_deref(), &mut channel.verdict, &mut channel.verdict_reason);
+    }
+    let mut chains = chains::all(system, plan, log, &joined, &channels, &reached);
+    for chain in &mut chains {
+        clocks::withhold(premise.as_deref(), &mut chain.verdict, &mut chain.verdict_reason);
+    }
     Ok(RunResult {
         scenario: log.scenario.clone(),
         network: NetworkResult::of(system, &log.network),
@@ -55,6 +63,7 @@ pub fn analyse(system: &System, plan: &Plan, log: &RunLog) -> Result<RunResult, 
         lag_max_ns: log.lag_max.map(Span::as_ns),
         channels,
         chains,
+        clocks: clocks::results(system, &log.clocks),
     })
 }
 

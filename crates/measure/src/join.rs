@@ -1,5 +1,6 @@
 //! Brings together what the ends of a channel recorded of the same message.
 
+use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{EndLog, Network, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, System};
@@ -281,6 +282,13 @@ pub fn ends_fit(system: &System, log: &RunLog) -> bool {
     host_fits && expected.eq(log.ends.iter().map(|end| (end.channel, end.role, end.node)))
 }
 
+/// Whether a clock is one of a system's nodes, and has the time of others.
+fn clock_fits(system: &System, clock: &ClockObserved) -> bool {
+    let sources = clock.samples.iter().map(|sample| sample.source).chain([clock.source]);
+    let mut nodes = sources.flatten().chain([clock.node]);
+    nodes.all(|node| node.index() < system.nodes.len())
+}
+
 /// Whether `log` and `plan` can be of `system`, so that every id is in range.
 pub(crate) fn fits(system: &System, plan: &Plan, log: &RunLog) -> bool {
     let bounds_fit = plan.channels.iter().zip(&system.channels).all(|(planned, channel)| {
@@ -289,6 +297,7 @@ pub(crate) fn fits(system: &System, plan: &Plan, log: &RunLog) -> bool {
     });
     ends_fit(system, log)
         && bounds_fit
+        && log.clocks.iter().all(|clock| clock_fits(system, clock))
         && log.load.iter().all(|sample| sample.noise.index() < system.noise.len())
         && plan.channels.len() == system.channels.len()
         && plan.noise.len() == system.noise.len()

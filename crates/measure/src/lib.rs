@@ -13,6 +13,7 @@
 
 mod analysis;
 mod chains;
+mod clocks;
 pub mod compare;
 pub mod contract;
 pub mod join;
@@ -26,6 +27,7 @@ mod stepped;
 mod verdict;
 
 pub use analysis::{Mismatch, analyse};
+pub use clocks::{ClockErrors, ClockResult};
 pub use result::{
     ChainResult, ChannelResult, Ended, ListenerResult, NetworkName, NetworkResult, RelativeBasis,
     Results, RunResult, VERSION, Verdict, WakeupErrors, schema,

@@ -1,8 +1,8 @@
-//! The binary record file: all that one run recorded, version 2.
+//! The binary record file: all that one run recorded, version 2 or 3.
 //!
 //! Integers are little-endian. A text is its length in octets (u32) and that much UTF-8.
 //!
-//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2
+//! 1. magic: the eight octets `onbeat\0\n`; version: u32, 2 or 3
 //! 2. settings: scenario (text), seed (u64), time (u8: 0 virtual, 1 real), duration (i64 ns),
 //!    protected (u8: 0, 1)
 //! 3. network: u8: 0 emulated; 1 namespaces, then the transport (u8: 0 packet, 1 xdp, 2 udp4,
@@ -15,12 +15,22 @@
 //! 7. load: how many samples (u64); each: noise source (u32), start (i64 ns), bits offered (u64),
 //!    bits delivered (u64)
 //!
-//! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last sample.
+//! 8. version 3 only, clocks that gPTP steered: how many (u32); each: node (u32), the error that
+//!    the plan counts with (i64 ns), the errors before, during and after faults (each u8: 0 none;
+//!    1, then against true time and against the grandmaster's clock, i64 ns each), the first fault
+//!    (u8; 1, then i64 ns), when beyond the plan (u8; 1, then the first and the last time, i64 ns
+//!    each), whether still (u8), whose time (u8; 1, then u32), how many samples (u32); each: when
+//!    (i64 ns), by how much ahead (i64 ns), whose time (u8; 1, then u32)
+//!
+//! A record is [`Record::SIZE`] octets, see [`Record::to_bytes`]. Nothing follows the last
+//! sample. A file is of version 2 if no clock was steered.
 //!
 //! A file of version 1 has no part 3; it is read as one of the emulated network.
 //!
 //! A *recording* is what a run leaves that is cut off: such files one after the other, each behind
 //! its length (u64), each with what the ends recorded since the one before.
+
+mod recorded_clocks;
 
 use onbeat_model::name::is_name;
 use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
@@ -29,7 +39,9 @@ use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"onbeat\0\n";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The version without clocks that are steered.
+const WITHOUT_CLOCKS: u32 = 2;
 /// The version before files said which network it was.
 const WITHOUT_NETWORK: u32 = 1;
 /// The transports in the order of their numbers.
@@ -47,7 +59,7 @@ pub enum Error {
     #[error("not an Onbeat record file")]
     Magic,
     /// Another version of Onbeat wrote it.
-    #[error("a record file of version {0}; this Onbeat reads {WITHOUT_NETWORK} and {VERSION}")]
+    #[error("a record file of version {0}; this Onbeat reads {WITHOUT_NETWORK} to {VERSION}")]
     Version(u32),
     /// It ends in the middle, or claims to hold more than there is.
     #[error("the record file is cut off")]
@@ -65,7 +77,8 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
     let records: usize = log.ends.iter().map(|e| END_MIN + e.records.len() * Record::SIZE).sum();
     let mut out = Vec::with_capacity(128 + records + log.load.len() * SAMPLE);
     out.extend(MAGIC);
-    out.extend(VERSION.to_le_bytes());
+    let version = if log.clocks.is_empty() { WITHOUT_CLOCKS } else { VERSION };
+    out.extend(version.to_le_bytes());
     put_text(&mut out, &log.scenario);
     out.extend(log.seed.to_le_bytes());
     out.push(u8::from(log.time == TimeMode::Real));
@@ -90,6 +103,9 @@ pub fn encode(log: &RunLog) -> Vec<u8> {
         out.extend(sample.offered_bits.to_le_bytes());
         out.extend(sample.delivered_bits.to_le_bytes());
     }
+    if !log.clocks.is_empty() {
+        recorded_clocks::put(&mut out, &log.clocks);
+    }
     out
 }
 
@@ -103,7 +119,7 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         return Err(Error::Magic);
     }
     let version = input.u32()?;
-    if ![WITHOUT_NETWORK, VERSION].contains(&version) {
+    if !(WITHOUT_NETWORK..=VERSION).contains(&version) {
         return Err(Error::Version(version));
     }
     // Fields are read in the order of the file.
@@ -129,6 +145,7 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         },
         ends: input.ends()?,
         load: input.load()?,
+        clocks: if version == VERSION { input.clocks()? } else { Vec::new() },
     };
     if input.0.is_empty() { Ok(log) } else { Err(Error::Trailing(input.0.len())) }
 }

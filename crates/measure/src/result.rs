@@ -1,6 +1,7 @@
 //! The JSON contract, version 3. `docs/results.md` explains it, `schema/results.schema.json` is
 //! made from these types.
 
+use crate::clocks::ClockResult;
 use crate::contract::{indented, schema_of};
 use crate::statistics::Statistics;
 use onbeat_model::record::Network;
@@ -67,6 +68,9 @@ pub struct RunResult {
     pub channels: Vec<ChannelResult>,
     /// In the order of the description.
     pub chains: Vec<ChainResult>,
+    /// The clocks that gPTP steered in the run, hosts first, then bridges; absent if it did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockResult>,
 }
 
 /// What carried a run's frames.

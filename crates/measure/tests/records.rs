@@ -3,6 +3,7 @@
 mod common;
 
 use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part, recover};
+use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
 use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
@@ -62,6 +63,43 @@ fn any_network() -> impl Strategy<Value = Network> {
 }
 
 prop_compose! {
+    fn any_clock()(
+        node in any::<u32>(),
+        assumed in 0..i64::MAX,
+        phases in any::<[Option<(u32, u32)>; 3]>(),
+        fault in any::<Option<u32>>(),
+        beyond in any::<Option<(u32, u32)>>(),
+        is_beyond in any::<bool>(),
+        source in any::<Option<u32>>(),
+        samples in proptest::collection::vec(any::<(i64, i64, Option<u32>)>(), 0..4),
+    ) -> ClockObserved {
+        let span = |ns: u32| Span::from_ns(ns.into());
+        let at = |ns: u32| NetTime::from_ns(ns.into());
+        let phase = |(error, from_source): (u32, u32)| ClockPhase {
+            error: span(error),
+            from_source: span(from_source),
+        };
+        let [before, during, after] = phases.map(|it| it.map(phase));
+        let sample = |(at, error, source): (i64, i64, Option<u32>)| ClockSample {
+            at: NetTime::from_ns(at),
+            error: Span::from_ns(error),
+            source: source.map(NodeId),
+        };
+        ClockObserved {
+            before,
+            during,
+            after,
+            fault: fault.map(at),
+            beyond: beyond.map(|(first, last)| [at(first), at(last)]),
+            is_beyond,
+            source: source.map(NodeId),
+            samples: samples.into_iter().map(sample).collect(),
+            ..ClockObserved::new(NodeId(node), Span::from_ns(assumed))
+        }
+    }
+}
+
+prop_compose! {
     fn any_log()(
         scenario in "[A-Za-z0-9_-]{0,20}",
         seed in any::<u64>(),
@@ -73,6 +111,7 @@ prop_compose! {
         load in proptest::collection::vec(any_sample(), 0..4),
         ending in any_ending(),
         lag in any::<Option<i64>>(),
+        clocks in proptest::collection::vec(any_clock(), 0..3),
     ) -> RunLog {
         RunLog {
             scenario,
@@ -85,6 +124,7 @@ prop_compose! {
             load,
             ending,
             lag_max: lag.map(Span::from_ns),
+            clocks,
         }
     }
 }

@@ -147,6 +147,8 @@ areas! {
         BINDING = "OB1067", "what an abstract channel is";
         /// A second step of one clock.
         CLOCK_STEPS = "OB1068", "a clock steps a second time";
+        /// A clock that gPTP keeps in the run has an error of its own.
+        CLOCK_KEPT = "OB1069", "a clock that gPTP keeps in the run has an error of its own";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.
@@ -230,6 +232,8 @@ areas! {
         NOT_ANALYSED = "OB3003", "the timing of a program is not analysed";
         /// A program cannot run as the user that the description asks for.
         CANNOT_BE = "OB3004", "a program cannot run as the user that is asked for";
+        /// gPTP takes part only in runs whose clocks it can steer.
+        NOT_VIRTUAL = "OB3005", "gPTP takes part in runs in virtual time only";
     }
     /// What is wrong with a program in Timed C.
     timed_c {

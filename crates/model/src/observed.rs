@@ -1,6 +1,7 @@
 //! What a simulation saw: one probe per listener of each stream, and per queue of each port.
 
 use crate::port::QUEUES;
+use crate::system::NodeId;
 use crate::time::{NetTime, Span};
 
 /// Everything that the probes of one simulation, or of several put together, saw.
@@ -16,6 +17,8 @@ pub struct Observed {
     pub streams: Vec<FlowObserved>,
     /// Per port, in the order of the system.
     pub ports: Vec<PortObserved>,
+    /// The clocks that a protocol steers, in the order of the nodes.
+    pub clocks: Vec<ClockObserved>,
     /// Events that the engine processed.
     pub events: u64,
 }
@@ -151,6 +154,123 @@ impl Observed {
         self.channels.iter_mut().zip(&other.channels).for_each(|(a, b)| a.merge(b));
         self.streams.iter_mut().zip(&other.streams).for_each(|(a, b)| a.merge(b));
         self.ports.iter_mut().zip(&other.ports).for_each(|(a, b)| a.merge(b));
+        self.clocks.iter_mut().zip(&other.clocks).for_each(|(a, b)| a.merge(b));
+    }
+}
+
+/// A clock that a protocol steers during a run. Errors are of its readings against true time,
+/// without what a fault lets it step by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClockObserved {
+    /// Whose.
+    pub node: NodeId,
+    /// The largest error that the plan counts with.
+    pub assumed: Span,
+    /// Before the first fault of a link or node.
+    pub before: Option<ClockPhase>,
+    /// From the beginning of the first to the end of the last one.
+    pub during: Option<ClockPhase>,
+    /// After the last one.
+    pub after: Option<ClockPhase>,
+    /// When the first fault began.
+    pub fault: Option<NetTime>,
+    /// When the error was larger than assumed for the first and for the last time.
+    pub beyond: Option<[NetTime; 2]>,
+    /// Whether it still is.
+    pub is_beyond: bool,
+    /// Whose time it had at last.
+    pub source: Option<NodeId>,
+    /// At about equal intervals, of the first repetition only.
+    pub samples: Vec<ClockSample>,
+}
+
+/// How wrong a clock was for some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockPhase {
+    /// The largest error, without its sign.
+    pub error: Span,
+    /// The largest difference from the clock of the node whose time it had, without its sign.
+    pub from_source: Span,
+}
+
+/// A clock at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockSample {
+    /// True time.
+    pub at: NetTime,
+    /// How far it is ahead.
+    pub error: Span,
+    /// Whose time it has.
+    pub source: Option<NodeId>,
+}
+
+impl ClockObserved {
+    /// Nothing yet.
+    pub fn new(node: NodeId, assumed: Span) -> Self {
+        Self {
+            node,
+            assumed,
+            before: None,
+            during: None,
+            after: None,
+            fault: None,
+            beyond: None,
+            is_beyond: false,
+            source: None,
+            samples: Vec::new(),
+        }
+    }
+
+    /// Counts that the clock is ahead by `error`, and `apart` from that of the node whose time it
+    /// has, while faults are from one instant until another.
+    pub fn see(&mut self, faults: [NetTime; 2], now: NetTime, error: Span, apart: Option<Span>) {
+        let [from, until] = faults;
+        let phase = match now {
+            _ if now < from => &mut self.before,
+            _ if now < until => &mut self.during,
+            _ => &mut self.after,
+        };
+        let phase = phase.get_or_insert_default();
+        phase.error = phase.error.max(error.abs());
+        phase.from_source = phase.from_source.max(apart.unwrap_or_default().abs());
+        self.fault = Some(from).filter(|from| now >= *from);
+        self.is_beyond = error.abs() > self.assumed;
+        if self.is_beyond {
+            self.beyond.get_or_insert([now, now])[1] = now;
+        }
+    }
+
+    /// The largest error of all.
+    pub fn error(&self) -> Span {
+        let phases = [self.before, self.during, self.after];
+        phases.iter().flatten().map(|phase| phase.error).max().unwrap_or_default()
+    }
+
+    /// How long after the first fault began the error was at last within what is assumed; `None`
+    /// while it is not, and without a fault.
+    pub fn back_after(&self) -> Option<Span> {
+        let fault = self.fault.filter(|_| !self.is_beyond)?;
+        let last = self.beyond.map_or(fault, |[_, last]| last.max(fault));
+        Some(last - fault)
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let both = |a: Option<ClockPhase>, b: Option<ClockPhase>| match (a, b) {
+            (Some(a), Some(b)) => Some(ClockPhase {
+                error: a.error.max(b.error),
+                from_source: a.from_source.max(b.from_source),
+            }),
+            (a, b) => a.or(b),
+        };
+        self.before = both(self.before, other.before);
+        self.during = both(self.during, other.during);
+        self.after = both(self.after, other.after);
+        self.fault = self.fault.or(other.fault);
+        self.beyond = match (self.beyond, other.beyond) {
+            (Some(a), Some(b)) => Some([a[0].min(b[0]), a[1].max(b[1])]),
+            (a, b) => a.or(b),
+        };
+        self.is_beyond |= other.is_beyond;
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a run leaves behind: one [`Record`] per message end, and the [`RunLog`] around them.
 
+use crate::observed::ClockObserved;
 use crate::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use crate::time::{LocalTime, NetTime, Span};
 
@@ -213,4 +214,6 @@ pub struct RunLog {
     pub ending: Ending,
     /// The engine in real time only: the most by which it ran behind the machine's clock.
     pub lag_max: Option<Span>,
+    /// The clocks that a protocol steered in the engine, in the order of the nodes.
+    pub clocks: Vec<ClockObserved>,
 }

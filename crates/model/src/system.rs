@@ -546,6 +546,9 @@ pub struct Synchronisation {
     pub stamps: StampKind,
     /// Where oscillators and jitter come from.
     pub seed: u64,
+    /// Whether gPTP takes part in runs and simulations, where faults meet it and it steers the
+    /// clocks. If not, clocks have the size of errors that it leaves, all the time.
+    pub in_run: bool,
     /// Where it was described.
     pub origin: Origin,
 }

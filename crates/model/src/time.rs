@@ -161,15 +161,17 @@ instant! {
 }
 
 /// How one node's clock differs from true network time:
-/// `reading = t + offset + drift · t + wander(t) + step(t)`. The wander is a triangular wave, 0 at
-/// the epoch and rising first, that goes up to its amplitude and down to minus that in each period.
-/// Only the step makes a clock go backwards, or pass over readings.
+/// `reading = t + offset + drift · (t − since) + wander(t) + step(t)`. The wander is a triangular
+/// wave, 0 at the epoch and rising first, that goes up to its amplitude and down to minus that in
+/// each period. Only the step makes a clock go backwards, or pass over readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockError {
     /// The reading's error at the epoch; positive means the clock is ahead.
     pub offset: Span,
     /// The clock's rate error in parts per 10⁹; positive means it runs fast.
     pub drift_ppb: i32,
+    /// From when on the drift counts: the epoch, unless a protocol steers the clock.
+    pub since: NetTime,
     /// The amplitude of the wander, not negative; zero: none.
     pub wander: Span,
     /// The period of the wander, positive if there is any. Drift and the slope of the wander,
@@ -236,7 +238,7 @@ impl ClockError {
     /// What the node's clock reads at the true instant `at`. Drift and wander together round
     /// towards −∞.
     pub fn read(&self, at: NetTime) -> LocalTime {
-        let drift = i128::from(at.as_ns()) * i128::from(self.drift_ppb);
+        let drift = i128::from((at - self.since).as_ns()) * i128::from(self.drift_ppb);
         let mut error = drift.div_euclid(PER_ONE.into()) as i64;
         if self.wander != Span::ZERO {
             let (wave, rest) = self.wave(at);
@@ -320,9 +322,10 @@ impl ClockError {
     }
 
     fn when_without_wander(&self, reading: LocalTime) -> i64 {
-        let since = i128::from(reading.as_ns() - self.offset.as_ns());
+        let since = i128::from(self.since.as_ns());
+        let passed = i128::from(reading.as_ns() - self.offset.as_ns()) - since;
         let rate = i128::from(PER_ONE) + i128::from(self.drift_ppb);
-        (since * i128::from(PER_ONE)).div_euclid(rate) as i64
+        (since + (passed * i128::from(PER_ONE)).div_euclid(rate)) as i64
     }
 
     /// The largest error of a reading at any instant from the epoch to `until`, rounded up.

@@ -120,6 +120,14 @@ pub mod frame {
         if octets < MIN_UNTAGGED.0 { MIN_UNTAGGED } else { Octets(octets) }
     }
 
+    /// The longest untagged frame of gPTP in a network of so many nodes: an Announce message with
+    /// all of them in its path trace (802.1AS-2020 10.6.3), or a Follow_Up.
+    pub const fn of_gptp(nodes: usize) -> Octets {
+        let announce = 64 + 4 + 8 * if nodes < 180 { nodes as u32 } else { 180 };
+        let message = if announce < 76 { 76 } else { announce };
+        Octets(message + HEADER.0 + FCS.0)
+    }
+
     /// What a frame occupies of the link: preamble, frame and gap.
     pub const fn on_wire(frame: Octets) -> Octets {
         Octets(PREAMBLE.0 + frame.0 + GAP.0)

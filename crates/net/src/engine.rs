@@ -1,6 +1,10 @@
 //! The engine itself: what each event does.
 
+mod protocols;
+
+use self::protocols::LocalTimer;
 use crate::buffer::Buffer;
+use crate::clocks::Clocks;
 use crate::event::{Event, EventHeap, Kind, MAX_INDEX};
 use crate::fault::Faults;
 use crate::filter::Filter;
@@ -9,6 +13,7 @@ use crate::lane::Lane;
 use crate::learning::{ActiveTopology, Learning};
 use crate::load::Load;
 use crate::noise::NoiseSource;
+use crate::participant::Protocols;
 use crate::payload::{PayloadId, Payloads};
 use crate::port::{Choice, EgressPort, PortCounters};
 use crate::probe::Probes;
@@ -24,7 +29,7 @@ use onbeat_model::record::LoadSample;
 use onbeat_model::system::{ChannelId, Class, Delay, Node, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_model::units::frame;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a run chooses beside system and plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +147,14 @@ pub struct Engine {
     payloads: Payloads,
     delivered: Vec<u8>,
     overfull: Option<Overfull>,
+    clocks: Clocks,
+    protocols: Option<Box<Protocols>>,
+    /// By token: what goes off by a clock that a protocol steers.
+    local_timers: BTreeMap<u64, LocalTimer>,
+    /// Per source: when it is looked at next; none at all without protocols.
+    source_looks: Vec<NetTime>,
+    /// The flows with a filter, and the node by whose clock it goes; none without protocols.
+    metering: Vec<(usize, NodeId)>,
 }
 
 /// The delays of one host; none at a bridge.
@@ -206,11 +219,16 @@ impl Engine {
             faults: Faults::of(system, options.seed),
             learning: topology.map(|topology| Learning::new(system, &topology)),
             probes: Probes::new(&routes),
-            tap: Tap::new(system.channels.len(), system.streams.len()),
+            tap: Tap::new(system.channels.len(), system.streams.len(), system.noise.len()),
             load: Load::new(&options, system.noise.len()),
             payloads: Payloads::default(),
             delivered: Vec::new(),
             overfull: None,
+            clocks: Clocks::new(system),
+            protocols: None,
+            local_timers: BTreeMap::new(),
+            source_looks: Vec::new(),
+            metering: Vec::new(),
             routes,
         };
         engine.begin(system, options);
@@ -283,6 +301,7 @@ impl Engine {
             channels: flows,
             streams,
             ports: self.ports.iter().map(EgressPort::observed).collect(),
+            clocks: self.clocks_observed(),
             events: self.processed,
         }
     }
@@ -391,6 +410,7 @@ impl Engine {
     /// proportion to the number of pending events: a few per port and program.
     pub fn cancel(&mut self, token: u64) {
         self.events.cancel(token);
+        self.local_timers.remove(&token);
     }
 
     /// The octets of the frame that the last [`Output::Delivered`] named, as they were sent; until
@@ -452,7 +472,8 @@ impl Engine {
         match event.kind() {
             Kind::Deliver => return Some(self.deliver(index)),
             Kind::Wake | Kind::Alarm => {
-                return Some(Output::Woke { token: self.events.take_token(event) });
+                let token = self.events.take_token(event);
+                return self.go_off(token);
             }
             Kind::Stack => {
                 let (frame, next) = self.talkers[index as usize].pop();
@@ -464,6 +485,10 @@ impl Engine {
             Kind::Source => self.release_next(index),
             Kind::Noise => self.make_noise(index),
             Kind::Fail => self.fail(index),
+            Kind::Hear => self.hear(index),
+            Kind::Sent => self.has_left(index),
+            Kind::Timer => self.timer(index),
+            Kind::Emit => self.emit_next(index),
             Kind::Arrive => self.forward(index),
             Kind::Finish => {
                 let port = &mut self.ports[index as usize];
@@ -500,11 +525,16 @@ impl Engine {
     /// The source of a stream or of a modelled channel releases the frame that is due, unless its
     /// host is down.
     fn release_next(&mut self, index: u32) {
+        if !self.is_source_due(index) {
+            return;
+        }
         let (source, due) = &mut self.sources[index as usize];
         let (flow, octets) = (source.flow, due.octets);
         if let Some(next) = source.next() {
             *due = next;
-            self.events.push(next.at, Kind::Source, index);
+            self.push_source(index);
+        } else if let Some(look) = self.source_looks.get_mut(index as usize) {
+            *look = NetTime::MAX;
         }
         let talker = self.routes.flows[flow as usize].talker;
         if self.is_down(talker) {
@@ -579,7 +609,7 @@ impl Engine {
                 let known = self.learning.as_ref().is_some_and(knows);
                 (first, if known { u32::from(way) } else { count })
             }
-            Then::Listener(_) | Then::Sink(_) | Then::Nowhere => {
+            Then::Listener(_) | Then::Sink(_) | Then::Neighbour(_) | Then::Nowhere => {
                 unreachable!("only frames for bridges are on a wire's lane")
             }
         };
@@ -685,7 +715,11 @@ impl Engine {
     /// The transmission of a frame starts.
     fn see(&mut self, from: u32, frame: &Frame) {
         let flow = self.routes.hops[frame.hop as usize].flow;
-        self.tap.see(self.now, from, flow, frame);
+        if self.tap.is_on(from, flow) {
+            let talker = self.routes.flows[flow as usize].talker;
+            let captured = self.clocks.read(talker, frame.released);
+            self.tap.see(self.now, from, flow, frame, captured);
+        }
     }
 
     /// When the transmission of a frame ends is certain. It started at `begun` and arrives at
@@ -710,6 +744,7 @@ impl Engine {
                 let bits = self.noise[source as usize].wire_bits;
                 self.load.delivered(source, arrives, bits);
             }
+            Then::Neighbour(_) => self.launch_to_neighbour(from, frame, begun),
             Then::Nowhere => self.payloads.release(frame.payload),
         }
     }

@@ -15,6 +15,12 @@ pub(crate) enum Kind {
     Fail,
     /// The last octet of a preemptable frame is out; index: the port.
     Finish,
+    /// A neighbour has a frame of a protocol; index: the port that sent it.
+    Hear,
+    /// A frame of a protocol has left; index: the port.
+    Sent,
+    /// A protocol's timer goes off; index: the participant.
+    Timer,
     /// A frame leaves the stack of a listener's host; index: the channel end.
     Deliver,
     /// A program continues; index: its node.
@@ -27,21 +33,27 @@ pub(crate) enum Kind {
     Stack,
     /// A noise source queues a frame; index: the source.
     Noise,
+    /// A protocol's frame is queued; index: the port.
+    Emit,
     /// A bridge queues what it received from a port; index: the port that sent it.
     Arrive,
     /// A port chooses what to send; index: the port.
     Select,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 14] = [
     Kind::Fail,
     Kind::Finish,
+    Kind::Hear,
+    Kind::Sent,
+    Kind::Timer,
     Kind::Deliver,
     Kind::Wake,
     Kind::Alarm,
     Kind::Source,
     Kind::Stack,
     Kind::Noise,
+    Kind::Emit,
     Kind::Arrive,
     Kind::Select,
 ];

@@ -27,6 +27,11 @@ impl Filter {
         Self { policing, clock, tokens, as_of, blocked: false }
     }
 
+    /// From now on the bridge's clock is this one, whatever it is set to.
+    pub(crate) fn set_clock(&mut self, clock: ClockError) {
+        self.clock = clock.unstepped();
+    }
+
     /// Whether a frame of so many octets, destination address to FCS, may pass at `now`. What a
     /// frame takes from the bucket is its time on the wire, with preamble and gap.
     pub(crate) fn passes(&mut self, now: NetTime, octets: u16) -> bool {

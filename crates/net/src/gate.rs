@@ -6,7 +6,9 @@
 //!
 //! A clock that steps takes its gates with it. The port does not know beforehand: whether a frame
 //! ends before its gate closes goes by the clock as it is when the frame starts. So each window is
-//! looked up by the clock as it is until the next step, and holds no longer.
+//! looked up by the clock as it is until the next step, and holds no longer. So it is with a clock
+//! that a protocol steers: whenever it does, windows are looked up anew, and what a credit-based
+//! shaper has got meanwhile is reckoned by the clock as it then is.
 
 use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
@@ -66,6 +68,15 @@ impl Window {
         self.closes.min(self.steps)
     }
 }
+
+/// Valid for no time: the first look-up replaces it.
+const NO_WINDOW: Window = Window {
+    from: NetTime::MAX,
+    opens: NetTime::ZERO,
+    closes: NetTime::ZERO,
+    steps: NetTime::ZERO,
+    length_aware: false,
+};
 
 /// The gate of one queue; always open at a port without gates.
 #[derive(Debug)]
@@ -157,16 +168,14 @@ impl Gates {
         });
         let list = |(control, end)| List::new(control, end, idle_slopes, rate);
         let lists: Vec<_> = controls.iter().zip(ends).map(list).collect();
-        // Valid for no time: the first look-up replaces it.
-        let none = Window {
-            from: NetTime::MAX,
-            opens: NetTime::ZERO,
-            closes: NetTime::ZERO,
-            steps: NetTime::ZERO,
-            length_aware: false,
-        };
-        let windows = [none; QUEUES];
+        let windows = [NO_WINDOW; QUEUES];
         (!lists.is_empty()).then(|| Box::new(Self { clock, lists, windows, idle_slopes }))
+    }
+
+    /// From now on the node's clock is this one: windows are looked up anew.
+    pub(crate) fn set_clock(&mut self, clock: ClockError) {
+        self.clock = clock;
+        self.windows = [NO_WINDOW; QUEUES];
     }
 
     fn start(&mut self, queue: usize, mut at: NetTime, lasts: Span) -> NetTime {

@@ -102,6 +102,16 @@
 //! - *Babble*: the stream releases its longest frame at the first instant and again whenever one
 //!   has left its talker's wire. Frames of its source that are due meanwhile are left out.
 //!
+//! # Protocols
+//! A protocol takes part on nodes as a [`Participant`] ([`Engine::join`]): it has timers, sends and
+//! hears frames of one EtherType between neighbours, learns when they left and came, and may steer
+//! the clock of its node. Its frames wait in the queue of its traffic class and may overflow, be
+//! preempted and be lost as others; they count in the port's counters and nowhere else, and no tap
+//! keeps them. From the instant at which a clock is steered, all that goes by it does so anew:
+//! gates, sources, meters, buckets, and what sleeps until it reads something
+//! ([`Engine::wake_when`]). Frames that wait behind asynchronous shaping keep their eligibility
+//! times. [`gptp`] is one such protocol.
+//!
 //! # Probes
 //! [`Engine::observed`] has what became of the frames of every channel and stream. Latencies are
 //! from release (or [`Engine::send`]) to receipt, after `stack_rx`, in true time. A frame that
@@ -111,10 +121,12 @@
 //!
 //! # Simultaneous events
 //! Events of one instant happen by kind, then by the index of what they concern, then in the order
-//! in which they were asked for: nodes that fail, ends of preemptable frames (by port), deliveries
+//! in which they were asked for: nodes that fail, ends of preemptable frames (by port), frames
+//! that protocols hear and that have left for them (by port), timers of protocols, deliveries
 //! (by channel and listener), wakes (by node), alarms, sources of channels and streams that
 //! release (by channel, then stream), frames leaving a talker's stack (by channel, then stream),
-//! noise (by source), frames queued by bridges (by the sending port), and last the ports' choices
+//! noise (by source), frames of protocols that are queued (by port), frames queued by bridges (by
+//! the sending port), and last the ports' choices
 //! (by port): each port chooses among all frames that are there at that instant. A released frame
 //! with no stack to pass is queued with its release. What a caller does between two calls of
 //! [`Engine::advance`] happens at [`Engine::now`], before what is still to come at that instant.
@@ -138,6 +150,7 @@
 
 mod align;
 mod buffer;
+mod clocks;
 mod engine;
 mod event;
 mod fault;
@@ -149,6 +162,7 @@ mod lane;
 mod learning;
 mod load;
 mod noise;
+mod participant;
 mod payload;
 mod port;
 mod preemption;
@@ -164,6 +178,7 @@ mod tap;
 pub use engine::{Engine, FRAMES_MAX, OCTETS_MAX, Options, Output, Overfull};
 pub use noise::NoiseTimes;
 pub use onbeat_model::port::QUEUES;
+pub use participant::{Happened, Joining, Moment, Outgoing, Participant, Steered, Wants};
 pub use port::{PortCounters, QUEUED_FRAME_SIZE};
 pub use simulate::{Capture, DRAIN_LIMIT, Phases, Simulation, simulate, simulate_one};
 pub use tap::{FlowRef, Transmission};

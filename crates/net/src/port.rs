@@ -11,7 +11,7 @@ use onbeat_model::observed::{PortObserved, QueueObserved};
 use onbeat_model::plan::PortPlan;
 use onbeat_model::port::{QUEUES, TokenBucket};
 use onbeat_model::system::{BEST_EFFORT_QUEUE, NodeId, NodeKind, PortId, QueueLimits, System};
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::collections::VecDeque;
 
@@ -143,6 +143,21 @@ impl EgressPort {
     /// queue share a group; groups are counted from 0.
     pub(crate) fn add_bucket(&mut self, bucket: TokenBucket, group: u32) -> u32 {
         self.buckets.add(bucket, group)
+    }
+
+    /// From now on the node's clock is this one. Returns whether what waits here may have to be
+    /// chosen from anew: whether there are gates.
+    pub(crate) fn set_clock(&mut self, clock: ClockError) -> bool {
+        self.buckets.set_clock(clock);
+        if let Some(gates) = &mut self.gates {
+            gates.set_clock(clock);
+        }
+        self.gates.is_some() && self.any_waiting()
+    }
+
+    /// How long a frame's wire is, without forwarding at its other end.
+    pub(crate) fn time_for(&self, octets: Octets) -> Span {
+        time_for(self.rate, octets)
     }
 
     /// Whether the queue has a credit-based shaper.

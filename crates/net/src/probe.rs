@@ -27,6 +27,12 @@ impl Probes {
         Self { flows, newest: vec![None; routes.ends.len()], lost }
     }
 
+    /// Flows without listeners were added to the routes.
+    pub(crate) fn extend(&mut self, routes: &Routes) {
+        self.flows.resize_with(routes.flows.len(), FlowObserved::default);
+        self.lost.resize_with(routes.hops.len(), LossesObserved::default);
+    }
+
     /// A copy is lost at its hop.
     pub(crate) fn lose(&mut self, routes: &Routes, hop: u32, loss: Loss) {
         let flow = &mut self.flows[routes.hops[hop as usize].flow as usize];
@@ -81,7 +87,7 @@ fn ends_behind(routes: &Routes, hop: usize) -> BTreeSet<u32> {
             Then::Listener(end) => {
                 ends.insert(end);
             }
-            Then::Sink(_) | Then::Nowhere => {}
+            Then::Sink(_) | Then::Neighbour(_) | Then::Nowhere => {}
         }
     }
     ends

@@ -45,12 +45,15 @@ pub(crate) enum Then {
     Listener(u32),
     /// The frame of this noise source has reached its destination.
     Sink(u32),
+    /// A protocol's frame has come to the neighbour; the participant there that hears it,
+    /// or [`NOBODY`](crate::participant::NOBODY).
+    Neighbour(u32),
     /// It has come to where nobody wants it.
     Nowhere,
 }
 
 /// What all hops of a flow share. Flows are the channels, then the streams, then the noise
-/// sources.
+/// sources, then the protocols on their nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     /// Its first hop.
@@ -199,6 +202,22 @@ impl Routes {
     fn add_end(&mut self, listener: usize, host: NodeId) -> Then {
         self.ends.push(End { flow: self.flows.len() as u32, listener, host });
         Then::Listener((self.ends.len() - 1) as u32)
+    }
+
+    /// Adds the flow of a protocol on a node, with a hop for each port of the node, and what
+    /// happens at the other end of each; returns the first of these hops.
+    pub(crate) fn add_protocol(
+        &mut self,
+        talker: NodeId,
+        queue: usize,
+        ports: impl Iterator<Item = (PortId, Then)>,
+    ) -> u32 {
+        let (root, flow) = (self.hops.len() as u32, self.flows.len() as u32);
+        self.flows.push(Flow { root, talker, destination: talker });
+        let layout = Layout { flow, queue, ways: Vec::new(), history: 0 };
+        let hops = ports.map(|(port, then)| Hop { then, ..Hop::new(&layout, port.0) });
+        self.hops.extend(hops);
+        root
     }
 
     /// Adds the hops of the next flow. Returns per hop the port before it.

@@ -2,6 +2,7 @@
 
 use crate::align;
 use crate::engine::{Engine, Options, Output, Overfull};
+use crate::gptp;
 use crate::random::{Purpose, Stream};
 use crate::tap::Transmission;
 use onbeat_model::observed::Observed;
@@ -132,6 +133,7 @@ pub fn simulate_one(
         model_channels: true,
     };
     let mut engine = Engine::new(&system, plan, options);
+    gptp::join(&mut engine, &system, end);
     if simulation.phases == Phases::Aligned && !drawn.is_multiple_of(4) {
         engine.meet_best_effort();
     }

@@ -13,6 +13,8 @@ pub(crate) struct Release {
     pub(crate) at: NetTime,
     /// Destination address to FCS.
     pub(crate) octets: u16,
+    /// What the talker's clock then reads at least; none for a babble, which goes by no clock.
+    pub(crate) reading: Option<LocalTime>,
 }
 
 /// What releases the frames of a stream or of a modelled channel.
@@ -131,11 +133,20 @@ impl FrameSource {
         }
     }
 
+    /// From now on the talker's clock is this one. Frames that are drawn keep their readings.
+    pub(crate) fn set_clock(&mut self, clock: ClockError) {
+        self.clock = clock;
+    }
+
     /// The frame of an instant, unless the clock steps over that.
     fn release(&mut self, reading: LocalTime, octets: u16) -> Option<Release> {
         let at = self.clock.when_from(self.drawn, reading);
         self.drawn = at;
-        (!self.clock.steps_over(reading, at)).then_some(Release { at, octets })
+        (!self.clock.steps_over(reading, at)).then_some(Release {
+            at,
+            octets,
+            reading: Some(reading),
+        })
     }
 
     /// The instant of the next frame of the schedule, and its length.
@@ -178,7 +189,7 @@ impl FrameSource {
                 while self.own.is_some_and(|own| own.at < next.min(until)) {
                     self.own = self.draw_next();
                 }
-                return Some(Release { at: from, octets: self.lengths[1] });
+                return Some(Release { at: from, octets: self.lengths[1], reading: None });
             }
             while self.own.is_some_and(|own| own.at < until) {
                 self.own = self.draw_next();

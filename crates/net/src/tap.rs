@@ -2,7 +2,7 @@
 
 use crate::frame::Frame;
 use onbeat_model::system::{ChannelId, NoiseId, PortId, StreamIndex};
-use onbeat_model::time::NetTime;
+use onbeat_model::time::{LocalTime, NetTime};
 
 /// One transmission at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Transmission {
     pub octets: u16,
     /// When its program or source released it, in true time.
     pub released: NetTime,
+    /// What its talker's copy of the network clock read then.
+    pub captured: LocalTime,
 }
 
 /// Whose frame a frame is.
@@ -37,14 +39,16 @@ pub enum FlowRef {
 pub(crate) struct Tap {
     /// Per port; empty while there is no tap.
     on: Vec<bool>,
-    /// How many flows are channels, and how many are channels or streams.
-    bounds: [u32; 2],
+    /// How many flows are channels, how many are channels or streams, and how many are these or
+    /// noise. What protocols send is not kept.
+    bounds: [u32; 3],
     seen: Vec<Transmission>,
 }
 
 impl Tap {
-    pub(crate) fn new(channels: usize, streams: usize) -> Self {
-        let bounds = [channels as u32, (channels + streams) as u32];
+    pub(crate) fn new(channels: usize, streams: usize, noise: usize) -> Self {
+        let bounds = [channels, channels + streams, channels + streams + noise];
+        let bounds = bounds.map(|count| count as u32);
         Self { on: Vec::new(), bounds, seen: Vec::new() }
     }
 
@@ -56,12 +60,21 @@ impl Tap {
         }
     }
 
+    /// Whether what a flow sends at a port is kept.
+    pub(crate) fn is_on(&self, port: u32, flow: u32) -> bool {
+        self.on.get(port as usize) == Some(&true) && flow < self.bounds[2]
+    }
+
     /// The transmission of a frame starts.
-    pub(crate) fn see(&mut self, now: NetTime, port: u32, flow: u32, frame: &Frame) {
-        if self.on.get(port as usize) != Some(&true) {
-            return;
-        }
-        let [streams, noise] = self.bounds;
+    pub(crate) fn see(
+        &mut self,
+        now: NetTime,
+        port: u32,
+        flow: u32,
+        frame: &Frame,
+        captured: LocalTime,
+    ) {
+        let [streams, noise, _] = self.bounds;
         let flow = match flow {
             _ if flow < streams => FlowRef::Channel(ChannelId(flow)),
             _ if flow < noise => FlowRef::Stream(StreamIndex(flow - streams)),
@@ -75,6 +88,7 @@ impl Tap {
             sequence,
             octets,
             released,
+            captured,
         });
     }
 

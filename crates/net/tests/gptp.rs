@@ -2,12 +2,15 @@
 //!
 //! The bounds are those of the literature for such networks: 500 ns over 7 hops (Garner, Gelter and
 //! Teener 2009), about 2 µs over 100 (Gutiérrez et al. 2017).
+use onbeat_model::observed::{ClockObserved, ClockPhase};
+use onbeat_model::plan::{Plan, PortPlan};
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_net::gptp::{
     ErrorFigures, Fault, LINK_DELAY_MAX, LinkModel, Scenario, ScenarioError, Stamping, Trace,
     simulate, synchronise,
 };
+use onbeat_net::{Phases, Simulation};
 
 fn at_s(s: i64) -> NetTime {
     NetTime::ZERO + Span::from_s(s)
@@ -342,4 +345,78 @@ fn what_cannot_be_simulated_is_refused_by_its_place() {
     let backwards = Fault::LinkDown { link: 0, from: at_s(2), until: at_s(1) };
     assert_eq!(refused(&|s| s.faults.push(backwards)), ScenarioError::Fault(0));
     assert!(matches!(refused(&|s| s.sample_every = Span::from_ns(1)), ScenarioError::Time(_)));
+}
+
+/// Two bridges and two hosts with gPTP in the run, for so long.
+fn in_run(change: impl Fn(String) -> String, seconds: i64) -> (System, Vec<ClockObserved>) {
+    let text = DESCRIPTION.replace("duration_s = 100", "duration_s = 1000");
+    let keys = "\n[synchronisation]\ngrandmaster = \"b1\"\nin_run = true\n";
+    let load =
+        |text: &str| onbeat_description::load("system.toml", text, &mut |_| Err(String::new()));
+    let loaded = load(&change(format!("{text}{keys}")));
+    let mut system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+    synchronise(&mut system).expect("a sound network");
+    let ports = vec![PortPlan::default(); system.ports.len()];
+    let plan = Plan { ports, ..Plan::default() };
+    let duration = Span::from_s(seconds);
+    let (repetitions, phases) = (1, Phases::Described);
+    let simulation = Simulation { duration, seed: 1, repetitions, phases };
+    let observed = onbeat_net::simulate(&system, &plan, &simulation, &mut |_, _| true);
+    (system, observed.expect("little traffic").clocks)
+}
+
+fn no_faults(text: String) -> String {
+    let (before, after) = text.split_once("fault = [").expect("faults");
+    format!("{before}{}", after.split_once("]").expect("their end").1)
+}
+
+#[test]
+fn in_a_run_without_faults_all_clocks_stay_within_what_plans_count_with() {
+    let (system, clocks) = in_run(no_faults, 60);
+    assert_eq!(clocks.len(), system.nodes.len());
+    for clock in &clocks {
+        let node = system.node(clock.node);
+        println!("{}: {} of {}", node.name, clock.error(), clock.assumed);
+        assert_eq!(clock.assumed, node.clock.max_abs(at_s(60)));
+        assert!(clock.beyond.is_none() && clock.fault.is_none(), "{clock:?}");
+        assert_eq!(clock.source.map(|id| &system.node(id).name[..]), Some("b1"));
+        if node.name != "b1" {
+            assert!(clock.error() > Span::ZERO && clock.error() < Span::from_us(1), "{clock:?}");
+        }
+    }
+}
+
+#[test]
+fn in_a_run_faults_part_the_clocks_and_they_come_together_again() {
+    let (system, clocks) = in_run(|text| text, 100);
+    let of = |name: &str| {
+        clocks.iter().find(|clock| system.node(clock.node).name == name).expect("a clock")
+    };
+    assert_eq!(of("b1").error(), Span::ZERO);
+    // Both are cut off from 40 to 50 s, and the listener from 60 to 70 s.
+    for name in ["b2", "listener"] {
+        let clock = of(name);
+        println!("{name}: {:?} {:?} {:?}", clock.before, clock.during, clock.after);
+        let error = |phase: Option<ClockPhase>| phase.expect("a phase").error;
+        assert!(error(clock.before) <= clock.assumed, "{clock:?}");
+        assert!(error(clock.during) > error(clock.before) * 2, "{clock:?}");
+        assert_eq!(clock.fault, Some(at_s(40)));
+        let back = clock.back_after().expect("it is back");
+        assert!(back > Span::from_s(5) && back < Span::from_s(60), "{back}");
+    }
+    assert!(of("talker").beyond.is_none(), "it is on the grandmaster's side");
+    let (_, again) = in_run(|text| text, 100);
+    assert_eq!(clocks, again);
+}
+
+#[test]
+fn a_clock_of_its_own_contradicts_gptp_in_the_run() {
+    let text = format!(
+        "{}\nsynchronisation = {{ grandmaster = \"b1\", in_run = true }}\n",
+        DESCRIPTION
+            .replace("{ name = \"talker\" }", "{ name = \"talker\", clock = { offset_ns = 5 } }")
+    );
+    let loaded = onbeat_description::load("system.toml", &text, &mut |_| Err(String::new()));
+    let codes: Vec<_> = loaded.diagnostics.iter().map(|d| d.code.to_string()).collect();
+    assert_eq!(codes, ["OB1069"]);
 }

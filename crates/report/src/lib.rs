@@ -12,6 +12,7 @@
 //! Pure: no clock, no file, no socket. The same input gives the same output, octet by octet.
 
 mod badge;
+mod clocks;
 pub mod comparison;
 mod csv;
 pub mod grid;

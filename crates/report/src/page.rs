@@ -11,6 +11,8 @@ use serde::Serialize;
 const SKELETON: &str = include_str!("../assets/page.html");
 /// What bodies of several pages have, as macros.
 const PARTS: &str = include_str!("../assets/parts.html");
+/// The clocks that gPTP kept, for the pages that have them.
+const CLOCKS: &str = include_str!("../assets/clocks.html");
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 const CHART_SCRIPT: &str = include_str!("../assets/chart.js");
@@ -51,7 +53,9 @@ impl Page {
         data: &impl Serialize,
     ) -> String {
         let mut environment = environment();
-        for (name, template) in [("page", SKELETON), ("parts", PARTS), ("body", self.body)] {
+        let templates =
+            [("page", SKELETON), ("parts", PARTS), ("clocks", CLOCKS), ("body", self.body)];
+        for (name, template) in templates {
             environment.add_template(name, template).expect("our templates are well-formed");
         }
         let (chart_style, chart_script) =

@@ -97,6 +97,7 @@ impl<'a> Network<'a> {
         }
         network.add_noise();
         network.add_flooded();
+        network.add_gptp();
         network.mark_lengths();
         network
     }
@@ -267,6 +268,18 @@ impl<'a> Network<'a> {
         let Some(octets) = loose.map(|(channel, _)| frame::of_channel(channel.size)).max() else {
             return;
         };
+        for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {
+            longest[BEST_EFFORT_QUEUE] = octets.max(longest[BEST_EFFORT_QUEUE]);
+            unlimited[BEST_EFFORT_QUEUE] = true;
+        }
+    }
+
+    /// gPTP that takes part in runs sends best effort at every port, how much is not counted.
+    fn add_gptp(&mut self) {
+        if !self.system.synchronisation.is_some_and(|it| it.in_run) {
+            return;
+        }
+        let octets = frame::of_gptp(self.system.nodes.len());
         for (longest, unlimited) in self.longest.iter_mut().zip(&mut self.unlimited) {
             longest[BEST_EFFORT_QUEUE] = octets.max(longest[BEST_EFFORT_QUEUE]);
             unlimited[BEST_EFFORT_QUEUE] = true;

@@ -3,7 +3,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::stream::{Source, Stream};
 use onbeat_model::system::StreamIndex;
-use onbeat_model::time::{NetTime, Span};
+use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_model::units::Octets;
 use onbeat_runtime::wire::{Frame, Header};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -82,6 +82,7 @@ fn sent() -> [Transmission; 5] {
         sequence,
         octets,
         released: NetTime::from_ns(at - 1_000),
+        captured: LocalTime::from_ns(at - 993),
     };
     [
         sent(1_234_567_891, 2, channel, 258, 68),
@@ -161,7 +162,7 @@ fn frames_of_channels_are_those_of_the_wire_format() {
         instance: 1,
         uncertain: false,
         stream_id: StreamId(144_115_188_075_921_408),
-        timestamp: 1_234_566_898, // released 1 µs before, by a clock that is 7 ns ahead
+        timestamp: 1_234_566_898, // captured 993 ns before
         meeting: 0,
     };
     assert_eq!((header, message), (expected, 8));

@@ -33,7 +33,24 @@ impl Draft<'_> {
                 let seed = self.dice.one(&[0, bits]);
                 sync.insert("seed".into(), json!(seed));
             }
+            if self.chance(60) {
+                let in_run = self.chance(80);
+                sync.insert("in_run".into(), json!(in_run));
+                if in_run {
+                    self.forget_clocks();
+                }
+            }
             self.root.insert("synchronisation".into(), Value::Object(sync));
+        }
+    }
+
+    /// gPTP in the run keeps the clocks of all nodes.
+    fn forget_clocks(&mut self) {
+        for key in ["host", "bridge"] {
+            let tables = self.root.get_mut(key).and_then(Value::as_array_mut);
+            for node in tables.into_iter().flatten().filter_map(Value::as_object_mut) {
+                node.remove("clock");
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! `schema/simulation.schema.json` is made from these types.
 
 use super::judge;
+use crate::clocks::{self, ClockResult};
 use crate::result::Verdict;
 use crate::stepped::Reach;
 use onbeat_model::observed::{FlowObserved, LatencyObserved, Observed, PortObserved};
@@ -38,6 +39,10 @@ pub struct Results {
     pub flows: Vec<FlowResult>,
     /// Every port, two per link, in the order of the links.
     pub ports: Vec<PortResult>,
+    /// The clocks that gPTP steered, hosts first, then bridges, over all repetitions; absent if it
+    /// did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockResult>,
 }
 
 /// How a system was simulated.
@@ -264,15 +269,18 @@ impl Results {
         let planned = shape(planned.channels.len(), planned.streams.len(), planned.ports.len());
         assert!(seen == expected && planned == expected, "plan or probes are of another system");
         let reach = Reach::of(system, plan);
-        let flows: Vec<_> = (described(system, plan).iter())
+        let mut flows: Vec<_> = (described(system, plan).iter())
             .zip(observed.channels.iter().chain(&observed.streams))
             .map(|(flow, seen)| flow_result(&reach, system, flow, seen))
             .collect();
-        let ports: Vec<_> = (0..)
+        let mut ports: Vec<_> = (0..)
             .map(PortId)
             .zip(&observed.ports)
             .map(|(id, seen)| port_result((&reach, system, plan), id, seen, observed.duration))
             .collect();
+        if let Some(why) = clocks::premise_broken(system, &observed.clocks) {
+            withhold(&why, &mut flows, &mut ports);
+        }
         let totals = totals(observed, &flows, &ports);
         Self {
             format: FORMAT.to_owned(),
@@ -283,6 +291,7 @@ impl Results {
             totals,
             flows,
             ports,
+            clocks: clocks::results(system, &observed.clocks),
         }
     }
 
@@ -382,6 +391,19 @@ pub fn described<'a>(system: &'a System, plan: &'a Plan) -> Vec<Described<'a>> {
         stream: Some(number),
     });
     channels.chain(streams).collect()
+}
+
+/// Takes back what was judged, as clocks were further off than the plan counts with.
+fn withhold(why: &str, flows: &mut [FlowResult], ports: &mut [PortResult]) {
+    for flow in flows {
+        clocks::withhold(Some(why), &mut flow.verdict, &mut flow.verdict_reason);
+        for listener in &mut flow.listeners {
+            clocks::withhold(Some(why), &mut listener.verdict, &mut String::new());
+        }
+    }
+    for queue in ports.iter_mut().flat_map(|port| &mut port.queues) {
+        clocks::withhold(Some(why), &mut queue.verdict, &mut String::new());
+    }
 }
 
 fn flow_result(

@@ -134,6 +134,7 @@ pub(crate) fn log(system: &System) -> RunLog {
         load: Vec::new(),
         ending: Ending::Complete,
         lag_max: None,
+        clocks: Vec::new(),
     }
 }
 

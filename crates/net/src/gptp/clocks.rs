@@ -1,6 +1,8 @@
 //! The clocks of a description's nodes as gPTP keeps them.
 
+use super::study;
 use super::{NODES_MAX, Sample, Scenario, Stamping, Trace, simulate};
+use crate::engine::Engine;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::limits;
@@ -23,19 +25,12 @@ pub const LINK_DELAY_MAX: Span = Span::from_ms(10);
 /// measure, nodes that it does not reach.
 pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
     let Some(synchronisation) = system.synchronisation else { return Ok(()) };
-    let Synchronisation { grandmaster, stamps, seed, origin } = synchronisation;
+    let Synchronisation { grandmaster, origin, .. } = synchronisation;
     let hindrances = hindrances(system, &synchronisation);
     if !hindrances.is_empty() {
         return Err(hindrances);
     }
-    let stamps = match stamps {
-        StampKind::Hardware => Stamping::HARDWARE,
-        StampKind::Coarse => Stamping::COARSE,
-        StampKind::Software => Stamping::SOFTWARE,
-    };
-    let mut scenario = Scenario::of(system, grandmaster, stamps, seed);
-    // What goes wrong in a run goes wrong at its instants, not at those of this simulation.
-    scenario.faults.clear();
+    let scenario = scenario(system, &synchronisation);
     let trace = simulate(&scenario).map_err(|error| {
         let message = format!("gPTP of this network cannot be simulated: {error}");
         vec![Diagnostic::error(codes::NOT_IN_SYNC, message, origin, "asked for here").help(HELP)]
@@ -43,7 +38,9 @@ pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
     let mut errors = Vec::new();
     for (index, node) in system.nodes.iter_mut().enumerate() {
         if needs_time(node) && index != grandmaster.index() {
-            match settled(&trace, grandmaster.index(), index) {
+            let clock = settled(&trace, grandmaster.index(), index);
+            match clock.map(|clock| if synchronisation.in_run { allowance(&clock) } else { clock })
+            {
                 Some(clock) => node.clock = clock,
                 None => {
                     let text = "does not get the grandmaster's time from gPTP within 40 s";
@@ -53,6 +50,60 @@ pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// The network of a description without its faults: what goes wrong in a run goes wrong at its
+/// instants, not at those of this simulation.
+fn scenario(system: &System, synchronisation: &Synchronisation) -> Scenario {
+    let Synchronisation { grandmaster, stamps, seed, in_run, .. } = *synchronisation;
+    let stamps = match stamps {
+        StampKind::Hardware => Stamping::HARDWARE,
+        StampKind::Coarse => Stamping::COARSE,
+        StampKind::Software => Stamping::SOFTWARE,
+    };
+    let mut scenario = Scenario::of(system, grandmaster, stamps, seed);
+    scenario.faults.clear();
+    if in_run {
+        // Its clock is true time in a run.
+        let oscillator = &mut scenario.nodes[grandmaster.index()].oscillator;
+        (oscillator.rate_ppb, oscillator.wander_step_ppt, oscillator.wander_max_ppb) = (0, 0, 0);
+    }
+    scenario
+}
+
+/// What plans count with for a clock that gPTP keeps in the run itself: a wave about true time of
+/// twice the largest error that it left in a simulation apart, and as steep as that was.
+fn allowance(settled: &ClockError) -> ClockError {
+    let most = (settled.offset.abs() + settled.wander).max(Span::from_ns(1));
+    let half = settled.wander.max(Span::from_ns(1)).as_ns();
+    let period = i128::from(settled.wander_period.as_ns().max(1_000_000));
+    let period = period * i128::from(most.as_ns()) / i128::from(half);
+    let wander_period = Span::from_ns(i64::try_from(period).unwrap_or(i64::MAX));
+    ClockError { wander: most * 2, wander_period, ..ClockError::default() }
+}
+
+/// Lets gPTP take part in a run of this system up to `until`, if the description asks for it: every
+/// node of the network, with clocks that have been in sync for a while. They steer the clocks of
+/// all nodes; the grandmaster's is true time. To be called before anything has happened in the
+/// engine.
+///
+/// # Panics
+/// When the system is not one for which [`synchronise`] found nothing wrong.
+pub fn join(engine: &mut Engine, system: &System, until: NetTime) {
+    let Some(synchronisation) = system.synchronisation.filter(|it| it.in_run) else { return };
+    let scenario = scenario(system, &synchronisation);
+    let before = SETTLED - NetTime::ZERO;
+    let instances = study::settled(system, &scenario.nodes, scenario.seed, before);
+    let start = scenario.nodes[synchronisation.grandmaster.index()].oscillator.start;
+    let epoch = (start + before).as_ns();
+    let mut steered = Vec::new();
+    let mut joining = Vec::with_capacity(instances.len());
+    for (index, mut instance) in instances.into_iter().enumerate() {
+        instance.go_on_in_run(before, epoch);
+        joining.push(study::joining(index, instance));
+        steered.push(NodeId(index as u32));
+    }
+    engine.join(system, joining, until, &steered);
 }
 
 const HELP: &str = "shorten its way to the grandmaster, or describe its `clock` instead";

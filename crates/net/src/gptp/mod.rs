@@ -21,14 +21,16 @@
 //! leaves and later for what comes, and cut to the clock's granularity. What a node sends leaves
 //! after a *residence* drawn evenly from an interval, in order; this is also what a relay takes for
 //! a Sync and a neighbour for its response. A *link* has one delay per direction; the protocol can
-//! only assume that they are alike. Gated, shaped or queued traffic is not part of this model.
+//! only assume that they are alike. In a [`Scenario`] there is no other traffic, and a link has no
+//! rate; in a run ([`join`]) frames share ports and links with all that the run sends.
 
 mod clocks;
+mod instance;
 mod oscillator;
+mod study;
 mod trace;
-mod world;
 
-pub use clocks::{LINK_DELAY_MAX, synchronise};
+pub use clocks::{LINK_DELAY_MAX, join, synchronise};
 pub use trace::{ErrorFigures, NodeSummary, Sample, Trace};
 
 use crate::random::{Purpose, Stream};
@@ -357,5 +359,5 @@ fn is_within(span: Span, low: i64, high: i64) -> bool {
 /// When the scenario is not sound; [`Scenario::check`] says the same.
 pub fn simulate(scenario: &Scenario) -> Result<Trace, ScenarioError> {
     scenario.check()?;
-    Ok(world::World::new(scenario).run())
+    Ok(study::Study::new(scenario).run())
 }

@@ -35,6 +35,11 @@ impl FreeClock {
         self.extend(at)
     }
 
+    /// How much faster it runs now than true time.
+    pub(super) fn rate(&self) -> RateOffset {
+        self.rate
+    }
+
     /// The present piece, to both sides.
     fn extend(&self, at: NetTime) -> FreeTime {
         self.reading + Fine::from(at - self.from).at_rate(self.rate)

@@ -65,6 +65,12 @@ impl Buckets {
         Self { clock, buckets: Vec::new(), groups: Vec::new() }
     }
 
+    /// From now on the node's clock is this one, whatever it is set to. Frames that wait keep the
+    /// instants at which they are eligible.
+    pub(crate) fn set_clock(&mut self, clock: ClockError) {
+        self.clock = clock.unstepped();
+    }
+
     /// Adds a stream's bucket; returns its place. Streams that come in by the same port for the
     /// same queue share a group; groups are counted from 0.
     ///

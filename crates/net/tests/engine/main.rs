@@ -7,6 +7,7 @@ mod gates;
 mod latency;
 mod learning;
 mod network;
+mod participants;
 mod preemption;
 mod programs;
 mod properties;

@@ -736,8 +736,14 @@ impl Port for FabricPort {
 
     fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
         let start = self.shared.start()?;
-        let now = self.shared.now()?.order();
-        let over = start.clock.when_near(now, at) >= start.write_until;
+        let read = self.shared.now()?;
+        let now = read.order();
+        // A clock that a protocol steers is not any more what it was at the start.
+        let ahead = match start.base {
+            Base::Virtual => read.local - start.clock.read(now),
+            _ => Span::ZERO,
+        };
+        let over = start.clock.when_near(now, at - ahead) >= start.write_until;
         if over { Err(Fault::Stopped) } else { Ok(()) }
     }
 
@@ -759,7 +765,6 @@ impl Port for FabricPort {
         patience: Patience,
         _: Option<Window>,
     ) -> Result<Option<Received>, Fault> {
-        let clock = self.shared.start()?.clock;
         if self.own.is_some() {
             return self.receive_own(into, patience);
         }
@@ -767,13 +772,13 @@ impl Port for FabricPort {
             let body = control.ask(&Request::Receive(self.end, patience))?;
             let (arrived, ready, length) = match body {
                 Body::Empty => return Ok(None),
-                Body::Frame { arrived, ready, octets } => {
+                Body::Frame { arrived, ready_local, ready, octets } => {
+                    let ready = Instant { local: ready_local, network: Some(ready) };
                     (arrived, ready, copy_frame(octets, into)?)
                 }
                 _ => return Err(Fault::Disconnected),
             };
-            let waited = Some(ready) != control.now.network;
-            let ready = Instant { local: clock.read(ready), network: Some(ready) };
+            let waited = ready.network != control.now.network;
             let framing = Framing::Ethernet;
             Ok(Some(Received { length, framing, arrived, ready, waited }))
         })

@@ -14,7 +14,7 @@ use onbeat_runtime::wire::MAX_FRAME;
 /// was started with, `:`, and the inode of the socket that this must be.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 /// The longest packet.
 pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
@@ -171,7 +171,9 @@ pub enum Body<'a> {
     Frame {
         /// When it arrived at the host's port.
         arrived: LocalTime,
-        /// When it was there to be read.
+        /// When it was there to be read, by the node's clock.
+        ready_local: LocalTime,
+        /// The same in true time.
         ready: NetTime,
         /// Its octets.
         octets: &'a [u8],
@@ -467,8 +469,9 @@ impl<'a> Reply<'a> {
                 to.i64(step.by.as_ns()).i64(step.from.as_ns()).i64(step.until.as_ns());
                 to.i64(start.write_until.as_ns()).i64(start.stop.as_ns())
             }
-            Body::Frame { arrived, ready, octets } => {
-                to.u8(5).i64(arrived.as_ns()).i64(ready.as_ns()).rest(octets)
+            Body::Frame { arrived, ready_local, ready, octets } => {
+                to.u8(5).i64(arrived.as_ns()).i64(ready_local.as_ns());
+                to.i64(ready.as_ns()).rest(octets)
             }
             Body::Empty => to.u8(6),
             Body::Ready(position) => to.u8(9).u32(position),
@@ -519,13 +522,21 @@ impl<'a> Reply<'a> {
                 }
                 Body::Started(Start {
                     base,
-                    clock: ClockError { offset, drift_ppb, wander, wander_period, step },
+                    clock: ClockError {
+                        offset,
+                        drift_ppb,
+                        since: NetTime::ZERO,
+                        wander,
+                        wander_period,
+                        step,
+                    },
                     write_until: NetTime::from_ns(from.i64()?),
                     stop: NetTime::from_ns(from.i64()?),
                 })
             }
             5 => Body::Frame {
                 arrived: LocalTime::from_ns(from.i64()?),
+                ready_local: LocalTime::from_ns(from.i64()?),
                 ready: NetTime::from_ns(from.i64()?),
                 octets: from.rest(),
             },
@@ -603,6 +614,7 @@ mod tests {
         let clock = ClockError {
             offset: Span::from_ns(-3),
             drift_ppb: -40,
+            since: NetTime::ZERO,
             wander: Span::from_ns(50),
             wander_period: Span::from_s(1),
             step: ClockStep {
@@ -641,6 +653,7 @@ mod tests {
             Body::Ready(3),
             Body::Frame {
                 arrived: LocalTime::from_ns(4),
+                ready_local: LocalTime::from_ns(6),
                 ready: NetTime::from_ns(5),
                 octets: &[1, 2, 3],
             },

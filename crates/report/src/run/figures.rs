@@ -268,6 +268,7 @@ mod tests {
             ],
             ending: Ending::Complete,
             lag_max: None,
+            clocks: Vec::new(),
         };
         let expected = Load {
             at_us: vec![0, 1_000, 2_000],

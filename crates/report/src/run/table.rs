@@ -1,5 +1,6 @@
 //! What a terminal shows of runs: what was measured, and published figures beside.
 
+use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
 use crate::text::{grouped, per_mille, percent, us};
 use comfy_table::{Cell, CellAlignment};
@@ -228,5 +229,12 @@ pub fn table(system: &System, results: &Results) -> String {
         });
         grid.add_row(cells);
     }
-    format!("{}\n{sources}", ruled(&grid)).trim_end().to_owned()
+    let mut text = format!("{}\n{sources}", ruled(&grid)).trim_end().to_owned();
+    for run in &results.runs {
+        if let Some(clocks) = clock_table(&run.clocks) {
+            let name = scenario_name(&run.scenario);
+            let _ = write!(text, "\n\nClocks that gPTP kept in {name}:\n{clocks}");
+        }
+    }
+    text
 }

@@ -3,6 +3,7 @@
 use super::figures::{Density, Latency, Load};
 use super::table::{UNKNOWN, loss_share, network_name, references, scenario_name, time_name};
 use crate::badge::{VerdictCount, class, verdict_counts};
+use crate::clocks::ClockChart;
 use crate::text::{counted, grouped, per_mille, percent, us};
 use crate::topology::{COLOURS, Picture, picture};
 use onbeat_measure::join::{self, Joined, Message};
@@ -31,6 +32,7 @@ pub(super) struct View {
     picture: Option<Picture>,
     routes: Vec<Route>,
     reservations: Vec<Row>,
+    clocks: Vec<ClockChart>,
 }
 
 /// One stage of the pipeline and what it made here.
@@ -168,6 +170,9 @@ pub(super) fn view(system: &System, runs: &[(Plan, RunLog, RunResult)]) -> (View
         picture: any_plan.map(|plan| picture(system, plan)),
         routes: any_plan.map_or(Vec::new(), |plan| routes(system, plan)),
         reservations: protected.map_or(Vec::new(), |plan| reservations(system, plan)),
+        clocks: results()
+            .filter_map(|r| ClockChart::new(scenario_name(&r.scenario), &r.clocks))
+            .collect(),
     };
     (view, data)
 }

@@ -2,6 +2,7 @@
 
 use super::map::{Map, map};
 use crate::badge::{VerdictCount, verdict_counts};
+use crate::clocks::ClockChart;
 use crate::text::{counted, grouped, percent};
 use onbeat_measure::Verdict;
 use onbeat_measure::simulation::{
@@ -29,6 +30,7 @@ pub(super) struct View {
     bars: Vec<Bar>,
     judged: usize,
     queues: Vec<u8>,
+    clocks: Vec<ClockChart>,
     map: Map,
 }
 
@@ -83,6 +85,7 @@ pub(super) fn page(system: &System, plan: &Plan, results: &Results) -> (View, Da
         bars: bars(ends()),
         judged: ends().filter(|end| share(end).is_some()).count(),
         queues: queues().map(|q| q.queue).collect::<BTreeSet<_>>().into_iter().rev().collect(),
+        clocks: ClockChart::new(&results.system, &results.clocks).into_iter().collect(),
         map: map(system, results),
     };
     (view, data(system, plan, results))

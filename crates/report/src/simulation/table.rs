@@ -1,5 +1,6 @@
 //! What a terminal shows of a simulation.
 
+use crate::clocks::clock_table;
 use crate::grid::{grid, ruled};
 use crate::text::{grouped, per_mille, us};
 use comfy_table::CellAlignment;
@@ -15,7 +16,10 @@ const PORTS_MAX: usize = 10;
 /// there are more than 40 rows, those that matter most come first and the rest is left to the
 /// JSON, and a line says so.
 pub fn table(results: &Results) -> String {
-    [flow_table(results), port_table(results), summary(results)].join("\n\n")
+    let tables =
+        [Some(flow_table(results)), Some(port_table(results)), clock_table(&results.clocks)];
+    let tables = tables.into_iter().flatten().chain([summary(results)]);
+    tables.collect::<Vec<_>>().join("\n\n")
 }
 
 fn flow_table(results: &Results) -> String {

@@ -4,7 +4,7 @@ use crate::fabric::socket_queue::SocketQueue;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{LocalTime, NetTime, Span};
 use onbeat_runtime::listener::rebuild;
 use onbeat_runtime::queue::ReceiveQueue;
 use onbeat_runtime::talker::ChannelParameters;
@@ -156,13 +156,18 @@ impl End {
     }
 
     /// Records of the frames that were delivered and of which the program left no record: it did
-    /// not come to read them, or not in time.
-    pub(super) fn unread(&self, records: &[Record], clock: ClockError) -> Vec<Record> {
+    /// not come to read them, or not in time. `reading` is what its host's clock read at an
+    /// instant.
+    pub(super) fn unread(
+        &self,
+        records: &[Record],
+        reading: impl Fn(NetTime) -> LocalTime,
+    ) -> Vec<Record> {
         // A talker whose clock was set back may capture at the same reading again.
         let name = |r: &Record| (r.capture, r.sequence as u16);
         let read: HashSet<_> = records.iter().map(name).collect();
         let all = self.delivered.iter().map(|frame| {
-            let ready = clock.read(frame.ready);
+            let ready = reading(frame.ready);
             let capture = rebuild(frame.timestamp, ready);
             let late = ready > capture + self.parameters.fixed_delay;
             let is_future = capture > ready + self.parameters.clock_error;
@@ -174,7 +179,7 @@ impl End {
             };
             Record {
                 capture: Some(capture),
-                transfer: Some(clock.read(frame.arrived)),
+                transfer: Some(reading(frame.arrived)),
                 receive,
                 network: Some(frame.ready),
                 sequence: u64::from(frame.number),

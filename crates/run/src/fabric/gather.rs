@@ -2,7 +2,7 @@
 
 use crate::fabric::end::End;
 use crate::fabric::network::NetworkKind;
-use crate::fabric::session::{Owner, Session, clock_error};
+use crate::fabric::session::{Owner, Session};
 use crate::netns::noise::NoiseTraffic;
 use onbeat::shared_log::SharedLog;
 use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};
@@ -43,7 +43,8 @@ impl Session<'_> {
         let load = self.load(&mut notes);
         let lags = self.options.settings.time == TimeMode::Real && self.carrier.is_emulated();
         let lag_max = lags.then_some(self.lag_max);
-        (RunLog { load, lag_max, ..self.log(ends, ending) }, notes)
+        let clocks = self.engine.clocks_observed();
+        (RunLog { load, lag_max, clocks, ..self.log(ends, ending) }, notes)
     }
 
     /// What the ends have recorded, with the run's settings.
@@ -60,6 +61,7 @@ impl Session<'_> {
             load: Vec::new(),
             ending,
             lag_max: None,
+            clocks: Vec::new(),
         }
     }
 
@@ -189,12 +191,12 @@ impl Session<'_> {
             let channel = &self.system.channel(end.channel).name;
             let host = &self.system.node(end.node).name;
             notes.extend(rejections(channel, host, &end.log));
-            let clock = clock_error(self.system, &self.carrier, end.node);
+            let read = |at| self.read_clock(end.node, at);
             for (record, queued) in records.iter_mut().zip(&end.transfers) {
-                record.transfer = Some(clock.read(*queued));
+                record.transfer = Some(read(*queued));
             }
             if counters.unrecorded == 0 {
-                let unread = end.unread(&records, clock);
+                let unread = end.unread(&records, read);
                 self.note_unread(end, &unread, notes);
                 records.extend(unread);
             }

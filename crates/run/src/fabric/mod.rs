@@ -139,6 +139,12 @@ pub fn run<'a>(
 ) -> Result<Outcome, NoRun> {
     let (keeper, limits) = (options.keeper.take(), options.settings.limits);
     let real = options.settings.time == TimeMode::Real;
+    if let Some(it) = system.synchronisation.filter(|it| it.in_run && real) {
+        let message = "gPTP takes part in runs in virtual time only".to_owned();
+        let help = "run with `--time virtual`, or take `in_run` out of [synchronisation]";
+        let wrong = Diagnostic::error(codes::NOT_VIRTUAL, message, it.origin, "asked for here");
+        return Err(NoRun::Description(Box::new(wrong.help(help))));
+    }
     let directory = options.directory.canonicalize()?;
     let watch = watch_environment(&options);
     assert!(

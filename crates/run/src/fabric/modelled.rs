@@ -2,7 +2,7 @@
 //! once.
 
 use onbeat_model::record::Record;
-use onbeat_model::system::{Channel, ChannelId, System};
+use onbeat_model::system::Channel;
 use onbeat_model::time::{ClockError, LocalTime, NetTime};
 use onbeat_runtime::listener::{Listener, Reading, record_of};
 use onbeat_runtime::port::Framing;
@@ -12,46 +12,46 @@ use onbeat_runtime::talker::{ChannelParameters, Talker};
 #[derive(Debug)]
 pub(super) struct ModelledTalker {
     talker: Talker,
-    clock: ClockError,
     next: LocalTime,
     value: Vec<u8>,
     pub(super) records: Vec<Record>,
 }
 
 impl ModelledTalker {
-    pub(super) fn new(system: &System, channel: ChannelId, parameters: ChannelParameters) -> Self {
-        let declared: &Channel = system.channel(channel);
-        let clock = system.clock_of(declared.talker);
+    /// With what its host's clock is at the epoch.
+    pub(super) fn new(
+        declared: &Channel,
+        clock: ClockError,
+        parameters: ChannelParameters,
+    ) -> Self {
         // A clock that is ahead has passed the first instants before the run begins.
         let passed = clock.read(NetTime::ZERO) - (LocalTime::ZERO + declared.phase);
         let interval = declared.interval.as_ns();
         let skipped = (passed.as_ns().max(0) + interval - 1) / interval;
         Self {
             talker: Talker::new(parameters),
-            clock,
             next: LocalTime::ZERO + declared.phase + declared.interval * skipped,
             value: vec![0; declared.size.get() as usize],
             records: Vec::new(),
         }
     }
 
-    /// When it writes next, from `now` on: what its clock steps over it leaves out.
-    pub(super) fn next(&mut self, now: NetTime) -> NetTime {
+    /// When it writes next, from `now` on, and by its clock: what that steps over it leaves out.
+    pub(super) fn next(&mut self, now: NetTime, clock: &ClockError) -> (NetTime, LocalTime) {
         let interval = self.talker.parameters().interval;
         loop {
-            let at = self.clock.when_from(now, self.next);
-            if !self.clock.steps_over(self.next, at) {
-                return at;
+            let at = clock.when_from(now, self.next);
+            if !clock.steps_over(self.next, at) {
+                return (at, self.next);
             }
-            let passed = (self.clock.read(at) - self.next).as_ns().max(1);
+            let passed = (clock.read(at) - self.next).as_ns().max(1);
             self.next += interval * ((passed + interval.as_ns() - 1) / interval.as_ns());
         }
     }
 
-    /// Writes the message that is due at `now`, its number as its value; returns the frame, unless
-    /// the channel's rate does not allow one.
-    pub(super) fn write(&mut self, now: NetTime) -> Option<&[u8]> {
-        let capture = self.clock.read(now);
+    /// Writes the message that is due at `now`, when its clock reads `capture`, its number as its
+    /// value; returns the frame, unless the channel's rate does not allow one.
+    pub(super) fn write(&mut self, now: NetTime, capture: LocalTime) -> Option<&[u8]> {
         let number = (self.records.len() as u64).to_le_bytes();
         let shown = number.len().min(self.value.len());
         self.value[..shown].copy_from_slice(&number[..shown]);
@@ -62,10 +62,10 @@ impl ModelledTalker {
         Some(self.talker.frame())
     }
 
-    /// The message written last was queued at the port at `at`.
-    pub(super) fn queued(&mut self, at: NetTime) {
+    /// The message written last was queued at the port when its clock read `at`.
+    pub(super) fn queued(&mut self, at: LocalTime) {
         if let Some(record) = self.records.last_mut() {
-            record.transfer = Some(self.clock.read(at));
+            record.transfer = Some(at);
         }
     }
 }
@@ -74,29 +74,28 @@ impl ModelledTalker {
 #[derive(Debug)]
 pub(super) struct ModelledListener {
     listener: Listener,
-    clock: ClockError,
     value: Vec<u8>,
     pub(super) records: Vec<Record>,
     malformed: u64,
 }
 
 impl ModelledListener {
-    pub(super) fn new(clock: ClockError, parameters: ChannelParameters) -> Self {
+    pub(super) fn new(parameters: ChannelParameters) -> Self {
         let value = vec![0; parameters.size.get() as usize];
         let (listener, records) = (Listener::new(parameters), Vec::new());
-        Self { listener, clock, value, records, malformed: 0 }
+        Self { listener, value, records, malformed: 0 }
     }
 
-    /// Reads a frame at `now` that arrived at the port at `arrived`.
-    pub(super) fn read(&mut self, frame: &[u8], arrived: NetTime, now: NetTime) {
-        let receive = self.clock.read(now);
+    /// Reads a frame at `now` that arrived at the port, when its clock reads `receive` and read
+    /// `arrived`.
+    pub(super) fn read(&mut self, frame: &[u8], [arrived, receive]: [LocalTime; 2], now: NetTime) {
         let reading = Reading::at(receive);
         let outcome = self.listener.accept(frame, Framing::Ethernet, reading, &mut self.value);
         let Some(mut record) = record_of(&outcome) else {
             self.malformed += 1;
             return;
         };
-        record.transfer = Some(self.clock.read(arrived));
+        record.transfer = Some(arrived);
         record.receive = Some(receive);
         record.network = Some(now);
         self.records.push(record);

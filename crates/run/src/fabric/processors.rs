@@ -16,6 +16,7 @@ const FAR: i64 = i64::MAX / 4;
 #[derive(Debug)]
 struct Shared {
     cores: u16,
+    /// As it was when work last began.
     clock: ClockError,
     processors: Processors,
     /// How urgent each thread's last work was by itself.
@@ -73,6 +74,7 @@ impl HostProcessors {
     ) {
         let Some(shared) = &mut self.hosts[program.host.index()] else { return };
         let core = program.cores.first().filter(|core| **core < shared.cores);
+        shared.clock = engine.clock_of(program.host);
         let (core, rank) = (core.copied().unwrap_or(0), shared.rank(engine.now(), program, &work));
         shared.ranks.insert(thread, rank);
         let rank = shared.inherited(thread);

@@ -179,7 +179,11 @@ fn deliver(
             }
             dropped.iter().for_each(|frame| end.overflow(frame));
         }
-        Owner::Listener(modelled) => modelled.read(frame, arrived, now),
+        Owner::Listener(modelled) => {
+            let node = session.system.channel(channel).listeners[listener];
+            let times = [arrived, now].map(|at| session.engine.read_clock(node, at));
+            modelled.read(frame, times, now);
+        }
         Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
     }
     Ok(())

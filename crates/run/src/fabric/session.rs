@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
             }
         };
         let stop = write_until + tail;
-        let engine = Engine::new(
+        let mut engine = Engine::new(
             system,
             plan,
             Options {
@@ -208,6 +208,9 @@ impl<'a> Session<'a> {
                 model_channels: false,
             },
         );
+        if carrier.is_emulated() && options.settings.time == TimeMode::Virtual {
+            onbeat_net::gptp::join(&mut engine, system, write_until);
+        }
         let programs = system.programs.iter().filter(|p| carrier.includes(p.host)).collect();
         let mut session = Self {
             system,
@@ -246,14 +249,14 @@ impl<'a> Session<'a> {
         let talker = if self.system.has_program(declared.talker) {
             Owner::Nobody
         } else {
-            Owner::Talker(Box::new(ModelledTalker::new(self.system, id, parameters)))
+            let clock = self.engine.clock_of(declared.talker);
+            Owner::Talker(Box::new(ModelledTalker::new(declared, clock, parameters)))
         };
         let listeners = declared.listeners.iter().map(|node| {
             if self.system.has_program(*node) {
                 return Owner::Nobody;
             }
-            let clock = self.system.clock_of(*node);
-            Owner::Listener(Box::new(ModelledListener::new(clock, parameters)))
+            Owner::Listener(Box::new(ModelledListener::new(parameters)))
         });
         std::iter::once(talker).chain(listeners).collect()
     }
@@ -281,7 +284,12 @@ impl<'a> Session<'a> {
             // Synchronised ones may be as wrong as that, each.
             return InterfaceSettings::default().clock_error * 2;
         }
-        let most = |node: &NodeId| self.system.node(*node).clock.max_abs(self.stop);
+        // Clocks that gPTP keeps in the run may come apart when something fails; by no more, as
+        // oscillators are within 100 ppm and servos within 500.
+        let kept = self.system.synchronisation.is_some_and(|it| it.in_run);
+        let apart = if kept { self.stop.as_ns() / 1_000 } else { 0 };
+        let most =
+            |node: &NodeId| self.system.node(*node).clock.max_abs(self.stop) + Span::from_ns(apart);
         let listeners = channel.listeners.iter().map(most).max().unwrap_or_default();
         most(&channel.talker) + listeners + BURST
     }
@@ -376,14 +384,34 @@ impl<'a> Session<'a> {
     /// The clock of a thread's host.
     pub(super) fn clock_of(&self, thread: usize) -> ClockError {
         let host = self.programs[self.threads[thread].program].host;
-        clock_error(self.system, &self.carrier, host)
+        match self.carrier.is_emulated() {
+            true => self.engine.clock_of(host),
+            false => clock_error(self.system, &self.carrier, host),
+        }
+    }
+
+    /// What a node's clock reads, or read.
+    pub(super) fn read_clock(&self, node: NodeId, at: NetTime) -> LocalTime {
+        match self.carrier.is_emulated() {
+            true => self.engine.read_clock(node, at),
+            false => clock_error(self.system, &self.carrier, node).read(at),
+        }
+    }
+
+    /// The node of a thread.
+    pub(super) fn host_of(&self, thread: usize) -> NodeId {
+        self.programs[self.threads[thread].program].host
     }
 
     /// When a thread's clock reads `reading` from now on; a reading that lies beyond the run is as
     /// good as one just after its end.
     pub(super) fn when(&self, thread: usize, reading: LocalTime) -> NetTime {
-        let clock = self.clock_of(thread);
-        clock.when_from(self.engine.now(), clamp_to_run(reading, &clock, self.stop))
+        self.clock_of(thread).when_from(self.engine.now(), self.in_run(thread, reading))
+    }
+
+    /// A reading of a thread's clock, if it lies beyond the run one just after its end.
+    pub(super) fn in_run(&self, thread: usize, reading: LocalTime) -> LocalTime {
+        clamp_to_run(reading, &self.clock_of(thread), self.stop)
     }
 
     pub(super) fn check_interrupt(&self) -> Result<(), Failure> {
@@ -670,10 +698,11 @@ impl<'a> Session<'a> {
     /// Sets the alarm at which a modelled talker writes next.
     pub(super) fn set_modelled_alarm(&mut self, channel: ChannelId) {
         let now = self.engine.now();
+        let node = self.system.channel(channel).talker;
         if let Owner::Talker(talker) = &mut self.owners[channel.index()][0] {
-            let next = talker.next(now);
+            let (next, reading) = talker.next(now, &self.engine.clock_of(node));
             if next < self.write_until {
-                self.engine.alarm(next, Wakeup::Talker(channel).into());
+                self.engine.alarm_when(node, reading, Wakeup::Talker(channel).into());
             }
         }
     }
@@ -681,11 +710,12 @@ impl<'a> Session<'a> {
     /// Lets the modelled talker of a channel, whose alarm came, write its message.
     pub(super) fn modelled_talker(&mut self, channel: ChannelId) {
         let now = self.engine.now();
+        let clock = self.engine.clock_of(self.system.channel(channel).talker);
         if let Owner::Talker(talker) = &mut self.owners[channel.index()][0]
-            && let Some(frame) = talker.write(now)
+            && let Some(frame) = talker.write(now, clock.read(now))
         {
             let queued = self.engine.send(channel, frame);
-            talker.queued(queued);
+            talker.queued(clock.read(queued));
         }
         self.set_modelled_alarm(channel);
     }

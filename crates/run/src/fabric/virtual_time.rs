@@ -171,7 +171,10 @@ impl Scheduler<'_, '_> {
                 self.ready.push_back((thread, Wake::Frame(arrival)));
             }
             Owner::Listener(modelled) => {
-                modelled.read(self.session.engine.delivered_frame(), arrived, now);
+                let node = self.session.system.channel(channel).listeners[listener];
+                let engine = &self.session.engine;
+                let times = [arrived, now].map(|at| engine.read_clock(node, at));
+                modelled.read(engine.delivered_frame(), times, now);
             }
             Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
         }
@@ -251,9 +254,11 @@ impl Scheduler<'_, '_> {
         // A queue holds only so many: who takes messages from it comes to an end.
         let program = self.session.threads[thread].program;
         self.session.members[program].requests = 0;
-        let arrived = self.session.clock_of(thread).read(arrival.arrived);
+        let host = self.host_of(thread);
+        let [arrived, ready_local] =
+            [arrival.arrived, arrival.ready].map(|at| self.session.read_clock(host, at));
         let (ready, octets) = (arrival.ready, &arrival.octets[..]);
-        self.session.answer(thread, Body::Frame { arrived, ready, octets })
+        self.session.answer(thread, Body::Frame { arrived, ready_local, ready, octets })
     }
 
     /// Serves one request.
@@ -289,7 +294,7 @@ impl Scheduler<'_, '_> {
             }
             Request::Sleep(until) => {
                 let at = self.session.when(thread, until);
-                self.sleep(thread, at, true);
+                self.sleep(thread, at, Some(self.session.in_run(thread, until)));
                 Ok(())
             }
             Request::Work(work) => {
@@ -316,7 +321,9 @@ impl Scheduler<'_, '_> {
 }
 
 impl Scheduler<'_, '_> {
-    fn sleep(&mut self, thread: usize, at: NetTime, wakeup_delay: bool) {
+    /// Lets a thread go on at `at`; if it sleeps until its clock reads `until`, which it does
+    /// then as it is now, after the wake-up delay.
+    fn sleep(&mut self, thread: usize, at: NetTime, until: Option<LocalTime>) {
         if at <= self.session.engine.now() {
             self.ready.push_back((thread, Wake::Done));
             self.session.threads[thread].state = State::Sleeping;
@@ -324,12 +331,10 @@ impl Scheduler<'_, '_> {
         }
         let token = self.set_alarm(thread);
         self.session.threads[thread].state = State::Sleeping;
-        if wakeup_delay {
-            let program = self.session.threads[thread].program;
-            let host = self.session.system.programs[program].host;
-            self.session.engine.wake_at(host, at, token);
-        } else {
-            self.session.engine.alarm(at, token);
+        let host = self.host_of(thread);
+        match until {
+            Some(until) => self.session.engine.wake_when(host, until, token),
+            None => self.session.engine.alarm(at, token),
         }
     }
 
@@ -343,7 +348,7 @@ impl Scheduler<'_, '_> {
         let host = self.host_of(thread);
         if !self.processors.are_shared(host) {
             match now + span <= clock.when_near(now, until) {
-                true => self.sleep(thread, now + span, false),
+                true => self.sleep(thread, now + span, None),
                 false => self.be_cut_short(thread, until),
             }
             return;
@@ -357,7 +362,7 @@ impl Scheduler<'_, '_> {
         self.processors.start(&mut self.session.engine, program, thread, Work { span, ..work });
         let token = self.set_alarm(thread);
         self.session.threads[thread].state = State::Working;
-        self.session.engine.alarm(limit, token);
+        self.session.engine.alarm_when(host, until, token);
     }
 
     /// Work on processors of a host is done.
@@ -393,12 +398,11 @@ impl Scheduler<'_, '_> {
             return;
         }
         let (host, token) = (self.host_of(thread), self.set_alarm(thread));
-        let at = clock.when_from(self.session.engine.now(), until);
-        self.session.engine.wake_at(host, at, token);
+        self.session.engine.wake_when(host, until, token);
     }
 
     fn host_of(&self, thread: usize) -> NodeId {
-        self.session.programs[self.session.threads[thread].program].host
+        self.session.host_of(thread)
     }
 
     /// Those whose threads have ended need no processor any more.
@@ -435,17 +439,18 @@ impl Scheduler<'_, '_> {
     fn wait(&mut self, thread: usize, state: State, patience: Patience) -> Result<(), Failure> {
         let until = match patience {
             Patience::None => None,
-            Patience::Until(until) => Some(self.session.when(thread, until)),
+            Patience::Until(until) => Some(until),
             Patience::Endless => {
                 self.session.threads[thread].state = state;
                 return Ok(());
             }
         };
         match until {
-            Some(at) if at > self.session.engine.now() => {
+            Some(until) if self.session.when(thread, until) > self.session.engine.now() => {
                 let token = self.set_alarm(thread);
                 self.session.threads[thread].state = state;
-                self.session.engine.alarm(at, token);
+                let (host, until) = (self.host_of(thread), self.session.in_run(thread, until));
+                self.session.engine.alarm_when(host, until, token);
             }
             _ => self.session.answer(thread, Body::Empty)?,
         }

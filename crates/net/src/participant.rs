@@ -1,0 +1,237 @@
+//! Protocols on nodes: sans-I/O state machines that take part in a run.
+//!
+//! A [`Participant`] is a protocol on one node. The engine gives it the node's frames of one
+//! EtherType with the instants at which they came and left, and a timer; it gets frames to send and
+//! what the node's clock is from now on. What it sends goes through its port's queues and over the
+//! links like any other frame, with its own length and in the traffic class of the protocol, and
+//! may be lost by what the run's faults do. Frames go to the neighbour at the other end of the link
+//! and no further, as those to the group addresses do that no bridge forwards (802.1Q-2022 8.6.3);
+//! a protocol that passes them on sends them again. A neighbour without the protocol drops them.
+//!
+//! A host's frames pass no stack: what a node takes to send is [`Outgoing::after`], and it has what
+//! it receives with the last octet. All instants are of true time: what a node's own clock makes of
+//! them is the participant's to say. A participant may not ask for more than it is given: it has
+//! neither a clock nor randomness but what it was made with, so that a run remains a function of
+//! description and seed.
+//!
+//! Protocols end with the traffic ([`Options::traffic_until`](crate::Options::traffic_until)):
+//! nothing is sent and no timer goes off from there on, what is under way arrives, and clocks go on
+//! as they are.
+
+use crate::lane::Lane;
+use onbeat_model::system::{NodeId, PortId, System};
+use onbeat_model::time::{ClockError, NetTime, Span};
+use onbeat_model::units::frame;
+use std::any::Any;
+use std::fmt;
+
+/// A protocol on one node.
+pub trait Participant: fmt::Debug + Send + Any {
+    /// Takes note of what has happened, and says what it wants in `wants`. Must be total: what
+    /// comes is what a neighbour sends.
+    fn handle(&mut self, moment: &Moment, happened: Happened<'_>, wants: &mut Wants);
+
+    /// When it wants [`Happened::Timer`] at the latest; the end of time: never. Asked for after
+    /// each call of [`Participant::handle`]. What is past is as good as now.
+    fn next(&self) -> NetTime;
+}
+
+/// When something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// True time.
+    pub now: NetTime,
+    /// The node's copy of the network clock, as it is now.
+    pub clock: ClockError,
+}
+
+/// What a participant is told. Ports count from 0, in the order of the node's ports.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Happened<'a> {
+    /// It is [`Participant::next`], or the beginning of the run.
+    Timer,
+    /// A frame of the protocol has come.
+    Received {
+        /// By which port.
+        port: usize,
+        /// From the destination address to the end of the payload. Without padding: frames are as
+        /// they were sent.
+        octets: &'a [u8],
+        /// When its first octet after the preamble was at the port (802.1AS-2020 8.4.3).
+        at: NetTime,
+    },
+    /// The last octet of a frame with a token has left.
+    Sent {
+        /// By which port.
+        port: usize,
+        /// The frame's.
+        token: u64,
+        /// When its first octet after the preamble left.
+        at: NetTime,
+    },
+}
+
+/// A frame that a participant sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// By which port of the node, from 0.
+    pub port: usize,
+    /// From the destination address to the end of the payload, untagged. What is shorter than a
+    /// frame may be counts as padded.
+    pub octets: Vec<u8>,
+    /// How long from now until it is queued, not negative. Frames of one port stay in order.
+    pub after: Span,
+    /// Comes back when it has left, if it does.
+    pub token: Option<u64>,
+}
+
+/// A node's clock, as a protocol keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steered {
+    /// What it reads from now on, until it is steered again. Its step counts for nothing: what a
+    /// description lets a clock step by is added to it.
+    pub clock: ClockError,
+    /// Whose time it is, as far as the protocol knows.
+    pub source: Option<NodeId>,
+}
+
+/// What a participant wants.
+#[derive(Debug, Default)]
+pub struct Wants {
+    pub(crate) frames: Vec<Outgoing>,
+    pub(crate) steered: Option<Steered>,
+}
+
+impl Wants {
+    /// Sends a frame.
+    ///
+    /// # Panics
+    /// When it is longer than a frame may be; [`crate::Engine`] does when there is no such port.
+    pub fn send(&mut self, frame: Outgoing) {
+        let octets = frame.octets.len() as u32 + frame::FCS.get();
+        assert!(octets <= frame::MAX_TAGGED.get(), "a frame of {octets} octets");
+        self.frames.push(frame);
+    }
+
+    /// Sets the node's clock. The last one counts.
+    pub fn steer(&mut self, steered: Steered) {
+        self.steered = Some(steered);
+    }
+}
+
+/// A protocol that is about to take part.
+#[derive(Debug)]
+pub struct Joining {
+    /// On which node. One that has no port hears nothing.
+    pub node: NodeId,
+    /// Of which frames it is told. One per node and protocol.
+    pub ethertype: u16,
+    /// The traffic class of its frames, which is their queue.
+    pub traffic_class: u8,
+    /// The protocol.
+    pub participant: Box<dyn Participant>,
+}
+
+/// No participant.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// The protocols of a run, and their frames where these are in no queue.
+#[derive(Debug)]
+pub(crate) struct Protocols {
+    pub(crate) members: Vec<Member>,
+    /// Per port of the system.
+    pub(crate) ports: Vec<PortLanes>,
+    /// Nothing is sent and no timer goes off from here on.
+    pub(crate) until: NetTime,
+    /// Per port: the one at the other end.
+    pub(crate) peers: Vec<PortId>,
+    /// Per port: how long its wire is.
+    pub(crate) wires: Vec<Span>,
+    /// Wires have no rate: frames take no time beside the wire's, and are stamped when their
+    /// preamble starts.
+    pub(crate) ideal: bool,
+    pub(crate) wants: Wants,
+    /// The frame that is being heard.
+    pub(crate) heard: Vec<u8>,
+}
+
+/// A protocol on its node.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) node: NodeId,
+    pub(crate) ethertype: u16,
+    /// Its node's.
+    pub(crate) ports: Vec<PortId>,
+    /// Per port: the hop of its frames there.
+    pub(crate) hops: Vec<u32>,
+    /// When its timer is to go off. An event for another time is out of date.
+    pub(crate) due: NetTime,
+    pub(crate) participant: Box<dyn Participant>,
+}
+
+/// The frames of protocols that are at a port, or on its wire, in no queue.
+#[derive(Debug)]
+pub(crate) struct PortLanes {
+    /// What waits to be queued: its hop, octets and token.
+    pub(crate) held: Lane<(u32, Vec<u8>, Option<u64>)>,
+    /// What leaves: its hop, token and stamp.
+    pub(crate) sent: Lane<(u32, u64, NetTime)>,
+    /// What arrives at the other end: the frame and its stamp there.
+    pub(crate) heard: Lane<(crate::frame::Frame, NetTime)>,
+}
+
+impl Protocols {
+    pub(crate) fn new(system: &System, until: NetTime) -> Self {
+        let lanes = |_| PortLanes { held: Lane::new(), sent: Lane::new(), heard: Lane::new() };
+        let ports = 0..system.ports.len();
+        let wire = |port| system.link_of(PortId(port as u32)).propagation;
+        Self {
+            members: Vec::new(),
+            ports: ports.clone().map(lanes).collect(),
+            until,
+            peers: system.ports.iter().map(|port| port.peer).collect(),
+            wires: ports.map(wire).collect(),
+            ideal: false,
+            wants: Wants::default(),
+            heard: Vec::new(),
+        }
+    }
+
+    /// Who on a node hears frames of this kind.
+    pub(crate) fn member(&self, node: NodeId, ethertype: u16) -> Option<usize> {
+        self.members.iter().position(|m| m.node == node && m.ethertype == ethertype)
+    }
+}
+
+impl Member {
+    pub(crate) fn new(system: &System, joining: Joining) -> Self {
+        let Joining { node, ethertype, participant, .. } = joining;
+        let ports = system.node(node).ports.clone();
+        let hops = Vec::with_capacity(ports.len());
+        Self { node, ethertype, ports, hops, due: NetTime::MAX, participant }
+    }
+
+    /// The number of a port of the system among the node's.
+    pub(crate) fn port(&self, port: PortId) -> usize {
+        self.ports.iter().position(|own| *own == port).expect("a port of the node")
+    }
+}
+
+/// Octets that stand before a frame's own while it is under way: its token, if it has one.
+pub(crate) const TOKEN: usize = 9;
+
+/// A frame with its token before it.
+pub(crate) fn with_token(octets: &[u8], token: Option<u64>) -> Vec<u8> {
+    let mut all = Vec::with_capacity(TOKEN + octets.len());
+    all.push(u8::from(token.is_some()));
+    all.extend_from_slice(&token.unwrap_or_default().to_le_bytes());
+    all.extend_from_slice(octets);
+    all
+}
+
+/// The token before a frame, if it has one.
+pub(crate) fn token_of(octets: &[u8]) -> Option<u64> {
+    let (first, rest) = octets.split_first()?;
+    let number = rest.first_chunk().copied().map(u64::from_le_bytes)?;
+    (*first == 1).then_some(number)
+}
