@@ -15,7 +15,7 @@ const EDGES: [(&str, &[&str]); 17] = [
     ("onbeat-report", &["onbeat-model", "onbeat-measure"]),
     ("onbeat-runtime", &["onbeat-model"]),
     ("onbeat-net", &["onbeat-model", "onbeat-runtime"]),
-    ("onbeat", &["onbeat-model", "onbeat-description", "onbeat-runtime"]),
+    ("onbeat", &["onbeat-model", "onbeat-runtime"]),
     ("onbeat-run", &["onbeat-model", "onbeat-runtime", "onbeat-net", "onbeat"]),
     ("onbeat-machine", &["onbeat-model", "onbeat-net", "onbeat", "onbeat-run"]),
     ("onbeat-capi", &["onbeat-model", "onbeat-runtime", "onbeat"]),

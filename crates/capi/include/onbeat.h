@@ -8,9 +8,9 @@
  *   onbeat_open, onbeat_talker_open / onbeat_listener_open for each channel end, onbeat_start;
  *   then write, read and sleep until a call returns ONBEAT_STOPPED; then onbeat_close.
  * Outside of `onbeat run`, onbeat_open uses the interface that the environment names in
- * ONBEAT_INTERFACE, with the channels of the description that it names in ONBEAT_SYSTEM
- * (ONBEAT_TRANSPORT: packet, xdp, udp4, udp6); or a program says all that with
- * onbeat_open_interface.
+ * ONBEAT_INTERFACE, with the channels of its host that the table has which it names in
+ * ONBEAT_SYSTEM (`onbeat plan --deploy` makes it; ONBEAT_TRANSPORT: packet, xdp, udp4, udp6); or
+ * a program says all that with onbeat_open_interface.
  *
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
  * start of the run. On an interface that the environment names it is the next full second, on one

@@ -96,7 +96,10 @@ The directory has a description, C programs, a Makefile and a README. It must no
   onbeat check large.toml --no-bounds")]
     Check(CheckArguments),
     /// Routes, reserves and bounds: what the network promises
-    #[command(after_help = "Example:\n  onbeat plan examples/01-two-hosts --json")]
+    #[command(after_help = "Examples:
+  onbeat plan examples/01-two-hosts --json
+  onbeat plan examples/01-two-hosts --deploy tables
+  ONBEAT_INTERFACE=eth0 ONBEAT_SYSTEM=tables/talker.channels ./program")]
     Plan(PlanArguments),
     /// Runs a system, measures it and writes the report
     #[command(after_help = "Examples:
@@ -238,6 +241,10 @@ pub(crate) struct PlanArguments {
     /// Make no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
+    /// Write into this directory, for each host, the table of its channels that programs on an
+    /// interface read: HOST.channels
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) deploy: Option<PathBuf>,
     /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
     /// they are, and files elsewhere that it names are read
     #[arg(long)]

@@ -9,6 +9,7 @@ mod chosen;
 mod clock;
 mod compare;
 mod completions;
+mod deploy;
 mod doctor;
 mod exit;
 mod input;
@@ -116,6 +117,11 @@ fn plan(arguments: &PlanArguments) -> anyhow::Result<Exit> {
         terminal::print(serde_json::to_string_pretty(&document)?);
     } else {
         terminal::print(onbeat_report::plan::table(&source.system, &plan));
+    }
+    if let Some(directory) = &arguments.deploy {
+        let tables = deploy::deploy(&source, directory)?;
+        let shown = directory.display();
+        terminal::say(format_args!("onbeat: tables of the channels of {tables} hosts: {shown}"));
     }
     Ok(Exit::Fine)
 }

@@ -3,6 +3,7 @@
 use crate::input;
 use anyhow::{Context, bail};
 use onbeat::clock::{MonoTime, pause};
+use onbeat::link::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS};
 use onbeat_model::time::Span;
 use onbeat_run::process::{Keeper, Kept};
 use rustix::fs::{
@@ -53,6 +54,7 @@ pub(crate) enum Kind {
     Run,
     Simulation,
     Measurement,
+    Deployment,
     /// A system to begin with. It is what a person goes on with: it never replaces anything.
     System,
 }
@@ -65,6 +67,15 @@ impl Kind {
             Self::Simulation => "a simulation",
             Self::Measurement => "a measurement",
             Self::System => "`onbeat new`",
+            Self::Deployment => "a deployment",
+        }
+    }
+
+    /// The flag that says where it goes.
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Deployment => "--deploy",
+            Self::Run | Self::Simulation | Self::Measurement | Self::System => "--out",
         }
     }
 }
@@ -107,12 +118,13 @@ impl<'a> Output<'a> {
         if target.exists() && !is_output(target, kind)? {
             bail!(
                 "{} holds something else than the output of {}: it is not replaced; choose \
-                 another place with --out",
+                 another place with {}",
                 target.display(),
                 kind.as_str(),
+                kind.flag(),
             );
         }
-        let (partial, directory) = lock(target, keeper)?;
+        let (partial, directory) = lock(target, kind, keeper)?;
         // Nobody waits for a measurement to go on.
         let durable = kind == Kind::Measurement;
         let target = target.to_owned();
@@ -177,7 +189,7 @@ impl<'a> Output<'a> {
 /// Makes the partial directory of a target and locks it, unless another process has one: two
 /// outputs of one name at once would end as the one of whoever is later. A lock goes with its
 /// process, however that ends. Where a file system has no locks, nobody is refused.
-fn lock(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
+fn lock(target: &Path, kind: Kind, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
     let shown = || target.display().to_string();
     let parent = parent(target)?;
     // Looking and making is one step: who comes meanwhile waits. Anybody who may read the directory
@@ -206,8 +218,9 @@ fn lock(target: &Path, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
         if locked == Err(Errno::WOULDBLOCK) {
             bail!(
                 "process {process} is writing {} at this moment: wait for its end, or choose \
-                 another place with --out",
-                target.display()
+                 another place with {}",
+                target.display(),
+                kind.flag(),
             );
         }
     }
@@ -399,7 +412,15 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
         [MEASUREMENT, MEASUREMENT_REPORT].contains(&name.as_str())
             || (name == SAMPLES && samples.is_dir() && names(&samples).iter().all(is_csv))
     };
+    let is_table = |name: &String| {
+        let path = directory.join(name);
+        let octets = input::read(&path, TABLE_OCTETS).unwrap_or_default();
+        let text = String::from_utf8(octets).unwrap_or_default();
+        let table = text.parse::<ChannelTable>();
+        table.is_ok_and(|table| *name == format!("{}.{TABLE_EXTENSION}", table.host))
+    };
     Ok(match kind {
+        Kind::Deployment => names(directory).iter().all(is_table),
         Kind::System => false,
         Kind::Measurement => {
             onbeat_measure::measurement::read(&text(MEASUREMENT)).is_ok()

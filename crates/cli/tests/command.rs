@@ -3,6 +3,7 @@
 mod common;
 
 use common::{TestSystem, onbeat, programs, root, run, two_hosts};
+use onbeat_testkit::{Need, not_run};
 use std::path::Path;
 use std::process::Command;
 
@@ -197,4 +198,64 @@ fn a_link_over_which_gptp_brings_no_clock_in_sync_is_named_with_its_place() {
     let output = run(&["check", "."], system.path(), 1);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("error[OB2016]") && said.contains("system.toml:25:8"), "{said}");
+}
+
+#[test]
+fn a_program_on_an_interface_reads_the_deployed_table_of_its_host() {
+    let system = TestSystem::new(&two_hosts(""));
+    // Again over the same tables: the description may have changed.
+    for _ in 0..2 {
+        run(&["plan", ".", "--deploy", "tables"], system.path(), 0);
+    }
+    let tables = system.path().join("tables");
+    assert_eq!(names(&tables), ["a.channels", "b.channels"]);
+    let of_a = "\
+onbeat-channels 1
+# end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, fixed delay
+system test
+host a
+talker c 01:00:5e:00:00:01 0x0000000000000001 2 3 8 1000000 125000 2000000
+end 1
+";
+    let read = |name: &str| std::fs::read_to_string(tables.join(name)).expect("a table");
+    assert_eq!(read("a.channels"), of_a);
+    assert_eq!(read("b.channels"), of_a.replace("host a", "host b").replace("talker", "listener"));
+
+    if !onbeat::link::Interface::named("lo").is_ok_and(|interface| interface.up) {
+        return not_run(Need::Machine, "interface lo is down");
+    }
+    system.program("opens.c", "opens");
+    let opens = |table: &str, end: &str| {
+        let output = Command::new(system.path().join("build/opens"))
+            .arg(end)
+            .env_remove("ONBEAT_FABRIC")
+            .envs([("ONBEAT_INTERFACE", "lo"), ("ONBEAT_TRANSPORT", "udp4")])
+            .env("ONBEAT_SYSTEM", system.path().join(table))
+            .output()
+            .expect("the program runs");
+        // What it says of the clock of such an interface is another matter.
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        (output.status.code(), said)
+    };
+    let says = |table: &str, end: &str, expected: &[&str]| {
+        let (code, said) = opens(table, end);
+        assert_eq!(code, Some(1), "{table} {end}: {said}");
+        assert!(expected.iter().all(|part| said.contains(part)), "{table} {end}: {said}");
+    };
+    assert_eq!(opens("tables/a.channels", "talker").0, Some(0));
+    assert_eq!(opens("tables/b.channels", "listener").0, Some(0));
+    says("tables/b.channels", "talker", &["host `b` is no talker of `c`"]);
+    says("tables/c.channels", "talker", &["ONBEAT_SYSTEM", "tables/c.channels", "No such file"]);
+    for description in [".", "system.toml", "tables"] {
+        let expected = ["is no table", "`onbeat plan SYSTEM --deploy DIRECTORY`"];
+        says(description, "talker", &expected);
+    }
+    std::fs::write(tables.join("a.channels"), &of_a[..of_a.len() - 6]).expect("written");
+    says("tables/a.channels", "talker", &["its end is missing"]);
+
+    // What somebody else has put there is not lost: half a table is no table.
+    let output = run(&["plan", ".", "--deploy", "tables"], system.path(), 5);
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("something else than the output of a deployment"), "{said}");
+    assert_eq!(names(system.path()), ["build", "system.toml", "tables"]);
 }

@@ -45,7 +45,7 @@ pub enum SetupError {
     /// The environment names no fabric.
     #[error(
         "neither {ENVIRONMENT} nor ONBEAT_INTERFACE is set: start this program through \
-         `onbeat run`, or name an interface and, in ONBEAT_SYSTEM, the description"
+         `onbeat run`, or name an interface and, in ONBEAT_SYSTEM, the table of its channels"
     )]
     NoFabric,
     /// The interface cannot be used.

@@ -5,6 +5,7 @@ use crate::context::{EndPort, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::link::port::Claim;
+use crate::link::table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEnd, WrongTable};
 use crate::link::{
     ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
     Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
@@ -12,10 +13,9 @@ use crate::link::{
 use crate::recorder::Recorder;
 use crate::regular;
 use crate::shared_log::{Board, Identity};
-use onbeat_model::diagnostic::Severity;
 use onbeat_model::limits;
 use onbeat_model::record::Role;
-use onbeat_model::system::{Channel, System};
+use onbeat_model::system::Channel;
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 static TOLD_XDP: Once = Once::new();
 
 /// The most channels that a program declares.
-pub(crate) const MAX_CHANNELS: usize = 4_096;
+pub const MAX_CHANNELS: usize = 4_096;
 
 /// The furthest that the epoch may be from that of the network clock: 127 years.
 const MAX_EPOCH: u64 = 4_000_000_000_000_000_000;
@@ -41,7 +41,7 @@ fn no_memory(error: std::io::Error) -> SetupError {
 
 /// The environment variable that names the interface of a program outside of a run.
 pub(crate) const INTERFACE: &str = "ONBEAT_INTERFACE";
-/// The one that names the description of its channels.
+/// The one that names the table of its host's channels.
 const SYSTEM: &str = "ONBEAT_SYSTEM";
 /// The one that chooses the transport.
 const TRANSPORT: &str = "ONBEAT_TRANSPORT";
@@ -112,6 +112,8 @@ pub struct Context {
 struct Declared {
     name: String,
     parameters: ChannelParameters,
+    /// The host and its end, if a table says so.
+    end: Option<(Arc<str>, Role)>,
     talks: Arc<AtomicBool>,
 }
 
@@ -150,8 +152,8 @@ impl Context {
         })
     }
 
-    /// Opens the interface that the environment names, with the channels of the description that
-    /// it names. Its epoch is the next full second of network time.
+    /// Opens the interface that the environment names, with the channels of the table that it
+    /// names. Its epoch is the next full second of network time.
     pub(crate) fn from_environment(interface: &OsStr) -> Result<Self, SetupError> {
         let refuse = |why: String| SetupError::Refused(why);
         let name = interface.to_str().ok_or_else(|| refuse(format!("{INTERFACE} is not UTF-8")))?;
@@ -160,9 +162,10 @@ impl Context {
             Ok(name) => TransportKind::named(&name)
                 .ok_or_else(|| refuse(format!("{TRANSPORT} is packet, xdp, udp4 or udp6")))?,
         };
-        let file = crate::environment::var_os(SYSTEM)
-            .ok_or_else(|| refuse(format!("{SYSTEM} must name the description, a system.toml")))?;
-        let system = read_system(Path::new(&file)).map_err(refuse)?;
+        let file = crate::environment::var_os(SYSTEM).ok_or_else(|| {
+            refuse(format!("{SYSTEM} must name the table of this host's channels"))
+        })?;
+        let table = read_table(Path::new(&file)).map_err(refuse)?;
         let now = NetworkClock::Tai { epoch: 0, watch: None }.now().as_ns();
         let epoch = (now.div_euclid(SECOND) + 1) * SECOND;
         let mut settings = InterfaceSettings {
@@ -176,14 +179,25 @@ impl Context {
             settings.clock_required = true;
         }
         let context = Self::open(settings)?;
-        for channel in &system.channels {
-            context.declare(&channel.name, parameters_of(channel))?;
+        let host: Arc<str> = table.host.into();
+        for TableEnd { name, role, parameters } in &table.ends {
+            context.declare_for(name, *parameters, Some((Arc::clone(&host), *role)))?;
         }
         Ok(context)
     }
 
     /// Makes a channel known. What both ends must agree on is checked here as far as one end can.
     pub fn declare(&self, name: &str, parameters: ChannelParameters) -> Result<(), SetupError> {
+        self.declare_for(name, parameters, None)
+    }
+
+    /// The same; a table says whose the one end is that may be opened.
+    fn declare_for(
+        &self,
+        name: &str,
+        parameters: ChannelParameters,
+        end: Option<(Arc<str>, Role)>,
+    ) -> Result<(), SetupError> {
         self.base.check_owner()?;
         let refuse = |why: String| Err(SetupError::Refused(format!("channel `{name}`: {why}")));
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,11 +223,11 @@ impl Context {
             ..parameters
         };
         let talks = Arc::new(AtomicBool::new(false));
-        declared.push(Declared { name: name.to_owned(), parameters, talks });
+        declared.push(Declared { name: name.to_owned(), parameters, end, talks });
         Ok(())
     }
 
-    fn find(&self, name: &str, size: Octets) -> Result<Declared, SetupError> {
+    fn find(&self, name: &str, size: Octets, role: Role) -> Result<Declared, SetupError> {
         self.base.check_owner()?;
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = declared.iter().find(|d| d.name == name) else {
@@ -229,12 +243,18 @@ impl Context {
                 size.get()
             )));
         }
+        if let Some((host, own)) = &found.end
+            && *own != role
+        {
+            let end = if role == Role::Talker { "talker" } else { "listener" };
+            return Err(SetupError::Refused(format!("host `{host}` is no {end} of `{name}`")));
+        }
         Ok(found.clone())
     }
 
     /// Opens the writing end of a channel for messages of `size` octets.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
-        let Declared { parameters, talks, .. } = self.find(name, size)?;
+        let Declared { parameters, talks, .. } = self.find(name, size, Role::Talker)?;
         let claim = OneTalker::take(talks).ok_or_else(|| {
             SetupError::Refused(format!("this program writes to channel `{name}` already"))
         })?;
@@ -246,7 +266,7 @@ impl Context {
 
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
-        let parameters = self.find(name, size)?.parameters;
+        let parameters = self.find(name, size, Role::Listener)?.parameters;
         let port = self.port(&parameters, Role::Listener, None)?;
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
         let listener = onbeat_runtime::listener::Listener::joining(parameters);
@@ -292,7 +312,7 @@ impl Context {
 }
 
 /// What every number of a channel must keep to, so that no arithmetic on it can overflow.
-fn check(name: &str, parameters: &ChannelParameters) -> Result<(), String> {
+pub(crate) fn check(name: &str, parameters: &ChannelParameters) -> Result<(), String> {
     let within = |what: &str, value: Span, least: Span, most: Span| {
         let fine = (least..=most).contains(&value);
         fine.then_some(()).ok_or_else(|| format!("its {what} must be from {least} to {most}"))
@@ -361,21 +381,20 @@ fn refuse_unsynchronised(name: &str, verdict: Option<Synchronisation>) -> Result
     )))
 }
 
-/// Reads the description at `path`, or what is wrong with it.
-fn read_system(path: &Path) -> Result<System, String> {
-    let read = |path: &Path| {
-        regular::text(path, limits::FILE_OCTETS as u64)
-            .map_err(|error| format!("{}: {error}", path.display()))
+/// Reads the table of the host's channels at `path`, or says what is wrong with it.
+fn read_table(path: &Path) -> Result<ChannelTable, String> {
+    let shown = path.display();
+    let text: String = match regular::read(path, TABLE_OCTETS) {
+        Ok(octets) => String::from_utf8(octets).unwrap_or_default(),
+        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => String::new(),
+        Err(error) => return Err(format!("{SYSTEM}: {shown}: {error}")),
     };
-    let file = if path.is_dir() { path.join("system.toml") } else { path.to_owned() };
-    let directory = file.parent().unwrap_or(Path::new("."));
-    let text = read(&file)?;
-    let shown = file.display().to_string();
-    let loaded = onbeat_description::load(&shown, &text, &mut |name| read(&directory.join(name)));
-    loaded.system.ok_or_else(|| {
-        let first = loaded.diagnostics.iter().find(|d| d.severity == Severity::Error);
-        let what = first.map_or("it has errors", |d| d.message.as_str());
-        format!("{shown}: {what}; `onbeat check` says more")
+    text.parse().map_err(|wrong| match wrong {
+        WrongTable::Other => format!(
+            "{SYSTEM}: {shown}: {wrong}: `onbeat plan SYSTEM --deploy DIRECTORY` makes one of each \
+             host, DIRECTORY/HOST.{TABLE_EXTENSION}"
+        ),
+        _ => format!("{SYSTEM}: {shown}: {wrong}"),
     })
 }
 

@@ -6,11 +6,6 @@
 //! another mode than it does: ours use CLOCK_TAI and the strict mode.
 
 use crate::link::Interface;
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload, Nla, NlasIterator,
-};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 
@@ -20,8 +15,15 @@ const ANSWER_OCTETS: usize = 64 << 10;
 const MAX_PARTS: usize = 1_024;
 /// TCA_ETF_PARMS of `linux/pkt_sched.h`: delta, clock and flags, 32 bits each.
 const ETF_PARAMETERS: u16 = 1;
+/// NLA_TYPE_MASK of `linux/netlink.h`: what is left of an attribute's kind without its flags.
+const ATTRIBUTE_KIND: u16 = 0x3fff;
 /// TC_ETF_DEADLINE_MODE_ON.
 const ETF_DEADLINE_MODE: u32 = 1;
+
+/// Octets of `struct nlmsghdr`, with which each message begins (`linux/netlink.h`).
+const HEADER: usize = 16;
+/// Octets of `struct tcmsg`, before a discipline's attributes (`linux/rtnetlink.h`).
+const DISCIPLINE: usize = 20;
 
 /// Asks the kernel, in the calling thread's network namespace. Not for real-time paths.
 pub(super) fn is_honoured(interface: &Interface) -> io::Result<bool> {
@@ -29,13 +31,7 @@ pub(super) fn is_honoured(interface: &Interface) -> io::Result<bool> {
     // No protocol is protocol 0, NETLINK_ROUTE.
     let socket =
         rustix::net::socket_with(AddressFamily::NETLINK, kind, SocketFlags::CLOEXEC, None)?;
-    let ask = RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default());
-    let mut request = NetlinkMessage::from(ask);
-    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    request.finalize();
-    let mut octets = vec![0; request.buffer_len()];
-    request.serialize(&mut octets);
-    rustix::net::send(&socket, &octets, SendFlags::empty())?;
+    rustix::net::send(&socket, &request(), SendFlags::empty())?;
     let mut octets = vec![0; ANSWER_OCTETS];
     let mut honoured = false;
     for _ in 0..MAX_PARTS {
@@ -46,6 +42,16 @@ pub(super) fn is_honoured(interface: &Interface) -> io::Result<bool> {
         }
     }
     Err(io::ErrorKind::InvalidData.into())
+}
+
+/// The question after all queueing disciplines: a header, and a `tcmsg` of zeros.
+fn request() -> [u8; HEADER + DISCIPLINE] {
+    let mut octets = [0; HEADER + DISCIPLINE];
+    octets[..4].copy_from_slice(&((HEADER + DISCIPLINE) as u32).to_ne_bytes());
+    octets[4..6].copy_from_slice(&libc::RTM_GETQDISC.to_ne_bytes());
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    octets[6..8].copy_from_slice(&flags.to_ne_bytes());
+    octets
 }
 
 /// What one part of a dump of queueing disciplines says.
@@ -59,46 +65,63 @@ enum Part {
 
 /// Reads one part: whether a discipline in it launches frames of this interface.
 fn read_part(mut octets: &[u8], index: u32) -> io::Result<Part> {
-    let nonsense = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let mut launches = false;
     while !octets.is_empty() {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(octets)
-            .map_err(|error| nonsense(error.to_string()))?;
-        // Each message begins at a multiple of four octets.
-        let length = (message.header.length as usize).next_multiple_of(4);
-        octets = octets.get(length..).unwrap_or_default();
-        match message.payload {
-            NetlinkPayload::Done(_) => return Ok(Part::Last { launches }),
-            NetlinkPayload::Error(error) => return Err(error.to_io()),
-            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewQueueDiscipline(discipline)) => {
-                launches |= discipline.header.index as u32 == index && is_ours(&discipline);
+        let length = word(octets, 0).ok_or(io::ErrorKind::InvalidData)? as usize;
+        let kind = half(octets, 4).ok_or(io::ErrorKind::InvalidData)?;
+        let body = octets.get(HEADER..length).ok_or(io::ErrorKind::InvalidData)?;
+        match i32::from(kind) {
+            libc::NLMSG_DONE => return Ok(Part::Last { launches }),
+            libc::NLMSG_ERROR => {
+                let error = word(body, 0).ok_or(io::ErrorKind::InvalidData)?;
+                return Err(io::Error::from_raw_os_error(error.cast_signed().wrapping_neg()));
+            }
+            _ if kind == libc::RTM_NEWQDISC => {
+                launches |= word(body, 4) == Some(index) && is_ours(body);
             }
             _ => {}
         }
+        // Each message begins at a multiple of four octets.
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     Ok(Part::More { launches })
 }
 
-/// Whether it is an `etf` that takes frames of our sockets.
-fn is_ours(discipline: &TcMessage) -> bool {
-    let attributes = &discipline.attributes;
-    attributes.contains(&TcAttribute::Kind("etf".to_owned()))
-        && attributes.iter().any(|attribute| match attribute {
-            TcAttribute::Options(options) => options.iter().any(takes_ours),
-            _ => false,
-        })
+/// Whether a discipline is an `etf` that takes frames of our sockets.
+fn is_ours(discipline: &[u8]) -> bool {
+    let of = |kind| {
+        let all = attributes(discipline.get(DISCIPLINE..).unwrap_or_default());
+        all.filter(move |(found, _)| *found == kind).map(|(_, value)| value)
+    };
+    of(libc::TCA_KIND).any(|name| name == b"etf\0") && of(libc::TCA_OPTIONS).any(takes_ours)
 }
 
-fn takes_ours(option: &TcOption) -> bool {
-    let mut nested = vec![0; option.value_len()];
-    option.emit_value(&mut nested);
-    let parameters = NlasIterator::new(&nested).flatten().find(|nla| nla.kind() == ETF_PARAMETERS);
-    parameters.is_some_and(|nla| {
-        let (words, _) = nla.value().as_chunks::<4>();
-        let word = |at: usize| words.get(at).copied().map(u32::from_ne_bytes);
-        word(1) == Some(libc::CLOCK_TAI as u32)
-            && word(2).is_some_and(|flags| flags & ETF_DEADLINE_MODE == 0)
+fn takes_ours(options: &[u8]) -> bool {
+    let parameters = attributes(options).find(|(kind, _)| *kind == ETF_PARAMETERS);
+    parameters.is_some_and(|(_, value)| {
+        word(value, 4) == Some(libc::CLOCK_TAI as u32)
+            && word(value, 8).is_some_and(|flags| flags & ETF_DEADLINE_MODE == 0)
     })
+}
+
+/// Attributes with their kinds (`struct nlattr`), up to the first that is not whole.
+fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let (length, kind) = (usize::from(half(octets, 0)?), half(octets, 2)?);
+        let value = octets.get(4..length)?;
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & ATTRIBUTE_KIND, value))
+    })
+}
+
+/// 32 bits of the machine's order at an offset.
+fn word(octets: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*octets.get(at..)?.first_chunk()?))
+}
+
+/// 16 bits of the machine's order at an offset.
+fn half(octets: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(*octets.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -193,6 +216,20 @@ mod tests {
         }
         let nameless = discipline(3, ROOT, "etf", &[]);
         assert_eq!(read_part(&nameless, 3).expect("well-formed"), Part::More { launches: false });
+    }
+
+    #[test]
+    fn an_error_is_the_kernels_and_half_a_message_is_nonsense() {
+        let refused = message(2, &(-libc::EPERM).to_ne_bytes());
+        let error = read_part(&refused, 3).expect_err("an error");
+        assert_eq!(error.raw_os_error(), Some(libc::EPERM));
+        let whole = discipline(3, ROOT, "etf", &etf(libc::CLOCK_TAI, 0));
+        for cut in 1..whole.len() {
+            assert!(read_part(&whole[..cut], 3).is_err(), "{cut} octets");
+        }
+        let mut zero = whole;
+        zero[..4].fill(0);
+        assert!(read_part(&zero, 3).is_err(), "it would never end");
     }
 
     #[test]

@@ -23,10 +23,11 @@ mod ptp_sync;
 mod sent_stamp;
 mod socket;
 mod synchronisation;
+mod table;
 mod udp;
 mod xdp;
 
-pub use context::{Context, InterfaceSettings, follow_schedule, parameters_of};
+pub use context::{Context, InterfaceSettings, MAX_CHANNELS, follow_schedule, parameters_of};
 pub use gptp::{GptpError, GptpNode};
 pub use hardware_clock::hardware_apart;
 pub use interface::{Interface, ethtool};
@@ -40,6 +41,7 @@ pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, su
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
 pub use synchronisation::tai_offset;
 pub use synchronisation::{Finding, Synchronisation};
+pub use table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEnd, WrongTable};
 pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
 
 pub use onbeat_model::system::TransportKind;

@@ -1,0 +1,315 @@
+//! The channels of one host as a table, for programs on interfaces: what they need of a
+//! description, without its language. `onbeat plan --deploy` writes it, programs read it.
+//!
+//! ```text
+//! onbeat-channels 1
+//! # end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, fixed delay
+//! system two-hosts
+//! host plant
+//! talker mcast42 91:e0:f0:00:fe:01 0x0000000000000001 2 3 8 20000000 125000 2000000
+//! end 1
+//! ```
+//!
+//! The first line is the format and its version. Lines that begin with `#` and empty ones say
+//! nothing. The last line says how many channels there are, so that half a file is none.
+
+use crate::link::context::{MAX_CHANNELS, check, parameters_of};
+use onbeat_model::limits;
+use onbeat_model::record::Role;
+use onbeat_model::system::{Channel, NodeId, System};
+use onbeat_model::time::Span;
+use onbeat_model::units::{MacAddress, Octets, StreamId};
+use onbeat_runtime::talker::ChannelParameters;
+use std::fmt;
+use std::str::FromStr;
+
+/// The word that a table begins with, before its version.
+const FORMAT: &str = "onbeat-channels";
+/// The version that is written and read.
+const VERSION: u32 = 1;
+/// Words of a line about a channel.
+const WORDS: usize = 10;
+
+/// The most octets of a table: [`MAX_CHANNELS`] of the longest lines are less.
+pub const TABLE_OCTETS: u64 = 1 << 20;
+
+/// What ends the name of a table's file.
+pub const TABLE_EXTENSION: &str = "channels";
+
+/// The channels of one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelTable {
+    /// The system's name.
+    pub system: String,
+    /// The host's name.
+    pub host: String,
+    /// Its ends of channels, at most [`MAX_CHANNELS`].
+    pub ends: Vec<TableEnd>,
+}
+
+/// A host's end of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableEnd {
+    /// The channel's name.
+    pub name: String,
+    /// Which end.
+    pub role: Role,
+    /// What both ends know of the channel; interface and clock add the rest.
+    pub parameters: ChannelParameters,
+}
+
+/// What is wrong with a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WrongTable {
+    /// It is something else.
+    #[error("this is no table of a host's channels")]
+    Other,
+    /// It is of another version.
+    #[error("this is a table of version {0}; version {VERSION} is read")]
+    Version(u32),
+    /// A line is not as it should be.
+    #[error("line {line}: {what}")]
+    Line {
+        /// Which, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Lines are missing at its end.
+    #[error("the table is not complete: its end is missing")]
+    Incomplete,
+}
+
+impl ChannelTable {
+    /// The table of a host; `None` if it has more ends than a program may declare.
+    pub fn of(system: &System, host: NodeId) -> Option<Self> {
+        let role = |channel: &Channel| {
+            let listens = channel.listeners.contains(&host).then_some(Role::Listener);
+            if channel.talker == host { Some(Role::Talker) } else { listens }
+        };
+        let ends = system.channels.iter().filter_map(|channel| {
+            let (name, parameters) = (channel.name.clone(), parameters_of(channel));
+            Some(TableEnd { name, role: role(channel)?, parameters })
+        });
+        let ends: Vec<_> = ends.collect();
+        let host = system.node(host).name.clone();
+        (ends.len() <= MAX_CHANNELS).then(|| Self { system: system.name.clone(), host, ends })
+    }
+}
+
+impl fmt::Display for ChannelTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{FORMAT} {VERSION}")?;
+        writeln!(
+            f,
+            "# end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, \
+             fixed delay"
+        )?;
+        writeln!(f, "system {}", self.system)?;
+        writeln!(f, "host {}", self.host)?;
+        for TableEnd { name, role, parameters: p } in &self.ends {
+            let end = match role {
+                Role::Talker => "talker",
+                Role::Listener => "listener",
+            };
+            let (stream, octets) = (p.stream_id.0, p.size.get());
+            let times = [p.interval, p.tolerance, p.fixed_delay].map(Span::as_ns);
+            let [interval, tolerance, delay] = times;
+            writeln!(
+                f,
+                "{end} {name} {} {stream:#018x} {} {} {octets} {interval} {tolerance} {delay}",
+                p.destination, p.vlan, p.pcp,
+            )?;
+        }
+        writeln!(f, "end {}", self.ends.len())
+    }
+}
+
+impl FromStr for ChannelTable {
+    type Err = WrongTable;
+
+    fn from_str(text: &str) -> Result<Self, WrongTable> {
+        let lines = (1..).zip(text.lines());
+        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let (_, first) = lines.next().ok_or(WrongTable::Other)?;
+        let version = first.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix(' '));
+        match version.and_then(|version| version.parse().ok()) {
+            Some(VERSION) => {}
+            Some(other) => return Err(WrongTable::Version(other)),
+            None => return Err(WrongTable::Other),
+        }
+        let mut named = |what: &str| {
+            let (line, text) = lines.next().ok_or(WrongTable::Incomplete)?;
+            let name = text.strip_prefix(what).and_then(|rest| rest.strip_prefix(' '));
+            let name = name.filter(|name| is_name(name, limits::NAME_OCTETS));
+            let wrong = || WrongTable::Line { line, what: format!("expected `{what}` and a name") };
+            name.map(str::to_owned).ok_or_else(wrong)
+        };
+        let (system, host) = (named("system")?, named("host")?);
+        let mut ends = Vec::new();
+        for (line, text) in lines.by_ref() {
+            let wrong = |what| WrongTable::Line { line, what };
+            if let Some(count) = text.strip_prefix("end ") {
+                if count.parse() != Ok(ends.len()) {
+                    return Err(wrong(format!("`{text}` after {} channels", ends.len())));
+                }
+                return match lines.next() {
+                    None => Ok(Self { system, host, ends }),
+                    Some((line, _)) => {
+                        Err(WrongTable::Line { line, what: "nothing may follow the end".into() })
+                    }
+                };
+            }
+            if ends.len() == MAX_CHANNELS {
+                return Err(wrong(format!("a program has at most {MAX_CHANNELS} channels")));
+            }
+            ends.push(read_end(text).map_err(wrong)?);
+        }
+        Err(WrongTable::Incomplete)
+    }
+}
+
+/// Letters, digits, `-` and `_`, as names of descriptions have.
+fn is_name(name: &str, most: usize) -> bool {
+    let may = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'-' || octet == b'_';
+    (1..=most).contains(&name.len()) && name.bytes().all(may)
+}
+
+/// Reads a line about a channel.
+fn read_end(line: &str) -> Result<TableEnd, String> {
+    fn number<T: FromStr>(word: &str, what: &str) -> Result<T, String> {
+        // What is too long to be right is not repeated.
+        let shown = word.get(..word.len().min(32)).unwrap_or_default();
+        word.parse().map_err(|_| format!("the {what} `{shown}` is no number, or too large"))
+    }
+    let words: Vec<&str> = line.split(' ').take(WORDS + 1).collect();
+    let [end, name, destination, stream, vlan, pcp, octets, interval, tolerance, delay] =
+        <[&str; WORDS]>::try_from(words).map_err(|words| {
+            format!("{WORDS} words, one space between them, not {}", words.len())
+        })?;
+    let role = match end {
+        "talker" => Role::Talker,
+        "listener" => Role::Listener,
+        _ => return Err("expected `talker`, `listener` or `end`".to_owned()),
+    };
+    if !is_name(name, limits::CHANNEL_NAME_OCTETS) {
+        let most = limits::CHANNEL_NAME_OCTETS;
+        return Err(format!("a name has 1 to {most} letters, digits, `-` and `_`"));
+    }
+    let stream = stream.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let stream = stream.ok_or("the stream identifier is 0x and hexadecimal digits")?;
+    let destination: MacAddress =
+        destination.parse().map_err(|error| format!("the destination: {error}"))?;
+    let parameters = ChannelParameters {
+        destination,
+        source: MacAddress::default(),
+        stream_id: StreamId(stream),
+        vlan: number(vlan, "VLAN identifier")?,
+        pcp: number(pcp, "priority code point")?,
+        size: Octets::new(number(octets, "size")?),
+        interval: Span::from_ns(number(interval, "interval")?),
+        tolerance: Span::from_ns(number(tolerance, "tolerance")?),
+        fixed_delay: Span::from_ns(number(delay, "fixed delay")?),
+        clock_error: Span::ZERO,
+        epoch: 0,
+    };
+    check(name, &parameters)?;
+    Ok(TableEnd { name: name.to_owned(), role, parameters })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TABLE: &str = "\
+onbeat-channels 1
+# end, channel, destination, stream, VLAN, PCP, octets; ns: interval, tolerance, fixed delay
+system two-hosts
+host plant
+talker mcast42 91:e0:f0:00:fe:01 0x0000000000000001 2 3 8 20000000 125000 2000000
+listener back 91:e0:f0:00:fe:02 0x0200000000000001 2 2 1471 1 0 0
+end 2
+";
+
+    fn wrong(text: &str) -> String {
+        text.parse::<ChannelTable>().expect_err(text).to_string()
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_is_written() {
+        let table: ChannelTable = TABLE.parse().expect("a table");
+        assert_eq!(table.to_string(), TABLE);
+        assert_eq!((table.system.as_str(), table.host.as_str()), ("two-hosts", "plant"));
+        let [talker, listener] = &table.ends[..] else { panic!("{table:?}") };
+        assert_eq!((talker.name.as_str(), talker.role), ("mcast42", Role::Talker));
+        assert_eq!((listener.name.as_str(), listener.role), ("back", Role::Listener));
+        assert_eq!(talker.parameters.interval, Span::from_ms(20));
+        assert_eq!(listener.parameters.stream_id, StreamId(0x0200_0000_0000_0001));
+        let spaced = TABLE.replace('\n', "\n\n# a remark\n");
+        assert_eq!(spaced.parse(), Ok(table));
+    }
+
+    #[test]
+    fn what_is_no_table_says_so() {
+        for text in ["", "[system]\nname = \"x\"\n", "onbeat-channels", "onbeat-channels one\n"] {
+            assert_eq!(text.parse::<ChannelTable>(), Err(WrongTable::Other), "{text}");
+        }
+        assert_eq!("onbeat-channels 2\n".parse::<ChannelTable>(), Err(WrongTable::Version(2)));
+    }
+
+    #[test]
+    fn half_a_table_is_none() {
+        let lines: Vec<&str> = TABLE.lines().collect();
+        for kept in 1..lines.len() {
+            let text = lines[..kept].join("\n");
+            assert_eq!(text.parse::<ChannelTable>(), Err(WrongTable::Incomplete), "{text}");
+        }
+        assert!(wrong(&TABLE.replace("end 2", "end 1")).contains("line 7: `end 1` after 2"));
+        assert!(wrong(&format!("{TABLE}talker")).contains("line 8: nothing may follow"));
+    }
+
+    #[test]
+    fn each_word_of_a_channel_is_checked() {
+        for (from, to, what) in [
+            ("talker", "writer", "line 5: expected `talker`"),
+            ("mcast42", "mc\u{1b}", "a name has 1 to 31"),
+            ("mcast42", &"x".repeat(32), "a name has 1 to 31"),
+            ("91:e0:f0:00:fe:01", "91:e0", "the destination"),
+            ("91:e0:f0:00:fe:01", "00:00:00:00:00:00", "its destination is"),
+            ("0x0000000000000001", "1", "the stream identifier is 0x"),
+            ("0x0000000000000001", "0x0", "identifier 0 names no stream"),
+            (" 2 3 8 ", " 4095 3 8 ", "its VLAN identifier"),
+            (" 2 3 8 ", " 2 8 8 ", "its priority at most 7"),
+            (" 2 3 8 ", " 2 3 0 ", "a message of 0 octets"),
+            (" 2 3 8 ", " 2 3 99999999999 ", "the size"),
+            ("20000000 ", "0 ", "its interval"),
+            ("20000000 ", "9223372036854775808 ", "the interval"),
+            ("125000 ", "-1 ", "its burst"),
+            (" 2000000", "", "10 words"),
+            (" 2000000", " 2000000 7", "10 words"),
+            ("system two-hosts", "system ", "line 3: expected `system` and a name"),
+            ("host plant", "host a b", "line 4: expected `host` and a name"),
+        ] {
+            let said = wrong(&TABLE.replacen(from, to, 1));
+            assert!(said.contains(what), "{from} → {to}: {said}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic_and_it_reads_what_it_writes(
+            text in "(onbeat-channels [0-9]{1,2}\n)?(\\PC| |\n){0,200}",
+            at in 0..TABLE.len(), octet in 0u8..128,
+        ) {
+            let mut mutated = TABLE.as_bytes().to_vec();
+            mutated[at] = octet;
+            let mutated = String::from_utf8(mutated).expect("ASCII");
+            for text in [text, mutated] {
+                if let Ok(table) = text.parse::<ChannelTable>() {
+                    prop_assert_eq!(table.to_string().parse(), Ok(table));
+                }
+            }
+        }
+    }
+}
