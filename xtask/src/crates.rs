@@ -129,6 +129,57 @@ pub(crate) fn lints(tree: &Tree) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
+/// What a Rust program is built with: these are made to be published, and nothing else is.
+const PUBLISHED: [&str; 3] = ["onbeat-model", "onbeat-runtime", "onbeat"];
+
+/// Crates that are to be published have what publishing needs, and all others cannot be by mistake.
+/// Tests' dependencies are not published. The address of the repository is not asked for: it has
+/// none yet that the public can reach.
+pub(crate) fn publishing(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut command = MetadataCommand::new();
+    command.manifest_path(tree.root.join("Cargo.toml")).no_deps();
+    let metadata = command.exec().context("cargo metadata")?;
+    Ok(metadata.packages.iter().flat_map(unpublishable).collect())
+}
+
+fn unpublishable(package: &Package) -> Vec<Finding> {
+    let is_private = package.publish.as_ref().is_some_and(Vec::is_empty);
+    let mut missing = Vec::new();
+    if !PUBLISHED.contains(&package.name.as_str()) {
+        missing.extend((!is_private).then(|| "`publish.workspace = true`".to_owned()));
+    } else {
+        let directory = package.manifest_path.parent();
+        let has = |name: &str| directory.is_some_and(|directory| directory.join(name).is_file());
+        let fields = [
+            (!is_private, "no `publish = false`"),
+            (package.description.is_some(), "a description"),
+            (package.license.is_some(), "a licence"),
+            (package.rust_version.is_some(), "the least version of Rust"),
+            (!package.keywords.is_empty(), "keywords"),
+            (!package.categories.is_empty(), "categories"),
+            (package.readme.as_ref().is_some_and(|name| has(name.as_str())), "a readme"),
+            (has("LICENSE-APACHE") && has("LICENSE-MIT"), "the texts of its licences"),
+        ];
+        let wanted = fields.into_iter().filter(|(fine, _)| !fine);
+        missing.extend(wanted.map(|(_, what)| what.to_owned()));
+        let built = package.dependencies.iter().filter(|d| d.kind != DependencyKind::Development);
+        for dependency in built.filter(|d| d.path.is_some()) {
+            let name = &dependency.name;
+            if dependency.req.comparators.is_empty() {
+                missing.push(format!("a version of `{name}`"));
+            }
+            if !PUBLISHED.contains(&name.as_str()) {
+                missing.push(format!("another crate than `{name}`, which is not published"));
+            }
+        }
+    }
+    let finding = |what| {
+        let message = format!("crate `{}` needs {what} (xtask's PUBLISHED)", package.name);
+        Finding::new("Cargo.toml", None, message)
+    };
+    missing.into_iter().map(finding).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -122,9 +122,10 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 16] = [
+pub const RULES: [Rule; 17] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
+    Rule { name: "publishing", check: crates::publishing },
     Rule { name: "lints", check: crates::lints },
     Rule { name: "line-length", check: sources::line_length },
     Rule { name: "file-length", check: sources::file_length },

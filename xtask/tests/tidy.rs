@@ -24,6 +24,7 @@ macro_rules! rules {
 rules! {
     crates_depend_only_on_what_they_may_know: "edges",
     dependencies_come_from_the_registry_under_permitted_licences: "supply",
+    crates_that_are_to_be_published_have_what_that_needs: "publishing",
     every_crate_takes_the_workspaces_lints: "lints",
     no_line_is_longer_than_a_hundred_characters: "line-length",
     no_file_is_longer_than_a_thousand_lines: "file-length",

@@ -1,7 +1,6 @@
 //! What realises the abstract channels of a program (`docs/timed-c.md`): `chan` of
 //! `chan_write(value)` and `chan_read()`.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// How many values a fifochannel has room for, if nobody says.
@@ -11,7 +10,8 @@ pub const FIFO_VALUES: u32 = 1_024;
 pub const FIFO_VALUES_MAX: u32 = 1_048_576;
 
 /// The type of an abstract channel's values, as C spells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ValueType {
     /// `int`.
     #[default]

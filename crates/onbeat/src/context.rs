@@ -7,52 +7,6 @@
 //! as this host reads it, from the start of the run. Real-time: after [`Context::start`] reading,
 //! writing and sleeping allocate nothing; [`TalkerEnd`] and [`ListenerEnd`] say what each call
 //! waits for. When the run is over, every call returns [`Fault::Stopped`].
-//!
-//! ```no_run
-//! use onbeat::context::Context;
-//! use onbeat::fabric::client::SetupError;
-//! use onbeat_model::time::{LocalTime, Span};
-//! use onbeat_model::units::Octets;
-//! use onbeat_runtime::port::{Fault, Patience};
-//!
-//! const SIZE: Octets = Octets::new(8);
-//! const PERIOD: Span = Span::from_ms(20);
-//!
-//! /// Sends a counter 50 times a second.
-//! fn talk() -> Result<(), SetupError> {
-//!     let context = Context::join()?;
-//!     let mut counter = context.open_talker("mcast42", SIZE)?;
-//!     context.start()?;
-//!     for i in 0..i64::MAX {
-//!         counter.write(&i.to_le_bytes())?;
-//!         context.sleep_until(LocalTime::ZERO + PERIOD * (i + 1))?;
-//!     }
-//!     Ok(())
-//! }
-//!
-//! /// Prints the counter and how long each message took.
-//! fn listen() -> Result<(), SetupError> {
-//!     let context = Context::join()?;
-//!     let mut counter = context.open_listener("mcast42", SIZE)?;
-//!     context.start()?;
-//!     let mut value = [0; 8];
-//!     while let Some(info) = counter.read(&mut value, Patience::Endless)? {
-//!         println!("{} after {}", i64::from_le_bytes(value), info.latency);
-//!     }
-//!     Ok(())
-//! }
-//!
-//! fn main() -> Result<(), SetupError> {
-//!     let over = match std::env::args().nth(1).as_deref() {
-//!         Some("talk") => talk(),
-//!         _ => listen(),
-//!     };
-//!     match over {
-//!         Err(SetupError::Fault(Fault::Stopped)) => Ok(()),
-//!         other => other,
-//!     }
-//! }
-//! ```
 
 use crate::clock::MonoTime;
 use crate::fabric::client::{self, SetupError, ThreadTicket};

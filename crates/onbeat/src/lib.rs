@@ -1,5 +1,58 @@
-//! What a program of an Onbeat system is linked with, on Linux: clock, channels on interfaces, the
-//! program's side of a run's fabric, and what ends record.
+//! Network channels with a bounded delay: what a program of an Onbeat system is linked with.
+//!
+//! A channel has one talker, any number of listeners, and messages of a fixed size. A program opens
+//! its ends, starts, and then writes, reads and sleeps until a call returns [`Fault::Stopped`]. The
+//! program is the same on a simulated network, where time may be virtual, and on an interface.
+//!
+//! ```no_run
+//! use onbeat::{Context, Fault, LocalTime, Octets, Patience, SetupError, Span};
+//!
+//! const SIZE: Octets = Octets::new(8);
+//! const PERIOD: Span = Span::from_ms(20);
+//!
+//! /// Sends a counter 50 times a second.
+//! fn talk() -> Result<(), SetupError> {
+//!     let context = Context::join()?;
+//!     let mut counter = context.open_talker("mcast42", SIZE)?;
+//!     context.start()?;
+//!     for i in 0..i64::MAX {
+//!         counter.write(&i.to_le_bytes())?;
+//!         context.sleep_until(LocalTime::ZERO + PERIOD * (i + 1))?;
+//!     }
+//!     Ok(())
+//! }
+//!
+//! /// Prints the counter and how long each message took.
+//! fn listen() -> Result<(), SetupError> {
+//!     let context = Context::join()?;
+//!     let mut counter = context.open_listener("mcast42", SIZE)?;
+//!     context.start()?;
+//!     let mut value = [0; 8];
+//!     while let Some(info) = counter.read(&mut value, Patience::Endless)? {
+//!         println!("{} after {}", i64::from_le_bytes(value), info.latency);
+//!     }
+//!     Ok(())
+//! }
+//!
+//! fn main() -> Result<(), SetupError> {
+//!     let over = match std::env::args().nth(1).as_deref() {
+//!         Some("talk") => talk(),
+//!         _ => listen(),
+//!     };
+//!     match over {
+//!         Err(SetupError::Fault(Fault::Stopped)) => Ok(()),
+//!         other => other,
+//!     }
+//! }
+//! ```
+//!
+//! [`Context::join`] finds its network in the environment. `onbeat run` starts a program so. On an
+//! interface `ONBEAT_INTERFACE` names it, and `ONBEAT_SYSTEM` a [table of the host's
+//! channels](link::ChannelTable); a program that says both itself begins with
+//! [`link::Context::open`].
+//!
+//! After [`Context::start`] reading, writing and sleeping allocate nothing and take no lock;
+//! [`TalkerEnd`] and [`ListenerEnd`] say what each call waits for.
 #![allow(unsafe_code)]
 
 // Times of 64 bits are read and written by single atomic operations in shared memory, and eBPF
@@ -7,9 +60,11 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 compile_error!("Onbeat runs on 64-bit little-endian Linux only (README.md, Status)");
 
+#[doc(hidden)] // for the run's side
 pub mod bpf;
 pub mod clock;
 pub mod context;
+#[doc(hidden)] // for the run's side
 pub mod environment;
 pub mod fabric;
 mod fork;
@@ -17,5 +72,18 @@ pub mod instrument;
 pub mod link;
 mod mapping;
 pub mod recorder;
+#[doc(hidden)] // for the command
 pub mod regular;
 pub mod shared_log;
+
+pub use clock::MonoTime;
+pub use context::{Context, EndPort, Listener, Talker};
+pub use fabric::client::{SetupError, ThreadTicket};
+pub use fabric::protocol::Work;
+pub use link::InterfaceSettings;
+pub use onbeat_model::time::{LocalTime, Span};
+pub use onbeat_model::units::{MacAddress, Octets, StreamId};
+pub use onbeat_runtime::channel::{ListenerEnd, MessageInfo, TalkerEnd, Waited, Written};
+pub use onbeat_runtime::meeting::rendezvous;
+pub use onbeat_runtime::port::{Fault, Instant, Patience};
+pub use onbeat_runtime::talker::ChannelParameters;
