@@ -6,16 +6,19 @@
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
 #               wake-up errors, over veth; Timed C beside cyclictest (as root, some minutes; `make
 #               bench BENCH=` for the long runs)
+# PROFILE=dist  as what is given to others: twice as long to build, optimised as a whole; with `make`
+#               and `make install`
 # make install  puts what make built below PREFIX=/usr/local; make uninstall removes it
 CARGO ?= cargo
 BENCH ?= --quick
 REQUIRE ?= tools
-onbeat := target/release/onbeat
+PROFILE ?= release
+onbeat := target/$(PROFILE)/onbeat
 examples := $(wildcard examples/[0-9]*)
 
 build:
 	@scripts/needs rust cc
-	$(CARGO) build --release --locked -p onbeat-cli -p onbeat-capi
+	$(CARGO) build --profile $(PROFILE) --locked -p onbeat-cli -p onbeat-capi
 	@$(MAKE) --no-print-directory -C compat
 	@$(MAKE) --no-print-directory -C timedc
 	@for example in $(examples); do $(MAKE) --no-print-directory -C $$example || exit 1; done
@@ -36,6 +39,7 @@ test: build
 
 bench:
 	@scripts/needs rust cc python cyclictest
+	$(CARGO) build --profile dist --locked -p onbeat-cli
 	$(CARGO) bench --locked -p onbeat-net
 	python3 benches/simulation/run.py $(BENCH)
 	python3 benches/latency/run.py $(BENCH)

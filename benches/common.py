@@ -19,6 +19,7 @@ from pathlib import Path
 BENCHES = Path(__file__).resolve().parent
 ROOT = BENCHES.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+PROFILE = "dist"  # what is given to others
 INTERFACE = "veth0"  # the C programs have the same name and addresses
 ADDRESSES = ("10.77.0.1", "10.77.0.2")
 STATIONS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
@@ -56,9 +57,9 @@ def compile_c(binary: Path, sources: list[Path], *flags: str | Path) -> Path:
 
 def onbeat_flags() -> list[str | Path]:
     """Builds the channel library; what a C program is compiled with to use it."""
-    cargo = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "onbeat-capi"]
+    cargo = ["cargo", "build", "--profile", PROFILE, "--locked", "--quiet", "-p", "onbeat-capi"]
     command(cargo, cwd=ROOT)
-    return [f"-I{ROOT / 'crates' / 'capi' / 'include'}", TARGET / "release" / "libonbeat.a"]
+    return [f"-I{ROOT / 'crates' / 'capi' / 'include'}", TARGET / PROFILE / "libonbeat.a"]
 
 
 # --- running ------------------------------------------------------------------------------------

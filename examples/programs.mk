@@ -5,7 +5,7 @@ CFLAGS ?= -O2 -g
 programs := $(patsubst programs/%.c,build/%,$(wildcard programs/*.c))
 
 ifneq ($(wildcard $(root)/crates/capi/include/onbeat.h),)
-library := $(root)/target/release/libonbeat.a
+library := $(root)/target/$(or $(PROFILE),release)/libonbeat.a
 onbeat_cflags := -I$(root)/crates/capi/include
 onbeat_libs := $(library) -lpthread -ldl -lm
 built_with := $(library) $(root)/crates/capi/include/onbeat.h

@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import common  # noqa: E402
-from common import ROOT, TARGET, command, say, table  # noqa: E402
+from common import PROFILE, ROOT, TARGET, command, say, table  # noqa: E402
 
 OUT = TARGET / "clock"
 GOAL = 0.1
@@ -36,8 +36,8 @@ Round = dict[str, dict[str, float]]
 
 def onbeat() -> Path:
     """Builds the command."""
-    command(["cargo", "build", "--release", "--locked", "--quiet", "-p", "onbeat-cli"], cwd=ROOT)
-    return TARGET / "release" / "onbeat"
+    command(["cargo", "build", "--profile", PROFILE, "--locked", "--quiet", "-p", "onbeat-cli"], cwd=ROOT)
+    return TARGET / PROFILE / "onbeat"
 
 
 def ours(binary: Path, chosen: argparse.Namespace, priority: int) -> Round:

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import common  # noqa: E402
-from common import INTERFACE, ROOT, TARGET, Missing, Place, command, network  # noqa: E402
+from common import INTERFACE, PROFILE, ROOT, TARGET, Missing, Place, command, network  # noqa: E402
 from common import say, table  # noqa: E402
 
 OUT = TARGET / "noise"
@@ -38,9 +38,9 @@ Second = dict[str, int]
 
 
 def build() -> Path:
-    cargo = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "onbeat-cli"]
+    cargo = ["cargo", "build", "--profile", PROFILE, "--locked", "--quiet", "-p", "onbeat-cli"]
     command(cargo, cwd=ROOT)
-    return TARGET / "release" / "onbeat"
+    return TARGET / PROFILE / "onbeat"
 
 
 def measure(onbeat: Path, chosen: argparse.Namespace, place: Place) -> dict[str, object]:

@@ -86,7 +86,7 @@ def taken(onbeat: str, file: Path, arguments: list[str]) -> tuple[float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="without the largest")
-    parser.add_argument("--onbeat", default=str(TARGET / "release/onbeat"), help="another command")
+    parser.add_argument("--onbeat", default=str(TARGET / "dist" / "onbeat"), help="another command")
     arguments = parser.parse_args()
     place = TARGET / "plan"
     place.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import chart  # noqa: E402
 import common  # noqa: E402
-from common import ROOT, TARGET, Missing, command, say, table  # noqa: E402
+from common import PROFILE, ROOT, TARGET, Missing, command, say, table  # noqa: E402
 
 OUT = TARGET / "timedc"
 WAKE_GOAL, COST_GOAL = 1.1, 1.3
@@ -38,10 +38,10 @@ POINTS = ("sdelay", "fdelay")
 def onbeat() -> Path:
     """Builds the compiler and the libraries that programs are linked with."""
     packages = ["-p", "onbeat-cli", "-p", "onbeat-capi"]
-    command(["cargo", "build", "--release", "--locked", "--quiet", *packages], cwd=ROOT)
+    command(["cargo", "build", "--profile", PROFILE, "--locked", "--quiet", *packages], cwd=ROOT)
     for directory in ("compat", "timedc"):
         command(["make", "--no-print-directory", "-C", ROOT / directory])
-    return TARGET / "release" / "onbeat"
+    return TARGET / PROFILE / "onbeat"
 
 
 def build(compiler: Path, priority: int, wakes: int, aborts: int, points: int) -> dict[str, Path]:

@@ -151,7 +151,7 @@ def main() -> int:
     place.mkdir(parents=True, exist_ok=True)
     text = source()
     (place / "large.c").write_text(text)
-    onbeat = str(TARGET / "release/onbeat")
+    onbeat = str(TARGET / "dist" / "onbeat")
     os.environ.setdefault("ONBEAT_HOME", str(ROOT))
     os.chdir(place)
     subprocess.run([onbeat, "cc", "-S", "large.c", "-o", "generated.c"], check=True)

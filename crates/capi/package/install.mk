@@ -55,12 +55,12 @@ others = for part in compat timedc; do $(MAKE) --no-print-directory -C $$part PR
 
 # Does not build: what root installs need not be built by root.
 install:
-	@for file in onbeat libonbeat.a libonbeat.so; do test -f target/release/$$file || \
-		{ echo "onbeat: target/release/$$file is missing: run 'make' first" >&2; exit 1; }; done
+	@for file in onbeat libonbeat.a libonbeat.so; do test -f target/$(PROFILE)/$$file || \
+		{ echo "onbeat: target/$(PROFILE)/$$file is missing: run 'make' first" >&2; exit 1; }; done
 	$(INSTALL) -d $(sort $(patsubst %/,$(DESTDIR)%,$(dir $(installed))))
-	$(INSTALL) -m 755 target/release/onbeat $(DESTDIR)$(BINDIR)/onbeat
-	$(INSTALL) -m 644 target/release/libonbeat.a $(DESTDIR)$(LIBDIR)/libonbeat.a
-	$(INSTALL) -m 755 target/release/libonbeat.so $(DESTDIR)$(LIBDIR)/libonbeat.so.$(version)
+	$(INSTALL) -m 755 target/$(PROFILE)/onbeat $(DESTDIR)$(BINDIR)/onbeat
+	$(INSTALL) -m 644 target/$(PROFILE)/libonbeat.a $(DESTDIR)$(LIBDIR)/libonbeat.a
+	$(INSTALL) -m 755 target/$(PROFILE)/libonbeat.so $(DESTDIR)$(LIBDIR)/libonbeat.so.$(version)
 	ln -sf libonbeat.so.$(version) $(DESTDIR)$(LIBDIR)/libonbeat.so.$(major)
 	ln -sf libonbeat.so.$(major) $(DESTDIR)$(LIBDIR)/libonbeat.so
 	$(INSTALL) -m 644 $(installed_headers:%=crates/capi/include/%) $(DESTDIR)$(INCLUDEDIR)
@@ -81,9 +81,9 @@ install:
 	@# A copy of an example still names the schema.
 	@sed -i 's|^#:schema .*/|#:schema $(data)/schema/|' \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(filter %.toml,$(doc_files)))
-	target/release/onbeat completions bash >$(DESTDIR)$(BASHCOMPDIR)/onbeat
-	target/release/onbeat completions zsh >$(DESTDIR)$(ZSHCOMPDIR)/_onbeat
-	target/release/onbeat completions fish >$(DESTDIR)$(FISHCOMPDIR)/onbeat.fish
+	target/$(PROFILE)/onbeat completions bash >$(DESTDIR)$(BASHCOMPDIR)/onbeat
+	target/$(PROFILE)/onbeat completions zsh >$(DESTDIR)$(ZSHCOMPDIR)/_onbeat
+	target/$(PROFILE)/onbeat completions fish >$(DESTDIR)$(FISHCOMPDIR)/onbeat.fish
 	chmod 644 $(completions:%=$(DESTDIR)%)
 	@for file in $(installed_templates); do \
 		sed -e 's|@PC_PREFIX@|$(call prefix_from,$${pcfiledir}/..)|' \

@@ -1,7 +1,7 @@
 //! What it costs to record a message: counted only, with each thing that can be switched on, and
 //! counted without the way to switch anything on.
 //!
-//! `cargo bench -p onbeat-host --bench recorder [-- MILLIONS]`
+//! `cargo bench -p onbeat --bench recorder [-- MILLIONS]`
 
 use onbeat::clock::{MonoTime, pause};
 use onbeat::instrument::{Instruments, Watch};
