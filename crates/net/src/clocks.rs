@@ -6,9 +6,10 @@ use onbeat_model::stream::FaultKind;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
 
-/// The most pieces of a clock that are kept for readings of instants that are past. A clock has
-/// about a hundred in a second: these are of some hours.
-const PIECES_MAX: usize = 1 << 20;
+/// The most pieces of clocks that are kept for readings of instants that are past, of all nodes
+/// together, below 200 MB. A clock has about a hundred in a second: with ten nodes these are of
+/// half an hour. What is before the oldest piece is read by that one.
+const PIECES_MAX: usize = 1 << 21;
 
 /// The most samples of a clock that are kept.
 const SAMPLES_MAX: usize = 250;
@@ -23,6 +24,8 @@ pub(crate) struct Clocks {
     now: Vec<ClockError>,
     /// Per node; none at all if no protocol steers any.
     steered: Vec<Option<Box<History>>>,
+    /// The most pieces of one clock.
+    pieces_max: usize,
 }
 
 /// A clock that a protocol steers.
@@ -41,7 +44,11 @@ impl Clocks {
     /// The clocks as they are described.
     pub(crate) fn new(system: &System) -> Self {
         let nodes = 0..system.nodes.len() as u32;
-        Self { now: nodes.map(|n| system.clock_of(NodeId(n))).collect(), steered: Vec::new() }
+        Self {
+            now: nodes.map(|n| system.clock_of(NodeId(n))).collect(),
+            steered: Vec::new(),
+            pieces_max: PIECES_MAX / system.nodes.len().max(1),
+        }
     }
 
     /// From now on a protocol steers the clock of a node, in a run of so long.
@@ -113,8 +120,8 @@ impl Clocks {
             history.see(now, Span::from_ns(ahead(&before) - now.as_ns()), None);
             history.observed.source = steered.source;
             history.see(now, own, apart);
-            if history.pieces.len() == PIECES_MAX {
-                history.pieces.drain(..PIECES_MAX / 2);
+            if history.pieces.len() >= self.pieces_max {
+                history.pieces.drain(..self.pieces_max / 2);
             }
             history.pieces.push((now, clock));
         }
