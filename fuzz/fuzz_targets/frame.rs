@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{SyncedTime, Span};
 use onbeat_model::units::{MacAddress, Octets};
 use onbeat_runtime::listener::{Dropped, Listener, Reading};
 use onbeat_runtime::port::Framing;
@@ -29,7 +29,7 @@ fn listener(destination: MacAddress, pdu: &Pdu<'_>, size: usize) -> Listener {
 
 fn accept(octets: &[u8], framing: Framing, destination: MacAddress, pdu: &Pdu<'_>) {
     let mut value = vec![0; pdu.payload.len()];
-    let now = LocalTime::from_ns(i64::from(pdu.timestamp));
+    let now = SyncedTime::from_ns(i64::from(pdu.timestamp));
     let mut mine = listener(destination, pdu, value.len());
     let reading = Reading::at(now);
     let first = mine.accept(octets, framing, reading, &mut value);

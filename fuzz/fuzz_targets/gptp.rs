@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use onbeat_runtime::gptp::{
-    ClockIdentity, Event, Fine, FreeTime, Message, Node, Settings, SystemIdentity,
+    ClockIdentity, Event, Fine, LocalClockTime, Message, Node, Settings, SystemIdentity,
 };
 
 fuzz_target!(|octets: &[u8]| {
@@ -14,7 +14,7 @@ fuzz_target!(|octets: &[u8]| {
         assert_eq!(Message::parse(&again), Ok(message));
     }
     let settings = Settings::new(SystemIdentity::unknown(246, ClockIdentity([1; 8])));
-    let mut now = FreeTime::from_ns(0);
+    let mut now = LocalClockTime::from_ns(0);
     let mut node = Node::new(settings, 2, now);
     let mut read = None;
     // Each piece: how much later it comes, and its octets.

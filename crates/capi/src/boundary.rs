@@ -1,7 +1,7 @@
 //! What every entry has in common: statuses, the last error, and the boundary for panics.
 
 use library::fabric::client::SetupError;
-use onbeat_runtime::port::Fault;
+use onbeat_runtime::port::ChannelError;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -87,7 +87,7 @@ pub(crate) enum Failure {
     /// Which argument, by its name in the header, and what is wrong with it.
     Argument(Cow<'static, str>),
     Setup(SetupError),
-    Fault(Fault),
+    ChannelError(ChannelError),
     /// What was asked of the system, and its answer.
     System(&'static str, std::io::Error),
 }
@@ -96,9 +96,9 @@ impl From<SetupError> for Failure {
         Self::Setup(error)
     }
 }
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<ChannelError> for Failure {
+    fn from(fault: ChannelError) -> Self {
+        Self::ChannelError(fault)
     }
 }
 
@@ -117,14 +117,17 @@ impl Failure {
         match self {
             Self::Argument(_) => onbeat_status::OnbeatEArgument,
             Self::Setup(SetupError::Refused(_)) => onbeat_status::OnbeatERefused,
-            Self::Setup(SetupError::Fault(fault)) | Self::Fault(fault) => match fault {
-                Fault::Stopped => onbeat_status::OnbeatStopped,
-                Fault::Disconnected => onbeat_status::OnbeatEFabric,
-                Fault::Network | Fault::QueueFull | Fault::TooLong => onbeat_status::OnbeatENetwork,
-                Fault::Forked => onbeat_status::OnbeatEForked,
-                Fault::NotStarted => onbeat_status::OnbeatENotStarted,
-                Fault::TimedOut => onbeat_status::OnbeatTimedOut,
-                Fault::UnknownThread => onbeat_status::OnbeatEThread,
+            Self::Setup(SetupError::ChannelError(fault)) | Self::ChannelError(fault) => match fault
+            {
+                ChannelError::Stopped => onbeat_status::OnbeatStopped,
+                ChannelError::Disconnected => onbeat_status::OnbeatEFabric,
+                ChannelError::Network | ChannelError::QueueFull | ChannelError::TooLong => {
+                    onbeat_status::OnbeatENetwork
+                }
+                ChannelError::Forked => onbeat_status::OnbeatEForked,
+                ChannelError::NotStarted => onbeat_status::OnbeatENotStarted,
+                ChannelError::TimedOut => onbeat_status::OnbeatTimedOut,
+                ChannelError::UnknownThread => onbeat_status::OnbeatEThread,
             },
             Self::Setup(SetupError::Interface { .. }) => onbeat_status::OnbeatENetwork,
             Self::Setup(_) => onbeat_status::OnbeatEFabric,
@@ -136,7 +139,7 @@ impl Failure {
         match self {
             Self::Argument(what) => what.clone().into_owned(),
             Self::Setup(error) => error.to_string(),
-            Self::Fault(fault) => fault.to_string(),
+            Self::ChannelError(fault) => fault.to_string(),
             Self::System(call, error) => format!("{call}: {error}"),
         }
     }

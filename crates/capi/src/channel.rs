@@ -7,11 +7,11 @@ use library::context::{Listener, Talker};
 use library::fabric::client::SetupError;
 use library::link::MAX_SELECT;
 use library::shared_log::Counters;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};
 use onbeat_runtime::meeting::rendezvous;
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::Timeout;
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
 
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn onbeat_write_at(
         let talker = unsafe { value(talker, "talker") }?;
         // SAFETY: the caller's promise.
         let message = unsafe { octets(message, talker.end.talker().parameters().size) }?;
-        let capture = talker.end.write_at(message, LocalTime::from_ns(at_ns))?;
+        let capture = talker.end.write_at(message, SyncedTime::from_ns(at_ns))?;
         // SAFETY: the caller's promise.
         unsafe { store(capture_ns, capture.as_ns()) };
         Ok(onbeat_status::OnbeatOk)
@@ -354,7 +354,7 @@ pub unsafe extern "C" fn onbeat_talker_limit(
         // SAFETY: the caller's promise.
         let talker = unsafe { value(talker, "talker") }?;
         talker.end.port().inner().check_owner()?;
-        talker.end.port_mut().limit(LocalTime::from_ns(until_ns));
+        talker.end.port_mut().limit(SyncedTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -372,7 +372,7 @@ pub unsafe extern "C" fn onbeat_listener_limit(
         // SAFETY: the caller's promise.
         let listener = unsafe { value(listener, "listener") }?;
         listener.end.port().inner().check_owner()?;
-        listener.end.port_mut().limit(LocalTime::from_ns(until_ns));
+        listener.end.port_mut().limit(SyncedTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -474,10 +474,10 @@ pub unsafe extern "C" fn onbeat_select(
             ends.push(&listener.ok_or_else(null)?.end);
         }
         let patience = if timeout_ns < 0 {
-            Patience::Endless
+            Timeout::Endless
         } else {
             let now = context.now()?.local.as_ns();
-            Patience::Until(LocalTime::from_ns(now.saturating_add(timeout_ns)))
+            Timeout::Until(SyncedTime::from_ns(now.saturating_add(timeout_ns)))
         };
         let Some(found) = context.select(&ends, patience)? else {
             return Ok(onbeat_status::OnbeatTimedOut);
@@ -572,7 +572,7 @@ pub unsafe extern "C" fn onbeat_read(
 ) -> onbeat_status {
     // SAFETY: the caller's promise.
     unsafe {
-        read(listener, message, info, Wait::For(Patience::Endless), onbeat_status::OnbeatEmpty)
+        read(listener, message, info, Wait::For(Timeout::Endless), onbeat_status::OnbeatEmpty)
     }
 }
 
@@ -605,7 +605,7 @@ pub unsafe extern "C" fn onbeat_try_read(
     info: *mut onbeat_message,
 ) -> onbeat_status {
     // SAFETY: the caller's promise.
-    unsafe { read(listener, message, info, Wait::For(Patience::None), onbeat_status::OnbeatEmpty) }
+    unsafe { read(listener, message, info, Wait::For(Timeout::None), onbeat_status::OnbeatEmpty) }
 }
 
 /// Takes the newest message there is, and drops those before it, so that a reader which has fallen
@@ -644,7 +644,7 @@ pub unsafe extern "C" fn onbeat_read_timeout(
 
 /// How a read waits.
 enum Wait {
-    For(Patience),
+    For(Timeout),
     ForAtMost(Span),
     UntilCapturePlusD,
     Latest,
@@ -671,8 +671,8 @@ unsafe fn read(
             Wait::For(patience) => listener.end.read(value, patience)?,
             Wait::ForAtMost(span) => {
                 let now = listener.context.0.now()?.local.as_ns();
-                let until = LocalTime::from_ns(now.saturating_add(span.as_ns().max(0)));
-                listener.end.read(value, Patience::Until(until))?
+                let until = SyncedTime::from_ns(now.saturating_add(span.as_ns().max(0)));
+                listener.end.read(value, Timeout::Until(until))?
             }
         };
         let Some(got) = got else { return Ok(none) };

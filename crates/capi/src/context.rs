@@ -5,8 +5,8 @@ use library::clock::MonoTime;
 use library::context::Context;
 use library::fabric::client::{SetupError, ThreadTicket};
 use library::fabric::protocol::Work;
-use onbeat_model::time::{LocalTime, Span};
-use onbeat_runtime::port::Patience;
+use onbeat_model::time::{Span, SyncedTime};
+use onbeat_runtime::port::Timeout;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU32;
 
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn onbeat_sleep_until(
     entry(|| {
         // SAFETY: the caller's promise.
         let woke =
-            unsafe { shared(context, "context") }?.0.sleep_until(LocalTime::from_ns(until_ns))?;
+            unsafe { shared(context, "context") }?.0.sleep_until(SyncedTime::from_ns(until_ns))?;
         // SAFETY: the caller's promise.
         unsafe { store(woke_ns, woke.local.as_ns()) };
         Ok(onbeat_status::OnbeatOk)
@@ -215,9 +215,9 @@ pub unsafe extern "C" fn onbeat_work_until(
         let priority = u8::try_from(priority).ok().filter(|priority| *priority <= 99);
         let work = Work {
             span: Span::from_ns(work_ns),
-            until: LocalTime::from_ns(until_ns),
+            until: SyncedTime::from_ns(until_ns),
             priority: priority.ok_or(Failure::argument("`priority` is not 0 to 99"))?,
-            deadline: LocalTime::from_ns(deadline_ns),
+            deadline: SyncedTime::from_ns(deadline_ns),
         };
         // SAFETY: the caller's promise.
         Ok(match unsafe { shared(context, "context") }?.0.work_until(work)? {
@@ -280,8 +280,8 @@ pub unsafe extern "C" fn onbeat_wait_for(
         // SAFETY: the caller's promise.
         let (context, word) = unsafe { (shared(context, "context")?, self::word(word)?) };
         let until = match until_ns {
-            i64::MAX => Patience::Endless,
-            until => Patience::Until(LocalTime::from_ns(until)),
+            i64::MAX => Timeout::Endless,
+            until => Timeout::Until(SyncedTime::from_ns(until)),
         };
         Ok(match context.0.wait_for_holder(word, value, until, holder)? {
             true => onbeat_status::OnbeatOk,
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn onbeat_machine_time(
     entry(|| {
         // SAFETY: the caller's promise.
         let context = unsafe { shared(context, "context") }?;
-        let Some(at) = context.0.machine_time(LocalTime::from_ns(at_ns))? else {
+        let Some(at) = context.0.machine_time(SyncedTime::from_ns(at_ns))? else {
             return Err(Failure::Setup(SetupError::Refused(
                 "no clock of the machine tells virtual time".to_owned(),
             )));

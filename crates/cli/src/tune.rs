@@ -11,7 +11,8 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat::clock::{MonoTime, pause};
 use onbeat_machine::tune::{
-    self, Applied, Ending, Event, Helper, Interrupt, Journal, Plan, Profile, State, Traffic, Wish,
+    self, Applied, Ending, Event, Helper, Interrupt, Journal, Plan, Profile, Requirement, State,
+    Traffic,
 };
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
@@ -173,15 +174,15 @@ pub(crate) fn tune(arguments: &TuneArguments) -> anyhow::Result<Exit> {
 }
 
 /// What is wanted, and what that takes on this machine.
-fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Wish, Plan)> {
-    let mut wish = Wish {
+fn planned(edge: &tune::Edge, arguments: &WishArguments) -> anyhow::Result<(Requirement, Plan)> {
+    let mut wish = Requirement {
         profile: arguments.profile.into(),
         cores: arguments.cores.clone().unwrap_or_default(),
         interface: arguments.interface.clone(),
         force: arguments.force,
         napi_threads: arguments.napi_threads,
         write_boot: arguments.write_boot,
-        ..Wish::default()
+        ..Requirement::default()
     };
     if let (Some(path), Some(name)) = (&arguments.system, &arguments.host) {
         let source = Source::load(path, arguments.json, Trust::AsKnown)?;
@@ -316,7 +317,7 @@ fn tell(event: Event<'_>) {
 }
 
 /// Keeps the settings in force until interrupted, or until somebody undoes them.
-fn watch(edge: &tune::Edge, wish: &Wish, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+fn watch(edge: &tune::Edge, wish: &Requirement, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
     let mut failed = BTreeSet::new();
     let mut tell = |event: Event<'_>| match event {
         Event::Made(what) => terminal::say(format_args!("onbeat: made: {what}")),

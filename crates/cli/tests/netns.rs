@@ -10,10 +10,10 @@ use common::{
 use onbeat::link::{Context, InterfaceSettings, parameters_of};
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, System};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_run::fabric::{StartAt, utc_of};
 use onbeat_run::netns::{INTERFACE, Network};
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::Timeout;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
@@ -219,7 +219,7 @@ fn part(network: &Network, system: &TestSystem, host: NodeId, name: &str, start:
 
 /// The first message that comes to `host` after `epoch`, read by a program of its own whose zero
 /// is the network clock's: its capture time.
-fn overhear(network: &Network, system: &System, host: NodeId) -> LocalTime {
+fn overhear(network: &Network, system: &System, host: NodeId) -> SyncedTime {
     let described = &system.channels[0];
     let listen = || {
         let settings = InterfaceSettings { name: INTERFACE.to_owned(), ..Default::default() };
@@ -231,7 +231,7 @@ fn overhear(network: &Network, system: &System, host: NodeId) -> LocalTime {
         let mut end = open().map_err(std::io::Error::other)?;
         let mut value = [0; 8];
         let until = context.base().now().expect("a clock") + Span::from_s(120);
-        let got = end.read(&mut value, Patience::Until(until)).expect("an interface");
+        let got = end.read(&mut value, Timeout::Until(until)).expect("an interface");
         Ok(got.expect("a message").capture)
     };
     network.inside(host, listen).expect("it can listen")
@@ -239,7 +239,7 @@ fn overhear(network: &Network, system: &System, host: NodeId) -> LocalTime {
 
 /// Both parts of a run that starts `notice` from now, and what was overheard at the listener; none
 /// if the machine was too slow for so short a notice.
-fn both_parts(system: &TestSystem, notice: i64) -> Option<(Output, Output, LocalTime, i64)> {
+fn both_parts(system: &TestSystem, notice: i64) -> Option<(Output, Output, SyncedTime, i64)> {
     let described = load(system);
     let network = Network::build(&described).expect("a network");
     let epoch = StartAt::In(Span::from_s(notice)).network_ns();

@@ -10,7 +10,7 @@ use crate::verdict::{Judgement, REACHED, stepped};
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{Ending, RunLog};
 use onbeat_model::system::{Chain, NodeId, System, TimeMode};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 
 /// The results of all chains. `joined`, `channels` and whether a step of a clock may have reached
 /// each are in the order of the description.
@@ -75,7 +75,7 @@ fn latencies(system: &System, chain: &Chain, joined: &[Joined]) -> Vec<i64> {
 }
 
 /// When `host` received each message of a channel, and that message's capture time.
-fn receipts(joined: &Joined, host: NodeId) -> Vec<(LocalTime, LocalTime)> {
+fn receipts(joined: &Joined, host: NodeId) -> Vec<(SyncedTime, SyncedTime)> {
     let ends = joined.listeners.iter().filter(|l| l.end.node == host);
     let received = ends.flat_map(|l| &l.messages).filter(|m| m.is_receipt());
     let mut receipts: Vec<_> =

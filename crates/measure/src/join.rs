@@ -4,7 +4,7 @@ use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
 use onbeat_model::record::{EndLog, Network, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, System};
-use onbeat_model::time::{LocalTime, NetTime};
+use onbeat_model::time::{NetTime, SyncedTime};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All ends of one channel in one run.
@@ -45,7 +45,7 @@ pub struct Message<'a> {
 
 impl Message<'_> {
     /// When the value was captured, by the talker's clock.
-    pub fn capture(&self) -> Option<LocalTime> {
+    pub fn capture(&self) -> Option<SyncedTime> {
         self.talker.and_then(|r| r.capture).or_else(|| self.listener?.capture)
     }
     /// Whether the listener's program had the message, for the first time.
@@ -83,7 +83,7 @@ impl Message<'_> {
         self.listener.filter(|_| !self.duplicate).and_then(wakeup_error_ns)
     }
     /// When both ends woke, by their own clocks.
-    fn wake_readings(&self) -> Option<(LocalTime, LocalTime)> {
+    fn wake_readings(&self) -> Option<(SyncedTime, SyncedTime)> {
         let listener = self.listener.filter(|_| !self.duplicate)?;
         Some((self.talker?.wake?, listener.wake?))
     }
@@ -158,7 +158,7 @@ impl<'a> JoinedListener<'a> {
 }
 
 /// A difference that saturates: records may come from a file that anyone wrote.
-pub fn ns_between(from: LocalTime, to: LocalTime) -> i64 {
+pub fn ns_between(from: SyncedTime, to: SyncedTime) -> i64 {
     to.as_ns().saturating_sub(from.as_ns())
 }
 
@@ -235,7 +235,7 @@ const TURN_NS: i64 = 1 << 32;
 /// message had waited for longer than the bits can tell. Its number has 8 bits at least.
 fn join_turned(messages: &mut Vec<Message>) {
     let turned =
-        |capture: LocalTime, r: &Record| (capture.as_ns().rem_euclid(TURN_NS), r.sequence as u8);
+        |capture: SyncedTime, r: &Record| (capture.as_ns().rem_euclid(TURN_NS), r.sequence as u8);
     let mut waiting: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, message) in messages.iter().enumerate().rev() {
         let (Some(talker), None) = (message.talker, message.listener) else { continue };

@@ -2,24 +2,24 @@
 
 use crate::observed::ClockObserved;
 use crate::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
-use crate::time::{LocalTime, NetTime, Span};
+use crate::time::{NetTime, Span, SyncedTime};
 
 /// What happened to one message at one end of a channel. All times but `network` are readings of
 /// that end's own clock, except `capture`, which is always the talker's. Absent times are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// When the value was captured, by the talker's clock. Joins the two ends' records.
-    pub capture: Option<LocalTime>,
+    pub capture: Option<SyncedTime>,
     /// Talker: when the frame was handed to the emulated network; on a real one it follows the
     /// capture within the same call, and is not recorded. Listener: when it arrived at the port.
-    pub transfer: Option<LocalTime>,
+    pub transfer: Option<SyncedTime>,
     /// Listener: when the message was there for the program to read. For a program that was
     /// waiting for it, when it went on; for one that came later, when it could have.
-    pub receive: Option<LocalTime>,
+    pub receive: Option<SyncedTime>,
     /// What `write_wait` or `read_wait` slept until.
-    pub wake_target: Option<LocalTime>,
+    pub wake_target: Option<SyncedTime>,
     /// When the program continued after that sleep.
-    pub wake: Option<LocalTime>,
+    pub wake: Option<SyncedTime>,
     /// True network time of the last instant recorded above; only an emulation knows it.
     pub network: Option<NetTime>,
     /// Number of the message: the talker's count, or the listener's rebuilt from the 8-bit
@@ -61,7 +61,7 @@ impl Record {
     /// target, wake, network (i64 ns each, `i64::MIN` when absent), sequence u64, flags u32, gap
     /// u32. Real-time: bounded, allocates nothing.
     pub fn to_bytes(&self) -> [u8; Self::SIZE] {
-        let local = |t: Option<LocalTime>| t.map_or(Self::ABSENT, LocalTime::as_ns);
+        let local = |t: Option<SyncedTime>| t.map_or(Self::ABSENT, SyncedTime::as_ns);
         let words = [
             local(self.capture),
             local(self.transfer),
@@ -90,11 +90,11 @@ impl Record {
             |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four octets"));
         let present = |at: usize| Some(word(at)).filter(|ns| *ns != Self::ABSENT);
         Self {
-            capture: present(0).map(LocalTime::from_ns),
-            transfer: present(1).map(LocalTime::from_ns),
-            receive: present(2).map(LocalTime::from_ns),
-            wake_target: present(3).map(LocalTime::from_ns),
-            wake: present(4).map(LocalTime::from_ns),
+            capture: present(0).map(SyncedTime::from_ns),
+            transfer: present(1).map(SyncedTime::from_ns),
+            receive: present(2).map(SyncedTime::from_ns),
+            wake_target: present(3).map(SyncedTime::from_ns),
+            wake: present(4).map(SyncedTime::from_ns),
             network: present(5).map(NetTime::from_ns),
             sequence: word(6) as u64,
             flags: half(56),

@@ -1,7 +1,7 @@
 //! Time: integer nanoseconds, one type per clock.
 //!
 //! [`NetTime`] is true network time (gPTP time on real hardware, engine time in emulation);
-//! [`LocalTime`] is what one node's copy of the network clock reads. Only [`ClockError`] converts
+//! [`SyncedTime`] is what one node's copy of the network clock reads. Only [`ClockError`] converts
 //! between them. [`Span`] is the difference of two instants of one clock, or a plain duration.
 
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ instant! {
 }
 instant! {
     /// A reading of one node's copy of the network clock, in nanoseconds since the same epoch.
-    LocalTime
+    SyncedTime
 }
 
 /// How one node's clock differs from true network time:
@@ -237,7 +237,7 @@ impl ClockError {
 
     /// What the node's clock reads at the true instant `at`. Drift and wander together round
     /// towards −∞.
-    pub fn read(&self, at: NetTime) -> LocalTime {
+    pub fn read(&self, at: NetTime) -> SyncedTime {
         let drift = i128::from((at - self.since).as_ns()) * i128::from(self.drift_ppb);
         let mut error = drift.div_euclid(PER_ONE.into()) as i64;
         if self.wander != Span::ZERO {
@@ -248,7 +248,7 @@ impl ClockError {
             let both = drift.rem_euclid(PER_ONE.into()) * period + rest;
             error += wave + i64::from(both >= i128::from(PER_ONE) * period);
         }
-        LocalTime::from_ns(at.as_ns() + self.offset.as_ns() + error) + self.step.part(at).2
+        SyncedTime::from_ns(at.as_ns() + self.offset.as_ns() + error) + self.step.part(at).2
     }
 
     /// The wander at `at`, rounded towards −∞, and what that leaves, in parts of the period.
@@ -268,7 +268,7 @@ impl ClockError {
     /// The earliest true instant at or after `now` at which the node's clock reads `reading` or
     /// later: when who sleeps until then since `now` wakes, as clock_nanosleep(2) has it of a clock
     /// that is set meanwhile.
-    pub fn when_from(&self, now: NetTime, reading: LocalTime) -> NetTime {
+    pub fn when_from(&self, now: NetTime, reading: SyncedTime) -> NetTime {
         if self.step.by == Span::ZERO {
             return self.when(reading).max(now);
         }
@@ -285,7 +285,7 @@ impl ClockError {
 
     /// When the node's clock reads `reading` from `now` on, or when it did, by the clock as it is
     /// now, if it reads more.
-    pub fn when_near(&self, now: NetTime, reading: LocalTime) -> NetTime {
+    pub fn when_near(&self, now: NetTime, reading: SyncedTime) -> NetTime {
         match reading < self.read(now) {
             true => self.as_of(now).when(reading),
             false => self.when_from(now, reading),
@@ -294,14 +294,14 @@ impl ClockError {
 
     /// Whether the clock, which at `at` for the first time reads `reading` or later, stepped over
     /// it.
-    pub fn steps_over(&self, reading: LocalTime, at: NetTime) -> bool {
+    pub fn steps_over(&self, reading: SyncedTime, at: NetTime) -> bool {
         let (from, ..) = self.step.part(at);
         from > NetTime::from_ns(i64::MIN) && self.as_of(at).when(reading) < from
     }
 
     /// The earliest true instant at which the node's clock, which does not step, reads `reading` or
     /// later.
-    pub fn when(&self, reading: LocalTime) -> NetTime {
+    pub fn when(&self, reading: SyncedTime) -> NetTime {
         debug_assert!(self.step.by == Span::ZERO, "when depends on from when on");
         if *self == Self::default() {
             return NetTime::from_ns(reading.as_ns());
@@ -321,7 +321,7 @@ impl ClockError {
         NetTime::from_ns(after)
     }
 
-    fn when_without_wander(&self, reading: LocalTime) -> i64 {
+    fn when_without_wander(&self, reading: SyncedTime) -> i64 {
         let since = i128::from(self.since.as_ns());
         let passed = i128::from(reading.as_ns() - self.offset.as_ns()) - since;
         let rate = i128::from(PER_ONE) + i128::from(self.drift_ppb);
@@ -332,7 +332,7 @@ impl ClockError {
     pub fn max_abs(&self, until: NetTime) -> Span {
         let error = |ns: i64| {
             let at = NetTime::from_ns(ns.clamp(0, until.as_ns()));
-            (self.read(at) - LocalTime::from_ns(at.as_ns())).abs()
+            (self.read(at) - SyncedTime::from_ns(at.as_ns())).abs()
         };
         let ends = error(0).max(error(until.as_ns()));
         if self.wander == Span::ZERO {
@@ -368,7 +368,7 @@ mod tests {
         ) {
             let clock =
                 ClockError { offset: Span::from_ns(offset), drift_ppb, ..ClockError::default() };
-            let target = LocalTime::from_ns(target);
+            let target = SyncedTime::from_ns(target);
             let at = clock.when(target);
             prop_assert!(clock.read(at) >= target);
             prop_assert!(clock.read(at - Span::from_ns(1)) < target);
@@ -380,7 +380,7 @@ mod tests {
             target in -1_000_000_000i64..1_000_000_000_000_000,
             start in 0i64..1_000_000_000_000,
         ) {
-            let target = LocalTime::from_ns(target);
+            let target = SyncedTime::from_ns(target);
             let at = clock.when(target);
             prop_assert!(clock.read(at) >= target);
             prop_assert!(clock.read(at - Span::from_ns(1)) < target);
@@ -395,7 +395,7 @@ mod tests {
             now in -50i64..250,
             reading in -150i64..350,
         ) {
-            let (now, reading) = (NetTime::from_ns(now), LocalTime::from_ns(reading));
+            let (now, reading) = (NetTime::from_ns(now), SyncedTime::from_ns(reading));
             let unstepped = |ns| clock.unstepped().read(NetTime::from_ns(ns));
             let during = |ns| {
                 (clock.step.from.as_ns()..clock.step.until.as_ns()).contains(&ns)
@@ -429,7 +429,7 @@ mod tests {
             clock.wander_period = Span::from_ns(clock.wander_period.as_ns() % 10_000 + 4_000);
             clock.wander = Span::from_ns(clock.wander.as_ns() % 4);
             clock.offset = Span::from_ns(clock.offset.as_ns() % 5);
-            let error = |ns| clock.read(NetTime::from_ns(ns)) - LocalTime::from_ns(ns);
+            let error = |ns| clock.read(NetTime::from_ns(ns)) - SyncedTime::from_ns(ns);
             let largest = (0..=until).map(|ns| error(ns).abs()).max();
             prop_assert_eq!(largest, Some(clock.max_abs(NetTime::from_ns(until))));
         }

@@ -6,7 +6,7 @@ use onbeat_model::stream::Source;
 use onbeat_model::system::{
     BEST_EFFORT_QUEUE, ChannelId, NodeId, NodeKind, NoiseId, PortId, System,
 };
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 use std::collections::HashMap;
 
@@ -63,7 +63,7 @@ pub(crate) fn align(
     for (at, start) in starts.into_iter().enumerate() {
         let Some(start) = start else { continue };
         let start = NetTime::ZERO + (start - first);
-        let reading = system.node(flows[at].talker).clock.read(start) - LocalTime::ZERO;
+        let reading = system.node(flows[at].talker).clock.read(start) - SyncedTime::ZERO;
         match at {
             _ if at < channels => system.channels[at].phase = reading,
             _ if at < channels + streams => {

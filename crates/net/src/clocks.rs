@@ -4,7 +4,7 @@ use crate::participant::Steered;
 use onbeat_model::observed::{ClockObserved, ClockSample};
 use onbeat_model::stream::FaultKind;
 use onbeat_model::system::{NodeId, System};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 
 /// The most pieces of clocks that are kept for readings of instants that are past, of all nodes
 /// together, below 200 MB. A clock has about a hundred in a second: with ten nodes these are of
@@ -88,7 +88,7 @@ impl Clocks {
     }
 
     /// What a node's clock reads, or read.
-    pub(crate) fn read(&self, node: NodeId, at: NetTime) -> LocalTime {
+    pub(crate) fn read(&self, node: NodeId, at: NetTime) -> SyncedTime {
         let Some(Some(history)) = self.steered.get(node.index()) else {
             return self.now[node.index()].read(at);
         };
@@ -110,7 +110,7 @@ impl Clocks {
     pub(crate) fn steer(&mut self, now: NetTime, node: NodeId, steered: Steered) -> ClockError {
         let before = self.now[node.index()];
         let clock = ClockError { step: before.step, ..steered.clock };
-        let ahead = |of: &ClockError| (of.unstepped().read(now) - LocalTime::ZERO).as_ns();
+        let ahead = |of: &ClockError| (of.unstepped().read(now) - SyncedTime::ZERO).as_ns();
         let of_source = steered.source.map(|source| self.now[source.index()]);
         let own = Span::from_ns(ahead(&clock) - now.as_ns());
         let apart = of_source.map(|of| Span::from_ns(ahead(&clock) - ahead(&of)));
@@ -133,7 +133,7 @@ impl Clocks {
     pub(crate) fn observed(&self, now: NetTime) -> Vec<ClockObserved> {
         let of = |history: &History| {
             let clock = history.pieces.last().map(|piece| piece.1).unwrap_or_default();
-            let ahead = clock.unstepped().read(now) - LocalTime::ZERO;
+            let ahead = clock.unstepped().read(now) - SyncedTime::ZERO;
             let mut seen = history.observed.clone();
             let error = Span::from_ns(ahead.as_ns() - now.as_ns());
             seen.see(history.faults, now, error, None);

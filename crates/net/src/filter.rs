@@ -1,7 +1,7 @@
 //! Per-stream filtering and policing (802.1Qci; 802.1Q-2022 8.6.5.2), exact in integers.
 
 use onbeat_model::port::Policing;
-use onbeat_model::time::{ClockError, LocalTime, NetTime};
+use onbeat_model::time::{ClockError, NetTime, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 
 /// A rate in bit/s times a time in ns counts 10⁻⁹ bit.
@@ -15,7 +15,7 @@ pub(crate) struct Filter {
     clock: ClockError,
     /// In 10⁻⁹ bit, as of `as_of`; full at the beginning.
     tokens: i128,
-    as_of: LocalTime,
+    as_of: SyncedTime,
     blocked: bool,
 }
 

@@ -11,7 +11,7 @@
 //! shaper has got meanwhile is reckoned by the clock as it then is.
 
 use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::BitRate;
 
 /// How many windows that are too short a look-up goes over.
@@ -36,9 +36,9 @@ pub(crate) struct Gates {
 /// One gate control list; times within a cycle in ns from its start.
 #[derive(Debug)]
 struct List {
-    base: LocalTime,
+    base: SyncedTime,
     /// The base of the next list.
-    until: LocalTime,
+    until: SyncedTime,
     cycle: i64,
     length_aware: bool,
     /// Per queue: when its gate is open, sorted, neither overlapping nor touching.
@@ -208,7 +208,7 @@ impl Gates {
         }
         // A window at the end may go on in the next list.
         let end = || self.clock.when_from(at, list.until - Span::from_ns(2 * list.cycle));
-        let end = if list.until == LocalTime::MAX { NetTime::MAX } else { end() };
+        let end = if list.until == SyncedTime::MAX { NetTime::MAX } else { end() };
         Some(end.min(steps)).filter(|end| *end != NetTime::MAX)
     }
 
@@ -251,7 +251,7 @@ impl Gates {
             Some(list) => (list.idle_slopes[queue], list.until),
         };
         let until = match until {
-            LocalTime::MAX => NetTime::MAX,
+            SyncedTime::MAX => NetTime::MAX,
             until => self.clock.when_from(start, until),
         };
         (start, slope, window.end().min(until))
@@ -302,7 +302,7 @@ impl Gates {
     }
 
     /// The first instant from `from` on at which the gate is as asked for, and the list in force.
-    fn first(&self, queue: usize, from: LocalTime, open: bool) -> Option<(LocalTime, usize)> {
+    fn first(&self, queue: usize, from: SyncedTime, open: bool) -> Option<(SyncedTime, usize)> {
         let lists = &self.lists;
         let begun = lists.partition_point(|list| list.base <= from);
         if begun == 0 && open {
@@ -315,7 +315,7 @@ impl Gates {
         })
     }
 
-    fn in_force(&self, at: LocalTime) -> Option<&List> {
+    fn in_force(&self, at: SyncedTime) -> Option<&List> {
         self.lists.iter().rfind(|list| list.base <= at)
     }
 }
@@ -357,8 +357,8 @@ impl List {
             }
             start = end;
         }
-        let base = LocalTime::from_ns(control.base.as_ns());
-        let until = LocalTime::from_ns(until.as_ns());
+        let base = SyncedTime::from_ns(control.base.as_ns());
+        let until = SyncedTime::from_ns(until.as_ns());
         let mut slopes = idle_slopes;
         for (slope, windows) in slopes.iter_mut().zip(&open) {
             let open_ns: i64 = windows.iter().map(|(from, to)| to - from).sum();
@@ -369,7 +369,7 @@ impl List {
     }
 
     /// As [`Gates::first`], as if the list were in force for ever; `from` is not before its base.
-    fn first(&self, queue: usize, from: LocalTime, open: bool) -> Option<LocalTime> {
+    fn first(&self, queue: usize, from: SyncedTime, open: bool) -> Option<SyncedTime> {
         let windows = &self.open[queue];
         let phase = (from - self.base).as_ns() % self.cycle;
         let next = windows.partition_point(|window| window.1 <= phase);

@@ -3,7 +3,7 @@
 use crate::random::{self, Purpose};
 use onbeat_model::stream::{FaultKind, Source, Stream};
 use onbeat_model::system::{Channel, System};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 
 /// One frame to come.
@@ -14,7 +14,7 @@ pub(crate) struct Release {
     /// Destination address to FCS.
     pub(crate) octets: u16,
     /// What the talker's clock then reads at least; none for a babble, which goes by no clock.
-    pub(crate) reading: Option<LocalTime>,
+    pub(crate) reading: Option<SyncedTime>,
 }
 
 /// What releases the frames of a stream or of a modelled channel.
@@ -45,11 +45,11 @@ const DRAWN_BEFORE: i64 = 1_000;
 struct Schedule {
     source: Source,
     /// The instant of the next frame, without its jitter.
-    next: LocalTime,
+    next: SyncedTime,
     /// Frames since the first one, or since the beginning of the burst.
     count: u32,
     /// The reading at which the last frame was released.
-    last: LocalTime,
+    last: SyncedTime,
 }
 
 impl FrameSource {
@@ -139,7 +139,7 @@ impl FrameSource {
     }
 
     /// The frame of an instant, unless the clock steps over that.
-    fn release(&mut self, reading: LocalTime, octets: u16) -> Option<Release> {
+    fn release(&mut self, reading: SyncedTime, octets: u16) -> Option<Release> {
         let at = self.clock.when_from(self.drawn, reading);
         self.drawn = at;
         (!self.clock.steps_over(reading, at)).then_some(Release {
@@ -150,7 +150,7 @@ impl FrameSource {
     }
 
     /// The instant of the next frame of the schedule, and its length.
-    fn frame(&mut self) -> Option<(LocalTime, u16)> {
+    fn frame(&mut self) -> Option<(SyncedTime, u16)> {
         let (reading, given) = self.schedule.next(&mut self.random)?;
         let [least, most] = self.lengths;
         let octets = match given {
@@ -219,13 +219,13 @@ impl Schedule {
             }
             Source::Trace(_) => {}
         }
-        let next = LocalTime::ZERO + phase;
+        let next = SyncedTime::ZERO + phase;
         Self { source, next, count: 0, last: next }
     }
 
     /// Passes at once over the regular instants before `start`, with what was left of a burst, and
     /// over most of those that are drawn: whatever the gaps before, those after it are as likely.
-    fn pass(&mut self, start: LocalTime) {
+    fn pass(&mut self, start: SyncedTime) {
         match &self.source {
             Source::Periodic { interval, .. } | Source::Bursty { interval, .. } => {
                 let passed = (start - self.next).as_ns().max(0);
@@ -243,7 +243,7 @@ impl Schedule {
     }
 
     /// The reading at which the next frame is released, and its length if the source says so.
-    fn next(&mut self, random: &mut random::Stream) -> Option<(LocalTime, Option<u16>)> {
+    fn next(&mut self, random: &mut random::Stream) -> Option<(SyncedTime, Option<u16>)> {
         let mut below = |span: Span| Span::from_ns(random.below(span.as_ns() as u64 + 1) as i64);
         let (at, octets) = match &self.source {
             Source::Periodic { interval, jitter } => {

@@ -2,7 +2,7 @@
 
 use crate::frame::Frame;
 use onbeat_model::system::{ChannelId, NoiseId, PortId, StreamIndex};
-use onbeat_model::time::{LocalTime, NetTime};
+use onbeat_model::time::{NetTime, SyncedTime};
 
 /// One transmission at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Transmission {
     /// When its program or source released it, in true time.
     pub released: NetTime,
     /// What its talker's copy of the network clock read then.
-    pub captured: LocalTime,
+    pub captured: SyncedTime,
 }
 
 /// Whose frame a frame is.
@@ -72,7 +72,7 @@ impl Tap {
         port: u32,
         flow: u32,
         frame: &Frame,
-        captured: LocalTime,
+        captured: SyncedTime,
     ) {
         let [streams, noise, _] = self.bounds;
         let flow = match flow {

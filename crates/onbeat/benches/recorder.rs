@@ -9,7 +9,7 @@ use onbeat::link::{Limits, NetworkClock, Timebase};
 use onbeat::recorder::Recorder;
 use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::{Record, Role};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::StreamId;
 use onbeat_runtime::port::Log;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn fastest(mut log: impl Log, count: u64) -> f64 {
         pause(Span::from_ms(20)); // for the thread that writes the log
         let start = MonoTime::now();
         for sequence in 0..count {
-            let capture = Some(LocalTime::from_ns(sequence as i64));
+            let capture = Some(SyncedTime::from_ns(sequence as i64));
             let record = Record { sequence, capture, receive: capture, ..Record::default() };
             log.push(std::hint::black_box(&record));
         }

@@ -1,6 +1,6 @@
 //! The machine's own clock. The only place that reads or waits for it.
 
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use rustix::thread::{ClockId, NanosleepRelativeResult};
 use rustix::time::Timespec;
 
@@ -68,7 +68,7 @@ impl EmulatedClock {
     }
     /// When, on the machine's clock, the node's clock reads `reading` from now on; of a reading
     /// that is past, when it was by the clock as it is now.
-    pub fn when(&self, reading: LocalTime) -> MonoTime {
+    pub fn when(&self, reading: SyncedTime) -> MonoTime {
         self.at(self.error.when_near(self.network(), reading))
     }
     /// When, on the machine's clock, it is `network`.
@@ -79,7 +79,7 @@ impl EmulatedClock {
 
 /// The reading nearest to `reading` that is not further than a second beyond the run on either
 /// side: what a program asks for may be anything, and arithmetic on it must not overflow.
-pub fn clamp_to_run(reading: LocalTime, clock: &ClockError, stop: NetTime) -> LocalTime {
+pub fn clamp_to_run(reading: SyncedTime, clock: &ClockError, stop: NetTime) -> SyncedTime {
     let beyond = Span::from_s(1) + clock.step.by.abs();
     let clock = clock.unstepped();
     reading.clamp(clock.read(NetTime::ZERO) - beyond, clock.read(stop) + beyond)

@@ -3,10 +3,10 @@
 //! The environment decides: with [`crate::fabric::protocol::ENVIRONMENT`] a program joins the
 //! fabric that started it; without, it uses a real interface.
 //!
-//! A message is the octets that the program makes of it. Times are [`LocalTime`]: the network clock
+//! A message is the octets that the program makes of it. Times are [`SyncedTime`]: the network clock
 //! as this host reads it, from the start of the run. Real-time: after [`Context::start`] reading,
 //! writing and sleeping allocate nothing; [`TalkerEnd`] and [`ListenerEnd`] say what each call
-//! waits for. When the run is over, every call returns [`Fault::Stopped`].
+//! waits for. When the run is over, every call returns [`ChannelError::Stopped`].
 
 use crate::clock::MonoTime;
 use crate::fabric::client::{self, SetupError, ThreadTicket};
@@ -14,10 +14,12 @@ use crate::fabric::protocol::{self, ENVIRONMENT, Work};
 use crate::link::context::INTERFACE;
 use crate::link::{self, LinkPort};
 use crate::recorder::Recorder;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::port::{Fault, Instant, Limited, Patience, Port, Reason, Received, Window};
+use onbeat_runtime::port::{
+    ChannelError, Instant, Limited, Port, Reason, Received, Timeout, Window,
+};
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -77,14 +79,14 @@ impl Context {
         match self {
             Self::Fabric(context) => context.start(),
             Self::Link(context) => {
-                context.base().sleep_until(LocalTime::ZERO)?;
+                context.base().sleep_until(SyncedTime::ZERO)?;
                 Ok(())
             }
         }
     }
 
     /// What the host's copy of the network clock reads.
-    pub fn now(&self) -> Result<Instant, Fault> {
+    pub fn now(&self) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(context) => context.now(),
             Self::Link(context) => context.base().instant(),
@@ -92,7 +94,7 @@ impl Context {
     }
 
     /// Sleeps until the host's copy of the network clock reads `target`; returns when it did.
-    pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+    pub fn sleep_until(&self, target: SyncedTime) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(context) => context.sleep_until(target),
             Self::Link(context) => context.base().sleep_until(target),
@@ -101,12 +103,12 @@ impl Context {
 
     /// Declares that the work just done takes `span`: it passes now in virtual time, and has
     /// passed by itself elsewhere.
-    pub fn work(&self, span: Span) -> Result<(), Fault> {
+    pub fn work(&self, span: Span) -> Result<(), ChannelError> {
         self.work_until(Work::of(span)).map(|_| ())
     }
 
     /// The same with a limit and an urgency of its own. False: the limit came first.
-    pub fn work_until(&self, work: Work) -> Result<bool, Fault> {
+    pub fn work_until(&self, work: Work) -> Result<bool, ChannelError> {
         match self {
             Self::Fabric(context) => context.work(work),
             Self::Link(context) => context.base().look().map(|_| true),
@@ -115,9 +117,9 @@ impl Context {
 
     /// Waits until `word` is not `value` any more, or a thread of this program has called
     /// [`Context::wake`] for it, or the host's copy of the network clock reads `until`, which
-    /// [`Patience::None`] is at once. False: nothing of the first two happened in time. As with
+    /// [`Timeout::None`] is at once. False: nothing of the first two happened in time. As with
     /// any futex, whoever waits looks at the word again. Real-time: allocates nothing.
-    pub fn wait(&self, word: &AtomicU32, value: u32, until: Patience) -> Result<bool, Fault> {
+    pub fn wait(&self, word: &AtomicU32, value: u32, until: Timeout) -> Result<bool, ChannelError> {
         self.wait_for_holder(word, value, until, 0)
     }
 
@@ -127,9 +129,9 @@ impl Context {
         &self,
         word: &AtomicU32,
         value: u32,
-        until: Patience,
+        until: Timeout,
         holder: u32,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, ChannelError> {
         if word.load(Ordering::Acquire) != value {
             return Ok(true);
         }
@@ -143,20 +145,21 @@ impl Context {
     }
 
     /// Wakes all threads of this program that wait for `word`. Real-time: allocates nothing.
-    pub fn wake(&self, word: &AtomicU32) -> Result<(), Fault> {
+    pub fn wake(&self, word: &AtomicU32) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(context) if context.is_virtual()? => return context.unpark(key(word)),
             Self::Fabric(context) => context.base().look()?.local,
             Self::Link(context) => context.base().look()?.local,
         };
-        futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).map_err(|_| Fault::Network)?;
+        futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32)
+            .map_err(|_| ChannelError::Network)?;
         Ok(())
     }
 
     /// What CLOCK_MONOTONIC reads, or will read, when the host's copy of the network clock reads
     /// `reading`; `None` in virtual time. A reading more than [`link::HORIZON`] from now is taken
     /// as one so far off.
-    pub fn machine_time(&self, reading: LocalTime) -> Result<Option<MonoTime>, Fault> {
+    pub fn machine_time(&self, reading: SyncedTime) -> Result<Option<MonoTime>, ChannelError> {
         match self {
             Self::Fabric(context) if context.is_virtual()? => Ok(None),
             Self::Fabric(context) => context.base().machine_time(reading).map(Some),
@@ -165,7 +168,7 @@ impl Context {
     }
 
     /// Announces a thread that is about to be created; on an interface nobody needs to know.
-    pub fn announce(&self) -> Result<Option<ThreadTicket>, Fault> {
+    pub fn announce(&self) -> Result<Option<ThreadTicket>, ChannelError> {
         match self {
             Self::Fabric(context) => context.announce().map(Some),
             Self::Link(_) => Ok(None),
@@ -173,14 +176,14 @@ impl Context {
     }
 
     /// Waits, in the time of the run, until an announced thread has ended.
-    pub fn wait_for(&self, ticket: u32) -> Result<(), Fault> {
+    pub fn wait_for(&self, ticket: u32) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(context) => context.wait_for(ticket),
             Self::Link(_) => Ok(()),
         }
     }
 
-    /// Makes all waiting calls return [`Fault::Stopped`] within [`link::LOOK_AGAIN`]; on a fabric
+    /// Makes all waiting calls return [`ChannelError::Stopped`] within [`link::LOOK_AGAIN`]; on a fabric
     /// the run says when it is over. May be called by a signal handler.
     pub fn stop(&self) {
         if let Self::Link(context) = self {
@@ -189,7 +192,7 @@ impl Context {
     }
 
     /// The most ends that [`Context::select`] waits for at once.
-    pub fn max_select(&self) -> Result<usize, Fault> {
+    pub fn max_select(&self) -> Result<usize, ChannelError> {
         match self {
             Self::Fabric(context) if context.is_virtual()? => Ok(protocol::MAX_SELECT),
             _ => Ok(link::MAX_SELECT),
@@ -205,7 +208,11 @@ impl Context {
 
     /// Waits until one of the ends has something to read, and returns its position; `None` when
     /// none has in time. Of several that have, the first.
-    pub fn select(&self, ends: &[&Listener], patience: Patience) -> Result<Option<usize>, Fault> {
+    pub fn select(
+        &self,
+        ends: &[&Listener],
+        patience: Timeout,
+    ) -> Result<Option<usize>, ChannelError> {
         let base = match self {
             Self::Fabric(context) if context.is_virtual()? => {
                 return context.select(ends, patience);
@@ -226,7 +233,7 @@ fn key(word: &AtomicU32) -> u64 {
 impl EndPort {
     /// Refuses a forked child of the process that opened the end, for calls that need neither
     /// clock nor network: those refuse it anyway.
-    pub fn check_owner(&self) -> Result<(), Fault> {
+    pub fn check_owner(&self) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(port) => port.check_owner(),
             Self::Link(port) => port.base().check_owner(),
@@ -244,7 +251,7 @@ impl EndPort {
 
 impl Port for EndPort {
     #[inline]
-    fn now(&mut self) -> Result<Instant, Fault> {
+    fn now(&mut self) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(port) => port.now(),
             Self::Link(port) => port.now(),
@@ -259,7 +266,7 @@ impl Port for EndPort {
         }
     }
 
-    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+    fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(port) => port.sleep_until(target),
             Self::Link(port) => port.sleep_until(target),
@@ -267,7 +274,7 @@ impl Port for EndPort {
     }
 
     #[inline]
-    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+    fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(port) => port.may_write(at),
             Self::Link(port) => port.may_write(at),
@@ -275,14 +282,14 @@ impl Port for EndPort {
     }
 
     #[inline]
-    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+    fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(port) => port.send(frame),
             Self::Link(port) => port.send(frame),
         }
     }
 
-    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+    fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(port) => port.launch(frame, at),
             Self::Link(port) => port.launch(frame, at),
@@ -300,9 +307,9 @@ impl Port for EndPort {
     fn receive(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
+        patience: Timeout,
         window: Option<Window>,
-    ) -> Result<Option<Received>, Fault> {
+    ) -> Result<Option<Received>, ChannelError> {
         match self {
             Self::Fabric(port) => port.receive(into, patience, window),
             Self::Link(port) => port.receive(into, patience, window),

@@ -1,11 +1,11 @@
 //! Network channels with a bounded delay: what a program of an Onbeat system is linked with.
 //!
 //! A channel has one talker, any number of listeners, and messages of a fixed size. A program opens
-//! its ends, starts, and then writes, reads and sleeps until a call returns [`Fault::Stopped`]. The
+//! its ends, starts, and then writes, reads and sleeps until a call returns [`ChannelError::Stopped`]. The
 //! program is the same on a simulated network, where time may be virtual, and on an interface.
 //!
 //! ```no_run
-//! use onbeat::{Context, Fault, LocalTime, Octets, Patience, SetupError, Span};
+//! use onbeat::{Context, ChannelError, SyncedTime, Octets, Timeout, SetupError, Span};
 //!
 //! const SIZE: Octets = Octets::new(8);
 //! const PERIOD: Span = Span::from_ms(20);
@@ -17,7 +17,7 @@
 //!     context.start()?;
 //!     for i in 0..i64::MAX {
 //!         counter.write(&i.to_le_bytes())?;
-//!         context.sleep_until(LocalTime::ZERO + PERIOD * (i + 1))?;
+//!         context.sleep_until(SyncedTime::ZERO + PERIOD * (i + 1))?;
 //!     }
 //!     Ok(())
 //! }
@@ -28,7 +28,7 @@
 //!     let mut counter = context.open_listener("mcast42", SIZE)?;
 //!     context.start()?;
 //!     let mut value = [0; 8];
-//!     while let Some(info) = counter.read(&mut value, Patience::Endless)? {
+//!     while let Some(info) = counter.read(&mut value, Timeout::Endless)? {
 //!         println!("{} after {}", i64::from_le_bytes(value), info.latency);
 //!     }
 //!     Ok(())
@@ -40,7 +40,7 @@
 //!         _ => listen(),
 //!     };
 //!     match over {
-//!         Err(SetupError::Fault(Fault::Stopped)) => Ok(()),
+//!         Err(SetupError::ChannelError(ChannelError::Stopped)) => Ok(()),
 //!         other => other,
 //!     }
 //! }
@@ -81,9 +81,9 @@ pub use context::{Context, EndPort, Listener, Talker};
 pub use fabric::client::{SetupError, ThreadTicket};
 pub use fabric::protocol::Work;
 pub use link::InterfaceSettings;
-pub use onbeat_model::time::{LocalTime, Span};
+pub use onbeat_model::time::{Span, SyncedTime};
 pub use onbeat_model::units::{MacAddress, Octets, StreamId};
 pub use onbeat_runtime::channel::{ListenerEnd, MessageInfo, TalkerEnd, Waited, Written};
 pub use onbeat_runtime::meeting::rendezvous;
-pub use onbeat_runtime::port::{Fault, Instant, Patience};
+pub use onbeat_runtime::port::{ChannelError, Instant, Timeout};
 pub use onbeat_runtime::talker::ChannelParameters;

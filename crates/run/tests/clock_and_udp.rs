@@ -11,7 +11,7 @@ use onbeat_model::record::flag;
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_run::netns::enter;
-use onbeat_runtime::port::{Fault, Patience};
+use onbeat_runtime::port::{ChannelError, Timeout};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -124,7 +124,7 @@ fn channel(stream: u64) -> ChannelParameters {
 fn read(context: &Context, listener: &mut Listener) -> [u8; 8] {
     let mut value = [0; 8];
     let until = context.base().now().expect("it has begun") + LONG;
-    let info = listener.read(&mut value, Patience::Until(until)).expect("a network");
+    let info = listener.read(&mut value, Timeout::Until(until)).expect("a network");
     assert_eq!(info.expect("a message").gap, 0);
     value
 }
@@ -155,7 +155,7 @@ fn messages_reach_every_reader(transport: TransportKind) {
         assert_eq!(read(a, &mut answers), value);
     }
     for reader in &mut readers {
-        assert_eq!(reader.read(&mut [0; 8], Patience::None), Ok(None));
+        assert_eq!(reader.read(&mut [0; 8], Timeout::None), Ok(None));
     }
 }
 
@@ -272,7 +272,7 @@ fn launch_on_the_loopback() {
         assert!(capture >= at && context.base().now().expect("it has begun") >= at);
         let mut value = [0; 8];
         let until = capture + LONG;
-        let info = reader.read(&mut value, Patience::Until(until)).expect("the loopback");
+        let info = reader.read(&mut value, Timeout::Until(until)).expect("the loopback");
         let info = info.expect("the message");
         assert_eq!(value, number.to_le_bytes());
         // By the kernel's stamp it did not leave before its time.
@@ -402,20 +402,20 @@ fn threads_on_an_interface_wake_each_other_and_a_stop_ends_their_waits() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             while word.load(Ordering::Acquire) == 0 {
-                assert_eq!(context.wait(&word, 0, Patience::Endless), Ok(true));
+                assert_eq!(context.wait(&word, 0, Timeout::Endless), Ok(true));
             }
             // Nobody changes it again.
-            context.wait(&word, 1, Patience::Endless)
+            context.wait(&word, 1, Timeout::Endless)
         });
         let now = context.now().expect("a clock").local;
-        let soon = Patience::Until(now + Span::from_ms(5));
+        let soon = Timeout::Until(now + Span::from_ms(5));
         let unwatched = AtomicU32::new(3);
         assert_eq!(context.wait(&unwatched, 3, soon), Ok(false));
         assert!(context.now().expect("a clock").local >= now + Span::from_ms(5));
         word.store(1, Ordering::Release);
         context.wake(&word).expect("woken");
         context.stop();
-        assert_eq!(waiting.join().expect("no panic"), Err(Fault::Stopped));
+        assert_eq!(waiting.join().expect("no panic"), Err(ChannelError::Stopped));
     });
     let now = context.now().expect("a clock").local;
     let at = context.machine_time(now).expect("a clock").expect("the machine's");

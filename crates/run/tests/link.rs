@@ -6,10 +6,10 @@ use common::{Hosts, declare, hosts, parameters};
 use onbeat::context::{self, Context};
 use onbeat::link::{Interface, InterfaceSettings, LinkOptions, PacketSocket, TransportKind};
 use onbeat_model::record::flag;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets};
 use onbeat_runtime::meeting::rendezvous;
-use onbeat_runtime::port::{Fault, Patience};
+use onbeat_runtime::port::{ChannelError, Timeout};
 use onbeat_runtime::queue::CAPACITY;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::MIN_FRAME;
@@ -41,7 +41,7 @@ fn messages_cross_the_network_in_order_and_whole() {
     let counting = std::thread::spawn(move || {
         let mut value = [0; 8];
         for k in 0..1_000u64 {
-            let info = reader.read(&mut value, Patience::Endless).expect("no fault");
+            let info = reader.read(&mut value, Timeout::Endless).expect("no fault");
             let info = info.expect("a message");
             assert_eq!((u64::from_le_bytes(value), info.gap), (k, 0));
             assert!(info.latency.as_ns() > 0, "{info:?}");
@@ -64,9 +64,9 @@ fn a_stopped_reader_returns_soon() {
     declare(&context, "c", parameters(1, 1_000));
     let mut reader = hosts.inside("listener", || context.open_listener("c", SIZE)).expect("read");
     let waiting =
-        std::thread::spawn(move || reader.read(&mut [0; 8], Patience::Endless).map(|_| ()));
+        std::thread::spawn(move || reader.read(&mut [0; 8], Timeout::Endless).map(|_| ()));
     context.stop();
-    assert_eq!(waiting.join().expect("the reader"), Err(Fault::Stopped));
+    assert_eq!(waiting.join().expect("the reader"), Err(ChannelError::Stopped));
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn a_reader_heeds_a_stop_however_many_messages_come() {
     for k in 0..100u64 {
         writer.write(&k.to_le_bytes()).expect("written");
     }
-    reader.read(&mut [0; 8], Patience::Endless).expect("no fault").expect("a message");
+    reader.read(&mut [0; 8], Timeout::Endless).expect("no fault").expect("a message");
     listener.stop();
-    assert_eq!(reader.read(&mut [0; 8], Patience::Endless), Err(Fault::Stopped));
-    assert_eq!(reader.read(&mut [0; 8], Patience::None), Err(Fault::Stopped));
+    assert_eq!(reader.read(&mut [0; 8], Timeout::Endless), Err(ChannelError::Stopped));
+    assert_eq!(reader.read(&mut [0; 8], Timeout::None), Err(ChannelError::Stopped));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_reader_that_follows_its_schedule_has_an_early_message_at_once() {
     let began = listener.now().expect("the time").local;
     for k in 0..20u64 {
         writer.write(&k.to_le_bytes()).expect("written");
-        reader.read(&mut [0; 8], Patience::Endless).expect("no fault").expect("a message");
+        reader.read(&mut [0; 8], Timeout::Endless).expect("no fault").expect("a message");
     }
     let took = listener.now().expect("the time").local - began;
     assert!(took < Span::from_s(15), "{took} for 20 messages that were there at once");
@@ -158,7 +158,7 @@ fn every_malformed_frame_is_counted_though_nothing_else_comes() {
             PacketSocket::talker(&interface, &channel, &LinkOptions::default()).expect("a socket")
         });
         let mut good = Talker::new(ChannelParameters { source: MacAddress([2; 6]), ..channel });
-        good.write(LocalTime::ZERO, &[7; 8], false).expect("the first");
+        good.write(SyncedTime::ZERO, &[7; 8], false).expect("the first");
         let mut wanted = [0; 5];
         for k in 0..45 {
             // AF_XDP leaves frames of another subtype to the kernel.
@@ -171,7 +171,7 @@ fn every_malformed_frame_is_counted_though_nothing_else_comes() {
         }
         // A reader that waits counts them within a tenth of a second.
         let now = listener.now().expect("the time").local;
-        let patience = Patience::Until(now + Span::from_ms(400));
+        let patience = Timeout::Until(now + Span::from_ms(400));
         assert_eq!(reader.read(&mut [0; 8], patience), Ok(None));
         let counters = reader.log().shared().counters();
         assert_eq!((counters.rejected, counters.received), (wanted, 0), "{transport:?}");
@@ -198,7 +198,7 @@ fn a_socket_holds_more_than_the_queue_of_an_emulated_engine_whatever_the_size() 
         }
     }
     for k in 0..CAPACITY as u64 {
-        let info = reader.read(&mut value, Patience::Endless).expect("no fault");
+        let info = reader.read(&mut value, Timeout::Endless).expect("no fault");
         let info = info.expect("a message");
         assert_eq!((&value[..8], info.gap), (&k.to_le_bytes()[..], 0));
     }
@@ -238,8 +238,8 @@ fn numbers_that_arithmetic_could_not_bear_are_refused() {
     let mut writer = hosts.inside("talker", || context.open_talker("c", SIZE)).expect("write");
     context.stop();
     // The furthest instant is no reason to panic.
-    let far = writer.write_at(&[0; 8], LocalTime::from_ns(i64::MAX));
-    assert_eq!(far, Err(Fault::Stopped));
+    let far = writer.write_at(&[0; 8], SyncedTime::from_ns(i64::MAX));
+    assert_eq!(far, Err(ChannelError::Stopped));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn the_newest_of_a_backlog_is_read_at_once_and_its_age_told() {
     for k in 0..500u64 {
         writer.write(&k.to_le_bytes()).expect("written");
     }
-    let found = listener.select(&[&reader], Patience::Endless).expect("no fault");
+    let found = listener.select(&[&reader], Timeout::Endless).expect("no fault");
     assert_eq!(found, Some(0));
     // The last one may still be under way when the first is there.
     while u64::from_le_bytes(value) < 499 {
@@ -330,18 +330,18 @@ fn a_thousand_channels_in_one_process_and_those_unread_hold_up_no_other() {
                 writer.write(&round.to_le_bytes()).expect("written");
             }
             writers[last].write(&written.to_le_bytes()).expect("written");
-            readers[last].read(&mut value, Patience::Endless).expect("no fault").expect("read");
+            readers[last].read(&mut value, Timeout::Endless).expect("no fault").expect("read");
             assert_eq!(u64::from_le_bytes(value), written);
             written += 1;
         }
     }
     // And one that was not read has kept what was written, in order.
     for round in 0..50u64 {
-        readers[0].read(&mut value, Patience::Endless).expect("no fault").expect("a message");
+        readers[0].read(&mut value, Timeout::Endless).expect("no fault").expect("a message");
         assert_eq!(u64::from_le_bytes(value), round);
     }
     let all: Vec<_> = readers.iter().skip(1).take(200).collect();
-    assert_eq!(listener.select(&all, Patience::None), Ok(Some(0)));
+    assert_eq!(listener.select(&all, Timeout::None), Ok(Some(0)));
     // The kernel takes a while for each socket of this kind that is closed, but not one after the
     // other if it need not.
     std::thread::scope(|scope| {
@@ -377,7 +377,7 @@ fn a_million_hostile_frames_beside_a_live_channel_cost_it_no_message() {
         loop {
             let mut value = [0; 8];
             let now = listener.now().expect("the time").local;
-            let patience = Patience::Until(now + Span::from_ms(20));
+            let patience = Timeout::Until(now + Span::from_ms(20));
             match reader.read(&mut value, patience).expect("no fault") {
                 Some(info) => {
                     assert_eq!((u64::from_le_bytes(value), info.gap), (expected, 0), "{info:?}");
@@ -391,7 +391,7 @@ fn a_million_hostile_frames_beside_a_live_channel_cost_it_no_message() {
     });
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut good = Talker::new(ChannelParameters { source: MacAddress([2; 6]), ..channel });
-    good.write(LocalTime::ZERO, &[7; 8], false).expect("the first");
+    good.write(SyncedTime::ZERO, &[7; 8], false).expect("the first");
     let mut sent = 0u64;
     for k in 0..1_000_000u64 {
         if k % 500 == 0 {

@@ -8,7 +8,7 @@ use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
 use onbeat::link::{InterfaceSettings, LOOK_AGAIN, LinkOptions};
 use onbeat_model::units::Octets;
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::Timeout;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -100,7 +100,7 @@ fn check(options: LinkOptions, switches: u64) {
     let reading = std::thread::spawn(move || {
         let mut value = [0; 8];
         counted(|| {
-            reader.read(&mut value, Patience::Endless).expect("no fault").expect("a message");
+            reader.read(&mut value, Timeout::Endless).expect("no fault").expect("a message");
         })
     });
     let wrote = counted(|| {

@@ -7,9 +7,9 @@ use onbeat::link::{
     self, Arrival, Interface, InterfaceSettings, LinkOptions, PacketSocket, TransportKind,
     XdpSocket,
 };
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::Timeout;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -121,7 +121,7 @@ fn channel(stream: u64) -> ChannelParameters {
 /// The frame of the channel's next message.
 fn frame(channel: &ChannelParameters) -> Vec<u8> {
     let mut talker = Talker::new(*channel);
-    talker.write(LocalTime::ZERO, &[9; 8], false).expect("the first");
+    talker.write(SyncedTime::ZERO, &[9; 8], false).expect("the first");
     talker.frame().to_vec()
 }
 
@@ -158,10 +158,10 @@ fn write_all(mut talker: onbeat::context::Talker, read: Receiver<()>) {
 }
 
 /// Fails when not all have come by `limit`.
-fn read_all(mut listener: onbeat::context::Listener, read: SyncSender<()>, limit: LocalTime) {
+fn read_all(mut listener: onbeat::context::Listener, read: SyncSender<()>, limit: SyncedTime) {
     let mut value = [0; 8];
     for k in 0..MESSAGES {
-        let info = listener.read(&mut value, Patience::Until(limit)).expect("no fault");
+        let info = listener.read(&mut value, Timeout::Until(limit)).expect("no fault");
         assert_eq!((u64::from_le_bytes(value), info.expect("a message").gap), (k, 0));
         // The writer does not ask for the last ones.
         let _ = read.try_send(());

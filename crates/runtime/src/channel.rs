@@ -7,12 +7,12 @@
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, Reading, record_of};
 use crate::meeting::Meeting;
-use crate::port::{Fault, Instant, Log, Patience, Port, Reason, Received};
+use crate::port::{ChannelError, Instant, Log, Port, Reason, Received, Timeout};
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
 use onbeat_model::limits::DURATION;
 use onbeat_model::record::{Record, flag};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
 use std::cell::Cell;
 
@@ -22,12 +22,12 @@ pub enum Written {
     /// The message is on its way.
     Sent {
         /// When the value was captured.
-        capture: LocalTime,
+        capture: SyncedTime,
     },
     /// The declared rate does not allow it yet and the caller would not wait.
     RateExceeded {
         /// From when on it is allowed.
-        until: LocalTime,
+        until: SyncedTime,
     },
 }
 
@@ -35,7 +35,7 @@ pub enum Written {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
     /// When the value was captured.
-    pub capture: LocalTime,
+    pub capture: SyncedTime,
     /// Target minus wake-up: negative is late.
     pub wakeup_error: Span,
 }
@@ -44,13 +44,13 @@ pub struct Waited {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageInfo {
     /// When the value was captured, by the talker's clock.
-    pub capture: LocalTime,
+    pub capture: SyncedTime,
     /// From capture to receipt. A program that waits in a read or a select receives what has come
     /// by then when it goes on; one that waits at the end's descriptor, when a call hands it over.
     /// What came while it did not wait, it received when it could have been read.
     pub latency: Span,
     /// When its last octet was at the host's port.
-    pub arrived: LocalTime,
+    pub arrived: SyncedTime,
     /// From capture to the call's return that hands the message over: now less capture.
     pub age: Span,
     /// Number of the message.
@@ -107,12 +107,12 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 
     /// Sends `value`, waiting while the declared rate is exceeded; returns the capture time.
-    pub fn write(&mut self, value: &[u8]) -> Result<LocalTime, Fault> {
+    pub fn write(&mut self, value: &[u8]) -> Result<SyncedTime, ChannelError> {
         self.write_record(value).map(|record| record.capture.unwrap_or_default())
     }
 
     /// Sends `value` unless the declared rate is exceeded.
-    pub fn try_write(&mut self, value: &[u8]) -> Result<Written, Fault> {
+    pub fn try_write(&mut self, value: &[u8]) -> Result<Written, ChannelError> {
         let now = self.port.now()?;
         self.port.may_write(now.local)?;
         match self.talker.write(now.local, value, self.port.uncertain()) {
@@ -129,7 +129,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 
     /// Sends `value`, then waits until its capture time + D.
-    pub fn write_wait(&mut self, value: &[u8]) -> Result<Waited, Fault> {
+    pub fn write_wait(&mut self, value: &[u8]) -> Result<Waited, ChannelError> {
         let mut record = self.write_record(value)?;
         let capture = record.capture.unwrap_or_default();
         let target = capture + self.talker.parameters().fixed_delay;
@@ -139,7 +139,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
 
     /// Sends `value` so that it is captured and leaves at `at`, at most 30 days ahead, or as soon
     /// after that as it is past and the declared rate allows it; returns the capture time.
-    pub fn write_at(&mut self, value: &[u8], at: LocalTime) -> Result<LocalTime, Fault> {
+    pub fn write_at(&mut self, value: &[u8], at: SyncedTime) -> Result<SyncedTime, ChannelError> {
         let mut at = at;
         loop {
             let now = self.port.now()?.local;
@@ -161,7 +161,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 
     #[inline]
-    pub(crate) fn write_record(&mut self, value: &[u8]) -> Result<Record, Fault> {
+    pub(crate) fn write_record(&mut self, value: &[u8]) -> Result<Record, ChannelError> {
         loop {
             let now = self.port.now()?;
             self.port.may_write(now.local)?;
@@ -176,7 +176,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 
     /// Waits while the declared rate allows no message; whether it did not.
-    pub(crate) fn await_rate(&mut self) -> Result<bool, Fault> {
+    pub(crate) fn await_rate(&mut self) -> Result<bool, ChannelError> {
         let now = self.port.now()?.local;
         let Some(until) = self.talker.blocked_until(now) else { return Ok(false) };
         self.port.may_write(now)?;
@@ -184,11 +184,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         Ok(true)
     }
 
-    fn sleep_for_rate(&mut self, until: LocalTime) -> Result<(), Fault> {
+    fn sleep_for_rate(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
         self.log.rate_exceeded();
         let woke = self.port.sleep_until(until)?;
         // Who wakes after the limit writes no more, though the rate allowed it before.
-        if self.port.is_over(woke.local) { Err(Fault::TimedOut) } else { Ok(()) }
+        if self.port.is_over(woke.local) { Err(ChannelError::TimedOut) } else { Ok(()) }
     }
 
     #[inline]
@@ -269,17 +269,17 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
     pub fn read(
         &mut self,
         value: &mut [u8],
-        patience: Patience,
-    ) -> Result<Option<MessageInfo>, Fault> {
+        patience: Timeout,
+    ) -> Result<Option<MessageInfo>, ChannelError> {
         let got = match patience {
-            Patience::Endless => Some(self.read_one(value)?),
+            Timeout::Endless => Some(self.read_one(value)?),
             _ => self.read_record(value, patience)?,
         };
         got.map(|(_, info)| self.aged(info)).transpose()
     }
 
     /// Waits for a message, then until its capture time + D.
-    pub fn read_wait(&mut self, value: &mut [u8]) -> Result<MessageInfo, Fault> {
+    pub fn read_wait(&mut self, value: &mut [u8]) -> Result<MessageInfo, ChannelError> {
         let (mut record, mut info) = self.read_one(value)?;
         let mut target = info.capture + self.listener.parameters().fixed_delay;
         if info.flags & flag::UNCERTAIN != 0 {
@@ -296,10 +296,10 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
     /// behind has caught up at once. When there is no new one `value` stays as it is, which was
     /// the last one, and the flags say [`flag::REPEATED`]; `None` when there never was one. A run
     /// that ends meanwhile costs nothing that was taken before.
-    pub fn read_latest(&mut self, value: &mut [u8]) -> Result<Option<MessageInfo>, Fault> {
+    pub fn read_latest(&mut self, value: &mut [u8]) -> Result<Option<MessageInfo>, ChannelError> {
         let mut newest = None;
         for _ in 0..MAX_BACKLOG {
-            match self.read_record(value, Patience::None) {
+            match self.read_record(value, Timeout::None) {
                 Ok(Some((_, info))) => newest = Some(info),
                 Ok(None) => break,
                 Err(_) if newest.is_some() => break,
@@ -314,13 +314,13 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
 
     /// What is known of a message that is handed over now.
     #[inline]
-    fn aged(&mut self, info: MessageInfo) -> Result<MessageInfo, Fault> {
+    fn aged(&mut self, info: MessageInfo) -> Result<MessageInfo, ChannelError> {
         Ok(MessageInfo { age: self.port.now()?.local - info.capture, ..info })
     }
 
     /// When the program received a frame, and whether it came later than it could have.
     #[inline]
-    fn receipt(&mut self, received: &Received) -> Result<(Instant, bool), Fault> {
+    fn receipt(&mut self, received: &Received) -> Result<(Instant, bool), ChannelError> {
         if !received.waited {
             self.went_on.set(Some(received.ready));
             return Ok((received.ready, false));
@@ -340,10 +340,10 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
     }
 
     /// Waits for a message.
-    fn read_one(&mut self, value: &mut [u8]) -> Result<(Record, MessageInfo), Fault> {
+    fn read_one(&mut self, value: &mut [u8]) -> Result<(Record, MessageInfo), ChannelError> {
         loop {
             // An endless receive gives a message or a fault.
-            if let Some(got) = self.read_record(value, Patience::Endless)? {
+            if let Some(got) = self.read_record(value, Timeout::Endless)? {
                 return Ok(got);
             }
         }
@@ -374,11 +374,11 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
     pub(crate) fn read_record(
         &mut self,
         value: &mut [u8],
-        patience: Patience,
-    ) -> Result<Option<(Record, MessageInfo)>, Fault> {
+        patience: Timeout,
+    ) -> Result<Option<(Record, MessageInfo)>, ChannelError> {
         for _ in 0..MAX_BACKLOG {
             let window = match &self.expectation {
-                Some(expectation) if patience != Patience::None => {
+                Some(expectation) if patience != Timeout::None => {
                     expectation.window(self.port.now()?.local)
                 }
                 _ => None,
@@ -387,7 +387,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             let counted = self.count_dropped();
             let Some(received) = received? else {
                 // It was only to count them that the wait has ended.
-                if counted && patience != Patience::None {
+                if counted && patience != Timeout::None {
                     continue;
                 }
                 return Ok(None);
@@ -443,8 +443,8 @@ pub(crate) fn wait<P: Port, L: Log>(
     port: &mut P,
     log: &mut L,
     record: &mut Record,
-    target: LocalTime,
-) -> Result<Span, Fault> {
+    target: SyncedTime,
+) -> Result<Span, ChannelError> {
     if port.now()?.local > target {
         record.flags |= flag::OVERSLEPT;
     }
@@ -477,14 +477,14 @@ mod tests {
     }
     struct TestPort(Rc<RefCell<Wire>>);
     impl Port for TestPort {
-        fn now(&mut self) -> Result<Instant, Fault> {
+        fn now(&mut self) -> Result<Instant, ChannelError> {
             let now = self.0.borrow().now;
-            Ok(Instant { local: LocalTime::from_ns(now), network: Some(NetTime::from_ns(now)) })
+            Ok(Instant { local: SyncedTime::from_ns(now), network: Some(NetTime::from_ns(now)) })
         }
         fn uncertain(&self) -> bool {
             false
         }
-        fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+        fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
             let mut wire = self.0.borrow_mut();
             if target.as_ns() > wire.now {
                 wire.now = target.as_ns() + wire.overshoot;
@@ -492,7 +492,7 @@ mod tests {
             drop(wire);
             self.now()
         }
-        fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
             let mut wire = self.0.borrow_mut();
             let at = wire.now + wire.latency;
             wire.frames.push_back((at, frame.to_vec()));
@@ -501,17 +501,21 @@ mod tests {
         fn receive(
             &mut self,
             into: &mut [u8],
-            patience: Patience,
+            patience: Timeout,
             _: Option<Window>,
-        ) -> Result<Option<Received>, Fault> {
+        ) -> Result<Option<Received>, ChannelError> {
             let mut wire = self.0.borrow_mut();
             let Some((at, frame)) = wire.frames.pop_front() else {
-                return if patience == Patience::Endless { Err(Fault::Stopped) } else { Ok(None) };
+                return if patience == Timeout::Endless {
+                    Err(ChannelError::Stopped)
+                } else {
+                    Ok(None)
+                };
             };
             let waited = at < wire.now;
             wire.now = wire.now.max(at);
             into[..frame.len()].copy_from_slice(&frame);
-            let arrived = LocalTime::from_ns(at);
+            let arrived = SyncedTime::from_ns(at);
             let ready = Instant { local: arrived, network: None };
             let (length, framing) = (frame.len(), Framing::Ethernet);
             Ok(Some(Received { length, framing, arrived, ready, waited }))
@@ -538,14 +542,14 @@ mod tests {
         let port = || TestPort(Rc::clone(&wire));
         let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), sent.clone());
         let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), got.clone());
-        let waited = Waited { capture: LocalTime::ZERO, wakeup_error: Span::ZERO };
+        let waited = Waited { capture: SyncedTime::ZERO, wakeup_error: Span::ZERO };
         assert_eq!(talker.write_wait(&7u64.to_le_bytes()), Ok(waited));
         wire.borrow_mut().now = 0; // the listener lives on another host: its time is its own
         let mut value = [0; 8];
         let info = listener.read_wait(&mut value).expect("a message");
         assert_eq!(u64::from_le_bytes(value), 7);
         assert_eq!((info.latency, info.wakeup_error), (Span::from_us(57), Span::ZERO));
-        let target = Some(LocalTime::from_ns(2_000_000));
+        let target = Some(SyncedTime::from_ns(2_000_000));
         assert_eq!(sent.0.borrow()[0].wake, target);
         assert_eq!(got.0.borrow()[0].wake, target);
     }
@@ -557,25 +561,25 @@ mod tests {
         let (sent, got) = (TestLog::default(), TestLog::default());
         let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), sent.clone());
         let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), got.clone());
-        let limit = LocalTime::from_ns(1_000_000);
+        let limit = SyncedTime::from_ns(1_000_000);
         talker.port_mut().limit(limit);
         listener.port_mut().limit(limit);
         // D is 2 ms: the message is written and taken, the wait for capture + D ends.
-        assert_eq!(talker.write_wait(&[0; 8]), Err(Fault::TimedOut));
+        assert_eq!(talker.write_wait(&[0; 8]), Err(ChannelError::TimedOut));
         assert_eq!(wire.borrow().now, 1_000_000);
         wire.borrow_mut().now = 0;
-        assert_eq!(listener.read_wait(&mut [0; 8]), Err(Fault::TimedOut));
+        assert_eq!(listener.read_wait(&mut [0; 8]), Err(ChannelError::TimedOut));
         assert_eq!(wire.borrow().now, 1_000_000);
         assert_eq!((sent.0.borrow().len(), got.0.borrow().len()), (1, 1));
         // The rate, 50 a second, allows the next one later.
-        assert_eq!(talker.write(&[0; 8]), Err(Fault::TimedOut));
-        assert_eq!(listener.read(&mut [0; 8], Patience::Endless), Err(Fault::TimedOut));
-        let late = Patience::Until(LocalTime::MAX);
-        assert_eq!(listener.read(&mut [0; 8], late), Err(Fault::TimedOut));
-        assert_eq!(listener.read(&mut [0; 8], Patience::Until(limit)), Ok(None));
-        assert_eq!(listener.read(&mut [0; 8], Patience::None), Ok(None));
-        talker.port_mut().limit(LocalTime::MAX);
-        assert_eq!(talker.write(&[0; 8]), Ok(LocalTime::from_ns(20_000_000 - 125_000)));
+        assert_eq!(talker.write(&[0; 8]), Err(ChannelError::TimedOut));
+        assert_eq!(listener.read(&mut [0; 8], Timeout::Endless), Err(ChannelError::TimedOut));
+        let late = Timeout::Until(SyncedTime::MAX);
+        assert_eq!(listener.read(&mut [0; 8], late), Err(ChannelError::TimedOut));
+        assert_eq!(listener.read(&mut [0; 8], Timeout::Until(limit)), Ok(None));
+        assert_eq!(listener.read(&mut [0; 8], Timeout::None), Ok(None));
+        talker.port_mut().limit(SyncedTime::MAX);
+        assert_eq!(talker.write(&[0; 8]), Ok(SyncedTime::from_ns(20_000_000 - 125_000)));
     }
 
     #[test]
@@ -584,9 +588,9 @@ mod tests {
         let port = Limited::new(TestPort(Rc::clone(&wire)));
         let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
         talker.write(&[0; 8]).unwrap();
-        let allowed = LocalTime::from_ns(20_000_000 - 125_000);
+        let allowed = SyncedTime::from_ns(20_000_000 - 125_000);
         talker.port_mut().limit(allowed + Span::from_us(7));
-        assert_eq!(talker.write(&[0; 8]), Err(Fault::TimedOut));
+        assert_eq!(talker.write(&[0; 8]), Err(ChannelError::TimedOut));
         assert_eq!(wire.borrow().frames.len(), 1);
         talker.port_mut().limit(allowed + Span::from_us(8));
         assert_eq!(talker.write(&[0; 8]), Ok(allowed + Span::from_us(8)));
@@ -598,7 +602,7 @@ mod tests {
         let port = TestPort(Rc::clone(&wire));
         let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
         talker.write(&[0; 8]).unwrap();
-        let until = LocalTime::from_ns(20_000_000 - 125_000);
+        let until = SyncedTime::from_ns(20_000_000 - 125_000);
         assert_eq!(talker.try_write(&[0; 8]), Ok(Written::RateExceeded { until }));
         assert_eq!(talker.write(&[0; 8]), Ok(until));
     }
@@ -651,7 +655,7 @@ mod tests {
         talker.write(&[0; 8]).expect("written");
         wire.borrow_mut().now += 50_000 + late * 1_000;
         prepare(&listener);
-        let mut read = || listener.read(&mut [0; 8], Patience::None).unwrap().expect("there");
+        let mut read = || listener.read(&mut [0; 8], Timeout::None).unwrap().expect("there");
         [read(), read()]
     }
 
@@ -664,7 +668,7 @@ mod tests {
         assert_eq!((first.latency, first.age), (us(50), us(apart + 57)), "it came later");
         assert_eq!((second.latency, second.age), (us(50), us(57)));
         let woke = |at: i64| {
-            let local = LocalTime::from_ns((apart + at) * 1_000);
+            let local = SyncedTime::from_ns((apart + at) * 1_000);
             move |end: &ListenerEnd<TestPort, TestLog>| {
                 end.went_on(Instant { local, network: None })
             }
@@ -685,29 +689,29 @@ mod tests {
     /// A port of a run that is over: nothing may be written, and what is there is not given.
     struct Over(TestPort);
     impl Port for Over {
-        fn now(&mut self) -> Result<Instant, Fault> {
+        fn now(&mut self) -> Result<Instant, ChannelError> {
             self.0.now()
         }
         fn uncertain(&self) -> bool {
             false
         }
-        fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+        fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
             self.0.sleep_until(target)
         }
-        fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
-            if at < LocalTime::from_ns(1_000) { Ok(()) } else { Err(Fault::Stopped) }
+        fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
+            if at < SyncedTime::from_ns(1_000) { Ok(()) } else { Err(ChannelError::Stopped) }
         }
-        fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
             self.0.send(frame)
         }
         fn receive(
             &mut self,
             into: &mut [u8],
-            patience: Patience,
+            patience: Timeout,
             window: Option<Window>,
-        ) -> Result<Option<Received>, Fault> {
+        ) -> Result<Option<Received>, ChannelError> {
             let over = self.0.0.borrow().now >= 2_000;
-            if over { Err(Fault::Stopped) } else { self.0.receive(into, patience, window) }
+            if over { Err(ChannelError::Stopped) } else { self.0.receive(into, patience, window) }
         }
     }
 
@@ -722,16 +726,16 @@ mod tests {
         talker.write(&[0; 8]).expect("written");
         wire.borrow_mut().now = 1_000;
         let before = talker.talker().clone();
-        assert_eq!(talker.try_write(&[0; 8]), Err(Fault::Stopped));
-        assert_eq!(talker.write(&[0; 8]), Err(Fault::Stopped));
-        assert_eq!(talker.write_wait(&[0; 8]), Err(Fault::Stopped));
-        assert_eq!(talker.write_at(&[0; 8], LocalTime::ZERO), Err(Fault::Stopped));
+        assert_eq!(talker.try_write(&[0; 8]), Err(ChannelError::Stopped));
+        assert_eq!(talker.write(&[0; 8]), Err(ChannelError::Stopped));
+        assert_eq!(talker.write_wait(&[0; 8]), Err(ChannelError::Stopped));
+        assert_eq!(talker.write_at(&[0; 8], SyncedTime::ZERO), Err(ChannelError::Stopped));
         assert_eq!(format!("{:?}", talker.talker()), format!("{before:?}"));
         assert_eq!((log.0.borrow().len(), wire.borrow().now), (1, 1_000), "nothing was waited for");
         // The run ends while the newest message is looked for.
         let newest = listener.read_latest(&mut [0; 8]).expect("no fault").expect("a message");
         assert_eq!((newest.sequence, wire.borrow().now), (0, 2_000));
-        assert_eq!(listener.read_latest(&mut [0; 8]), Err(Fault::Stopped));
+        assert_eq!(listener.read_latest(&mut [0; 8]), Err(ChannelError::Stopped));
     }
 
     #[test]
@@ -739,14 +743,14 @@ mod tests {
         let wire = Rc::new(RefCell::new(Wire::default()));
         let port = TestPort(Rc::clone(&wire));
         let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
-        let at = LocalTime::from_ns(5_000_000);
+        let at = SyncedTime::from_ns(5_000_000);
         assert_eq!(talker.write_at(&[0; 8], at), Ok(at));
         assert_eq!(wire.borrow().frames[0].0, 5_000_000);
         // Before its rate allows it: then.
-        let allowed = LocalTime::from_ns(25_000_000 - 125_000);
+        let allowed = SyncedTime::from_ns(25_000_000 - 125_000);
         assert_eq!(talker.write_at(&[0; 8], at), Ok(allowed));
         // In the past: now.
         wire.borrow_mut().now = 90_000_000;
-        assert_eq!(talker.write_at(&[0; 8], at), Ok(LocalTime::from_ns(90_000_000)));
+        assert_eq!(talker.write_at(&[0; 8], at), Ok(SyncedTime::from_ns(90_000_000)));
     }
 }

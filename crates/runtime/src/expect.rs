@@ -4,7 +4,7 @@
 //! the message then needs no wake-up, which is most of what it takes through a kernel.
 
 use crate::port::Window;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 
 /// What a reader expects.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub struct Expectation {
     early: Span,
     late: Span,
     /// When the last message came, freed of part of its jitter.
-    last: Option<LocalTime>,
+    last: Option<SyncedTime>,
 }
 
 /// How much of a delay beyond the expected instant is taken for a shift of the schedule.
@@ -32,7 +32,7 @@ impl Expectation {
 
     /// Learns that a message came at `at`. Earlier than expected is the better estimate: jitter
     /// only delays.
-    pub fn came(&mut self, at: LocalTime) {
+    pub fn came(&mut self, at: SyncedTime) {
         let Some(due) = self.due(at) else {
             self.last = Some(at);
             return;
@@ -49,7 +49,7 @@ impl Expectation {
     }
 
     /// The due instant that is nearest to `at`.
-    fn due(&self, at: LocalTime) -> Option<LocalTime> {
+    fn due(&self, at: SyncedTime) -> Option<SyncedTime> {
         let last = self.last?;
         let since = (at - last).as_ns();
         let intervals = (since + self.interval.as_ns() / 2).div_euclid(self.interval.as_ns());
@@ -57,7 +57,7 @@ impl Expectation {
     }
 
     /// Where the next message after `now` is expected.
-    pub fn window(&self, now: LocalTime) -> Option<Window> {
+    pub fn window(&self, now: SyncedTime) -> Option<Window> {
         let last = self.last?;
         // Where windows fill the time, polling would take the core.
         if self.interval < (self.early + self.late) * SPARSE {
@@ -94,7 +94,7 @@ mod tests {
             let mut expectation = Expectation::new(INTERVAL, EARLY, LATE);
             for (k, jitter) in jitter.iter().enumerate() {
                 let k = k as i64;
-                let at = LocalTime::from_ns(k * 1_000_000 + k * drift_ns + jitter);
+                let at = SyncedTime::from_ns(k * 1_000_000 + k * drift_ns + jitter);
                 if k > 0 {
                     let asked = at - Span::from_us(500);
                     let window = expectation.window(asked).expect("a window");
@@ -107,8 +107,8 @@ mod tests {
         #[test]
         fn a_window_is_never_over_when_it_is_given(now in 0i64..20_000_000) {
             let mut expectation = Expectation::new(INTERVAL, EARLY, LATE);
-            expectation.came(LocalTime::from_ns(123));
-            let now = LocalTime::from_ns(now);
+            expectation.came(SyncedTime::from_ns(123));
+            let now = SyncedTime::from_ns(now);
             if let Some(window) = expectation.window(now) {
                 prop_assert!(window.close >= now);
                 prop_assert!(window.open - now <= INTERVAL);
@@ -119,22 +119,22 @@ mod tests {
     #[test]
     fn nothing_is_expected_before_the_first_message_and_after_a_long_silence() {
         let mut expectation = Expectation::new(INTERVAL, EARLY, LATE);
-        assert_eq!(expectation.window(LocalTime::ZERO), None);
-        expectation.came(LocalTime::ZERO);
-        assert!(expectation.window(LocalTime::from_ns(3_000_000)).is_some());
-        assert_eq!(expectation.window(LocalTime::from_ns(100_000_000)), None);
-        assert_eq!(expectation.window(LocalTime::from_ns(-100_000_000)), None, "set back");
+        assert_eq!(expectation.window(SyncedTime::ZERO), None);
+        expectation.came(SyncedTime::ZERO);
+        assert!(expectation.window(SyncedTime::from_ns(3_000_000)).is_some());
+        assert_eq!(expectation.window(SyncedTime::from_ns(100_000_000)), None);
+        assert_eq!(expectation.window(SyncedTime::from_ns(-100_000_000)), None, "set back");
         let mut dense = Expectation::new(Span::from_us(125), EARLY, LATE);
-        dense.came(LocalTime::ZERO);
-        assert_eq!(dense.window(LocalTime::ZERO), None);
+        dense.came(SyncedTime::ZERO);
+        assert_eq!(dense.window(SyncedTime::ZERO), None);
     }
 
     #[test]
     fn a_lost_message_moves_the_window_by_an_interval() {
         let mut expectation = Expectation::new(INTERVAL, EARLY, LATE);
-        expectation.came(LocalTime::ZERO);
-        let due = LocalTime::from_ns(2_000_000);
-        let window = expectation.window(LocalTime::from_ns(1_100_001));
+        expectation.came(SyncedTime::ZERO);
+        let due = SyncedTime::from_ns(2_000_000);
+        let window = expectation.window(SyncedTime::from_ns(1_100_001));
         assert_eq!(window, Some(Window { open: due - EARLY, close: due + LATE }));
     }
 }

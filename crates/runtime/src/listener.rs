@@ -5,7 +5,7 @@ use crate::port::{Framing, Reason, Source};
 use crate::talker::ChannelParameters;
 use crate::wire::{self, Pdu};
 use onbeat_model::record::{Record, flag};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 
 /// Why a frame is not given to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Dropped {
     /// The message was received before.
     Duplicate {
         /// Its capture time.
-        capture: LocalTime,
+        capture: SyncedTime,
         /// Its number.
         sequence: u64,
     },
@@ -25,7 +25,7 @@ pub enum Dropped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// When the value was captured, by the talker's clock.
-    pub capture: LocalTime,
+    pub capture: SyncedTime,
     /// Number of the message, by its talker's count.
     pub sequence: u64,
     /// Messages missing between the one before and this one: as many as the frames' numbers and the
@@ -43,16 +43,16 @@ pub struct Accepted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// When the frame was there to be read.
-    pub ready: LocalTime,
+    pub ready: SyncedTime,
     /// Now.
-    pub now: LocalTime,
+    pub now: SyncedTime,
     /// The end's clock is not known to be synchronised.
     pub uncertain: bool,
 }
 
 impl Reading {
     /// Of a frame that came just now, by a clock that is synchronised.
-    pub fn at(now: LocalTime) -> Self {
+    pub fn at(now: SyncedTime) -> Self {
         Self { ready: now, now, uncertain: false }
     }
 }
@@ -81,10 +81,10 @@ pub struct Listener {
     numbering: Numbering,
     other_talker: Option<Source>,
     /// Capture times of the last messages, by sequence number: exact copies are told by them.
-    history: [Option<LocalTime>; HISTORY],
+    history: [Option<SyncedTime>; HISTORY],
     /// The last message that seemed old. The next one in order after it tells that the talker's
     /// clock was set, not that an old message came again (as RFC 3550 A.1 does it).
-    suspect: Option<(u8, LocalTime)>,
+    suspect: Option<(u8, SyncedTime)>,
 }
 
 /// As many as there are sequence numbers.
@@ -159,12 +159,12 @@ impl Listener {
     }
 
     /// Whether a message that is no copy is not older than the last one.
-    fn is_new(&mut self, number: u8, capture: LocalTime) -> bool {
+    fn is_new(&mut self, number: u8, capture: SyncedTime) -> bool {
         if self.numbering.last_capture().is_none_or(|last| capture > last) {
             return true;
         }
         let follows =
-            |(before, when): (u8, LocalTime)| before.wrapping_add(1) == number && when < capture;
+            |(before, when): (u8, SyncedTime)| before.wrapping_add(1) == number && when < capture;
         if self.suspect.is_some_and(follows) {
             return true;
         }
@@ -200,7 +200,7 @@ const FUTURE: Span = Span::from_s(1);
 
 /// The instant from 3.29 s before `now` to 1 s after it whose lower 32 bits are `timestamp` (IEEE
 /// 1722-2016 4.4.4.8): a message is hardly ever from the future, but may have waited in queues.
-pub fn rebuild(timestamp: u32, now: LocalTime) -> LocalTime {
+pub fn rebuild(timestamp: u32, now: SyncedTime) -> SyncedTime {
     let latest = now + FUTURE;
     let before = (latest.as_ns() as u32).wrapping_sub(timestamp);
     latest - Span::from_ns(i64::from(before))
@@ -213,7 +213,7 @@ mod tests {
     use crate::talker::tests::parameters;
     use proptest::prelude::*;
 
-    fn frame_of(talker: &mut Talker, capture: LocalTime, value: u64) -> Vec<u8> {
+    fn frame_of(talker: &mut Talker, capture: SyncedTime, value: u64) -> Vec<u8> {
         talker.write(capture, &value.to_le_bytes(), false).expect("within the rate");
         talker.frame().to_vec()
     }
@@ -225,7 +225,7 @@ mod tests {
     fn accept(
         listener: &mut Listener,
         frame: &[u8],
-        now: LocalTime,
+        now: SyncedTime,
     ) -> Result<(Accepted, u64), Dropped> {
         let mut value = [0; 8];
         let reading = Reading::at(now);
@@ -237,7 +237,7 @@ mod tests {
     fn gaps_lateness_and_duplicates_are_told_across_the_wrap_of_the_sequence() {
         let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
         for k in 0..600u64 {
-            let capture = LocalTime::from_ns(k as i64 * 20_000_000);
+            let capture = SyncedTime::from_ns(k as i64 * 20_000_000);
             let frame = frame_of(&mut talker, capture, k);
             let lost = [5, 6, 7, 254, 255, 256].contains(&k);
             if lost {
@@ -261,7 +261,7 @@ mod tests {
         let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
         let per_day = 24 * 3_600 * 50;
         for k in 0..per_day {
-            let capture = LocalTime::from_ns(k * 20_000_000 + k % 1_000);
+            let capture = SyncedTime::from_ns(k * 20_000_000 + k % 1_000);
             let frame = frame_of(&mut talker, capture, k as u64);
             let now = capture + Span::from_ns(57_000 - k % 100_000);
             let (got, value) = accept(&mut listener, &frame, now).expect("accepted");
@@ -274,7 +274,7 @@ mod tests {
         for step_ns in [1_000_000, 1_000_000_000, 3_600_000_000_000i64] {
             let free = ChannelParameters { tolerance: Span::from_s(60), ..parameters() };
             let (mut talker, mut listener) = (Talker::new(free), Listener::new(free));
-            let at = |ns| LocalTime::from_ns(7_200_000_000_000 + ns);
+            let at = |ns| SyncedTime::from_ns(7_200_000_000_000 + ns);
             for k in 0..50 {
                 let frame = frame_of(&mut talker, at(k * 20_000_000), k as u64);
                 accept(&mut listener, &frame, at(k * 20_000_000 + 50_000)).expect("before");
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn old_copies_one_by_one_or_in_a_row_are_never_taken_for_new_messages() {
         let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
-        let at = |k: i64| LocalTime::from_ns(k * 20_000_000);
+        let at = |k: i64| SyncedTime::from_ns(k * 20_000_000);
         let mut frames: Vec<Vec<u8>> = Vec::new();
         for k in 0..300 {
             let frame = frame_of(&mut talker, at(k), k as u64);
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn one_stale_frame_makes_no_reader_deaf() {
         let (mut talker, mut listener) = (Talker::new(parameters()), Listener::new(parameters()));
-        let at = LocalTime::from_ns;
+        let at = SyncedTime::from_ns;
         let stale = frame_of(&mut talker, at(0), 0);
         for k in 1..200 {
             let frame = frame_of(&mut talker, at(k * 20_000_000), k as u64);
@@ -340,7 +340,7 @@ mod tests {
         // Frames carry an epoch of 0xffff_0000: their time stamps wrap 65,536 ns after zero.
         for capture in [0, 60_000, 70_000, 4_294_900_000, 4_294_960_000] {
             let (mut talker, listener) = (Talker::new(parameters()), Listener::new(parameters()));
-            let capture = LocalTime::from_ns(capture);
+            let capture = SyncedTime::from_ns(capture);
             let frame = frame_of(&mut talker, capture, 7);
             let error = parameters().clock_error;
             for (ahead, fine) in [(0, true), (1, false), (950_000_000, false)] {
@@ -376,12 +376,12 @@ mod tests {
     }
 
     /// When it was captured, its octets, and how they come.
-    type Sent = (LocalTime, Vec<u8>, Framing);
+    type Sent = (SyncedTime, Vec<u8>, Framing);
 
     /// What a talker sends at these times.
     fn sent(talker: &mut Talker, times: impl Iterator<Item = i64>, udp: bool) -> Vec<Sent> {
         let one = |(number, ns): (usize, i64)| {
-            let capture = LocalTime::from_ns(ns);
+            let capture = SyncedTime::from_ns(ns);
             let frame = frame_of(talker, capture, number as u64);
             match udp {
                 true => (capture, frame[18..].to_vec(), datagram(4_000, number as u32)),
@@ -451,7 +451,7 @@ mod tests {
             let (mut lost, mut others, mut values) = (0, 0, Vec::new());
             for k in 0..2_000i64 {
                 for (talker, ns) in [(&mut one, 0), (&mut two, 7_000_000)] {
-                    let now = LocalTime::from_ns(k * 20_000_000 + ns);
+                    let now = SyncedTime::from_ns(k * 20_000_000 + ns);
                     let value = k as u64 * 2 + u64::from(ns != 0);
                     match accept(&mut listener, &frame_of(talker, now, value), now) {
                         Ok((got, value)) => {
@@ -478,7 +478,7 @@ mod tests {
         let mut one = Talker::of_instance(parameters(), 3);
         let source = onbeat_model::units::MacAddress([4; 6]);
         let mut two = Talker::of_instance(ChannelParameters { source, ..parameters() }, 3);
-        let at = |k: i64| LocalTime::from_ns(k * 20_000_000);
+        let at = |k: i64| SyncedTime::from_ns(k * 20_000_000);
         for k in 0..10 {
             accept(&mut listener, &frame_of(&mut one, at(k), 1), at(k)).expect("the first");
         }
@@ -502,7 +502,7 @@ mod tests {
             let mut two = Talker::of_instance(other, 3);
             let mut taken = 0;
             for k in 0..100_i64 {
-                let now = LocalTime::from_ns(k * 20_000_000);
+                let now = SyncedTime::from_ns(k * 20_000_000);
                 let is_off = (20..60).contains(&k);
                 let captured = now + Span::from_ns(if is_off { step_ns } else { 0 });
                 let own = accept(&mut listener, &frame_of(&mut one, captured, 1), now);
@@ -525,7 +525,7 @@ mod tests {
         let mut longer = parameters();
         longer.size = onbeat_model::units::Octets::new(9);
         let mut listener = Listener::new(parameters());
-        let now = LocalTime::ZERO;
+        let now = SyncedTime::ZERO;
         for (foreign, reason) in
             [(other, Reason::Stream), (elsewhere, Reason::Stream), (longer, Reason::Size)]
         {
@@ -541,7 +541,7 @@ mod tests {
 
     #[test]
     fn untagged_frames_and_datagrams_are_the_same_message() {
-        let now = LocalTime::ZERO;
+        let now = SyncedTime::ZERO;
         let frame = frame_of(&mut Talker::new(parameters()), now, 7);
         let untagged = [&frame[..12], &frame[16..]].concat();
         for (octets, framing) in [
@@ -562,7 +562,7 @@ mod tests {
             capture in -5_000_000_000i64..50_000_000_000,
             age in -1_000_000_000i64..3_290_000_000,
         ) {
-            let capture = LocalTime::from_ns(capture);
+            let capture = SyncedTime::from_ns(capture);
             let now = capture + Span::from_ns(age);
             prop_assert_eq!(rebuild(capture.as_ns() as u32, now), capture);
         }

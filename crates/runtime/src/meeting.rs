@@ -14,9 +14,9 @@
 //! in `tests/rendezvous.rs`.
 
 use crate::channel::{ListenerEnd, MAX_BACKLOG, MessageInfo, TalkerEnd, wait};
-use crate::port::{Fault, Log, Patience, Port};
+use crate::port::{ChannelError, Log, Port, Timeout};
 use onbeat_model::record::{Record, flag};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
 
 /// Rounds are counted from 1 to this number, and then from 1 again.
@@ -77,7 +77,7 @@ pub struct Heard {
     /// Which one.
     pub name: Name,
     /// When it was captured.
-    pub capture: LocalTime,
+    pub capture: SyncedTime,
     /// What it says.
     pub word: Word,
 }
@@ -90,11 +90,11 @@ pub enum Step {
     /// Write the value of the meeting before with this word, then tell [`Meeting::repeated`].
     Repeat(Word),
     /// Wait for a message until then; without one, [`Meeting::silent`].
-    Wait(LocalTime),
+    Wait(SyncedTime),
     /// Go on at `target`.
     Met {
         /// The instant at which both go on.
-        target: LocalTime,
+        target: SyncedTime,
         /// The other side has gone on already: a message was lost.
         late: bool,
     },
@@ -104,7 +104,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Said {
     number: u16,
-    capture: LocalTime,
+    capture: SyncedTime,
 }
 
 /// The meeting that was last.
@@ -116,7 +116,7 @@ struct Last {
     /// The other side's message by which it came about; none if that was repeated, in a later call.
     has: Option<Name>,
     /// When ours was captured that was last said of it.
-    told: LocalTime,
+    told: SyncedTime,
 }
 
 /// So many of our latest messages of a call are remembered.
@@ -143,7 +143,7 @@ pub struct Meeting {
     /// A message of ours said that we have `theirs`.
     told: bool,
     /// When the message of ours was captured that they go by.
-    ours: Option<LocalTime>,
+    ours: Option<SyncedTime>,
     /// They have met with us in this round.
     over: bool,
     /// They need to be told.
@@ -249,7 +249,7 @@ impl Meeting {
 
     /// When the message of this call was captured that has this name; of one that is long past,
     /// about when.
-    fn capture_of(&self, name: Name) -> Option<LocalTime> {
+    fn capture_of(&self, name: Name) -> Option<SyncedTime> {
         let first = self.first?;
         let known = |number| self.said.iter().flatten().find(|said| said.number == number);
         let newest = self.said.iter().flatten().last()?;
@@ -260,7 +260,7 @@ impl Meeting {
     }
 
     /// [`Step::Say`] is done: our message's number, and when it was captured.
-    pub fn said(&mut self, number: u16, capture: LocalTime) {
+    pub fn said(&mut self, number: u16, capture: SyncedTime) {
         self.first.get_or_insert(number);
         if self.said.iter().all(Option::is_some) {
             self.said.rotate_left(1);
@@ -273,7 +273,7 @@ impl Meeting {
     }
 
     /// [`Step::Repeat`] is done.
-    pub fn repeated(&mut self, capture: LocalTime) {
+    pub fn repeated(&mut self, capture: SyncedTime) {
         self.repeat = false;
         if let Some(last) = &mut self.last {
             last.told = capture;
@@ -286,7 +286,7 @@ impl Meeting {
     }
 
     /// What to do at `now`.
-    pub fn step(&mut self, now: LocalTime) -> Step {
+    pub fn step(&mut self, now: SyncedTime) -> Step {
         if let Some(last) = self.last.filter(|_| self.repeat) {
             let (round, has) = (last.round, last.has);
             return Step::Repeat(Word { round, asks: false, met: true, has });
@@ -318,7 +318,7 @@ impl Meeting {
     /// The message of ours that a partner will go by which had none when it said `theirs`: our only
     /// one, if that was still on its way then. `None` when it may have given up since, and after a
     /// loss: then only its word tells.
-    fn coming(&self, theirs: &Heard, now: LocalTime) -> Option<LocalTime> {
+    fn coming(&self, theirs: &Heard, now: SyncedTime) -> Option<SyncedTime> {
         let [delay, again] = self.delays;
         let known = self.partner == Some(theirs.name.instance);
         let fresh = now - theirs.capture <= again + delay;
@@ -327,7 +327,7 @@ impl Meeting {
         Some(only).filter(|only| known && fresh && *only + delay >= theirs.capture)
     }
 
-    fn meet(&mut self, theirs: &Heard, ours: LocalTime) -> Step {
+    fn meet(&mut self, theirs: &Heard, ours: SyncedTime) -> Step {
         let latest = self.said.iter().flatten().last();
         let told = latest.map_or(ours, |said| said.capture);
         let (round, partner) = (self.round, theirs.name.instance);
@@ -345,13 +345,13 @@ impl Meeting {
 /// the later one's capture time + D, the same instant of network time on both sides.
 ///
 /// # Errors
-/// [`Fault::TimedOut`] at the limit of one of the ends; the next call then meets anew.
+/// [`ChannelError::TimedOut`] at the limit of one of the ends; the next call then meets anew.
 pub fn rendezvous<P: Port, L: Log>(
     talker: &mut TalkerEnd<P, L>,
     value: &[u8],
     listener: &mut ListenerEnd<P, L>,
     received: &mut [u8],
-) -> Result<MessageInfo, Fault> {
+) -> Result<MessageInfo, ChannelError> {
     let delays = [talker.talker.parameters(), listener.listener.parameters()];
     let delay = delays.map(|p| p.fixed_delay).into_iter().max().unwrap_or_default();
     talker.meeting.begin(delay, talker.talker.parameters().interval);
@@ -373,7 +373,7 @@ fn meet<P: Port, L: Log>(
     listener: &mut ListenerEnd<P, L>,
     received: &mut [u8],
     delay: Span,
-) -> Result<MessageInfo, Fault> {
+) -> Result<MessageInfo, ChannelError> {
     let mut other = Other { received, taken: MessageInfo::default(), read: None };
     other.hear_all(&mut talker.meeting, listener)?;
     let mut written = Record::default();
@@ -399,7 +399,7 @@ fn meet<P: Port, L: Log>(
                 talker.meeting.repeated(written.capture.unwrap_or_default());
             }
             Step::Wait(until) => {
-                if !other.hear(&mut talker.meeting, listener, Patience::Until(until))? {
+                if !other.hear(&mut talker.meeting, listener, Timeout::Until(until))? {
                     talker.meeting.silent();
                 }
             }
@@ -436,9 +436,9 @@ impl Other<'_> {
         &mut self,
         meeting: &mut Meeting,
         listener: &mut ListenerEnd<P, L>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ChannelError> {
         for _ in 0..MAX_BACKLOG {
-            if !self.hear(meeting, listener, Patience::None)? {
+            if !self.hear(meeting, listener, Timeout::None)? {
                 break;
             }
         }
@@ -450,8 +450,8 @@ impl Other<'_> {
         &mut self,
         meeting: &mut Meeting,
         listener: &mut ListenerEnd<P, L>,
-        patience: Patience,
-    ) -> Result<bool, Fault> {
+        patience: Timeout,
+    ) -> Result<bool, ChannelError> {
         let mut octets = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
         let value = &mut octets[..self.received.len()];
         let Some((record, info)) = listener.read_record(value, patience)? else {

@@ -7,7 +7,7 @@
 use crate::port::{Framing, Source};
 use crate::talker::ChannelParameters;
 use crate::wire::Pdu;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 
 /// Which start of which talker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(crate) struct Numbered {
     number: u64,
     /// It is known modulo this.
     modulus: u64,
-    capture: LocalTime,
-    heard: LocalTime,
+    capture: SyncedTime,
+    heard: SyncedTime,
 }
 
 impl Numbered {
@@ -33,7 +33,7 @@ impl Numbered {
         pdu: &Pdu<'_>,
         source: Source,
         framing: Framing,
-        [capture, heard]: [LocalTime; 2],
+        [capture, heard]: [SyncedTime; 2],
     ) -> Self {
         let identity = Identity { source, instance: pdu.instance };
         let (low, modulus) =
@@ -81,7 +81,7 @@ pub(crate) struct Numbering {
     last: Option<(Numbered, u64)>,
     /// By capture time, and when it was heard: the last that came of the talker, whether its
     /// message was taken or not.
-    sign: [LocalTime; 2],
+    sign: [SyncedTime; 2],
     former: [Option<Identity>; FORMER],
     /// Where in `former` the next one goes.
     oldest: usize,
@@ -93,12 +93,12 @@ impl Numbering {
         let silence = interval * SILENCE + tolerance + fixed_delay;
         let interval = interval.max(Span::from_ns(1));
         let former = [None; FORMER];
-        let sign = [LocalTime::ZERO; 2];
+        let sign = [SyncedTime::ZERO; 2];
         Self { interval, tolerance, silence, joins, last: None, sign, former, oldest: 0 }
     }
 
     /// When the last message was captured.
-    pub(crate) fn last_capture(&self) -> Option<LocalTime> {
+    pub(crate) fn last_capture(&self) -> Option<SyncedTime> {
         self.last.map(|(message, _)| message.capture)
     }
 

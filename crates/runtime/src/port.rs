@@ -2,14 +2,14 @@
 //! receives goes through [`Port`], so that the same program runs in every engine.
 
 use onbeat_model::record::Record;
-use onbeat_model::time::{LocalTime, NetTime};
+use onbeat_model::time::{NetTime, SyncedTime};
 use onbeat_model::units::MacAddress;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 /// Why an operation did not take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ChannelError {
     /// The run is over; the program should clean up and exit.
     #[error("the run is over")]
     Stopped,
@@ -46,7 +46,7 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instant {
     /// What the host's copy of the network clock reads.
-    pub local: LocalTime,
+    pub local: SyncedTime,
     /// True network time.
     pub network: Option<NetTime>,
 }
@@ -153,7 +153,7 @@ pub struct Received {
     /// What it is.
     pub framing: Framing,
     /// When its last octet was at the host's port.
-    pub arrived: LocalTime,
+    pub arrived: SyncedTime,
     /// When it was there for the program to read: now, for a program that was waiting in this call.
     pub ready: Instant,
     /// It was there before the program made this call.
@@ -162,11 +162,11 @@ pub struct Received {
 
 /// How long a receive waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum Timeout {
     /// Not at all.
     None,
     /// Until this instant.
-    Until(LocalTime),
+    Until(SyncedTime),
     /// For ever.
     Endless,
 }
@@ -175,34 +175,34 @@ pub enum Patience {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Not before this instant.
-    pub open: LocalTime,
+    pub open: SyncedTime,
     /// Hardly after this one.
-    pub close: LocalTime,
+    pub close: SyncedTime,
 }
 
 /// A channel end's way to clock and network.
 pub trait Port {
     /// Now.
-    fn now(&mut self) -> Result<Instant, Fault>;
+    fn now(&mut self) -> Result<Instant, ChannelError>;
     /// Whether the clock is not known to be synchronised.
     fn uncertain(&self) -> bool;
     /// Waits until the clock reads `target` or later; returns when it continued.
-    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault>;
+    fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError>;
     /// Whether at `now` the program may wait no more at this end.
-    fn is_over(&self, _now: LocalTime) -> bool {
+    fn is_over(&self, _now: SyncedTime) -> bool {
         false
     }
-    /// Whether a message that is captured at `at` may be written: [`Fault::Stopped`] when talkers
+    /// Whether a message that is captured at `at` may be written: [`ChannelError::Stopped`] when talkers
     /// may no longer write then. Asked before anything is changed, so that a write which is refused
     /// has no effect.
-    fn may_write(&self, _at: LocalTime) -> Result<(), Fault> {
+    fn may_write(&self, _at: SyncedTime) -> Result<(), ChannelError> {
         Ok(())
     }
     /// Hands a frame to the network.
-    fn send(&mut self, frame: &[u8]) -> Result<(), Fault>;
+    fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError>;
     /// Hands a frame to the network so that it leaves at `at`: by the kernel's launch time where
     /// there is one, else after sleeping until then.
-    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+    fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
         self.sleep_until(at)?;
         self.send(frame)
     }
@@ -217,22 +217,22 @@ pub trait Port {
     fn receive(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
+        patience: Timeout,
         window: Option<Window>,
-    ) -> Result<Option<Received>, Fault>;
+    ) -> Result<Option<Received>, ChannelError>;
 }
 
-/// A port whose waits end with [`Fault::TimedOut`] at a limit that the program sets.
+/// A port whose waits end with [`ChannelError::TimedOut`] at a limit that the program sets.
 #[derive(Debug)]
 pub struct Limited<P> {
     port: P,
-    limit: LocalTime,
+    limit: SyncedTime,
 }
 
 impl<P> Limited<P> {
     /// Without a limit as yet.
     pub fn new(port: P) -> Self {
-        Self { port, limit: LocalTime::MAX }
+        Self { port, limit: SyncedTime::MAX }
     }
 
     /// The port itself.
@@ -241,14 +241,14 @@ impl<P> Limited<P> {
     }
 
     /// From now on no wait lasts longer than until the clock reads `limit`.
-    pub fn limit(&mut self, limit: LocalTime) {
+    pub fn limit(&mut self, limit: SyncedTime) {
         self.limit = limit;
     }
 }
 
 impl<P: Port> Port for Limited<P> {
     #[inline]
-    fn now(&mut self) -> Result<Instant, Fault> {
+    fn now(&mut self) -> Result<Instant, ChannelError> {
         self.port.now()
     }
 
@@ -257,20 +257,20 @@ impl<P: Port> Port for Limited<P> {
         self.port.uncertain()
     }
 
-    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+    fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         if target <= self.limit {
             return self.port.sleep_until(target);
         }
         self.port.sleep_until(self.limit)?;
-        Err(Fault::TimedOut)
+        Err(ChannelError::TimedOut)
     }
 
-    fn is_over(&self, now: LocalTime) -> bool {
+    fn is_over(&self, now: SyncedTime) -> bool {
         now > self.limit
     }
 
     #[inline]
-    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+    fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         self.port.may_write(at)
     }
 
@@ -280,30 +280,30 @@ impl<P: Port> Port for Limited<P> {
     }
 
     #[inline]
-    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+    fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         self.port.send(frame)
     }
 
-    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+    fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
         self.port.launch(frame, at)
     }
 
     fn receive(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
+        patience: Timeout,
         window: Option<Window>,
-    ) -> Result<Option<Received>, Fault> {
+    ) -> Result<Option<Received>, ChannelError> {
         let beyond = match patience {
-            Patience::None => false,
-            Patience::Until(until) => until > self.limit,
-            Patience::Endless => self.limit < LocalTime::MAX,
+            Timeout::None => false,
+            Timeout::Until(until) => until > self.limit,
+            Timeout::Endless => self.limit < SyncedTime::MAX,
         };
         if !beyond {
             return self.port.receive(into, patience, window);
         }
-        match self.port.receive(into, Patience::Until(self.limit), window)? {
-            None if self.port.now()?.local >= self.limit => Err(Fault::TimedOut),
+        match self.port.receive(into, Timeout::Until(self.limit), window)? {
+            None if self.port.now()?.local >= self.limit => Err(ChannelError::TimedOut),
             received => Ok(received),
         }
     }

@@ -1,7 +1,7 @@
 //! The writing end of a channel as a state machine: rate, sequence and frame.
 
 use crate::wire::{self, Header, MAX_FRAME};
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 
 /// What both ends of a channel know of it from the shared description.
@@ -37,7 +37,7 @@ pub struct ChannelParameters {
 #[error("the channel's declared rate is exceeded")]
 pub struct RateExceeded {
     /// The earliest instant at which a message is allowed.
-    pub until: LocalTime,
+    pub until: SyncedTime,
 }
 
 /// A message whose frame is made.
@@ -46,7 +46,7 @@ pub struct Sent {
     /// Its number, from 0.
     pub sequence: u64,
     /// When it was captured.
-    pub capture: LocalTime,
+    pub capture: SyncedTime,
 }
 
 /// A clock that goes back by no more has not been set.
@@ -59,11 +59,11 @@ pub struct Talker {
     /// When the next message would be due if all came at the declared rate; `None` before the
     /// first. This is the theoretical arrival time of the generic cell rate algorithm (ITU-T
     /// I.371), so that a program that wakes late once need not write late for ever after.
-    due: Option<LocalTime>,
+    due: Option<SyncedTime>,
     /// The capture time of the last message.
-    last: Option<LocalTime>,
+    last: Option<SyncedTime>,
     /// When something was written last, or not allowed.
-    now: Option<LocalTime>,
+    now: Option<SyncedTime>,
     meeting: u32,
     sequence: u64,
     instance: u8,
@@ -95,7 +95,7 @@ impl Talker {
 
     /// Goes on where this host's talker was closed that captured its last message at `last`: the
     /// declared rate holds across its starts. The one before may have had no credit left.
-    pub fn go_on(&mut self, last: LocalTime) {
+    pub fn go_on(&mut self, last: SyncedTime) {
         self.due = Some(last + self.parameters.tolerance + self.parameters.interval);
         (self.last, self.now) = (Some(last), Some(last));
     }
@@ -113,7 +113,7 @@ impl Talker {
     /// When `value` is not of the channel's size.
     pub fn write(
         &mut self,
-        now: LocalTime,
+        now: SyncedTime,
         value: &[u8],
         uncertain: bool,
     ) -> Result<Sent, RateExceeded> {
@@ -126,8 +126,8 @@ impl Talker {
     /// When `value` is not of the channel's size.
     pub fn write_at(
         &mut self,
-        now: LocalTime,
-        at: LocalTime,
+        now: SyncedTime,
+        at: SyncedTime,
         value: &[u8],
         uncertain: bool,
     ) -> Result<Sent, RateExceeded> {
@@ -164,7 +164,7 @@ impl Talker {
     }
 
     /// Until when the declared rate allows no message, if it allows none at `now`.
-    pub fn blocked_until(&self, now: LocalTime) -> Option<LocalTime> {
+    pub fn blocked_until(&self, now: SyncedTime) -> Option<SyncedTime> {
         let is_set_back = self.now.is_some_and(|before| now < before - SAME_INSTANT);
         let allowed = self.due? - self.parameters.tolerance;
         Some(allowed).filter(|allowed| now < *allowed && !is_set_back)
@@ -194,7 +194,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_declared_rate_holds_across_the_starts_of_a_talker() {
-        let at = LocalTime::from_ns;
+        let at = SyncedTime::from_ns;
         let mut before = Talker::new(parameters());
         let first = before.write(at(0), &[1; 8], false).expect("the first");
         let mut after = Talker::of_instance(parameters(), 2);
@@ -224,7 +224,7 @@ pub(crate) mod tests {
     #[test]
     fn a_message_before_its_time_is_refused_with_the_instant_at_which_it_is_allowed() {
         let mut talker = Talker::new(parameters());
-        let at = LocalTime::from_ns;
+        let at = SyncedTime::from_ns;
         assert_eq!(talker.write(at(1_000), &[0; 8], false).map(|s| s.sequence), Ok(0));
         let until = at(1_000 + 20_000_000 - 125_000);
         let early = until - Span::from_ns(1);
@@ -239,7 +239,7 @@ pub(crate) mod tests {
         let period = 20_000_000;
         for k in 0..100 {
             let late = if k % 7 == 3 { 16_000 } else { 1_000 };
-            let at = LocalTime::from_ns(k * period + late);
+            let at = SyncedTime::from_ns(k * period + late);
             assert!(talker.write(at, &[0; 8], false).is_ok(), "message {k}");
         }
     }
@@ -249,7 +249,7 @@ pub(crate) mod tests {
         let burst = 5;
         let tolerance = Span::from_ms(20) * (burst - 1);
         let mut talker = Talker::new(ChannelParameters { tolerance, ..parameters() });
-        let now = LocalTime::from_ns(1_000_000);
+        let now = SyncedTime::from_ns(1_000_000);
         for k in 0..burst {
             let capture = now + Span::from_ns(k);
             assert_eq!(talker.write(now, &[0; 8], false).map(|s| s.capture), Ok(capture));
@@ -260,7 +260,7 @@ pub(crate) mod tests {
     #[test]
     fn a_clock_that_is_set_back_does_not_silence_the_talker() {
         let mut talker = Talker::new(parameters());
-        let at = LocalTime::from_ns;
+        let at = SyncedTime::from_ns;
         talker.write(at(37_000_000_000), &[0; 8], false).expect("the first");
         let sent = talker.write(at(5_000), &[0; 8], false).expect("after the step");
         assert_eq!(sent, Sent { sequence: 1, capture: at(5_000) });
@@ -270,7 +270,7 @@ pub(crate) mod tests {
     #[test]
     fn a_message_for_later_does_not_lift_the_rate_for_those_before_it() {
         let mut talker = Talker::new(parameters());
-        let at = LocalTime::from_ns;
+        let at = SyncedTime::from_ns;
         let later = at(300_000_000);
         talker.write_at(at(0), later, &[0; 8], false).expect("the first");
         let until = later + Span::from_ms(20) - Span::from_us(125);
@@ -284,7 +284,7 @@ pub(crate) mod tests {
             steps in proptest::collection::vec(0i64..30_000_000, 2..60),
         ) {
             let mut talker = Talker::new(parameters());
-            let mut at = LocalTime::ZERO;
+            let mut at = SyncedTime::ZERO;
             let mut sent = Vec::new();
             for step in steps {
                 at += Span::from_ns(step);

@@ -1,7 +1,7 @@
 //! The rendezvous in every order of its steps: who begins when, which messages are lost, come
 //! twice, soon or late within D, who is started again or gives up. Time goes in ticks.
 
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_runtime::meeting::{Heard, Meeting, Name, Step, Word};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -14,8 +14,8 @@ const TROUBLE: i64 = 12;
 const END: i64 = 80;
 const MEETINGS: usize = 3;
 
-fn at(tick: i64) -> LocalTime {
-    LocalTime::from_ns(tick)
+fn at(tick: i64) -> SyncedTime {
+    SyncedTime::from_ns(tick)
 }
 
 /// Which call of which start of a side; its value says it.

@@ -2,13 +2,13 @@
 //! what it knows when it is sent, not what it knew when it was held up.
 
 use onbeat_model::record::Record;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::listener::Listener;
 use onbeat_runtime::meeting::{Name, Word, rendezvous};
 use onbeat_runtime::port::{
-    Fault, Framing, Instant, Log, Patience, Port, Reason, Received, Source, Window,
+    ChannelError, Framing, Instant, Log, Port, Reason, Received, Source, Timeout, Window,
 };
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::Frame;
@@ -28,22 +28,22 @@ struct Side {
 struct SidePort(Rc<RefCell<Side>>);
 
 impl Port for SidePort {
-    fn now(&mut self) -> Result<Instant, Fault> {
-        Ok(Instant { local: LocalTime::from_ns(self.0.borrow().now), network: None })
+    fn now(&mut self) -> Result<Instant, ChannelError> {
+        Ok(Instant { local: SyncedTime::from_ns(self.0.borrow().now), network: None })
     }
 
     fn uncertain(&self) -> bool {
         false
     }
 
-    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+    fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         let mut side = self.0.borrow_mut();
         side.now = side.now.max(target.as_ns());
         drop(side);
         self.now()
     }
 
-    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+    fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         let mut side = self.0.borrow_mut();
         let now = side.now;
         side.sent.push((now, frame.to_vec()));
@@ -53,17 +53,17 @@ impl Port for SidePort {
     fn receive(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
+        patience: Timeout,
         _: Option<Window>,
-    ) -> Result<Option<Received>, Fault> {
+    ) -> Result<Option<Received>, ChannelError> {
         let mut side = self.0.borrow_mut();
         let until = match patience {
-            Patience::None => side.now,
-            Patience::Until(until) => until.as_ns(),
-            Patience::Endless => i64::MAX,
+            Timeout::None => side.now,
+            Timeout::Until(until) => until.as_ns(),
+            Timeout::Endless => i64::MAX,
         };
         if side.comes.front().is_none_or(|(at, _)| *at > until) {
-            assert!(patience != Patience::Endless, "it waits for ever");
+            assert!(patience != Timeout::Endless, "it waits for ever");
             side.now = side.now.max(until);
             return Ok(None);
         }
@@ -71,7 +71,7 @@ impl Port for SidePort {
         into[..frame.len()].copy_from_slice(&frame);
         let waited = at < side.now;
         side.now = side.now.max(at);
-        let arrived = LocalTime::from_ns(at);
+        let arrived = SyncedTime::from_ns(at);
         let ready = Instant { local: arrived, network: None };
         let (length, framing) = (frame.len(), Framing::Ethernet);
         Ok(Some(Received { length, framing, arrived, ready, waited }))
@@ -107,7 +107,7 @@ fn channel(stream: u64) -> ChannelParameters {
 
 #[test]
 fn a_side_that_its_rate_holds_up_says_what_it_has_heard_meanwhile() {
-    let us = |us: i64| LocalTime::from_ns(us * 1_000);
+    let us = |us: i64| SyncedTime::from_ns(us * 1_000);
     let port = SidePort::default();
     let mut talker = TalkerEnd::new(Talker::of_instance(channel(1), 5), port.clone(), NoLog);
     let mut listener = ListenerEnd::new(Listener::new(channel(2)), port.clone(), NoLog);

@@ -6,7 +6,7 @@ use onbeat::link::{self, InterfaceSettings};
 use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::Timeout;
 use onbeat_runtime::talker::ChannelParameters;
 
 const INTERFACE: &str = "veth0";
@@ -68,7 +68,7 @@ pub extern "C" fn onbeat_rust_listener(
     let mut message = Message([0; SIZE]);
     ready();
     loop {
-        if listener.read(&mut message.0, Patience::Endless).expect("a read").is_some() {
+        if listener.read(&mut message.0, Timeout::Endless).expect("a read").is_some() {
             arrived(&message.0);
         }
     }

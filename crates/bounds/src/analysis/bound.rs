@@ -10,7 +10,7 @@ use onbeat_model::plan::{Bound, BoundTerm, Cause, ChannelPlan, Plan, Unbounded};
 use onbeat_model::system::{
     Chain, Channel, ChannelId, NodeId, NodeKind, PortId, StreamIndex, System,
 };
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 
 /// What is promised of every channel and stream. Returns what stands in the way, and where the
 /// analysis ended before it had looked at everything.
@@ -263,7 +263,7 @@ impl Terms {
 /// The most by which two clocks' readings differ at one instant of a run.
 pub(crate) fn clocks_apart(system: &System, one: &ClockError, other: &ClockError) -> Span {
     let end = NetTime::ZERO + longest_run(system);
-    let apart = |at| (one.read(at) - LocalTime::ZERO) - (other.read(at) - LocalTime::ZERO);
+    let apart = |at| (one.read(at) - SyncedTime::ZERO) - (other.read(at) - SyncedTime::ZERO);
     apart(NetTime::ZERO).abs().max(apart(end).abs()) + one.wander + other.wander
 }
 

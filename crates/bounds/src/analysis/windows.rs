@@ -10,7 +10,7 @@ use super::{BILLION, div_ceil};
 use onbeat_model::port::{GateControl, Selection};
 use onbeat_model::stream::Source;
 use onbeat_model::system::{NodeId, System};
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::Octets;
 
 /// The most frames of one repetition of a queue's pattern that are followed.
@@ -131,7 +131,7 @@ impl Analysis<'_> {
     pub(super) fn first_cycle(&self, port: usize, list: &GateControl) -> i128 {
         let system = self.network.system;
         let clock = &system.node(system.ports[port].node).clock;
-        clock.when(LocalTime::from_ns(list.base.as_ns())).as_ns().into()
+        clock.when(SyncedTime::from_ns(list.base.as_ns())).as_ns().into()
     }
 
     /// The greatest common part of what the frames of a queue take of the wire, and the longest of

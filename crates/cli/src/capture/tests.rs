@@ -3,7 +3,7 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::stream::{Source, Stream};
 use onbeat_model::system::StreamIndex;
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::wire::{Frame, Header};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -82,7 +82,7 @@ fn sent() -> [Transmission; 5] {
         sequence,
         octets,
         released: NetTime::from_ns(at - 1_000),
-        captured: LocalTime::from_ns(at - 993),
+        captured: SyncedTime::from_ns(at - 993),
     };
     [
         sent(1_234_567_891, 2, channel, 258, 68),

@@ -1,7 +1,7 @@
 //! Plans and states of settings, for people and for machines.
 
 use onbeat::clock::MonoTime;
-use onbeat_machine::tune::{Plan, Record, State, Status, Target, Value, Wish};
+use onbeat_machine::tune::{Plan, Record, Requirement, State, Status, Target, Value};
 use onbeat_model::time::Span;
 use onbeat_report::grid::{grid, ruled};
 use serde_json::json;
@@ -51,7 +51,7 @@ fn value(target: &Target, value: &Value) -> String {
 }
 
 /// A plan for machines (docs/cli.md).
-pub(super) fn plan_json(wish: &Wish, plan: &Plan) -> String {
+pub(super) fn plan_json(wish: &Requirement, plan: &Plan) -> String {
     let changes: Vec<_> = plan
         .changes
         .iter()

@@ -3,7 +3,7 @@
 
 use super::{Clock, GpioLine, Line, Place, Wakes, wake};
 use onbeat::clock::{EmulatedClock, MonoTime};
-use onbeat_model::time::{ClockError, LocalTime, Span};
+use onbeat_model::time::{ClockError, Span, SyncedTime};
 use std::io;
 use std::sync::atomic::AtomicBool;
 
@@ -113,7 +113,7 @@ pub fn wake_node(node: &Node, stop: &AtomicBool) -> io::Result<Vec<NodeSample>> 
         }
     };
     let target = |instant: usize| {
-        let reading = LocalTime::from_ns(node.period.as_ns() * instant as i64);
+        let reading = SyncedTime::from_ns(node.period.as_ns() * instant as i64);
         emulated.when(reading).as_ns()
     };
     let act = |instant: usize, now: i64| {

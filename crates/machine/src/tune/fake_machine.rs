@@ -24,11 +24,11 @@ const STAYS: u64 = 0x0400_0000;
 
 /// The made-up kernel of a machine below a root.
 #[derive(Debug)]
-pub struct Pretended {
+pub struct FakeMachine {
     machine: Machine,
 }
 
-impl Pretended {
+impl FakeMachine {
     /// That of this machine.
     pub fn of(machine: &Machine) -> Self {
         Self { machine: machine.clone() }
@@ -114,7 +114,7 @@ fn find(directory: &Path, name: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-impl Kernel for Pretended {
+impl Kernel for FakeMachine {
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
         let refuses = self.machine.read(REFUSES).unwrap_or_default();
         if refuses.lines().any(|line| self.machine.path(line) == path) {

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-/// The edge to a kernel. [`ThisKernel`] is the real one, [`super::Pretended`] keeps its values in
+/// The edge to a kernel. [`ThisKernel`] is the real one, [`super::FakeMachine`] keeps its values in
 /// files, for tests and for trying out.
 pub trait Kernel {
     /// Writes a file of `/proc` or `/sys` in one go.
@@ -181,7 +181,7 @@ pub(super) fn disciplines(shown: &str) -> Value {
 pub(super) fn of(machine: &Machine, holder: Vec<OsString>) -> Box<dyn Kernel> {
     match machine.is_this() {
         true => Box::new(ThisKernel { holder }),
-        false => Box::new(super::Pretended::of(machine)),
+        false => Box::new(super::FakeMachine::of(machine)),
     }
 }
 

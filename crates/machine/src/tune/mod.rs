@@ -1,7 +1,7 @@
 //! Settings of a machine for a real-time system, made so that they can be taken back
 //! (docs/tune.md).
 //!
-//! A [`Snapshot`] says how the machine is, a [`Wish`] what is wanted; [`plan()`] is the
+//! A [`Snapshot`] says how the machine is, a [`Requirement`] what is wanted; [`plan()`] is the
 //! difference, as a list of [`Change`]s: a pure function. An [`Edge`] reads and writes one
 //! [`Target`]. [`apply`] writes each change into the [`Journal`] before it makes it, and [`undo`]
 //! takes them back.
@@ -9,13 +9,13 @@
 mod admit;
 mod boot;
 mod edge;
+mod fake_machine;
 mod helper;
 mod identity;
 mod interface;
 mod journal;
 mod kernel;
 mod plan;
-mod pretended;
 mod run;
 mod session;
 mod snapshot;
@@ -26,6 +26,7 @@ mod traffic;
 mod watch;
 
 pub use edge::Edge;
+pub use fake_machine::FakeMachine;
 pub use helper::{Helper, hold};
 pub use identity::{Identity, Living};
 pub use interface::carriers;
@@ -33,8 +34,7 @@ pub use journal::{
     Ending, Journal, JournalError, Outstanding, Record, VERSION, last, outstanding, parse, read,
 };
 pub use kernel::{Kernel, ThisKernel};
-pub use plan::{Change, Plan, Profile, Wish, WishError, plan};
-pub use pretended::Pretended;
+pub use plan::{Change, Plan, Profile, Requirement, WishError, plan};
 pub use run::{Applied, Event, Interrupt, State, Status, TuneError, apply, guard, undo, verify};
 pub use session::sessions;
 pub use snapshot::{Cgroups, InterfaceFacts, Irq, KernelThread, Snapshot, snapshot};

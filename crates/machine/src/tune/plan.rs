@@ -34,7 +34,7 @@ impl Profile {
 
 /// What is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct Requirement {
     /// How processors are isolated.
     pub profile: Profile,
     /// Which.
@@ -136,7 +136,7 @@ pub enum WishError {
 /// # Errors
 ///
 /// All that is wrong with the wish, on this machine.
-pub fn plan(snapshot: &Snapshot, wish: &Wish) -> Result<Plan, Vec<WishError>> {
+pub fn plan(snapshot: &Snapshot, wish: &Requirement) -> Result<Plan, Vec<WishError>> {
     let errors = wrong(snapshot, wish);
     if !errors.is_empty() {
         return Err(errors);
@@ -167,7 +167,7 @@ pub fn plan(snapshot: &Snapshot, wish: &Wish) -> Result<Plan, Vec<WishError>> {
     Ok(planner.plan)
 }
 
-fn wrong(snapshot: &Snapshot, wish: &Wish) -> Vec<WishError> {
+fn wrong(snapshot: &Snapshot, wish: &Requirement) -> Vec<WishError> {
     let mut errors = Vec::new();
     let isolates = wish.profile != Profile::None;
     let (online, cores) = (&snapshot.online, &wish.cores);
@@ -226,7 +226,7 @@ pub(super) fn irq_changes(irqs: &[Irq], rest: &CpuList) -> Vec<Change> {
 
 struct Planner<'a> {
     snapshot: &'a Snapshot,
-    wish: &'a Wish,
+    wish: &'a Requirement,
     /// The processors for everything else.
     rest: CpuList,
     plan: Plan,

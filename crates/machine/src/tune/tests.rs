@@ -96,7 +96,7 @@ impl Made {
         self.write(BOOT_ID, boot);
     }
 
-    fn plan(&self, wish: &Wish) -> Plan {
+    fn plan(&self, wish: &Requirement) -> Plan {
         let edge = self.edge();
         let mut plan =
             plan(&snapshot(&edge, wish.interface.as_deref(), &BTreeSet::new(), &[]), wish).unwrap();
@@ -104,14 +104,14 @@ impl Made {
         plan
     }
 
-    fn apply(&self, wish: &Wish, interrupt: &mut Interrupt) -> Result<Applied, TuneError> {
+    fn apply(&self, wish: &Requirement, interrupt: &mut Interrupt) -> Result<Applied, TuneError> {
         self.make(&self.plan(wish).changes, wish, interrupt)
     }
 
     fn make(
         &self,
         changes: &[Change],
-        wish: &Wish,
+        wish: &Requirement,
         interrupt: &mut Interrupt,
     ) -> Result<Applied, TuneError> {
         let edge = self.edge();
@@ -149,9 +149,9 @@ fn traffic() -> Traffic {
 }
 
 /// Everything there is.
-fn wish(profile: Profile) -> Wish {
+fn wish(profile: Profile) -> Requirement {
     let cores = if profile == Profile::None { "" } else { "2-3" };
-    Wish {
+    Requirement {
         profile,
         cores: cores.parse().unwrap(),
         interface: Some("eth0".to_owned()),
@@ -159,7 +159,7 @@ fn wish(profile: Profile) -> Wish {
         napi_threads: true,
         priorities: Some((40, 80)),
         traffic: Some(traffic()),
-        ..Wish::default()
+        ..Requirement::default()
     }
 }
 
@@ -497,18 +497,18 @@ fn boot_parameters_that_somebody_else_wrote_stay() {
 #[test]
 fn wishes_that_endanger_the_machine_are_refused() {
     let made = Made::new();
-    let errors = |wish: &Wish| {
+    let errors = |wish: &Requirement| {
         let snapshot = snapshot(&made.edge(), wish.interface.as_deref(), &BTreeSet::new(), &[]);
         plan(&snapshot, wish).err().unwrap_or_default()
     };
     let cores = |text: &str| text.parse::<CpuList>().unwrap();
-    let isolating = |text: &str| Wish { cores: cores(text), ..wish(Profile::Cpuset) };
+    let isolating = |text: &str| Requirement { cores: cores(text), ..wish(Profile::Cpuset) };
     assert_eq!(errors(&isolating("1-3")), []);
     assert_eq!(errors(&isolating("0-3")), [WishError::NoneLeft(cores("0-3"))]);
     assert_eq!(errors(&isolating("")), [WishError::NoCores("cpuset")]);
     let none = [WishError::NoSuchCores(cores("4-5"), cores("0-3"))];
     assert_eq!(errors(&isolating("3-5")), none);
-    let of = |name: &str, force| Wish {
+    let of = |name: &str, force| Requirement {
         interface: Some(name.to_owned()),
         force,
         ..wish(Profile::Cpuset)
@@ -518,7 +518,7 @@ fn wishes_that_endanger_the_machine_are_refused() {
     assert_eq!(errors(&of("eth1", true)), []);
     assert_eq!(errors(&of("eth7", true)), [WishError::NoInterface("eth7".to_owned())]);
     assert_eq!(errors(&of("../net/eth0", true)).len(), 1);
-    let all = Wish { cores: cores("9"), profile: Profile::None, ..of("eth7", false) };
+    let all = Requirement { cores: cores("9"), profile: Profile::None, ..of("eth7", false) };
     assert_eq!(errors(&all).len(), 3, "all that is wrong at once");
     // What is made of it carries something.
     assert_eq!(errors(&of("eth0", false)), []);

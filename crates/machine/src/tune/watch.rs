@@ -3,7 +3,7 @@
 
 use super::edge::Edge;
 use super::journal::{Journal, JournalError};
-use super::plan::{Wish, irq_changes};
+use super::plan::{Requirement, irq_changes};
 use super::run::{Event, State, TuneError, one_more, verify};
 use super::snapshot::{ONLINE, irqs};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// The journal cannot be read or written.
 pub fn watch_once(
     edge: &Edge,
-    wish: &Wish,
+    wish: &Requirement,
     failed: &mut BTreeSet<u32>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, TuneError> {

@@ -14,7 +14,7 @@ use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId,
     QueueLimits, System, TimeMode,
 };
-use onbeat_model::time::{ClockError, LocalTime, Span};
+use onbeat_model::time::{ClockError, Span, SyncedTime};
 use onbeat_model::units::{BitRate, MacAddress, Octets, StreamId};
 
 /// A system of hosts and bridges (whose names begin with `b`), joined by links of 1 Gb/s.
@@ -139,8 +139,8 @@ pub(crate) fn log(system: &System) -> RunLog {
 }
 
 /// A reading in microseconds.
-pub(crate) fn us(us: i64) -> Option<LocalTime> {
-    Some(LocalTime::ZERO + Span::from_us(us))
+pub(crate) fn us(us: i64) -> Option<SyncedTime> {
+    Some(SyncedTime::ZERO + Span::from_us(us))
 }
 
 /// What a talker records of an untimed write.

@@ -10,7 +10,7 @@ use onbeat_model::system::{
     Chain, ChannelId, Class, NodeId, Noise, NoiseId, PortId, ProgramLimits, Quantity, Reference,
     RunSettings, Scenario, System, TimeMode,
 };
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::{BitRate, Octets};
 
 /// What a report is made from.
@@ -194,7 +194,7 @@ fn push(
     latency_ns: Option<i64>,
     mut wakes_late_ns: impl FnMut() -> i64,
 ) {
-    let local = |offset: Span| Some(LocalTime::ZERO + capture + offset);
+    let local = |offset: Span| Some(SyncedTime::ZERO + capture + offset);
     let target = Span::from_ms(2);
     let mut end = |transfer: i64| {
         let wake = target + Span::from_ns(wakes_late_ns());

@@ -10,7 +10,7 @@ use crate::participant::{
 use crate::route::Then;
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::system::{NodeId, System};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 use std::any::Any;
 
@@ -20,7 +20,7 @@ pub(super) struct LocalTimer {
     node: NodeId,
     kind: Kind,
     /// What the clock must read; `None` if it did, and the wake-up delay is passing.
-    reading: Option<LocalTime>,
+    reading: Option<SyncedTime>,
     /// From then on.
     delay: Span,
 }
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// What a node's clock reads, or read, at an instant that is not to come.
-    pub fn read_clock(&self, node: NodeId, at: NetTime) -> LocalTime {
+    pub fn read_clock(&self, node: NodeId, at: NetTime) -> SyncedTime {
         self.clocks.read(node, at)
     }
 
@@ -118,13 +118,13 @@ impl Engine {
     }
 
     /// As [`Engine::wake_at`], when the node's clock reads this from now on.
-    pub fn wake_when(&mut self, node: NodeId, reading: LocalTime, token: u64) {
+    pub fn wake_when(&mut self, node: NodeId, reading: SyncedTime, token: u64) {
         let delay = self.delays[node.index()].wakeup.draw();
         self.set_local(LocalTimer { node, kind: Kind::Wake, reading: Some(reading), delay }, token);
     }
 
     /// As [`Engine::alarm`], when the node's clock reads this from now on.
-    pub fn alarm_when(&mut self, node: NodeId, reading: LocalTime, token: u64) {
+    pub fn alarm_when(&mut self, node: NodeId, reading: SyncedTime, token: u64) {
         let timer =
             LocalTimer { node, kind: Kind::Alarm, reading: Some(reading), delay: Span::ZERO };
         self.set_local(timer, token);

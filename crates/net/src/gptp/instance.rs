@@ -1,14 +1,14 @@
 //! gPTP on one node of an engine: the protocol, the node's own clock, and what notes time stamps.
 
 use crate::gptp::NodeModel;
-use crate::gptp::oscillator::{FreeClock, Stamper};
+use crate::gptp::oscillator::{LocalClock, Stamper};
 use crate::participant::{Happened, Moment, Outgoing, Participant, Steered, Wants};
 use crate::random::{Purpose, Stream};
 use onbeat_model::system::NodeId;
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_runtime::gptp::{
-    Action, ClockIdentity, Condition, DESTINATION, ETHERTYPE, Event, Fine, Line, Node, Settings,
-    SystemIdentity, Ticket,
+    Action, ClockIdentity, Condition, DESTINATION, ETHERTYPE, Event, Line, Node, ScaledNs,
+    Settings, SystemIdentity, TimestampId,
 };
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ const LOOK: Span = crate::gptp::WANDER_INTERVAL;
 #[derive(Debug)]
 pub(crate) struct Instance {
     node: Node,
-    clock: FreeClock,
+    clock: LocalClock,
     stamper: Stamper,
     random: Stream,
     residence: [Span; 2],
@@ -50,10 +50,10 @@ pub(crate) struct Instance {
     /// Its number among the nodes.
     number: u16,
     tokens: u64,
-    tickets: BTreeMap<u64, Option<Ticket>>,
+    tickets: BTreeMap<u64, Option<TimestampId>>,
     messages: u64,
     steered: Option<Line>,
-    largest_step: Fine,
+    largest_step: ScaledNs,
     rates_ppb: Option<[i64; 2]>,
 }
 
@@ -71,7 +71,7 @@ impl Instance {
     pub(super) fn new(model: &NodeModel, index: usize, ports: usize, seed: u64) -> Self {
         let mut random = Stream::new(seed, Purpose::Synchronisation, index);
         let starts = NetTime::from_ns(random.below(START_WITHIN_NS) as i64);
-        let mut clock = FreeClock::new(model.oscillator, seed, index);
+        let mut clock = LocalClock::new(model.oscillator, seed, index);
         let mut settings = Settings::new(SystemIdentity::unknown(model.priority1, identity(index)));
         settings.delay_threshold = model.delay_threshold;
         settings.servo = model.servo;
@@ -93,7 +93,7 @@ impl Instance {
             tickets: BTreeMap::new(),
             messages: 0,
             steered: None,
-            largest_step: Fine::ZERO,
+            largest_step: ScaledNs::ZERO,
             rates_ppb: None,
         }
     }
@@ -143,9 +143,9 @@ impl Instance {
     }
 
     /// What the synchronised clock reads, if it was ever set.
-    pub(super) fn read(&mut self, now: NetTime) -> Option<LocalTime> {
+    pub(super) fn read(&mut self, now: NetTime) -> Option<SyncedTime> {
         let reading = self.clock.read(self.own(now));
-        self.node.read(reading).map(|reading| LocalTime::from_ns(reading.as_ns()))
+        self.node.read(reading).map(|reading| SyncedTime::from_ns(reading.as_ns()))
     }
 
     /// The largest step of its clock after it was set, and its rates.
@@ -180,7 +180,7 @@ impl Instance {
         now: NetTime,
         port: usize,
         message: &[u8],
-        ticket: Option<Ticket>,
+        ticket: Option<TimestampId>,
     ) -> Outgoing {
         let [shortest, longest] = self.residence;
         let spread = (longest - shortest).as_ns() as u64 + 1;

@@ -3,30 +3,30 @@
 use crate::gptp::{Oscillator, Stamping, WANDER_INTERVAL};
 use crate::random::{Purpose, Stream};
 use onbeat_model::time::{NetTime, Span};
-use onbeat_runtime::gptp::{Fine, FreeTime, RateOffset};
+use onbeat_runtime::gptp::{LocalClockTime, RateOffset, ScaledNs};
 
 /// The clock with its present piece. Instants are asked for in order, but for what is around now.
 #[derive(Debug)]
-pub(super) struct FreeClock {
+pub(super) struct LocalClock {
     model: Oscillator,
     from: NetTime,
-    reading: FreeTime,
+    reading: LocalClockTime,
     rate: RateOffset,
     /// The wander so far, in parts in 10¹².
     wander_ppt: i64,
     random: Stream,
 }
 
-impl FreeClock {
+impl LocalClock {
     pub(super) fn new(model: Oscillator, seed: u64, node: usize) -> Self {
         let random = Stream::new(seed, Purpose::Oscillator, node);
-        let reading = FreeTime::from_ns(model.start.as_ns());
+        let reading = LocalClockTime::from_ns(model.start.as_ns());
         let rate = RateOffset::from_ppb(model.rate_ppb);
         Self { model, from: NetTime::ZERO, reading, rate, wander_ppt: 0, random }
     }
 
     /// What it reads; a wander that ends after `at` goes on as it is.
-    pub(super) fn read(&mut self, at: NetTime) -> FreeTime {
+    pub(super) fn read(&mut self, at: NetTime) -> LocalClockTime {
         while at - self.from >= WANDER_INTERVAL {
             self.reading = self.extend(self.from + WANDER_INTERVAL);
             self.from += WANDER_INTERVAL;
@@ -41,8 +41,8 @@ impl FreeClock {
     }
 
     /// The present piece, to both sides.
-    fn extend(&self, at: NetTime) -> FreeTime {
-        self.reading + Fine::from(at - self.from).at_rate(self.rate)
+    fn extend(&self, at: NetTime) -> LocalClockTime {
+        self.reading + ScaledNs::from(at - self.from).at_rate(self.rate)
     }
 
     fn step(&mut self) {
@@ -63,7 +63,7 @@ impl FreeClock {
     }
 
     /// About when it reads this: with the present rate, and not before.
-    pub(super) fn when(&self, reading: FreeTime) -> NetTime {
+    pub(super) fn when(&self, reading: LocalClockTime) -> NetTime {
         self.from + (reading - self.reading).before_rate(self.rate).span() + Span::from_ns(1)
     }
 }
@@ -81,14 +81,14 @@ impl Stamper {
     }
 
     /// The stamp of what came at an instant: late by the jitter.
-    pub(super) fn received(&mut self, clock: &mut FreeClock, at: NetTime) -> FreeTime {
+    pub(super) fn received(&mut self, clock: &mut LocalClock, at: NetTime) -> LocalClockTime {
         clock.read(at);
         let late = self.jitter();
         self.cut(clock.extend(at + late))
     }
 
     /// The stamp of what left: early by the jitter.
-    pub(super) fn sent(&mut self, clock: &mut FreeClock, at: NetTime) -> FreeTime {
+    pub(super) fn sent(&mut self, clock: &mut LocalClock, at: NetTime) -> LocalClockTime {
         clock.read(at);
         let early = self.jitter();
         self.cut(clock.extend(at - early))
@@ -98,9 +98,9 @@ impl Stamper {
         Span::from_ns(self.random.below(self.model.jitter.as_ns() as u64 + 1) as i64)
     }
 
-    fn cut(&self, reading: FreeTime) -> FreeTime {
+    fn cut(&self, reading: LocalClockTime) -> LocalClockTime {
         let (ns, grain) = (reading.as_ns(), self.model.granularity.as_ns());
-        FreeTime::from_ns(ns - ns.rem_euclid(grain))
+        LocalClockTime::from_ns(ns - ns.rem_euclid(grain))
     }
 }
 
@@ -116,13 +116,13 @@ mod tests {
             wander_step_ppt: 90_000,
             wander_max_ppb: 100,
         };
-        let mut clock = FreeClock::new(model, 1, 0);
+        let mut clock = LocalClock::new(model, 1, 0);
         let mut before = clock.read(NetTime::ZERO);
-        assert_eq!(before, FreeTime::from_ns(5_000_000_000));
+        assert_eq!(before, LocalClockTime::from_ns(5_000_000_000));
         let mut rates = Vec::new();
         for step in 1..5_000 {
             let now = clock.read(NetTime::ZERO + Span::from_ms(10) * step);
-            let rate = RateOffset::between(now - before, Fine::from_ns(10_000_000));
+            let rate = RateOffset::between(now - before, ScaledNs::from_ns(10_000_000));
             rates.push(rate.expect("a sane rate").ppb());
             before = now;
         }
@@ -130,16 +130,16 @@ mod tests {
         assert!(rates.iter().all(|rate| (-40_101..=-39_899).contains(rate)), "{low:?} {high:?}");
         assert!(low < Some(&-40_080) && high > Some(&-39_920), "{low:?} {high:?}");
         // The inverse is not before, and less than 2 ns after.
-        let at = clock.when(before + Fine::from_ns(1_000));
-        assert!(clock.read(at) >= before + Fine::from_ns(1_000));
-        assert!(clock.read(at) <= before + Fine::from_ns(1_002));
+        let at = clock.when(before + ScaledNs::from_ns(1_000));
+        assert!(clock.read(at) >= before + ScaledNs::from_ns(1_000));
+        assert!(clock.read(at) <= before + ScaledNs::from_ns(1_002));
     }
 
     #[test]
     fn stamps_are_late_or_early_by_the_jitter_at_most_and_cut_to_the_granularity() {
         let model =
             Oscillator { start: Span::ZERO, rate_ppb: 0, wander_step_ppt: 0, wander_max_ppb: 0 };
-        let mut clock = FreeClock::new(model, 1, 0);
+        let mut clock = LocalClock::new(model, 1, 0);
         let (granularity, jitter) = (Span::from_ns(8), Span::from_ns(20));
         let mut stamper = Stamper::new(Stamping { granularity, jitter }, 1, 0);
         for ns in 1_000..3_000 {

@@ -1,6 +1,6 @@
 //! What a simulation saw.
 
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 
 /// All clocks at one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,11 +11,11 @@ pub struct Sample {
     /// and no other has taken over. `None` before the first.
     pub reference: Option<usize>,
     /// What each node's synchronised clock reads; `None` while it was never set, or has stopped.
-    pub clocks: Vec<Option<LocalTime>>,
+    pub clocks: Vec<Option<SyncedTime>>,
     /// By node: whose time it has, by its own belief; `None` while it has none.
     pub follows: Vec<Option<u16>>,
     /// What the reference's clock reads, even if it has stopped.
-    pub reference_clock: Option<LocalTime>,
+    pub reference_clock: Option<SyncedTime>,
 }
 
 impl Sample {

@@ -2,7 +2,7 @@
 //! integers.
 
 use onbeat_model::port::TokenBucket;
-use onbeat_model::time::{ClockError, LocalTime, NetTime};
+use onbeat_model::time::{ClockError, NetTime, SyncedTime};
 use std::collections::VecDeque;
 
 /// The place of a bucket's frame that has none.
@@ -45,7 +45,7 @@ pub(crate) struct Buckets {
     clock: ClockError,
     buckets: Vec<Bucket>,
     /// Per group: the last eligibility time that was given in it (groupEligibilityTime).
-    groups: Vec<LocalTime>,
+    groups: Vec<SyncedTime>,
 }
 
 /// One scheduler; times are the clock's reading in ns times the rate in bit/s.
@@ -102,7 +102,7 @@ impl Buckets {
         let scheduled = bucket.empty_at + i128::from(wire_bits) * PER_BIT;
         let filled = -(-scheduled).div_euclid(bucket.rate);
         let filled = i64::try_from(filled).expect("a bucket fills within 292 years");
-        let eligible = arrival.max(*group).max(LocalTime::from_ns(filled));
+        let eligible = arrival.max(*group).max(SyncedTime::from_ns(filled));
         *group = eligible;
         let full_at = bucket.empty_at + bucket.burst;
         let late = (i128::from(eligible.as_ns()) * bucket.rate - full_at).max(0);

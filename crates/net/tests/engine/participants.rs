@@ -4,7 +4,7 @@ use crate::network::{Network, NoiseSpec};
 use onbeat_model::port::{GateControl, GateEntry};
 use onbeat_model::stream::{Fault, FaultKind, Source};
 use onbeat_model::system::{LinkId, NodeId};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_net::{
     Engine, Happened, Joining, Moment, Outgoing, Output, Participant, Steered, Wants,
 };
@@ -191,12 +191,12 @@ fn alarms_by_a_steered_clock_go_off_when_it_reads_enough_and_not_before() {
         let mut engine = network.engine(1, i64::MAX);
         let until = NetTime::from_ns(10_000_000);
         engine.join(&network.system, vec![joining(talker, 0, toy)], until, &[talker]);
-        engine.alarm_when(talker, LocalTime::from_ns(1_000_000), 7);
-        engine.wake_when(talker, LocalTime::from_ns(1_000_000), 8);
+        engine.alarm_when(talker, SyncedTime::from_ns(1_000_000), 7);
+        engine.wake_when(talker, SyncedTime::from_ns(1_000_000), 8);
         let mut woke = Vec::new();
         while let Some(output) = engine.advance(until) {
             let Output::Woke { token } = output else { panic!("{output:?}") };
-            assert!(engine.clock_of(talker).read(engine.now()) >= LocalTime::from_ns(1_000_000));
+            assert!(engine.clock_of(talker).read(engine.now()) >= SyncedTime::from_ns(1_000_000));
             woke.push((token, engine.now().as_ns()));
         }
         woke.sort_unstable();
@@ -278,7 +278,7 @@ proptest! {
         let since = NetTime::from_ns(since);
         let offset = Span::from_ns(offset);
         let clock = ClockError { offset, drift_ppb, since, ..ClockError::default() };
-        prop_assert_eq!(clock.read(since), LocalTime::from_ns(since.as_ns()) + offset);
+        prop_assert_eq!(clock.read(since), SyncedTime::from_ns(since.as_ns()) + offset);
         let reading = clock.read(since) + Span::from_ns(after);
         let at = clock.when(reading);
         prop_assert!(clock.read(at) >= reading);

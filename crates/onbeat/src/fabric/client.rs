@@ -21,11 +21,13 @@ use crate::link::{
 use crate::recorder::Recorder;
 use crate::shared_log::{Identity, SharedLog};
 use onbeat_model::record::Role;
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::listener;
-use onbeat_runtime::port::{Fault, Framing, Instant, Limited, Patience, Port, Received, Window};
+use onbeat_runtime::port::{
+    ChannelError, Framing, Instant, Limited, Port, Received, Timeout, Window,
+};
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::FileType;
@@ -78,13 +80,13 @@ pub enum SetupError {
     Refused(String),
     /// The fabric answered something else than what was asked.
     #[error("the fabric does not speak this library's protocol")]
-    Nonsense,
+    ProtocolViolation,
     /// Something that was to be watched cannot be.
     #[error(transparent)]
     Watch(#[from] WatchError),
     /// The call came from a thread that the fabric does not know, or at the wrong moment.
     #[error(transparent)]
-    Fault(#[from] Fault),
+    ChannelError(#[from] ChannelError),
 }
 
 /// A thread's own connection to the fabric.
@@ -116,65 +118,72 @@ impl Control {
         match control.ask(&Request::Begin(tid))? {
             Body::Done => Ok(control),
             Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
-            _ => Err(SetupError::Nonsense),
+            _ => Err(SetupError::ProtocolViolation),
         }
     }
 
     /// Sends a request that is not answered. A forked child has its parent's connections, but no
     /// part in the run.
-    fn tell(&mut self, request: &Request<'_>) -> Result<(), Fault> {
+    fn tell(&mut self, request: &Request<'_>) -> Result<(), ChannelError> {
         if crate::fork::process() != self.owner {
-            return Err(Fault::Forked);
+            return Err(ChannelError::Forked);
         }
         let length = request.encode(&mut self.packet);
         let parts = [IoSlice::new(&self.packet[..length])];
-        socket::send(&self.socket, &parts).map_err(|_| Fault::Disconnected)
+        socket::send(&self.socket, &parts).map_err(|_| ChannelError::Disconnected)
     }
 
     /// Asks for what is answered with the ticket of a thread, and its socket.
     fn ask_for_ticket(&mut self, request: &Request<'_>) -> Result<(u32, OwnedFd), SetupError> {
         if self.stopped {
-            return Err(Fault::Stopped.into());
+            return Err(ChannelError::Stopped.into());
         }
         self.tell(request)?;
         let got = socket::receive_with(&self.socket, &mut self.packet)?;
-        let (length, mut with) = got.ok_or(Fault::Disconnected)?;
-        let reply = Reply::decode(&self.packet[..length]).map_err(|_| SetupError::Nonsense)?;
+        let (length, mut with) = got.ok_or(ChannelError::Disconnected)?;
+        let reply =
+            Reply::decode(&self.packet[..length]).map_err(|_| SetupError::ProtocolViolation)?;
         match (reply.body, with.pop()) {
             (Body::Ticket(ticket), Some(socket)) => Ok((ticket, socket)),
             (Body::Refused(why), _) => Err(SetupError::Refused(why.to_owned())),
             (Body::Stopped, _) => {
                 self.stopped = true;
-                Err(Fault::Stopped.into())
+                Err(ChannelError::Stopped.into())
             }
-            _ => Err(SetupError::Nonsense),
+            _ => Err(SetupError::ProtocolViolation),
         }
     }
 
     /// Sends a request and waits for its answer. Real-time: allocates nothing.
-    fn ask(&mut self, request: &Request<'_>) -> Result<Body<'_>, Fault> {
+    fn ask(&mut self, request: &Request<'_>) -> Result<Body<'_>, ChannelError> {
         if self.stopped {
-            return Err(Fault::Stopped);
+            return Err(ChannelError::Stopped);
         }
         self.tell(request)?;
         let got = socket::receive(&self.socket, &mut self.packet);
-        let length = got.map_err(|_| Fault::Disconnected)?.ok_or(Fault::Disconnected)?;
-        let reply = Reply::decode(&self.packet[..length]).map_err(|_| Fault::Disconnected)?;
+        let length =
+            got.map_err(|_| ChannelError::Disconnected)?.ok_or(ChannelError::Disconnected)?;
+        let reply =
+            Reply::decode(&self.packet[..length]).map_err(|_| ChannelError::Disconnected)?;
         self.now = Instant { local: reply.local, network: Some(reply.network) };
         if reply.body == Body::Stopped {
             self.stopped = true;
-            return Err(Fault::Stopped);
+            return Err(ChannelError::Stopped);
         }
         Ok(reply.body)
     }
 }
 
 /// Uses the calling thread's connection.
-fn with_control<T>(use_it: impl FnOnce(&mut Control) -> Result<T, Fault>) -> Result<T, Fault> {
+fn with_control<T>(
+    use_it: impl FnOnce(&mut Control) -> Result<T, ChannelError>,
+) -> Result<T, ChannelError> {
     // The thread's connection is gone when its thread-local values have been destroyed.
     CONTROL
-        .try_with(|control| use_it(control.borrow_mut().as_mut().ok_or(Fault::UnknownThread)?))
-        .unwrap_or(Err(Fault::UnknownThread))
+        .try_with(|control| {
+            use_it(control.borrow_mut().as_mut().ok_or(ChannelError::UnknownThread)?)
+        })
+        .unwrap_or(Err(ChannelError::UnknownThread))
 }
 
 #[derive(Debug)]
@@ -189,15 +198,15 @@ struct Shared {
 }
 
 impl Shared {
-    fn start(&self) -> Result<&Start, Fault> {
-        self.start.get().ok_or(Fault::NotStarted)
+    fn start(&self) -> Result<&Start, ChannelError> {
+        self.start.get().ok_or(ChannelError::NotStarted)
     }
 
-    fn is_virtual(&self) -> Result<bool, Fault> {
+    fn is_virtual(&self) -> Result<bool, ChannelError> {
         Ok(self.start()?.base == Base::Virtual)
     }
 
-    fn now(&self) -> Result<Instant, Fault> {
+    fn now(&self) -> Result<Instant, ChannelError> {
         if self.is_virtual()? {
             self.base.check_owner()?;
             return with_control(|control| Ok(control.now));
@@ -206,18 +215,18 @@ impl Shared {
     }
 
     /// In real time, waits until there is something to receive or `patience` is at its end.
-    fn is_readable(&self, socket: &OwnedFd, patience: Patience) -> Result<bool, Fault> {
+    fn is_readable(&self, socket: &OwnedFd, patience: Timeout) -> Result<bool, ChannelError> {
         let until = match patience {
-            Patience::Endless => return Ok(true),
-            Patience::None => return Ok(false),
-            Patience::Until(until) => until,
+            Timeout::Endless => return Ok(true),
+            Timeout::None => return Ok(false),
+            Timeout::Until(until) => until,
         };
         let start = self.start()?;
         let until = clamp_to_run(until, &start.clock, start.stop);
         loop {
             let left = self.base.left(until)?;
             let look = socket::readable(socket, left.max(Span::ZERO));
-            if look.map_err(|_| Fault::Disconnected)? {
+            if look.map_err(|_| ChannelError::Disconnected)? {
                 return Ok(true);
             }
             if left <= Span::ZERO {
@@ -226,7 +235,7 @@ impl Shared {
         }
     }
 
-    fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+    fn sleep_until(&self, target: SyncedTime) -> Result<Instant, ChannelError> {
         if self.is_virtual()? {
             return with_control(|control| {
                 let _ = control.ask(&Request::Sleep(target))?;
@@ -294,15 +303,15 @@ impl Context {
     fn open(&self, role: Role, name: &str, size: Octets) -> Result<Opened, SetupError> {
         self.shared.base.check_owner()?;
         CONTROL.with_borrow_mut(|control| {
-            let control = control.as_mut().ok_or(Fault::UnknownThread)?;
+            let control = control.as_mut().ok_or(ChannelError::UnknownThread)?;
             if control.stopped {
-                return Err(Fault::Stopped.into());
+                return Err(ChannelError::Stopped.into());
             }
             control.tell(&Request::Open { role, size, name })?;
             let got = socket::receive_with(&control.socket, &mut control.packet)?;
-            let (length, descriptors) = got.ok_or(Fault::Disconnected)?;
+            let (length, descriptors) = got.ok_or(ChannelError::Disconnected)?;
             let reply = Reply::decode(&control.packet[..length]);
-            let body = reply.map_err(|_| SetupError::Nonsense)?.body;
+            let body = reply.map_err(|_| SetupError::ProtocolViolation)?.body;
             let (end, start, last, capacity, parameters, attachment) = match body {
                 Body::Opened { end, start, last, capacity, parameters, attachment } => {
                     (end, start, last, capacity, parameters, attachment)
@@ -310,12 +319,12 @@ impl Context {
                 Body::Refused(why) => return Err(SetupError::Refused(why.to_owned())),
                 Body::Stopped => {
                     control.stopped = true;
-                    return Err(Fault::Stopped.into());
+                    return Err(ChannelError::Stopped.into());
                 }
-                _ => return Err(SetupError::Nonsense),
+                _ => return Err(SetupError::ProtocolViolation),
             };
             let mut descriptors = descriptors.into_iter();
-            let memory = descriptors.next().ok_or(SetupError::Nonsense)?;
+            let memory = descriptors.next().ok_or(SetupError::ProtocolViolation)?;
             let mut log = SharedLog::map(memory, capacity)?;
             let (channel, stream_id) = (name.to_owned(), parameters.stream_id);
             let identity = Identity { channel, stream_id, role };
@@ -355,25 +364,29 @@ impl Context {
     }
 
     /// Waits until one of the ends, all of the emulated network in virtual time, has a frame.
-    pub fn select(&self, ends: &[&Listener], patience: Patience) -> Result<Option<usize>, Fault> {
+    pub fn select(
+        &self,
+        ends: &[&Listener],
+        patience: Timeout,
+    ) -> Result<Option<usize>, ChannelError> {
         let mut octets = [0; 4 * MAX_SELECT];
         let wanted = ends.iter().take(MAX_SELECT);
         for (slot, listener) in octets.as_chunks_mut::<4>().0.iter_mut().zip(wanted.clone()) {
             let EndPort::Fabric(port) = listener.port().inner() else {
-                return Err(Fault::Disconnected);
+                return Err(ChannelError::Disconnected);
             };
             *slot = port.end.to_le_bytes();
         }
-        let ends = Ends::new(&octets[..4 * wanted.len()]).ok_or(Fault::Disconnected)?;
+        let ends = Ends::new(&octets[..4 * wanted.len()]).ok_or(ChannelError::Disconnected)?;
         with_control(|control| match control.ask(&Request::Select(ends, patience))? {
             Body::Ready(position) => Ok(Some(position as usize)),
             Body::Empty => Ok(None),
-            _ => Err(Fault::Disconnected),
+            _ => Err(ChannelError::Disconnected),
         })
     }
 
     /// Whether time is virtual.
-    pub fn is_virtual(&self) -> Result<bool, Fault> {
+    pub fn is_virtual(&self) -> Result<bool, ChannelError> {
         self.shared.is_virtual()
     }
 
@@ -390,11 +403,11 @@ impl Context {
         }
         want_exact_timers();
         let start = CONTROL.with_borrow_mut(|control| {
-            let control = control.as_mut().ok_or(Fault::UnknownThread)?;
+            let control = control.as_mut().ok_or(ChannelError::UnknownThread)?;
             match control.ask(&Request::Start)? {
                 Body::Started(start) => Ok(start),
                 Body::Refused(why) => Err(SetupError::Refused(why.to_owned())),
-                _ => Err(SetupError::Nonsense),
+                _ => Err(SetupError::ProtocolViolation),
             }
         })?;
         if start.base != Base::Virtual
@@ -434,60 +447,65 @@ impl Context {
     }
 
     /// What the host's copy of the network clock reads.
-    pub fn now(&self) -> Result<Instant, Fault> {
+    pub fn now(&self) -> Result<Instant, ChannelError> {
         self.shared.now()
     }
 
     /// Sleeps until the host's copy of the network clock reads `target`; returns when it did.
-    pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+    pub fn sleep_until(&self, target: SyncedTime) -> Result<Instant, ChannelError> {
         self.shared.sleep_until(target)
     }
 
     /// Declares the work just done. In virtual time it passes now; in real time it has passed by
     /// itself. False: it was cut short.
-    pub fn work(&self, work: Work) -> Result<bool, Fault> {
+    pub fn work(&self, work: Work) -> Result<bool, ChannelError> {
         if !self.shared.is_virtual()? {
             return self.shared.base.look().map(|_| true);
         }
         with_control(|control| match control.ask(&Request::Work(work))? {
             Body::Done => Ok(true),
             Body::Empty => Ok(false),
-            _ => Err(Fault::Disconnected),
+            _ => Err(ChannelError::Disconnected),
         })
     }
 
     /// In virtual time, waits until a thread of this program wakes those that wait for `key`;
     /// whether one did in time. The one that holds what is waited for is as urgent meanwhile.
-    pub(crate) fn park(&self, key: u64, patience: Patience, holder: u32) -> Result<bool, Fault> {
+    pub(crate) fn park(
+        &self,
+        key: u64,
+        patience: Timeout,
+        holder: u32,
+    ) -> Result<bool, ChannelError> {
         with_control(|control| match control.ask(&Request::Park { key, patience, holder })? {
             Body::Done => Ok(true),
             Body::Empty => Ok(false),
-            _ => Err(Fault::Disconnected),
+            _ => Err(ChannelError::Disconnected),
         })
     }
 
     /// In virtual time, wakes the threads of this program that wait for `key`.
-    pub(crate) fn unpark(&self, key: u64) -> Result<(), Fault> {
+    pub(crate) fn unpark(&self, key: u64) -> Result<(), ChannelError> {
         with_control(|control| match control.stopped {
-            true => Err(Fault::Stopped),
+            true => Err(ChannelError::Stopped),
             false => control.tell(&Request::Unpark(key)),
         })
     }
 
     /// Announces a thread that is about to be created.
-    pub fn announce(&self) -> Result<ThreadTicket, Fault> {
+    pub fn announce(&self) -> Result<ThreadTicket, ChannelError> {
         self.shared.start()?;
         let (ticket, socket) = with_control(|control| {
             control.ask_for_ticket(&Request::Announce).map_err(|error| match error {
-                SetupError::Fault(fault) => fault,
-                _ => Fault::Disconnected,
+                SetupError::ChannelError(fault) => fault,
+                _ => ChannelError::Disconnected,
             })
         })?;
         Ok(ThreadTicket { ticket, socket })
     }
 
     /// Waits, in the time of the run, until an announced thread has ended.
-    pub fn wait_for(&self, ticket: u32) -> Result<(), Fault> {
+    pub fn wait_for(&self, ticket: u32) -> Result<(), ChannelError> {
         if !self.shared.is_virtual()? {
             return Ok(());
         }
@@ -504,7 +522,7 @@ impl ThreadTicket {
     /// Makes the calling thread the announced one; returns when the run lets it go on.
     pub fn begin(self) -> Result<(), SetupError> {
         want_exact_timers();
-        let farewell = self.socket.try_clone().map_err(|_| Fault::Disconnected)?;
+        let farewell = self.socket.try_clone().map_err(|_| ChannelError::Disconnected)?;
         CONTROL.set(Some(Control::begin(self.socket)?));
         Farewell::at_the_end(farewell);
         Ok(())
@@ -581,7 +599,7 @@ struct Opened {
     /// How often the end was opened, with this time.
     start: u32,
     /// When it last captured a message before.
-    last: Option<LocalTime>,
+    last: Option<SyncedTime>,
     instance: u8,
     port: EndPort,
     recorder: Recorder,
@@ -606,7 +624,8 @@ pub fn attach_in(
     };
     // A thread of its own: the program's stay in their namespace. A socket keeps to the one that
     // it was made in.
-    std::thread::scope(|scope| scope.spawn(make).join()).map_err(|_| SetupError::Nonsense)?
+    std::thread::scope(|scope| scope.spawn(make).join())
+        .map_err(|_| SetupError::ProtocolViolation)?
 }
 
 /// An end's way to clock and network through the fabric.
@@ -621,7 +640,7 @@ pub struct FabricPort {
 
 impl FabricPort {
     /// Refuses a forked child of the process whose end this is.
-    pub(crate) fn check_owner(&self) -> Result<(), Fault> {
+    pub(crate) fn check_owner(&self) -> Result<(), ChannelError> {
         self.shared.base.check_owner()
     }
 
@@ -634,9 +653,9 @@ impl FabricPort {
     fn receive_own(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
-    ) -> Result<Option<Received>, Fault> {
-        let own = self.own.as_ref().ok_or(Fault::Disconnected)?;
+        patience: Timeout,
+    ) -> Result<Option<Received>, ChannelError> {
+        let own = self.own.as_ref().ok_or(ChannelError::Disconnected)?;
         self.shared.base.look()?;
         let mut waited = true;
         let mut got = socket::try_receive(own, &mut self.packet);
@@ -647,13 +666,13 @@ impl FabricPort {
             }
             got = socket::receive(own, &mut self.packet);
         }
-        let Some(length) = got.map_err(|_| Fault::Disconnected)? else {
+        let Some(length) = got.map_err(|_| ChannelError::Disconnected)? else {
             // The fabric closes an end when the run is over; before, it is gone.
             let over = self.shared.now()?.network >= Some(self.shared.start()?.stop);
-            return Err(if over { Fault::Stopped } else { Fault::Disconnected });
+            return Err(if over { ChannelError::Stopped } else { ChannelError::Disconnected });
         };
         let (stamp, frame) =
-            self.packet[..length].split_first_chunk::<STAMP>().ok_or(Fault::Disconnected)?;
+            self.packet[..length].split_first_chunk::<STAMP>().ok_or(ChannelError::Disconnected)?;
         let network = NetTime::from_ns(i64::from_le_bytes(*stamp));
         let arrived = self.shared.start()?.clock.read(network);
         let length = copy_frame(frame, into)?;
@@ -671,8 +690,8 @@ fn is_empty(got: &io::Result<Option<usize>>) -> bool {
 }
 
 /// Copies a frame that is no longer than a frame may be.
-fn copy_frame(frame: &[u8], into: &mut [u8]) -> Result<usize, Fault> {
-    into.get_mut(..frame.len()).ok_or(Fault::Disconnected)?.copy_from_slice(frame);
+fn copy_frame(frame: &[u8], into: &mut [u8]) -> Result<usize, ChannelError> {
+    into.get_mut(..frame.len()).ok_or(ChannelError::Disconnected)?.copy_from_slice(frame);
     Ok(frame.len())
 }
 
@@ -716,12 +735,12 @@ fn tell_closed(end: u32) {
     let _ = with_control(|control| {
         let length = Request::Close(end).encode(&mut control.packet);
         let parts = [IoSlice::new(&control.packet[..length])];
-        socket::try_send(&control.socket, &parts).map_err(|_| Fault::Disconnected)
+        socket::try_send(&control.socket, &parts).map_err(|_| ChannelError::Disconnected)
     });
 }
 
 impl Port for FabricPort {
-    fn now(&mut self) -> Result<Instant, Fault> {
+    fn now(&mut self) -> Result<Instant, ChannelError> {
         self.shared.now()
     }
 
@@ -730,11 +749,11 @@ impl Port for FabricPort {
         false
     }
 
-    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+    fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         self.shared.sleep_until(target)
     }
 
-    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+    fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         let start = self.shared.start()?;
         let read = self.shared.now()?;
         let now = read.order();
@@ -744,17 +763,17 @@ impl Port for FabricPort {
             _ => Span::ZERO,
         };
         let over = start.clock.when_near(now, at - ahead) >= start.write_until;
-        if over { Err(Fault::Stopped) } else { Ok(()) }
+        if over { Err(ChannelError::Stopped) } else { Ok(()) }
     }
 
-    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+    fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         match &self.own {
             None => with_control(|control| control.tell(&Request::Send(self.end, frame))),
             Some(own) => {
                 let now = self.shared.now()?.network.unwrap_or_default();
                 let stamp = now.as_ns().to_le_bytes();
                 let parts = [IoSlice::new(&stamp), IoSlice::new(frame)];
-                socket::send(own, &parts).map_err(|_| Fault::Disconnected)
+                socket::send(own, &parts).map_err(|_| ChannelError::Disconnected)
             }
         }
     }
@@ -762,9 +781,9 @@ impl Port for FabricPort {
     fn receive(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
+        patience: Timeout,
         _: Option<Window>,
-    ) -> Result<Option<Received>, Fault> {
+    ) -> Result<Option<Received>, ChannelError> {
         if self.own.is_some() {
             return self.receive_own(into, patience);
         }
@@ -776,7 +795,7 @@ impl Port for FabricPort {
                     let ready = Instant { local: ready_local, network: Some(ready) };
                     (arrived, ready, copy_frame(octets, into)?)
                 }
-                _ => return Err(Fault::Disconnected),
+                _ => return Err(ChannelError::Disconnected),
             };
             let waited = ready.network != control.now.network;
             let framing = Framing::Ethernet;

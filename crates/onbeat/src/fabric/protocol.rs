@@ -4,9 +4,9 @@
 
 use crate::link::{LinkOptions, TransportKind};
 use onbeat_model::record::Role;
-use onbeat_model::time::{ClockError, ClockStep, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, ClockStep, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::Timeout;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::MAX_FRAME;
 
@@ -41,15 +41,15 @@ pub enum Request<'a> {
     /// Set-up is done; answered at the common start.
     Start,
     /// Sleeps until the node's clock reads this.
-    Sleep(LocalTime),
+    Sleep(SyncedTime),
     /// Computes. The answer is [`Body::Done`], or [`Body::Empty`] when it was cut short.
     Work(Work),
     /// Sends a frame on an end. Not answered.
     Send(u32, &'a [u8]),
     /// Receives a frame on an end.
-    Receive(u32, Patience),
+    Receive(u32, Timeout),
     /// Waits until one of these ends has a frame.
-    Select(Ends<'a>, Patience),
+    Select(Ends<'a>, Timeout),
     /// Closes an end. Not answered.
     Close(u32),
     /// A thread is about to be created.
@@ -61,7 +61,7 @@ pub enum Request<'a> {
         /// For what.
         key: u64,
         /// How long.
-        patience: Patience,
+        patience: Timeout,
         /// The thread that holds it, as `gettid` numbers it; 0: nobody is known.
         holder: u32,
     },
@@ -77,17 +77,17 @@ pub struct Work {
     /// For how long, with a processor to itself.
     pub span: Span,
     /// When the node's clock reads this it is given up.
-    pub until: LocalTime,
+    pub until: SyncedTime,
     /// 1 to 99, the greater the more urgent, where processors are shared; 0: its program's.
     pub priority: u8,
-    /// An absolute deadline instead, which comes before all priorities; [`LocalTime::MAX`]: none.
-    pub deadline: LocalTime,
+    /// An absolute deadline instead, which comes before all priorities; [`SyncedTime::MAX`]: none.
+    pub deadline: SyncedTime,
 }
 
 impl Work {
     /// So long, as urgent as its program, and never given up.
     pub const fn of(span: Span) -> Self {
-        Self { span, until: LocalTime::MAX, priority: 0, deadline: LocalTime::MAX }
+        Self { span, until: SyncedTime::MAX, priority: 0, deadline: SyncedTime::MAX }
     }
 }
 
@@ -135,7 +135,7 @@ impl Attachment<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
     /// What the thread's node's clock reads.
-    pub local: LocalTime,
+    pub local: SyncedTime,
     /// True network time.
     pub network: NetTime,
     /// The answer.
@@ -156,7 +156,7 @@ pub enum Body<'a> {
         /// How often this end of the channel was opened, with this time.
         start: u32,
         /// When its last message was captured before, by that clock.
-        last: Option<LocalTime>,
+        last: Option<SyncedTime>,
         /// How many records its memory holds.
         capacity: u32,
         /// The channel, as the description has it.
@@ -170,9 +170,9 @@ pub enum Body<'a> {
     /// A frame that was received.
     Frame {
         /// When it arrived at the host's port.
-        arrived: LocalTime,
+        arrived: SyncedTime,
         /// When it was there to be read, by the node's clock.
-        ready_local: LocalTime,
+        ready_local: SyncedTime,
         /// The same in true time.
         ready: NetTime,
         /// Its octets.
@@ -215,7 +215,7 @@ pub struct Start {
 /// A packet that is none of the above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message that is not of the fabric's protocol")]
-pub struct Nonsense;
+pub struct ProtocolViolation;
 
 /// Builds a packet in a caller's buffer.
 struct Writer<'a> {
@@ -237,11 +237,11 @@ impl Writer<'_> {
     fn i64(&mut self, value: i64) -> &mut Self {
         self.put(&value.to_le_bytes())
     }
-    fn patience(&mut self, patience: Patience) -> &mut Self {
+    fn patience(&mut self, patience: Timeout) -> &mut Self {
         let (kind, until) = match patience {
-            Patience::None => (0, 0),
-            Patience::Until(until) => (1, until.as_ns()),
-            Patience::Endless => (2, 0),
+            Timeout::None => (0, 0),
+            Timeout::Until(until) => (1, until.as_ns()),
+            Timeout::Endless => (2, 0),
         };
         self.u8(kind).i64(until)
     }
@@ -254,33 +254,33 @@ impl Writer<'_> {
 /// Takes a packet apart.
 struct Reader<'a>(&'a [u8]);
 impl<'a> Reader<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Nonsense> {
-        let (octets, rest) = self.0.split_first_chunk::<N>().ok_or(Nonsense)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], ProtocolViolation> {
+        let (octets, rest) = self.0.split_first_chunk::<N>().ok_or(ProtocolViolation)?;
         self.0 = rest;
         Ok(*octets)
     }
-    fn u8(&mut self) -> Result<u8, Nonsense> {
+    fn u8(&mut self) -> Result<u8, ProtocolViolation> {
         Ok(self.take::<1>()?[0])
     }
-    fn u16(&mut self) -> Result<u16, Nonsense> {
+    fn u16(&mut self) -> Result<u16, ProtocolViolation> {
         Ok(u16::from_le_bytes(self.take()?))
     }
-    fn u32(&mut self) -> Result<u32, Nonsense> {
+    fn u32(&mut self) -> Result<u32, ProtocolViolation> {
         Ok(u32::from_le_bytes(self.take()?))
     }
-    fn i64(&mut self) -> Result<i64, Nonsense> {
+    fn i64(&mut self) -> Result<i64, ProtocolViolation> {
         Ok(i64::from_le_bytes(self.take()?))
     }
-    fn patience(&mut self) -> Result<Patience, Nonsense> {
+    fn patience(&mut self) -> Result<Timeout, ProtocolViolation> {
         let (kind, until) = (self.u8()?, self.i64()?);
         match kind {
-            0 => Ok(Patience::None),
-            1 => Ok(Patience::Until(LocalTime::from_ns(until))),
-            2 => Ok(Patience::Endless),
-            _ => Err(Nonsense),
+            0 => Ok(Timeout::None),
+            1 => Ok(Timeout::Until(SyncedTime::from_ns(until))),
+            2 => Ok(Timeout::Endless),
+            _ => Err(ProtocolViolation),
         }
     }
-    fn parameters(&mut self) -> Result<ChannelParameters, Nonsense> {
+    fn parameters(&mut self) -> Result<ChannelParameters, ProtocolViolation> {
         Ok(ChannelParameters {
             destination: MacAddress(self.take()?),
             source: MacAddress(self.take()?),
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
             epoch: self.u32()?,
         })
     }
-    fn attachment(&mut self) -> Result<Option<Attachment<'a>>, Nonsense> {
+    fn attachment(&mut self) -> Result<Option<Attachment<'a>>, ProtocolViolation> {
         let (kind, bits, queue) = (self.u8()?, self.u8()?, self.u32()?);
         let interface = self.text()?;
         let transport = match kind {
@@ -304,7 +304,7 @@ impl<'a> Reader<'a> {
             2 => TransportKind::Xdp,
             3 => TransportKind::Udp4,
             4 => TransportKind::Udp6,
-            _ => return Err(Nonsense),
+            _ => return Err(ProtocolViolation),
         };
         let bit = |at: u8| bits & (1 << at) != 0;
         let options = LinkOptions {
@@ -321,15 +321,15 @@ impl<'a> Reader<'a> {
     fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
-    fn text(&mut self) -> Result<&'a str, Nonsense> {
+    fn text(&mut self) -> Result<&'a str, ProtocolViolation> {
         let octets = self.rest();
         if octets.len() > MAX_TEXT {
-            return Err(Nonsense);
+            return Err(ProtocolViolation);
         }
-        std::str::from_utf8(octets).map_err(|_| Nonsense)
+        std::str::from_utf8(octets).map_err(|_| ProtocolViolation)
     }
-    fn end<T>(self, value: T) -> Result<T, Nonsense> {
-        if self.0.is_empty() { Ok(value) } else { Err(Nonsense) }
+    fn end<T>(self, value: T) -> Result<T, ProtocolViolation> {
+        if self.0.is_empty() { Ok(value) } else { Err(ProtocolViolation) }
     }
 }
 
@@ -381,7 +381,7 @@ impl<'a> Request<'a> {
     }
 
     /// Reads a packet.
-    pub fn decode(packet: &'a [u8]) -> Result<Self, Nonsense> {
+    pub fn decode(packet: &'a [u8]) -> Result<Self, ProtocolViolation> {
         let mut from = Reader(packet);
         let request = match from.u8()? {
             1 => Self::Hello(from.u16()?),
@@ -390,12 +390,12 @@ impl<'a> Request<'a> {
                 Self::Open { role, size: Octets::new(from.u32()?), name: from.text()? }
             }
             3 => Self::Start,
-            4 => Self::Sleep(LocalTime::from_ns(from.i64()?)),
+            4 => Self::Sleep(SyncedTime::from_ns(from.i64()?)),
             5 => Self::Work(Work {
                 span: Span::from_ns(from.i64()?),
-                until: LocalTime::from_ns(from.i64()?),
+                until: SyncedTime::from_ns(from.i64()?),
                 priority: from.u8()?,
-                deadline: LocalTime::from_ns(from.i64()?),
+                deadline: SyncedTime::from_ns(from.i64()?),
             }),
             6 => Self::Send(from.u32()?, from.rest()),
             7 => {
@@ -407,7 +407,7 @@ impl<'a> Request<'a> {
             10 => Self::Bye,
             11 => {
                 let patience = from.patience()?;
-                Self::Select(Ends::new(from.rest()).ok_or(Nonsense)?, patience)
+                Self::Select(Ends::new(from.rest()).ok_or(ProtocolViolation)?, patience)
             }
             12 => {
                 let key = from.i64()? as u64;
@@ -416,7 +416,7 @@ impl<'a> Request<'a> {
             13 => Self::Unpark(from.i64()? as u64),
             14 => Self::Close(from.u32()?),
             15 => Self::Begin(from.u32()?),
-            _ => return Err(Nonsense),
+            _ => return Err(ProtocolViolation),
         };
         from.end(request)
     }
@@ -431,7 +431,7 @@ impl<'a> Reply<'a> {
             Body::Done => to.u8(1),
             Body::Refused(text) => to.u8(2).rest(clip(text).as_bytes()),
             Body::Opened { end, start, last, capacity, parameters: p, attachment } => {
-                let last = last.map_or(i64::MIN, LocalTime::as_ns);
+                let last = last.map_or(i64::MIN, SyncedTime::as_ns);
                 to.u8(3)
                     .u32(end)
                     .u32(start)
@@ -482,9 +482,9 @@ impl<'a> Reply<'a> {
     }
 
     /// Reads a packet. Real-time: bounded, allocates nothing.
-    pub fn decode(packet: &'a [u8]) -> Result<Self, Nonsense> {
+    pub fn decode(packet: &'a [u8]) -> Result<Self, ProtocolViolation> {
         let mut from = Reader(packet);
-        let local = LocalTime::from_ns(from.i64()?);
+        let local = SyncedTime::from_ns(from.i64()?);
         let network = NetTime::from_ns(from.i64()?);
         let body = match from.u8()? {
             1 => Body::Done,
@@ -492,7 +492,7 @@ impl<'a> Reply<'a> {
             3 => Body::Opened {
                 end: from.u32()?,
                 start: from.u32()?,
-                last: Some(from.i64()?).filter(|ns| *ns != i64::MIN).map(LocalTime::from_ns),
+                last: Some(from.i64()?).filter(|ns| *ns != i64::MIN).map(SyncedTime::from_ns),
                 capacity: from.u32()?,
                 parameters: from.parameters()?,
                 attachment: from.attachment()?,
@@ -503,14 +503,14 @@ impl<'a> Reply<'a> {
                     0 => Base::Virtual,
                     1 => Base::Machine(at),
                     2 => Base::Network(at),
-                    _ => return Err(Nonsense),
+                    _ => return Err(ProtocolViolation),
                 };
                 let offset = Span::from_ns(from.i64()?);
-                let drift_ppb = i32::try_from(from.i64()?).map_err(|_| Nonsense)?;
+                let drift_ppb = i32::try_from(from.i64()?).map_err(|_| ProtocolViolation)?;
                 let wander = Span::from_ns(from.i64()?);
                 let wander_period = Span::from_ns(from.i64()?);
                 if wander < Span::ZERO || (wander > Span::ZERO && wander_period <= Span::ZERO) {
-                    return Err(Nonsense);
+                    return Err(ProtocolViolation);
                 }
                 let step = ClockStep {
                     by: Span::from_ns(from.i64()?),
@@ -518,7 +518,7 @@ impl<'a> Reply<'a> {
                     until: NetTime::from_ns(from.i64()?),
                 };
                 if step.by != Span::ZERO && step.from >= step.until {
-                    return Err(Nonsense);
+                    return Err(ProtocolViolation);
                 }
                 Body::Started(Start {
                     base,
@@ -535,8 +535,8 @@ impl<'a> Reply<'a> {
                 })
             }
             5 => Body::Frame {
-                arrived: LocalTime::from_ns(from.i64()?),
-                ready_local: LocalTime::from_ns(from.i64()?),
+                arrived: SyncedTime::from_ns(from.i64()?),
+                ready_local: SyncedTime::from_ns(from.i64()?),
                 ready: NetTime::from_ns(from.i64()?),
                 octets: from.rest(),
             },
@@ -544,7 +544,7 @@ impl<'a> Reply<'a> {
             7 => Body::Ticket(from.u32()?),
             8 => Body::Stopped,
             9 => Body::Ready(from.u32()?),
-            _ => return Err(Nonsense),
+            _ => return Err(ProtocolViolation),
         };
         from.end(Self { local, network, body })
     }
@@ -579,29 +579,29 @@ mod tests {
             Request::Open { role: Role::Talker, size: Octets::new(8), name: "mcast42" },
             Request::Open { role: Role::Listener, size: Octets::new(8), name: "" },
             Request::Start,
-            Request::Sleep(LocalTime::from_ns(-5)),
+            Request::Sleep(SyncedTime::from_ns(-5)),
             Request::Work(Work::of(Span::from_us(3))),
             Request::Work(Work {
-                until: LocalTime::from_ns(4),
+                until: SyncedTime::from_ns(4),
                 priority: 99,
-                deadline: LocalTime::from_ns(-5),
+                deadline: SyncedTime::from_ns(-5),
                 ..Work::of(Span::ZERO)
             }),
             Request::Send(1, &[9; MAX_FRAME]),
-            Request::Receive(2, Patience::None),
-            Request::Receive(2, Patience::Until(LocalTime::MAX)),
-            Request::Receive(2, Patience::Endless),
+            Request::Receive(2, Timeout::None),
+            Request::Receive(2, Timeout::Until(SyncedTime::MAX)),
+            Request::Receive(2, Timeout::Endless),
             Request::Announce,
             Request::Join(4),
             Request::Park {
                 key: u64::MAX,
-                patience: Patience::Until(LocalTime::from_ns(9)),
+                patience: Timeout::Until(SyncedTime::from_ns(9)),
                 holder: 7,
             },
             Request::Unpark(1),
             Request::Close(3),
             Request::Bye,
-            Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Patience::None),
+            Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Timeout::None),
         ] {
             let mut packet = [0; MAX_PACKET];
             let length = request.encode(&mut packet);
@@ -638,7 +638,7 @@ mod tests {
             Body::Opened {
                 end: 1,
                 start: 255,
-                last: Some(LocalTime::from_ns(-7)),
+                last: Some(SyncedTime::from_ns(-7)),
                 capacity: 2,
                 parameters: parameters(),
                 attachment: Some(Attachment {
@@ -652,8 +652,8 @@ mod tests {
             Body::Started(Start { base: Base::Network(5), clock, write_until, stop }),
             Body::Ready(3),
             Body::Frame {
-                arrived: LocalTime::from_ns(4),
-                ready_local: LocalTime::from_ns(6),
+                arrived: SyncedTime::from_ns(4),
+                ready_local: SyncedTime::from_ns(6),
                 ready: NetTime::from_ns(5),
                 octets: &[1, 2, 3],
             },
@@ -661,7 +661,7 @@ mod tests {
             Body::Ticket(9),
             Body::Stopped,
         ] {
-            let reply = Reply { local: LocalTime::from_ns(1), network: NetTime::MAX, body };
+            let reply = Reply { local: SyncedTime::from_ns(1), network: NetTime::MAX, body };
             let mut packet = [0; MAX_PACKET];
             let length = reply.encode(&mut packet);
             assert_eq!(Reply::decode(&packet[..length]), Ok(reply));
@@ -671,7 +671,7 @@ mod tests {
     #[test]
     fn a_refusal_longer_than_a_message_is_cut_at_a_character() {
         let text = "é".repeat(MAX_TEXT);
-        let (local, network) = (LocalTime::ZERO, NetTime::ZERO);
+        let (local, network) = (SyncedTime::ZERO, NetTime::ZERO);
         let mut packet = [0; MAX_PACKET];
         let length = Reply { local, network, body: Body::Refused(&text) }.encode(&mut packet);
         let reply = Reply::decode(&packet[..length]).expect("a reply");

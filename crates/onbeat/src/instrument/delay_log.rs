@@ -4,7 +4,7 @@
 use crate::instrument::WatchError;
 use crate::link::Timebase;
 use onbeat_model::record::{Record, Role};
-use onbeat_model::time::LocalTime;
+use onbeat_model::time::SyncedTime;
 use onbeat_model::units::StreamId;
 use std::ffi::OsString;
 use std::fs::File;
@@ -85,7 +85,7 @@ impl Files {
 }
 
 /// A reading as network time, 0 when there is none: these columns are numbers without a sign.
-fn absolute(reading: Option<LocalTime>, epoch: i64) -> i64 {
+fn absolute(reading: Option<SyncedTime>, epoch: i64) -> i64 {
     reading.map_or(0, |at| at.as_ns().saturating_add(epoch).max(0))
 }
 

@@ -3,7 +3,7 @@ use crate::clock::{EmulatedClock, MonoTime, pause};
 use crate::link::{self, Limits, NetworkClock};
 use crate::recorder::Recorder;
 use crate::shared_log::Board;
-use onbeat_model::time::LocalTime;
+use onbeat_model::time::SyncedTime;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::port::Log;
 use onbeat_runtime::talker::ChannelParameters;
@@ -15,8 +15,8 @@ fn identity(role: Role) -> Identity {
     Identity { channel: "joint_targets".to_owned(), stream_id: StreamId(u64::MAX), role }
 }
 
-fn at(ns: i64) -> Option<LocalTime> {
-    Some(LocalTime::from_ns(ns))
+fn at(ns: i64) -> Option<SyncedTime> {
+    Some(SyncedTime::from_ns(ns))
 }
 
 fn base() -> Arc<Timebase> {

@@ -226,7 +226,7 @@ mod tests {
         ];
         let code = stream(&address, 14, &channel);
         let mut talker = onbeat_runtime::talker::Talker::new(channel);
-        talker.write(onbeat_model::time::LocalTime::ZERO, &[9; 8], false).expect("the first");
+        talker.write(onbeat_model::time::SyncedTime::ZERO, &[9; 8], false).expect("the first");
         let bare = [&talker.frame()[..12], &talker.frame()[16..]].concat();
         let with = |at: usize, mask: u8| {
             let mut other = bare.clone();

@@ -9,8 +9,8 @@ use crate::link::{Interface, packet, sent_stamp, socket};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::gptp::{
-    Action, ClockIdentity, DESTINATION, ETHERTYPE, Event, Fine, FreeTime, Node, PtpTime, Settings,
-    SystemIdentity, Ticket,
+    Action, ClockIdentity, DESTINATION, ETHERTYPE, Event, LocalClockTime, Node, PtpTime, ScaledNs,
+    Settings, SystemIdentity, TimestampId,
 };
 use onbeat_runtime::wire::{ETHERNET, Ethernet};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -50,7 +50,7 @@ struct GptpPort {
     socket: OwnedFd,
     /// The number that the kernel gives to the next frame.
     number: u32,
-    under_way: VecDeque<(u32, Ticket)>,
+    under_way: VecDeque<(u32, TimestampId)>,
 }
 
 /// A node on interfaces. Not for real-time paths: allocates.
@@ -90,7 +90,7 @@ impl GptpNode {
     }
 
     /// What the synchronised clock reads, and CLOCK_REALTIME at that instant, if it was ever set.
-    pub fn read(&self) -> Option<(PtpTime, FreeTime)> {
+    pub fn read(&self) -> Option<(PtpTime, LocalClockTime)> {
         let now = now();
         self.node.read(now).map(|reading| (reading, now))
     }
@@ -136,7 +136,7 @@ impl GptpNode {
         // Notes come in order; frames without one were lost.
         while let Some((number, ticket)) = port.under_way.pop_front() {
             if number == note.number {
-                let stamp = FreeTime::from_ns(note.at);
+                let stamp = LocalClockTime::from_ns(note.at);
                 let actions = self.node.handle(now(), Event::Sent { port: index, ticket, stamp });
                 self.act(actions);
                 break;
@@ -157,7 +157,7 @@ impl GptpNode {
         let (got, stamp) = socket::receive(&port.socket, parts, libc::MSG_DONTWAIT, None);
         let got = socket::unless_none(got).or_else(unless_down);
         let Some(length) = got.map_err(|error| port.failed(error))? else { return Ok(false) };
-        let stamp = stamp.and_then(|stamp| stamp.software).map(FreeTime::from_ns);
+        let stamp = stamp.and_then(|stamp| stamp.software).map(LocalClockTime::from_ns);
         if let Ok((_, octets)) = Ethernet::parse(&frame[..length]) {
             let event = Event::Received { port: index, octets, stamp };
             let actions = self.node.handle(now(), event);
@@ -197,7 +197,7 @@ impl GptpPort {
     }
 
     /// Sends; what an interface does not take is lost, as on a wire, and the protocol asks again.
-    fn send(&mut self, octets: &[u8], ticket: Option<Ticket>) {
+    fn send(&mut self, octets: &[u8], ticket: Option<TimestampId>) {
         let mut frame = vec![0; ETHERNET + octets.len()];
         let (destination, source) = (MacAddress(DESTINATION), self.interface.address);
         let ethernet = Ethernet { destination, source, ethertype: ETHERTYPE };
@@ -225,6 +225,6 @@ fn unless_down<T>(error: io::Error) -> io::Result<Option<T>> {
 }
 
 /// Now, by the clock of the time stamps.
-fn now() -> FreeTime {
-    FreeTime::from_epoch(Fine::from_ns(realtime()))
+fn now() -> LocalClockTime {
+    LocalClockTime::from_epoch(ScaledNs::from_ns(realtime()))
 }

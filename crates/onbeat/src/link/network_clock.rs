@@ -4,7 +4,7 @@ use crate::clock::{EmulatedClock, MonoTime};
 use crate::link::hardware_clock::Device;
 use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
 use crate::link::{Interface, InterfaceSettings, Stamp};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_runtime::port::Instant;
 use rustix::time::ClockId;
 use std::io;
@@ -201,7 +201,7 @@ impl NetworkClock {
 
     /// What it reads now. Real-time: bounded; no system call where the kernel offers a vDSO.
     #[inline]
-    pub fn now(&self) -> LocalTime {
+    pub fn now(&self) -> SyncedTime {
         self.instant().local
     }
 
@@ -210,16 +210,16 @@ impl NetworkClock {
     pub fn instant(&self) -> Instant {
         let local = match self {
             Self::Emulated(clock) => return instant(clock, clock.network()),
-            Self::Tai { epoch, .. } => LocalTime::from_ns(tai() - epoch),
+            Self::Tai { epoch, .. } => SyncedTime::from_ns(tai() - epoch),
             Self::Hardware { epoch, watch } => {
-                LocalTime::from_ns(watch.0.published.now().saturating_sub(*epoch))
+                SyncedTime::from_ns(watch.0.published.now().saturating_sub(*epoch))
             }
         };
         Instant { local, network: None }
     }
 
     /// The place of a reading in the order of [`Instant::order`], from now on or as it was last.
-    pub(super) fn order_of(&self, reading: LocalTime) -> NetTime {
+    pub(super) fn order_of(&self, reading: SyncedTime) -> NetTime {
         match self {
             Self::Emulated(clock) => clock.error.when_near(clock.network(), reading),
             Self::Tai { .. } | Self::Hardware { .. } => NetTime::from_ns(reading.as_ns()),
@@ -227,7 +227,7 @@ impl NetworkClock {
     }
 
     /// Sleeps until it reads `target` or later, or a signal comes. Real-time: blocks.
-    pub fn sleep_until(&self, target: LocalTime) {
+    pub fn sleep_until(&self, target: SyncedTime) {
         self.machine_time(target).sleep();
     }
 
@@ -236,13 +236,13 @@ impl NetworkClock {
         while self.instant().order() < at {
             match self {
                 Self::Emulated(clock) => clock.at(at).sleep(),
-                _ => self.sleep_until(LocalTime::from_ns(at.as_ns())),
+                _ => self.sleep_until(SyncedTime::from_ns(at.as_ns())),
             }
         }
     }
 
     /// What the machine's clock reads when this one reads `reading`, as far as is known now.
-    pub(super) fn machine_time(&self, reading: LocalTime) -> MonoTime {
+    pub(super) fn machine_time(&self, reading: SyncedTime) -> MonoTime {
         match self {
             Self::Emulated(clock) => clock.when(reading),
             // CLOCK_MONOTONIC goes at CLOCK_TAI's rate and is never set: a clock that is set
@@ -279,19 +279,19 @@ impl NetworkClock {
         };
         match (self, stamp.hardware) {
             (Self::Hardware { epoch, .. }, Some(ns)) => {
-                Some(known(LocalTime::from_ns(ns.saturating_sub(*epoch))))
+                Some(known(SyncedTime::from_ns(ns.saturating_sub(*epoch))))
             }
             // Nobody knows how another clock of the interface's stands to this one.
             (Self::Emulated(clock), _) => {
                 let at = when(&|| clock.network().as_ns())?;
                 Some(instant(clock, NetTime::from_ns(at)))
             }
-            _ => when(&|| self.now().as_ns()).map(|ns| known(LocalTime::from_ns(ns))),
+            _ => when(&|| self.now().as_ns()).map(|ns| known(SyncedTime::from_ns(ns))),
         }
     }
 
     /// What CLOCK_TAI reads, in nanoseconds, when this clock reads `reading`.
-    pub fn tai(&self, reading: LocalTime) -> i64 {
+    pub fn tai(&self, reading: SyncedTime) -> i64 {
         match self {
             Self::Tai { epoch, .. } => reading.as_ns().saturating_add(*epoch),
             Self::Hardware { epoch, watch } => {
@@ -342,9 +342,9 @@ mod tests {
         let mapping = Mapping { system: begun.as_ns(), hardware, before: rate, after: rate };
         watch.published.publish(mapping);
         let clock = NetworkClock::Hardware { epoch, watch: ClockWatch(watch) };
-        let target = LocalTime::from_ns(10 * NS_PER_S + 50_000_000);
+        let target = SyncedTime::from_ns(10 * NS_PER_S + 50_000_000);
         let early = clock.now();
-        assert!(early >= LocalTime::from_ns(10 * NS_PER_S));
+        assert!(early >= SyncedTime::from_ns(10 * NS_PER_S));
         // 50 ms of this clock are a little less of the machine's.
         let wanted = clock.tai(target) - tai();
         assert!(wanted < 50_000_000, "{wanted}");
@@ -353,7 +353,7 @@ mod tests {
         assert!((MonoTime::now() - begun).as_ns() >= 49_840_000);
         let stamp = Stamp { hardware: Some(epoch + 5), ..Stamp::default() };
         let at = clock.at_stamp(stamp).map(|at| at.local);
-        assert_eq!(at, Some(LocalTime::from_ns(5)));
+        assert_eq!(at, Some(SyncedTime::from_ns(5)));
         assert!(clock.is_uncertain(), "nobody has looked");
         assert_eq!(clock.instant().network, None);
     }

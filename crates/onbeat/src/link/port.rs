@@ -2,8 +2,8 @@
 
 use crate::clock::{MonoTime, want_exact_timers};
 use crate::link::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
-use onbeat_model::time::{LocalTime, NetTime, Span};
-use onbeat_runtime::port::{Fault, Instant, Patience, Port, Reason, Received, Window};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
+use onbeat_runtime::port::{ChannelError, Instant, Port, Reason, Received, Timeout, Window};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -46,8 +46,8 @@ impl Default for Timebase {
 impl Timebase {
     /// Refuses a forked child of the process that made this: it would speak in its parent's name.
     #[inline]
-    pub(crate) fn check_owner(&self) -> Result<(), Fault> {
-        if crate::fork::process() == self.owner { Ok(()) } else { Err(Fault::Forked) }
+    pub(crate) fn check_owner(&self) -> Result<(), ChannelError> {
+        if crate::fork::process() == self.owner { Ok(()) } else { Err(ChannelError::Forked) }
     }
 
     /// Starts the clock; only the first call does.
@@ -60,49 +60,49 @@ impl Timebase {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    fn get(&self) -> Result<&(NetworkClock, Limits), Fault> {
+    fn get(&self) -> Result<&(NetworkClock, Limits), ChannelError> {
         self.check_owner()?;
-        self.begun.get().ok_or(Fault::NotStarted)
+        self.begun.get().ok_or(ChannelError::NotStarted)
     }
 
     /// The clock.
-    pub fn clock(&self) -> Result<&NetworkClock, Fault> {
+    pub fn clock(&self) -> Result<&NetworkClock, ChannelError> {
         Ok(&self.get()?.0)
     }
 
     /// Now, also when it is over.
-    pub fn now(&self) -> Result<LocalTime, Fault> {
+    pub fn now(&self) -> Result<SyncedTime, ChannelError> {
         self.clock().map(NetworkClock::now)
     }
 
     /// Now, with true network time where it is known, also when it is over.
     #[inline]
-    pub(crate) fn instant(&self) -> Result<Instant, Fault> {
+    pub(crate) fn instant(&self) -> Result<Instant, ChannelError> {
         self.clock().map(NetworkClock::instant)
     }
 
     /// Now, unless it is over.
-    pub(crate) fn look(&self) -> Result<Instant, Fault> {
+    pub(crate) fn look(&self) -> Result<Instant, ChannelError> {
         let (clock, limits) = self.get()?;
         let now = clock.instant();
         if self.stopped.load(Ordering::Relaxed) || now.order() >= limits.stop {
-            return Err(Fault::Stopped);
+            return Err(ChannelError::Stopped);
         }
         Ok(now)
     }
 
     /// Whether talkers may write at `at`.
     #[inline]
-    pub(crate) fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+    pub(crate) fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         let (clock, limits) = self.get()?;
         let stopped = self.stopped.load(Ordering::Relaxed);
         let over = stopped || clock.order_of(at) >= limits.write_until;
-        if over { Err(Fault::Stopped) } else { Ok(()) }
+        if over { Err(ChannelError::Stopped) } else { Ok(()) }
     }
 
     /// Sleeps until the clock reads `target` or later. Real-time: wakes up in between only when
     /// the target is further off than [`LOOK_AGAIN`].
-    pub fn sleep_until(&self, target: LocalTime) -> Result<Instant, Fault> {
+    pub fn sleep_until(&self, target: SyncedTime) -> Result<Instant, ChannelError> {
         want_exact_timers();
         loop {
             let now = self.look()?;
@@ -114,14 +114,14 @@ impl Timebase {
     }
 
     /// When who waits for `target` since `now` looks again.
-    fn look_again(&self, now: Instant, target: LocalTime) -> Result<MonoTime, Fault> {
+    fn look_again(&self, now: Instant, target: SyncedTime) -> Result<MonoTime, ChannelError> {
         let stop = self.get()?.1.stop.as_ns().saturating_sub(now.order().as_ns());
         let again = MonoTime::now() + LOOK_AGAIN.min(Span::from_ns(stop));
         Ok(self.machine_time(target)?.min(again))
     }
 
     /// How long it takes until the clock reads `until`; nothing if it does.
-    pub(crate) fn left(&self, until: LocalTime) -> Result<Span, Fault> {
+    pub(crate) fn left(&self, until: SyncedTime) -> Result<Span, ChannelError> {
         if self.now()? >= until {
             return Ok(Span::ZERO);
         }
@@ -135,13 +135,13 @@ impl Timebase {
         &self,
         word: &AtomicU32,
         value: u32,
-        until: Patience,
-    ) -> Result<bool, Fault> {
+        until: Timeout,
+    ) -> Result<bool, ChannelError> {
         want_exact_timers();
         let target = match until {
-            Patience::None => LocalTime::from_ns(i64::MIN),
-            Patience::Until(target) => target,
-            Patience::Endless => LocalTime::MAX,
+            Timeout::None => SyncedTime::from_ns(i64::MIN),
+            Timeout::Until(target) => target,
+            Timeout::Endless => SyncedTime::MAX,
         };
         loop {
             let now = self.look()?;
@@ -157,13 +157,13 @@ impl Timebase {
                 Ok(()) | Err(Errno::AGAIN) => return Ok(true),
                 // The time is looked at again; a signal may have come.
                 Err(Errno::TIMEDOUT | Errno::INTR) => {}
-                Err(_) => return Err(Fault::Network),
+                Err(_) => return Err(ChannelError::Network),
             }
         }
     }
 
     /// What the machine's clock reads when this one reads `reading`.
-    pub(crate) fn machine_time(&self, reading: LocalTime) -> Result<MonoTime, Fault> {
+    pub(crate) fn machine_time(&self, reading: SyncedTime) -> Result<MonoTime, ChannelError> {
         let clock = self.clock()?;
         let now = clock.now();
         Ok(clock.machine_time(reading.clamp(now - HORIZON, now + HORIZON)))
@@ -213,7 +213,7 @@ impl LinkPort {
         &self.base
     }
 
-    fn try_take(&mut self, into: &mut [u8]) -> Result<Option<Arrival>, Fault> {
+    fn try_take(&mut self, into: &mut [u8]) -> Result<Option<Arrival>, ChannelError> {
         self.wire.try_receive(into).map_err(fault_of)
     }
 
@@ -222,9 +222,9 @@ impl LinkPort {
     fn meet(
         &mut self,
         into: &mut [u8],
-        until: LocalTime,
+        until: SyncedTime,
         window: Window,
-    ) -> Result<Option<Arrival>, Fault> {
+    ) -> Result<Option<Arrival>, ChannelError> {
         let wake = window.open - self.oversleep;
         if until <= wake {
             return Ok(None);
@@ -255,7 +255,7 @@ impl LinkPort {
     }
 
     /// Waits until there may be a frame, `until`, a signal or [`LOOK_AGAIN`].
-    fn wait_readable(&self, until: LocalTime) -> Result<bool, Fault> {
+    fn wait_readable(&self, until: SyncedTime) -> Result<bool, ChannelError> {
         want_exact_timers();
         let left = self.base.left(until)?.min(LOOK_AGAIN);
         let Some(timeout) = crate::clock::timeout(left) else {
@@ -266,16 +266,20 @@ impl LinkPort {
             Ok(ready) => Ok(ready > 0),
             // A signal is a reason to look whether the message is still wanted.
             Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(_) => Err(Fault::Network),
+            Err(_) => Err(ChannelError::Network),
         }
     }
 
     /// Waits for a frame as long as `patience` says and [`LOOK_AGAIN`] allows.
-    fn take(&mut self, into: &mut [u8], patience: Patience) -> Result<Option<Arrival>, Fault> {
+    fn take(
+        &mut self,
+        into: &mut [u8],
+        patience: Timeout,
+    ) -> Result<Option<Arrival>, ChannelError> {
         match patience {
-            Patience::None => self.try_take(into),
-            Patience::Endless => self.wire.receive(into).map_err(fault_of),
-            Patience::Until(until) => {
+            Timeout::None => self.try_take(into),
+            Timeout::Endless => self.wire.receive(into).map_err(fault_of),
+            Timeout::Until(until) => {
                 if let Some(arrival) = self.try_take(into)? {
                     return Ok(Some(arrival));
                 }
@@ -286,7 +290,12 @@ impl LinkPort {
     }
 
     /// `there`: the frame was there when the program asked.
-    fn received(&self, arrival: Arrival, asked: Instant, there: bool) -> Result<Received, Fault> {
+    fn received(
+        &self,
+        arrival: Arrival,
+        asked: Instant,
+        there: bool,
+    ) -> Result<Received, ChannelError> {
         let clock = self.base.clock()?;
         let now = clock.instant();
         let stamp = arrival.stamp.and_then(|stamp| clock.at_stamp(stamp));
@@ -303,12 +312,12 @@ impl LinkPort {
 
 /// Why the kernel did not take or give a frame.
 #[cold]
-fn fault_of(error: std::io::Error) -> Fault {
+fn fault_of(error: std::io::Error) -> ChannelError {
     match Errno::from_io_error(&error) {
-        Some(Errno::MSGSIZE) => Fault::TooLong,
-        Some(Errno::NOBUFS | Errno::AGAIN) => Fault::QueueFull,
-        _ if error.kind() == std::io::ErrorKind::WouldBlock => Fault::QueueFull,
-        _ => Fault::Network,
+        Some(Errno::MSGSIZE) => ChannelError::TooLong,
+        Some(Errno::NOBUFS | Errno::AGAIN) => ChannelError::QueueFull,
+        _ if error.kind() == std::io::ErrorKind::WouldBlock => ChannelError::QueueFull,
+        _ => ChannelError::Network,
     }
 }
 
@@ -320,7 +329,7 @@ impl AsFd for LinkPort {
 
 impl Port for LinkPort {
     #[inline]
-    fn now(&mut self) -> Result<Instant, Fault> {
+    fn now(&mut self) -> Result<Instant, ChannelError> {
         self.base.instant()
     }
 
@@ -329,20 +338,20 @@ impl Port for LinkPort {
         self.base.clock().is_ok_and(NetworkClock::is_uncertain)
     }
 
-    fn sleep_until(&mut self, target: LocalTime) -> Result<Instant, Fault> {
+    fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         self.base.sleep_until(target)
     }
 
-    fn may_write(&self, at: LocalTime) -> Result<(), Fault> {
+    fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         self.base.may_write(at)
     }
 
     #[inline]
-    fn send(&mut self, frame: &[u8]) -> Result<(), Fault> {
+    fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         self.wire.send(frame, None).map_err(fault_of)
     }
 
-    fn launch(&mut self, frame: &[u8], at: LocalTime) -> Result<(), Fault> {
+    fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
         if !self.wire.launches() {
             self.base.sleep_until(at)?;
             return self.send(frame);
@@ -359,9 +368,9 @@ impl Port for LinkPort {
     fn receive(
         &mut self,
         into: &mut [u8],
-        patience: Patience,
+        patience: Timeout,
         window: Option<Window>,
-    ) -> Result<Option<Received>, Fault> {
+    ) -> Result<Option<Received>, ChannelError> {
         let asked = self.base.look()?;
         if let Some(window) = window {
             // What is there already is not waited for: a reader that was held up catches up.
@@ -369,9 +378,9 @@ impl Port for LinkPort {
                 return self.received(arrival, asked, true).map(Some);
             }
             let until = match patience {
-                Patience::None => return Ok(None),
-                Patience::Until(until) => until,
-                Patience::Endless => LocalTime::MAX,
+                Timeout::None => return Ok(None),
+                Timeout::Until(until) => until,
+                Timeout::Endless => SyncedTime::MAX,
             };
             if let Some(arrival) = self.meet(into, until, window)? {
                 return self.received(arrival, asked, false).map(Some);
@@ -383,8 +392,8 @@ impl Port for LinkPort {
             }
             let now = self.base.look()?.local;
             match patience {
-                Patience::None => return Ok(None),
-                Patience::Until(until) if now >= until => return Ok(None),
+                Timeout::None => return Ok(None),
+                Timeout::Until(until) if now >= until => return Ok(None),
                 // They are to be counted while nothing else comes.
                 _ if self.wire.has_dropped() => return Ok(None),
                 _ => {}
@@ -399,9 +408,9 @@ impl Port for LinkPort {
 pub fn select<'a>(
     base: &Timebase,
     ends: impl Iterator<Item = BorrowedFd<'a>>,
-    patience: Patience,
+    patience: Timeout,
     went_on: impl Fn(usize, Instant),
-) -> Result<Option<usize>, Fault> {
+) -> Result<Option<usize>, ChannelError> {
     let mut set = arrayvec::ArrayVec::<PollFd<'_>, MAX_SELECT>::new();
     for end in ends.take(MAX_SELECT) {
         set.push(PollFd::from_borrowed_fd(end, PollFlags::IN));
@@ -414,7 +423,7 @@ pub fn select<'a>(
         let ready = match poll(&mut set, crate::clock::timeout(left).as_ref()) {
             Ok(ready) => ready,
             Err(rustix::io::Errno::INTR) => 0,
-            Err(_) => return Err(Fault::Network),
+            Err(_) => return Err(ChannelError::Network),
         };
         if ready > 0 {
             let has = |fd: &PollFd<'_>| !fd.revents().is_empty();
@@ -426,10 +435,10 @@ pub fn select<'a>(
             return Ok(set.iter().position(has));
         }
         left = match patience {
-            Patience::None => return Ok(None),
-            Patience::Until(until) if now >= until => return Ok(None),
-            Patience::Until(until) => base.left(until)?.min(LOOK_AGAIN),
-            Patience::Endless => LOOK_AGAIN,
+            Timeout::None => return Ok(None),
+            Timeout::Until(until) if now >= until => return Ok(None),
+            Timeout::Until(until) => base.left(until)?.min(LOOK_AGAIN),
+            Timeout::Endless => LOOK_AGAIN,
         };
         waited = true;
     }
@@ -451,19 +460,19 @@ mod tests {
         assert!(said(Errno::AGAIN).contains("queue is full"));
         assert!(said(Errno::NETDOWN).contains("is down"));
         let full = std::io::Error::from(std::io::ErrorKind::WouldBlock);
-        assert_eq!(fault_of(full), Fault::QueueFull);
+        assert_eq!(fault_of(full), ChannelError::QueueFull);
     }
 
     #[test]
     fn a_stop_ends_a_long_sleep_soon() {
         let base = Arc::new(Timebase::default());
-        assert_eq!(base.sleep_until(LocalTime::ZERO), Err(Fault::NotStarted));
+        assert_eq!(base.sleep_until(SyncedTime::ZERO), Err(ChannelError::NotStarted));
         let clock = EmulatedClock { start: MonoTime::now(), error: Default::default() };
         base.begin(NetworkClock::Emulated(clock), Limits::NONE);
         let sleeper = Arc::clone(&base);
         let thread =
-            std::thread::spawn(move || sleeper.sleep_until(LocalTime::ZERO + Span::from_s(3_600)));
+            std::thread::spawn(move || sleeper.sleep_until(SyncedTime::ZERO + Span::from_s(3_600)));
         base.stop();
-        assert_eq!(thread.join().expect("no panic"), Err(Fault::Stopped));
+        assert_eq!(thread.join().expect("no panic"), Err(ChannelError::Stopped));
     }
 }

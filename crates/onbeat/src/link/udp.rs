@@ -294,7 +294,7 @@ fn filter_datagrams(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::time::{LocalTime, Span};
+    use onbeat_model::time::{Span, SyncedTime};
     use onbeat_model::units::{Octets, StreamId};
     use onbeat_runtime::port::Reason;
 
@@ -356,7 +356,7 @@ mod tests {
         let (socket, stamped, launches) = (descriptor, false, false);
         let mut receiver = UdpSocket { socket, sequence: 0, stamped, launches, dropped };
         let mut talker = onbeat_runtime::talker::Talker::new(channel());
-        talker.write(LocalTime::ZERO, &[9; 8], false).expect("the first");
+        talker.write(SyncedTime::ZERO, &[9; 8], false).expect("the first");
         let unit = &talker.frame()[TAGGED..TAGGED + STREAM_HEADER + 8];
         let good = [&[0, 0, 0, 1], unit].concat();
         let send = |octets: &[u8]| sender.send_to(octets, to).expect("the loopback");

@@ -4,7 +4,7 @@ use crate::fabric::socket_queue::SocketQueue;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_runtime::listener::rebuild;
 use onbeat_runtime::queue::ReceiveQueue;
 use onbeat_runtime::talker::ChannelParameters;
@@ -104,7 +104,7 @@ impl End {
     }
 
     /// When the last message was captured of which there is a record.
-    pub(super) fn last_capture(&self) -> Option<LocalTime> {
+    pub(super) fn last_capture(&self) -> Option<SyncedTime> {
         self.log.last().and_then(|record| record.capture)
     }
 
@@ -161,7 +161,7 @@ impl End {
     pub(super) fn unread(
         &self,
         records: &[Record],
-        reading: impl Fn(NetTime) -> LocalTime,
+        reading: impl Fn(NetTime) -> SyncedTime,
     ) -> Vec<Record> {
         // A talker whose clock was set back may capture at the same reading again.
         let name = |r: &Record| (r.capture, r.sequence as u16);

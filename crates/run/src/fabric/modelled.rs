@@ -3,7 +3,7 @@
 
 use onbeat_model::record::Record;
 use onbeat_model::system::Channel;
-use onbeat_model::time::{ClockError, LocalTime, NetTime};
+use onbeat_model::time::{ClockError, NetTime, SyncedTime};
 use onbeat_runtime::listener::{Listener, Reading, record_of};
 use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
@@ -12,7 +12,7 @@ use onbeat_runtime::talker::{ChannelParameters, Talker};
 #[derive(Debug)]
 pub(super) struct ModelledTalker {
     talker: Talker,
-    next: LocalTime,
+    next: SyncedTime,
     value: Vec<u8>,
     pub(super) records: Vec<Record>,
 }
@@ -25,19 +25,19 @@ impl ModelledTalker {
         parameters: ChannelParameters,
     ) -> Self {
         // A clock that is ahead has passed the first instants before the run begins.
-        let passed = clock.read(NetTime::ZERO) - (LocalTime::ZERO + declared.phase);
+        let passed = clock.read(NetTime::ZERO) - (SyncedTime::ZERO + declared.phase);
         let interval = declared.interval.as_ns();
         let skipped = (passed.as_ns().max(0) + interval - 1) / interval;
         Self {
             talker: Talker::new(parameters),
-            next: LocalTime::ZERO + declared.phase + declared.interval * skipped,
+            next: SyncedTime::ZERO + declared.phase + declared.interval * skipped,
             value: vec![0; declared.size.get() as usize],
             records: Vec::new(),
         }
     }
 
     /// When it writes next, from `now` on, and by its clock: what that steps over it leaves out.
-    pub(super) fn next(&mut self, now: NetTime, clock: &ClockError) -> (NetTime, LocalTime) {
+    pub(super) fn next(&mut self, now: NetTime, clock: &ClockError) -> (NetTime, SyncedTime) {
         let interval = self.talker.parameters().interval;
         loop {
             let at = clock.when_from(now, self.next);
@@ -51,7 +51,7 @@ impl ModelledTalker {
 
     /// Writes the message that is due at `now`, when its clock reads `capture`, its number as its
     /// value; returns the frame, unless the channel's rate does not allow one.
-    pub(super) fn write(&mut self, now: NetTime, capture: LocalTime) -> Option<&[u8]> {
+    pub(super) fn write(&mut self, now: NetTime, capture: SyncedTime) -> Option<&[u8]> {
         let number = (self.records.len() as u64).to_le_bytes();
         let shown = number.len().min(self.value.len());
         self.value[..shown].copy_from_slice(&number[..shown]);
@@ -63,7 +63,7 @@ impl ModelledTalker {
     }
 
     /// The message written last was queued at the port when its clock read `at`.
-    pub(super) fn queued(&mut self, at: LocalTime) {
+    pub(super) fn queued(&mut self, at: SyncedTime) {
         if let Some(record) = self.records.last_mut() {
             record.transfer = Some(at);
         }
@@ -88,7 +88,7 @@ impl ModelledListener {
 
     /// Reads a frame at `now` that arrived at the port, when its clock reads `receive` and read
     /// `arrived`.
-    pub(super) fn read(&mut self, frame: &[u8], [arrived, receive]: [LocalTime; 2], now: NetTime) {
+    pub(super) fn read(&mut self, frame: &[u8], [arrived, receive]: [SyncedTime; 2], now: NetTime) {
         let reading = Reading::at(receive);
         let outcome = self.listener.accept(frame, Framing::Ethernet, reading, &mut self.value);
         let Some(mut record) = record_of(&outcome) else {

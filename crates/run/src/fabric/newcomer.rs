@@ -8,7 +8,7 @@ use crate::fabric::session::{Failure, Session, State};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::fabric::protocol::{Body, MAX_PACKET, Reply, Request, VERSION};
 use onbeat::fabric::socket;
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -107,7 +107,7 @@ impl Session<'_> {
         let (ours, theirs) = connection()?;
         let main = self.members[program].main;
         let body = refused.map_or(Body::Ticket(main as u32), Body::Refused);
-        let (local, network) = (LocalTime::ZERO, NetTime::ZERO);
+        let (local, network) = (SyncedTime::ZERO, NetTime::ZERO);
         let mut packet = [0; MAX_PACKET];
         let length = Reply { local, network, body }.encode(&mut packet);
         if let Some(door) = self.members[program].door.take() {

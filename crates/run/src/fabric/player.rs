@@ -11,10 +11,10 @@ use onbeat::link::{InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase};
 use onbeat::recorder::Recorder;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::Role;
-use onbeat_model::time::{LocalTime, Span};
+use onbeat_model::time::{Span, SyncedTime};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
 use onbeat_runtime::listener;
-use onbeat_runtime::port::{Fault, Limited, Patience};
+use onbeat_runtime::port::{ChannelError, Limited, Timeout};
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::OwnedFd;
 use std::io;
@@ -86,7 +86,7 @@ impl Player {
         let play = move || {
             want_exact_timers();
             // It plays until it is told that the run is over, or the network is gone.
-            let _: Result<(), Fault> = match part {
+            let _: Result<(), ChannelError> = match part {
                 Part::Talks(mut end, parameters, phase) => {
                     talk(&base, &mut end, &parameters, phase)
                 }
@@ -126,12 +126,12 @@ fn talk(
     end: &mut Talker,
     parameters: &ChannelParameters,
     phase: Span,
-) -> Result<(), Fault> {
+) -> Result<(), ChannelError> {
     let mut value = vec![0; parameters.size.get() as usize];
-    let mut next = base.sleep_until(LocalTime::ZERO)?.local.max(LocalTime::ZERO + phase);
+    let mut next = base.sleep_until(SyncedTime::ZERO)?.local.max(SyncedTime::ZERO + phase);
     let interval = parameters.interval.as_ns();
-    let missed = (next - (LocalTime::ZERO + phase)).as_ns().max(0);
-    next = LocalTime::ZERO + phase + parameters.interval * ((missed + interval - 1) / interval);
+    let missed = (next - (SyncedTime::ZERO + phase)).as_ns().max(0);
+    next = SyncedTime::ZERO + phase + parameters.interval * ((missed + interval - 1) / interval);
     for number in 0_u64.. {
         let octets = number.to_le_bytes();
         let shown = octets.len().min(value.len());
@@ -148,10 +148,10 @@ fn listen(
     base: &Timebase,
     end: &mut Listener,
     parameters: &ChannelParameters,
-) -> Result<(), Fault> {
+) -> Result<(), ChannelError> {
     let mut value = vec![0; parameters.size.get() as usize];
-    base.sleep_until(LocalTime::ZERO)?;
+    base.sleep_until(SyncedTime::ZERO)?;
     loop {
-        end.read(&mut value, Patience::Endless)?;
+        end.read(&mut value, Timeout::Endless)?;
     }
 }

@@ -4,7 +4,7 @@
 use crate::fabric::wakeup::Wakeup;
 use onbeat::fabric::protocol::Work;
 use onbeat_model::system::{NodeId, NodeKind, Program, System};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_net::Engine;
 use onbeat_runtime::processor::{Processors, Rank};
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,9 +124,9 @@ impl HostProcessors {
 
 impl Shared {
     fn rank(&self, now: NetTime, program: &Program, work: &Work) -> Rank {
-        if work.deadline < LocalTime::MAX {
-            let far = LocalTime::from_ns(FAR);
-            let deadline = work.deadline.clamp(LocalTime::from_ns(-FAR), far);
+        if work.deadline < SyncedTime::MAX {
+            let far = SyncedTime::from_ns(FAR);
+            let deadline = work.deadline.clamp(SyncedTime::from_ns(-FAR), far);
             return Rank::by_deadline(self.clock.when_near(now, deadline));
         }
         match work.priority {

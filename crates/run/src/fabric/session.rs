@@ -15,7 +15,7 @@ use crate::process::Running;
 use onbeat::clock::MonoTime;
 use onbeat::clock::clamp_to_run;
 use onbeat::fabric::client::STAMP;
-use onbeat::fabric::protocol::{Body, MAX_PACKET, Nonsense, Reply, Request};
+use onbeat::fabric::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
 use onbeat::fabric::socket;
 use onbeat::link::parameters_of;
 use onbeat::link::{InterfaceSettings, Limits, NetworkClock};
@@ -25,7 +25,7 @@ use onbeat_model::record::Role;
 use onbeat_model::system::{
     Channel, ChannelId, NodeId, NodeKind, PortId, Program, System, TimeMode,
 };
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, frame};
 use onbeat_net::{Engine, Options, Overfull};
 use onbeat_runtime::talker::ChannelParameters;
@@ -391,7 +391,7 @@ impl<'a> Session<'a> {
     }
 
     /// What a node's clock reads, or read.
-    pub(super) fn read_clock(&self, node: NodeId, at: NetTime) -> LocalTime {
+    pub(super) fn read_clock(&self, node: NodeId, at: NetTime) -> SyncedTime {
         match self.carrier.is_emulated() {
             true => self.engine.read_clock(node, at),
             false => clock_error(self.system, &self.carrier, node).read(at),
@@ -405,12 +405,12 @@ impl<'a> Session<'a> {
 
     /// When a thread's clock reads `reading` from now on; a reading that lies beyond the run is as
     /// good as one just after its end.
-    pub(super) fn when(&self, thread: usize, reading: LocalTime) -> NetTime {
+    pub(super) fn when(&self, thread: usize, reading: SyncedTime) -> NetTime {
         self.clock_of(thread).when_from(self.engine.now(), self.in_run(thread, reading))
     }
 
     /// A reading of a thread's clock, if it lies beyond the run one just after its end.
-    pub(super) fn in_run(&self, thread: usize, reading: LocalTime) -> LocalTime {
+    pub(super) fn in_run(&self, thread: usize, reading: SyncedTime) -> SyncedTime {
         clamp_to_run(reading, &self.clock_of(thread), self.stop)
     }
 
@@ -734,8 +734,9 @@ impl<'a> Session<'a> {
         thread: usize,
         packet: &'p [u8],
     ) -> Result<Request<'p>, Failure> {
-        Request::decode(packet)
-            .map_err(|Nonsense| self.nonsense(thread, "sent a message that is not of the protocol"))
+        Request::decode(packet).map_err(|ProtocolViolation| {
+            self.nonsense(thread, "sent a message that is not of the protocol")
+        })
     }
 
     /// Waits for every program's exit; those that will not are reported and killed. Those that

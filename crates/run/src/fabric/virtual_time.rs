@@ -13,9 +13,9 @@ use crate::fabric::wakeup::Wakeup;
 use onbeat::clock::clamp_to_run;
 use onbeat::fabric::protocol::{Base, Body, Ends, Request, Start, Work};
 use onbeat_model::system::{ChannelId, NodeId};
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_net::Output;
-use onbeat_runtime::port::Patience;
+use onbeat_runtime::port::Timeout;
 use std::collections::VecDeque;
 
 /// The most requests that a program may make at one instant without getting a message. More is a
@@ -323,7 +323,7 @@ impl Scheduler<'_, '_> {
 impl Scheduler<'_, '_> {
     /// Lets a thread go on at `at`; if it sleeps until its clock reads `until`, which it does
     /// then as it is now, after the wake-up delay.
-    fn sleep(&mut self, thread: usize, at: NetTime, until: Option<LocalTime>) {
+    fn sleep(&mut self, thread: usize, at: NetTime, until: Option<SyncedTime>) {
         if at <= self.session.engine.now() {
             self.ready.push_back((thread, Wake::Done));
             self.session.threads[thread].state = State::Sleeping;
@@ -390,7 +390,7 @@ impl Scheduler<'_, '_> {
 
     /// Wakes a thread at `until`, its work not done: also one whose work begins at that very
     /// instant. Who comes later does not begin.
-    fn be_cut_short(&mut self, thread: usize, until: LocalTime) {
+    fn be_cut_short(&mut self, thread: usize, until: SyncedTime) {
         let clock = self.session.clock_of(thread);
         self.session.threads[thread].state = State::CutShort;
         if until < clock.read(self.session.engine.now()) {
@@ -416,7 +416,7 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    fn receive(&mut self, thread: usize, end: u32, patience: Patience) -> Result<(), Failure> {
+    fn receive(&mut self, thread: usize, end: u32, patience: Timeout) -> Result<(), Failure> {
         let end = self.session.reading_end(thread, end)?;
         if let Some(arrival) = self.session.ends[end].inbox.pop() {
             return self.answer_frame(thread, &arrival);
@@ -424,7 +424,7 @@ impl Scheduler<'_, '_> {
         self.wait(thread, State::Reading(end), patience)
     }
 
-    fn select(&mut self, thread: usize, ends: Ends<'_>, patience: Patience) -> Result<(), Failure> {
+    fn select(&mut self, thread: usize, ends: Ends<'_>, patience: Timeout) -> Result<(), Failure> {
         let ends = ends.numbers().map(|end| self.session.reading_end(thread, end));
         let ends = ends.collect::<Result<Vec<usize>, Failure>>()?;
         if let Some(at) = ends.iter().position(|e| !self.session.ends[*e].inbox.is_empty()) {
@@ -436,11 +436,11 @@ impl Scheduler<'_, '_> {
     }
 
     /// Makes a thread wait for a frame, or tells it at once that it will not.
-    fn wait(&mut self, thread: usize, state: State, patience: Patience) -> Result<(), Failure> {
+    fn wait(&mut self, thread: usize, state: State, patience: Timeout) -> Result<(), Failure> {
         let until = match patience {
-            Patience::None => None,
-            Patience::Until(until) => Some(until),
-            Patience::Endless => {
+            Timeout::None => None,
+            Timeout::Until(until) => Some(until),
+            Timeout::Endless => {
                 self.session.threads[thread].state = state;
                 return Ok(());
             }
@@ -477,7 +477,7 @@ impl Scheduler<'_, '_> {
         &mut self,
         thread: usize,
         key: u64,
-        patience: Patience,
+        patience: Timeout,
         holder: u32,
     ) -> Result<(), Failure> {
         self.wait(thread, State::Parked(key), patience)?;

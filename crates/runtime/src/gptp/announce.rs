@@ -3,7 +3,7 @@
 use crate::gptp::best_master::PriorityVector;
 use crate::gptp::message::{Announce, Body, Header, MAX_PATH};
 use crate::gptp::node::{Action, Node, RECEIPT_TIMEOUT, next};
-use crate::gptp::time::{Fine, FreeTime, log_interval};
+use crate::gptp::time::{LocalClockTime, ScaledNs, log_interval};
 
 /// flagField of a grandmaster that knows nothing of leap seconds: ptpTimescale (10.6.2.2.8).
 const FLAGS: u8 = 0x08;
@@ -20,14 +20,14 @@ const STEPS_MAX: u16 = 254;
 pub(super) struct Heard {
     pub(super) vector: PriorityVector,
     announce: Announce,
-    pub(super) expires: FreeTime,
+    pub(super) expires: LocalClockTime,
 }
 
 impl Node {
     /// Takes an announcement (10.3.11, 10.3.12).
     pub(super) fn hear(
         &mut self,
-        now: FreeTime,
+        now: LocalClockTime,
         port: usize,
         header: &Header,
         announce: Announce,
@@ -50,7 +50,7 @@ impl Node {
             return None;
         }
         let same = before.is_some_and(|b| b.vector == vector && b.announce.path == announce.path);
-        let expires = now + Fine::from(interval * RECEIPT_TIMEOUT);
+        let expires = now + ScaledNs::from(interval * RECEIPT_TIMEOUT);
         to.heard = Some(Heard { vector, announce, expires });
         if !same {
             self.choose_again(now, true);
@@ -59,7 +59,7 @@ impl Node {
     }
 
     /// Sends an announcement (10.3.16).
-    pub(super) fn announce(&mut self, now: FreeTime, index: usize, out: &mut Vec<Action>) {
+    pub(super) fn announce(&mut self, now: LocalClockTime, index: usize, out: &mut Vec<Action>) {
         let log = self.settings.log_announce_interval;
         let interval = self.interval(log);
         let port = &mut self.ports[index];
@@ -67,7 +67,7 @@ impl Node {
         port.announce_sequence = port.announce_sequence.wrapping_add(1);
         let sequence = port.announce_sequence;
         let body = Body::Announce(self.announcement());
-        out.push(self.message(index, sequence, log, Fine::ZERO, body, None));
+        out.push(self.message(index, sequence, log, ScaledNs::ZERO, body, None));
     }
 
     fn announcement(&self) -> Announce {

@@ -4,7 +4,7 @@
 //! linear in their number. Octets behind a message (padding) and TLVs of unknown types are skipped.
 
 use crate::gptp::best_master::SystemIdentity;
-use crate::gptp::time::{Fine, FreeTime, PtpTime, RateOffset};
+use crate::gptp::time::{LocalClockTime, PtpTime, RateOffset, ScaledNs};
 use onbeat_model::units::MacAddress;
 use std::fmt;
 
@@ -71,25 +71,25 @@ const NS_PER_S: i128 = 1_000_000_000;
 impl Timestamp {
     /// Of an instant since some epoch: the whole nanoseconds, and the fraction that is left.
     /// `None` for what the network never reaches.
-    fn of(since: Fine) -> Option<(Self, Fine)> {
+    fn of(since: ScaledNs) -> Option<(Self, ScaledNs)> {
         let (ns, fraction) = (since.scaled() >> 16, since.scaled() & 0xffff);
         let seconds = u64::try_from(ns.div_euclid(NS_PER_S)).ok()?;
         let nanoseconds = ns.rem_euclid(NS_PER_S) as u32;
         (seconds < SECONDS_END)
-            .then_some((Self { seconds, nanoseconds }, Fine::from_scaled(fraction)))
+            .then_some((Self { seconds, nanoseconds }, ScaledNs::from_scaled(fraction)))
     }
     /// Of an instant of a node's own clock, without the fraction.
-    pub fn of_free(at: FreeTime) -> Option<Self> {
+    pub fn of_free(at: LocalClockTime) -> Option<Self> {
         Self::of(at.since_epoch()).map(|(stamp, _)| stamp)
     }
     /// Of an instant of distributed time, and its fraction, which belongs to the correction.
-    pub fn of_ptp(at: PtpTime) -> Option<(Self, Fine)> {
+    pub fn of_ptp(at: PtpTime) -> Option<(Self, ScaledNs)> {
         Self::of(at.since_epoch())
     }
     /// The instant; `None` beyond 272 years.
     pub fn instant(self) -> Option<PtpTime> {
         let ns = i128::from(self.seconds) * NS_PER_S + i128::from(self.nanoseconds);
-        let instant = PtpTime::from_epoch(Fine::from_scaled(ns << 16));
+        let instant = PtpTime::from_epoch(ScaledNs::from_scaled(ns << 16));
         (self.seconds < SECONDS_END).then_some(instant)
     }
 }

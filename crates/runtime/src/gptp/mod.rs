@@ -30,9 +30,9 @@ mod tests;
 pub use announce::UTC_OFFSET_S;
 pub use best_master::{Role, SystemIdentity};
 pub use message::{ClockIdentity, Message, MessageError, PortIdentity};
-pub use node::{Action, Condition, Event, Node, Settings, Ticket};
+pub use node::{Action, Condition, Event, Node, Settings, TimestampId};
 pub use servo::{Line, ServoSettings};
-pub use time::{Fine, FreeTime, PtpTime, RateOffset};
+pub use time::{LocalClockTime, PtpTime, RateOffset, ScaledNs};
 
 /// The group address of all messages: the nearest bridge or station takes them, none forwards them
 /// (10.5.3, 11.3.3).

@@ -6,7 +6,7 @@ use crate::gptp::message::{Body, Header, Message, PortIdentity, Timestamp};
 use crate::gptp::peer_delay::{LinkState, PeerDelay};
 use crate::gptp::servo::{Line, Servo, ServoSettings};
 use crate::gptp::sync::{SyncIn, SyncOut};
-use crate::gptp::time::{Fine, FreeTime, PtpTime, log_interval};
+use crate::gptp::time::{LocalClockTime, PtpTime, ScaledNs, log_interval};
 use onbeat_model::time::Span;
 
 /// Intervals without the message that is expected, until the other end counts as silent
@@ -67,14 +67,14 @@ impl Settings {
 /// stamp. It cannot be copied, so no message has two.
 ///
 /// ```compile_fail
-/// # use onbeat_runtime::gptp::{Event, FreeTime, Node, Ticket};
-/// fn twice(node: &mut Node, port: usize, ticket: Ticket, stamp: FreeTime) {
+/// # use onbeat_runtime::gptp::{Event, LocalClockTime, Node, TimestampId};
+/// fn twice(node: &mut Node, port: usize, ticket: TimestampId, stamp: LocalClockTime) {
 ///     node.handle(stamp, Event::Sent { port, ticket, stamp });
 ///     node.handle(stamp, Event::Sent { port, ticket, stamp });
 /// }
 /// ```
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ticket(pub(super) Departure);
+pub struct TimestampId(pub(super) Departure);
 
 /// Which message's time stamp is meant, by its sequenceId.
 #[derive(Debug, PartialEq, Eq)]
@@ -100,16 +100,16 @@ pub enum Event<'a> {
         octets: &'a [u8],
         /// When its first bit after the preamble came (8.4.3); messages that are events are
         /// dropped without.
-        stamp: Option<FreeTime>,
+        stamp: Option<LocalClockTime>,
     },
     /// A message of [`Action::Send`] with a ticket has left.
     Sent {
         /// The port's index, from 0.
         port: usize,
         /// Which message.
-        ticket: Ticket,
+        ticket: TimestampId,
         /// When.
-        stamp: FreeTime,
+        stamp: LocalClockTime,
     },
 }
 
@@ -123,7 +123,7 @@ pub enum Action {
         /// The message, without an Ethernet header.
         octets: Vec<u8>,
         /// If there is one, the time stamp of its departure is wanted: [`Event::Sent`].
-        ticket: Option<Ticket>,
+        ticket: Option<TimestampId>,
     },
     /// The synchronised clock is this line from now on.
     Steer(Line),
@@ -148,11 +148,11 @@ pub(super) struct Port {
     pub(super) identity: PortIdentity,
     pub(super) role: Role,
     pub(super) peer: PeerDelay,
-    request_due: FreeTime,
+    request_due: LocalClockTime,
     /// Whose Pdelay_Resp waits for its time stamp.
     response_out: Option<(u16, PortIdentity)>,
     pub(super) heard: Option<Heard>,
-    pub(super) announce_due: FreeTime,
+    pub(super) announce_due: LocalClockTime,
     pub(super) announce_sequence: u16,
     pub(super) sync_in: SyncIn,
     pub(super) sync_out: SyncOut,
@@ -166,8 +166,8 @@ pub struct Node {
     pub(super) servo: Servo,
     pub(super) choice: Choice,
     /// Since when no better clock is known.
-    pub(super) alone_since: FreeTime,
-    pub(super) sync_due: FreeTime,
+    pub(super) alone_since: LocalClockTime,
+    pub(super) sync_due: LocalClockTime,
     pub(super) ignored: u64,
 }
 
@@ -177,7 +177,7 @@ impl Node {
     /// # Panics
     /// When there are no ports or more than [`MAX_PORTS`], or an interval is not one of the
     /// standard's.
-    pub fn new(settings: Settings, ports: usize, now: FreeTime) -> Self {
+    pub fn new(settings: Settings, ports: usize, now: LocalClockTime) -> Self {
         assert!((1..=MAX_PORTS).contains(&ports), "{ports} ports");
         let identity = settings.system.identity;
         let port = |index: usize| Port {
@@ -215,7 +215,7 @@ impl Node {
     ///
     /// # Panics
     /// When the event names a port that the node does not have.
-    pub fn handle(&mut self, now: FreeTime, event: Event<'_>) -> Vec<Action> {
+    pub fn handle(&mut self, now: LocalClockTime, event: Event<'_>) -> Vec<Action> {
         let mut out = Vec::new();
         match event {
             Event::Alarm => {}
@@ -232,7 +232,7 @@ impl Node {
     }
 
     /// When the node wants [`Event::Alarm`] at the latest.
-    pub fn next_alarm(&self) -> FreeTime {
+    pub fn next_alarm(&self) -> LocalClockTime {
         let of_port = |port: &Port| {
             let announce = (port.role == Role::Master).then_some(port.announce_due);
             let expiry = port.heard.as_ref().map(|heard| heard.expires);
@@ -253,7 +253,7 @@ impl Node {
     }
 
     /// What the synchronised clock reads at an instant of the node's own, rounded towards −∞.
-    pub fn read(&self, at: FreeTime) -> Option<PtpTime> {
+    pub fn read(&self, at: LocalClockTime) -> Option<PtpTime> {
         self.servo.line().map(|line| line.read(at))
     }
 
@@ -279,7 +279,7 @@ impl Node {
 
     /// How far the grandmaster was ahead at the last measurement, rounded towards −∞.
     pub fn last_offset(&self) -> Option<Span> {
-        self.servo.last_offset().map(Fine::span)
+        self.servo.last_offset().map(ScaledNs::span)
     }
 
     /// What a port is for.
@@ -306,7 +306,7 @@ impl Node {
     }
 
     /// How long a better clock has to speak up.
-    fn patience(&self) -> Fine {
+    fn patience(&self) -> ScaledNs {
         (self.interval(self.settings.log_announce_interval) * RECEIPT_TIMEOUT).into()
     }
 
@@ -316,10 +316,10 @@ impl Node {
 
     fn receive(
         &mut self,
-        now: FreeTime,
+        now: LocalClockTime,
         port: usize,
         octets: &[u8],
-        stamp: Option<FreeTime>,
+        stamp: Option<LocalClockTime>,
         out: &mut Vec<Action>,
     ) -> Option<()> {
         let message = Message::parse(octets).ok()?;
@@ -356,18 +356,24 @@ impl Node {
         &mut self,
         port: usize,
         header: &Header,
-        stamp: FreeTime,
+        stamp: LocalClockTime,
         out: &mut Vec<Action>,
     ) -> Option<()> {
         let (sequence, requester) = (header.sequence, header.source);
         let body = Body::PdelayResponse { received: Timestamp::of_free(stamp)?, requester };
         self.ports[port].response_out = Some((sequence, requester));
-        let ticket = Some(Ticket(Departure::Response(sequence)));
-        out.push(self.message(port, sequence, 127, Fine::ZERO, body, ticket));
+        let ticket = Some(TimestampId(Departure::Response(sequence)));
+        out.push(self.message(port, sequence, 127, ScaledNs::ZERO, body, ticket));
         Some(())
     }
 
-    fn sent(&mut self, port: usize, ticket: Ticket, stamp: FreeTime, out: &mut Vec<Action>) {
+    fn sent(
+        &mut self,
+        port: usize,
+        ticket: TimestampId,
+        stamp: LocalClockTime,
+        out: &mut Vec<Action>,
+    ) {
         match ticket.0 {
             Departure::Request(sequence) => self.ports[port].peer.sent(sequence, stamp),
             Departure::Sync(sequence) => self.follow_up(port, sequence, stamp, out),
@@ -375,7 +381,7 @@ impl Node {
                 let waiting = self.ports[port].response_out.take_if(|(s, _)| *s == sequence);
                 if let (Some((_, requester)), Some(origin)) = (waiting, Timestamp::of_free(stamp)) {
                     let body = Body::PdelayResponseFollowUp { origin, requester };
-                    out.push(self.message(port, sequence, 127, Fine::ZERO, body, None));
+                    out.push(self.message(port, sequence, 127, ScaledNs::ZERO, body, None));
                 }
             }
         }
@@ -387,9 +393,9 @@ impl Node {
         port: usize,
         sequence: u16,
         log_interval: i8,
-        correction: Fine,
+        correction: ScaledNs,
         body: Body,
-        ticket: Option<Ticket>,
+        ticket: Option<TimestampId>,
     ) -> Action {
         let source = self.ports[port].identity;
         // The largest value says that it is too large (10.6.2.2.9).
@@ -401,7 +407,7 @@ impl Node {
         Action::Send { port, octets, ticket }
     }
 
-    fn do_what_is_due(&mut self, now: FreeTime, out: &mut Vec<Action>) {
+    fn do_what_is_due(&mut self, now: LocalClockTime, out: &mut Vec<Action>) {
         let mut changed = false;
         for index in 0..self.ports.len() {
             self.ask_if_due(now, index, out);
@@ -420,7 +426,7 @@ impl Node {
     }
 
     /// Begins an exchange that measures the link (11.2.19).
-    fn ask_if_due(&mut self, now: FreeTime, index: usize, out: &mut Vec<Action>) {
+    fn ask_if_due(&mut self, now: LocalClockTime, index: usize, out: &mut Vec<Action>) {
         let log = self.settings.log_pdelay_interval;
         let interval = self.interval(log);
         let port = &mut self.ports[index];
@@ -429,12 +435,12 @@ impl Node {
         }
         port.request_due = next(port.request_due, interval, now);
         let sequence = port.peer.begin();
-        let ticket = Some(Ticket(Departure::Request(sequence)));
-        out.push(self.message(index, sequence, log, Fine::ZERO, Body::PdelayRequest, ticket));
+        let ticket = Some(TimestampId(Departure::Request(sequence)));
+        out.push(self.message(index, sequence, log, ScaledNs::ZERO, Body::PdelayRequest, ticket));
     }
 
     /// Whether the choice of the grandmaster may be another one now.
-    fn forget_what_is_too_old(&mut self, now: FreeTime, index: usize) -> bool {
+    fn forget_what_is_too_old(&mut self, now: LocalClockTime, index: usize) -> bool {
         let port = &mut self.ports[index];
         let capable = port.peer.capable();
         let silent = port.sync_in.expires.is_some_and(|at| at <= now);
@@ -448,7 +454,7 @@ impl Node {
 
     /// Chooses the grandmaster and the ports' roles from what is heard now. `way`: whether the
     /// clocks on the way to the grandmaster may be others than before.
-    pub(super) fn choose_again(&mut self, now: FreeTime, way: bool) {
+    pub(super) fn choose_again(&mut self, now: LocalClockTime, way: bool) {
         let views: Vec<_> = self.ports.iter().map(Port::view).collect();
         let choice = choose(&self.settings.system, &views);
         let news = way
@@ -472,7 +478,7 @@ impl Node {
 
     /// The grandmaster's own part: sets its clock when it has waited long enough for a better one,
     /// and sends the time. Without a grandmaster: holds the rate.
-    fn lead_if_due(&mut self, now: FreeTime, out: &mut Vec<Action>) {
+    fn lead_if_due(&mut self, now: LocalClockTime, out: &mut Vec<Action>) {
         if !matches!(self.condition(), Condition::Slave(_)) {
             out.extend(self.servo.hold(now).map(Action::Steer));
         }
@@ -498,12 +504,12 @@ impl Port {
 }
 
 /// A message's correction.
-pub(super) fn correction(header: &Header) -> Fine {
-    Fine::from_scaled(header.correction.into())
+pub(super) fn correction(header: &Header) -> ScaledNs {
+    ScaledNs::from_scaled(header.correction.into())
 }
 
 /// The next of instants that are `interval` apart; what was missed is left out.
-pub(super) fn next(due: FreeTime, interval: Span, now: FreeTime) -> FreeTime {
+pub(super) fn next(due: LocalClockTime, interval: Span, now: LocalClockTime) -> LocalClockTime {
     let next = due + interval.into();
     if next > now { next } else { now + interval.into() }
 }

@@ -2,7 +2,7 @@
 //! pairs of time stamps from both ends of the link, a window of them.
 
 use crate::gptp::message::PortIdentity;
-use crate::gptp::time::{Fine, FreeTime, PtpTime, RateOffset};
+use crate::gptp::time::{LocalClockTime, PtpTime, RateOffset, ScaledNs};
 use onbeat_model::time::Span;
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ const LOST_MAX: u8 = 9;
 /// What a neighbour's rate differs at most: twice 100 ppm (B.1.1), and what stamps may be off.
 const RATE_MAX: RateOffset = RateOffset::from_ppb(1_000_000);
 /// A neighbour answers within this (11.5.2 wants 10 ms).
-const TURNAROUND_MAX: Fine = Fine::from_ns(1_000_000_000);
+const TURNAROUND_MAX: ScaledNs = ScaledNs::from_ns(1_000_000_000);
 
 /// What is known of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkState {
     /// meanLinkDelay, by the neighbour's clock.
-    pub delay: Fine,
+    pub delay: ScaledNs,
     /// neighborRateRatio − 1: how much faster the neighbour's clock runs than ours.
     pub rate: RateOffset,
 }
@@ -30,9 +30,9 @@ pub struct LinkState {
 #[derive(Clone, Copy, Debug, Default)]
 struct Exchange {
     /// When the request left.
-    t1: Option<FreeTime>,
+    t1: Option<LocalClockTime>,
     /// When the neighbour had it, when its answer came, and from which port.
-    response: Option<(PtpTime, FreeTime, PortIdentity)>,
+    response: Option<(PtpTime, LocalClockTime, PortIdentity)>,
     /// When its answer left.
     t3: Option<PtpTime>,
 }
@@ -40,14 +40,14 @@ struct Exchange {
 /// One port's measurement.
 #[derive(Clone, Debug)]
 pub struct PeerDelay {
-    threshold: Fine,
+    threshold: ScaledNs,
     sequence: u16,
     /// `None` before the first request and when the last one is answered.
     exchange: Option<Exchange>,
     lost: u8,
     /// (t3, t4) of exchanges.
-    pairs: VecDeque<(PtpTime, FreeTime)>,
-    delays: VecDeque<Fine>,
+    pairs: VecDeque<(PtpTime, LocalClockTime)>,
+    delays: VecDeque<ScaledNs>,
     link: Option<LinkState>,
 }
 
@@ -87,12 +87,18 @@ impl PeerDelay {
     }
 
     /// The request's time stamp.
-    pub fn sent(&mut self, sequence: u16, at: FreeTime) {
+    pub fn sent(&mut self, sequence: u16, at: LocalClockTime) {
         self.with(sequence, |exchange| exchange.t1 = Some(at));
     }
 
     /// A response to us: `received` with its correction taken off.
-    pub fn response(&mut self, sequence: u16, from: PortIdentity, received: PtpTime, at: FreeTime) {
+    pub fn response(
+        &mut self,
+        sequence: u16,
+        from: PortIdentity,
+        received: PtpTime,
+        at: LocalClockTime,
+    ) {
         self.with(sequence, |exchange| {
             // Who answers first is the neighbour.
             exchange.response.get_or_insert((received, at, from));
@@ -137,7 +143,13 @@ impl PeerDelay {
     }
 
     /// Takes an exchange's times; `None` if they cannot be.
-    fn measure(&mut self, t1: FreeTime, t2: PtpTime, t3: PtpTime, t4: FreeTime) -> Option<()> {
+    fn measure(
+        &mut self,
+        t1: LocalClockTime,
+        t2: PtpTime,
+        t3: PtpTime,
+        t4: LocalClockTime,
+    ) -> Option<()> {
         let turnaround = t3 - t2;
         if turnaround.abs() > TURNAROUND_MAX || t4 < t1 {
             return None;
@@ -168,12 +180,12 @@ fn push<T>(window: &mut VecDeque<T>, value: T) {
 
 /// The mean of the middle half: few stamps that are far off, as software makes them, move it
 /// little, and the steps of a coarse clock are evened out.
-fn middle_mean(values: &VecDeque<Fine>) -> Fine {
+fn middle_mean(values: &VecDeque<ScaledNs>) -> ScaledNs {
     let mut sorted: Vec<_> = values.iter().copied().collect();
     sorted.sort_unstable();
     let quarter = sorted.len() / 4;
     let middle = &sorted[quarter..sorted.len() - quarter];
-    let sum = middle.iter().fold(Fine::ZERO, |sum, value| sum + *value);
+    let sum = middle.iter().fold(ScaledNs::ZERO, |sum, value| sum + *value);
     sum.over(middle.len().max(1) as i64)
 }
 
@@ -186,9 +198,9 @@ mod tests {
 
     /// One exchange in true nanoseconds from `at`; the neighbour's clock runs 50 ppm faster.
     fn exchange(peer: &mut PeerDelay, at: i64, delay: i64) {
-        let free = |ns| FreeTime::from_ns(ns);
+        let free = |ns| LocalClockTime::from_ns(ns);
         let rate = RateOffset::from_ppb(50_000);
-        let theirs = |ns| PtpTime::from_epoch(Fine::from_ns(ns).at_rate(rate));
+        let theirs = |ns| PtpTime::from_epoch(ScaledNs::from_ns(ns).at_rate(rate));
         let sequence = peer.begin();
         peer.response(sequence, NEIGHBOUR, theirs(at + delay), free(at + 2 * delay + 1_000_000));
         peer.follow_up(sequence, NEIGHBOUR, theirs(at + delay + 1_000_000));
@@ -248,7 +260,7 @@ mod tests {
         let before = peer.link();
         let sequence = peer.begin();
         let other = PortIdentity { port: 9, ..NEIGHBOUR };
-        let (now, late) = (FreeTime::from_ns(2_000_000_000), PtpTime::from_ns(i64::MAX));
+        let (now, late) = (LocalClockTime::from_ns(2_000_000_000), PtpTime::from_ns(i64::MAX));
         peer.sent(sequence.wrapping_add(1), now);
         peer.response(sequence, NEIGHBOUR, late, now);
         peer.follow_up(sequence, other, PtpTime::from_ns(0));

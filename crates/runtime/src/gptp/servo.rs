@@ -4,14 +4,14 @@
 //! The line is set once. After that only its rate changes, within limits below 1: readings never
 //! step and never go back, whatever the network says.
 
-use crate::gptp::time::{Fine, FreeTime, PtpTime, RateOffset};
+use crate::gptp::time::{LocalClockTime, PtpTime, RateOffset, ScaledNs};
 use onbeat_model::time::Span;
 
 /// Synchronised time as a straight line over the node's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// From when on.
-    pub from: FreeTime,
+    pub from: LocalClockTime,
     /// What it reads then.
     pub reading: PtpTime,
     /// How much faster it runs than the node's own clock.
@@ -20,17 +20,17 @@ pub struct Line {
 
 impl Line {
     /// What the synchronised clock reads, rounded towards −∞.
-    pub fn read(&self, at: FreeTime) -> PtpTime {
+    pub fn read(&self, at: LocalClockTime) -> PtpTime {
         self.reading + (at - self.from).at_rate(self.rate)
     }
 
     /// When, on the node's own clock, the synchronised clock reads this.
-    pub fn when(&self, reading: PtpTime) -> FreeTime {
+    pub fn when(&self, reading: PtpTime) -> LocalClockTime {
         self.from + (reading - self.reading).before_rate(self.rate)
     }
 
     /// Goes on from `at` with another rate.
-    fn bent(&self, at: FreeTime, rate: RateOffset) -> Self {
+    fn bent(&self, at: LocalClockTime, rate: RateOffset) -> Self {
         Self { from: at, reading: self.read(at), rate }
     }
 }
@@ -63,14 +63,14 @@ pub struct Servo {
     /// The grandmaster's rate against the node's own clock, as far as it is known: what holds when
     /// there is no grandmaster.
     drift: RateOffset,
-    last_offset: Option<Fine>,
+    last_offset: Option<ScaledNs>,
 }
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measurement {
     /// When a Sync came.
-    pub at: FreeTime,
+    pub at: LocalClockTime,
     /// The grandmaster's time then.
     pub grandmaster: PtpTime,
     /// The grandmaster's rate against the node's own clock, as the relays report it.
@@ -95,13 +95,13 @@ impl Servo {
     }
 
     /// How far the grandmaster was ahead at the last measurement.
-    pub fn last_offset(&self) -> Option<Fine> {
+    pub fn last_offset(&self) -> Option<ScaledNs> {
         self.last_offset
     }
 
     /// Sets the clock by itself, to go with the node's own clock and ahead of it; nothing if it is
     /// set.
-    pub fn set_free(&mut self, now: FreeTime, ahead: Fine) -> Option<Line> {
+    pub fn set_free(&mut self, now: LocalClockTime, ahead: ScaledNs) -> Option<Line> {
         if self.line.is_some() {
             return None;
         }
@@ -111,12 +111,12 @@ impl Servo {
     }
 
     /// Follows a measurement from `now` on: the first sets the clock, others change its rate.
-    pub fn follow(&mut self, now: FreeTime, measured: &Measurement) -> Line {
+    pub fn follow(&mut self, now: LocalClockTime, measured: &Measurement) -> Line {
         let Some(line) = self.line else {
             self.drift = measured.rate.limited(self.settings.rate_max);
             let reading = measured.grandmaster + (now - measured.at).at_rate(self.drift);
             let line = Line { from: now, reading, rate: self.drift };
-            self.last_offset = Some(Fine::ZERO);
+            self.last_offset = Some(ScaledNs::ZERO);
             self.line = Some(line);
             return line;
         };
@@ -124,7 +124,7 @@ impl Servo {
         self.last_offset = Some(offset);
         let bounded = offset.scaled().clamp(-OFFSET_MAX, OFFSET_MAX);
         // What the rate must differ to remove all of the offset in one interval, in 2⁻⁴¹.
-        let whole = (bounded << 41) / Fine::from(measured.interval).scaled().max(1);
+        let whole = (bounded << 41) / ScaledNs::from(measured.interval).scaled().max(1);
         let part = |of_1024: i64| {
             let part = (whole * i128::from(of_1024)) >> 10;
             RateOffset::from_scaled(part.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
@@ -141,7 +141,7 @@ impl Servo {
     }
 
     /// Goes on at the grandmaster's last rate; nothing if the clock is not set, or does so already.
-    pub fn hold(&mut self, now: FreeTime) -> Option<Line> {
+    pub fn hold(&mut self, now: LocalClockTime) -> Option<Line> {
         let line = self.line.filter(|line| line.rate != self.drift)?;
         self.line = Some(line.bent(now, self.drift));
         self.line
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn measurement(at: FreeTime, grandmaster: PtpTime) -> Measurement {
+    fn measurement(at: LocalClockTime, grandmaster: PtpTime) -> Measurement {
         let interval = Span::from_ms(125);
         Measurement { at, grandmaster, rate: RateOffset::ZERO, interval }
     }
@@ -162,18 +162,18 @@ mod tests {
     fn a_clock_converges_to_a_grandmaster_of_another_rate_and_holds_its_rate() {
         let true_rate = RateOffset::from_ppb(73_000);
         let mut servo = Servo::new(ServoSettings::default());
-        let grandmaster = |at: FreeTime| {
-            PtpTime::from_ns(5_000_000_000) + (at - FreeTime::from_ns(0)).at_rate(true_rate)
+        let grandmaster = |at: LocalClockTime| {
+            PtpTime::from_ns(5_000_000_000) + (at - LocalClockTime::from_ns(0)).at_rate(true_rate)
         };
-        let mut at = FreeTime::from_ns(0);
+        let mut at = LocalClockTime::from_ns(0);
         for _ in 0..800 {
-            at = at + Fine::from_ns(125_000_000);
+            at = at + ScaledNs::from_ns(125_000_000);
             servo.follow(at, &measurement(at, grandmaster(at)));
         }
         servo.hold(at);
         let line = *servo.line().expect("it is set");
         assert!((line.rate.ppb() - 73_000).abs() < 5, "{line:?}");
-        let later = at + Fine::from_ns(1_000_000_000);
+        let later = at + ScaledNs::from_ns(1_000_000_000);
         let error = (line.read(later) - grandmaster(later)).span().abs();
         assert!(error < Span::from_ns(20), "{error}");
     }
@@ -185,12 +185,12 @@ mod tests {
                 (1_i64..2_000_000_000, any::<i64>(), any::<i32>(), 0_i64..1_000_000), 1..60),
         ) {
             let mut servo = Servo::new(ServoSettings::default());
-            let mut now = FreeTime::from_ns(0);
-            let mut last: Option<(FreeTime, PtpTime)> = None;
+            let mut now = LocalClockTime::from_ns(0);
+            let mut last: Option<(LocalClockTime, PtpTime)> = None;
             for (step, grandmaster, rate, late) in samples {
-                now = now + Fine::from_ns(step);
+                now = now + ScaledNs::from_ns(step);
                 let before = servo.line().map(|line| line.read(now));
-                let mut m = measurement(now - Fine::from_ns(late), PtpTime::from_ns(grandmaster));
+                let mut m = measurement(now - ScaledNs::from_ns(late), PtpTime::from_ns(grandmaster));
                 m.rate = RateOffset::from_scaled(rate.into());
                 let line = servo.follow(now, &m);
                 let reading = line.read(now);

@@ -3,9 +3,9 @@
 
 use crate::gptp::best_master::Role;
 use crate::gptp::message::{Body, FollowUpInformation, Header, PortIdentity, Timestamp};
-use crate::gptp::node::{Action, Departure, Node, RECEIPT_TIMEOUT, Ticket, correction};
+use crate::gptp::node::{Action, Departure, Node, RECEIPT_TIMEOUT, TimestampId, correction};
 use crate::gptp::servo::Measurement;
-use crate::gptp::time::{Fine, FreeTime, RateOffset, log_interval};
+use crate::gptp::time::{LocalClockTime, RateOffset, ScaledNs, log_interval};
 
 /// What a port has received.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,15 +14,15 @@ pub(super) struct SyncIn {
     sync: Option<ReceivedSync>,
     /// When the time is no longer received. Only who has sent time is expected to go on: a
     /// grandmaster announces itself before it sends any.
-    pub(super) expires: Option<FreeTime>,
+    pub(super) expires: Option<LocalClockTime>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ReceivedSync {
     source: PortIdentity,
     sequence: u16,
-    correction: Fine,
-    at: FreeTime,
+    correction: ScaledNs,
+    at: LocalClockTime,
 }
 
 /// What a port has sent.
@@ -38,9 +38,9 @@ pub(super) struct SyncOut {
 pub(super) struct Upstream {
     origin: Timestamp,
     /// What has passed since the origin when the neighbour sent it.
-    correction: Fine,
+    correction: ScaledNs,
     /// When the neighbour sent it, by this node's own clock (upstreamTxTime).
-    sent: FreeTime,
+    sent: LocalClockTime,
     /// How much faster the grandmaster's clock runs than this node's own.
     rate: RateOffset,
     log_interval: i8,
@@ -53,7 +53,7 @@ impl Node {
         &mut self,
         port: usize,
         header: &Header,
-        stamp: FreeTime,
+        stamp: LocalClockTime,
     ) -> Option<()> {
         let port = &mut self.ports[port];
         let master = port.heard.as_ref()?.vector.source;
@@ -69,7 +69,7 @@ impl Node {
     /// Takes the Follow_Up of a Sync: the clock follows it, and other ports pass it on.
     pub(super) fn take_follow_up(
         &mut self,
-        now: FreeTime,
+        now: LocalClockTime,
         index: usize,
         header: &Header,
         origin: Timestamp,
@@ -81,7 +81,7 @@ impl Node {
         let (source, sequence) = (header.source, header.sequence);
         let interval = log_interval(header.log_interval)?;
         let sync = port.sync_in.sync.take_if(|s| (s.source, s.sequence) == (source, sequence))?;
-        port.sync_in.expires = Some(now + Fine::from(interval * RECEIPT_TIMEOUT));
+        port.sync_in.expires = Some(now + ScaledNs::from(interval * RECEIPT_TIMEOUT));
         let information = information.unwrap_or_default();
         let upstream = Upstream {
             origin,
@@ -110,8 +110,8 @@ impl Node {
             port.sync_out.sequence = port.sync_out.sequence.wrapping_add(1);
             port.sync_out.waiting = Some(upstream);
             let sequence = port.sync_out.sequence;
-            let ticket = Some(Ticket(Departure::Sync(sequence)));
-            out.push(self.message(index, sequence, log, Fine::ZERO, Body::Sync, ticket));
+            let ticket = Some(TimestampId(Departure::Sync(sequence)));
+            out.push(self.message(index, sequence, log, ScaledNs::ZERO, Body::Sync, ticket));
         }
     }
 
@@ -120,7 +120,7 @@ impl Node {
         &mut self,
         index: usize,
         sequence: u16,
-        stamp: FreeTime,
+        stamp: LocalClockTime,
         out: &mut Vec<Action>,
     ) {
         let sync_out = &mut self.ports[index].sync_out;
@@ -151,7 +151,7 @@ impl Node {
 impl Upstream {
     /// What has passed of the grandmaster's time between the origin and an instant of this node's
     /// own clock.
-    fn passed(&self, at: FreeTime) -> Fine {
+    fn passed(&self, at: LocalClockTime) -> ScaledNs {
         self.correction + (at - self.sent).at_rate(self.rate)
     }
 }

@@ -3,8 +3,8 @@
 use crate::gptp::message::Body;
 use crate::gptp::node::{ACTIONS_BESIDES, ACTIONS_PER_PORT, MAX_PORTS};
 use crate::gptp::{
-    Action, ClockIdentity, Condition, Event, Fine, FreeTime, Message, Node, Role, Settings,
-    SystemIdentity, Ticket,
+    Action, ClockIdentity, Condition, Event, LocalClockTime, Message, Node, Role, ScaledNs,
+    Settings, SystemIdentity, TimestampId,
 };
 use proptest::prelude::*;
 
@@ -14,7 +14,11 @@ const RESIDENCE: i64 = 2_000_000;
 
 fn node(priority1: u8, number: u8) -> Node {
     let identity = ClockIdentity([number; 8]);
-    Node::new(Settings::new(SystemIdentity::unknown(priority1, identity)), 1, FreeTime::from_ns(0))
+    Node::new(
+        Settings::new(SystemIdentity::unknown(priority1, identity)),
+        1,
+        LocalClockTime::from_ns(0),
+    )
 }
 
 /// A message on the cable: when it arrives, at which node, its octets.
@@ -41,7 +45,7 @@ impl Pair {
                 Some((index, at)) if at <= now => {
                     let (_, to, octets) = pair.flights.swap_remove(index);
                     pair.heard.push((at, to, octets.clone()));
-                    let stamp = Some(FreeTime::from_ns(at));
+                    let stamp = Some(LocalClockTime::from_ns(at));
                     pair.handle(to, at, Event::Received { port: 0, octets: &octets, stamp });
                 }
                 _ => pair.handle(usize::from(alarm(1) < alarm(0)), now, Event::Alarm),
@@ -50,12 +54,12 @@ impl Pair {
     }
 
     fn handle(&mut self, number: usize, now: i64, event: Event<'_>) {
-        for action in self.nodes[number].handle(FreeTime::from_ns(now), event) {
+        for action in self.nodes[number].handle(LocalClockTime::from_ns(now), event) {
             let Action::Send { port, octets, ticket } = action else { continue };
             let leaves = now + RESIDENCE;
             self.flights.push((leaves + DELAY, 1 - number, octets));
             if let Some(ticket) = ticket {
-                let stamp = FreeTime::from_ns(leaves);
+                let stamp = LocalClockTime::from_ns(leaves);
                 self.handle(number, leaves, Event::Sent { port, ticket, stamp });
             }
         }
@@ -70,9 +74,9 @@ fn on_a_perfect_cable_the_slave_reads_the_masters_time_to_the_nanosecond() {
     assert_eq!(slave.condition(), Condition::Slave(0));
     assert_eq!([master.role(0), slave.role(0)], [Role::Master, Role::Slave]);
     assert_eq!(slave.link(0).expect("a link").delay.span().as_ns(), DELAY);
-    let at = FreeTime::from_ns(20_000_000_000);
+    let at = LocalClockTime::from_ns(20_000_000_000);
     let [theirs, ours] = [master, slave].map(|node| node.read(at).expect("it is set"));
-    assert!((theirs - ours).abs() <= Fine::from_ns(1), "{theirs:?} {ours:?}");
+    assert!((theirs - ours).abs() <= ScaledNs::from_ns(1), "{theirs:?} {ours:?}");
     assert_eq!(pair.nodes.each_ref().map(Node::ignored), [0, 0]);
 }
 
@@ -97,7 +101,7 @@ fn an_announcement_that_comes_back_to_a_clock_it_has_passed_is_ignored() {
         let mut octets = Vec::new();
         message.emit(&mut octets);
         let event = Event::Received { port: 0, octets: &octets, stamp: None };
-        slave.handle(FreeTime::from_ns(10_000_000_001), event);
+        slave.handle(LocalClockTime::from_ns(10_000_000_001), event);
         assert_eq!(slave.grandmaster().priority1, if passed { 100 } else { 1 });
     }
 }
@@ -115,7 +119,8 @@ fn a_message_that_is_an_event_counts_for_nothing_without_its_stamp() {
     let pair = Pair::run([100, 246], 10_000_000_000);
     let mut stranger = node(255, 2);
     for (at, _, octets) in pair.heard.iter().filter(|flight| flight.1 == 1) {
-        stranger.handle(FreeTime::from_ns(*at), Event::Received { port: 0, octets, stamp: None });
+        stranger
+            .handle(LocalClockTime::from_ns(*at), Event::Received { port: 0, octets, stamp: None });
     }
     assert_eq!(stranger.condition(), Condition::Unset);
     assert!(stranger.ignored() > 0);
@@ -133,14 +138,14 @@ fn when_time_is_no_longer_received_the_clock_drops_the_correction_and_keeps_the_
     let sync = last(0, Some([follow_up.2[30], follow_up.2[31]]));
     let slave = &mut pair.nodes[1];
     // As if it had come a millisecond later: more than the clock can correct until the next one.
-    let now = FreeTime::from_ns(10_010_000_000);
-    let stamp = Some(FreeTime::from_ns(sync.0 + 1_000_000));
+    let now = LocalClockTime::from_ns(10_010_000_000);
+    let stamp = Some(LocalClockTime::from_ns(sync.0 + 1_000_000));
     for (octets, stamp) in [(&sync.2, stamp), (&follow_up.2, None)] {
         slave.handle(now, Event::Received { port: 0, octets, stamp });
     }
     let rate = |node: &Node| node.clock().expect("it is set").rate.ppb();
     assert_eq!((slave.condition(), rate(slave)), (Condition::Slave(0), -500_000));
-    let actions = slave.handle(now + Fine::from_ns(375_000_000), Event::Alarm);
+    let actions = slave.handle(now + ScaledNs::from_ns(375_000_000), Event::Alarm);
     assert!(actions.iter().any(|action| matches!(action, Action::Steer(_))), "{actions:?}");
     assert!(rate(slave).abs() < 100, "{}", rate(slave));
 }
@@ -154,19 +159,19 @@ fn a_ticket_cannot_be_copied() {
     struct ByClone;
     impl<T> Copies<()> for T {}
     impl<T: Clone> Copies<ByClone> for T {}
-    <Ticket as Copies<_>>::copies();
+    <TimestampId as Copies<_>>::copies();
 }
 
 #[test]
 fn one_event_leads_to_a_bounded_number_of_actions() {
     let settings = Settings::new(SystemIdentity::unknown(100, ClockIdentity([1; 8])));
-    let start = FreeTime::from_ns(0);
+    let start = LocalClockTime::from_ns(0);
     let mut node = Node::new(settings, MAX_PORTS, start);
     // A request for each link.
     assert_eq!(node.handle(start, Event::Alarm).len(), MAX_PORTS);
     assert_eq!(node.handle(start, Event::Alarm).len(), 0);
     // However late it comes to it: no more for what was missed.
-    let late = FreeTime::from_ns(1_000_000_000_000);
+    let late = LocalClockTime::from_ns(1_000_000_000_000);
     let actions = node.handle(late, Event::Alarm);
     // It also sets its clock, as nobody leads; without links it tells nobody.
     assert_eq!(actions.len(), MAX_PORTS + 1);
@@ -192,11 +197,11 @@ proptest! {
             octets[at] = value;
         }
         let node = &mut pair.nodes[1];
-        let mut now = FreeTime::from_ns(6_000_000_000);
+        let mut now = LocalClockTime::from_ns(6_000_000_000);
         let mut read = node.read(now);
         for (number, octets) in recorded.iter().enumerate() {
-            now = now + Fine::from_ns(late / 50);
-            let stamp = if number % 7 == 3 { FreeTime::from_ns(any_stamp) } else { now };
+            now = now + ScaledNs::from_ns(late / 50);
+            let stamp = if number % 7 == 3 { LocalClockTime::from_ns(any_stamp) } else { now };
             let event = Event::Received { port: 0, octets, stamp: Some(stamp) };
             node.handle(now, event);
             let reading = node.read(now);

@@ -3,14 +3,14 @@
 use onbeat_model::time::Span;
 use std::ops::{Add, AddAssign, Neg, Sub};
 
-/// Units of [`Fine`] in a nanosecond.
+/// Units of [`ScaledNs`] in a nanosecond.
 const PER_NS: i128 = 1 << 16;
 
-/// An interval in units of 2⁻¹⁶ ns (802.1AS-2020 6.4.3.2, ScaledNs).
+/// An interval in units of 2⁻¹⁶ ns (802.1AS-2020 6.4.3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fine(i128);
+pub struct ScaledNs(i128);
 
-impl Fine {
+impl ScaledNs {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
@@ -50,29 +50,29 @@ impl Fine {
     }
 }
 
-impl From<Span> for Fine {
+impl From<Span> for ScaledNs {
     fn from(span: Span) -> Self {
         Self::from_ns(span.as_ns())
     }
 }
-impl Add for Fine {
+impl Add for ScaledNs {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 }
-impl AddAssign for Fine {
+impl AddAssign for ScaledNs {
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
     }
 }
-impl Sub for Fine {
+impl Sub for ScaledNs {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
 }
-impl Neg for Fine {
+impl Neg for ScaledNs {
     type Output = Self;
     fn neg(self) -> Self {
         Self(-self.0)
@@ -83,19 +83,19 @@ macro_rules! instant {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Fine);
+        pub struct $name(ScaledNs);
 
         impl $name {
             /// The instant `ns` nanoseconds after the clock's epoch.
             pub const fn from_ns(ns: i64) -> Self {
-                Self(Fine::from_ns(ns))
+                Self(ScaledNs::from_ns(ns))
             }
             /// The instant that long after the clock's epoch.
-            pub const fn from_epoch(since: Fine) -> Self {
+            pub const fn from_epoch(since: ScaledNs) -> Self {
                 Self(since)
             }
             /// How long it is after the clock's epoch.
-            pub const fn since_epoch(self) -> Fine {
+            pub const fn since_epoch(self) -> ScaledNs {
                 self.0
             }
             /// Whole nanoseconds since the epoch, rounded towards −∞.
@@ -103,21 +103,21 @@ macro_rules! instant {
                 self.0.span().as_ns()
             }
         }
-        impl Add<Fine> for $name {
+        impl Add<ScaledNs> for $name {
             type Output = Self;
-            fn add(self, interval: Fine) -> Self {
+            fn add(self, interval: ScaledNs) -> Self {
                 Self(self.0 + interval)
             }
         }
-        impl Sub<Fine> for $name {
+        impl Sub<ScaledNs> for $name {
             type Output = Self;
-            fn sub(self, interval: Fine) -> Self {
+            fn sub(self, interval: ScaledNs) -> Self {
                 Self(self.0 - interval)
             }
         }
         impl Sub for $name {
-            type Output = Fine;
-            fn sub(self, other: Self) -> Fine {
+            type Output = ScaledNs;
+            fn sub(self, other: Self) -> ScaledNs {
                 self.0 - other.0
             }
         }
@@ -127,7 +127,7 @@ macro_rules! instant {
 instant! {
     /// An instant of a node's own clock, which nobody steers (802.1AS-2020 3.15, LocalClock): all
     /// time stamps and alarms are of it.
-    FreeTime
+    LocalClockTime
 }
 instant! {
     /// An instant of the time that is distributed, or one that a neighbour tells of its own clock.
@@ -163,7 +163,7 @@ impl RateOffset {
     }
     /// How much faster a clock is that counted `mine` while another counted `theirs`; `None` if
     /// that is not between half as fast and twice as fast.
-    pub fn between(mine: Fine, theirs: Fine) -> Option<Self> {
+    pub fn between(mine: ScaledNs, theirs: ScaledNs) -> Option<Self> {
         let sane = theirs.0 > 0 && mine.0 >= theirs.0 / 2 && mine.0 <= theirs.0.saturating_mul(2);
         // Below 2⁸⁴: longer than any two instants of this crate are apart.
         (sane && theirs.0 < 1 << 84)
@@ -209,16 +209,16 @@ mod tests {
         fn a_rate_applied_and_taken_back_is_off_by_less_than_two_units(
             ns in -1_000_000_000_000_i64..1_000_000_000_000, ppb in -1_000_000_i64..1_000_000,
         ) {
-            let (interval, rate) = (Fine::from_ns(ns), RateOffset::from_ppb(ppb));
+            let (interval, rate) = (ScaledNs::from_ns(ns), RateOffset::from_ppb(ppb));
             let back = interval.at_rate(rate).before_rate(rate);
-            prop_assert!((back - interval).abs() <= Fine::from_scaled(2), "{back:?} {interval:?}");
+            prop_assert!((back - interval).abs() <= ScaledNs::from_scaled(2), "{back:?} {interval:?}");
         }
 
         #[test]
         fn the_rate_between_two_counts_is_the_one_that_made_them(
             ns in 1_000_000_000_i64..1_000_000_000_000, ppb in -1_000_000_i64..1_000_000,
         ) {
-            let theirs = Fine::from_ns(ns);
+            let theirs = ScaledNs::from_ns(ns);
             let rate = RateOffset::from_ppb(ppb);
             let found = RateOffset::between(theirs.at_rate(rate), theirs).expect("a sane ratio");
             prop_assert!((found.scaled() - rate.scaled()).abs() <= 1);
@@ -238,7 +238,7 @@ mod tests {
         let (a, b) = (RateOffset::from_ppb(100_000), RateOffset::from_ppb(-100_000));
         // (1 + 10⁻⁴)(1 − 10⁻⁴) = 1 − 10⁻⁸.
         assert_eq!(a.then(b).ppb(), -11);
-        assert_eq!(RateOffset::between(Fine::from_ns(3), Fine::from_ns(1)), None);
-        assert_eq!(RateOffset::between(Fine::from_ns(1), Fine::ZERO), None);
+        assert_eq!(RateOffset::between(ScaledNs::from_ns(3), ScaledNs::from_ns(1)), None);
+        assert_eq!(RateOffset::between(ScaledNs::from_ns(1), ScaledNs::ZERO), None);
     }
 }

@@ -7,7 +7,7 @@ use onbeat_bounds::{Set, longest_run, meeting};
 use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{ChannelId, System};
-use onbeat_model::time::{LocalTime, NetTime, Span};
+use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::timing::{Chain, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,7 +132,7 @@ fn captures(system: &System, graph: &Graph, timing: &Timing, part: &BTreeSet<usi
 fn error(system: &System, start: Span, id: ChannelId) -> (Span, Span) {
     let clock = &system.node(system.channel(id).talker).clock;
     let end = longest_run(system);
-    let last = (clock.read(NetTime::ZERO + end) - LocalTime::ZERO) - end;
+    let last = (clock.read(NetTime::ZERO + end) - SyncedTime::ZERO) - end;
     let most = clock.wander * 2 + Span::from_ns(2);
     (start.min(last) - most, start.max(last) + most)
 }

@@ -9,7 +9,7 @@ use onbeat_model::graph::{
 };
 use onbeat_model::plan::{Bound, Plan};
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, Program, System};
-use onbeat_model::time::{ClockError, LocalTime, NetTime, Span};
+use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::timing::Chain;
 use std::collections::BTreeSet;
 
@@ -103,7 +103,7 @@ impl<'a> Merged<'a> {
             };
             graph.hosts.push(Host {
                 name: node.name.clone(),
-                start: node.clock.read(NetTime::ZERO) - LocalTime::ZERO,
+                start: node.clock.read(NetTime::ZERO) - SyncedTime::ZERO,
                 wakeup,
                 cores: host.cores.filter(|_| !is_modelled),
             });
