@@ -8,6 +8,8 @@
 static onbeat *run;
 static pthread_t cancelled;
 static int given, cleared;
+/* Whether the thread that is to be cancelled is there. */
+static _Atomic int began;
 
 static void clear(void *argument)
 {
@@ -30,6 +32,7 @@ static void *waits(void *argument)
 	int64_t now;
 
 	cancelled = pthread_self();
+	began = 1;
 	must(onbeat_now(run, &now));
 	for (;;) {
 		now += PERIOD_NS;
@@ -79,9 +82,13 @@ int main(void)
 		must(onbeat_thread_create(run, leaves, &given, &thread));
 		must(onbeat_thread_join(thread, &result));
 		EXPECT(result == &given && cleared);
+		began = 0;
 		must(onbeat_thread_create(run, waits, NULL, &thread));
-		must(onbeat_now(run, &now));
-		must(onbeat_sleep_until(run, now + 2 * PERIOD_NS, NULL));
+		/* On a busy machine it may take a while until there is one to cancel. */
+		do {
+			must(onbeat_now(run, &now));
+			must(onbeat_sleep_until(run, now + 2 * PERIOD_NS, NULL));
+		} while (!began);
 		EXPECT(pthread_cancel(cancelled) == 0);
 		must(onbeat_thread_join(thread, &result));
 		EXPECT(result == PTHREAD_CANCELED);
