@@ -94,7 +94,7 @@ fn a_disk_that_fills_keeps_what_was_recorded_until_then() {
     let output = output.current_dir(system.path()).output().expect("unshare");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !said.contains("ready") {
-        not_run(Need::Namespaces, said);
+        not_run(Need::Machine, said);
         return;
     }
     assert!(said.contains("code 5") && said.contains("No space left on device"), "{said}");

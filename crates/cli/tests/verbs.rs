@@ -20,7 +20,7 @@ fn jail() -> Option<(&'static Path, Jail)> {
     match Jail::new(onbeat, root()) {
         Ok(jail) => Some((onbeat, jail)),
         Err(error) => {
-            not_run(Need::Namespaces, error);
+            not_run(Need::Machine, error);
             None
         }
     }
