@@ -182,6 +182,11 @@ fn network() -> Option<(Namespace, Namespace)> {
     for side in [&left, &right] {
         checked(&mut side.command("ip", &["link", "set", "eth0", "up"]));
     }
+    // The kernel drops frames until it has noticed, by and by, that both ends are up.
+    for side in [&left, &right] {
+        let mut look = side.command("ip", &["-oneline", "link", "show", "eth0"]);
+        while !text(&checked(&mut look).stdout).contains("state UP") {}
+    }
     Some((left, right))
 }
 

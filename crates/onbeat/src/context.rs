@@ -3,8 +3,8 @@
 //! The environment decides: with [`crate::fabric::protocol::ENVIRONMENT`] a program joins the
 //! fabric that started it; without, it uses a real interface.
 //!
-//! A message is the octets that the program makes of it. Times are [`SyncedTime`]: the network clock
-//! as this host reads it, from the start of the run. Real-time: after [`Context::start`] reading,
+//! A message is the octets that the program makes of it. Times are [`SyncedTime`]: the network
+//! clock as this host reads it, from the start of the run. Real-time: after [`Context::start`] reading,
 //! writing and sleeping allocate nothing; [`TalkerEnd`] and [`ListenerEnd`] say what each call
 //! waits for. When the run is over, every call returns [`ChannelError::Stopped`].
 
@@ -183,8 +183,8 @@ impl Context {
         }
     }
 
-    /// Makes all waiting calls return [`ChannelError::Stopped`] within [`link::LOOK_AGAIN`]; on a fabric
-    /// the run says when it is over. May be called by a signal handler.
+    /// Makes all waiting calls return [`ChannelError::Stopped`] within [`link::LOOK_AGAIN`]; on a
+    /// fabric the run says when it is over. May be called by a signal handler.
     pub fn stop(&self) {
         if let Self::Link(context) = self {
             context.base().stop();

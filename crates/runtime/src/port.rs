@@ -192,8 +192,8 @@ pub trait Port {
     fn is_over(&self, _now: SyncedTime) -> bool {
         false
     }
-    /// Whether a message that is captured at `at` may be written: [`ChannelError::Stopped`] when talkers
-    /// may no longer write then. Asked before anything is changed, so that a write which is refused
+    /// Whether a message that is captured at `at` may be written: [`ChannelError::Stopped`] when
+    /// talkers may no longer write then. Asked before anything is changed, so that a write which is refused
     /// has no effect.
     fn may_write(&self, _at: SyncedTime) -> Result<(), ChannelError> {
         Ok(())

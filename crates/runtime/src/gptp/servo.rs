@@ -190,7 +190,8 @@ mod tests {
             for (step, grandmaster, rate, late) in samples {
                 now = now + ScaledNs::from_ns(step);
                 let before = servo.line().map(|line| line.read(now));
-                let mut m = measurement(now - ScaledNs::from_ns(late), PtpTime::from_ns(grandmaster));
+                let then = now - ScaledNs::from_ns(late);
+                let mut m = measurement(then, PtpTime::from_ns(grandmaster));
                 m.rate = RateOffset::from_scaled(rate.into());
                 let line = servo.follow(now, &m);
                 let reading = line.read(now);

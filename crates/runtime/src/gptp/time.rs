@@ -211,7 +211,8 @@ mod tests {
         ) {
             let (interval, rate) = (ScaledNs::from_ns(ns), RateOffset::from_ppb(ppb));
             let back = interval.at_rate(rate).before_rate(rate);
-            prop_assert!((back - interval).abs() <= ScaledNs::from_scaled(2), "{back:?} {interval:?}");
+            let apart = (back - interval).abs();
+            prop_assert!(apart <= ScaledNs::from_scaled(2), "{back:?} {interval:?}");
         }
 
         #[test]
