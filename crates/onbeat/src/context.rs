@@ -4,9 +4,9 @@
 //! fabric that started it; without, it uses a real interface.
 //!
 //! A message is the octets that the program makes of it. Times are [`SyncedTime`]: the network
-//! clock as this host reads it, from the start of the run. Real-time: after [`Context::start`] reading,
-//! writing and sleeping allocate nothing; [`TalkerEnd`] and [`ListenerEnd`] say what each call
-//! waits for. When the run is over, every call returns [`ChannelError::Stopped`].
+//! clock as this host reads it, from the start of the run. Real-time: after [`Context::start`]
+//! reading, writing and sleeping allocate nothing; [`TalkerEnd`] and [`ListenerEnd`] say what each
+//! call waits for. When the run is over, every call returns [`ChannelError::Stopped`].
 
 use crate::clock::MonoTime;
 use crate::fabric::client::{self, SetupError, ThreadTicket};

@@ -2,7 +2,8 @@
 //!
 //! A channel has one talker, any number of listeners, and messages of a fixed size. A program opens
 //! its ends, starts, and then writes, reads and sleeps until a call returns
-//! [`ChannelError::Stopped`]. The program is the same on a simulated network, where time may be virtual, and on an interface.
+//! [`ChannelError::Stopped`]. The program is the same on a simulated network, where time may be
+//! virtual, and on an interface.
 //!
 //! ```no_run
 //! use onbeat::{Context, ChannelError, SyncedTime, Octets, Timeout, SetupError, Span};

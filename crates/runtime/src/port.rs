@@ -193,8 +193,8 @@ pub trait Port {
         false
     }
     /// Whether a message that is captured at `at` may be written: [`ChannelError::Stopped`] when
-    /// talkers may no longer write then. Asked before anything is changed, so that a write which is refused
-    /// has no effect.
+    /// talkers may no longer write then. Asked before anything is changed, so that a write which is
+    /// refused has no effect.
     fn may_write(&self, _at: SyncedTime) -> Result<(), ChannelError> {
         Ok(())
     }
