@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use onbeat_runtime::gptp::{
-    ClockIdentity, Event, Fine, LocalClockTime, Message, Node, Settings, SystemIdentity,
+    ClockIdentity, Event, ScaledNs, LocalClockTime, Message, Node, Settings, SystemIdentity,
 };
 
 fuzz_target!(|octets: &[u8]| {
@@ -20,7 +20,7 @@ fuzz_target!(|octets: &[u8]| {
     // Each piece: how much later it comes, and its octets.
     for piece in octets.chunks(78) {
         let Some((later, octets)) = piece.split_first_chunk::<2>() else { break };
-        now = now + Fine::from_ns(i64::from(u16::from_le_bytes(*later)) * 100_000);
+        now = now + ScaledNs::from_ns(i64::from(u16::from_le_bytes(*later)) * 100_000);
         node.handle(now, Event::Received { port: 1, octets, stamp: Some(now) });
         let reading = node.read(now);
         assert!(reading >= read);
