@@ -1,6 +1,6 @@
 # make          builds Onbeat, the libraries that programs are linked with, the examples' programs
 # make demo     runs the two-hosts experiment: table, HTML report
-# make test     passes everything; sets up what it needs
+# make test     passes everything; sets up what it needs, builds what it tests for itself
 # REQUIRE=... what no test may lack (tools superuser namespaces); at its end `make test` lists those
 #               that did not run
 # make bench    the engine's throughput, also beside ns-3; latency beside other ways to send, and
@@ -26,16 +26,20 @@ build:
 demo: build
 	$(onbeat) run examples/01-two-hosts --all-scenarios
 
-test: build
+test:
 	@scripts/needs rust lint cc c++ browser ptp packaging netns capture gdb python cyclictest stress-ng
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) check --manifest-path fuzz/Cargo.toml --target-dir target --locked
 	@rm -f target/not-run
-	@ONBEAT_NOT_RUN=$(CURDIR)/target/not-run ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
+	@# Twice as many threads as processors: many tests wait for a clock.
+	@RUST_TEST_THREADS=$$((2 * $$(nproc))) ONBEAT_REQUIRE="$(REQUIRE)" ONBEAT_REQUIRE_BROWSER=1 \
+		ONBEAT_NOT_RUN=$(CURDIR)/target/not-run \
 		$(CARGO) test --workspace --locked --no-fail-fast; status=$$?; \
 		scripts/not-run target/not-run; exit $$status
-	@scripts/python-tests
+	@$(MAKE) --no-print-directory -C examples/01-two-hosts \
+		library=$(CURDIR)/target/debug/deps/libonbeat.a
+	@ONBEAT=$(CURDIR)/target/debug/onbeat ONBEAT_HOME=$(CURDIR)/target/debug/home scripts/python-tests
 
 bench:
 	@scripts/needs rust cc python cyclictest

@@ -8,7 +8,7 @@ ifneq ($(wildcard $(root)/crates/capi/include/onbeat.h),)
 library := $(root)/target/$(or $(PROFILE),release)/libonbeat.a
 onbeat_cflags := -I$(root)/crates/capi/include
 onbeat_libs := $(library) -lpthread -ldl -lm
-built_with := $(library) $(root)/crates/capi/include/onbeat.h
+built_with := $(library) $(root)/crates/capi/include/onbeat.h build/.linked-with
 else
 onbeat_cflags := $(shell pkg-config --cflags onbeat)
 libdir := $(shell pkg-config --variable=libdir onbeat)
@@ -23,6 +23,11 @@ build/%: programs/%.c $(wildcard programs/*.h) $(built_with)
 	$(CC) -std=c11 -Wall -Wextra -Wpedantic -Werror $(CFLAGS) $(onbeat_cflags) $< $(onbeat_libs) -o $@
 
 ifdef library
+# Another library than the last time need not be newer than what was linked with that.
+build/.linked-with: always
+	@mkdir -p build
+	@echo '$(library)' | cmp -s - $@ || echo '$(library)' >$@
+
 $(library):
 	@echo "onbeat's library is missing: run 'make' in $(root) first" >&2; exit 1
 endif
@@ -30,4 +35,4 @@ endif
 clean:
 	rm -rf build out out-build out-simulation
 
-.PHONY: all clean
+.PHONY: all always clean

@@ -127,16 +127,15 @@ pub fn hunt(root: &Path, request: &Request) -> Result<u64> {
                 let portion = (*portion).min(request.count - done);
                 let at = seed % 1_000_000_000 + done;
                 let output = cargo(root)
-                    .args(["test", "--quiet", "-p", "onbeat-cli", "--test", test])
+                    .args(["test", "--quiet", "-p", "onbeat-cli", "--test", "cli"])
+                    .arg(format!("{test}::"))
                     .env(count, portion.to_string())
                     .env(first, at.to_string())
                     .env("HUNT_KEEP", if request.as_drawn { "drawn" } else { "small" })
                     .output()?;
                 if !output.status.success() {
                     found += 1;
-                    println!(
-                        "{first}={at} {count}={portion} cargo test -p onbeat-cli --test {test}"
-                    );
+                    println!("{first}={at} {count}={portion} cargo test --test cli {test}::");
                     println!("{}", String::from_utf8_lossy(&output.stdout));
                 }
                 done += portion;

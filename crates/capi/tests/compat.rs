@@ -1,17 +1,13 @@
 //! Programs written for the public library net_chan compile unchanged against `compat` and run
 //! right over a veth pair between two network namespaces. `compat/tests` holds them.
 
-use onbeat_testkit::{Need, not_run};
+use onbeat_testkit::{Need, library, not_run, root};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
 
 /// The repository.
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
-}
-
 /// Where all this builds and runs.
 fn place() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat")
@@ -74,14 +70,6 @@ fn checking(sanitizer: &str) -> PathBuf {
     make(&format!("checking-{sanitizer}"), &format!("-O1 -g -fsanitize={sanitizer}"))
 }
 
-/// The library that programs are linked with.
-fn onbeat() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory");
-    let path = target.join("release/libonbeat.a");
-    assert!(path.is_file(), "{} is missing: run `make build` first", path.display());
-    path
-}
-
 /// Builds one of `compat/tests` as users do: optimised, with all the usual warnings as errors.
 fn program(source: &str, name: &str, archive: &str, flags: &[&str]) -> PathBuf {
     built(source, name, &archives().join(archive), flags)
@@ -104,7 +92,7 @@ fn built(source: &str, name: &str, archive: &Path, flags: &[&str]) -> PathBuf {
             .arg(&to)
             .arg(archive)
             .arg(archive.with_file_name("libmrp.a"))
-            .arg(onbeat())
+            .arg(library())
             .args(["-pthread", "-ldl", "-lm"]),
     );
     to

@@ -1,6 +1,6 @@
-//! What a C program carries that is linked with the static library: no more than it needs. Both the
-//! library and the programs are what users get, so the library is that of `make build`.
+//! What a C program carries that is linked with the static library: no more than it needs.
 
+use onbeat_testkit::{library, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,17 +28,6 @@ const UNUSED: [&str; 3] = ["schemars", "serde", "serde_json"];
 
 /// The parsers in C that come with one of them.
 const FUNCTIONS: [&str; 2] = ["ts_parser_new", "tree_sitter_c"];
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
-}
-
-fn library() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory");
-    let path = target.join("release/libonbeat.a");
-    assert!(path.is_file(), "{} is missing: run `make build` first", path.display());
-    path
-}
 
 fn checked(command: &mut Command) -> Vec<u8> {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));

@@ -1,8 +1,6 @@
 //! The C ABI lasts: what programs that were compiled earlier, or for a later library, rely on.
 
-mod common;
-
-use common::{TestSystem, results, root, two_hosts};
+use crate::common::{TestSystem, results, root, two_hosts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;

@@ -1,9 +1,7 @@
 //! Aborts leave no lock of a library taken: what guarded code calls of libraries returns first,
 //! whether somebody has wrapped it by hand or not.
 
-mod common;
-
-use common::{onbeat, root};
+use crate::common::{self, onbeat, root};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,9 +1,7 @@
 //! Listing 3 of Austad et al. 2023 as it is printed, over an abstract channel: what a description
 //! binds it to, `onbeat cc`, `tfg` and `run` of it through the command.
 
-mod common;
-
-use common::{ONE_HOST, channel, number, onbeat, permitted, results, run};
+use crate::common::{ONE_HOST, channel, number, onbeat, permitted, results, run};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;

@@ -6,9 +6,7 @@
 //! `BOOKS_SEED=N` runs one seed, `BOOKS_COUNT` so
 //! many from it on; what the default seeds draw together is tested too.
 
-mod common;
-
-use common::{ENGINES, TestSystem, channel, load, number, permitted, run, two_hosts};
+use crate::common::{ENGINES, TestSystem, channel, load, number, permitted, run, two_hosts};
 use onbeat_model::system::NodeId;
 use onbeat_run::netns::Network;
 use rustix::process::{Pid, Signal};

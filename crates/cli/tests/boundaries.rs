@@ -1,9 +1,7 @@
 //! What stands between the command and what others wrote or what fails: reads have limits and want
 //! regular files, and an output can be on the disk before it has its name.
 
-mod common;
-
-use common::{TestSystem, onbeat, root, run, two_hosts};
+use crate::common::{TestSystem, onbeat, root, run, two_hosts};
 use std::ffi::OsStr;
 use std::fs::{create_dir_all, read_to_string, remove_file, write};
 use std::os::unix::fs::symlink;

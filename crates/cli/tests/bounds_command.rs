@@ -1,16 +1,9 @@
 //! Bounds as a user gets them: by the command and its JSON, held against what the command
 //! simulates, and against the figures of others.
 
-mod common;
-#[path = "../../bounds/tests/fifo/families.rs"]
-#[allow(dead_code)] // the tests of the library use all of it
-mod families;
-#[path = "../../bounds/tests/fifo/published.rs"]
-mod published;
-
-use common::{TestSystem, number, results, run};
-use families::Shape;
-use published::PUBLISHED;
+use crate::common::{TestSystem, number, results, run};
+use crate::families::{self, Shape};
+use crate::published::PUBLISHED;
 use serde_json::{Value, json};
 
 const NOISE: &str = include_str!("bounds_command/class1_beside_noise.toml");

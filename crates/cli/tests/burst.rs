@@ -1,8 +1,6 @@
 //! Sporadic traffic: messages that a program writes at one instant.
 
-mod common;
-
-use common::{TestSystem, channel, number, programs, results, two_hosts};
+use crate::common::{TestSystem, channel, number, programs, results, two_hosts};
 
 #[test]
 fn messages_that_are_written_at_one_instant_all_arrive_within_the_bound() {

@@ -1,8 +1,7 @@
 //! The verb `cc`: as a C compiler driver, whatever it finds in the files.
 
-mod common;
-
-use common::onbeat;
+use crate::common;
+use crate::common::onbeat;
 use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;

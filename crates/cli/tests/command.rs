@@ -1,8 +1,6 @@
 //! The command: bad input, files, and what it prints.
 
-mod common;
-
-use common::{TestSystem, onbeat, programs, root, run, two_hosts};
+use crate::common::{self, TestSystem, onbeat, programs, root, run, two_hosts};
 use onbeat_testkit::{Need, not_run};
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Comparisons of what real runs, simulations and measurements left.
 
-mod common;
-
-use common::{TestSystem, results, run, two_hosts};
+use crate::common::{TestSystem, results, run, two_hosts};
 use onbeat_measure::compare::{self, Subject, Verdict};
 use onbeat_measure::{Results, records};
 use onbeat_model::record::{Role, RunLog};

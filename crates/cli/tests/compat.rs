@@ -1,9 +1,7 @@
 //! Programs written for the public library net_chan as programs of a run: the sources that
 //! `crates/capi/tests/compat.rs` runs on interfaces, unchanged, with the plan's reservation.
 
-mod common;
-
-use common::{TestSystem, channel, number, results, root};
+use crate::common::{TestSystem, channel, number, results, root};
 use std::process::Command;
 
 /// The rows of both manifests.

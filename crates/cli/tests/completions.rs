@@ -1,9 +1,7 @@
 //! Shells complete what the command understands: bash is asked, of zsh and fish the scripts are
 //! looked at.
 
-mod common;
-
-use common::{onbeat, root, run};
+use crate::common::{onbeat, root, run};
 use std::collections::BTreeSet;
 use std::process::Command;
 

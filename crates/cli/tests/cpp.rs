@@ -1,8 +1,6 @@
 //! C++ programs: what `onbeat.hpp` promises, and that they record what the same programs in C do.
 
-mod common;
-
-use common::{TestSystem, channel, library, number, results, root, run, two_hosts};
+use crate::common::{TestSystem, channel, library, number, results, root, run, two_hosts};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

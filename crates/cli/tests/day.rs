@@ -1,9 +1,7 @@
 //! A day of virtual time: the 32 bits of a capture time that a frame carries wrap every 4.29 s, and
 //! every capture time must come out right, whoever the ends are and however their clocks differ.
 
-mod common;
-
-use common::{TestSystem, channel, number, results, two_hosts};
+use crate::common::{TestSystem, channel, number, results, two_hosts};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 

@@ -1,8 +1,6 @@
 //! The doctor: on machines that were saved, and on this one with real faults.
 
-mod common;
-
-use common::{executable, root, run};
+use crate::common::{self, executable, root, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

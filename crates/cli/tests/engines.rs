@@ -4,9 +4,7 @@
 //! In real time a script keeps its steps apart, but a machine that does other things may be later
 //! still: so often it is tried again. What an engine does otherwise than the others it does always.
 
-mod common;
-
-use common::{ENGINES, TestSystem, channel, number, permitted, results, run, two_hosts};
+use crate::common::{ENGINES, TestSystem, channel, number, permitted, results, run, two_hosts};
 use serde_json::Value;
 use std::path::Path;
 

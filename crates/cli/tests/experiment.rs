@@ -1,8 +1,6 @@
 //! The experiment of Austad et al. 2023, section 6, and what its runs must show.
 
-mod common;
-
-use common::{TestSystem, channel, number, results};
+use crate::common::{self, TestSystem, channel, number, results};
 use std::path::Path;
 
 /// One message of messages.csv.

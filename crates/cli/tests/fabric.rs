@@ -1,8 +1,8 @@
 //! Programs on the fabric: what they may rely on, and what becomes of those that misbehave.
 
-mod common;
-
-use common::{TestSystem, channel, number, programs, results, run, talker_and_listener, two_hosts};
+use crate::common::{
+    self, TestSystem, channel, number, programs, results, run, talker_and_listener, two_hosts,
+};
 use onbeat_testkit::{Need, not_run};
 use std::path::Path;
 

@@ -1,9 +1,7 @@
 //! The paper's programs in Timed C on two hosts, `examples/02-federated-timed-c`: in virtual time,
 //! in real time, and over the kernel's own network.
 
-mod common;
-
-use common::{channel, number, onbeat, results};
+use crate::common::{self, channel, number, onbeat, results};
 use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::path::Path;

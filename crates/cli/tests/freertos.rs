@@ -1,9 +1,7 @@
 //! Timed C's run time for FreeRTOS, over the shim: what tasks do in which tick. The shim is not
 //! FreeRTOS (`docs/timed-c-freertos.md` says what that leaves open).
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

@@ -1,9 +1,7 @@
 //! gPTP that takes part in runs and simulations: what fails in them moves the clocks of those very
 //! runs, what programs read, and what is promised.
 
-mod common;
-
-use common::{TestSystem, channel, number, programs, results, root, two_hosts};
+use crate::common::{self, TestSystem, channel, number, programs, results, root, two_hosts};
 use serde_json::Value;
 
 const SECOND: i64 = 1_000_000_000;

@@ -1,10 +1,8 @@
 //! What an unprivileged user tries beside the superuser's `onbeat tune` and `onbeat stat`: nothing
 //! of it changes what comes out. And a program that has more rights than who starts it.
 
-mod common;
-
-use common::machine::{Machine, apply};
-use common::{TestSystem, executable, onbeat, root};
+use crate::common::machine::{Machine, apply};
+use crate::common::{self, TestSystem, executable, onbeat, root};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::Role;

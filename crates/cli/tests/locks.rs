@@ -1,17 +1,10 @@
 //! Locks of tasks that share a processor, through the command: what `onbeat tfg` promises, its runs
 //! keep; who may wait for whom for ever, both say; and what nobody can tell is no promise.
 
-mod common;
+use crate::trace;
 
-#[path = "timedc_random/random.rs"]
-#[allow(dead_code)] // numbers in a range are drawn elsewhere
-mod random;
-#[path = "timedc/trace.rs"]
-#[allow(dead_code)] // cases' notation is read elsewhere
-mod trace;
-
-use common::{onbeat, run};
-use random::Random;
+use crate::common::{onbeat, run};
+use crate::random::Random;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;

@@ -1,9 +1,7 @@
 //! `onbeat measure wcet` on programs that are built already. Here they are scripts: what a run time
 //! writes is known then to the nanosecond.
 
-mod common;
-
-use common::executable;
+use crate::common::executable;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

@@ -2,10 +2,8 @@
 //! a run on two machines. Where namespaces are not permitted, each test says so and checks that the
 //! command says what to do.
 
-mod common;
-
-use common::{
-    TestSystem, channel, load, number, onbeat, permitted, programs, results, run, two_hosts,
+use crate::common::{
+    self, TestSystem, channel, load, number, onbeat, permitted, programs, results, run, two_hosts,
 };
 use onbeat::link::{Context, InterfaceSettings, parameters_of};
 use onbeat_model::record::LoadSample;

@@ -1,9 +1,7 @@
 //! `onbeat new` makes a system that builds with plain `make`, and keeps all that it promises, also
 //! where it was copied to.
 
-mod common;
-
-use common::{onbeat, root, run};
+use crate::common::{home, onbeat, root, run};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,7 +38,7 @@ fn make(directory: &Path) {
     let mut make = Command::new("make");
     make.current_dir(directory).arg(format!("ONBEAT={}", command.display()));
     make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");
-    let output = make.env_remove("ONBEAT_HOME").output().expect("make");
+    let output = make.env("ONBEAT_HOME", home()).output().expect("make");
     assert!(output.status.success(), "{}", said(&output));
     assert!(!said(&output).contains("warning"), "{}", said(&output));
 }
@@ -119,7 +117,7 @@ fn what_is_made_has_its_own_name_and_names_a_schema_that_is_there() {
         assert!(schema == printed.stdout);
         assert!(rest.contains("\nname = \"mine\"\n"));
         assert!(files["README.md"].starts_with("# mine\n"));
-        let home = root().canonicalize().expect("there");
+        let home = home().canonicalize().expect("there");
         assert!(files["Makefile"].contains(&format!("\nONBEAT_HOME ?= {}\n", home.display())));
         let json = run(&["check", ".", "--json"], &made, 0).stdout;
         let json: Value = serde_json::from_slice(&json).expect("JSON");

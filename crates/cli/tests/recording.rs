@@ -1,8 +1,6 @@
 //! What is left of a run that is cut off, or whose disk is full, and of two at one place.
 
-mod common;
-
-use common::{TestSystem, onbeat, programs, run, two_hosts};
+use crate::common::{TestSystem, onbeat, programs, run, two_hosts};
 use onbeat_testkit::{Need, not_run};
 use serde_json::Value;
 use std::path::Path;

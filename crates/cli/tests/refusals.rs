@@ -1,9 +1,9 @@
 //! What a channel refuses: a forked child of the process whose end it is, messages from the future
 //! and messages of a second talker.
 
-mod common;
-
-use common::{TestSystem, channel, number, onbeat, permitted, programs, results, run, two_hosts};
+use crate::common::{
+    TestSystem, channel, number, onbeat, permitted, programs, results, run, two_hosts,
+};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;

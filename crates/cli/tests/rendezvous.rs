@@ -1,8 +1,6 @@
 //! Two programs that meet through two channels.
 
-mod common;
-
-use common::{TestSystem, programs, run, two_hosts};
+use crate::common::{TestSystem, programs, run, two_hosts};
 
 const BACK: &str = r#"
 [[channel]]

@@ -3,9 +3,7 @@
 //! library is looked at by its own tests.) In virtual time tasks go on one after the other: this is
 //! real time.
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use onbeat_testkit::{Need, not_run};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

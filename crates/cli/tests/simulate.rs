@@ -1,8 +1,6 @@
 //! The verbs `simulate` and `bounds`, from a description to files and exit codes.
 
-mod common;
-
-use common::{TestSystem, number, onbeat, results, root, run, two_hosts};
+use crate::common::{TestSystem, number, onbeat, results, root, run, two_hosts};
 use onbeat_runtime::wire::Frame;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use rustix::process::{Pid, Signal, kill_process};

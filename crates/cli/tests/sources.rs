@@ -1,8 +1,6 @@
 //! Programs that a run compiles: of a description, and by themselves.
 
-mod common;
-
-use common::{TestSystem, onbeat, run, two_hosts};
+use crate::common::{self, TestSystem, onbeat, run, two_hosts};
 use std::path::Path;
 
 /// Sleeps to each tenth of a second and prints its arguments and the time.

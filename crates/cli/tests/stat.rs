@@ -1,8 +1,6 @@
 //! What can be seen of programs while they run: counters, and markers in the kernel's trace.
 
-mod common;
-
-use common::{TestSystem, number, onbeat, run, talker_and_listener};
+use crate::common::{TestSystem, number, onbeat, run, talker_and_listener};
 use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;

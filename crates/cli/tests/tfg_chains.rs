@@ -7,12 +7,9 @@
 //! `CHAINS_SYSTEMS=1000` tests more, `CHAINS_SEED=N` those from the N-th on, `CHAINS_RUNS=N` runs
 //! each so often, `CHAINS_MORE=N` those of which a bound is not close so often more.
 
-mod common;
-
-#[path = "tfg_chains/generate.rs"]
 mod generate;
 
-use common::{channel, number};
+use crate::common::{self, channel, number};
 use generate::{Chain, Delays, Random, System, Variant};
 use serde_json::Value;
 use std::collections::BTreeMap;

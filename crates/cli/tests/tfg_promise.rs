@@ -1,8 +1,6 @@
 //! What is computed of `examples/05-control-loop` is what its run promises, and keeps.
 
-mod common;
-
-use common::{number, results, root};
+use crate::common::{self, number, results, root};
 use serde_json::Value;
 use std::path::Path;
 

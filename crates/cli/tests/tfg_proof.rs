@@ -1,8 +1,6 @@
 //! What `onbeat tfg` promises for ever is proven, and what is promised alone is promised together.
 
-mod common;
-
-use common::{TestSystem, number, root};
+use crate::common::{self, TestSystem, number, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

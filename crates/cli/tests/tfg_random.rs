@@ -2,33 +2,18 @@
 //! node, and round by round of their loops. `TFG_GRAPHS=10000` tests so many, `TFG_SEED=N` from
 //! this seed on.
 
-mod common;
-
-#[path = "tfg_random/found.rs"]
-mod found;
-#[path = "tfg_random/loops.rs"]
-mod loops;
-#[path = "timedc_random/random.rs"]
-mod random;
-#[path = "tfg_random/systems.rs"]
+use crate::found;
+use crate::trace;
 mod systems;
-#[path = "tfg_random/table.rs"]
-mod table;
-#[path = "tfg_random/tasks.rs"]
 mod tasks;
-#[path = "timedc/trace.rs"]
-#[allow(dead_code)] // cases' notation is read elsewhere
-mod trace;
-#[path = "tfg_random/walk.rs"]
-mod walk;
 
-use common::onbeat;
-use found::Wrong;
+use crate::common::onbeat;
+use crate::found::Wrong;
+use crate::table::{Document, Node, Row, Timing};
+use crate::trace::Event;
+use crate::walk::{Figures, Walker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use table::{Document, Node, Row, Timing};
-use trace::Event;
-use walk::{Figures, Walker};
 
 /// Groups of tasks, each a graph, in one system: few enough for its table to be long.
 const GROUPS: u64 = 25;

@@ -3,35 +3,21 @@
 //! firm tasks, every visit of the table at platform level, and who may wait for whom for ever.
 //! `SCHEDULE_HOSTS=10000` tests so many, `SCHEDULE_SEED=N` from this seed on.
 
-mod common;
-
-#[path = "tfg_random/found.rs"]
-mod found;
-#[path = "tfg_schedule/generate.rs"]
+use crate::common;
+use crate::found;
+use crate::trace;
 mod generate;
-#[path = "tfg_random/loops.rs"]
-mod loops;
-#[path = "timedc_random/random.rs"]
-mod random;
-#[path = "tfg_random/table.rs"]
-#[allow(dead_code)] // channels and the program level are compared elsewhere
-mod table;
-#[path = "timedc/trace.rs"]
-#[allow(dead_code)] // cases' notation is read elsewhere
-mod trace;
-#[path = "tfg_random/walk.rs"]
-mod walk;
 
-use found::Wrong;
+use crate::found::Wrong;
+use crate::table::Document;
+use crate::trace::Event;
+use crate::walk::{Figures, Walker};
 use generate::{END_NS, Hosts};
 use onbeat_hunt::reduce::Files;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Output;
-use table::Document;
-use trace::Event;
-use walk::{Figures, Walker};
 
 /// Hosts of one run; where more are asked for, so many have the same few programs.
 const SIDE_BY_SIDE: usize = 50;

@@ -2,14 +2,10 @@
 //! what must come of it. Programs that are accepted run in virtual time; their trace, output and
 //! status are compared with what the file states.
 
-mod common;
-
-#[path = "timedc/case.rs"]
+use crate::common;
+use crate::trace;
 mod case;
-#[path = "timedc/execute.rs"]
 mod execute;
-#[path = "timedc/trace.rs"]
-mod trace;
 
 use case::Case;
 use execute::{Diagnosed, Program, compile};

@@ -1,8 +1,6 @@
 //! Timed C with the flags that users give their C compiler, and under a debugger.
 
-mod common;
-
-use common::onbeat;
+use crate::common::onbeat;
 use onbeat_testkit::{Need, not_run};
 use std::path::Path;
 use std::process::{Command, Output};

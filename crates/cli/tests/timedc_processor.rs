@@ -2,19 +2,14 @@
 //! scheduler alone says, to the nanosecond, for random tasks; and who is bound to a core of its
 //! own, or to a host that says nothing of processors, is not disturbed.
 
-mod common;
-
-#[path = "timedc/trace.rs"]
-#[allow(dead_code)] // cases' notation is read elsewhere
-mod trace;
-
-use common::{onbeat, run};
+use crate::common::{self, onbeat, run};
+use crate::trace;
+use crate::trace::Event;
 use onbeat_model::time::{NetTime, Span};
 use onbeat_runtime::processor::{Processors, Rank};
 use std::collections::{BTreeSet, BinaryHeap};
 use std::fmt::Write;
 use std::path::Path;
-use trace::Event;
 
 /// How long programs run.
 const END_MS: i64 = 100;

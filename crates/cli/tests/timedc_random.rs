@@ -1,21 +1,13 @@
 //! Random Timed C: what compiled programs do, in virtual time, is what the reference says, read
 //! directly; and what cannot be compiled is refused for the reason that the reference gives.
 
-mod common;
-
-#[path = "timedc_random/generate.rs"]
+use crate::trace;
 mod generate;
-#[path = "timedc_random/machine.rs"]
 mod machine;
-#[path = "timedc_random/random.rs"]
-mod random;
-#[path = "timedc/trace.rs"]
-#[allow(dead_code)] // cases' notation is read elsewhere
-mod trace;
 
-use common::{ONE_HOST, onbeat};
+use crate::common::{ONE_HOST, onbeat};
+use crate::random::Random;
 use machine::{Program, Verdict};
-use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;

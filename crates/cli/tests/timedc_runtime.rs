@@ -2,9 +2,7 @@
 //! (`conformance/timedc/realtime`), and some as the translator makes them, by hand
 //! (`timedc/tests`).
 
-mod common;
-
-use common::{TestSystem, library, onbeat, root, run};
+use crate::common::{TestSystem, library, onbeat, root, run};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,9 +1,7 @@
 //! What `onbeat tfg` says of programs in Timed C and what they do in a run of `onbeat run`, held
 //! against each other through the command.
 
-mod common;
-
-use common::{ONE_HOST, onbeat, results, run};
+use crate::common::{ONE_HOST, onbeat, results, run};
 use serde_json::Value;
 use std::path::Path;
 

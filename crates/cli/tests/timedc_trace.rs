@@ -1,8 +1,6 @@
 //! Network channels in the traces of Timed C: when control comes to an end, and when it is done.
 
-mod common;
-
-use common::{TestSystem, run};
+use crate::common::{self, TestSystem, run};
 
 const MANIFEST: &str = r#"
 #include <timedc_avtp.h>

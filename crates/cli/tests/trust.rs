@@ -1,9 +1,7 @@
 //! What is done for a stranger's description, and what is not: nothing of it is executed, written
 //! or waited for while it is looked at.
 
-mod common;
-
-use common::{executable, onbeat};
+use crate::common::{executable, onbeat};
 use std::collections::BTreeSet;
 use std::fs::{Permissions, create_dir, read_to_string, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;

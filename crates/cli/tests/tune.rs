@@ -1,9 +1,7 @@
 //! `onbeat tune` on a made-up machine, killed for good, left unconfirmed, and watched.
 
-mod common;
-
-use common::machine::{CPUSET, JOURNAL, Machine, apply};
-use common::{executable, number, onbeat};
+use crate::common::machine::{CPUSET, JOURNAL, Machine, apply};
+use crate::common::{executable, number, onbeat};
 use onbeat::clock::pause;
 use onbeat_machine::tune::{Helper, Kernel, ThisKernel};
 use onbeat_model::time::Span;

@@ -1,8 +1,8 @@
 //! Programs of a run as other users, through wrappers, within limits, and none of them left behind.
 
-mod common;
-
-use common::{TestSystem, channel, executable, number, onbeat, programs, results, run, two_hosts};
+use crate::common::{
+    self, TestSystem, channel, executable, number, onbeat, programs, results, run, two_hosts,
+};
 use onbeat::clock::pause;
 use onbeat_model::time::Span;
 use onbeat_testkit::{Need, not_run};

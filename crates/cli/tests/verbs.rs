@@ -2,9 +2,7 @@
 //! `cargo run -p xtask -- hunt verbs` looks on with fresh seeds and writes what it finds below
 //! `tests/found_verbs`.
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use onbeat_hunt::verbs::{Case, Corpus, Jail, VERBS};
 use onbeat_testkit::{Need, not_run};
 use std::collections::BTreeSet;

@@ -1,9 +1,7 @@
 //! Gates through the command: windows with too little room, just enough and more, and what a plan
 //! takes.
 
-mod common;
-
-use common::{TestSystem, number, results, run};
+use crate::common::{TestSystem, number, results, run};
 use serde_json::Value;
 
 /// Hosts `a` and `b` at the ends of a row of bridges, at 100 Mb/s, a stream `x` from `a` to `b`,

@@ -1,8 +1,6 @@
 //! The document of a measurement made by hand.
 
-mod common;
-
-use common::measured::by_hand;
+use crate::common::measured::by_hand;
 use onbeat_measure::measurement::read;
 
 #[test]

@@ -1,7 +1,6 @@
 //! The record file: what is written reads back, and nothing else does harm.
 
-mod common;
-
+use crate::common;
 use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part, recover};
 use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
 use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};

@@ -1,9 +1,7 @@
 //! Statistics, joins, chains and verdicts on logs small enough to check by hand.
 
-mod common;
-
-use common::small::{log_of, one_channel, only, only_on, run, two_listeners, woken};
-use common::{channel, got, log, plan, sent, system, us};
+use crate::common::small::{log_of, one_channel, only, only_on, run, two_listeners, woken};
+use crate::common::{channel, got, log, plan, sent, system, us};
 use onbeat_measure::{
     Mismatch, NetworkName, RelativeBasis, Results, RunResult, Statistics, Verdict, analyse,
 };

@@ -1,8 +1,7 @@
 //! Results of simulations: figures, verdicts and JSON.
 
-mod common;
-
-use common::simulated::{SETTINGS, Simulated, bound, ring, seen, single};
+use crate::common;
+use crate::common::simulated::{SETTINGS, Simulated, bound, ring, seen, single};
 use onbeat_measure::Verdict;
 use onbeat_measure::simulation::{FlowKind, Latency, Phases, Results, Term};
 use onbeat_model::diagnostic::Origin;

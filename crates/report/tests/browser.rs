@@ -1,15 +1,10 @@
 //! The report and the page on a simulation in a real browser: are the charts drawn, do the tables
 //! do what they should, and is there no error?
 
-#[path = "../../measure/tests/common/mod.rs"]
-mod common;
-#[path = "common/studies.rs"]
-#[allow(dead_code, reason = "each test file uses its own part")]
-mod studies;
-
-use common::measured::by_hand;
-use common::simulated::{Simulated, ring, single};
-use common::synthetic::{Runs, dense, hostile, paper, two_hosts};
+use crate::common::measured::by_hand;
+use crate::common::simulated::{Simulated, ring, single};
+use crate::common::synthetic::{Runs, dense, hostile, paper, two_hosts};
+use crate::studies;
 use onbeat_measure::compare::{self, Kind, Quantity, Series, Subject};
 use onbeat_model::system::System;
 use onbeat_model::timing::Study;

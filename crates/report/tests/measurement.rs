@@ -1,9 +1,6 @@
 //! Measurements made by hand: the table, the pages, the samples.
 
-#[path = "../../measure/tests/common/mod.rs"]
-mod common;
-
-use common::measured::by_hand;
+use crate::common::measured::by_hand;
 use onbeat_measure::measurement::{
     Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State,
 };

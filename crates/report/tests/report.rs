@@ -1,14 +1,9 @@
 //! Pages as files: of one skeleton, well-formed, self-contained, and safe from the names they show.
 
-#[path = "../../measure/tests/common/mod.rs"]
-mod common;
-#[path = "common/studies.rs"]
-#[allow(dead_code, reason = "each test file uses its own part")]
-mod studies;
-
-use common::measured::by_hand;
-use common::simulated::{ring, single};
-use common::synthetic::{hostile, paper, two_hosts};
+use crate::common::measured::by_hand;
+use crate::common::simulated::{ring, single};
+use crate::common::synthetic::{hostile, paper, two_hosts};
+use crate::studies;
 use onbeat_measure::compare::{Kind, Quantity, Series, Subject, compare};
 use onbeat_measure::measurement::Campaign;
 use onbeat_measure::segments::Samples;

@@ -1,10 +1,7 @@
 //! What is shown of runs: the rows of the terminal's table, and a line per message as CSV.
 
-#[path = "../../measure/tests/common/mod.rs"]
-mod common;
-
-use common::plan;
-use common::small::{log_of, one_channel, only_on, run, two_listeners};
+use crate::common::plan;
+use crate::common::small::{log_of, one_channel, only_on, run, two_listeners};
 use onbeat_model::system::{ChannelId, Quantity, Reference};
 use onbeat_model::time::Span;
 use onbeat_report::csv;

@@ -1,9 +1,6 @@
 //! What is shown of simulations: the terminal's table, and the picture of the network.
 
-#[path = "../../measure/tests/common/mod.rs"]
-mod common;
-
-use common::simulated::{Simulated, ring, silent, single};
+use crate::common::simulated::{Simulated, ring, silent, single};
 use onbeat_model::time::Span;
 use onbeat_report::simulation::{html, table};
 

@@ -1,14 +1,10 @@
 //! What is shown of time-flow graphs.
 
-#[path = "common/studies.rs"]
-#[allow(dead_code, reason = "each test file uses its own part")]
-mod studies;
-
+use crate::studies::{best_effort, fifo, fifty, hostile, late, listing3, ms, network};
 use onbeat_model::graph::Interval;
 use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
 use onbeat_report::timing;
-use studies::{best_effort, fifo, fifty, hostile, late, listing3, ms, network};
 
 #[test]
 fn the_terminal_shows_table_1_of_the_paper() {

@@ -1,6 +1,6 @@
 //! What the end-to-end tests share: systems in directories of their own, programs in C, and the
 //! real command.
-#![allow(dead_code, unreachable_pub)] // each test file uses a part of it
+#![allow(unreachable_pub)]
 
 pub mod machine;
 
@@ -13,15 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// The workspace's root.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
-}
+pub use onbeat_testkit::{home, root};
 
-/// The command under test, with the libraries that `make` built.
+/// The command under test, with the libraries that were built with it.
 pub fn onbeat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
-    command.env("ONBEAT_HOME", root());
+    command.env("ONBEAT_HOME", home());
     command
 }
 
@@ -150,7 +147,7 @@ impl TestSystem {
         self
     }
 
-    /// Builds a C file as `build/NAME`, against the library that `make` built.
+    /// Builds a C file as `build/NAME`, against the library.
     pub fn compile(&self, source: &Path, name: &str, more: &[&str]) {
         let target = self.path().join("build");
         std::fs::create_dir_all(&target).expect("build");
@@ -186,9 +183,7 @@ pub fn cgroups_of(run: u32) -> Vec<PathBuf> {
 
 /// The library that programs are linked with.
 pub fn library() -> PathBuf {
-    let path = root().join("target/release/libonbeat.a");
-    assert!(path.is_file(), "{} is missing: run `make build` first", path.display());
-    path
+    home().join("target/release/libonbeat.a")
 }
 
 /// A description of two hosts with a bridge between them and the channel `c`, 8 octets at 1 kHz,

@@ -1,6 +1,6 @@
 //! A case: a Timed C program and what its comments state (`conformance/timedc/README.md`).
 
-use crate::execute::Diagnosed;
+use super::execute::Diagnosed;
 use crate::trace::{Event, expand};
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Compiling cases and running them in virtual time.
 
-use crate::case::Case;
+use super::case::Case;
 use crate::common::{ONE_HOST, onbeat};
 use crate::trace::{self, Event, nanoseconds};
 use std::fmt;

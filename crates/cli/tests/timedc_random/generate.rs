@@ -1,6 +1,6 @@
 //! Random tasks: their text in Timed C, and the same as steps.
 
-use crate::machine::{Condition, Deadline, Kind, Point, Program, Step, Variable};
+use super::machine::{Condition, Deadline, Kind, Point, Program, Step, Variable};
 use crate::random::Random;
 use std::fmt::Write;
 

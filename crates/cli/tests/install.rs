@@ -1,7 +1,7 @@
 //! `make install` puts everything where programs find it, `make uninstall` takes it away again, and
 //! programs build and run with what was installed and nothing else.
 
-use onbeat_testkit::{Need, not_run};
+use onbeat_testkit::{Need, not_run, root, tree};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -59,10 +59,6 @@ foreach(version 0.0.9 0.2 1.0 9)
 endforeach()
 "#;
 
-fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
-}
-
 fn said(output: &Output) -> String {
     let part = String::from_utf8_lossy;
     format!("{}{}", part(&output.stdout), part(&output.stderr))
@@ -75,10 +71,10 @@ fn must(command: &mut Command) -> String {
     said(&output)
 }
 
-/// `make` of the workspace, without what an outer make says.
+/// `make` of the source tree, without what an outer make says.
 fn make(target: &str, variables: &[String]) {
     let mut make = Command::new("make");
-    make.current_dir(workspace()).arg("-s").arg(target).args(variables);
+    make.current_dir(tree()).arg("-s").arg(target).args(variables);
     must(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS"));
 }
 
@@ -111,7 +107,7 @@ fn files(below: &Path) -> BTreeSet<String> {
 
 /// The functions that onbeat.h declares.
 fn functions() -> BTreeSet<String> {
-    let header = workspace().join("crates/capi/include/onbeat.h");
+    let header = root().join("crates/capi/include/onbeat.h");
     let header = std::fs::read_to_string(header).expect("onbeat.h");
     let (_, declared) = header.split_once("extern \"C\" {").expect("functions");
     let lines = declared.lines().filter(|line| line.starts_with(|c: char| c.is_alphabetic()));
@@ -137,7 +133,7 @@ fn examples() -> BTreeSet<String> {
             || part.starts_with("out.")
             || part.contains(".csv")
     };
-    let all = files(&workspace().join("examples")).into_iter();
+    let all = files(&root().join("examples")).into_iter();
     let is_part = |name: &String| name.starts_with(|c: char| c.is_ascii_digit());
     let names: BTreeSet<_> = all.filter(|n| is_part(n) && !n.split('/').any(is_made)).collect();
     assert!(names.len() > 20, "{names:?}");
@@ -154,10 +150,10 @@ const COMPLETIONS: [(&str, &str); 3] = [
 /// What is installed below /opt/o for readers, editors, shells and Wireshark.
 fn read_and_copied() -> Vec<String> {
     let mut expected: Vec<String> = ["wireshark/onbeat.lua", "programs.mk"].map(data).into();
-    let schemas = files(&workspace().join("schema"));
+    let schemas = files(&root().join("schema"));
     expected.extend(schemas.iter().map(|schema| data(&format!("schema/{schema}"))));
     expected.extend(COMPLETIONS.map(|(_, script)| format!("opt/o/share/{script}")));
-    let pages = files(&workspace().join("docs"));
+    let pages = files(&root().join("docs"));
     expected.extend(pages.iter().map(|page| doc(&format!("docs/{page}"))));
     expected.push(doc("examples/README.md"));
     expected.extend(examples().iter().map(|file| doc(&format!("examples/{file}"))));
@@ -289,17 +285,17 @@ fn everything_is_installed_below_destdir_and_uninstalled() {
     ]
     .map(|file| format!("opt/o/{file}"))
     .into();
-    for header in files(&workspace().join("crates/capi/include")) {
+    for header in files(&root().join("crates/capi/include")) {
         expected.insert(format!("opt/o/share/man/man3/{header}.3"));
         expected.insert(format!("opt/o/include/{header}"));
     }
     let functions = functions();
     expected.extend(functions.iter().map(|name| format!("opt/o/share/man/man3/{name}.3")));
     expected.insert("opt/o/share/man/man1/onbeat.1".to_owned());
-    let compat = workspace().join("compat");
+    let compat = root().join("compat");
     expected.extend(files(&compat.join("include")).iter().map(|h| format!("opt/o/include/{h}")));
     expected.extend(files(&compat.join("man")).iter().map(|p| format!("opt/o/share/man/man3/{p}")));
-    let timedc = workspace().join("timedc");
+    let timedc = root().join("timedc");
     expected.extend(files(&timedc.join("include")).iter().map(|h| format!("opt/o/include/{h}")));
     for part in ["include", "src"] {
         let of_part = files(&timedc.join("freertos").join(part));

@@ -1,0 +1,83 @@
+//! What users touch: the command, and what is built and installed for their programs. One binary,
+//! so that what waits for a clock waits beside what computes; `cargo test --test cli books::` runs
+//! one file's tests.
+
+mod common;
+
+// What several of them use.
+#[path = "../../bounds/tests/fifo/families.rs"]
+#[allow(dead_code)] // the tests of the library use all of it
+mod families;
+#[path = "tfg_random/found.rs"]
+mod found;
+#[path = "tfg_random/loops.rs"]
+mod loops;
+#[path = "../../bounds/tests/fifo/published.rs"]
+mod published;
+#[path = "timedc_random/random.rs"]
+mod random;
+#[path = "tfg_random/table.rs"]
+mod table;
+#[path = "timedc/trace.rs"]
+mod trace;
+#[path = "tfg_random/walk.rs"]
+mod walk;
+
+mod abi;
+mod abort;
+mod abstract_channels;
+mod books;
+mod boundaries;
+mod bounds_command;
+mod burst;
+mod campaign;
+mod cc;
+mod cleanup;
+mod clock;
+mod command;
+mod compare;
+mod compat;
+mod completions;
+mod cpp;
+mod day;
+mod doctor;
+mod engines;
+mod experiment;
+mod fabric;
+mod federated;
+mod five_tests;
+mod freertos;
+mod gptp_in_run;
+mod hunt;
+mod install;
+mod interference;
+mod locks;
+mod measure;
+mod netns;
+mod new;
+mod noise;
+mod recording;
+mod refusals;
+mod rendezvous;
+mod sanitizers;
+mod simulate;
+mod sources;
+mod stat;
+mod tfg;
+mod tfg_chains;
+mod tfg_promise;
+mod tfg_proof;
+mod tfg_random;
+mod tfg_schedule;
+mod timedc;
+mod timedc_flags;
+mod timedc_processor;
+mod timedc_random;
+mod timedc_runtime;
+mod timedc_table;
+mod timedc_trace;
+mod trust;
+mod tune;
+mod users;
+mod verbs;
+mod windows;

@@ -1,0 +1,8 @@
+//! Descriptions, manifests and files of tasks, good and bad. One binary:
+//! `cargo test --test description description::` runs one file's tests.
+
+mod description;
+mod editors;
+mod manifest;
+mod strict_manifests;
+mod tasks;
