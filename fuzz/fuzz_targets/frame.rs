@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use onbeat_model::time::{SyncedTime, Span};
 use onbeat_model::units::{MacAddress, Octets};
 use onbeat_runtime::listener::{Dropped, Listener, Reading};
-use onbeat_runtime::port::Framing;
+use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Frame, MAX_FRAME, Pdu, emit, unwrap};
 

@@ -1,7 +1,7 @@
 //! What every entry has in common: statuses, the last error, and the boundary for panics.
 
 use library::fabric::client::SetupError;
-use onbeat_runtime::port::ChannelError;
+use onbeat_runtime::channel_io::ChannelError;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};

@@ -10,8 +10,8 @@ use library::shared_log::Counters;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{MessageInfo, Written};
+use onbeat_runtime::channel_io::Timeout;
 use onbeat_runtime::meeting::rendezvous;
-use onbeat_runtime::port::Timeout;
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
 
@@ -35,7 +35,7 @@ pub struct onbeat_listener {
 impl onbeat_talker {
     /// What has happened so far.
     pub(crate) fn counters(&self) -> Result<onbeat_counters, Failure> {
-        self.end.port().inner().check_owner()?;
+        self.end.io().inner().check_owner()?;
         Ok(self.end.log().shared().counters().into())
     }
 }
@@ -43,13 +43,13 @@ impl onbeat_talker {
 impl onbeat_listener {
     /// What has happened so far.
     pub(crate) fn counters(&self) -> Result<onbeat_counters, Failure> {
-        self.end.port().inner().check_owner()?;
+        self.end.io().inner().check_owner()?;
         Ok(self.end.log().shared().counters().into())
     }
 
     /// What was known of the last message that was handed over.
     pub(crate) fn last(&self) -> Result<Option<onbeat_message>, Failure> {
-        self.end.port().inner().check_owner()?;
+        self.end.io().inner().check_owner()?;
         Ok(self.last)
     }
 
@@ -353,8 +353,8 @@ pub unsafe extern "C" fn onbeat_talker_limit(
     entry(|| {
         // SAFETY: the caller's promise.
         let talker = unsafe { value(talker, "talker") }?;
-        talker.end.port().inner().check_owner()?;
-        talker.end.port_mut().limit(SyncedTime::from_ns(until_ns));
+        talker.end.io().inner().check_owner()?;
+        talker.end.io_mut().limit(SyncedTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -371,8 +371,8 @@ pub unsafe extern "C" fn onbeat_listener_limit(
     entry(|| {
         // SAFETY: the caller's promise.
         let listener = unsafe { value(listener, "listener") }?;
-        listener.end.port().inner().check_owner()?;
-        listener.end.port_mut().limit(SyncedTime::from_ns(until_ns));
+        listener.end.io().inner().check_owner()?;
+        listener.end.io_mut().limit(SyncedTime::from_ns(until_ns));
         Ok(onbeat_status::OnbeatOk)
     })
 }
@@ -505,9 +505,9 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
     entry(|| {
         // SAFETY: the caller's promise.
         let listener = unsafe { shared(listener, "listener") }?;
-        let port = listener.end.port().inner();
-        port.check_owner()?;
-        let Some(found) = port.descriptor() else {
+        let io = listener.end.io().inner();
+        io.check_owner()?;
+        let Some(found) = io.descriptor() else {
             return Err(Failure::Setup(SetupError::Refused(
                 "virtual time passes only in calls of this library: use onbeat_select".to_owned(),
             )));

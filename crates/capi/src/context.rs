@@ -6,7 +6,7 @@ use library::context::Context;
 use library::fabric::client::{SetupError, ThreadTicket};
 use library::fabric::protocol::Work;
 use onbeat_model::time::{Span, SyncedTime};
-use onbeat_runtime::port::Timeout;
+use onbeat_runtime::channel_io::Timeout;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU32;
 

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use onbeat::shared_log::Identity;
     use onbeat_model::units::{MacAddress, StreamId};
-    use onbeat_runtime::port::Source;
+    use onbeat_runtime::channel_io::Source;
 
     fn end(channel: &str, role: Role, counters: Counters) -> LiveEnd {
         let identity = Identity { channel: channel.to_owned(), stream_id: StreamId(7), role };

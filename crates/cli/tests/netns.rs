@@ -11,7 +11,7 @@ use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_run::fabric::{StartAt, utc_of};
 use onbeat_run::netns::{INTERFACE, Network};
-use onbeat_runtime::port::Timeout;
+use onbeat_runtime::channel_io::Timeout;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};

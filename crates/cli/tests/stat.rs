@@ -4,7 +4,7 @@ use crate::common::{TestSystem, number, onbeat, run, talker_and_listener};
 use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
-use onbeat_runtime::port::{Log, Reason};
+use onbeat_runtime::channel_io::{Log, Reason};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

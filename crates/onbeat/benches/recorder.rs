@@ -11,7 +11,7 @@ use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::{Record, Role};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::StreamId;
-use onbeat_runtime::port::Log;
+use onbeat_runtime::channel_io::Log;
 use std::sync::Arc;
 
 /// Rounds, of which the fastest counts: the others were disturbed.

@@ -12,22 +12,22 @@ use crate::clock::MonoTime;
 use crate::fabric::client::{self, SetupError, ThreadTicket};
 use crate::fabric::protocol::{self, ENVIRONMENT, Work};
 use crate::link::context::INTERFACE;
-use crate::link::{self, LinkPort};
+use crate::link::{self, InterfaceIo};
 use crate::recorder::Recorder;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::port::{
-    ChannelError, Instant, Limited, Port, Reason, Received, Timeout, Window,
+use onbeat_runtime::channel_io::{
+    ChannelError, ChannelIo, Instant, Limited, Reason, Received, Timeout, Window,
 };
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The talker's end of a channel.
-pub type Talker = TalkerEnd<Limited<EndPort>, Recorder>;
+pub type Talker = TalkerEnd<Limited<EndpointIo>, Recorder>;
 /// A listener's end of a channel.
-pub type Listener = ListenerEnd<Limited<EndPort>, Recorder>;
+pub type Listener = ListenerEnd<Limited<EndpointIo>, Recorder>;
 
 /// A program's membership in a run, or its interface.
 #[derive(Clone, Debug)]
@@ -40,11 +40,11 @@ pub enum Context {
 
 /// An end's way to clock and network.
 #[derive(Debug)]
-pub enum EndPort {
+pub enum EndpointIo {
     /// Through the fabric.
-    Fabric(Box<client::FabricPort>),
+    Fabric(Box<client::CoordinatorIo>),
     /// Through an interface.
-    Link(LinkPort),
+    Link(InterfaceIo),
 }
 
 impl Context {
@@ -220,7 +220,7 @@ impl Context {
             Self::Fabric(context) => context.base(),
             Self::Link(context) => context.base(),
         };
-        let descriptors = ends.iter().filter_map(|end| end.port().inner().descriptor());
+        let descriptors = ends.iter().filter_map(|end| end.io().inner().descriptor());
         link::select(base, descriptors, patience, |at, now| ends[at].went_on(now))
     }
 }
@@ -230,77 +230,77 @@ fn key(word: &AtomicU32) -> u64 {
     std::ptr::from_ref(word).addr() as u64
 }
 
-impl EndPort {
+impl EndpointIo {
     /// Refuses a forked child of the process that opened the end, for calls that need neither
     /// clock nor network: those refuse it anyway.
     pub fn check_owner(&self) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(port) => port.check_owner(),
-            Self::Link(port) => port.base().check_owner(),
+            Self::Fabric(io) => io.check_owner(),
+            Self::Link(io) => io.base().check_owner(),
         }
     }
 
     /// A descriptor that is readable when there may be a message; none in virtual time.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Fabric(port) => port.descriptor(),
-            Self::Link(port) => Some(port.descriptor()),
+            Self::Fabric(io) => io.descriptor(),
+            Self::Link(io) => Some(io.descriptor()),
         }
     }
 }
 
-impl Port for EndPort {
+impl ChannelIo for EndpointIo {
     #[inline]
     fn now(&mut self) -> Result<Instant, ChannelError> {
         match self {
-            Self::Fabric(port) => port.now(),
-            Self::Link(port) => port.now(),
+            Self::Fabric(io) => io.now(),
+            Self::Link(io) => io.now(),
         }
     }
 
     #[inline]
     fn uncertain(&self) -> bool {
         match self {
-            Self::Fabric(port) => port.uncertain(),
-            Self::Link(port) => port.uncertain(),
+            Self::Fabric(io) => io.uncertain(),
+            Self::Link(io) => io.uncertain(),
         }
     }
 
     fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         match self {
-            Self::Fabric(port) => port.sleep_until(target),
-            Self::Link(port) => port.sleep_until(target),
+            Self::Fabric(io) => io.sleep_until(target),
+            Self::Link(io) => io.sleep_until(target),
         }
     }
 
     #[inline]
     fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(port) => port.may_write(at),
-            Self::Link(port) => port.may_write(at),
+            Self::Fabric(io) => io.may_write(at),
+            Self::Link(io) => io.may_write(at),
         }
     }
 
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(port) => port.send(frame),
-            Self::Link(port) => port.send(frame),
+            Self::Fabric(io) => io.send(frame),
+            Self::Link(io) => io.send(frame),
         }
     }
 
     fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(port) => port.launch(frame, at),
-            Self::Link(port) => port.launch(frame, at),
+            Self::Fabric(io) => io.launch(frame, at),
+            Self::Link(io) => io.launch(frame, at),
         }
     }
 
     #[inline]
     fn dropped(&mut self, reason: Reason) -> u64 {
         match self {
-            Self::Fabric(port) => port.dropped(reason),
-            Self::Link(port) => port.dropped(reason),
+            Self::Fabric(io) => io.dropped(reason),
+            Self::Link(io) => io.dropped(reason),
         }
     }
 
@@ -311,8 +311,8 @@ impl Port for EndPort {
         window: Option<Window>,
     ) -> Result<Option<Received>, ChannelError> {
         match self {
-            Self::Fabric(port) => port.receive(into, patience, window),
-            Self::Link(port) => port.receive(into, patience, window),
+            Self::Fabric(io) => io.receive(into, patience, window),
+            Self::Link(io) => io.receive(into, patience, window),
         }
     }
 }

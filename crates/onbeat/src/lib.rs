@@ -78,13 +78,13 @@ pub mod regular;
 pub mod shared_log;
 
 pub use clock::MonoTime;
-pub use context::{Context, EndPort, Listener, Talker};
+pub use context::{Context, EndpointIo, Listener, Talker};
 pub use fabric::client::{SetupError, ThreadTicket};
 pub use fabric::protocol::Work;
 pub use link::InterfaceSettings;
 pub use onbeat_model::time::{Span, SyncedTime};
 pub use onbeat_model::units::{MacAddress, Octets, StreamId};
 pub use onbeat_runtime::channel::{ListenerEnd, MessageInfo, TalkerEnd, Waited, Written};
+pub use onbeat_runtime::channel_io::{ChannelError, Instant, Timeout};
 pub use onbeat_runtime::meeting::rendezvous;
-pub use onbeat_runtime::port::{ChannelError, Instant, Timeout};
 pub use onbeat_runtime::talker::ChannelParameters;

@@ -3,7 +3,7 @@
 use crate::instrument::Probe;
 use crate::shared_log::SharedLog;
 use onbeat_model::record::Record;
-use onbeat_runtime::port::{Log, Reason, Source};
+use onbeat_runtime::channel_io::{Log, Reason, Source};
 
 /// A channel end's records and counts. Without a [`Probe`], which is all that can be switched on
 /// for an end, each record costs the comparison of one pointer with nothing.

@@ -10,7 +10,7 @@
 
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::units::StreamId;
-use onbeat_runtime::port::{Log, Reason, Source};
+use onbeat_runtime::channel_io::{Log, Reason, Source};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};

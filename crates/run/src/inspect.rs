@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use onbeat::clock::MonoTime;
 use onbeat::shared_log::{Counters, HEADER, Header, Identity, MAX_ENDS, NAME};
 use onbeat_model::time::Span;
-use onbeat_runtime::port::Source;
+use onbeat_runtime::channel_io::Source;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, SealFlags};
 use std::collections::btree_map::Entry;
@@ -319,7 +319,7 @@ mod tests {
     use onbeat::shared_log::{self, Board, SharedLog};
     use onbeat_model::record::{Record, Role};
     use onbeat_model::units::StreamId;
-    use onbeat_runtime::port::{Log, Reason};
+    use onbeat_runtime::channel_io::{Log, Reason};
     use rustix::fs::MemfdFlags;
 
     fn identity(channel: &str) -> Identity {

@@ -11,7 +11,7 @@ use onbeat_model::record::flag;
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_run::netns::enter;
-use onbeat_runtime::port::{ChannelError, Timeout};
+use onbeat_runtime::channel_io::{ChannelError, Timeout};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};

@@ -8,8 +8,8 @@ use onbeat::link::{Interface, InterfaceSettings, LinkOptions, PacketSocket, Tran
 use onbeat_model::record::flag;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets};
+use onbeat_runtime::channel_io::{ChannelError, Timeout};
 use onbeat_runtime::meeting::rendezvous;
-use onbeat_runtime::port::{ChannelError, Timeout};
 use onbeat_runtime::queue::CAPACITY;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::MIN_FRAME;

@@ -8,7 +8,7 @@ use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
 use onbeat::link::{InterfaceSettings, LOOK_AGAIN, LinkOptions};
 use onbeat_model::units::Octets;
-use onbeat_runtime::port::Timeout;
+use onbeat_runtime::channel_io::Timeout;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

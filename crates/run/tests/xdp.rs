@@ -9,7 +9,7 @@ use onbeat::link::{
 };
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Timeout;
+use onbeat_runtime::channel_io::Timeout;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_testkit::{Need, not_run};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};

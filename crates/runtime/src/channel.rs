@@ -1,13 +1,13 @@
 //! The operations of a network channel (Austad et al. 2023, Table 2 and sections 4.3.2, 4.3.3),
-//! composed from [`Talker`], [`Listener`] and [`Port`].
+//! composed from [`Talker`], [`Listener`] and [`ChannelIo`].
 //!
 //! Each leaves one [`Record`] per message in the end's [`Log`] before it waits, so that a program
 //! that dies in its sleep has left what happened until then.
 
+use crate::channel_io::{ChannelError, ChannelIo, Instant, Log, Reason, Received, Timeout};
 use crate::expect::Expectation;
 use crate::listener::{Dropped, Listener, Reading, record_of};
 use crate::meeting::Meeting;
-use crate::port::{ChannelError, Instant, Log, Port, Reason, Received, Timeout};
 use crate::talker::{Sent, Talker};
 use crate::wire::MAX_FRAME;
 use onbeat_model::limits::DURATION;
@@ -67,33 +67,33 @@ pub struct MessageInfo {
     pub wakeup_error: Span,
 }
 
-/// The writing end of a channel with its port and its log.
+/// The writing end of a channel with its I/O and its log.
 #[derive(Debug)]
 pub struct TalkerEnd<P, L> {
     pub(crate) talker: Talker,
-    pub(crate) port: P,
+    pub(crate) io: P,
     pub(crate) log: L,
     pub(crate) meeting: Meeting,
     /// What it wrote at its last meeting.
     pub(crate) met_value: [u8; MAX_CHANNEL_PAYLOAD.get() as usize],
 }
 
-impl<P: Port, L: Log> TalkerEnd<P, L> {
+impl<P: ChannelIo, L: Log> TalkerEnd<P, L> {
     /// Puts an end together.
-    pub fn new(talker: Talker, port: P, log: L) -> Self {
+    pub fn new(talker: Talker, io: P, log: L) -> Self {
         let meeting = Meeting::new(talker.instance());
         let met_value = [0; MAX_CHANNEL_PAYLOAD.get() as usize];
-        Self { talker, port, log, meeting, met_value }
+        Self { talker, io, log, meeting, met_value }
     }
 
     /// The way to clock and network.
-    pub fn port(&self) -> &P {
-        &self.port
+    pub fn io(&self) -> &P {
+        &self.io
     }
 
     /// The same, to change how it waits.
-    pub fn port_mut(&mut self) -> &mut P {
-        &mut self.port
+    pub fn io_mut(&mut self) -> &mut P {
+        &mut self.io
     }
 
     /// The state machine inside.
@@ -113,15 +113,15 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
 
     /// Sends `value` unless the declared rate is exceeded.
     pub fn try_write(&mut self, value: &[u8]) -> Result<Written, ChannelError> {
-        let now = self.port.now()?;
-        self.port.may_write(now.local)?;
-        match self.talker.write(now.local, value, self.port.uncertain()) {
+        let now = self.io.now()?;
+        self.io.may_write(now.local)?;
+        match self.talker.write(now.local, value, self.io.uncertain()) {
             Err(exceeded) => {
                 self.log.rate_exceeded();
                 Ok(Written::RateExceeded { until: exceeded.until })
             }
             Ok(sent) => {
-                self.port.send(self.talker.frame())?;
+                self.io.send(self.talker.frame())?;
                 self.note(sent, now);
                 Ok(Written::Sent { capture: sent.capture })
             }
@@ -133,7 +133,7 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
         let mut record = self.write_record(value)?;
         let capture = record.capture.unwrap_or_default();
         let target = capture + self.talker.parameters().fixed_delay;
-        let wakeup_error = wait(&mut self.port, &mut self.log, &mut record, target)?;
+        let wakeup_error = wait(&mut self.io, &mut self.log, &mut record, target)?;
         Ok(Waited { capture, wakeup_error })
     }
 
@@ -142,17 +142,17 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     pub fn write_at(&mut self, value: &[u8], at: SyncedTime) -> Result<SyncedTime, ChannelError> {
         let mut at = at;
         loop {
-            let now = self.port.now()?.local;
+            let now = self.io.now()?.local;
             // Nobody means more; and no arithmetic on it overflows.
             at = at.min(now + DURATION);
-            self.port.may_write(at.max(now))?;
-            match self.talker.write_at(now, at, value, self.port.uncertain()) {
+            self.io.may_write(at.max(now))?;
+            match self.talker.write_at(now, at, value, self.io.uncertain()) {
                 Err(exceeded) => {
                     self.log.rate_exceeded();
                     at = exceeded.until;
                 }
                 Ok(sent) => {
-                    self.port.launch(self.talker.frame(), sent.capture)?;
+                    self.io.launch(self.talker.frame(), sent.capture)?;
                     self.note(sent, Instant { local: sent.capture, network: None });
                     return Ok(sent.capture);
                 }
@@ -163,11 +163,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     #[inline]
     pub(crate) fn write_record(&mut self, value: &[u8]) -> Result<Record, ChannelError> {
         loop {
-            let now = self.port.now()?;
-            self.port.may_write(now.local)?;
-            match self.talker.write(now.local, value, self.port.uncertain()) {
+            let now = self.io.now()?;
+            self.io.may_write(now.local)?;
+            match self.talker.write(now.local, value, self.io.uncertain()) {
                 Ok(sent) => {
-                    self.port.send(self.talker.frame())?;
+                    self.io.send(self.talker.frame())?;
                     return Ok(self.note(sent, now));
                 }
                 Err(exceeded) => self.sleep_for_rate(exceeded.until)?,
@@ -177,18 +177,18 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
 
     /// Waits while the declared rate allows no message; whether it did not.
     pub(crate) fn await_rate(&mut self) -> Result<bool, ChannelError> {
-        let now = self.port.now()?.local;
+        let now = self.io.now()?.local;
         let Some(until) = self.talker.blocked_until(now) else { return Ok(false) };
-        self.port.may_write(now)?;
+        self.io.may_write(now)?;
         self.sleep_for_rate(until)?;
         Ok(true)
     }
 
     fn sleep_for_rate(&mut self, until: SyncedTime) -> Result<(), ChannelError> {
         self.log.rate_exceeded();
-        let woke = self.port.sleep_until(until)?;
+        let woke = self.io.sleep_until(until)?;
         // Who wakes after the limit writes no more, though the rate allowed it before.
-        if self.port.is_over(woke.local) { Err(ChannelError::TimedOut) } else { Ok(()) }
+        if self.io.is_over(woke.local) { Err(ChannelError::TimedOut) } else { Ok(()) }
     }
 
     #[inline]
@@ -204,11 +204,11 @@ impl<P: Port, L: Log> TalkerEnd<P, L> {
     }
 }
 
-/// A reading end of a channel with its port and its log.
+/// A reading end of a channel with its I/O and its log.
 #[derive(Debug)]
 pub struct ListenerEnd<P, L> {
     pub(crate) listener: Listener,
-    port: P,
+    io: P,
     pub(crate) log: L,
     frame: [u8; MAX_FRAME],
     expectation: Option<Expectation>,
@@ -219,12 +219,12 @@ pub struct ListenerEnd<P, L> {
     watched: Cell<bool>,
 }
 
-impl<P: Port, L: Log> ListenerEnd<P, L> {
+impl<P: ChannelIo, L: Log> ListenerEnd<P, L> {
     /// Puts an end together.
-    pub fn new(listener: Listener, port: P, log: L) -> Self {
+    pub fn new(listener: Listener, io: P, log: L) -> Self {
         let (went_on, watched) = (Cell::new(None), Cell::new(false));
         let (frame, expectation, last) = ([0; MAX_FRAME], None, None);
-        Self { listener, port, log, frame, expectation, last, went_on, watched }
+        Self { listener, io, log, frame, expectation, last, went_on, watched }
     }
 
     /// A select that found nothing here when it began has ended at `at`: for what came until then
@@ -239,20 +239,20 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         self.watched.set(true);
     }
 
-    /// From now on expects a message every interval, and lets the port use that.
+    /// From now on expects a message every interval, and lets the I/O use that.
     pub fn follow_schedule(&mut self, early: Span, late: Span) {
         let interval = self.listener.parameters().interval;
         self.expectation = Some(Expectation::new(interval, early, late));
     }
 
     /// The way to clock and network.
-    pub fn port(&self) -> &P {
-        &self.port
+    pub fn io(&self) -> &P {
+        &self.io
     }
 
     /// The same, to change how it waits.
-    pub fn port_mut(&mut self) -> &mut P {
-        &mut self.port
+    pub fn io_mut(&mut self) -> &mut P {
+        &mut self.io
     }
 
     /// Where records and counts go.
@@ -286,7 +286,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             // No message was captured after it was here, whatever an unsynchronised clock says.
             target = target.min(target + info.latency);
         }
-        info.wakeup_error = wait(&mut self.port, &mut self.log, &mut record, target)?;
+        info.wakeup_error = wait(&mut self.io, &mut self.log, &mut record, target)?;
         info.flags = record.flags;
         info.age = target - info.wakeup_error - info.capture;
         Ok(info)
@@ -315,7 +315,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
     /// What is known of a message that is handed over now.
     #[inline]
     fn aged(&mut self, info: MessageInfo) -> Result<MessageInfo, ChannelError> {
-        Ok(MessageInfo { age: self.port.now()?.local - info.capture, ..info })
+        Ok(MessageInfo { age: self.io.now()?.local - info.capture, ..info })
     }
 
     /// When the program received a frame, and whether it came later than it could have.
@@ -330,7 +330,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         if !self.watched.get() && went_on.is_none() {
             return Ok((came, true));
         }
-        let now = self.port.now()?;
+        let now = self.io.now()?;
         if self.watched.get() {
             return Ok((now, false));
         }
@@ -362,7 +362,7 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
     fn count_dropped(&mut self) -> bool {
         let mut any = false;
         for reason in [Reason::Shape, Reason::Size] {
-            let count = self.port.dropped(reason);
+            let count = self.io.dropped(reason);
             if count > 0 {
                 self.log.reject(reason, count);
                 any = true;
@@ -379,11 +379,11 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
         for _ in 0..MAX_BACKLOG {
             let window = match &self.expectation {
                 Some(expectation) if patience != Timeout::None => {
-                    expectation.window(self.port.now()?.local)
+                    expectation.window(self.io.now()?.local)
                 }
                 _ => None,
             };
-            let received = self.port.receive(&mut self.frame, patience, window);
+            let received = self.io.receive(&mut self.frame, patience, window);
             let counted = self.count_dropped();
             let Some(received) = received? else {
                 // It was only to count them that the wait has ended.
@@ -394,8 +394,8 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
             };
             let (ready, waited) = self.receipt(&received)?;
             let octets = &self.frame[..received.length];
-            let (ready_at, uncertain) = (ready.local, self.port.uncertain());
-            let now = if received.waited { self.port.now()?.local } else { ready_at };
+            let (ready_at, uncertain) = (ready.local, self.io.uncertain());
+            let now = if received.waited { self.io.now()?.local } else { ready_at };
             let reading = Reading { ready: ready_at, now, uncertain };
             let outcome = self.listener.accept(octets, received.framing, reading, value);
             let Some(mut record) = record_of(&outcome) else {
@@ -439,17 +439,17 @@ impl<P: Port, L: Log> ListenerEnd<P, L> {
 pub(crate) const MAX_BACKLOG: usize = 1 << 14;
 
 /// Sleeps until `target` and completes the record that was pushed last.
-pub(crate) fn wait<P: Port, L: Log>(
-    port: &mut P,
+pub(crate) fn wait<P: ChannelIo, L: Log>(
+    io: &mut P,
     log: &mut L,
     record: &mut Record,
     target: SyncedTime,
 ) -> Result<Span, ChannelError> {
-    if port.now()?.local > target {
+    if io.now()?.local > target {
         record.flags |= flag::OVERSLEPT;
     }
     record.wake_target = Some(target);
-    let woke = port.sleep_until(target)?;
+    let woke = io.sleep_until(target)?;
     record.wake = Some(woke.local);
     record.network = woke.network;
     log.amend(record);
@@ -459,7 +459,7 @@ pub(crate) fn wait<P: Port, L: Log>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::port::{Framing, Limited, Received, Source, Window};
+    use crate::channel_io::{Framing, Limited, Received, Source, Window};
     use crate::talker::tests::parameters;
     use onbeat_model::time::NetTime;
     use std::cell::RefCell;
@@ -475,8 +475,8 @@ mod tests {
         overshoot: i64,
         frames: VecDeque<(i64, Vec<u8>)>,
     }
-    struct TestPort(Rc<RefCell<Wire>>);
-    impl Port for TestPort {
+    struct TestIo(Rc<RefCell<Wire>>);
+    impl ChannelIo for TestIo {
         fn now(&mut self) -> Result<Instant, ChannelError> {
             let now = self.0.borrow().now;
             Ok(Instant { local: SyncedTime::from_ns(now), network: Some(NetTime::from_ns(now)) })
@@ -539,9 +539,9 @@ mod tests {
     fn both_ends_wake_at_capture_plus_the_fixed_delay() {
         let wire = Rc::new(RefCell::new(Wire { latency: 57_000, ..Wire::default() }));
         let (sent, got) = (TestLog::default(), TestLog::default());
-        let port = || TestPort(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), sent.clone());
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), got.clone());
+        let io = || TestIo(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), sent.clone());
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), got.clone());
         let waited = Waited { capture: SyncedTime::ZERO, wakeup_error: Span::ZERO };
         assert_eq!(talker.write_wait(&7u64.to_le_bytes()), Ok(waited));
         wire.borrow_mut().now = 0; // the listener lives on another host: its time is its own
@@ -557,13 +557,13 @@ mod tests {
     #[test]
     fn no_wait_at_an_end_lasts_beyond_its_limit() {
         let wire = Rc::new(RefCell::new(Wire { latency: 57_000, ..Wire::default() }));
-        let port = || Limited::new(TestPort(Rc::clone(&wire)));
+        let io = || Limited::new(TestIo(Rc::clone(&wire)));
         let (sent, got) = (TestLog::default(), TestLog::default());
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), sent.clone());
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), got.clone());
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), sent.clone());
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), got.clone());
         let limit = SyncedTime::from_ns(1_000_000);
-        talker.port_mut().limit(limit);
-        listener.port_mut().limit(limit);
+        talker.io_mut().limit(limit);
+        listener.io_mut().limit(limit);
         // D is 2 ms: the message is written and taken, the wait for capture + D ends.
         assert_eq!(talker.write_wait(&[0; 8]), Err(ChannelError::TimedOut));
         assert_eq!(wire.borrow().now, 1_000_000);
@@ -578,29 +578,29 @@ mod tests {
         assert_eq!(listener.read(&mut [0; 8], late), Err(ChannelError::TimedOut));
         assert_eq!(listener.read(&mut [0; 8], Timeout::Until(limit)), Ok(None));
         assert_eq!(listener.read(&mut [0; 8], Timeout::None), Ok(None));
-        talker.port_mut().limit(SyncedTime::MAX);
+        talker.io_mut().limit(SyncedTime::MAX);
         assert_eq!(talker.write(&[0; 8]), Ok(SyncedTime::from_ns(20_000_000 - 125_000)));
     }
 
     #[test]
     fn a_write_that_wakes_after_its_limit_sends_nothing() {
         let wire = Rc::new(RefCell::new(Wire { overshoot: 8_000, ..Wire::default() }));
-        let port = Limited::new(TestPort(Rc::clone(&wire)));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
+        let io = Limited::new(TestIo(Rc::clone(&wire)));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io, TestLog::default());
         talker.write(&[0; 8]).unwrap();
         let allowed = SyncedTime::from_ns(20_000_000 - 125_000);
-        talker.port_mut().limit(allowed + Span::from_us(7));
+        talker.io_mut().limit(allowed + Span::from_us(7));
         assert_eq!(talker.write(&[0; 8]), Err(ChannelError::TimedOut));
         assert_eq!(wire.borrow().frames.len(), 1);
-        talker.port_mut().limit(allowed + Span::from_us(8));
+        talker.io_mut().limit(allowed + Span::from_us(8));
         assert_eq!(talker.write(&[0; 8]), Ok(allowed + Span::from_us(8)));
     }
 
     #[test]
     fn a_write_waits_for_its_rate_and_a_try_write_says_so() {
         let wire = Rc::new(RefCell::new(Wire::default()));
-        let port = TestPort(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
+        let io = TestIo(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io, TestLog::default());
         talker.write(&[0; 8]).unwrap();
         let until = SyncedTime::from_ns(20_000_000 - 125_000);
         assert_eq!(talker.try_write(&[0; 8]), Ok(Written::RateExceeded { until }));
@@ -610,10 +610,10 @@ mod tests {
     #[test]
     fn a_message_after_capture_plus_d_is_delivered_late_and_its_wait_overslept() {
         let wire = Rc::new(RefCell::new(Wire { latency: 2_500_000, ..Wire::default() }));
-        let port = || TestPort(Rc::clone(&wire));
+        let io = || TestIo(Rc::clone(&wire));
         let log = TestLog::default();
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), TestLog::default());
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), log.clone());
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), TestLog::default());
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), log.clone());
         talker.write(&[0; 8]).unwrap();
         let info = listener.read_wait(&mut [0; 8]).expect("a message");
         assert_eq!(info.flags, flag::LATE | flag::OVERSLEPT);
@@ -624,10 +624,10 @@ mod tests {
     #[test]
     fn the_latest_message_is_read_at_once_and_again_with_its_age() {
         let wire = Rc::new(RefCell::new(Wire { latency: 50_000, ..Wire::default() }));
-        let port = || TestPort(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), TestLog::default());
+        let io = || TestIo(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), TestLog::default());
         let log = TestLog::default();
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), log.clone());
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), log.clone());
         let mut value = [0; 8];
         assert_eq!(listener.read_latest(&mut value), Ok(None));
         for k in 0..5u64 {
@@ -645,12 +645,12 @@ mod tests {
 
     /// What a reader has of a message that arrived 50 µs after its capture, and of a second one,
     /// when it comes `late` µs after the first arrived, and `prepare` tells how it waited.
-    fn received(late: i64, prepare: impl Fn(&ListenerEnd<TestPort, TestLog>)) -> [MessageInfo; 2] {
+    fn received(late: i64, prepare: impl Fn(&ListenerEnd<TestIo, TestLog>)) -> [MessageInfo; 2] {
         let wire = Rc::new(RefCell::new(Wire { latency: 50_000, ..Wire::default() }));
-        let port = || TestPort(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), TestLog::default());
+        let io = || TestIo(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), TestLog::default());
         let log = TestLog::default();
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), port(), log.clone());
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), log.clone());
         talker.write(&[0; 8]).expect("written");
         talker.write(&[0; 8]).expect("written");
         wire.borrow_mut().now += 50_000 + late * 1_000;
@@ -669,9 +669,7 @@ mod tests {
         assert_eq!((second.latency, second.age), (us(50), us(57)));
         let woke = |at: i64| {
             let local = SyncedTime::from_ns((apart + at) * 1_000);
-            move |end: &ListenerEnd<TestPort, TestLog>| {
-                end.went_on(Instant { local, network: None })
-            }
+            move |end: &ListenerEnd<TestIo, TestLog>| end.went_on(Instant { local, network: None })
         };
         let [first, second] = received(7, woke(53));
         assert_eq!((first.latency, first.age), (us(apart + 53), us(apart + 57)), "it waited");
@@ -686,9 +684,9 @@ mod tests {
         assert_eq!((second.latency, second.age), (us(57), us(57)));
     }
 
-    /// A port of a run that is over: nothing may be written, and what is there is not given.
-    struct Over(TestPort);
-    impl Port for Over {
+    /// The I/O of a run that is over: nothing may be written, and what is there is not given.
+    struct Over(TestIo);
+    impl ChannelIo for Over {
         fn now(&mut self) -> Result<Instant, ChannelError> {
             self.0.now()
         }
@@ -718,11 +716,10 @@ mod tests {
     #[test]
     fn a_refused_write_has_no_effect_and_what_was_taken_before_the_stop_is_given() {
         let wire = Rc::new(RefCell::new(Wire { latency: 2_000, ..Wire::default() }));
-        let port = || Over(TestPort(Rc::clone(&wire)));
+        let io = || Over(TestIo(Rc::clone(&wire)));
         let log = TestLog::default();
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port(), log.clone());
-        let mut listener =
-            ListenerEnd::new(Listener::new(parameters()), port(), TestLog::default());
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), log.clone());
+        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), TestLog::default());
         talker.write(&[0; 8]).expect("written");
         wire.borrow_mut().now = 1_000;
         let before = talker.talker().clone();
@@ -741,8 +738,8 @@ mod tests {
     #[test]
     fn a_message_written_for_an_instant_is_captured_and_leaves_then() {
         let wire = Rc::new(RefCell::new(Wire::default()));
-        let port = TestPort(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), port, TestLog::default());
+        let io = TestIo(Rc::clone(&wire));
+        let mut talker = TalkerEnd::new(Talker::new(parameters()), io, TestLog::default());
         let at = SyncedTime::from_ns(5_000_000);
         assert_eq!(talker.write_at(&[0; 8], at), Ok(at));
         assert_eq!(wire.borrow().frames[0].0, 5_000_000);

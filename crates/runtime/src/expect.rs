@@ -3,7 +3,7 @@
 //! A reader that knows it can sleep to shortly before, and wait there without giving up its core:
 //! the message then needs no wake-up, which is most of what it takes through a kernel.
 
-use crate::port::Window;
+use crate::channel_io::Window;
 use onbeat_model::time::{Span, SyncedTime};
 
 /// What a reader expects.

@@ -4,18 +4,18 @@
 //! ```text
 //! program → channel::{write, read, …} → talker / listener → wire
 //!                     │
-//!                     └→ port::Port: the only way to a clock or a network
+//!                     └→ channel_io::ChannelIo: the only way to a clock or a network
 //! ```
 //!
-//! *Real-time*: nothing here allocates, locks or blocks other than through [`port::Port`].
+//! *Real-time*: nothing here allocates, locks or blocks other than through [`channel_io::ChannelIo`].
 
 pub mod channel;
+pub mod channel_io;
 pub mod expect;
 pub mod gptp;
 pub mod listener;
 pub mod meeting;
 mod numbering;
-pub mod port;
 pub mod processor;
 pub mod queue;
 pub mod talker;

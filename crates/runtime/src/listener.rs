@@ -1,7 +1,7 @@
 //! A reading end of a channel as a state machine: checks, capture time, loss, lateness.
 
+use crate::channel_io::{Framing, Reason, Source};
 use crate::numbering::{Numbered, Numbering, Relation};
-use crate::port::{Framing, Reason, Source};
 use crate::talker::ChannelParameters;
 use crate::wire::{self, Pdu};
 use onbeat_model::record::{Record, flag};

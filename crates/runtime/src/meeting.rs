@@ -14,7 +14,7 @@
 //! in `tests/rendezvous.rs`.
 
 use crate::channel::{ListenerEnd, MAX_BACKLOG, MessageInfo, TalkerEnd, wait};
-use crate::port::{ChannelError, Log, Port, Timeout};
+use crate::channel_io::{ChannelError, ChannelIo, Log, Timeout};
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::frame::MAX_CHANNEL_PAYLOAD;
@@ -346,7 +346,7 @@ impl Meeting {
 ///
 /// # Errors
 /// [`ChannelError::TimedOut`] at the limit of one of the ends; the next call then meets anew.
-pub fn rendezvous<P: Port, L: Log>(
+pub fn rendezvous<P: ChannelIo, L: Log>(
     talker: &mut TalkerEnd<P, L>,
     value: &[u8],
     listener: &mut ListenerEnd<P, L>,
@@ -367,7 +367,7 @@ pub fn rendezvous<P: Port, L: Log>(
 }
 
 /// Takes the steps of a meeting.
-fn meet<P: Port, L: Log>(
+fn meet<P: ChannelIo, L: Log>(
     talker: &mut TalkerEnd<P, L>,
     value: &[u8],
     listener: &mut ListenerEnd<P, L>,
@@ -378,7 +378,7 @@ fn meet<P: Port, L: Log>(
     other.hear_all(&mut talker.meeting, listener)?;
     let mut written = Record::default();
     let (target, late) = loop {
-        let now = talker.port.now()?.local;
+        let now = talker.io.now()?.local;
         let step = talker.meeting.step(now);
         if matches!(step, Step::Say(_) | Step::Repeat(_)) && talker.await_rate()? {
             // A word that does not know what came meanwhile would have to be said again.
@@ -407,11 +407,11 @@ fn meet<P: Port, L: Log>(
         }
     };
     let (mut info, late) = (other.taken, if late { flag::LATE } else { 0 });
-    let now = talker.port.now()?.local;
+    let now = talker.io.now()?.local;
     let uncertain = info.flags & flag::UNCERTAIN != 0;
     // No message was captured after it was here, whatever an unsynchronised clock says.
     let target = if uncertain { target.min(now + delay) } else { target };
-    info.wakeup_error = wait(&mut talker.port, &mut talker.log, &mut written, target)?;
+    info.wakeup_error = wait(&mut talker.io, &mut talker.log, &mut written, target)?;
     info.age = target - info.wakeup_error - info.capture;
     if let Some(read) = other.read {
         let Record { wake_target, wake, network, .. } = written;
@@ -432,7 +432,7 @@ struct Other<'a> {
 
 impl Other<'_> {
     /// Takes what is there already.
-    fn hear_all<P: Port, L: Log>(
+    fn hear_all<P: ChannelIo, L: Log>(
         &mut self,
         meeting: &mut Meeting,
         listener: &mut ListenerEnd<P, L>,
@@ -446,7 +446,7 @@ impl Other<'_> {
     }
 
     /// Waits for its next message; false when none came.
-    fn hear<P: Port, L: Log>(
+    fn hear<P: ChannelIo, L: Log>(
         &mut self,
         meeting: &mut Meeting,
         listener: &mut ListenerEnd<P, L>,

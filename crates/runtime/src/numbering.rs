@@ -4,7 +4,7 @@
 //! passed between two captures: the declared rate allows so many messages in it and no more. What
 //! cannot be is never called a loss.
 
-use crate::port::{Framing, Source};
+use crate::channel_io::{Framing, Source};
 use crate::talker::ChannelParameters;
 use crate::wire::Pdu;
 use onbeat_model::time::{Span, SyncedTime};

@@ -5,11 +5,11 @@ use onbeat_model::record::Record;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::channel_io::{
+    ChannelError, ChannelIo, Framing, Instant, Log, Reason, Received, Source, Timeout, Window,
+};
 use onbeat_runtime::listener::Listener;
 use onbeat_runtime::meeting::{Name, Word, rendezvous};
-use onbeat_runtime::port::{
-    ChannelError, Framing, Instant, Log, Port, Reason, Received, Source, Timeout, Window,
-};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 use onbeat_runtime::wire::Frame;
 use std::cell::RefCell;
@@ -25,9 +25,9 @@ struct Side {
 }
 
 #[derive(Clone, Default)]
-struct SidePort(Rc<RefCell<Side>>);
+struct SideIo(Rc<RefCell<Side>>);
 
-impl Port for SidePort {
+impl ChannelIo for SideIo {
     fn now(&mut self) -> Result<Instant, ChannelError> {
         Ok(Instant { local: SyncedTime::from_ns(self.0.borrow().now), network: None })
     }
@@ -108,9 +108,9 @@ fn channel(stream: u64) -> ChannelParameters {
 #[test]
 fn a_side_that_its_rate_holds_up_says_what_it_has_heard_meanwhile() {
     let us = |us: i64| SyncedTime::from_ns(us * 1_000);
-    let port = SidePort::default();
-    let mut talker = TalkerEnd::new(Talker::of_instance(channel(1), 5), port.clone(), NoLog);
-    let mut listener = ListenerEnd::new(Listener::new(channel(2)), port.clone(), NoLog);
+    let io = SideIo::default();
+    let mut talker = TalkerEnd::new(Talker::of_instance(channel(1), 5), io.clone(), NoLog);
+    let mut listener = ListenerEnd::new(Listener::new(channel(2)), io.clone(), NoLog);
     // The rate allows no message before 2.5 ms.
     talker.write(&[0; 8]).expect("the first");
     // The other side asks at 1 ms, and at 3.5 ms says that it has heard us.
@@ -120,11 +120,11 @@ fn a_side_that_its_rate_holds_up_says_what_it_has_heard_meanwhile() {
         other.say(Word { round: 1, asks: true, met: false, has }.to_bits());
         other.write(us(at), &[at as u8; 8], false).expect("within its rate");
         let frame = (us(at + 50).as_ns(), other.frame().to_vec());
-        port.0.borrow_mut().comes.push_back(frame);
+        io.0.borrow_mut().comes.push_back(frame);
     }
     let mut value = [0; 8];
     let info = rendezvous(&mut talker, &[7; 8], &mut listener, &mut value).expect("a meeting");
-    let side = port.0.borrow();
+    let side = io.0.borrow();
     assert_eq!(side.sent.len(), 2, "one message of the meeting, and the one before");
     let (at, frame) = &side.sent[1];
     let meeting = Frame::parse(frame).expect("a frame").header.meeting;

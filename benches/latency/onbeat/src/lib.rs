@@ -6,7 +6,7 @@ use onbeat::link::{self, InterfaceSettings};
 use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Timeout;
+use onbeat_runtime::channel_io::Timeout;
 use onbeat_runtime::talker::ChannelParameters;
 
 const INTERFACE: &str = "veth0";

@@ -7,7 +7,7 @@
 //! nobody stands between a thread and its frames.
 
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
-use crate::context::{EndPort, Listener, Talker};
+use crate::context::{EndpointIo, Listener, Talker};
 use crate::fabric::protocol::{
     Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, VERSION, Work,
 };
@@ -15,7 +15,7 @@ use crate::fabric::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
 use crate::link::context::{attach, follow_schedule};
 use crate::link::{
-    self, ClockKind, Interface, InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase,
+    self, ClockKind, Interface, InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase,
     Transport,
 };
 use crate::recorder::Recorder;
@@ -24,10 +24,10 @@ use onbeat_model::record::Role;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::listener;
-use onbeat_runtime::port::{
-    ChannelError, Framing, Instant, Limited, Port, Received, Timeout, Window,
+use onbeat_runtime::channel_io::{
+    ChannelError, ChannelIo, Framing, Instant, Limited, Received, Timeout, Window,
 };
+use onbeat_runtime::listener;
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::FileType;
@@ -282,7 +282,7 @@ impl Context {
         if let Some(last) = opened.last {
             talker.go_on(last);
         }
-        Ok(TalkerEnd::new(talker, Limited::new(opened.port), opened.recorder))
+        Ok(TalkerEnd::new(talker, Limited::new(opened.io), opened.recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
@@ -293,7 +293,7 @@ impl Context {
             1 => listener::Listener::new(opened.parameters),
             _ => listener::Listener::joining(opened.parameters),
         };
-        let mut end = ListenerEnd::new(listener, Limited::new(opened.port), opened.recorder);
+        let mut end = ListenerEnd::new(listener, Limited::new(opened.io), opened.recorder);
         if opened.follows_schedule {
             follow_schedule(&mut end);
         }
@@ -338,10 +338,10 @@ impl Context {
             if own.is_some() || attachment.is_some() {
                 probe = self.shared.instruments.probe(&identity, size.get());
             }
-            let port = match &attachment {
+            let io = match &attachment {
                 None => {
                     let (shared, packet) = (Arc::clone(&self.shared), [0; MAX_PACKET]);
-                    EndPort::Fabric(Box::new(FabricPort { shared, end, own, packet }))
+                    EndpointIo::Fabric(Box::new(CoordinatorIo { shared, end, own, packet }))
                 }
                 Some(attachment) => {
                     let settings = InterfaceSettings {
@@ -354,12 +354,12 @@ impl Context {
                     let _ = self.shared.interface.set(settings.name);
                     let base = Arc::clone(&self.shared.base);
                     let open = Open { base: Arc::clone(&base), end };
-                    EndPort::Link(LinkPort::claiming(base, wire, Some(Box::new(open))))
+                    EndpointIo::Link(InterfaceIo::claiming(base, wire, Some(Box::new(open))))
                 }
             };
             let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);
             let recorder = Recorder::with(log, probe);
-            Ok(Opened { parameters, start, last, instance, port, recorder, follows_schedule })
+            Ok(Opened { parameters, start, last, instance, io, recorder, follows_schedule })
         })
     }
 
@@ -372,10 +372,10 @@ impl Context {
         let mut octets = [0; 4 * MAX_SELECT];
         let wanted = ends.iter().take(MAX_SELECT);
         for (slot, listener) in octets.as_chunks_mut::<4>().0.iter_mut().zip(wanted.clone()) {
-            let EndPort::Fabric(port) = listener.port().inner() else {
+            let EndpointIo::Fabric(io) = listener.io().inner() else {
                 return Err(ChannelError::Disconnected);
             };
-            *slot = port.end.to_le_bytes();
+            *slot = io.end.to_le_bytes();
         }
         let ends = Ends::new(&octets[..4 * wanted.len()]).ok_or(ChannelError::Disconnected)?;
         with_control(|control| match control.ask(&Request::Select(ends, patience))? {
@@ -601,7 +601,7 @@ struct Opened {
     /// When it last captured a message before.
     last: Option<SyncedTime>,
     instance: u8,
-    port: EndPort,
+    io: EndpointIo,
     recorder: Recorder,
     follows_schedule: bool,
 }
@@ -630,7 +630,7 @@ pub fn attach_in(
 
 /// An end's way to clock and network through the fabric.
 #[derive(Debug)]
-pub struct FabricPort {
+pub struct CoordinatorIo {
     shared: Arc<Shared>,
     end: u32,
     /// In real time, the end's own socket.
@@ -638,7 +638,7 @@ pub struct FabricPort {
     packet: [u8; MAX_PACKET],
 }
 
-impl FabricPort {
+impl CoordinatorIo {
     /// Refuses a forked child of the process whose end this is.
     pub(crate) fn check_owner(&self) -> Result<(), ChannelError> {
         self.shared.base.check_owner()
@@ -695,7 +695,7 @@ fn copy_frame(frame: &[u8], into: &mut [u8]) -> Result<usize, ChannelError> {
     Ok(frame.len())
 }
 
-impl Drop for FabricPort {
+impl Drop for CoordinatorIo {
     /// A closed end has no queue. A forked child has only a copy: its parent's stays open.
     fn drop(&mut self) {
         if self.check_owner().is_err() {
@@ -739,7 +739,7 @@ fn tell_closed(end: u32) {
     });
 }
 
-impl Port for FabricPort {
+impl ChannelIo for CoordinatorIo {
     fn now(&mut self) -> Result<Instant, ChannelError> {
         self.shared.now()
     }

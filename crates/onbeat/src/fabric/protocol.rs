@@ -6,7 +6,7 @@ use crate::link::{LinkOptions, TransportKind};
 use onbeat_model::record::Role;
 use onbeat_model::time::{ClockError, ClockStep, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Timeout;
+use onbeat_runtime::channel_io::Timeout;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::MAX_FRAME;
 

@@ -5,7 +5,7 @@ use crate::recorder::Recorder;
 use crate::shared_log::Board;
 use onbeat_model::time::SyncedTime;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::port::Log;
+use onbeat_runtime::channel_io::Log;
 use onbeat_runtime::talker::ChannelParameters;
 use std::path::Path;
 

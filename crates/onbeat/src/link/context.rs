@@ -1,13 +1,13 @@
 //! A program's channels on an interface, without a fabric: what an engineer links into a product.
 
 use crate::clock::want_exact_timers;
-use crate::context::{EndPort, Listener, Talker};
+use crate::context::{EndpointIo, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
-use crate::link::port::Claim;
+use crate::link::channel_io::Claim;
 use crate::link::table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEnd, WrongTable};
 use crate::link::{
-    ClockKind, Interface, IpVersion, Limits, LinkOptions, LinkPort, NetworkClock, PacketSocket,
+    ClockKind, Interface, InterfaceIo, IpVersion, Limits, LinkOptions, NetworkClock, PacketSocket,
     Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
 };
 use crate::recorder::Recorder;
@@ -19,7 +19,7 @@ use onbeat_model::system::Channel;
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
-use onbeat_runtime::port::Limited;
+use onbeat_runtime::channel_io::Limited;
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -258,37 +258,37 @@ impl Context {
         let claim = OneTalker::take(talks).ok_or_else(|| {
             SetupError::Refused(format!("this program writes to channel `{name}` already"))
         })?;
-        let port = self.port(&parameters, Role::Talker, Some(Box::new(claim)))?;
+        let io = self.io(&parameters, Role::Talker, Some(Box::new(claim)))?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
         let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
-        Ok(TalkerEnd::new(talker, port, recorder))
+        Ok(TalkerEnd::new(talker, io, recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         let parameters = self.find(name, size, Role::Listener)?.parameters;
-        let port = self.port(&parameters, Role::Listener, None)?;
+        let io = self.io(&parameters, Role::Listener, None)?;
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
         let listener = onbeat_runtime::listener::Listener::joining(parameters);
-        let mut end = ListenerEnd::new(listener, port, recorder);
+        let mut end = ListenerEnd::new(listener, io, recorder);
         if self.settings.options.follow_schedule {
             follow_schedule(&mut end);
         }
         Ok(end)
     }
 
-    fn port(
+    fn io(
         &self,
         parameters: &ChannelParameters,
         role: Role,
         claim: Option<Claim>,
-    ) -> Result<Limited<EndPort>, SetupError> {
+    ) -> Result<Limited<EndpointIo>, SetupError> {
         let wire = attach(&self.interface, &self.settings, parameters, role)?;
         if let Transport::Xdp(socket) = &wire {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
-        let port = LinkPort::claiming(Arc::clone(&self.base), wire, claim);
-        Ok(Limited::new(EndPort::Link(port)))
+        let io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim);
+        Ok(Limited::new(EndpointIo::Link(io)))
     }
 
     fn recorder(

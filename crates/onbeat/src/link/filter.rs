@@ -5,7 +5,7 @@
 
 use crate::bpf::*;
 use crate::link::option;
-use onbeat_runtime::port::Reason;
+use onbeat_runtime::channel_io::Reason;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{STREAM_HEADER, SUBTYPE_EF_STREAM};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};

@@ -2,10 +2,11 @@
 //! kernel. The task that reads blocks in its own receive call; the task that writes sends itself.
 //!
 //! ```text
-//! TalkerEnd, ListenerEnd (runtime) ── LinkPort ── PacketSocket, UdpSocket, XdpSocket
+//! TalkerEnd, ListenerEnd (runtime) ── InterfaceIo ── PacketSocket, UdpSocket, XdpSocket
 //!                                        └ NetworkClock
 //! ```
 
+mod channel_io;
 pub(crate) mod context;
 mod cross_timestamp;
 mod filter;
@@ -16,7 +17,6 @@ mod launch;
 mod network_clock;
 mod option;
 mod packet;
-mod port;
 mod ptp_management;
 mod ptp_survey;
 mod ptp_sync;
@@ -27,6 +27,7 @@ mod table;
 mod udp;
 mod xdp;
 
+pub use channel_io::{InterfaceIo, Limits, MAX_SELECT, Timebase, select};
 pub use context::{Context, InterfaceSettings, MAX_CHANNELS, follow_schedule, parameters_of};
 pub use gptp::{GptpError, GptpNode};
 pub use hardware_clock::hardware_apart;
@@ -35,7 +36,6 @@ pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub use option::set as set_option;
 pub use packet::PacketSocket;
 pub use packet::overhear_ptp;
-pub use port::{Limits, LinkPort, MAX_SELECT, Timebase, select};
 pub use ptp_management::{GRANDMASTER, PortState, PtpStatus, ask_ptp4l};
 pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, survey_ptp4l};
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
@@ -48,7 +48,7 @@ pub use onbeat_model::system::TransportKind;
 pub use xdp::{Mode, XdpSocket};
 
 use onbeat_model::time::Span;
-use onbeat_runtime::port::{Framing, Reason};
+use onbeat_runtime::channel_io::{Framing, Reason};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;

@@ -5,7 +5,7 @@ use crate::link::hardware_clock::Device;
 use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
 use crate::link::{Interface, InterfaceSettings, Stamp};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
-use onbeat_runtime::port::Instant;
+use onbeat_runtime::channel_io::Instant;
 use rustix::time::ClockId;
 use std::io;
 use std::path::PathBuf;

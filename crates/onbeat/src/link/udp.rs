@@ -26,7 +26,7 @@
 use crate::link::filter::{self, Dropped};
 use crate::link::{Arrival, Interface, LinkOptions, option, socket};
 use onbeat_model::units::MacAddress;
-use onbeat_runtime::port::Framing;
+use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{Pdu, STREAM_HEADER, TAGGED};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use onbeat_model::time::{Span, SyncedTime};
     use onbeat_model::units::{Octets, StreamId};
-    use onbeat_runtime::port::Reason;
+    use onbeat_runtime::channel_io::Reason;
 
     const INTERVAL: Span = Span::from_ms(1);
 

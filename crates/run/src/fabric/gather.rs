@@ -7,7 +7,7 @@ use crate::netns::noise::NoiseTraffic;
 use onbeat::shared_log::SharedLog;
 use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, TimeMode};
-use onbeat_runtime::port::Reason;
+use onbeat_runtime::channel_io::Reason;
 
 /// How many messages a program may leave unread at the end without the user's being told.
 const UNREAD_AT_THE_END: usize = 2;

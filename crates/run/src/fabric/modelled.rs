@@ -4,8 +4,8 @@
 use onbeat_model::record::Record;
 use onbeat_model::system::Channel;
 use onbeat_model::time::{ClockError, NetTime, SyncedTime};
+use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::listener::{Listener, Reading, record_of};
-use onbeat_runtime::port::Framing;
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 
 /// A modelled talker.

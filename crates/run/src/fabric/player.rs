@@ -1,20 +1,20 @@
 //! Ends on hosts without programs, on networks of the kernel: a thread each that writes on time or
-//! reads at once, through the same port as a program's.
+//! reads at once, through the same I/O as a program's.
 
 use onbeat::clock::want_exact_timers;
-use onbeat::context::{EndPort, Listener, Talker};
+use onbeat::context::{EndpointIo, Listener, Talker};
 use onbeat::fabric::client::{SetupError, attach_in};
 use onbeat::fabric::protocol::Attachment;
 use onbeat::link::follow_schedule;
 use onbeat::link::instance;
-use onbeat::link::{InterfaceSettings, Limits, LinkPort, NetworkClock, Timebase};
+use onbeat::link::{InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase};
 use onbeat::recorder::Recorder;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::Role;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::channel_io::{ChannelError, Limited, Timeout};
 use onbeat_runtime::listener;
-use onbeat_runtime::port::{ChannelError, Limited, Timeout};
 use onbeat_runtime::talker::{self, ChannelParameters};
 use rustix::fd::OwnedFd;
 use std::io;
@@ -59,7 +59,7 @@ impl Player {
         let log = SharedLog::map(&memory, capacity)?;
         let recorder = Recorder::new(SharedLog::map(&memory, capacity)?);
         let base = Arc::new(Timebase::default());
-        let port = Limited::new(EndPort::Link(LinkPort::new(Arc::clone(&base), wire)));
+        let port = Limited::new(EndpointIo::Link(InterfaceIo::new(Arc::clone(&base), wire)));
         let part = match role {
             Role::Talker => {
                 let talker = talker::Talker::of_instance(parameters, instance());

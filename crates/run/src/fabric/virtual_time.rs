@@ -15,7 +15,7 @@ use onbeat::fabric::protocol::{Base, Body, Ends, Request, Start, Work};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_net::Output;
-use onbeat_runtime::port::Timeout;
+use onbeat_runtime::channel_io::Timeout;
 use std::collections::VecDeque;
 
 /// The most requests that a program may make at one instant without getting a message. More is a

@@ -4,7 +4,7 @@
 
 use super::ring::{STAMP, STAMP_MARK};
 use crate::bpf::*;
-use onbeat_runtime::port::Reason;
+use onbeat_runtime::channel_io::Reason;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ETHERTYPE_AVTP, ETHERTYPE_VLAN, STREAM_HEADER, SUBTYPE_EF_STREAM};
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};

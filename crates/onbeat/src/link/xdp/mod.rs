@@ -20,7 +20,7 @@ pub use queue::Mode;
 
 use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, Stamp, option, packet, socket};
 use bpf::Key;
-use onbeat_runtime::port::{Framing, Reason};
+use onbeat_runtime::channel_io::{Framing, Reason};
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{ADDRESSES, TAGGED};
 use queue::{Lease, WRITER_FRAMES};

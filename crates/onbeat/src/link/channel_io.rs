@@ -3,7 +3,9 @@
 use crate::clock::{MonoTime, want_exact_timers};
 use crate::link::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
-use onbeat_runtime::port::{ChannelError, Instant, Port, Reason, Received, Timeout, Window};
+use onbeat_runtime::channel_io::{
+    ChannelError, ChannelIo, Instant, Reason, Received, Timeout, Window,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -183,17 +185,17 @@ pub(crate) type Claim = Box<dyn std::fmt::Debug + Send + Sync>;
 
 /// A channel end on an interface.
 #[derive(Debug)]
-pub struct LinkPort {
+pub struct InterfaceIo {
     base: Arc<Timebase>,
     wire: Transport,
     /// By how much timed sleeps end late.
     oversleep: Span,
-    /// Goes with the port: a talker's right to be the only one, word that the end is closed.
+    /// Goes with the endpoint: a talker's right to be the only one, word that the end is closed.
     _claim: Option<Claim>,
 }
 
-impl LinkPort {
-    /// Puts an end's port together.
+impl InterfaceIo {
+    /// Builds the I/O of an endpoint.
     pub fn new(base: Arc<Timebase>, wire: Transport) -> Self {
         Self::claiming(base, wire, None)
     }
@@ -321,13 +323,13 @@ fn fault_of(error: std::io::Error) -> ChannelError {
     }
 }
 
-impl AsFd for LinkPort {
+impl AsFd for InterfaceIo {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wire.descriptor()
     }
 }
 
-impl Port for LinkPort {
+impl ChannelIo for InterfaceIo {
     #[inline]
     fn now(&mut self) -> Result<Instant, ChannelError> {
         self.base.instant()

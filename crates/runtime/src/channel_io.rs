@@ -1,5 +1,5 @@
-//! The one seam between a program and the world: everything that tells the time, waits, sends or
-//! receives goes through [`Port`], so that the same program runs in every engine.
+//! The one seam between a program and its surroundings: everything that tells the time, waits, sends or
+//! receives goes through [`ChannelIo`], so that the same program runs in every engine.
 
 use onbeat_model::record::Record;
 use onbeat_model::time::{NetTime, SyncedTime};
@@ -42,7 +42,7 @@ pub enum ChannelError {
     TimedOut,
 }
 
-/// An instant, on the port's own clock and, where an emulation knows it, in true network time.
+/// An instant, on the endpoint's own clock and, where an emulation knows it, in true network time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instant {
     /// What the host's copy of the network clock reads.
@@ -52,14 +52,14 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// By what it is before or after others of its port: network time, which never goes backwards,
+    /// By what it is before or after others of its endpoint: network time, which never goes backwards,
     /// or else the clock as it reads.
     pub fn order(&self) -> NetTime {
         self.network.unwrap_or(NetTime::from_ns(self.local.as_ns()))
     }
 }
 
-/// What the octets are that a port received.
+/// The kind of octets that an endpoint received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// An Ethernet frame, tagged or not, without its FCS.
@@ -145,7 +145,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A frame that a port received.
+/// A frame that an endpoint received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its length.
@@ -171,7 +171,7 @@ pub enum Timeout {
     Endless,
 }
 
-/// When a reader expects its next message, by its port's clock.
+/// When a reader expects its next message, by its endpoint's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Not before this instant.
@@ -180,8 +180,8 @@ pub struct Window {
     pub close: SyncedTime,
 }
 
-/// A channel end's way to clock and network.
-pub trait Port {
+/// The clock and the network of a channel endpoint.
+pub trait ChannelIo {
     /// Now.
     fn now(&mut self) -> Result<Instant, ChannelError>;
     /// Whether the clock is not known to be synchronised.
@@ -207,12 +207,12 @@ pub trait Port {
         self.send(frame)
     }
     /// How many frames of the end's stream the way to it has dropped since the last call because
-    /// of `reason`. They never reach [`Port::receive`].
+    /// of `reason`. They never reach [`ChannelIo::receive`].
     fn dropped(&mut self, _reason: Reason) -> u64 {
         0
     }
     /// Waits for a frame; `None` when there is none within `patience`, and sooner when
-    /// [`Port::dropped`] has something to tell. When one is expected in a `window`, a port may use
+    /// [`ChannelIo::dropped`] has something to tell. When one is expected in a `window`, an implementation may use
     /// what it knows to have it sooner.
     fn receive(
         &mut self,
@@ -222,22 +222,22 @@ pub trait Port {
     ) -> Result<Option<Received>, ChannelError>;
 }
 
-/// A port whose waits end with [`ChannelError::TimedOut`] at a limit that the program sets.
+/// Channel I/O whose waits end with [`ChannelError::TimedOut`] at a limit that the program sets.
 #[derive(Debug)]
 pub struct Limited<P> {
-    port: P,
+    io: P,
     limit: SyncedTime,
 }
 
 impl<P> Limited<P> {
     /// Without a limit as yet.
-    pub fn new(port: P) -> Self {
-        Self { port, limit: SyncedTime::MAX }
+    pub fn new(io: P) -> Self {
+        Self { io, limit: SyncedTime::MAX }
     }
 
-    /// The port itself.
+    /// The I/O inside.
     pub fn inner(&self) -> &P {
-        &self.port
+        &self.io
     }
 
     /// From now on no wait lasts longer than until the clock reads `limit`.
@@ -246,22 +246,22 @@ impl<P> Limited<P> {
     }
 }
 
-impl<P: Port> Port for Limited<P> {
+impl<P: ChannelIo> ChannelIo for Limited<P> {
     #[inline]
     fn now(&mut self) -> Result<Instant, ChannelError> {
-        self.port.now()
+        self.io.now()
     }
 
     #[inline]
     fn uncertain(&self) -> bool {
-        self.port.uncertain()
+        self.io.uncertain()
     }
 
     fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         if target <= self.limit {
-            return self.port.sleep_until(target);
+            return self.io.sleep_until(target);
         }
-        self.port.sleep_until(self.limit)?;
+        self.io.sleep_until(self.limit)?;
         Err(ChannelError::TimedOut)
     }
 
@@ -271,21 +271,21 @@ impl<P: Port> Port for Limited<P> {
 
     #[inline]
     fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
-        self.port.may_write(at)
+        self.io.may_write(at)
     }
 
     #[inline]
     fn dropped(&mut self, reason: Reason) -> u64 {
-        self.port.dropped(reason)
+        self.io.dropped(reason)
     }
 
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
-        self.port.send(frame)
+        self.io.send(frame)
     }
 
     fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
-        self.port.launch(frame, at)
+        self.io.launch(frame, at)
     }
 
     fn receive(
@@ -300,10 +300,10 @@ impl<P: Port> Port for Limited<P> {
             Timeout::Endless => self.limit < SyncedTime::MAX,
         };
         if !beyond {
-            return self.port.receive(into, patience, window);
+            return self.io.receive(into, patience, window);
         }
-        match self.port.receive(into, Timeout::Until(self.limit), window)? {
-            None if self.port.now()?.local >= self.limit => Err(ChannelError::TimedOut),
+        match self.io.receive(into, Timeout::Until(self.limit), window)? {
+            None if self.io.now()?.local >= self.limit => Err(ChannelError::TimedOut),
             received => Ok(received),
         }
     }
