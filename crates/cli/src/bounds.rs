@@ -34,7 +34,7 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
     if arguments.json {
         terminal::print(format_args!("{:#}", to_json(&source.system, &plan, &ends, cpu)));
     } else {
-        let shown: Vec<_> = ends.iter().map(End::shown).collect();
+        let shown: Vec<_> = ends.iter().map(EndpointBound::shown).collect();
         terminal::print(plan::bounds(&source.system, &plan, &shown, cpu));
     }
     Ok(Exit::Fine)
@@ -50,8 +50,8 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Span) {
     (work(), now() - before)
 }
 
-/// One listener of a channel or a stream, and what it is promised.
-struct End<'a> {
+/// One listener of a channel or a stream, and its bound.
+struct EndpointBound<'a> {
     kind: &'static str,
     flow: &'a str,
     listener: &'a str,
@@ -60,18 +60,18 @@ struct End<'a> {
     scheduled: bool,
 }
 
-impl End<'_> {
-    fn shown(&self) -> plan::End<'_> {
+impl EndpointBound<'_> {
+    fn shown(&self) -> plan::EndpointBound<'_> {
         let Self { flow, listener, bound, .. } = *self;
         let no_bound = self.no_bound.as_ref().map(|reason| reason.why.as_str());
-        plan::End { flow, listener, bound, no_bound }
+        plan::EndpointBound { flow, listener, bound, no_bound }
     }
 }
 
-fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
+fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<EndpointBound<'a>> {
     let name = |id: &NodeId| system.node(*id).name.as_str();
     let channels = system.channels.iter().zip(&plan.channels).flat_map(|(channel, planned)| {
-        channel.listeners.iter().enumerate().map(move |(at, listener)| End {
+        channel.listeners.iter().enumerate().map(move |(at, listener)| EndpointBound {
             kind: "channel",
             flow: &channel.name,
             listener: name(listener),
@@ -81,7 +81,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
         })
     });
     let streams = system.streams.iter().zip(&plan.streams).flat_map(|(stream, planned)| {
-        stream.listeners.iter().enumerate().map(move |(at, listener)| End {
+        stream.listeners.iter().enumerate().map(move |(at, listener)| EndpointBound {
             kind: "stream",
             flow: &stream.name,
             listener: name(listener),
@@ -93,7 +93,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<End<'a>> {
     channels.chain(streams).collect()
 }
 
-fn to_json(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> Value {
+fn to_json(system: &System, plan: &Plan, ends: &[EndpointBound<'_>], cpu: Span) -> Value {
     let flows = ends.iter().map(|end| {
         let of = |value: fn(&Bound) -> Span| end.bound.map(|bound| value(bound).as_ns());
         let terms = end.bound.iter().flat_map(|bound| &bound.terms);

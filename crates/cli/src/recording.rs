@@ -5,7 +5,7 @@ use crate::{input, terminal};
 use anyhow::Context;
 use onbeat_model::record::{Record, RunLog};
 use onbeat_model::system::{Channel, System};
-use onbeat_run::fabric::records_of_an_end;
+use onbeat_run::fabric::records_per_endpoint;
 use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -149,7 +149,7 @@ fn messages(system: &System, channel: &Channel) -> u64 {
 
 /// How many of them an end records.
 fn records(system: &System) -> u64 {
-    records_of_an_end(system.channels.iter().map(|c| 1 + c.listeners.len()).sum()).into()
+    records_per_endpoint(system.channels.iter().map(|c| 1 + c.listeners.len()).sum()).into()
 }
 
 fn shown(octets: u64) -> String {

@@ -10,7 +10,7 @@ use onbeat::shared_log::{COUNTERS, Counters};
 use onbeat_model::record::Role;
 use onbeat_model::time::Span;
 use onbeat_report::grid::{grid, ruled};
-use onbeat_run::inspect::{LiveEnd, Seen, Skipped, live_ends};
+use onbeat_run::inspect::{LiveEndpoint, Seen, Skipped, live_endpoints};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::{BTreeSet, HashMap};
@@ -82,7 +82,7 @@ fn say_skipped(skipped: &[Skipped], said: &mut BTreeSet<Skipped>) {
 }
 
 fn wanted(arguments: &StatArguments) -> anyhow::Result<Seen> {
-    let mut seen = live_ends().context("/proc")?;
+    let mut seen = live_endpoints().context("/proc")?;
     seen.ends.retain(|end| {
         arguments.pid.is_none_or(|pid| end.pid == pid)
             && arguments.channel.as_ref().is_none_or(|name| end.identity.channel == *name)
@@ -93,7 +93,7 @@ fn wanted(arguments: &StatArguments) -> anyhow::Result<Seen> {
 /// Which end of which process: several ends of one kind are told apart by their order.
 type Key = (u32, u64, bool, usize);
 
-fn keys(ends: &[LiveEnd]) -> Vec<Key> {
+fn keys(ends: &[LiveEndpoint]) -> Vec<Key> {
     let mut seen = HashMap::new();
     let keys = ends.iter().map(|end| {
         let talks = end.identity.role == Role::Talker;
@@ -105,7 +105,7 @@ fn keys(ends: &[LiveEnd]) -> Vec<Key> {
     keys.collect()
 }
 
-fn counters(ends: &[LiveEnd]) -> HashMap<Key, Counters> {
+fn counters(ends: &[LiveEndpoint]) -> HashMap<Key, Counters> {
     keys(ends).into_iter().zip(ends.iter().map(|end| end.counters)).collect()
 }
 
@@ -125,7 +125,7 @@ impl Since<'_> {
     }
 }
 
-fn table(ends: &[LiveEnd], since: Option<&Since<'_>>) -> String {
+fn table(ends: &[LiveEndpoint], since: Option<&Since<'_>>) -> String {
     if ends.is_empty() {
         return "No running program with channels.".to_owned();
     }
@@ -177,7 +177,7 @@ fn reasons(counters: &Counters) -> impl Iterator<Item = (&'static str, u64)> {
 }
 
 /// How many frames were rejected, and why.
-fn rejected(end: &LiveEnd) -> String {
+fn rejected(end: &LiveEndpoint) -> String {
     let named = |name: &str| match (name, &end.other_talker) {
         ("talker", Some(from)) => format!("talker {from}"),
         _ => name.to_owned(),
@@ -189,7 +189,7 @@ fn rejected(end: &LiveEnd) -> String {
 }
 
 /// The program's name, and whose it is if it is another user's, who may call it anything.
-fn program(end: &LiveEnd, me: u32) -> String {
+fn program(end: &LiveEndpoint, me: u32) -> String {
     let name = printable(&end.program);
     if end.uid == me { name } else { format!("{name} (user {})", end.uid) }
 }
@@ -199,7 +199,7 @@ fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn json(ends: &[LiveEnd], skipped: &[Skipped], since: Option<&Since<'_>>) -> String {
+fn json(ends: &[LiveEndpoint], skipped: &[Skipped], since: Option<&Since<'_>>) -> String {
     let ends: Vec<Value> = ends
         .iter()
         .zip(keys(ends))
@@ -245,11 +245,11 @@ mod tests {
     use onbeat_model::units::{MacAddress, StreamId};
     use onbeat_runtime::channel_io::Source;
 
-    fn end(channel: &str, role: Role, counters: Counters) -> LiveEnd {
+    fn end(channel: &str, role: Role, counters: Counters) -> LiveEndpoint {
         let identity = Identity { channel: channel.to_owned(), stream_id: StreamId(7), role };
         let other_talker = Some(Source::Station(MacAddress([2, 0, 0, 0, 0, 7])));
         let uid = rustix::process::geteuid().as_raw();
-        LiveEnd { pid: 42, uid, program: "arm".to_owned(), identity, counters, other_talker }
+        LiveEndpoint { pid: 42, uid, program: "arm".to_owned(), identity, counters, other_talker }
     }
 
     #[test]

@@ -210,7 +210,7 @@ impl Engine {
                 .collect(),
             channels: system.channels.len(),
             talkers: (0..frames).map(|_| Lane::new()).collect(),
-            listeners: routes.ends.iter().map(|_| Lane::new()).collect(),
+            listeners: routes.receivers.iter().map(|_| Lane::new()).collect(),
             sources: Vec::new(),
             noise: Vec::with_capacity(system.noise.len()),
             sequences: vec![0; routes.flows.len()],
@@ -454,7 +454,7 @@ impl Engine {
         for (stack, flow) in self.talkers.iter().zip(&self.routes.flows) {
             waiting[flow.talker.index()] += stack.len();
         }
-        for (stack, end) in self.listeners.iter().zip(&self.routes.ends) {
+        for (stack, end) in self.listeners.iter().zip(&self.routes.receivers) {
             waiting[end.host.index()] += stack.len();
         }
         for port in &self.ports {
@@ -518,7 +518,7 @@ impl Engine {
         self.delivered.clear();
         self.delivered.extend_from_slice(self.payloads.get(frame.payload));
         self.payloads.release(frame.payload);
-        let end = &self.routes.ends[index as usize];
+        let end = &self.routes.receivers[index as usize];
         Output::Delivered { channel: ChannelId(end.flow), listener: end.listener, arrived }
     }
 
@@ -751,7 +751,7 @@ impl Engine {
 
     /// A frame will arrive at a listener's host and pass its stack.
     fn receive(&mut self, from: u32, end: u32, frame: Frame, begun: NetTime, arrives: NetTime) {
-        let host = self.routes.ends[end as usize].host;
+        let host = self.routes.receivers[end as usize].host;
         let delay = self.delays[host.index()].stack_rx.draw();
         let at = self.listeners[end as usize].leaves(arrives + delay);
         if self.loses(from, &frame, begun, at) {

@@ -20,11 +20,11 @@ pub(crate) struct Probes {
 impl Probes {
     pub(crate) fn new(routes: &Routes) -> Self {
         let mut flows = vec![FlowObserved::default(); routes.flows.len()];
-        for end in &routes.ends {
+        for end in &routes.receivers {
             flows[end.flow as usize].listeners.push(LatencyObserved::default());
         }
         let lost = vec![LossesObserved::default(); routes.hops.len()];
-        Self { flows, newest: vec![None; routes.ends.len()], lost }
+        Self { flows, newest: vec![None; routes.receivers.len()], lost }
     }
 
     /// Flows without listeners were added to the routes.
@@ -49,7 +49,7 @@ impl Probes {
         let mut flows = self.flows.clone();
         for (hop, lost) in self.lost.iter().enumerate().filter(|(_, lost)| lost.total() > 0) {
             for end in ends_behind(routes, hop) {
-                let end = routes.ends[end as usize];
+                let end = routes.receivers[end as usize];
                 flows[end.flow as usize].listeners[end.listener].lost.add(*lost);
             }
         }
@@ -59,7 +59,7 @@ impl Probes {
     /// A listener has a frame at `at`.
     pub(crate) fn receive(&mut self, routes: &Routes, end: u32, frame: &Frame, at: NetTime) {
         let newest = &mut self.newest[end as usize];
-        let end = routes.ends[end as usize];
+        let end = routes.receivers[end as usize];
         let seen = &mut self.flows[end.flow as usize].listeners[end.listener];
         seen.count(frame.released, at - frame.released);
         let later = newest.is_some_and(|newest| (frame.sequence.wrapping_sub(newest) as i32) < 0);

@@ -63,9 +63,9 @@ pub(crate) struct Flow {
     pub(crate) destination: NodeId,
 }
 
-/// The receiving end of a channel or stream.
+/// The receiving endpoint of a channel or stream.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
+pub(crate) struct Receiver {
     pub(crate) flow: u32,
     /// The place in the flow's list of listeners.
     pub(crate) listener: usize,
@@ -79,7 +79,7 @@ pub(crate) struct Routes {
     pub(crate) hops: Vec<Hop>,
     pub(crate) flows: Vec<Flow>,
     /// All receiving ends, in the order of the flows and their listeners.
-    pub(crate) ends: Vec<End>,
+    pub(crate) receivers: Vec<Receiver>,
     /// Per place where ways meet, the length of its history.
     pub(crate) histories: Vec<u32>,
     /// Hops of streams with a regulator, and the scheduler group (802.1Q-2022 8.6.5.6) of each:
@@ -127,7 +127,7 @@ impl Routes {
                 }
             }
         }
-        assert!(routes.ends.len() < MAX_INDEX && routes.hops.len() < NONE as usize);
+        assert!(routes.receivers.len() < MAX_INDEX && routes.hops.len() < NONE as usize);
         routes
     }
 
@@ -200,8 +200,8 @@ impl Routes {
     }
 
     fn add_end(&mut self, listener: usize, host: NodeId) -> Then {
-        self.ends.push(End { flow: self.flows.len() as u32, listener, host });
-        Then::Listener((self.ends.len() - 1) as u32)
+        self.receivers.push(Receiver { flow: self.flows.len() as u32, listener, host });
+        Then::Listener((self.receivers.len() - 1) as u32)
     }
 
     /// Adds the flow of a protocol on a node, with a hop for each port of the node, and what

@@ -5,7 +5,7 @@
 //!
 //! A message is the octets that the program makes of it. Times are [`SyncedTime`]: the network
 //! clock as this host reads it, from the start of the run. Real-time: after [`Context::start`]
-//! reading, writing and sleeping allocate nothing; [`TalkerEnd`] and [`ListenerEnd`] say what each
+//! reading, writing and sleeping allocate nothing; [`TalkerEndpoint`] and [`ListenerEndpoint`] say what each
 //! call waits for. When the run is over, every call returns [`ChannelError::Stopped`].
 
 use crate::clock::MonoTime;
@@ -16,7 +16,7 @@ use crate::link::{self, InterfaceIo};
 use crate::recorder::Recorder;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
-use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{
     ChannelError, ChannelIo, Instant, Limited, Reason, Received, Timeout, Window,
 };
@@ -25,9 +25,9 @@ use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The talker's end of a channel.
-pub type Talker = TalkerEnd<Limited<EndpointIo>, Recorder>;
+pub type Talker = TalkerEndpoint<Limited<EndpointIo>, Recorder>;
 /// A listener's end of a channel.
-pub type Listener = ListenerEnd<Limited<EndpointIo>, Recorder>;
+pub type Listener = ListenerEndpoint<Limited<EndpointIo>, Recorder>;
 
 /// A program's membership in a run, or its interface.
 #[derive(Clone, Debug)]

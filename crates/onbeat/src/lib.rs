@@ -53,7 +53,7 @@
 //! [`link::Context::open`].
 //!
 //! After [`Context::start`] reading, writing and sleeping allocate nothing and take no lock;
-//! [`TalkerEnd`] and [`ListenerEnd`] say what each call waits for.
+//! [`TalkerEndpoint`] and [`ListenerEndpoint`] say what each call waits for.
 #![allow(unsafe_code)]
 
 // Times of 64 bits are read and written by single atomic operations in shared memory, and eBPF
@@ -84,7 +84,7 @@ pub use fabric::protocol::Work;
 pub use link::InterfaceSettings;
 pub use onbeat_model::time::{Span, SyncedTime};
 pub use onbeat_model::units::{MacAddress, Octets, StreamId};
-pub use onbeat_runtime::channel::{ListenerEnd, MessageInfo, TalkerEnd, Waited, Written};
+pub use onbeat_runtime::channel::{ListenerEndpoint, MessageInfo, TalkerEndpoint, Waited, Written};
 pub use onbeat_runtime::channel_io::{ChannelError, Instant, Timeout};
 pub use onbeat_runtime::meeting::rendezvous;
 pub use onbeat_runtime::talker::ChannelParameters;

@@ -166,9 +166,9 @@ fn sum(name: &str, to: &str, bound: &Bound) -> String {
     text
 }
 
-/// One listener of a channel or a stream, and what it is promised.
+/// One listener of a channel or a stream, and its bound.
 #[derive(Clone, Copy, Debug)]
-pub struct End<'a> {
+pub struct EndpointBound<'a> {
     /// The channel or stream.
     pub flow: &'a str,
     /// The host that listens.
@@ -181,7 +181,7 @@ pub struct End<'a> {
 
 /// The worst case of every channel and stream, and of every queue. `cpu` is the processor time that
 /// finding them took.
-pub fn bounds(system: &System, plan: &Plan, ends: &[End<'_>], cpu: Span) -> String {
+pub fn bounds(system: &System, plan: &Plan, ends: &[EndpointBound<'_>], cpu: Span) -> String {
     let mut flows = grid(&["flow", "listener", "bound", "best", "jitter", "largest term"]);
     for end in ends {
         let numbers = match end.bound {

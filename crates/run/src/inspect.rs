@@ -44,7 +44,7 @@ static LOOKS: AtomicUsize = AtomicUsize::new(0);
 
 /// An end of a channel of a running program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LiveEnd {
+pub struct LiveEndpoint {
     /// The program's process.
     pub pid: u32,
     /// Its user.
@@ -72,7 +72,7 @@ pub struct Skipped {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The ends, by process and then as they were opened.
-    pub ends: Vec<LiveEnd>,
+    pub ends: Vec<LiveEndpoint>,
     /// What is missing among them.
     pub skipped: Vec<Skipped>,
 }
@@ -89,7 +89,7 @@ struct Process {
 }
 
 /// All ends that can be seen. What belongs to other users is seen by the superuser only.
-pub fn live_ends() -> io::Result<Seen> {
+pub fn live_endpoints() -> io::Result<Seen> {
     let machine = Machine::this();
     let numbers = machine.names("/proc").into_iter().filter_map(|name| name.parse().ok());
     let all: Vec<Process> = numbers.filter_map(process).collect();
@@ -183,7 +183,7 @@ fn survey(all: &[Process], uid: u32, most: usize, places: &mut HashSet<Place>, s
         let pid = owners.get(&place).copied().unwrap_or(holder);
         let program = name_of(pid);
         let introduced = headers.iter().filter_map(|h| Some((h.identity()?, h)));
-        seen.ends.extend(introduced.map(|(identity, header)| LiveEnd {
+        seen.ends.extend(introduced.map(|(identity, header)| LiveEndpoint {
             pid,
             uid,
             program: program.clone(),
@@ -327,8 +327,8 @@ mod tests {
     }
 
     /// The ends of this process whose channels are called `name`-something.
-    fn seen(name: &str) -> Vec<LiveEnd> {
-        let mut ends = live_ends().expect("/proc").ends;
+    fn seen(name: &str) -> Vec<LiveEndpoint> {
+        let mut ends = live_endpoints().expect("/proc").ends;
         ends.retain(|e| e.pid == std::process::id() && e.identity.channel.starts_with(name));
         ends
     }

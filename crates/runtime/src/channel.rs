@@ -69,7 +69,7 @@ pub struct MessageInfo {
 
 /// The writing end of a channel with its I/O and its log.
 #[derive(Debug)]
-pub struct TalkerEnd<P, L> {
+pub struct TalkerEndpoint<P, L> {
     pub(crate) talker: Talker,
     pub(crate) io: P,
     pub(crate) log: L,
@@ -78,7 +78,7 @@ pub struct TalkerEnd<P, L> {
     pub(crate) met_value: [u8; MAX_CHANNEL_PAYLOAD.get() as usize],
 }
 
-impl<P: ChannelIo, L: Log> TalkerEnd<P, L> {
+impl<P: ChannelIo, L: Log> TalkerEndpoint<P, L> {
     /// Puts an end together.
     pub fn new(talker: Talker, io: P, log: L) -> Self {
         let meeting = Meeting::new(talker.instance());
@@ -206,7 +206,7 @@ impl<P: ChannelIo, L: Log> TalkerEnd<P, L> {
 
 /// A reading end of a channel with its I/O and its log.
 #[derive(Debug)]
-pub struct ListenerEnd<P, L> {
+pub struct ListenerEndpoint<P, L> {
     pub(crate) listener: Listener,
     io: P,
     pub(crate) log: L,
@@ -219,7 +219,7 @@ pub struct ListenerEnd<P, L> {
     watched: Cell<bool>,
 }
 
-impl<P: ChannelIo, L: Log> ListenerEnd<P, L> {
+impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
     /// Puts an end together.
     pub fn new(listener: Listener, io: P, log: L) -> Self {
         let (went_on, watched) = (Cell::new(None), Cell::new(false));
@@ -540,8 +540,8 @@ mod tests {
         let wire = Rc::new(RefCell::new(Wire { latency: 57_000, ..Wire::default() }));
         let (sent, got) = (TestLog::default(), TestLog::default());
         let io = || TestIo(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), sent.clone());
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), got.clone());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), sent.clone());
+        let mut listener = ListenerEndpoint::new(Listener::new(parameters()), io(), got.clone());
         let waited = Waited { capture: SyncedTime::ZERO, wakeup_error: Span::ZERO };
         assert_eq!(talker.write_wait(&7u64.to_le_bytes()), Ok(waited));
         wire.borrow_mut().now = 0; // the listener lives on another host: its time is its own
@@ -559,8 +559,8 @@ mod tests {
         let wire = Rc::new(RefCell::new(Wire { latency: 57_000, ..Wire::default() }));
         let io = || Limited::new(TestIo(Rc::clone(&wire)));
         let (sent, got) = (TestLog::default(), TestLog::default());
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), sent.clone());
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), got.clone());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), sent.clone());
+        let mut listener = ListenerEndpoint::new(Listener::new(parameters()), io(), got.clone());
         let limit = SyncedTime::from_ns(1_000_000);
         talker.io_mut().limit(limit);
         listener.io_mut().limit(limit);
@@ -586,7 +586,7 @@ mod tests {
     fn a_write_that_wakes_after_its_limit_sends_nothing() {
         let wire = Rc::new(RefCell::new(Wire { overshoot: 8_000, ..Wire::default() }));
         let io = Limited::new(TestIo(Rc::clone(&wire)));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io, TestLog::default());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io, TestLog::default());
         talker.write(&[0; 8]).unwrap();
         let allowed = SyncedTime::from_ns(20_000_000 - 125_000);
         talker.io_mut().limit(allowed + Span::from_us(7));
@@ -600,7 +600,7 @@ mod tests {
     fn a_write_waits_for_its_rate_and_a_try_write_says_so() {
         let wire = Rc::new(RefCell::new(Wire::default()));
         let io = TestIo(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io, TestLog::default());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io, TestLog::default());
         talker.write(&[0; 8]).unwrap();
         let until = SyncedTime::from_ns(20_000_000 - 125_000);
         assert_eq!(talker.try_write(&[0; 8]), Ok(Written::RateExceeded { until }));
@@ -612,8 +612,8 @@ mod tests {
         let wire = Rc::new(RefCell::new(Wire { latency: 2_500_000, ..Wire::default() }));
         let io = || TestIo(Rc::clone(&wire));
         let log = TestLog::default();
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), TestLog::default());
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), log.clone());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), TestLog::default());
+        let mut listener = ListenerEndpoint::new(Listener::new(parameters()), io(), log.clone());
         talker.write(&[0; 8]).unwrap();
         let info = listener.read_wait(&mut [0; 8]).expect("a message");
         assert_eq!(info.flags, flag::LATE | flag::OVERSLEPT);
@@ -625,9 +625,9 @@ mod tests {
     fn the_latest_message_is_read_at_once_and_again_with_its_age() {
         let wire = Rc::new(RefCell::new(Wire { latency: 50_000, ..Wire::default() }));
         let io = || TestIo(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), TestLog::default());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), TestLog::default());
         let log = TestLog::default();
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), log.clone());
+        let mut listener = ListenerEndpoint::new(Listener::new(parameters()), io(), log.clone());
         let mut value = [0; 8];
         assert_eq!(listener.read_latest(&mut value), Ok(None));
         for k in 0..5u64 {
@@ -645,12 +645,15 @@ mod tests {
 
     /// What a reader has of a message that arrived 50 µs after its capture, and of a second one,
     /// when it comes `late` µs after the first arrived, and `prepare` tells how it waited.
-    fn received(late: i64, prepare: impl Fn(&ListenerEnd<TestIo, TestLog>)) -> [MessageInfo; 2] {
+    fn received(
+        late: i64,
+        prepare: impl Fn(&ListenerEndpoint<TestIo, TestLog>),
+    ) -> [MessageInfo; 2] {
         let wire = Rc::new(RefCell::new(Wire { latency: 50_000, ..Wire::default() }));
         let io = || TestIo(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), TestLog::default());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), TestLog::default());
         let log = TestLog::default();
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), log.clone());
+        let mut listener = ListenerEndpoint::new(Listener::new(parameters()), io(), log.clone());
         talker.write(&[0; 8]).expect("written");
         talker.write(&[0; 8]).expect("written");
         wire.borrow_mut().now += 50_000 + late * 1_000;
@@ -669,7 +672,9 @@ mod tests {
         assert_eq!((second.latency, second.age), (us(50), us(57)));
         let woke = |at: i64| {
             let local = SyncedTime::from_ns((apart + at) * 1_000);
-            move |end: &ListenerEnd<TestIo, TestLog>| end.went_on(Instant { local, network: None })
+            move |end: &ListenerEndpoint<TestIo, TestLog>| {
+                end.went_on(Instant { local, network: None })
+            }
         };
         let [first, second] = received(7, woke(53));
         assert_eq!((first.latency, first.age), (us(apart + 53), us(apart + 57)), "it waited");
@@ -679,7 +684,7 @@ mod tests {
         assert_eq!((second.latency, second.age), (us(50), us(57)), "for the first one only");
         let [first, _] = received(7, woke(1_000));
         assert_eq!(first.latency, us(50), "a wait that will end later: the clock was set back");
-        let [first, second] = received(7, ListenerEnd::watch);
+        let [first, second] = received(7, ListenerEndpoint::watch);
         assert_eq!((first.latency, first.age), (us(apart + 57), us(apart + 57)), "who knows when");
         assert_eq!((second.latency, second.age), (us(57), us(57)));
     }
@@ -718,8 +723,9 @@ mod tests {
         let wire = Rc::new(RefCell::new(Wire { latency: 2_000, ..Wire::default() }));
         let io = || Over(TestIo(Rc::clone(&wire)));
         let log = TestLog::default();
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io(), log.clone());
-        let mut listener = ListenerEnd::new(Listener::new(parameters()), io(), TestLog::default());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io(), log.clone());
+        let mut listener =
+            ListenerEndpoint::new(Listener::new(parameters()), io(), TestLog::default());
         talker.write(&[0; 8]).expect("written");
         wire.borrow_mut().now = 1_000;
         let before = talker.talker().clone();
@@ -739,7 +745,7 @@ mod tests {
     fn a_message_written_for_an_instant_is_captured_and_leaves_then() {
         let wire = Rc::new(RefCell::new(Wire::default()));
         let io = TestIo(Rc::clone(&wire));
-        let mut talker = TalkerEnd::new(Talker::new(parameters()), io, TestLog::default());
+        let mut talker = TalkerEndpoint::new(Talker::new(parameters()), io, TestLog::default());
         let at = SyncedTime::from_ns(5_000_000);
         assert_eq!(talker.write_at(&[0; 8], at), Ok(at));
         assert_eq!(wire.borrow().frames[0].0, 5_000_000);

@@ -13,7 +13,7 @@
 //! [`Meeting`] is the state machine, [`rendezvous`] drives it. Its steps are explored exhaustively
 //! in `tests/rendezvous.rs`.
 
-use crate::channel::{ListenerEnd, MAX_BACKLOG, MessageInfo, TalkerEnd, wait};
+use crate::channel::{ListenerEndpoint, MAX_BACKLOG, MessageInfo, TalkerEndpoint, wait};
 use crate::channel_io::{ChannelError, ChannelIo, Log, Timeout};
 use onbeat_model::record::{Record, flag};
 use onbeat_model::time::{Span, SyncedTime};
@@ -347,9 +347,9 @@ impl Meeting {
 /// # Errors
 /// [`ChannelError::TimedOut`] at the limit of one of the ends; the next call then meets anew.
 pub fn rendezvous<P: ChannelIo, L: Log>(
-    talker: &mut TalkerEnd<P, L>,
+    talker: &mut TalkerEndpoint<P, L>,
     value: &[u8],
-    listener: &mut ListenerEnd<P, L>,
+    listener: &mut ListenerEndpoint<P, L>,
     received: &mut [u8],
 ) -> Result<MessageInfo, ChannelError> {
     let delays = [talker.talker.parameters(), listener.listener.parameters()];
@@ -368,9 +368,9 @@ pub fn rendezvous<P: ChannelIo, L: Log>(
 
 /// Takes the steps of a meeting.
 fn meet<P: ChannelIo, L: Log>(
-    talker: &mut TalkerEnd<P, L>,
+    talker: &mut TalkerEndpoint<P, L>,
     value: &[u8],
-    listener: &mut ListenerEnd<P, L>,
+    listener: &mut ListenerEndpoint<P, L>,
     received: &mut [u8],
     delay: Span,
 ) -> Result<MessageInfo, ChannelError> {
@@ -435,7 +435,7 @@ impl Other<'_> {
     fn hear_all<P: ChannelIo, L: Log>(
         &mut self,
         meeting: &mut Meeting,
-        listener: &mut ListenerEnd<P, L>,
+        listener: &mut ListenerEndpoint<P, L>,
     ) -> Result<(), ChannelError> {
         for _ in 0..MAX_BACKLOG {
             if !self.hear(meeting, listener, Timeout::None)? {
@@ -449,7 +449,7 @@ impl Other<'_> {
     fn hear<P: ChannelIo, L: Log>(
         &mut self,
         meeting: &mut Meeting,
-        listener: &mut ListenerEnd<P, L>,
+        listener: &mut ListenerEndpoint<P, L>,
         patience: Timeout,
     ) -> Result<bool, ChannelError> {
         let mut octets = [0; MAX_CHANNEL_PAYLOAD.get() as usize];

@@ -4,7 +4,7 @@
 use onbeat_model::record::Record;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{
     ChannelError, ChannelIo, Framing, Instant, Log, Reason, Received, Source, Timeout, Window,
 };
@@ -109,8 +109,8 @@ fn channel(stream: u64) -> ChannelParameters {
 fn a_side_that_its_rate_holds_up_says_what_it_has_heard_meanwhile() {
     let us = |us: i64| SyncedTime::from_ns(us * 1_000);
     let io = SideIo::default();
-    let mut talker = TalkerEnd::new(Talker::of_instance(channel(1), 5), io.clone(), NoLog);
-    let mut listener = ListenerEnd::new(Listener::new(channel(2)), io.clone(), NoLog);
+    let mut talker = TalkerEndpoint::new(Talker::of_instance(channel(1), 5), io.clone(), NoLog);
+    let mut listener = ListenerEndpoint::new(Listener::new(channel(2)), io.clone(), NoLog);
     // The rate allows no message before 2.5 ms.
     talker.write(&[0; 8]).expect("the first");
     // The other side asks at 1 ms, and at 3.5 ms says that it has heard us.

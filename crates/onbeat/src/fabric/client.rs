@@ -9,7 +9,8 @@
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndpointIo, Listener, Talker};
 use crate::fabric::protocol::{
-    Base, Body, ENVIRONMENT, Ends, MAX_PACKET, MAX_SELECT, Reply, Request, Start, VERSION, Work,
+    Base, Body, ENVIRONMENT, EndpointNumbers, MAX_PACKET, MAX_SELECT, Reply, Request, Start,
+    VERSION, Work,
 };
 use crate::fabric::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
@@ -23,7 +24,7 @@ use crate::shared_log::{Identity, SharedLog};
 use onbeat_model::record::Role;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_model::units::Octets;
-use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{
     ChannelError, ChannelIo, Framing, Instant, Limited, Received, Timeout, Window,
 };
@@ -282,7 +283,7 @@ impl Context {
         if let Some(last) = opened.last {
             talker.go_on(last);
         }
-        Ok(TalkerEnd::new(talker, Limited::new(opened.io), opened.recorder))
+        Ok(TalkerEndpoint::new(talker, Limited::new(opened.io), opened.recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
@@ -293,7 +294,7 @@ impl Context {
             1 => listener::Listener::new(opened.parameters),
             _ => listener::Listener::joining(opened.parameters),
         };
-        let mut end = ListenerEnd::new(listener, Limited::new(opened.io), opened.recorder);
+        let mut end = ListenerEndpoint::new(listener, Limited::new(opened.io), opened.recorder);
         if opened.follows_schedule {
             follow_schedule(&mut end);
         }
@@ -377,7 +378,8 @@ impl Context {
             };
             *slot = io.end.to_le_bytes();
         }
-        let ends = Ends::new(&octets[..4 * wanted.len()]).ok_or(ChannelError::Disconnected)?;
+        let ends =
+            EndpointNumbers::new(&octets[..4 * wanted.len()]).ok_or(ChannelError::Disconnected)?;
         with_control(|control| match control.ask(&Request::Select(ends, patience))? {
             Body::Ready(position) => Ok(Some(position as usize)),
             Body::Empty => Ok(None),

@@ -49,7 +49,7 @@ pub enum Request<'a> {
     /// Receives a frame on an end.
     Receive(u32, Timeout),
     /// Waits until one of these ends has a frame.
-    Select(Ends<'a>, Timeout),
+    Select(EndpointNumbers<'a>, Timeout),
     /// Closes an end. Not answered.
     Close(u32),
     /// A thread is about to be created.
@@ -94,12 +94,12 @@ impl Work {
 /// The most ends that one request waits for.
 pub const MAX_SELECT: usize = 256;
 
-/// Some ends, as a packet carries them.
+/// The numbers of endpoints, as a packet carries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends<'a>(&'a [u8]);
+pub struct EndpointNumbers<'a>(&'a [u8]);
 
-impl<'a> Ends<'a> {
-    /// Ends from their numbers, each as four little-endian octets; `None` for more than
+impl<'a> EndpointNumbers<'a> {
+    /// Endpoints from their numbers, each as four little-endian octets; `None` for more than
     /// [`MAX_SELECT`].
     pub fn new(octets: &'a [u8]) -> Option<Self> {
         let whole = octets.len().is_multiple_of(4) && octets.len() <= 4 * MAX_SELECT;
@@ -407,7 +407,7 @@ impl<'a> Request<'a> {
             10 => Self::Bye,
             11 => {
                 let patience = from.patience()?;
-                Self::Select(Ends::new(from.rest()).ok_or(ProtocolViolation)?, patience)
+                Self::Select(EndpointNumbers::new(from.rest()).ok_or(ProtocolViolation)?, patience)
             }
             12 => {
                 let key = from.i64()? as u64;
@@ -601,7 +601,10 @@ mod tests {
             Request::Unpark(1),
             Request::Close(3),
             Request::Bye,
-            Request::Select(Ends::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(), Timeout::None),
+            Request::Select(
+                EndpointNumbers::new(&[1, 0, 0, 0, 2, 0, 0, 0]).unwrap(),
+                Timeout::None,
+            ),
         ] {
             let mut packet = [0; MAX_PACKET];
             let length = request.encode(&mut packet);

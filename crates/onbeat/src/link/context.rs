@@ -5,7 +5,7 @@ use crate::context::{EndpointIo, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::link::channel_io::Claim;
-use crate::link::table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEnd, WrongTable};
+use crate::link::table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEndpoint, WrongTable};
 use crate::link::{
     ClockKind, Interface, InterfaceIo, IpVersion, Limits, LinkOptions, NetworkClock, PacketSocket,
     Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
@@ -18,7 +18,7 @@ use onbeat_model::record::Role;
 use onbeat_model::system::Channel;
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
-use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::Limited;
 use onbeat_runtime::talker::ChannelParameters;
 use std::ffi::OsStr;
@@ -180,7 +180,7 @@ impl Context {
         }
         let context = Self::open(settings)?;
         let host: Arc<str> = table.host.into();
-        for TableEnd { name, role, parameters } in &table.ends {
+        for TableEndpoint { name, role, parameters } in &table.ends {
             context.declare_for(name, *parameters, Some((Arc::clone(&host), *role)))?;
         }
         Ok(context)
@@ -261,7 +261,7 @@ impl Context {
         let io = self.io(&parameters, Role::Talker, Some(Box::new(claim)))?;
         let recorder = self.recorder(name, &parameters, Role::Talker)?;
         let talker = onbeat_runtime::talker::Talker::of_instance(parameters, instance());
-        Ok(TalkerEnd::new(talker, io, recorder))
+        Ok(TalkerEndpoint::new(talker, io, recorder))
     }
 
     /// Opens a reading end of a channel for messages of `size` octets.
@@ -270,7 +270,7 @@ impl Context {
         let io = self.io(&parameters, Role::Listener, None)?;
         let recorder = self.recorder(name, &parameters, Role::Listener)?;
         let listener = onbeat_runtime::listener::Listener::joining(parameters);
-        let mut end = ListenerEnd::new(listener, io, recorder);
+        let mut end = ListenerEndpoint::new(listener, io, recorder);
         if self.settings.options.follow_schedule {
             follow_schedule(&mut end);
         }

@@ -2,7 +2,7 @@
 //! kernel. The task that reads blocks in its own receive call; the task that writes sends itself.
 //!
 //! ```text
-//! TalkerEnd, ListenerEnd (runtime) ── InterfaceIo ── PacketSocket, UdpSocket, XdpSocket
+//! TalkerEndpoint, ListenerEndpoint (runtime) ── InterfaceIo ── PacketSocket, UdpSocket, XdpSocket
 //!                                        └ NetworkClock
 //! ```
 
@@ -41,7 +41,7 @@ pub use ptp_survey::{ClockIdentity, PtpPort, PtpSurvey, ask_sync, find_ptp4l, su
 pub use ptp_sync::{SYNC_RECEIPT_TIMEOUT, SyncAge, SyncSeen, SyncWatch, look_again};
 pub use synchronisation::tai_offset;
 pub use synchronisation::{Finding, Synchronisation};
-pub use table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEnd, WrongTable};
+pub use table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEndpoint, WrongTable};
 pub use udp::{IpVersion, PORT as UDP_PORT, UdpSocket, ipv4_group, ipv6_group};
 
 pub use onbeat_model::system::TransportKind;

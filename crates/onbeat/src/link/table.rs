@@ -44,12 +44,12 @@ pub struct ChannelTable {
     /// The host's name.
     pub host: String,
     /// Its ends of channels, at most [`MAX_CHANNELS`].
-    pub ends: Vec<TableEnd>,
+    pub ends: Vec<TableEndpoint>,
 }
 
 /// A host's end of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableEnd {
+pub struct TableEndpoint {
     /// The channel's name.
     pub name: String,
     /// Which end.
@@ -89,7 +89,7 @@ impl ChannelTable {
         };
         let ends = system.channels.iter().filter_map(|channel| {
             let (name, parameters) = (channel.name.clone(), parameters_of(channel));
-            Some(TableEnd { name, role: role(channel)?, parameters })
+            Some(TableEndpoint { name, role: role(channel)?, parameters })
         });
         let ends: Vec<_> = ends.collect();
         let host = system.node(host).name.clone();
@@ -107,7 +107,7 @@ impl fmt::Display for ChannelTable {
         )?;
         writeln!(f, "system {}", self.system)?;
         writeln!(f, "host {}", self.host)?;
-        for TableEnd { name, role, parameters: p } in &self.ends {
+        for TableEndpoint { name, role, parameters: p } in &self.ends {
             let end = match role {
                 Role::Talker => "talker",
                 Role::Listener => "listener",
@@ -176,7 +176,7 @@ fn is_name(name: &str, most: usize) -> bool {
 }
 
 /// Reads a line about a channel.
-fn read_end(line: &str) -> Result<TableEnd, String> {
+fn read_end(line: &str) -> Result<TableEndpoint, String> {
     fn number<T: FromStr>(word: &str, what: &str) -> Result<T, String> {
         // What is too long to be right is not repeated.
         let shown = word.get(..word.len().min(32)).unwrap_or_default();
@@ -214,7 +214,7 @@ fn read_end(line: &str) -> Result<TableEnd, String> {
         epoch: 0,
     };
     check(name, &parameters)?;
-    Ok(TableEnd { name: name.to_owned(), role, parameters })
+    Ok(TableEndpoint { name: name.to_owned(), role, parameters })
 }
 
 #[cfg(test)]

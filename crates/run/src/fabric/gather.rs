@@ -1,6 +1,6 @@
 //! What a run's ends have recorded, when it is over.
 
-use crate::fabric::end::End;
+use crate::fabric::end::Endpoint;
 use crate::fabric::network::NetworkKind;
 use crate::fabric::session::{Owner, Session};
 use crate::netns::noise::NoiseTraffic;
@@ -117,7 +117,7 @@ impl Session<'_> {
     }
 
     /// Says whose program left messages unread, and which of these its queue had no room for.
-    fn note_unread(&self, end: &End, unread: &[Record], notes: &mut Vec<String>) {
+    fn note_unread(&self, end: &Endpoint, unread: &[Record], notes: &mut Vec<String>) {
         let overflowed = unread.iter().filter(|r| r.flags & flag::OVERFLOWED != 0).count();
         let left = unread.iter().filter(|r| r.flags & flag::UNREAD != 0).count();
         let channel = &self.system.channel(end.channel).name;
@@ -179,9 +179,9 @@ impl Session<'_> {
     /// The records of an end that a program has opened and of those of before that it has closed,
     /// how many there was no room for, and how many frames were rejected.
     fn recorded(&self, end: usize, notes: &mut Vec<String>) -> (Vec<Record>, u64, u64) {
-        let mut starts = vec![&self.ends[end]];
+        let mut starts = vec![&self.endpoints[end]];
         while let Some(before) = starts[starts.len() - 1].before {
-            starts.push(&self.ends[before]);
+            starts.push(&self.endpoints[before]);
         }
         let (mut all, mut unrecorded, mut malformed) = (Vec::new(), 0, 0);
         for end in starts.into_iter().rev() {

@@ -8,7 +8,7 @@
 //! On a network of the kernel ([`NetworkKind`]) the engine carries nothing: programs use their
 //! interfaces, and the fabric only starts, watches and records.
 
-mod end;
+mod endpoint;
 mod gather;
 mod modelled;
 mod network;
@@ -22,7 +22,7 @@ mod told;
 mod virtual_time;
 mod wakeup;
 
-pub use end::records_of_an_end;
+pub use end::records_per_endpoint;
 pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 
 use crate::cgroup::Cgroup;

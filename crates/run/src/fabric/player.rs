@@ -12,7 +12,7 @@ use onbeat::recorder::Recorder;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::Role;
 use onbeat_model::time::{Span, SyncedTime};
-use onbeat_runtime::channel::{ListenerEnd, TalkerEnd};
+use onbeat_runtime::channel::{ListenerEndpoint, TalkerEndpoint};
 use onbeat_runtime::channel_io::{ChannelError, Limited, Timeout};
 use onbeat_runtime::listener;
 use onbeat_runtime::talker::{self, ChannelParameters};
@@ -63,12 +63,12 @@ impl Player {
         let part = match role {
             Role::Talker => {
                 let talker = talker::Talker::of_instance(parameters, instance());
-                let end = TalkerEnd::new(talker, port, recorder);
+                let end = TalkerEndpoint::new(talker, port, recorder);
                 Part::Talks(Box::new(end), parameters, phase)
             }
             Role::Listener => {
                 let listener = listener::Listener::new(parameters);
-                let mut end = ListenerEnd::new(listener, port, recorder);
+                let mut end = ListenerEndpoint::new(listener, port, recorder);
                 if attachment.options.follow_schedule {
                     follow_schedule(&mut end);
                 }

@@ -106,7 +106,7 @@ fn stop(session: &mut Session<'_>) -> Result<(), Failure> {
     for thread in 0..session.threads.len() {
         session.answer(thread, Body::Stopped)?;
     }
-    for own in session.ends.iter().filter_map(|end| end.own.as_ref()) {
+    for own in session.endpoints.iter().filter_map(|end| end.own.as_ref()) {
         socket::end(own);
     }
     Ok(())
@@ -166,7 +166,7 @@ fn deliver(
     let frame = session.engine.delivered_frame();
     match &mut session.owners[channel.index()][1 + listener] {
         Owner::Program(end) => {
-            let end = &mut session.ends[*end];
+            let end = &mut session.endpoints[*end];
             end.note(arrived, arrived, frame);
             let (Some(own), Some(queue)) = (&end.own, &end.queue) else { return Ok(()) };
             let stamp = arrived.as_ns().to_le_bytes();
@@ -198,9 +198,9 @@ fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Resu
             set.push(PollFd::new(socket, PollFlags::IN));
         }
     }
-    for (at, end) in session.ends.iter().enumerate() {
+    for (at, end) in session.endpoints.iter().enumerate() {
         if let Some(own) = &end.own {
-            speakers.push(Speaker::End(at));
+            speakers.push(Speaker::Endpoint(at));
             set.push(PollFd::new(own, PollFlags::IN));
         }
     }
@@ -219,22 +219,22 @@ fn hear(session: &mut Session<'_>, clock: &NetworkClock, patience: Span) -> Resu
                 None => session.departed(thread, Span::ZERO)?,
                 Some(length) => serve(session, thread, length)?,
             },
-            Speaker::End(end) => hear_end(session, end)?,
+            Speaker::Endpoint(end) => receive_from_endpoint(session, end)?,
         }
     }
     Ok(())
 }
 
 /// Takes a frame from a talker's own socket.
-fn hear_end(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
-    let Some(own) = &session.ends[end].own else { return Ok(()) };
+fn receive_from_endpoint(session: &mut Session<'_>, end: usize) -> Result<(), Failure> {
+    let Some(own) = &session.endpoints[end].own else { return Ok(()) };
     let Ok(Some(length)) = socket::receive(own, &mut session.packet[..]) else {
-        session.ends[end].own = None;
-        session.ends[end].close();
+        session.endpoints[end].own = None;
+        session.endpoints[end].close();
         return Ok(());
     };
     let packet = session.packet.clone();
-    let program = session.ends[end].program;
+    let program = session.endpoints[end].program;
     let (stamp, frame) = packet[..length].split_first_chunk::<STAMP>().unwrap_or((&[0; 8], &[]));
     session.send(program, end as u32, frame)?;
     let now = session.engine.now();

@@ -1,6 +1,6 @@
-//! One run's programs, threads and channel ends, as both kinds of time need them.
+//! One run's programs, threads and channel endpoints, as both kinds of time need them.
 
-use crate::fabric::end::{End, capacity};
+use crate::fabric::endpoint::{Endpoint, capacity};
 use crate::fabric::modelled::{ModelledListener, ModelledTalker};
 use crate::fabric::network::Carrier;
 use crate::fabric::newcomer::connection;
@@ -36,8 +36,8 @@ use std::sync::atomic::Ordering;
 
 /// The most threads that all programs of a run may have at one time.
 const MAX_THREADS: usize = 4_096;
-/// The most channel ends that programs may open.
-const MAX_ENDS: usize = 65_536;
+/// The most channel endpoints that programs may open.
+const MAX_ENDPOINTS: usize = 65_536;
 /// By how much a message may count as captured later than it was, as one of a burst.
 const BURST: Span = Span::from_us(1);
 /// The least width of a sample of the interfering load.
@@ -138,7 +138,7 @@ impl Thread {
 pub(super) enum Owner {
     /// No program has opened it.
     Nobody,
-    /// `Session::ends` at this position.
+    /// `Session::endpoints` at this position.
     Program(usize),
     /// There is no program on its host.
     Talker(Box<ModelledTalker>),
@@ -160,7 +160,7 @@ pub(super) struct Session<'a> {
     pub(super) engine: Engine,
     pub(super) members: Vec<Member>,
     pub(super) threads: Vec<Thread>,
-    pub(super) ends: Vec<End>,
+    pub(super) endpoints: Vec<Endpoint>,
     /// Per channel: its talker, then its listeners.
     pub(super) owners: Vec<Vec<Owner>>,
     /// Whether the common start has been.
@@ -223,7 +223,7 @@ impl<'a> Session<'a> {
             engine,
             members: Vec::new(),
             threads: Vec::new(),
-            ends: Vec::new(),
+            endpoints: Vec::new(),
             owners: Vec::new(),
             started: false,
             write_until,
@@ -301,7 +301,7 @@ impl<'a> Session<'a> {
     }
 
     /// The ends of all channels, open or not.
-    fn count_of_ends(&self) -> usize {
+    fn count_of_endpoints(&self) -> usize {
         self.system.channels.iter().map(|channel| 1 + channel.listeners.len()).sum()
     }
 
@@ -311,7 +311,7 @@ impl<'a> Session<'a> {
         for (id, channel) in (0..).map(ChannelId).zip(&self.system.channels) {
             let parameters = self.parameters(id);
             let capacity =
-                capacity(&parameters, self.options.settings.duration, self.count_of_ends());
+                capacity(&parameters, self.options.settings.duration, self.count_of_endpoints());
             let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
             for (place, node) in nodes.enumerate() {
                 if self.system.has_program(*node) || !self.carrier.includes(*node) {
@@ -521,14 +521,18 @@ impl<'a> Session<'a> {
         let program = self.threads[thread].program;
         let mut own = self.threads.iter().filter(|thread| thread.program == program);
         if own.all(|thread| thread.state == State::Done) {
-            self.ends.iter_mut().filter(|end| end.program == program).for_each(End::close);
+            self.endpoints
+                .iter_mut()
+                .filter(|end| end.program == program)
+                .for_each(Endpoint::close);
         }
     }
 
     /// A program closes one of its ends.
     pub(super) fn close(&mut self, thread: usize, end: u32) -> Result<(), Failure> {
         let program = self.threads[thread].program;
-        let Some(end) = self.ends.get_mut(end as usize).filter(|end| end.program == program) else {
+        let Some(end) = self.endpoints.get_mut(end as usize).filter(|end| end.program == program)
+        else {
             return Err(self.nonsense(thread, "closes an end that is not its own"));
         };
         end.close();
@@ -612,11 +616,13 @@ impl<'a> Session<'a> {
         })?;
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         match &self.owners[id.index()][owner] {
-            Owner::Program(other) if !self.ends[*other].closed => Err(format!(
+            Owner::Program(other) if !self.endpoints[*other].closed => Err(format!(
                 "the {end} of `{name}` on host `{host}` is opened by `{}` already",
-                self.program_name(self.ends[*other].program)
+                self.program_name(self.endpoints[*other].program)
             )),
-            _ if self.ends.len() >= MAX_ENDS => Err("too many channel ends are open".to_owned()),
+            _ if self.endpoints.len() >= MAX_ENDPOINTS => {
+                Err("too many channel ends are open".to_owned())
+            }
             _ => Ok((id, listener)),
         }
     }
@@ -629,7 +635,8 @@ impl<'a> Session<'a> {
         listener: usize,
     ) -> Result<(), Failure> {
         let parameters = self.parameters(channel);
-        let capacity = capacity(&parameters, self.options.settings.duration, self.count_of_ends());
+        let capacity =
+            capacity(&parameters, self.options.settings.duration, self.count_of_endpoints());
         let memory = shared_log::create(capacity)?;
         let log = SharedLog::map(&memory, capacity)?;
         let program = self.threads[thread].program;
@@ -645,16 +652,16 @@ impl<'a> Session<'a> {
             }
             _ => None,
         };
-        let end = self.ends.len();
+        let end = self.endpoints.len();
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         let before = match &self.owners[channel.index()][owner] {
             Owner::Program(before) => Some(*before),
             _ => None,
         };
-        let start = before.map_or(1, |before| self.ends[before].start + 1);
+        let start = before.map_or(1, |before| self.endpoints[before].start + 1);
         // One that wrote nothing goes on where the one before it ended.
-        let mut starts = std::iter::successors(before, |at| self.ends[*at].before);
-        let last = starts.find_map(|at| self.ends[at].last_capture());
+        let mut starts = std::iter::successors(before, |at| self.endpoints[*at].before);
+        let last = starts.find_map(|at| self.endpoints[at].last_capture());
         let attachment = self.carrier.attachment();
         let body = Body::Opened { end: end as u32, start, last, capacity, parameters, attachment };
         let mut with = vec![memory.as_fd()];
@@ -663,16 +670,16 @@ impl<'a> Session<'a> {
         self.answer_with(thread, body, &with)?;
         let whose = (channel, role, node, program);
         let own = own.map(|(_, ours)| ours);
-        let mut opened = End::new(whose, parameters, (log, memory), capacity, own, queue);
+        let mut opened = Endpoint::new(whose, parameters, (log, memory), capacity, own, queue);
         (opened.start, opened.before) = (start, before);
-        self.ends.push(opened);
+        self.endpoints.push(opened);
         self.owners[channel.index()][owner] = Owner::Program(end);
         Ok(())
     }
 
     /// Puts a frame that a program handed in on the network, if it is one of that end's.
     pub(super) fn send(&mut self, program: usize, end: u32, frame: &[u8]) -> Result<(), Failure> {
-        let known = self.ends.get(end as usize).is_some_and(|e| {
+        let known = self.endpoints.get(end as usize).is_some_and(|e| {
             e.program == program
                 && e.role == Role::Talker
                 && Frame::parse(frame).is_ok_and(|f| {
@@ -688,9 +695,9 @@ impl<'a> Session<'a> {
         // The program's side has refused what is written too late; what it let through just before
         // may come a little later in real time.
         if self.engine.now() < self.stop {
-            let channel = self.ends[end as usize].channel;
+            let channel = self.endpoints[end as usize].channel;
             let queued = self.engine.send(channel, frame);
-            self.ends[end as usize].transfers.push(queued);
+            self.endpoints[end as usize].transfers.push(queued);
         }
         Ok(())
     }
@@ -723,7 +730,7 @@ impl<'a> Session<'a> {
     /// The end on which a thread wants to receive.
     pub(super) fn reading_end(&self, thread: usize, end: u32) -> Result<usize, Failure> {
         let program = self.threads[thread].program;
-        match self.ends.get(end as usize) {
+        match self.endpoints.get(end as usize) {
             Some(e) if e.program == program && e.role == Role::Listener => Ok(end as usize),
             _ => Err(self.nonsense(thread, "reads from an end that is not its own")),
         }

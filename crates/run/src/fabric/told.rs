@@ -42,7 +42,7 @@ impl Session<'_> {
     /// What was recorded after so many records at an end and, before it was opened this time, at
     /// the same one.
     fn recorded_from(&self, end: usize, from: usize) -> Vec<Record> {
-        let end = &self.ends[end];
+        let end = &self.endpoints[end];
         let Some(before) = end.before else { return end.log.records_from(from) };
         let mut records = self.recorded_from(before, 0);
         records.extend(end.log.records());

@@ -11,7 +11,7 @@ use crate::fabric::processors::HostProcessors;
 use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
 use crate::fabric::wakeup::Wakeup;
 use onbeat::clock::clamp_to_run;
-use onbeat::fabric::protocol::{Base, Body, Ends, Request, Start, Work};
+use onbeat::fabric::protocol::{Base, Body, EndpointNumbers, Request, Start, Work};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_net::Output;
@@ -161,11 +161,11 @@ impl Scheduler<'_, '_> {
                 let octets = self.session.engine.delivered_frame().to_vec();
                 let arrival = Arrival { arrived, ready: now, octets };
                 let Some(thread) = reader else {
-                    self.session.ends[end].keep(arrival);
+                    self.session.endpoints[end].keep(arrival);
                     self.wake_selectors(end);
                     return;
                 };
-                self.session.ends[end].deliver(&arrival);
+                self.session.endpoints[end].deliver(&arrival);
                 self.cancel_alarm(thread);
                 self.session.threads[thread].state = State::Running;
                 self.ready.push_back((thread, Wake::Frame(arrival)));
@@ -418,16 +418,21 @@ impl Scheduler<'_, '_> {
 
     fn receive(&mut self, thread: usize, end: u32, patience: Timeout) -> Result<(), Failure> {
         let end = self.session.reading_end(thread, end)?;
-        if let Some(arrival) = self.session.ends[end].inbox.pop() {
+        if let Some(arrival) = self.session.endpoints[end].inbox.pop() {
             return self.answer_frame(thread, &arrival);
         }
         self.wait(thread, State::Reading(end), patience)
     }
 
-    fn select(&mut self, thread: usize, ends: Ends<'_>, patience: Timeout) -> Result<(), Failure> {
+    fn select(
+        &mut self,
+        thread: usize,
+        ends: EndpointNumbers<'_>,
+        patience: Timeout,
+    ) -> Result<(), Failure> {
         let ends = ends.numbers().map(|end| self.session.reading_end(thread, end));
         let ends = ends.collect::<Result<Vec<usize>, Failure>>()?;
-        if let Some(at) = ends.iter().position(|e| !self.session.ends[*e].inbox.is_empty()) {
+        if let Some(at) = ends.iter().position(|e| !self.session.endpoints[*e].inbox.is_empty()) {
             self.session.answer(thread, Body::Ready(at as u32))?;
             return Ok(());
         }

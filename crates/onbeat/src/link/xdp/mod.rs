@@ -39,12 +39,12 @@ const KICKS: u32 = 3;
 /// A channel end's socket.
 #[derive(Debug)]
 pub struct XdpSocket {
-    end: End,
+    side: Side,
     queues: u32,
 }
 
 #[derive(Debug)]
-enum End {
+enum Side {
     Talker(Talker),
     Listener(Listener),
 }
@@ -95,8 +95,8 @@ impl XdpSocket {
         let ring = Ring::new(socket.as_fd(), &offsets.tx, WRITER_FRAMES, XDP_PGOFF_TX_RING)?;
         let slot = queue.writer()?;
         let untagged = options.untagged;
-        let end = End::Talker(Talker { ring, socket, slot, next: 0, untagged, queue });
-        Ok(Self { end, queues: queue::receive_queues(interface) })
+        let side = Side::Talker(Talker { ring, socket, slot, next: 0, untagged, queue });
+        Ok(Self { side, queues: queue::receive_queues(interface) })
     }
 
     /// A socket that receives the channel's frames and no others. No other socket on this host
@@ -132,8 +132,8 @@ impl XdpSocket {
         let dropped = Reason::ALL.map(|reason| queue.program.dropped(slot, reason));
         let (stamped, _member) = (options.timestamps, member);
         let listener = Listener { ring, socket, slot, key, stamped, dropped, _member, queue };
-        let end = End::Listener(listener);
-        Ok(Self { end, queues: queue::receive_queues(interface) })
+        let side = Side::Listener(listener);
+        Ok(Self { side, queues: queue::receive_queues(interface) })
     }
 
     /// Sends a tagged frame; `launch` must be `None`. Real-time: one system call in most cases,
@@ -144,17 +144,17 @@ impl XdpSocket {
     /// kernel takes a frame but cannot send it yet, its error; that frame may leave later.
     pub fn send(&mut self, frame: &[u8], launch: Option<i64>) -> io::Result<()> {
         debug_assert_eq!(launch, None, "nothing here launches frames");
-        match &mut self.end {
-            End::Talker(talker) => talker.send(frame),
-            End::Listener(_) => Err(io::ErrorKind::Unsupported.into()),
+        match &mut self.side {
+            Side::Talker(talker) => talker.send(frame),
+            Side::Listener(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
     /// Takes a frame if there is one. Real-time: no system call, allocates nothing.
     pub fn try_receive(&mut self, into: &mut [u8]) -> io::Result<Option<Arrival>> {
-        match &mut self.end {
-            End::Listener(listener) => Ok(listener.take(into)),
-            End::Talker(_) => Ok(None),
+        match &mut self.side {
+            Side::Listener(listener) => Ok(listener.take(into)),
+            Side::Talker(_) => Ok(None),
         }
     }
 
@@ -184,14 +184,14 @@ impl XdpSocket {
     /// load.
     #[inline]
     pub fn dropped(&mut self, reason: Reason) -> u64 {
-        let End::Listener(listener) = &mut self.end else { return 0 };
+        let Side::Listener(listener) = &mut self.side else { return 0 };
         let all = listener.queue.program.dropped(listener.slot, reason);
         all.wrapping_sub(std::mem::replace(&mut listener.dropped[reason as usize], all))
     }
 
     /// Whether there are some that were not asked for yet. Real-time: loads.
     pub fn has_dropped(&self) -> bool {
-        let End::Listener(listener) = &self.end else { return false };
+        let Side::Listener(listener) = &self.side else { return false };
         let told = Reason::ALL.iter().zip(&listener.dropped);
         let all = |reason| listener.queue.program.dropped(listener.slot, reason);
         told.into_iter().any(|(reason, told)| all(*reason) != *told)
@@ -204,9 +204,9 @@ impl XdpSocket {
 
     /// How frames get to the process and back.
     pub fn mode(&self) -> Mode {
-        match &self.end {
-            End::Talker(talker) => talker.queue.mode,
-            End::Listener(listener) => listener.queue.mode,
+        match &self.side {
+            Side::Talker(talker) => talker.queue.mode,
+            Side::Listener(listener) => listener.queue.mode,
         }
     }
 
@@ -239,9 +239,9 @@ fn one_reader(channel: &ChannelParameters) -> io::Error {
 
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.end {
-            End::Talker(talker) => talker.socket.as_fd(),
-            End::Listener(listener) => listener.socket.as_fd(),
+        match &self.side {
+            Side::Talker(talker) => talker.socket.as_fd(),
+            Side::Listener(listener) => listener.socket.as_fd(),
         }
     }
 }

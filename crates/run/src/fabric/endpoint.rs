@@ -20,7 +20,7 @@ const RESERVED: u32 = 1 << 16;
 
 /// A channel end that a program has opened.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct Endpoint {
     pub(super) channel: ChannelId,
     pub(super) role: Role,
     pub(super) node: NodeId,
@@ -43,7 +43,7 @@ pub(super) struct End {
     pub(super) closed: bool,
     /// How often this end of the channel was opened, with this time.
     pub(super) start: u32,
-    /// `Session::ends` at this position: the same end, as it was opened before.
+    /// `Session::endpoints` at this position: the same end, as it was opened before.
     pub(super) before: Option<usize>,
     /// Listener: the first of `delivered` that may overflow next.
     oldest: usize,
@@ -71,7 +71,7 @@ pub(super) struct Delivered {
     overflowed: bool,
 }
 
-impl End {
+impl Endpoint {
     /// An end that is open.
     pub(super) fn new(
         (channel, role, node, program): (ChannelId, Role, NodeId, usize),
@@ -203,11 +203,11 @@ pub(super) fn keep_open(memory: OwnedFd) -> Option<OwnedFd> {
 pub(super) fn capacity(parameters: &ChannelParameters, duration: Span, ends: usize) -> u32 {
     let messages = (duration + parameters.tolerance).as_ns() / parameters.interval.as_ns().max(1);
     let wanted = messages.saturating_mul(2).saturating_add(1_024);
-    u32::try_from(wanted).unwrap_or(u32::MAX).min(records_of_an_end(ends))
+    u32::try_from(wanted).unwrap_or(u32::MAX).min(records_per_endpoint(ends))
 }
 
 /// The most records that a run of so many ends keeps of each. What is beyond them is counted.
-pub fn records_of_an_end(ends: usize) -> u32 {
+pub fn records_per_endpoint(ends: usize) -> u32 {
     let ends = u32::try_from(ends).unwrap_or(u32::MAX).max(1);
     (RECORDS_MAX / ends).max(1)
 }
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn all_ends_of_a_run_together_keep_no_more_records_than_the_budget() {
         for ends in [0, 1, 2, 3, 1_000, 200_000] {
-            let of_one = records_of_an_end(ends);
+            let of_one = records_per_endpoint(ends);
             assert!((1..=shared_log::MAX_CAPACITY).contains(&of_one));
             assert!(u64::from(of_one) * ends as u64 <= u64::from(RECORDS_MAX));
         }
