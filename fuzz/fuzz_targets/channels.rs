@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat::link::ChannelTable;
+use onbeat::interface::ChannelTable;
 
 fuzz_target!(|text: &str| {
     if let Ok(table) = text.parse::<ChannelTable>() {

@@ -5,7 +5,7 @@ use crate::context::onbeat;
 use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
 use library::context::{Listener, Talker};
 use library::fabric::client::SetupError;
-use library::link::MAX_SELECT;
+use library::interface::MAX_SELECT;
 use library::shared_log::Counters;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{Octets, frame};

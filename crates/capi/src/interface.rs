@@ -4,7 +4,7 @@ use crate::boundary::{Failure, onbeat_status, store, text, wanted};
 use crate::context::onbeat;
 use crate::sized::{first, onbeat_declare_sized, onbeat_open_interface_sized};
 use library::context::Context;
-use library::link::{self, InterfaceSettings, LinkOptions, TransportKind};
+use library::interface::{InterfaceContext, InterfaceOptions, InterfaceSettings, TransportKind};
 use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -142,14 +142,14 @@ unsafe fn settings(interface: &onbeat_interface) -> Result<InterfaceSettings, Fa
         return Err(Failure::argument(what));
     }
     let has = |flag| interface.flags & flag != 0;
-    let mut options = LinkOptions {
+    let mut options = InterfaceOptions {
         untagged: has(ONBEAT_UNTAGGED),
         busy_poll: has(ONBEAT_BUSY_POLL),
         timestamps: has(ONBEAT_TIMESTAMPS),
         launch_time: has(ONBEAT_LAUNCH_TIME),
         follow_schedule: has(ONBEAT_FOLLOW_SCHEDULE),
         queue: interface.queue,
-        ..LinkOptions::default()
+        ..InterfaceOptions::default()
     };
     for ((_, class), priority) in CLASSES.iter().zip(interface.socket_priority) {
         let slot = &mut options.priorities[usize::from(class.default_pcp())];
@@ -186,7 +186,7 @@ pub(crate) unsafe fn declare(
     let known = CLASSES.iter().find(|(number, _)| *number as u32 == channel.traffic_class);
     let other = || Failure::argument(format!("`{at}traffic_class` is not an onbeat_class"));
     let &(_, class) = known.ok_or_else(other)?;
-    let Context::Link(context) = context else {
+    let Context::Interface(context) = context else {
         let what = "`context` is a run's, where the description declares the channels";
         return Err(Failure::argument(what));
     };
@@ -223,7 +223,7 @@ pub(crate) unsafe fn open(
     // SAFETY: the caller's promise.
     let settings = unsafe { settings(interface) }?;
     wanted(out, "out")?;
-    let context = Context::Link(link::Context::open(settings)?);
+    let context = Context::Interface(InterfaceContext::open(settings)?);
     for (at, channel) in channels.enumerate() {
         // SAFETY: the caller's promise.
         unsafe { declare(&context, &channel?, &format!("channels[{at}].")) }?;

@@ -3,7 +3,7 @@
 use crate::arguments::{Network, RunArguments, Time};
 use crate::terminal;
 use anyhow::bail;
-use onbeat::link::LinkOptions;
+use onbeat::interface::InterfaceOptions;
 use onbeat_model::system::{NodeId, NodeKind, RunSettings, Scenario, System, TransportKind};
 use onbeat_model::time::Span;
 use onbeat_run::fabric::{self, NetworkKind, StartAt};
@@ -41,8 +41,10 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
         bail!(WrongArgument(why.to_owned()));
     }
     let transport = arguments.transport.map_or(TransportKind::Packet, TransportKind::from);
-    let options =
-        LinkOptions { follow_schedule: arguments.follow_schedule, ..LinkOptions::default() };
+    let options = InterfaceOptions {
+        follow_schedule: arguments.follow_schedule,
+        ..InterfaceOptions::default()
+    };
     let Some((interface, host)) = on_interface else {
         return Ok(NetworkKind::Namespaces { transport, options });
     };

@@ -10,7 +10,7 @@ use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use onbeat::clock::{MonoTime, pause};
-use onbeat::link::{Interface, SyncAge, SyncWatch};
+use onbeat::interface::{Interface, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
     Configuration, Emulated, Facts, Role, SOCKET, Scenario, Settings, Stamping, Status, Supervisor,
     emulation, gather, hardware_threshold, judge, software_threshold,

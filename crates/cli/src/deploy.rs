@@ -3,7 +3,7 @@
 use crate::output::{Kind, Output};
 use crate::source::Source;
 use anyhow::{Context, bail};
-use onbeat::link::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
+use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
 use onbeat_model::system::{NodeId, NodeKind};
 use onbeat_run::process::Keeper;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use crate::input;
 use anyhow::{Context, bail};
 use onbeat::clock::{MonoTime, pause};
-use onbeat::link::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS};
+use onbeat::interface::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS};
 use onbeat_model::time::Span;
 use onbeat_run::process::{Keeper, Kept};
 use rustix::fs::{

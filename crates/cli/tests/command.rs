@@ -219,7 +219,7 @@ end 1
     assert_eq!(read("a.channels"), of_a);
     assert_eq!(read("b.channels"), of_a.replace("host a", "host b").replace("talker", "listener"));
 
-    if !onbeat::link::Interface::named("lo").is_ok_and(|interface| interface.up) {
+    if !onbeat::interface::Interface::named("lo").is_ok_and(|interface| interface.up) {
         return not_run(Need::Machine, "interface lo is down");
     }
     system.program("opens.c", "opens");

@@ -5,7 +5,7 @@
 use crate::common::{
     self, TestSystem, channel, load, number, onbeat, permitted, programs, results, run, two_hosts,
 };
-use onbeat::link::{Context, InterfaceSettings, parameters_of};
+use onbeat::interface::{InterfaceContext, InterfaceSettings, parameters_of};
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{Span, SyncedTime};
@@ -221,7 +221,7 @@ fn overhear(network: &Network, system: &System, host: NodeId) -> SyncedTime {
     let described = &system.channels[0];
     let listen = || {
         let settings = InterfaceSettings { name: INTERFACE.to_owned(), ..Default::default() };
-        let context = Context::open(settings).map_err(std::io::Error::other)?;
+        let context = InterfaceContext::open(settings).map_err(std::io::Error::other)?;
         let open = || {
             context.declare("c", parameters_of(described))?;
             context.open_listener("c", described.size)

@@ -1,6 +1,6 @@
 //! How an interface puts off its interrupts, over the ethtool ioctl (`linux/ethtool.h`).
 
-use onbeat::link::ethtool;
+use onbeat::interface::ethtool;
 use std::fmt;
 use std::io;
 use std::str::FromStr;

@@ -1,7 +1,7 @@
 //! What an interface can do and how it is set, over the ethtool ioctl (`linux/ethtool.h`). Only
 //! commands that read.
 
-use onbeat::link::ethtool;
+use onbeat::interface::ethtool;
 use serde::{Deserialize, Serialize};
 use std::io;
 

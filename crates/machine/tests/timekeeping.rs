@@ -4,7 +4,7 @@
 
 use onbeat::clock::{MonoTime, pause};
 use onbeat::context::Context;
-use onbeat::link::{PortState, SYNC_RECEIPT_TIMEOUT, SyncAge, SyncWatch};
+use onbeat::interface::{PortState, SYNC_RECEIPT_TIMEOUT, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
     Configuration, Reason, Report, Role, Scenario, Settings, Stamping, SupervisionError,
     Supervisor, emulation, gather, hardware_threshold, judge, software_threshold,
@@ -388,7 +388,7 @@ fn a_program_refuses_to_start_out_of_sync_if_it_is_told_to() {
         }
         return;
     }
-    if !onbeat::link::Interface::named("lo").is_ok_and(|interface| interface.up) {
+    if !onbeat::interface::Interface::named("lo").is_ok_and(|interface| interface.up) {
         not_run(Need::Machine, "interface lo is down");
         return;
     }

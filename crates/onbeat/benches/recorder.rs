@@ -5,7 +5,7 @@
 
 use onbeat::clock::{MonoTime, pause};
 use onbeat::instrument::{Instruments, Watch};
-use onbeat::link::{Limits, NetworkClock, Timebase};
+use onbeat::interface::{Limits, NetworkClock, Timebase};
 use onbeat::recorder::Recorder;
 use onbeat::shared_log::{Board, Identity};
 use onbeat_model::record::{Record, Role};

@@ -11,8 +11,8 @@
 use crate::clock::MonoTime;
 use crate::fabric::client::{self, SetupError, ThreadTicket};
 use crate::fabric::protocol::{self, ENVIRONMENT, Work};
-use crate::link::context::INTERFACE;
-use crate::link::{self, InterfaceIo};
+use crate::interface::context::INTERFACE;
+use crate::interface::{self, InterfaceContext, InterfaceIo};
 use crate::recorder::Recorder;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::Octets;
@@ -35,7 +35,7 @@ pub enum Context {
     /// Started by `onbeat run`.
     Fabric(client::Context),
     /// On an interface.
-    Link(link::Context),
+    Interface(InterfaceContext),
 }
 
 /// An end's way to clock and network.
@@ -44,7 +44,7 @@ pub enum EndpointIo {
     /// Through the fabric.
     Fabric(Box<client::CoordinatorIo>),
     /// Through an interface.
-    Link(InterfaceIo),
+    Interface(InterfaceIo),
 }
 
 impl Context {
@@ -53,7 +53,7 @@ impl Context {
         if crate::environment::var_os(ENVIRONMENT).is_none()
             && let Some(interface) = crate::environment::var_os(INTERFACE)
         {
-            return link::Context::from_environment(&interface).map(Self::Link);
+            return InterfaceContext::from_environment(&interface).map(Self::Interface);
         }
         client::Context::join().map(Self::Fabric)
     }
@@ -62,7 +62,7 @@ impl Context {
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         match self {
             Self::Fabric(context) => context.open_talker(name, size),
-            Self::Link(context) => context.open_talker(name, size),
+            Self::Interface(context) => context.open_talker(name, size),
         }
     }
 
@@ -70,7 +70,7 @@ impl Context {
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         match self {
             Self::Fabric(context) => context.open_listener(name, size),
-            Self::Link(context) => context.open_listener(name, size),
+            Self::Interface(context) => context.open_listener(name, size),
         }
     }
 
@@ -78,7 +78,7 @@ impl Context {
     pub fn start(&self) -> Result<(), SetupError> {
         match self {
             Self::Fabric(context) => context.start(),
-            Self::Link(context) => {
+            Self::Interface(context) => {
                 context.base().sleep_until(SyncedTime::ZERO)?;
                 Ok(())
             }
@@ -89,7 +89,7 @@ impl Context {
     pub fn now(&self) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(context) => context.now(),
-            Self::Link(context) => context.base().instant(),
+            Self::Interface(context) => context.base().instant(),
         }
     }
 
@@ -97,7 +97,7 @@ impl Context {
     pub fn sleep_until(&self, target: SyncedTime) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(context) => context.sleep_until(target),
-            Self::Link(context) => context.base().sleep_until(target),
+            Self::Interface(context) => context.base().sleep_until(target),
         }
     }
 
@@ -111,7 +111,7 @@ impl Context {
     pub fn work_until(&self, work: Work) -> Result<bool, ChannelError> {
         match self {
             Self::Fabric(context) => context.work(work),
-            Self::Link(context) => context.base().look().map(|_| true),
+            Self::Interface(context) => context.base().look().map(|_| true),
         }
     }
 
@@ -140,7 +140,7 @@ impl Context {
                 context.park(key(word), until, holder)
             }
             Self::Fabric(context) => context.base().wait(word, value, until),
-            Self::Link(context) => context.base().wait(word, value, until),
+            Self::Interface(context) => context.base().wait(word, value, until),
         }
     }
 
@@ -149,7 +149,7 @@ impl Context {
         match self {
             Self::Fabric(context) if context.is_virtual()? => return context.unpark(key(word)),
             Self::Fabric(context) => context.base().look()?.local,
-            Self::Link(context) => context.base().look()?.local,
+            Self::Interface(context) => context.base().look()?.local,
         };
         futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32)
             .map_err(|_| ChannelError::Network)?;
@@ -157,13 +157,13 @@ impl Context {
     }
 
     /// What CLOCK_MONOTONIC reads, or will read, when the host's copy of the network clock reads
-    /// `reading`; `None` in virtual time. A reading more than [`link::HORIZON`] from now is taken
+    /// `reading`; `None` in virtual time. A reading more than [`interface::HORIZON`] from now is taken
     /// as one so far off.
     pub fn machine_time(&self, reading: SyncedTime) -> Result<Option<MonoTime>, ChannelError> {
         match self {
             Self::Fabric(context) if context.is_virtual()? => Ok(None),
             Self::Fabric(context) => context.base().machine_time(reading).map(Some),
-            Self::Link(context) => context.base().machine_time(reading).map(Some),
+            Self::Interface(context) => context.base().machine_time(reading).map(Some),
         }
     }
 
@@ -171,7 +171,7 @@ impl Context {
     pub fn announce(&self) -> Result<Option<ThreadTicket>, ChannelError> {
         match self {
             Self::Fabric(context) => context.announce().map(Some),
-            Self::Link(_) => Ok(None),
+            Self::Interface(_) => Ok(None),
         }
     }
 
@@ -179,14 +179,14 @@ impl Context {
     pub fn wait_for(&self, ticket: u32) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(context) => context.wait_for(ticket),
-            Self::Link(_) => Ok(()),
+            Self::Interface(_) => Ok(()),
         }
     }
 
-    /// Makes all waiting calls return [`ChannelError::Stopped`] within [`link::LOOK_AGAIN`]; on a
+    /// Makes all waiting calls return [`ChannelError::Stopped`] within [`interface::LOOK_AGAIN`]; on a
     /// fabric the run says when it is over. May be called by a signal handler.
     pub fn stop(&self) {
-        if let Self::Link(context) = self {
+        if let Self::Interface(context) = self {
             context.base().stop();
         }
     }
@@ -195,7 +195,7 @@ impl Context {
     pub fn max_select(&self) -> Result<usize, ChannelError> {
         match self {
             Self::Fabric(context) if context.is_virtual()? => Ok(protocol::MAX_SELECT),
-            _ => Ok(link::MAX_SELECT),
+            _ => Ok(interface::MAX_SELECT),
         }
     }
 
@@ -218,10 +218,10 @@ impl Context {
                 return context.select(ends, patience);
             }
             Self::Fabric(context) => context.base(),
-            Self::Link(context) => context.base(),
+            Self::Interface(context) => context.base(),
         };
         let descriptors = ends.iter().filter_map(|end| end.io().inner().descriptor());
-        link::select(base, descriptors, patience, |at, now| ends[at].went_on(now))
+        interface::select(base, descriptors, patience, |at, now| ends[at].went_on(now))
     }
 }
 
@@ -236,7 +236,7 @@ impl EndpointIo {
     pub fn check_owner(&self) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(io) => io.check_owner(),
-            Self::Link(io) => io.base().check_owner(),
+            Self::Interface(io) => io.base().check_owner(),
         }
     }
 
@@ -244,7 +244,7 @@ impl EndpointIo {
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Fabric(io) => io.descriptor(),
-            Self::Link(io) => Some(io.descriptor()),
+            Self::Interface(io) => Some(io.descriptor()),
         }
     }
 }
@@ -254,7 +254,7 @@ impl ChannelIo for EndpointIo {
     fn now(&mut self) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(io) => io.now(),
-            Self::Link(io) => io.now(),
+            Self::Interface(io) => io.now(),
         }
     }
 
@@ -262,14 +262,14 @@ impl ChannelIo for EndpointIo {
     fn uncertain(&self) -> bool {
         match self {
             Self::Fabric(io) => io.uncertain(),
-            Self::Link(io) => io.uncertain(),
+            Self::Interface(io) => io.uncertain(),
         }
     }
 
     fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         match self {
             Self::Fabric(io) => io.sleep_until(target),
-            Self::Link(io) => io.sleep_until(target),
+            Self::Interface(io) => io.sleep_until(target),
         }
     }
 
@@ -277,7 +277,7 @@ impl ChannelIo for EndpointIo {
     fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(io) => io.may_write(at),
-            Self::Link(io) => io.may_write(at),
+            Self::Interface(io) => io.may_write(at),
         }
     }
 
@@ -285,14 +285,14 @@ impl ChannelIo for EndpointIo {
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(io) => io.send(frame),
-            Self::Link(io) => io.send(frame),
+            Self::Interface(io) => io.send(frame),
         }
     }
 
     fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
         match self {
             Self::Fabric(io) => io.launch(frame, at),
-            Self::Link(io) => io.launch(frame, at),
+            Self::Interface(io) => io.launch(frame, at),
         }
     }
 
@@ -300,7 +300,7 @@ impl ChannelIo for EndpointIo {
     fn dropped(&mut self, reason: Reason) -> u64 {
         match self {
             Self::Fabric(io) => io.dropped(reason),
-            Self::Link(io) => io.dropped(reason),
+            Self::Interface(io) => io.dropped(reason),
         }
     }
 
@@ -312,7 +312,7 @@ impl ChannelIo for EndpointIo {
     ) -> Result<Option<Received>, ChannelError> {
         match self {
             Self::Fabric(io) => io.receive(into, patience, window),
-            Self::Link(io) => io.receive(into, patience, window),
+            Self::Interface(io) => io.receive(into, patience, window),
         }
     }
 }

@@ -49,8 +49,8 @@
 //!
 //! [`Context::join`] finds its network in the environment. `onbeat run` starts a program so. On an
 //! interface `ONBEAT_INTERFACE` names it, and `ONBEAT_SYSTEM` a [table of the host's
-//! channels](link::ChannelTable); a program that says both itself begins with
-//! [`link::Context::open`].
+//! channels](interface::ChannelTable); a program that says both itself begins with
+//! [`interface::InterfaceContext::open`].
 //!
 //! After [`Context::start`] reading, writing and sleeping allocate nothing and take no lock;
 //! [`TalkerEndpoint`] and [`ListenerEndpoint`] say what each call waits for.
@@ -70,7 +70,7 @@ pub mod environment;
 pub mod fabric;
 mod fork;
 pub mod instrument;
-pub mod link;
+pub mod interface;
 mod mapping;
 pub mod recorder;
 #[doc(hidden)] // for the command
@@ -81,7 +81,7 @@ pub use clock::MonoTime;
 pub use context::{Context, EndpointIo, Listener, Talker};
 pub use fabric::client::{SetupError, ThreadTicket};
 pub use fabric::protocol::Work;
-pub use link::InterfaceSettings;
+pub use interface::InterfaceSettings;
 pub use onbeat_model::time::{Span, SyncedTime};
 pub use onbeat_model::units::{MacAddress, Octets, StreamId};
 pub use onbeat_runtime::channel::{ListenerEndpoint, MessageInfo, TalkerEndpoint, Waited, Written};

@@ -3,9 +3,9 @@
 
 use onbeat::clock::{MonoTime, pause};
 use onbeat::context::{Listener, Talker};
-use onbeat::link::{
-    ClockKind, Context, Finding, Interface, InterfaceSettings, LinkOptions, PortState,
-    Synchronisation, TransportKind, ask_ptp4l,
+use onbeat::interface::{
+    ClockKind, Finding, Interface, InterfaceContext, InterfaceOptions, InterfaceSettings,
+    PortState, Synchronisation, TransportKind, ask_ptp4l,
 };
 use onbeat_model::record::flag;
 use onbeat_model::time::Span;
@@ -90,17 +90,23 @@ impl Pair {
         Ok(Self { hosts })
     }
 
-    fn context(&self, host: usize, transport: TransportKind, options: LinkOptions) -> Context {
+    fn context(
+        &self,
+        host: usize,
+        transport: TransportKind,
+        options: InterfaceOptions,
+    ) -> InterfaceContext {
         let name = "eth0".to_owned();
         let settings = InterfaceSettings { name, transport, options, ..Default::default() };
-        within(&self.hosts[host], || Context::open(settings)).expect("an interface that is up")
+        within(&self.hosts[host], || InterfaceContext::open(settings))
+            .expect("an interface that is up")
     }
 
-    fn talker(&self, host: usize, context: &Context, name: &str) -> Talker {
+    fn talker(&self, host: usize, context: &InterfaceContext, name: &str) -> Talker {
         within(&self.hosts[host], || context.open_talker(name, SIZE)).expect("a talker")
     }
 
-    fn listener(&self, host: usize, context: &Context, name: &str) -> Listener {
+    fn listener(&self, host: usize, context: &InterfaceContext, name: &str) -> Listener {
         within(&self.hosts[host], || context.open_listener(name, SIZE)).expect("a listener")
     }
 }
@@ -121,7 +127,7 @@ fn channel(stream: u64) -> ChannelParameters {
     }
 }
 
-fn read(context: &Context, listener: &mut Listener) -> [u8; 8] {
+fn read(context: &InterfaceContext, listener: &mut Listener) -> [u8; 8] {
     let mut value = [0; 8];
     let until = context.base().now().expect("it has begun") + LONG;
     let info = listener.read(&mut value, Timeout::Until(until)).expect("a network");
@@ -132,7 +138,7 @@ fn read(context: &Context, listener: &mut Listener) -> [u8; 8] {
 /// What every transport over IP must do, from one host to both.
 fn messages_reach_every_reader(transport: TransportKind) {
     let Some(pair) = Pair::new() else { return };
-    let contexts = [0, 1].map(|host| pair.context(host, transport, LinkOptions::default()));
+    let contexts = [0, 1].map(|host| pair.context(host, transport, InterfaceOptions::default()));
     for context in &contexts {
         for (name, stream) in [("there", 1), ("back", 2)] {
             context.declare(name, channel(stream)).expect("a channel");
@@ -173,7 +179,7 @@ fn over_ipv6_each_message_reaches_every_reader_on_both_hosts_once() {
 fn hostile_datagrams_to_the_same_group_and_port_cost_no_message() {
     let Some(pair) = Pair::new() else { return };
     let contexts =
-        [0, 1].map(|host| pair.context(host, TransportKind::Udp4, LinkOptions::default()));
+        [0, 1].map(|host| pair.context(host, TransportKind::Udp4, InterfaceOptions::default()));
     for context in &contexts {
         context.declare("there", channel(1)).expect("a channel");
     }
@@ -187,7 +193,8 @@ fn hostile_datagrams_to_the_same_group_and_port_cost_no_message() {
     unit[4..6].copy_from_slice(&[0x7f, 0x81]);
     unit[15] = 1;
     unit[25] = 200;
-    let group = (onbeat::link::ipv4_group(channel(1).destination), onbeat::link::UDP_PORT);
+    let group =
+        (onbeat::interface::ipv4_group(channel(1).destination), onbeat::interface::UDP_PORT);
     for number in 0..100_u64 {
         for length in [0, 3, 4, 20, 40] {
             hostile.send_to(&unit[..length], group).expect("a way there");
@@ -202,7 +209,7 @@ fn hostile_datagrams_to_the_same_group_and_port_cost_no_message() {
 fn without_an_address_of_ipv4_a_talker_is_refused_with_what_to_do() {
     let Some(pair) = Pair::new() else { return };
     within(&pair.hosts[0], || run("ip addr flush dev eth0")).expect("ours");
-    let context = pair.context(0, TransportKind::Udp4, LinkOptions::default());
+    let context = pair.context(0, TransportKind::Udp4, InterfaceOptions::default());
     context.declare("there", channel(1)).expect("a channel");
     let refused = within(&pair.hosts[0], || context.open_talker("there", SIZE));
     let error = refused.expect_err("no address").to_string();
@@ -257,12 +264,16 @@ fn a_program_is_told_once_that_launch_times_and_clock_are_not_what_it_wants() {
 fn launch_on_the_loopback() {
     let settings = InterfaceSettings {
         name: "lo".to_owned(),
-        options: LinkOptions { launch_time: true, timestamps: true, ..LinkOptions::default() },
+        options: InterfaceOptions {
+            launch_time: true,
+            timestamps: true,
+            ..InterfaceOptions::default()
+        },
         clock_error: Span::from_ns(-1),
         ptp4l: PathBuf::from("/nobody/listens/here"),
         ..InterfaceSettings::default()
     };
-    let context = Context::open(settings).expect("the loopback is up");
+    let context = InterfaceContext::open(settings).expect("the loopback is up");
     context.declare("there", channel(1)).expect("a channel");
     let mut talker = context.open_talker("there", SIZE).expect("a talker");
     let mut reader = context.open_listener("there", SIZE).expect("a reader");
@@ -293,7 +304,7 @@ fn a_hardware_clock_that_is_not_there_is_refused_with_what_to_do() {
         clock: ClockKind::Hardware,
         ..InterfaceSettings::default()
     };
-    let error = Context::open(settings).expect_err("no such clock").to_string();
+    let error = InterfaceContext::open(settings).expect_err("no such clock").to_string();
     assert_eq!(error, "interface `lo`: it has no PTP hardware clock: use CLOCK_TAI");
 }
 
@@ -368,7 +379,8 @@ fn ptp4l_says_slave_and_its_offset_and_the_verdict_follows_it() {
         ptp4l: slave.clone(),
         ..InterfaceSettings::default()
     };
-    let context = within(&pair.hosts[1], || Context::open(settings)).expect("an interface");
+    let context =
+        within(&pair.hosts[1], || InterfaceContext::open(settings)).expect("an interface");
     let verdict = || context.base().clock().expect("it has begun").synchronisation();
     let lost = |verdict: &Synchronisation| match verdict {
         Synchronisation::Synchronised { .. } => false,
@@ -396,8 +408,8 @@ fn threads_on_an_interface_wake_each_other_and_a_stop_ends_their_waits() {
         return;
     }
     let settings = InterfaceSettings { name: "lo".to_owned(), ..InterfaceSettings::default() };
-    let opened = Context::open(settings).expect("the loopback is up");
-    let context = onbeat::context::Context::Link(opened);
+    let opened = InterfaceContext::open(settings).expect("the loopback is up");
+    let context = onbeat::context::Context::Interface(opened);
     let word = AtomicU32::new(0);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {

@@ -3,7 +3,7 @@
 //! the same clock, so what each should say is known. `ONBEAT_GPTP_SECONDS` (10) says how long.
 
 use onbeat::clock::{MonoTime, pause};
-use onbeat::link::{GptpNode, PortState, ask_ptp4l};
+use onbeat::interface::{GptpNode, PortState, ask_ptp4l};
 use onbeat_model::time::Span;
 use onbeat_run::netns::enter;
 use onbeat_runtime::gptp::{Condition, Settings, UTC_OFFSET_S};

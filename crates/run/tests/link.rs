@@ -4,7 +4,9 @@ mod common;
 
 use common::{Hosts, declare, hosts, parameters};
 use onbeat::context::{self, Context};
-use onbeat::link::{Interface, InterfaceSettings, LinkOptions, PacketSocket, TransportKind};
+use onbeat::interface::{
+    Interface, InterfaceOptions, InterfaceSettings, PacketSocket, TransportKind,
+};
 use onbeat_model::record::flag;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets};
@@ -88,7 +90,7 @@ fn a_reader_that_follows_its_schedule_has_an_early_message_at_once() {
     let Some(mut hosts) = hosts() else { return };
     // A second apart by declaration: who waited for the window would wait for most of it.
     let channel = parameters(1, 1_000_000);
-    let options = LinkOptions { follow_schedule: true, ..LinkOptions::default() };
+    let options = InterfaceOptions { follow_schedule: true, ..InterfaceOptions::default() };
     let settings = InterfaceSettings { options, ..InterfaceSettings::default() };
     let talker = hosts.context("talker");
     let listener = hosts.context_with("listener", settings);
@@ -155,7 +157,8 @@ fn every_malformed_frame_is_counted_though_nothing_else_comes() {
         };
         let mut sender = hosts.inside("talker", || {
             let interface = Interface::named("eth0").expect("the interface");
-            PacketSocket::talker(&interface, &channel, &LinkOptions::default()).expect("a socket")
+            PacketSocket::talker(&interface, &channel, &InterfaceOptions::default())
+                .expect("a socket")
         });
         let mut good = Talker::new(ChannelParameters { source: MacAddress([2; 6]), ..channel });
         good.write(SyncedTime::ZERO, &[7; 8], false).expect("the first");
@@ -219,7 +222,7 @@ fn a_talker_that_was_closed_may_be_opened_again() {
 fn numbers_that_arithmetic_could_not_bear_are_refused() {
     let Some(mut hosts) = hosts() else { return };
     let context = hosts.context("talker");
-    let Context::Link(link) = &context else { panic!("not on an interface") };
+    let Context::Interface(link) = &context else { panic!("not on an interface") };
     let good = parameters(1, 1_000);
     let most = Span::MAX;
     for bad in [
@@ -251,7 +254,7 @@ fn what_is_declared_wrong_or_opened_wrong_is_refused_with_the_reason() {
         let error: onbeat::fabric::client::SetupError = result.expect_err("refused");
         assert!(error.to_string().contains(why), "{error}");
     };
-    let Context::Link(link) = &context else { panic!("not on an interface") };
+    let Context::Interface(link) = &context else { panic!("not on an interface") };
     refused(link.declare("c", parameters(2, 1_000)), "has this name");
     refused(link.declare("d", parameters(1, 1_000)), "same stream id");
     refused(link.declare("d", parameters(0, 1_000)), "identifier 0");
@@ -298,7 +301,7 @@ fn a_thousand_channels_in_one_process_and_those_unread_hold_up_no_other() {
     let Some(mut hosts) = hosts() else { return };
     let talker = hosts.context("talker");
     // What waits for long needs the kernel's stamp to be told when it was captured.
-    let options = LinkOptions { timestamps: true, ..LinkOptions::default() };
+    let options = InterfaceOptions { timestamps: true, ..InterfaceOptions::default() };
     let settings = InterfaceSettings { options, ..InterfaceSettings::default() };
     let listener = hosts.context_with("listener", settings);
     let resident = resident_octets();
@@ -368,7 +371,7 @@ fn a_million_hostile_frames_beside_a_live_channel_cost_it_no_message() {
     let (mut writer, mut reader) = open(&mut hosts, &talker, &listener, channel);
     let mut hostile = hosts.inside("talker", || {
         let interface = Interface::named("eth0").expect("the interface");
-        PacketSocket::talker(&interface, &channel, &LinkOptions::default()).expect("a socket")
+        PacketSocket::talker(&interface, &channel, &InterfaceOptions::default()).expect("a socket")
     });
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);

@@ -6,7 +6,7 @@ mod common;
 
 use common::{declare, hosts, parameters};
 use onbeat::clock::MonoTime;
-use onbeat::link::{InterfaceSettings, LOOK_AGAIN, LinkOptions};
+use onbeat::interface::{InterfaceOptions, InterfaceSettings, LOOK_AGAIN};
 use onbeat_model::units::Octets;
 use onbeat_runtime::channel_io::Timeout;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -84,7 +84,7 @@ fn counted(mut act: impl FnMut()) -> Usage {
     used
 }
 
-fn check(options: LinkOptions, switches: u64) {
+fn check(options: InterfaceOptions, switches: u64) {
     let Some(mut hosts) = hosts() else { return };
     // SAFETY: no pointers; like every real-time program, this one locks its memory.
     assert_eq!(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }, 0);
@@ -119,16 +119,16 @@ fn check(options: LinkOptions, switches: u64) {
 
 #[test]
 fn a_blocking_read_allocates_nothing_and_switches_once_a_message() {
-    check(LinkOptions::default(), 1);
+    check(InterfaceOptions::default(), 1);
 }
 
 #[test]
 fn receive_timestamps_change_nothing_of_that() {
-    check(LinkOptions { timestamps: true, ..LinkOptions::default() }, 1);
+    check(InterfaceOptions { timestamps: true, ..InterfaceOptions::default() }, 1);
 }
 
 #[test]
 fn a_reader_that_follows_its_schedule_allocates_nothing() {
     // It sleeps until shortly before the window, and may block after it.
-    check(LinkOptions { follow_schedule: true, ..LinkOptions::default() }, 2);
+    check(InterfaceOptions { follow_schedule: true, ..InterfaceOptions::default() }, 2);
 }

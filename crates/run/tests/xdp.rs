@@ -3,9 +3,9 @@
 
 use onbeat::clock::{MonoTime, pause};
 use onbeat::context::Context;
-use onbeat::link::{
-    self, Arrival, Interface, InterfaceSettings, LinkOptions, PacketSocket, TransportKind,
-    XdpSocket,
+use onbeat::interface::{
+    Arrival, Interface, InterfaceContext, InterfaceOptions, InterfaceSettings, PacketSocket,
+    TransportKind, XdpSocket,
 };
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -130,22 +130,22 @@ fn wire() -> Interface {
 }
 
 fn xdp_listener(channel: &ChannelParameters) -> std::io::Result<XdpSocket> {
-    XdpSocket::listener(&wire(), channel, &LinkOptions::default())
+    XdpSocket::listener(&wire(), channel, &InterfaceOptions::default())
 }
 
 fn packet_talker() -> PacketSocket {
-    PacketSocket::talker(&wire(), &channel(1), &LinkOptions::default()).expect("a talker")
+    PacketSocket::talker(&wire(), &channel(1), &InterfaceOptions::default()).expect("a talker")
 }
 
 /// A program with so many channels.
-fn context(transport: TransportKind, options: LinkOptions, streams: u64) -> Context {
+fn context(transport: TransportKind, options: InterfaceOptions, streams: u64) -> Context {
     let settings =
         InterfaceSettings { name: "wire".to_owned(), transport, options, ..Default::default() };
-    let context = link::Context::open(settings).expect("opened");
+    let context = InterfaceContext::open(settings).expect("opened");
     for stream in 1..=streams {
         context.declare(&stream.to_string(), channel(stream)).expect("declared");
     }
-    Context::Link(context)
+    Context::Interface(context)
 }
 
 fn write_all(mut talker: onbeat::context::Talker, read: Receiver<()>) {
@@ -172,7 +172,12 @@ fn read_all(mut listener: onbeat::context::Listener, read: SyncSender<()>, limit
 }
 
 /// Sends all messages of so many channels from left to right, each end in a thread of its own.
-fn all_messages_come(from: TransportKind, to: TransportKind, streams: u64, options: LinkOptions) {
+fn all_messages_come(
+    from: TransportKind,
+    to: TransportKind,
+    streams: u64,
+    options: InterfaceOptions,
+) {
     let Some(pair) = Pair::new() else { return };
     let talking = pair.left(|| context(from, options, streams));
     let listening = pair.right(|| context(to, options, streams));
@@ -192,29 +197,29 @@ fn all_messages_come(from: TransportKind, to: TransportKind, streams: u64, optio
 
 #[test]
 fn messages_cross_from_af_packet_to_af_xdp() {
-    all_messages_come(PACKET, XDP, 1, LinkOptions::default());
+    all_messages_come(PACKET, XDP, 1, InterfaceOptions::default());
 }
 
 #[test]
 fn messages_cross_from_af_xdp_to_af_packet() {
-    all_messages_come(XDP, PACKET, 1, LinkOptions::default());
+    all_messages_come(XDP, PACKET, 1, InterfaceOptions::default());
 }
 
 #[test]
 fn messages_cross_without_a_tag() {
-    let options = LinkOptions { untagged: true, ..LinkOptions::default() };
+    let options = InterfaceOptions { untagged: true, ..InterfaceOptions::default() };
     all_messages_come(XDP, XDP, 1, options);
 }
 
 #[test]
 fn a_reader_that_follows_its_schedule_loses_nothing() {
-    let options = LinkOptions { follow_schedule: true, ..LinkOptions::default() };
+    let options = InterfaceOptions { follow_schedule: true, ..InterfaceOptions::default() };
     all_messages_come(XDP, XDP, 1, options);
 }
 
 #[test]
 fn eight_streams_at_once_share_an_interface_at_both_ends() {
-    all_messages_come(XDP, XDP, 8, LinkOptions { ends: 8, ..LinkOptions::default() });
+    all_messages_come(XDP, XDP, 8, InterfaceOptions { ends: 8, ..InterfaceOptions::default() });
 }
 
 /// Waits for a frame; a minute without one is a failure.
@@ -235,7 +240,7 @@ fn the_program_passes_the_streams_frames_tagged_or_not_and_nothing_else() {
     let channel = channel(0x1122_3344_5566_7788);
     let mut reader = pair.right(|| xdp_listener(&channel)).expect("opened");
     let mut own = pair
-        .right(|| XdpSocket::talker(&wire(), &channel, &LinkOptions::default()))
+        .right(|| XdpSocket::talker(&wire(), &channel, &InterfaceOptions::default()))
         .expect("opened");
     let mut sender = pair.left(packet_talker);
     let good = frame(&channel);
@@ -277,7 +282,7 @@ fn the_program_passes_the_streams_frames_tagged_or_not_and_nothing_else() {
 fn every_frame_is_stamped_when_it_came_however_late_it_is_read() {
     let Some(pair) = Pair::new() else { return };
     let channel = channel(7);
-    let options = LinkOptions { timestamps: true, ..LinkOptions::default() };
+    let options = InterfaceOptions { timestamps: true, ..InterfaceOptions::default() };
     let reader = pair.right(|| XdpSocket::listener(&wire(), &channel, &options));
     let mut reader = reader.expect("opened");
     let mut sender = pair.left(packet_talker);
@@ -304,7 +309,7 @@ fn every_frame_is_stamped_when_it_came_however_late_it_is_read() {
 #[test]
 fn of_frames_with_another_shape_few_come_through_and_push_nothing_out() {
     let Some(pair) = Pair::new() else { return };
-    let options = LinkOptions { backlog: 128, ends: 1, ..LinkOptions::default() };
+    let options = InterfaceOptions { backlog: 128, ends: 1, ..InterfaceOptions::default() };
     let mut reader = pair.right(|| XdpSocket::listener(&wire(), &channel(1), &options));
     let reader = reader.as_mut().expect("opened");
     let mut sender = pair.left(packet_talker);
@@ -344,7 +349,7 @@ fn other_traffic_still_reaches_the_kernel() {
 #[test]
 fn an_unread_channel_takes_nothing_from_the_others() {
     let Some(pair) = Pair::new() else { return };
-    let options = LinkOptions { ends: 4, backlog: 20, ..LinkOptions::default() };
+    let options = InterfaceOptions { ends: 4, backlog: 20, ..InterfaceOptions::default() };
     let open = |stream| XdpSocket::listener(&wire(), &channel(stream), &options);
     let mut unread = pair.right(|| [1, 2, 3].map(|stream| open(stream).expect("opened")));
     let mut reader = pair.right(|| open(4)).expect("opened");
@@ -371,7 +376,7 @@ fn an_unread_channel_takes_nothing_from_the_others() {
 #[test]
 fn ends_that_come_and_go_use_up_nothing() {
     let Some(pair) = Pair::new() else { return };
-    let options = LinkOptions { ends: 2, ..LinkOptions::default() };
+    let options = InterfaceOptions { ends: 2, ..InterfaceOptions::default() };
     let _stays = pair.right(|| XdpSocket::listener(&wire(), &channel(2), &options));
     let mut sender = pair.left(packet_talker);
     let mut room = [0; 1_600];
@@ -400,7 +405,7 @@ fn ends_that_come_and_go_use_up_nothing() {
 #[test]
 fn frames_that_could_not_leave_are_not_missing_later() {
     let Some(pair) = Pair::new() else { return };
-    let options = LinkOptions { ends: 1, ..LinkOptions::default() };
+    let options = InterfaceOptions { ends: 1, ..InterfaceOptions::default() };
     let open = || XdpSocket::talker(&wire(), &channel(1), &options).expect("opened");
     let mut reader = pair.right(|| xdp_listener(&channel(1))).expect("opened");
     let _stays = pair.left(|| XdpSocket::listener(&wire(), &channel(2), &options)).expect("opened");
@@ -439,7 +444,7 @@ fn the_user_is_told_when_frames_come_in_at_several_queues() {
         ip("link add many numrxqueues 2 numtxqueues 2 type veth peer name other");
         ip("link set many up");
         let many = Interface::named("many").expect("made");
-        let options = LinkOptions { queue: 1, ..LinkOptions::default() };
+        let options = InterfaceOptions { queue: 1, ..InterfaceOptions::default() };
         XdpSocket::listener(&many, &channel(1), &options).expect("opened").note()
     });
     assert!(note.contains("2 receive queues") && note.contains("ethtool"), "{note}");
@@ -457,17 +462,17 @@ fn a_queue_can_be_opened_again_at_once() {
 #[test]
 fn what_cannot_be_opened_is_refused_with_the_reason() {
     let Some(pair) = Pair::new() else { return };
-    let refused = |options: LinkOptions, stream, why: &str| {
+    let refused = |options: InterfaceOptions, stream, why: &str| {
         let got = pair.right(|| XdpSocket::listener(&wire(), &channel(stream), &options));
         let error = got.expect_err("refused").to_string();
         assert!(error.contains(why), "{error}");
     };
-    let options = LinkOptions { ends: 2, ..LinkOptions::default() };
-    refused(LinkOptions { queue: 77, ..options }, 1, "no such queue");
+    let options = InterfaceOptions { ends: 2, ..InterfaceOptions::default() };
+    refused(InterfaceOptions { queue: 77, ..options }, 1, "no such queue");
     let first = pair.right(|| XdpSocket::listener(&wire(), &channel(1), &options));
     let first = first.expect("opened");
     refused(options, 1, "one reader");
-    refused(LinkOptions { queue: 1, ..options }, 2, "uses its queue 0 already");
+    refused(InterfaceOptions { queue: 1, ..options }, 2, "uses its queue 0 already");
     let _second = pair.right(|| xdp_listener(&channel(2))).expect("opened");
     refused(options, 3, "2 channel ends share its queue already");
     drop(first);
@@ -517,7 +522,7 @@ fn the_program_runs_in_the_driver_where_that_can_and_behind_it_elsewhere() {
     let reader = pair.right(|| xdp_listener(&channel(1))).expect("opened");
     assert!(reader.mode().native && !reader.mode().zero_copy);
     assert_eq!(reader.note(), "AF_XDP: program in the driver, frames copied");
-    let options = LinkOptions::default();
+    let options = InterfaceOptions::default();
     let (mut reader, mut sender) = pair.left(|| {
         let loopback = Interface::named("lo").expect("every namespace has it");
         let reader = XdpSocket::listener(&loopback, &channel(1), &options).expect("opened");
@@ -558,7 +563,7 @@ unsafe impl GlobalAlloc for Counting {
 fn sending_and_receiving_allocate_nothing() {
     let Some(pair) = Pair::new() else { return };
     let mut reader = pair.right(|| xdp_listener(&channel(1))).expect("opened");
-    let options = LinkOptions::default();
+    let options = InterfaceOptions::default();
     let mut writer =
         pair.left(|| XdpSocket::talker(&wire(), &channel(1), &options)).expect("opened");
     let (frame, mut room) = (frame(&channel(1)), [0; 1_600]);

@@ -2,7 +2,7 @@
 //! each message from its own blocking read. The channel is that of ../peers/onbeat.c.
 
 use onbeat::context::{Context, Listener, Talker};
-use onbeat::link::{self, InterfaceSettings};
+use onbeat::interface::{InterfaceContext, InterfaceSettings};
 use onbeat_model::system::{Class, rate_tolerance};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -16,7 +16,7 @@ const SIZE: usize = 64;
 
 fn context(period_ns: i64) -> Context {
     let settings = InterfaceSettings { name: INTERFACE.to_owned(), ..InterfaceSettings::default() };
-    let context = link::Context::open(settings).expect("an interface");
+    let context = InterfaceContext::open(settings).expect("an interface");
     let (interval, burst) =
         if period_ns > 0 { (Span::from_ns(period_ns), 32) } else { (Span::from_us(1), 1000) };
     let channel = ChannelParameters {
@@ -33,7 +33,7 @@ fn context(period_ns: i64) -> Context {
         epoch: 0,
     };
     context.declare(NAME, channel).expect("a channel");
-    Context::Link(context)
+    Context::Interface(context)
 }
 
 /// Opens the writing end. It lives as long as the program.

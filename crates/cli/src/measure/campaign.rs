@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::output::{Kind, MEASUREMENT, Output, write_files};
 use crate::{input, run, terminal};
 use anyhow::{Context, bail};
-use onbeat::link::ask_ptp4l;
+use onbeat::interface::ask_ptp4l;
 use onbeat_machine::five_tests::{Isolation, Mode, Role, unmet};
 use onbeat_measure::measurement::{
     Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State, read,

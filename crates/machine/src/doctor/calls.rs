@@ -5,7 +5,7 @@ use super::nic::Interface;
 use super::qdiscs::{self, Qdisc, Tried};
 use super::{stalls, time};
 use onbeat::clock::MonoTime;
-use onbeat::link::ask_ptp4l;
+use onbeat::interface::ask_ptp4l;
 use rustix::time::{ClockId, clock_getres};
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -5,7 +5,7 @@ use super::finding::{Area, Check, Need, State};
 use super::judge::Judge;
 use super::qdiscs::Qdisc;
 use crate::ethtool::Abilities;
-use onbeat::link;
+use onbeat::interface;
 use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ impl Interface {
         let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
         let names = table.lines().filter_map(|line| line.split_once(':')).map(|(n, _)| n.trim());
         let of_one = |name: &str| {
-            let found = link::Interface::named(name).ok()?;
+            let found = interface::Interface::named(name).ok()?;
             Some(Self {
                 name: found.name,
                 index: found.index,

@@ -1,7 +1,7 @@
 //! What of the paper's scenarios (Table 2) a machine is set up for as it stands.
 
 use super::Isolated;
-use onbeat::link::{PortState, PtpStatus};
+use onbeat::interface::{PortState, PtpStatus};
 use onbeat_run::machine::Machine;
 
 /// How processors are kept free for real-time threads.
@@ -149,7 +149,7 @@ fn clock_unmet(
 mod tests {
     use super::super::allowed_cpus;
     use super::*;
-    use onbeat::link::SyncSeen;
+    use onbeat::interface::SyncSeen;
     use onbeat_model::time::Span;
 
     struct Fake {

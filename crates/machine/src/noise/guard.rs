@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_kernel_answers_and_the_loopback_carries_none() {
-        let loopback = onbeat::link::Interface::named("lo").expect("every namespace has it");
+        let loopback = onbeat::interface::Interface::named("lo").expect("every namespace has it");
         assert_eq!(carrier_of(loopback.index).expect("an answer"), None);
     }
 }

@@ -5,7 +5,7 @@ use super::{
     stamp, wire_octets,
 };
 use onbeat::clock::{EmulatedClock, MonoTime};
-use onbeat::link::{Interface, set_option};
+use onbeat::interface::{Interface, set_option};
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::system::{NodeId, Noise};
 use onbeat_model::time::{ClockError, NetTime, Span};

@@ -2,7 +2,7 @@
 
 use super::{BATCH, GROUP, NoiseError, STAMP, failed, read_stamp, wire_octets};
 use onbeat::clock::MonoTime;
-use onbeat::link::{Interface, set_option};
+use onbeat::interface::{Interface, set_option};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use onbeat_run::netns::noise::refused;

@@ -3,7 +3,7 @@
 //! The profile is gPTP as linuxptp's own file of that name has it (IEEE 802.1AS). What is added is
 //! from table 1 of the paper, or stands there with its reason.
 
-use onbeat::link::GRANDMASTER;
+use onbeat::interface::GRANDMASTER;
 use onbeat_model::time::Span;
 use std::fmt::Write;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Whether a clock is on the network's time, and if not, why: a pure function of what was found.
 
-use onbeat::link::{PortState, PtpPort, PtpSurvey, SYNC_RECEIPT_TIMEOUT, SyncAge};
+use onbeat::interface::{PortState, PtpPort, PtpSurvey, SYNC_RECEIPT_TIMEOUT, SyncAge};
 use onbeat_model::time::Span;
 
 /// What was found.
@@ -286,7 +286,7 @@ fn alone(port: &PtpPort) -> Vec<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat::link::ClockIdentity;
+    use onbeat::interface::ClockIdentity;
 
     const LIMIT: Span = Span::from_us(1);
     const THRESHOLD: Span = Span::from_ns(800);

@@ -1,7 +1,7 @@
 //! What the machine says of its clocks. Changes nothing.
 
 use super::judgement::Facts;
-use onbeat::link::{
+use onbeat::interface::{
     Interface, PtpSurvey, SyncAge, SyncWatch, ask_sync, find_ptp4l, hardware_apart, overhear_ptp,
     survey_ptp4l, tai_offset,
 };

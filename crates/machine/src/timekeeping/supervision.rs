@@ -4,7 +4,7 @@ use super::configuration::{Configuration, PRIORITY};
 use super::judgement::{Facts, Status, judge};
 use super::machine::{Emulated, emulation, gather, glance};
 use onbeat::clock::{MonoTime, pause};
-use onbeat::link::{SyncAge, SyncSeen, SyncWatch, look_again};
+use onbeat::interface::{SyncAge, SyncSeen, SyncWatch, look_again};
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
 use std::fs::{File, OpenOptions};

@@ -109,7 +109,7 @@ impl Kernel for ThisKernel {
     }
 
     fn qdiscs(&self, interface: &str) -> io::Result<Value> {
-        onbeat::link::Interface::named(interface)?; // says which error it is if there is none
+        onbeat::interface::Interface::named(interface)?; // says which error it is if there is none
         let shown = run(&words(&["tc", "qdisc", "show", "dev", interface]))?;
         Ok(disciplines(&shown))
     }
@@ -122,7 +122,7 @@ impl Kernel for ThisKernel {
     }
 
     fn vlan(&self, name: &str) -> io::Result<Value> {
-        match onbeat::link::Interface::named(name) {
+        match onbeat::interface::Interface::named(name) {
             Ok(found) if found.tags => Ok(Some("vlan".to_owned())),
             Ok(_) => Ok(Some("interface".to_owned())),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),

@@ -14,8 +14,8 @@ use crate::fabric::protocol::{
 };
 use crate::fabric::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
-use crate::link::context::{attach, follow_schedule};
-use crate::link::{
+use crate::interface::context::{attach, follow_schedule};
+use crate::interface::{
     self, ClockKind, Interface, InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase,
     Transport,
 };
@@ -334,7 +334,8 @@ impl Context {
             // Others may have talked on an interface before; namespaces and the emulated network
             // are new in every run, and the latter's frames are the same.
             let is_shared = attachment.is_some() && own.is_none();
-            let instance = if is_shared { link::instance() } else { (start - 1) as u8 % 255 + 1 };
+            let instance =
+                if is_shared { interface::instance() } else { (start - 1) as u8 % 255 + 1 };
             let mut probe = None;
             if own.is_some() || attachment.is_some() {
                 probe = self.shared.instruments.probe(&identity, size.get());
@@ -355,7 +356,7 @@ impl Context {
                     let _ = self.shared.interface.set(settings.name);
                     let base = Arc::clone(&self.shared.base);
                     let open = Open { base: Arc::clone(&base), end };
-                    EndpointIo::Link(InterfaceIo::claiming(base, wire, Some(Box::new(open))))
+                    EndpointIo::Interface(InterfaceIo::claiming(base, wire, Some(Box::new(open))))
                 }
             };
             let follows_schedule = attachment.is_some_and(|a| a.options.follow_schedule);

@@ -2,7 +2,7 @@
 //! packet, little endian. Both sides run on one machine, but what arrives is hostile until parsed:
 //! decoding is total.
 
-use crate::link::{LinkOptions, TransportKind};
+use crate::interface::{InterfaceOptions, TransportKind};
 use onbeat_model::record::Role;
 use onbeat_model::time::{ClockError, ClockStep, NetTime, Span, SyncedTime};
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -118,7 +118,7 @@ pub struct Attachment<'a> {
     /// How frames get there.
     pub transport: TransportKind,
     /// What else to do. Priorities do not come along.
-    pub options: LinkOptions,
+    pub options: InterfaceOptions,
     /// Its name.
     pub interface: &'a str,
 }
@@ -307,14 +307,14 @@ impl<'a> Reader<'a> {
             _ => return Err(ProtocolViolation),
         };
         let bit = |at: u8| bits & (1 << at) != 0;
-        let options = LinkOptions {
+        let options = InterfaceOptions {
             untagged: bit(0),
             busy_poll: bit(1),
             timestamps: bit(2),
             launch_time: bit(3),
             follow_schedule: bit(4),
             queue,
-            ..LinkOptions::default()
+            ..InterfaceOptions::default()
         };
         Ok(Some(Attachment { transport, options, interface }))
     }
@@ -646,7 +646,7 @@ mod tests {
                 parameters: parameters(),
                 attachment: Some(Attachment {
                     transport: TransportKind::Udp6,
-                    options: LinkOptions { queue: 3, timestamps: true, ..Default::default() },
+                    options: InterfaceOptions { queue: 3, timestamps: true, ..Default::default() },
                     interface: "eth0",
                 }),
             },

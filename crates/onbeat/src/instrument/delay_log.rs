@@ -2,7 +2,7 @@
 //! so that what people have to read them goes on working. docs/channels.md says what they mean.
 
 use crate::instrument::WatchError;
-use crate::link::Timebase;
+use crate::interface::Timebase;
 use onbeat_model::record::{Record, Role};
 use onbeat_model::time::SyncedTime;
 use onbeat_model::units::StreamId;

@@ -13,7 +13,7 @@ mod trace;
 pub use delay_log::{TIMES_COLUMNS, WAITS_COLUMNS, waits_path};
 pub use trace::Trace;
 
-use crate::link::Timebase;
+use crate::interface::Timebase;
 use crate::shared_log::{Identity, SharedLog};
 use delay_log::Stream;
 use onbeat_model::record::{Record, Role, flag};

@@ -1,6 +1,8 @@
 use super::*;
 use crate::clock::{EmulatedClock, MonoTime, pause};
-use crate::link::{self, Limits, NetworkClock};
+use crate::interface::{
+    InterfaceContext, InterfaceOptions, InterfaceSettings, Limits, NetworkClock,
+};
 use crate::recorder::Recorder;
 use crate::shared_log::Board;
 use onbeat_model::time::SyncedTime;
@@ -328,12 +330,11 @@ fn ip(arguments: &str) -> bool {
 }
 
 /// A context on an interface, with its log, and the channel `c` declared.
-fn context_on(name: &str, log: &Path) -> link::Context {
-    let options = link::LinkOptions { untagged: true, ..Default::default() };
+fn context_on(name: &str, log: &Path) -> InterfaceContext {
+    let options = InterfaceOptions { untagged: true, ..Default::default() };
     let log = Some(log.to_owned());
-    let settings =
-        link::InterfaceSettings { name: name.to_owned(), options, log, ..Default::default() };
-    let context = link::Context::open(settings).expect("a context");
+    let settings = InterfaceSettings { name: name.to_owned(), options, log, ..Default::default() };
+    let context = InterfaceContext::open(settings).expect("a context");
     let parameters = ChannelParameters {
         destination: MacAddress([1, 0, 0x5e, 1, 0x11, 0x42]),
         source: MacAddress::default(),

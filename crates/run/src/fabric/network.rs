@@ -7,7 +7,7 @@
 use crate::netns::{self, NetnsError};
 use onbeat::clock::MonoTime;
 use onbeat::fabric::protocol::Attachment;
-use onbeat::link::{Interface, LinkOptions, NetworkClock, TransportKind};
+use onbeat::interface::{Interface, InterfaceOptions, NetworkClock, TransportKind};
 use onbeat_model::record;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
@@ -27,7 +27,7 @@ pub enum NetworkKind {
         /// How frames get there.
         transport: TransportKind,
         /// What else the ends do.
-        options: LinkOptions,
+        options: InterfaceOptions,
     },
     /// An interface of this machine, which is one of the description's hosts. Only that host's
     /// programs run.
@@ -39,7 +39,7 @@ pub enum NetworkKind {
         /// How frames get there.
         transport: TransportKind,
         /// What else the ends do.
-        options: LinkOptions,
+        options: InterfaceOptions,
         /// What the network clock (CLOCK_TAI) reads at the instant that the run calls zero, in
         /// nanoseconds.
         epoch_ns: i64,
@@ -131,7 +131,7 @@ impl Carrier {
     /// The interface of every end that takes part; none on the emulated network.
     pub(super) fn attachment(&self) -> Option<Attachment<'_>> {
         // The records tell when each frame was at the port.
-        let stamped = |options: LinkOptions| LinkOptions { timestamps: true, ..options };
+        let stamped = |options: InterfaceOptions| InterfaceOptions { timestamps: true, ..options };
         match &self.kind {
             NetworkKind::Emulated => None,
             NetworkKind::Namespaces { transport, options } => Some(Attachment {

@@ -5,9 +5,9 @@ use onbeat::clock::want_exact_timers;
 use onbeat::context::{EndpointIo, Listener, Talker};
 use onbeat::fabric::client::{SetupError, attach_in};
 use onbeat::fabric::protocol::Attachment;
-use onbeat::link::follow_schedule;
-use onbeat::link::instance;
-use onbeat::link::{InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase};
+use onbeat::interface::follow_schedule;
+use onbeat::interface::instance;
+use onbeat::interface::{InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase};
 use onbeat::recorder::Recorder;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::Role;
@@ -59,7 +59,7 @@ impl Player {
         let log = SharedLog::map(&memory, capacity)?;
         let recorder = Recorder::new(SharedLog::map(&memory, capacity)?);
         let base = Arc::new(Timebase::default());
-        let port = Limited::new(EndpointIo::Link(InterfaceIo::new(Arc::clone(&base), wire)));
+        let port = Limited::new(EndpointIo::Interface(InterfaceIo::new(Arc::clone(&base), wire)));
         let part = match role {
             Role::Talker => {
                 let talker = talker::Talker::of_instance(parameters, instance());

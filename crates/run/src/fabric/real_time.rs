@@ -12,7 +12,7 @@ use onbeat::clock::{MonoTime, want_exact_timers};
 use onbeat::fabric::client::STAMP;
 use onbeat::fabric::protocol::{Base, Body, Request, Start};
 use onbeat::fabric::socket;
-use onbeat::link::NetworkClock;
+use onbeat::interface::NetworkClock;
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{ClockError, NetTime, Span};
 use onbeat_net::Output;

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // no test file uses all of it
 
 use onbeat::context::Context;
-use onbeat::link::{self, InterfaceSettings};
+use onbeat::interface::{InterfaceContext, InterfaceSettings};
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
@@ -64,12 +64,12 @@ impl Hosts {
     /// The same with other settings.
     pub(crate) fn context_with(&mut self, host: &str, settings: InterfaceSettings) -> Context {
         let settings = InterfaceSettings { name: INTERFACE.to_owned(), ..settings };
-        Context::Link(self.inside(host, || link::Context::open(settings)).expect("opened"))
+        Context::Interface(self.inside(host, || InterfaceContext::open(settings)).expect("opened"))
     }
 }
 
 pub(crate) fn declare(context: &Context, name: &str, parameters: ChannelParameters) {
-    let Context::Link(context) = context else { panic!("not on an interface") };
+    let Context::Interface(context) = context else { panic!("not on an interface") };
     context.declare(name, parameters).expect("declared");
 }
 

@@ -2,8 +2,8 @@
 //! `pmc` asks for. Messages as in IEEE 1588-2008 clause 15; TIME_STATUS_NP is linuxptp's addition.
 //! Reading them is total: any octets give a message or `None`. [`super::ptp_survey`] asks for more.
 
-use crate::link::ptp_survey::ClockIdentity;
-use crate::link::ptp_sync::{SyncSeen, sync_interval};
+use crate::interface::ptp_survey::ClockIdentity;
+use crate::interface::ptp_sync::{SyncSeen, sync_interval};
 use onbeat_model::time::Span;
 use std::io;
 use std::os::linux::net::SocketAddrExt;

@@ -4,7 +4,7 @@
 //! cannot count: a sample is let through, to be counted as it is read.
 
 use crate::bpf::*;
-use crate::link::option;
+use crate::interface::option;
 use onbeat_runtime::channel_io::Reason;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::{STREAM_HEADER, SUBTYPE_EF_STREAM};

@@ -1,9 +1,9 @@
 //! The network clock of a host: what it reads, and how to sleep until it reads something.
 
 use crate::clock::{EmulatedClock, MonoTime};
-use crate::link::hardware_clock::Device;
-use crate::link::synchronisation::{Synchronisation, Watch, Watcher};
-use crate::link::{Interface, InterfaceSettings, Stamp};
+use crate::interface::hardware_clock::Device;
+use crate::interface::synchronisation::{Synchronisation, Watch, Watcher};
+use crate::interface::{Interface, InterfaceSettings, Stamp};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_runtime::channel_io::Instant;
 use rustix::time::ClockId;
@@ -309,7 +309,7 @@ impl NetworkClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::cross_timestamp::Mapping;
+    use crate::interface::cross_timestamp::Mapping;
 
     #[test]
     fn a_thread_that_loses_its_processor_between_two_readings_stamps_no_later() {

@@ -5,8 +5,8 @@ use super::bpf::Program;
 use super::ring::{CHUNK, Frames, Returned, Ring};
 use crate::bpf::Attachment;
 use crate::fork;
-use crate::link::context::MAX_CHANNELS;
-use crate::link::{Interface, LinkOptions};
+use crate::interface::context::MAX_CHANNELS;
+use crate::interface::{Interface, InterfaceOptions};
 use onbeat_model::time::Span;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -67,7 +67,7 @@ struct Room {
 }
 
 impl Room {
-    fn of(options: &LinkOptions) -> Self {
+    fn of(options: &InterfaceOptions) -> Self {
         let or = |value: u32, usual| if value == 0 { usual } else { value };
         Self {
             ends: or(options.ends, USUAL_ENDS).min(MAX_CHANNELS as u32),
@@ -162,7 +162,7 @@ fn briefly<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 }
 
 /// Opens a queue of an interface, or joins in if this process has it open.
-pub(super) fn open(interface: &Interface, options: &LinkOptions) -> io::Result<Lease> {
+pub(super) fn open(interface: &Interface, options: &InterfaceOptions) -> io::Result<Lease> {
     let probe = rustix::net::socket_with(
         AddressFamily::INET,
         SocketType::DGRAM,
@@ -227,7 +227,7 @@ fn explain(error: io::Error) -> io::Error {
 }
 
 impl Queue {
-    fn new(interface: &Interface, options: &LinkOptions) -> io::Result<Self> {
+    fn new(interface: &Interface, options: &InterfaceOptions) -> io::Result<Self> {
         let room = Room::of(options);
         let ends = room.ends;
         let program = Program::new(options.queue, ends).map_err(explain)?;
@@ -425,5 +425,5 @@ fn bind(socket: &OwnedFd, address: &SocketAddrXdp) -> io::Result<()> {
 
 /// How many receive queues an interface has.
 pub(super) fn receive_queues(interface: &Interface) -> u32 {
-    crate::link::interface::receive_queues(&interface.name).unwrap_or(1)
+    crate::interface::device::receive_queues(&interface.name).unwrap_or(1)
 }

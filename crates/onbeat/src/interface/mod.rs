@@ -9,10 +9,10 @@
 mod channel_io;
 pub(crate) mod context;
 mod cross_timestamp;
+mod device;
 mod filter;
 mod gptp;
 mod hardware_clock;
-mod interface;
 mod launch;
 mod network_clock;
 mod option;
@@ -28,10 +28,12 @@ mod udp;
 mod xdp;
 
 pub use channel_io::{InterfaceIo, Limits, MAX_SELECT, Timebase, select};
-pub use context::{Context, InterfaceSettings, MAX_CHANNELS, follow_schedule, parameters_of};
+pub use context::{
+    InterfaceContext, InterfaceSettings, MAX_CHANNELS, follow_schedule, parameters_of,
+};
+pub use device::{Interface, ethtool};
 pub use gptp::{GptpError, GptpNode};
 pub use hardware_clock::hardware_apart;
-pub use interface::{Interface, ethtool};
 pub use network_clock::{ClockKind, ClockWatch, NetworkClock};
 pub use option::set as set_option;
 pub use packet::PacketSocket;
@@ -61,7 +63,7 @@ pub const HORIZON: Span = Span::from_s(365 * 24 * 3_600);
 
 /// What to do beside sending and receiving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkOptions {
+pub struct InterfaceOptions {
     /// Frames carry no 802.1Q tag of ours: a VLAN interface adds it, or none is wanted.
     pub untagged: bool,
     /// SO_BUSY_POLL: a blocking receive polls the driver first.

@@ -1,7 +1,7 @@
 //! When frames left, as the kernel noted it: it puts a note per frame into the socket's error queue
 //! (Documentation/networking/timestamping.rst of the kernel, sections 1.3 and 2.1).
 
-use crate::link::option;
+use crate::interface::option;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io;
 

@@ -13,7 +13,7 @@
 //! The first line is the format and its version. Lines that begin with `#` and empty ones say
 //! nothing. The last line says how many channels there are, so that half a file is none.
 
-use crate::link::context::{MAX_CHANNELS, check, parameters_of};
+use crate::interface::context::{MAX_CHANNELS, check, parameters_of};
 use onbeat_model::limits;
 use onbeat_model::record::Role;
 use onbeat_model::system::{Channel, NodeId, System};

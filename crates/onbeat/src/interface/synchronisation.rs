@@ -3,10 +3,10 @@
 //! look at the verdict; messages carry it (`tu`, IEEE 1722-2016 4.4.4).
 
 use crate::clock::{MonoTime, pause};
-use crate::link::cross_timestamp::{Estimator, LEAD};
-use crate::link::hardware_clock::{Device, Published};
-use crate::link::ptp_management::{PortState, PtpStatus, ask_ptp4l};
-use crate::link::ptp_sync::{SyncAge, SyncWatch};
+use crate::interface::cross_timestamp::{Estimator, LEAD};
+use crate::interface::hardware_clock::{Device, Published};
+use crate::interface::ptp_management::{PortState, PtpStatus, ask_ptp4l};
+use crate::interface::ptp_sync::{SyncAge, SyncWatch};
 use onbeat_model::time::Span;
 use std::io;
 use std::path::PathBuf;
@@ -397,8 +397,8 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::ptp_survey::ClockIdentity;
-    use crate::link::ptp_sync::SyncSeen;
+    use crate::interface::ptp_survey::ClockIdentity;
+    use crate::interface::ptp_sync::SyncSeen;
 
     const LIMIT: Span = Span::from_us(1);
     const GOOD: Kernel =

@@ -1,10 +1,10 @@
 //! All that ptp4l says of its clock, its ports and the network's time: the management messages that
 //! `pmc` knows (IEEE 1588-2008 clause 15.5.3), and linuxptp's own. Reading them is total.
 
-use crate::link::ptp_management::{
+use crate::interface::ptp_management::{
     MAX_MESSAGE, MAX_PORTS, PATIENCE, PortState, connect, get, interval, is_appointed, open,
 };
-use crate::link::ptp_sync::{SyncSeen, sync_interval};
+use crate::interface::ptp_sync::{SyncSeen, sync_interval};
 use onbeat_model::time::Span;
 use std::fmt;
 use std::io;

@@ -1,6 +1,6 @@
 //! What the sockets of several transports do alike.
 
-use crate::link::{Interface, LOOK_AGAIN, LinkOptions, Stamp, launch, option};
+use crate::interface::{Interface, InterfaceOptions, LOOK_AGAIN, Stamp, launch, option};
 use onbeat_runtime::talker::ChannelParameters;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -17,7 +17,7 @@ const BUFFER_OCTETS: i32 = 1 << 22;
 pub(super) fn prioritise(
     socket: &OwnedFd,
     channel: &ChannelParameters,
-    options: &LinkOptions,
+    options: &InterfaceOptions,
 ) -> io::Result<()> {
     let pcp = channel.pcp & 7;
     let priority = options.priorities[usize::from(pcp)].unwrap_or(u32::from(pcp));
@@ -25,7 +25,11 @@ pub(super) fn prioritise(
 }
 
 /// Lets the kernel launch frames at their time, if that is wanted and the interface does it.
-pub(super) fn let_launch(socket: &OwnedFd, interface: &Interface, options: &LinkOptions) -> bool {
+pub(super) fn let_launch(
+    socket: &OwnedFd,
+    interface: &Interface,
+    options: &InterfaceOptions,
+) -> bool {
     let config = libc::sock_txtime { clockid: libc::CLOCK_TAI, flags: 0 };
     options.launch_time
         && launch::is_honoured(interface).unwrap_or(false)
@@ -38,7 +42,7 @@ pub(super) fn busy_poll(socket: &OwnedFd) -> io::Result<()> {
 }
 
 /// Sets how a socket receives.
-pub(super) fn listen(socket: &OwnedFd, options: &LinkOptions) -> io::Result<()> {
+pub(super) fn listen(socket: &OwnedFd, options: &InterfaceOptions) -> io::Result<()> {
     if options.busy_poll {
         busy_poll(socket)?;
     }

@@ -4,8 +4,8 @@
 //!
 //! CLOCK_REALTIME must not be stepped meanwhile; a clock daemon that slews it looks like wander.
 
-use crate::link::network_clock::realtime;
-use crate::link::{Interface, packet, sent_stamp, socket};
+use crate::interface::network_clock::realtime;
+use crate::interface::{Interface, packet, sent_stamp, socket};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::gptp::{
@@ -183,8 +183,13 @@ impl GptpPort {
         let socket = packet::open().map_err(failed("opening a packet socket"))?;
         sent_stamp::note_both_ways(&socket).map_err(failed("asking for time stamps"))?;
         let one: i32 = 1;
-        crate::link::option::set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &one)
-            .map_err(failed("leaving out what it sends itself"))?;
+        crate::interface::option::set(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_IGNORE_OUTGOING,
+            &one,
+        )
+        .map_err(failed("leaving out what it sends itself"))?;
         packet::join(&socket, &interface, MacAddress(DESTINATION))
             .map_err(failed("joining gPTP's group"))?;
         packet::bind(&socket, &interface, ETHERTYPE).map_err(failed("binding a socket to it"))?;

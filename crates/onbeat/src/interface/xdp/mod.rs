@@ -18,7 +18,9 @@ mod ring;
 
 pub use queue::Mode;
 
-use crate::link::{Arrival, Interface, LOOK_AGAIN, LinkOptions, Stamp, option, packet, socket};
+use crate::interface::{
+    Arrival, Interface, InterfaceOptions, LOOK_AGAIN, Stamp, option, packet, socket,
+};
 use bpf::Key;
 use onbeat_runtime::channel_io::{Framing, Reason};
 use onbeat_runtime::talker::ChannelParameters;
@@ -85,7 +87,7 @@ impl XdpSocket {
     pub fn talker(
         interface: &Interface,
         channel: &ChannelParameters,
-        options: &LinkOptions,
+        options: &InterfaceOptions,
     ) -> io::Result<Self> {
         let queue = queue::open(interface, options)?;
         let (socket, offsets) = queue.socket(false)?;
@@ -107,7 +109,7 @@ impl XdpSocket {
     pub fn listener(
         interface: &Interface,
         channel: &ChannelParameters,
-        options: &LinkOptions,
+        options: &InterfaceOptions,
     ) -> io::Result<Self> {
         let queue = queue::open(interface, options)?;
         let (socket, offsets) = queue.socket(true)?;

@@ -4,11 +4,14 @@ use crate::clock::want_exact_timers;
 use crate::context::{EndpointIo, Listener, Talker};
 use crate::fabric::client::SetupError;
 use crate::instrument::{Instruments, Watch};
-use crate::link::channel_io::Claim;
-use crate::link::table::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEndpoint, WrongTable};
-use crate::link::{
-    ClockKind, Interface, InterfaceIo, IpVersion, Limits, LinkOptions, NetworkClock, PacketSocket,
-    Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket, instance, launch,
+use crate::interface::channel_io::Claim;
+use crate::interface::table::{
+    ChannelTable, TABLE_EXTENSION, TABLE_OCTETS, TableEndpoint, WrongTable,
+};
+use crate::interface::{
+    ClockKind, Interface, InterfaceIo, InterfaceOptions, IpVersion, Limits, NetworkClock,
+    PacketSocket, Synchronisation, Timebase, Transport, TransportKind, UdpSocket, XdpSocket,
+    instance, launch,
 };
 use crate::recorder::Recorder;
 use crate::regular;
@@ -56,7 +59,7 @@ pub struct InterfaceSettings {
     /// How frames get there.
     pub transport: TransportKind,
     /// What else to do.
-    pub options: LinkOptions,
+    pub options: InterfaceOptions,
     /// Which network time programs call zero, in nanoseconds.
     pub epoch: i64,
     /// Which clock is the host's copy of the network clock.
@@ -83,7 +86,7 @@ impl Default for InterfaceSettings {
         Self {
             name: String::new(),
             transport: TransportKind::default(),
-            options: LinkOptions::default(),
+            options: InterfaceOptions::default(),
             epoch: 0,
             clock: ClockKind::Auto,
             clock_error: Span::from_us(1),
@@ -99,7 +102,7 @@ impl Default for InterfaceSettings {
 
 /// A program's channels on an interface.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub struct InterfaceContext {
     base: Arc<Timebase>,
     settings: Arc<InterfaceSettings>,
     interface: Interface,
@@ -117,7 +120,7 @@ struct Declared {
     talks: Arc<AtomicBool>,
 }
 
-impl Context {
+impl InterfaceContext {
     /// Opens the interface, starts the clock; says on standard error what is wrong with it.
     pub fn open(settings: InterfaceSettings) -> Result<Self, SetupError> {
         if settings.epoch.unsigned_abs() > MAX_EPOCH {
@@ -288,7 +291,7 @@ impl Context {
             TOLD_XDP.call_once(|| eprintln!("onbeat: {}", socket.note()));
         }
         let io = InterfaceIo::claiming(Arc::clone(&self.base), wire, claim);
-        Ok(Limited::new(EndpointIo::Link(io)))
+        Ok(Limited::new(EndpointIo::Interface(io)))
     }
 
     fn recorder(
@@ -445,7 +448,7 @@ pub(crate) fn attach(
 ) -> Result<Transport, SetupError> {
     let InterfaceSettings { transport, .. } = settings;
     let untagged = settings.options.untagged || interface.tags;
-    let options = &LinkOptions { untagged, ..settings.options };
+    let options = &InterfaceOptions { untagged, ..settings.options };
     let made = match (transport, role) {
         (TransportKind::Packet, Role::Talker) => {
             PacketSocket::talker(interface, parameters, options).map(Transport::Packet)
@@ -472,7 +475,7 @@ pub(crate) fn attach(
 fn udp(
     interface: &Interface,
     parameters: &ChannelParameters,
-    options: &LinkOptions,
+    options: &InterfaceOptions,
     version: IpVersion,
     role: Role,
 ) -> std::io::Result<UdpSocket> {
@@ -485,7 +488,7 @@ fn udp(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Finding;
+    use crate::interface::Finding;
 
     #[test]
     fn a_program_starts_with_a_clock_that_is_good_enough_only() {

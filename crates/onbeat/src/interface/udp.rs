@@ -23,8 +23,8 @@
 //! DSCP is the class selector (RFC 2474 section 4.2.2.2) with the bits of the channel's PCP, so
 //! that equipment that derives one from the other agrees.
 
-use crate::link::filter::{self, Dropped};
-use crate::link::{Arrival, Interface, LinkOptions, option, socket};
+use crate::interface::filter::{self, Dropped};
+use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::talker::ChannelParameters;
@@ -73,7 +73,7 @@ impl UdpSocket {
     pub fn talker(
         interface: &Interface,
         channel: &ChannelParameters,
-        options: &LinkOptions,
+        options: &InterfaceOptions,
         version: IpVersion,
     ) -> io::Result<Self> {
         let group = group_of(interface, channel, version)?;
@@ -119,7 +119,7 @@ impl UdpSocket {
     pub fn listener(
         interface: &Interface,
         channel: &ChannelParameters,
-        options: &LinkOptions,
+        options: &InterfaceOptions,
         version: IpVersion,
     ) -> io::Result<Self> {
         let group = group_of(interface, channel, version)?;

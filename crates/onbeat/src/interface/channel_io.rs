@@ -1,7 +1,7 @@
 //! A channel end on a real interface, as the channel operations see it.
 
 use crate::clock::{MonoTime, want_exact_timers};
-use crate::link::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
+use crate::interface::{Arrival, HORIZON, LOOK_AGAIN, NetworkClock, Transport};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_runtime::channel_io::{
     ChannelError, ChannelIo, Instant, Reason, Received, Timeout, Window,

@@ -2,8 +2,8 @@
 //! its own receive call and wakes for its own stream only.
 
 use crate::clock::MonoTime;
-use crate::link::filter::{self, Dropped};
-use crate::link::{Arrival, Interface, LinkOptions, option, socket};
+use crate::interface::filter::{self, Dropped};
+use crate::interface::{Arrival, Interface, InterfaceOptions, option, socket};
 use onbeat_model::time::Span;
 use onbeat_model::units::MacAddress;
 use onbeat_runtime::channel_io::Framing;
@@ -33,7 +33,7 @@ impl PacketSocket {
     pub fn talker(
         interface: &Interface,
         channel: &ChannelParameters,
-        options: &LinkOptions,
+        options: &InterfaceOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
         // Without a protocol it receives nothing.
@@ -48,7 +48,7 @@ impl PacketSocket {
     pub fn listener(
         interface: &Interface,
         channel: &ChannelParameters,
-        options: &LinkOptions,
+        options: &InterfaceOptions,
     ) -> io::Result<Self> {
         let socket = open()?;
         let dropped = filter_frames(&socket, channel)?;

@@ -5,7 +5,7 @@
 //! for a gate, not for the frame's time. `etf` drops a frame whose socket uses another clock or
 //! another mode than it does: ours use CLOCK_TAI and the strict mode.
 
-use crate::link::Interface;
+use crate::interface::Interface;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
 

@@ -4,7 +4,7 @@
 //! when that Sync came: a port's state and an offset outlive their master.
 
 use crate::clock::{MonoTime, pause};
-use crate::link::ptp_survey::ClockIdentity;
+use crate::interface::ptp_survey::ClockIdentity;
 use onbeat_model::time::Span;
 
 /// 802.1AS-2020 10.7.3.1: a master that has sent no Sync for so many intervals is lost.

@@ -3,9 +3,9 @@
 //! ([`super::synchronisation`]) and publishes what follows from that.
 
 use crate::clock::MonoTime;
-use crate::link::Interface;
-use crate::link::cross_timestamp::{Mapping, Pair};
-use crate::link::network_clock::{NS_PER_S, realtime};
+use crate::interface::Interface;
+use crate::interface::cross_timestamp::{Mapping, Pair};
+use crate::interface::network_clock::{NS_PER_S, realtime};
 use onbeat_model::time::Span;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
