@@ -1,8 +1,8 @@
-//! No packet makes the fabric's decoders panic, and what they accept is written back the same.
+//! No packet makes the coordinator's decoders panic, and what they accept is written back the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use onbeat::fabric::protocol::{MAX_PACKET, Reply, Request};
+use onbeat::coordinator::protocol::{MAX_PACKET, Reply, Request};
 
 fuzz_target!(|packet: &[u8]| {
     let mut again = [0; MAX_PACKET];

@@ -1,6 +1,6 @@
 //! What every entry has in common: statuses, the last error, and the boundary for panics.
 
-use library::fabric::client::SetupError;
+use library::coordinator::client::SetupError;
 use onbeat_runtime::channel_io::ChannelError;
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -4,7 +4,7 @@ use crate::boundary::{Failure, entry, onbeat_status, shared, store, text, value,
 use crate::context::onbeat;
 use crate::sized::{self, first, onbeat_listener_counters_sized, onbeat_talker_counters_sized};
 use library::context::{Listener, Talker};
-use library::fabric::client::SetupError;
+use library::coordinator::client::SetupError;
 use library::interface::MAX_SELECT;
 use library::shared_log::Counters;
 use onbeat_model::time::{Span, SyncedTime};

@@ -3,8 +3,8 @@
 use crate::boundary::{Failure, entry, onbeat_status, shared, store, wanted};
 use library::clock::MonoTime;
 use library::context::Context;
-use library::fabric::client::{SetupError, ThreadTicket};
-use library::fabric::protocol::Work;
+use library::coordinator::client::{SetupError, ThreadTicket};
+use library::coordinator::protocol::Work;
 use onbeat_model::time::{Span, SyncedTime};
 use onbeat_runtime::channel_io::Timeout;
 use std::ffi::c_void;

@@ -9,7 +9,7 @@ use onbeat_model::binding::Binding;
 use onbeat_model::system::{TimeMode, TransportKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
-use onbeat_run::fabric::StartAt;
+use onbeat_run::coordinator::StartAt;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

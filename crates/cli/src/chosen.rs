@@ -6,7 +6,7 @@ use anyhow::bail;
 use onbeat::interface::InterfaceOptions;
 use onbeat_model::system::{NodeId, NodeKind, RunSettings, Scenario, System, TransportKind};
 use onbeat_model::time::Span;
-use onbeat_run::fabric::{self, NetworkKind, StartAt};
+use onbeat_run::coordinator::{self, NetworkKind, StartAt};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// An argument that does not fit the description, or the others.
@@ -50,7 +50,7 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
     };
     let host = host_named(system, host)?;
     let epoch_ns = arguments.start.unwrap_or(StartAt::NextMinute).network_ns();
-    if fabric::until(epoch_ns) <= Span::ZERO {
+    if coordinator::until(epoch_ns) <= Span::ZERO {
         bail!(WrongArgument(
             "--start is over: all hosts need the same start, in the future".into()
         ));
@@ -103,8 +103,8 @@ pub(crate) fn without_reservations(scenario: &str, settings: &RunSettings) -> an
 /// Says when a run on an interface starts: whoever starts the other hosts' needs to know.
 pub(crate) fn announce(network: &NetworkKind) {
     let NetworkKind::Interface { epoch_ns, .. } = network else { return };
-    let utc = u64::try_from(fabric::utc_of(*epoch_ns)).unwrap_or(0);
+    let utc = u64::try_from(coordinator::utc_of(*epoch_ns)).unwrap_or(0);
     let utc = humantime::format_rfc3339(UNIX_EPOCH + Duration::from_nanos(utc));
-    let left = fabric::until(*epoch_ns).as_ns() / 1_000_000_000;
+    let left = coordinator::until(*epoch_ns).as_ns() / 1_000_000_000;
     terminal::say(format_args!("onbeat: the run starts at {utc} (UTC), in {left} s"));
 }

@@ -5,7 +5,7 @@ use crate::{input, terminal};
 use anyhow::Context;
 use onbeat_model::record::{Record, RunLog};
 use onbeat_model::system::{Channel, System};
-use onbeat_run::fabric::records_per_endpoint;
+use onbeat_run::coordinator::records_per_endpoint;
 use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

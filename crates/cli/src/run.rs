@@ -19,7 +19,7 @@ use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{Scheduled, Study};
-use onbeat_run::fabric::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
+use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
 use onbeat_run::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_timing::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -264,7 +264,7 @@ fn unapplied(wanted: &Wanted) {
     ));
 }
 
-/// Runs the fabric once.
+/// Runs the coordinator once.
 fn execute(
     source: &Source,
     wanted: &Wanted,
@@ -293,7 +293,7 @@ fn execute(
         task_trace,
         keeper: Some(keeper),
     };
-    let outcome = fabric::run(&wanted.system, &wanted.plan, options);
+    let outcome = coordinator::run(&wanted.system, &wanted.plan, options);
     bar.finish_and_clear();
     match outcome {
         Ok(Outcome { log, notes }) => {

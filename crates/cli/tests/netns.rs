@@ -9,7 +9,7 @@ use onbeat::interface::{InterfaceContext, InterfaceSettings, parameters_of};
 use onbeat_model::record::LoadSample;
 use onbeat_model::system::{NodeId, System};
 use onbeat_model::time::{Span, SyncedTime};
-use onbeat_run::fabric::{StartAt, utc_of};
+use onbeat_run::coordinator::{StartAt, utc_of};
 use onbeat_run::netns::{INTERFACE, Network};
 use onbeat_runtime::channel_io::Timeout;
 use serde_json::Value;

@@ -1,16 +1,16 @@
 //! A program's membership in a run, whatever the network is: the Rust interface of the channels.
 //!
-//! The environment decides: with [`crate::fabric::protocol::ENVIRONMENT`] a program joins the
-//! fabric that started it; without, it uses a real interface.
+//! The environment decides: with [`crate::coordinator::protocol::ENVIRONMENT`] a program joins the
+//! coordinator that started it; without, it uses a real interface.
 //!
 //! A message is the octets that the program makes of it. Times are [`SyncedTime`]: the network
 //! clock as this host reads it, from the start of the run. Real-time: after [`Context::start`]
-//! reading, writing and sleeping allocate nothing; [`TalkerEndpoint`] and [`ListenerEndpoint`] say what each
-//! call waits for. When the run is over, every call returns [`ChannelError::Stopped`].
+//! reading, writing and sleeping allocate nothing; [`TalkerEndpoint`] and [`ListenerEndpoint`] say
+//! what each call waits for. When the run is over, every call returns [`ChannelError::Stopped`].
 
 use crate::clock::MonoTime;
-use crate::fabric::client::{self, SetupError, ThreadTicket};
-use crate::fabric::protocol::{self, ENVIRONMENT, Work};
+use crate::coordinator::client::{self, SetupError, ThreadTicket};
+use crate::coordinator::protocol::{self, ENVIRONMENT, Work};
 use crate::interface::context::INTERFACE;
 use crate::interface::{self, InterfaceContext, InterfaceIo};
 use crate::recorder::Recorder;
@@ -33,7 +33,7 @@ pub type Listener = ListenerEndpoint<Limited<EndpointIo>, Recorder>;
 #[derive(Clone, Debug)]
 pub enum Context {
     /// Started by `onbeat run`.
-    Fabric(client::Context),
+    Run(client::RunContext),
     /// On an interface.
     Interface(InterfaceContext),
 }
@@ -41,27 +41,27 @@ pub enum Context {
 /// An end's way to clock and network.
 #[derive(Debug)]
 pub enum EndpointIo {
-    /// Through the fabric.
-    Fabric(Box<client::CoordinatorIo>),
+    /// Through the coordinator.
+    Run(Box<client::CoordinatorIo>),
     /// Through an interface.
     Interface(InterfaceIo),
 }
 
 impl Context {
-    /// Joins the fabric that the environment names, or opens the interface that it names.
+    /// Joins the coordinator that the environment names, or opens the interface that it names.
     pub fn join() -> Result<Self, SetupError> {
         if crate::environment::var_os(ENVIRONMENT).is_none()
             && let Some(interface) = crate::environment::var_os(INTERFACE)
         {
             return InterfaceContext::from_environment(&interface).map(Self::Interface);
         }
-        client::Context::join().map(Self::Fabric)
+        client::RunContext::join().map(Self::Run)
     }
 
     /// Opens the writing end of a channel for messages of `size` octets.
     pub fn open_talker(&self, name: &str, size: Octets) -> Result<Talker, SetupError> {
         match self {
-            Self::Fabric(context) => context.open_talker(name, size),
+            Self::Run(context) => context.open_talker(name, size),
             Self::Interface(context) => context.open_talker(name, size),
         }
     }
@@ -69,15 +69,15 @@ impl Context {
     /// Opens a reading end of a channel for messages of `size` octets.
     pub fn open_listener(&self, name: &str, size: Octets) -> Result<Listener, SetupError> {
         match self {
-            Self::Fabric(context) => context.open_listener(name, size),
+            Self::Run(context) => context.open_listener(name, size),
             Self::Interface(context) => context.open_listener(name, size),
         }
     }
 
-    /// Ends set-up: on a fabric, waits for the common start; on an interface, for its epoch.
+    /// Ends set-up: on a coordinator, waits for the common start; on an interface, for its epoch.
     pub fn start(&self) -> Result<(), SetupError> {
         match self {
-            Self::Fabric(context) => context.start(),
+            Self::Run(context) => context.start(),
             Self::Interface(context) => {
                 context.base().sleep_until(SyncedTime::ZERO)?;
                 Ok(())
@@ -88,7 +88,7 @@ impl Context {
     /// What the host's copy of the network clock reads.
     pub fn now(&self) -> Result<Instant, ChannelError> {
         match self {
-            Self::Fabric(context) => context.now(),
+            Self::Run(context) => context.now(),
             Self::Interface(context) => context.base().instant(),
         }
     }
@@ -96,7 +96,7 @@ impl Context {
     /// Sleeps until the host's copy of the network clock reads `target`; returns when it did.
     pub fn sleep_until(&self, target: SyncedTime) -> Result<Instant, ChannelError> {
         match self {
-            Self::Fabric(context) => context.sleep_until(target),
+            Self::Run(context) => context.sleep_until(target),
             Self::Interface(context) => context.base().sleep_until(target),
         }
     }
@@ -110,7 +110,7 @@ impl Context {
     /// The same with a limit and an urgency of its own. False: the limit came first.
     pub fn work_until(&self, work: Work) -> Result<bool, ChannelError> {
         match self {
-            Self::Fabric(context) => context.work(work),
+            Self::Run(context) => context.work(work),
             Self::Interface(context) => context.base().look().map(|_| true),
         }
     }
@@ -136,10 +136,8 @@ impl Context {
             return Ok(true);
         }
         match self {
-            Self::Fabric(context) if context.is_virtual()? => {
-                context.park(key(word), until, holder)
-            }
-            Self::Fabric(context) => context.base().wait(word, value, until),
+            Self::Run(context) if context.is_virtual()? => context.park(key(word), until, holder),
+            Self::Run(context) => context.base().wait(word, value, until),
             Self::Interface(context) => context.base().wait(word, value, until),
         }
     }
@@ -147,8 +145,8 @@ impl Context {
     /// Wakes all threads of this program that wait for `word`. Real-time: allocates nothing.
     pub fn wake(&self, word: &AtomicU32) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(context) if context.is_virtual()? => return context.unpark(key(word)),
-            Self::Fabric(context) => context.base().look()?.local,
+            Self::Run(context) if context.is_virtual()? => return context.unpark(key(word)),
+            Self::Run(context) => context.base().look()?.local,
             Self::Interface(context) => context.base().look()?.local,
         };
         futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32)
@@ -157,12 +155,12 @@ impl Context {
     }
 
     /// What CLOCK_MONOTONIC reads, or will read, when the host's copy of the network clock reads
-    /// `reading`; `None` in virtual time. A reading more than [`interface::HORIZON`] from now is taken
-    /// as one so far off.
+    /// `reading`; `None` in virtual time. A reading more than [`interface::HORIZON`] from now is
+    /// taken as one so far off.
     pub fn machine_time(&self, reading: SyncedTime) -> Result<Option<MonoTime>, ChannelError> {
         match self {
-            Self::Fabric(context) if context.is_virtual()? => Ok(None),
-            Self::Fabric(context) => context.base().machine_time(reading).map(Some),
+            Self::Run(context) if context.is_virtual()? => Ok(None),
+            Self::Run(context) => context.base().machine_time(reading).map(Some),
             Self::Interface(context) => context.base().machine_time(reading).map(Some),
         }
     }
@@ -170,7 +168,7 @@ impl Context {
     /// Announces a thread that is about to be created; on an interface nobody needs to know.
     pub fn announce(&self) -> Result<Option<ThreadTicket>, ChannelError> {
         match self {
-            Self::Fabric(context) => context.announce().map(Some),
+            Self::Run(context) => context.announce().map(Some),
             Self::Interface(_) => Ok(None),
         }
     }
@@ -178,13 +176,13 @@ impl Context {
     /// Waits, in the time of the run, until an announced thread has ended.
     pub fn wait_for(&self, ticket: u32) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(context) => context.wait_for(ticket),
+            Self::Run(context) => context.wait_for(ticket),
             Self::Interface(_) => Ok(()),
         }
     }
 
-    /// Makes all waiting calls return [`ChannelError::Stopped`] within [`interface::LOOK_AGAIN`]; on a
-    /// fabric the run says when it is over. May be called by a signal handler.
+    /// Makes all waiting calls return [`ChannelError::Stopped`] within [`interface::LOOK_AGAIN`];
+    /// in a run, the coordinator says when it is over. May be called by a signal handler.
     pub fn stop(&self) {
         if let Self::Interface(context) = self {
             context.base().stop();
@@ -194,14 +192,14 @@ impl Context {
     /// The most ends that [`Context::select`] waits for at once.
     pub fn max_select(&self) -> Result<usize, ChannelError> {
         match self {
-            Self::Fabric(context) if context.is_virtual()? => Ok(protocol::MAX_SELECT),
+            Self::Run(context) if context.is_virtual()? => Ok(protocol::MAX_SELECT),
             _ => Ok(interface::MAX_SELECT),
         }
     }
 
     /// Leaves the run; the main thread's end is the program's. On an interface there is none.
     pub fn leave(&self) {
-        if let Self::Fabric(_) = self {
+        if let Self::Run(_) = self {
             client::leave();
         }
     }
@@ -214,10 +212,10 @@ impl Context {
         patience: Timeout,
     ) -> Result<Option<usize>, ChannelError> {
         let base = match self {
-            Self::Fabric(context) if context.is_virtual()? => {
+            Self::Run(context) if context.is_virtual()? => {
                 return context.select(ends, patience);
             }
-            Self::Fabric(context) => context.base(),
+            Self::Run(context) => context.base(),
             Self::Interface(context) => context.base(),
         };
         let descriptors = ends.iter().filter_map(|end| end.io().inner().descriptor());
@@ -225,7 +223,7 @@ impl Context {
     }
 }
 
-/// What the fabric calls a word: threads of one program mean the same by it.
+/// What the coordinator calls a word: threads of one program mean the same by it.
 fn key(word: &AtomicU32) -> u64 {
     std::ptr::from_ref(word).addr() as u64
 }
@@ -235,7 +233,7 @@ impl EndpointIo {
     /// clock nor network: those refuse it anyway.
     pub fn check_owner(&self) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(io) => io.check_owner(),
+            Self::Run(io) => io.check_owner(),
             Self::Interface(io) => io.base().check_owner(),
         }
     }
@@ -243,7 +241,7 @@ impl EndpointIo {
     /// A descriptor that is readable when there may be a message; none in virtual time.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Fabric(io) => io.descriptor(),
+            Self::Run(io) => io.descriptor(),
             Self::Interface(io) => Some(io.descriptor()),
         }
     }
@@ -253,7 +251,7 @@ impl ChannelIo for EndpointIo {
     #[inline]
     fn now(&mut self) -> Result<Instant, ChannelError> {
         match self {
-            Self::Fabric(io) => io.now(),
+            Self::Run(io) => io.now(),
             Self::Interface(io) => io.now(),
         }
     }
@@ -261,14 +259,14 @@ impl ChannelIo for EndpointIo {
     #[inline]
     fn uncertain(&self) -> bool {
         match self {
-            Self::Fabric(io) => io.uncertain(),
+            Self::Run(io) => io.uncertain(),
             Self::Interface(io) => io.uncertain(),
         }
     }
 
     fn sleep_until(&mut self, target: SyncedTime) -> Result<Instant, ChannelError> {
         match self {
-            Self::Fabric(io) => io.sleep_until(target),
+            Self::Run(io) => io.sleep_until(target),
             Self::Interface(io) => io.sleep_until(target),
         }
     }
@@ -276,7 +274,7 @@ impl ChannelIo for EndpointIo {
     #[inline]
     fn may_write(&self, at: SyncedTime) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(io) => io.may_write(at),
+            Self::Run(io) => io.may_write(at),
             Self::Interface(io) => io.may_write(at),
         }
     }
@@ -284,14 +282,14 @@ impl ChannelIo for EndpointIo {
     #[inline]
     fn send(&mut self, frame: &[u8]) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(io) => io.send(frame),
+            Self::Run(io) => io.send(frame),
             Self::Interface(io) => io.send(frame),
         }
     }
 
     fn launch(&mut self, frame: &[u8], at: SyncedTime) -> Result<(), ChannelError> {
         match self {
-            Self::Fabric(io) => io.launch(frame, at),
+            Self::Run(io) => io.launch(frame, at),
             Self::Interface(io) => io.launch(frame, at),
         }
     }
@@ -299,7 +297,7 @@ impl ChannelIo for EndpointIo {
     #[inline]
     fn dropped(&mut self, reason: Reason) -> u64 {
         match self {
-            Self::Fabric(io) => io.dropped(reason),
+            Self::Run(io) => io.dropped(reason),
             Self::Interface(io) => io.dropped(reason),
         }
     }
@@ -311,7 +309,7 @@ impl ChannelIo for EndpointIo {
         window: Option<Window>,
     ) -> Result<Option<Received>, ChannelError> {
         match self {
-            Self::Fabric(io) => io.receive(into, patience, window),
+            Self::Run(io) => io.receive(into, patience, window),
             Self::Interface(io) => io.receive(into, patience, window),
         }
     }

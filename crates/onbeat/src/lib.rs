@@ -65,9 +65,9 @@ compile_error!("Onbeat runs on 64-bit little-endian Linux only (README.md, Statu
 pub mod bpf;
 pub mod clock;
 pub mod context;
+pub mod coordinator;
 #[doc(hidden)] // for the run's side
 pub mod environment;
-pub mod fabric;
 mod fork;
 pub mod instrument;
 pub mod interface;
@@ -79,8 +79,8 @@ pub mod shared_log;
 
 pub use clock::MonoTime;
 pub use context::{Context, EndpointIo, Listener, Talker};
-pub use fabric::client::{SetupError, ThreadTicket};
-pub use fabric::protocol::Work;
+pub use coordinator::client::{SetupError, ThreadTicket};
+pub use coordinator::protocol::Work;
 pub use interface::InterfaceSettings;
 pub use onbeat_model::time::{Span, SyncedTime};
 pub use onbeat_model::units::{MacAddress, Octets, StreamId};

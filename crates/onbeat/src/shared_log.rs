@@ -1,4 +1,4 @@
-//! Record memory shared between a program and its fabric: what a program recorded survives it.
+//! Record memory shared between a program and its coordinator: what a program recorded survives it.
 //!
 //! Layout: a header of 256 octets, then `capacity` records of 64 octets. The header holds, as u64,
 //! [`Counters`] in the order of [`COUNTERS`], the stream identifier, the role (0 talker, 1
@@ -182,7 +182,7 @@ fn memory(length: usize) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = rustix::fs::memfd_create(NAME, flags)?;
     rustix::fs::ftruncate(&memory, length as u64)?;
-    // A program that shrank the memory would kill its fabric with SIGBUS.
+    // A program that shrank the memory would kill its coordinator with SIGBUS.
     rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(memory)
 }
@@ -352,7 +352,7 @@ impl SharedLog {
 
     fn store(&mut self, index: u64, record: &Record) {
         // SAFETY: the slot is valid, and `&mut self` makes this the only writer in this process;
-        // the fabric reads only slots that the counter below has published.
+        // the coordinator reads only slots that the counter below has published.
         unsafe { self.slot(index).write_volatile(record.to_bytes()) }
     }
 

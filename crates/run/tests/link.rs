@@ -1,4 +1,4 @@
-//! Channels over the kernel's network stack: two hosts, two bridges, no fabric.
+//! Channels over the kernel's network stack: two hosts, two bridges, no coordinator.
 
 mod common;
 
@@ -251,7 +251,7 @@ fn what_is_declared_wrong_or_opened_wrong_is_refused_with_the_reason() {
     let context = hosts.context("talker");
     declare(&context, "c", parameters(1, 1_000));
     let refused = |result: Result<(), _>, why: &str| {
-        let error: onbeat::fabric::client::SetupError = result.expect_err("refused");
+        let error: onbeat::coordinator::client::SetupError = result.expect_err("refused");
         assert!(error.to_string().contains(why), "{error}");
     };
     let Context::Interface(link) = &context else { panic!("not on an interface") };

@@ -1,5 +1,5 @@
-//! The one seam between a program and its surroundings: everything that tells the time, waits, sends or
-//! receives goes through [`ChannelIo`], so that the same program runs in every engine.
+//! The one seam between a program and its surroundings: everything that tells the time, waits,
+//! sends or receives goes through [`ChannelIo`], so that the same program runs in every engine.
 
 use onbeat_model::record::Record;
 use onbeat_model::time::{NetTime, SyncedTime};
@@ -13,7 +13,7 @@ pub enum ChannelError {
     /// The run is over; the program should clean up and exit.
     #[error("the run is over")]
     Stopped,
-    /// The fabric or the network is gone, or talks nonsense.
+    /// The coordinator or the network is gone, or talks nonsense.
     #[error("the connection to the fabric is lost")]
     Disconnected,
     /// The call came before `start`.
@@ -34,7 +34,7 @@ pub enum ChannelError {
          use them in the parent only"
     )]
     Forked,
-    /// The thread was not made known to the fabric.
+    /// The thread was not made known to the coordinator.
     #[error("the thread was not started through onbeat_thread_create")]
     UnknownThread,
     /// The end's limit came before what was waited for.
@@ -52,8 +52,8 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// By what it is before or after others of its endpoint: network time, which never goes backwards,
-    /// or else the clock as it reads.
+    /// By what it is before or after others of its endpoint: network time, which never goes
+    /// backwards, or else the clock as it reads.
     pub fn order(&self) -> NetTime {
         self.network.unwrap_or(NetTime::from_ns(self.local.as_ns()))
     }
@@ -212,8 +212,8 @@ pub trait ChannelIo {
         0
     }
     /// Waits for a frame; `None` when there is none within `patience`, and sooner when
-    /// [`ChannelIo::dropped`] has something to tell. When one is expected in a `window`, an implementation may use
-    /// what it knows to have it sooner.
+    /// [`ChannelIo::dropped`] has something to tell. When one is expected in a `window`, an
+    /// implementation may use what it knows to have it sooner.
     fn receive(
         &mut self,
         into: &mut [u8],

@@ -1,8 +1,9 @@
-//! A program's channels on an interface, without a fabric: what an engineer links into a product.
+//! A program's channels on an interface, without a coordinator: what an engineer links into a
+//! product.
 
 use crate::clock::want_exact_timers;
 use crate::context::{EndpointIo, Listener, Talker};
-use crate::fabric::client::SetupError;
+use crate::coordinator::client::SetupError;
 use crate::instrument::{Instruments, Watch};
 use crate::interface::channel_io::Claim;
 use crate::interface::table::{

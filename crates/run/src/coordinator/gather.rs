@@ -1,8 +1,8 @@
 //! What a run's ends have recorded, when it is over.
 
-use crate::fabric::end::Endpoint;
-use crate::fabric::network::NetworkKind;
-use crate::fabric::session::{Owner, Session};
+use crate::coordinator::endpoint::Endpoint;
+use crate::coordinator::network::NetworkKind;
+use crate::coordinator::session::{Owner, Session};
 use crate::netns::noise::NoiseTraffic;
 use onbeat::shared_log::SharedLog;
 use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};

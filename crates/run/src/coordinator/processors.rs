@@ -1,8 +1,8 @@
 //! Processors that the threads of a host share in virtual time, where the description says how many
-//! there are (`docs/engines.md`). The engine wakes the fabric when the next work is done.
+//! there are (`docs/engines.md`). The engine wakes the coordinator when the next work is done.
 
-use crate::fabric::wakeup::Wakeup;
-use onbeat::fabric::protocol::Work;
+use crate::coordinator::wakeup::Wakeup;
+use onbeat::coordinator::protocol::Work;
 use onbeat_model::system::{NodeId, NodeKind, Program, System};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_net::Engine;
@@ -23,7 +23,7 @@ struct Shared {
     ranks: BTreeMap<usize, Rank>,
     /// By thread that waits: the one that holds what it waits for.
     holders: BTreeMap<usize, usize>,
-    /// When the engine will wake the fabric.
+    /// When the engine will wake the coordinator.
     alarm: Option<NetTime>,
 }
 

@@ -1,22 +1,22 @@
 //! One run's programs, threads and channel endpoints, as both kinds of time need them.
 
-use crate::fabric::endpoint::{Endpoint, capacity};
-use crate::fabric::modelled::{ModelledListener, ModelledTalker};
-use crate::fabric::network::Carrier;
-use crate::fabric::newcomer::connection;
-use crate::fabric::player::Player;
-use crate::fabric::socket_queue::SocketQueue;
-use crate::fabric::told::Told;
-use crate::fabric::wakeup::Wakeup;
-use crate::fabric::{NoRun, RunOptions};
+use crate::coordinator::endpoint::{Endpoint, capacity};
+use crate::coordinator::modelled::{ModelledListener, ModelledTalker};
+use crate::coordinator::network::Carrier;
+use crate::coordinator::newcomer::connection;
+use crate::coordinator::player::Player;
+use crate::coordinator::socket_queue::SocketQueue;
+use crate::coordinator::told::Told;
+use crate::coordinator::wakeup::Wakeup;
+use crate::coordinator::{NoRun, RunOptions};
 use crate::netns::faults::LinkFaults;
 use crate::netns::noise::{NoiseOptions, NoiseTraffic};
 use crate::process::Running;
 use onbeat::clock::MonoTime;
 use onbeat::clock::clamp_to_run;
-use onbeat::fabric::client::STAMP;
-use onbeat::fabric::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
-use onbeat::fabric::socket;
+use onbeat::coordinator::client::STAMP;
+use onbeat::coordinator::protocol::{Body, MAX_PACKET, ProtocolViolation, Reply, Request};
+use onbeat::coordinator::socket;
 use onbeat::interface::parameters_of;
 use onbeat::interface::{InterfaceSettings, Limits, NetworkClock};
 use onbeat::shared_log::{self, SharedLog};

@@ -3,8 +3,8 @@
 
 use onbeat::clock::want_exact_timers;
 use onbeat::context::{EndpointIo, Listener, Talker};
-use onbeat::fabric::client::{SetupError, attach_in};
-use onbeat::fabric::protocol::Attachment;
+use onbeat::coordinator::client::{SetupError, attach_in};
+use onbeat::coordinator::protocol::Attachment;
 use onbeat::interface::follow_schedule;
 use onbeat::interface::instance;
 use onbeat::interface::{InterfaceIo, InterfaceSettings, Limits, NetworkClock, Timebase};

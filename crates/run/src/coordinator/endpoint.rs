@@ -1,6 +1,6 @@
 //! The ends of channels that programs have opened, and what was delivered to them.
 
-use crate::fabric::socket_queue::SocketQueue;
+use crate::coordinator::socket_queue::SocketQueue;
 use onbeat::shared_log::{self, SharedLog};
 use onbeat_model::record::{Record, Role, flag};
 use onbeat_model::system::{ChannelId, NodeId};
@@ -59,7 +59,7 @@ pub(super) struct Arrival {
     pub(super) octets: Vec<u8>,
 }
 
-/// What the fabric remembers of a frame that it delivered.
+/// What the coordinator remembers of a frame that it delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
     arrived: NetTime,

@@ -1,6 +1,6 @@
 //! What the ends record, told while the run goes on: what has been told survives this process.
 
-use crate::fabric::session::{Owner, Session};
+use crate::coordinator::session::{Owner, Session};
 use onbeat::clock::MonoTime;
 use onbeat_model::record::{EndLog, Ending, Record, Role};
 use onbeat_model::system::ChannelId;

@@ -4,14 +4,14 @@
 //! clock has come that far. How far the machine fell behind is measured and reported, since no
 //! promise of the network can cover it.
 
-use crate::fabric::network;
-use crate::fabric::network::NetworkKind;
-use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State};
-use crate::fabric::wakeup::Wakeup;
+use crate::coordinator::network;
+use crate::coordinator::network::NetworkKind;
+use crate::coordinator::session::{Failure, GONE_PATIENCE, Owner, Session, State};
+use crate::coordinator::wakeup::Wakeup;
 use onbeat::clock::{MonoTime, want_exact_timers};
-use onbeat::fabric::client::STAMP;
-use onbeat::fabric::protocol::{Base, Body, Request, Start};
-use onbeat::fabric::socket;
+use onbeat::coordinator::client::STAMP;
+use onbeat::coordinator::protocol::{Base, Body, Request, Start};
+use onbeat::coordinator::socket;
 use onbeat::interface::NetworkClock;
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::{ClockError, NetTime, Span};
@@ -21,17 +21,18 @@ use std::io::{self, IoSlice};
 
 /// From the last program's being ready to the common start.
 const START_DELAY: Span = Span::from_ms(50);
-/// With an event nearer than this the fabric spins instead of sleeping: waking takes this long.
+/// With an event nearer than this the coordinator spins instead of sleeping: waking takes this
+/// long.
 const SPIN: Span = Span::from_us(60);
-/// How often the fabric looks whether it was interrupted and whether all programs are alive, and
-/// shows progress.
+/// How often the coordinator looks whether it was interrupted and whether all programs are alive,
+/// and shows progress.
 const LOOK_AGAIN: Span = Span::from_ms(20);
 
 /// What a descriptor that has something to say belongs to.
 #[derive(Clone, Copy)]
 enum Speaker {
     Thread(usize),
-    End(usize),
+    Endpoint(usize),
 }
 
 /// Runs the session to its end in real time.

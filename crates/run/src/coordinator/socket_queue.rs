@@ -1,9 +1,9 @@
 //! The receive queue of a listener in emulated real time: what the kernel holds in the end's own
 //! socket. It follows the rule of [`onbeat_runtime::queue`]: a socket that is full keeps what is
-//! old, so the fabric holds the reader's side too, and takes the oldest message out of it.
+//! old, so the coordinator holds the reader's side too, and takes the oldest message out of it.
 
-use onbeat::fabric::protocol::MAX_PACKET;
-use onbeat::fabric::socket;
+use onbeat::coordinator::protocol::MAX_PACKET;
+use onbeat::coordinator::socket;
 use onbeat_runtime::queue::CAPACITY;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt;

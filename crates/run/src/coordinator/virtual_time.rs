@@ -6,12 +6,12 @@
 //! advances to the next event. So whatever programs share, they find it in the same state in every
 //! run, and how fast the machine is never shows.
 
-use crate::fabric::end::Arrival;
-use crate::fabric::processors::HostProcessors;
-use crate::fabric::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
-use crate::fabric::wakeup::Wakeup;
+use crate::coordinator::endpoint::Arrival;
+use crate::coordinator::processors::HostProcessors;
+use crate::coordinator::session::{Failure, GONE_PATIENCE, Owner, Session, State, Thread};
+use crate::coordinator::wakeup::Wakeup;
 use onbeat::clock::clamp_to_run;
-use onbeat::fabric::protocol::{Base, Body, EndpointNumbers, Request, Start, Work};
+use onbeat::coordinator::protocol::{Base, Body, EndpointNumbers, Request, Start, Work};
 use onbeat_model::system::{ChannelId, NodeId};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use onbeat_net::Output;

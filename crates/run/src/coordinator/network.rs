@@ -1,12 +1,12 @@
 //! What carries the frames of a run: the engine, or the kernel.
 //!
-//! On a network of the kernel no frame passes the fabric. It starts the programs, tells each end
-//! which interface it has, keeps the time of the run and gathers the records; programs use their
-//! interfaces themselves.
+//! On a network of the kernel no frame passes the coordinator. It starts the programs, tells each
+//! end which interface it has, keeps the time of the run and gathers the records; programs use
+//! their interfaces themselves.
 
 use crate::netns::{self, NetnsError};
 use onbeat::clock::MonoTime;
-use onbeat::fabric::protocol::Attachment;
+use onbeat::coordinator::protocol::Attachment;
 use onbeat::interface::{Interface, InterfaceOptions, NetworkClock, TransportKind};
 use onbeat_model::record;
 use onbeat_model::system::{NodeId, System};

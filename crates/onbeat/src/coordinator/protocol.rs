@@ -1,6 +1,6 @@
-//! What programs and their fabric say to each other over a sequenced-packet socket, one message a
-//! packet, little endian. Both sides run on one machine, but what arrives is hostile until parsed:
-//! decoding is total.
+//! What programs and their coordinator say to each other over a sequenced-packet socket, one
+//! message a packet, little endian. Both sides run on one machine, but what arrives is hostile
+//! until parsed: decoding is total.
 
 use crate::interface::{InterfaceOptions, TransportKind};
 use onbeat_model::record::Role;
@@ -10,8 +10,8 @@ use onbeat_runtime::channel_io::Timeout;
 use onbeat_runtime::talker::ChannelParameters;
 use onbeat_runtime::wire::MAX_FRAME;
 
-/// The environment variable that tells a program its fabric: the number of the descriptor that it
-/// was started with, `:`, and the inode of the socket that this must be.
+/// The environment variable that tells a program its coordinator: the number of the descriptor that
+/// it was started with, `:`, and the inode of the socket that this must be.
 pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
 pub const VERSION: u16 = 9;
@@ -20,7 +20,7 @@ pub const MAX_PACKET: usize = 64 + MAX_FRAME;
 /// The longest text in a message.
 pub const MAX_TEXT: usize = 512;
 
-/// From a thread of a program to the fabric.
+/// From a thread of a program to the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
     /// The only message on the socket that a program was started with, and the version of this
@@ -131,7 +131,7 @@ impl Attachment<'_> {
     }
 }
 
-/// From the fabric to a thread. `local` and `network` are the time of the answer.
+/// From the coordinator to a thread. `local` and `network` are the time of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
     /// What the thread's node's clock reads.
@@ -191,7 +191,7 @@ pub enum Body<'a> {
 /// What tells a program the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// The fabric's answers.
+    /// the coordinator's answers.
     Virtual,
     /// CLOCK_MONOTONIC, which read so many nanoseconds at the network's epoch.
     Machine(i64),

@@ -2,12 +2,13 @@
 //!
 //! A program is started with a socket of its own, its *door*, on which it greets once. It is
 //! answered with the socket of its main thread; further threads' sockets come with their tickets.
-//! So nothing has a name, and nobody but what was handed a socket can say anything to the fabric.
+//! So nothing has a name, and nobody but what was handed a socket can say anything to the
+//! coordinator.
 
-use crate::fabric::session::{Failure, Session, State};
+use crate::coordinator::session::{Failure, Session, State};
 use onbeat::clock::{MonoTime, pause};
-use onbeat::fabric::protocol::{Body, MAX_PACKET, Reply, Request, VERSION};
-use onbeat::fabric::socket;
+use onbeat::coordinator::protocol::{Body, MAX_PACKET, Reply, Request, VERSION};
+use onbeat::coordinator::socket;
 use onbeat_model::time::{NetTime, Span, SyncedTime};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -20,8 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The same for a wait for its greeting.
 const LOOK_AGAIN_FOR_GREETING: Span = Span::from_ms(20);
 
-/// A socket of a thread, or a program's door: the fabric's side, which is nobody else's, and the
-/// program's.
+/// A socket of a thread, or a program's door: the coordinator's side, which is nobody else's, and
+/// the program's.
 pub(super) fn connection() -> Result<(OwnedFd, OwnedFd), Failure> {
     let (ours, theirs) = socket::pair().map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::MFILE | Errno::NFILE) => Failure(

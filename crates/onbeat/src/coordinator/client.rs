@@ -1,18 +1,18 @@
-//! The program's side of the fabric: what the C library calls.
+//! The program's side of the coordinator: what the C library calls.
 //!
 //! Every thread has a connection of its own, kept with the thread. In virtual time each call that
-//! blocks is a question to the fabric, which answers when its time has come; the time of the last
-//! answer is the time until the next question, since work between calls takes none. In real time
-//! only set-up goes that way: an end has a socket of its own, sleeps are the thread's own, and so
-//! nobody stands between a thread and its frames.
+//! blocks is a question to the coordinator, which answers when its time has come; the time of the
+//! last answer is the time until the next question, since work between calls takes none. In real
+//! time only set-up goes that way: an end has a socket of its own, sleeps are the thread's own, and
+//! so nobody stands between a thread and its frames.
 
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndpointIo, Listener, Talker};
-use crate::fabric::protocol::{
+use crate::coordinator::protocol::{
     Base, Body, ENVIRONMENT, EndpointNumbers, MAX_PACKET, MAX_SELECT, Reply, Request, Start,
     VERSION, Work,
 };
-use crate::fabric::socket;
+use crate::coordinator::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
 use crate::interface::context::{attach, follow_schedule};
 use crate::interface::{
@@ -42,15 +42,15 @@ use std::sync::{Arc, OnceLock};
 /// Octets before a frame on an end's own socket: when it was sent or had arrived.
 pub const STAMP: usize = 8;
 
-/// Why a program could not join its fabric or open a channel.
+/// Why a program could not join its coordinator or open a channel.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The environment names no fabric.
+    /// The environment names no coordinator.
     #[error(
         "neither {ENVIRONMENT} nor ONBEAT_INTERFACE is set: start this program through \
          `onbeat run`, or name an interface and, in ONBEAT_SYSTEM, the table of its channels"
     )]
-    NoFabric,
+    NotInRun,
     /// The interface cannot be used.
     #[error("interface `{name}`: {error}")]
     Interface {
@@ -73,24 +73,24 @@ pub enum SetupError {
          joined the run before, or what started it did not hand the descriptor on"
     )]
     Closed(RawFd),
-    /// The fabric went away.
+    /// The coordinator went away.
     #[error("the fabric cannot be reached: {0}")]
     Unreachable(#[from] io::Error),
-    /// The fabric will not have it.
+    /// The coordinator will not have it.
     #[error("{0}")]
     Refused(String),
-    /// The fabric answered something else than what was asked.
+    /// The coordinator answered something else than what was asked.
     #[error("the fabric does not speak this library's protocol")]
     ProtocolViolation,
     /// Something that was to be watched cannot be.
     #[error(transparent)]
     Watch(#[from] WatchError),
-    /// The call came from a thread that the fabric does not know, or at the wrong moment.
+    /// The call came from a thread that the coordinator does not know, or at the wrong moment.
     #[error(transparent)]
     ChannelError(#[from] ChannelError),
 }
 
-/// A thread's own connection to the fabric.
+/// A thread's own connection to the coordinator.
 #[derive(Debug)]
 struct Control {
     socket: OwnedFd,
@@ -247,9 +247,9 @@ impl Shared {
     }
 }
 
-/// A program's membership in a fabric.
+/// A program's membership in a coordinator.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub struct RunContext {
     shared: Arc<Shared>,
 }
 
@@ -260,13 +260,14 @@ pub struct ThreadTicket {
     socket: OwnedFd,
 }
 
-impl Context {
-    /// Joins the fabric that the environment names. The calling thread is the program's main one.
+impl RunContext {
+    /// Joins the coordinator that the environment names. The calling thread is the program's main
+    /// one.
     pub fn join() -> Result<Self, SetupError> {
         if CONTROL.with_borrow(Option::is_some) {
             return Err(SetupError::Twice);
         }
-        let value = crate::environment::var(ENVIRONMENT).map_err(|_| SetupError::NoFabric)?;
+        let value = crate::environment::var(ENVIRONMENT).map_err(|_| SetupError::NotInRun)?;
         let (start, base) = (OnceLock::new(), Arc::default());
         let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
         let shared = Shared { start, base, instruments, interface: OnceLock::new() };
@@ -343,7 +344,7 @@ impl Context {
             let io = match &attachment {
                 None => {
                     let (shared, packet) = (Arc::clone(&self.shared), [0; MAX_PACKET]);
-                    EndpointIo::Fabric(Box::new(CoordinatorIo { shared, end, own, packet }))
+                    EndpointIo::Run(Box::new(CoordinatorIo { shared, end, own, packet }))
                 }
                 Some(attachment) => {
                     let settings = InterfaceSettings {
@@ -374,7 +375,7 @@ impl Context {
         let mut octets = [0; 4 * MAX_SELECT];
         let wanted = ends.iter().take(MAX_SELECT);
         for (slot, listener) in octets.as_chunks_mut::<4>().0.iter_mut().zip(wanted.clone()) {
-            let EndpointIo::Fabric(io) = listener.io().inner() else {
+            let EndpointIo::Run(io) = listener.io().inner() else {
                 return Err(ChannelError::Disconnected);
             };
             *slot = io.end.to_le_bytes();
@@ -561,7 +562,7 @@ impl Farewell {
         if crate::fork::process() == owner {
             let mut packet = [0; MAX_PACKET];
             let length = Request::Bye.encode(&mut packet);
-            // One that has left already, or a fabric that is gone, needs no farewell.
+            // One that has left already, or a coordinator that is gone, needs no farewell.
             let _ = socket::send(&socket, &[IoSlice::new(&packet[..length])]);
         }
     }
@@ -572,7 +573,7 @@ pub fn leave() {
     // Without the thread-local value there is no connection left to take leave on.
     let _ = CONTROL.try_with(|control| {
         if let Some(mut control) = control.take() {
-            // A fabric that is gone needs no farewell.
+            // A coordinator that is gone needs no farewell.
             let _ = control.tell(&Request::Bye);
         }
     });
@@ -631,7 +632,7 @@ pub fn attach_in(
         .map_err(|_| SetupError::ProtocolViolation)?
 }
 
-/// An end's way to clock and network through the fabric.
+/// An end's way to clock and network through the coordinator.
 #[derive(Debug)]
 pub struct CoordinatorIo {
     shared: Arc<Shared>,
@@ -670,7 +671,7 @@ impl CoordinatorIo {
             got = socket::receive(own, &mut self.packet);
         }
         let Some(length) = got.map_err(|_| ChannelError::Disconnected)? else {
-            // The fabric closes an end when the run is over; before, it is gone.
+            // The coordinator closes an end when the run is over; before, it is gone.
             let over = self.shared.now()?.network >= Some(self.shared.start()?.stop);
             return Err(if over { ChannelError::Stopped } else { ChannelError::Disconnected });
         };
@@ -706,7 +707,7 @@ impl Drop for CoordinatorIo {
         }
         match &self.own {
             None => {
-                // A fabric that is gone need not know.
+                // A coordinator that is gone need not know.
                 let _ = with_control(|control| control.tell(&Request::Close(self.end)));
             }
             Some(own) => {
@@ -732,8 +733,8 @@ impl Drop for Open {
     }
 }
 
-/// Lets a fabric in real time know that an end is closed, so that it may be opened again. After the
-/// end nobody listens any more, and it is no matter.
+/// Lets a coordinator in real time know that an end is closed, so that it may be opened again.
+/// After the end nobody listens any more, and it is no matter.
 fn tell_closed(end: u32) {
     let _ = with_control(|control| {
         let length = Request::Close(end).encode(&mut control.packet);

@@ -1,4 +1,4 @@
-//! The fabric: live programs joined to the network engine.
+//! The run coordinator: live programs joined to the network engine.
 //!
 //! ```text
 //! program ── client ── socket ── session ── Engine
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! On a network of the kernel ([`NetworkKind`]) the engine carries nothing: programs use their
-//! interfaces, and the fabric only starts, watches and records.
+//! interfaces, and the coordinator only starts, watches and records.
 
 mod endpoint;
 mod gather;
@@ -22,16 +22,16 @@ mod told;
 mod virtual_time;
 mod wakeup;
 
-pub use end::records_per_endpoint;
+pub use endpoint::records_per_endpoint;
 pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 
 use crate::cgroup::Cgroup;
-use crate::fabric::network::Carrier;
-use crate::fabric::session::{Failure, Session};
+use crate::coordinator::network::Carrier;
+use crate::coordinator::session::{Failure, Session};
 use crate::process::{Keeper, Kept, Running, Start};
 use crate::user::User;
-use onbeat::fabric::client::SetupError;
-use onbeat::fabric::protocol::ENVIRONMENT;
+use onbeat::coordinator::client::SetupError;
+use onbeat::coordinator::protocol::ENVIRONMENT;
 use onbeat::instrument;
 use onbeat_model::codes::run as codes;
 use onbeat_model::diagnostic::Diagnostic;

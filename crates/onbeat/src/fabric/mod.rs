@@ -1,6 +1,0 @@
-//! A program's side of the fabric that joins it to a run: [`client`] asks, in the words of
-//! [`protocol`], over a [`socket`]. The other side is the crate `onbeat-run`.
-
-pub mod client;
-pub mod protocol;
-pub mod socket;
