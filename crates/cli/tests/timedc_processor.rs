@@ -208,7 +208,7 @@ fn execution_times(program: &Program, places: &[Vec<String>]) -> String {
 
 /// What happens to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum NodeKind {
     Limit,
     Release,
 }
@@ -229,7 +229,7 @@ struct Simulation<'a> {
     processors: Processors,
     states: Vec<State>,
     /// The earliest is the greatest.
-    timers: BinaryHeap<std::cmp::Reverse<(i64, What, usize, u64)>>,
+    timers: BinaryHeap<std::cmp::Reverse<(i64, NodeKind, usize, u64)>>,
     traces: Vec<Vec<Event>>,
 }
 
@@ -283,7 +283,7 @@ impl Simulation<'_> {
         self.processors.start(NetTime::from_ns(now), id as u64, core, rank, amount);
         if Self::is_firm(id) {
             let limit = state.origin + self.task(id).deadline;
-            self.timers.push(std::cmp::Reverse((limit, What::Limit, id, state.segments)));
+            self.timers.push(std::cmp::Reverse((limit, NodeKind::Limit, id, state.segments)));
         }
     }
 
@@ -299,7 +299,7 @@ impl Simulation<'_> {
             true => {
                 // What is done then counts as of this segment no more.
                 self.states[id].segments += 1;
-                let due = (release, What::Release, id, overshoot as u64);
+                let due = (release, NodeKind::Release, id, overshoot as u64);
                 self.timers.push(std::cmp::Reverse(due));
             }
             false => self.release(id, now, overshoot),
@@ -323,7 +323,7 @@ impl Simulation<'_> {
         }
         let offset = self.task(id).offset;
         self.states[id].origin = offset;
-        self.timers.push(std::cmp::Reverse((offset, What::Release, id, u64::MAX)));
+        self.timers.push(std::cmp::Reverse((offset, NodeKind::Release, id, u64::MAX)));
     }
 
     fn go(&mut self) {
@@ -342,13 +342,13 @@ impl Simulation<'_> {
             }
             let Some(std::cmp::Reverse((now, what, id, of))) = self.timers.pop() else { return };
             match what {
-                What::Release if of == u64::MAX => self.begin(id, now),
-                What::Release => self.release(id, now, of as i64),
-                What::Limit if self.states[id].segments == of => {
+                NodeKind::Release if of == u64::MAX => self.begin(id, now),
+                NodeKind::Release => self.release(id, now, of as i64),
+                NodeKind::Limit if self.states[id].segments == of => {
                     self.processors.cancel(NetTime::from_ns(now), id as u64);
                     self.arrive(id, now, "abort");
                 }
-                What::Limit => {}
+                NodeKind::Limit => {}
             }
         }
     }

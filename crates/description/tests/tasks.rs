@@ -3,7 +3,7 @@
 use onbeat_description::tasks::{self, TasksFile, limits};
 use onbeat_model::codes::{description as shared, tasks as codes};
 use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
-use onbeat_model::graph::{ChannelKind, What};
+use onbeat_model::graph::{ChannelKind, NodeKind};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -87,7 +87,7 @@ fn drawn(file: &TasksFile) -> String {
         let _ = writeln!(out, "{}", task.name);
         for (at, node) in task.nodes.iter().enumerate() {
             let guard = node.guard.map_or(String::new(), |guard| format!(" until {guard}"));
-            let _ = writeln!(out, "{at} {}: {:?}{guard} {:?}", node.place, node.next, node.what);
+            let _ = writeln!(out, "{at} {}: {:?}{guard} {:?}", node.place, node.next, node.kind);
         }
     }
     out
@@ -284,25 +284,27 @@ fn is_whole(file: &TasksFile) {
     let graph = &file.graph;
     for task in &graph.tasks {
         assert!(task.host < graph.hosts.len());
-        assert_eq!(task.nodes[0].what, What::Start);
+        assert_eq!(task.nodes[0].kind, NodeKind::Start);
         for node in &task.nodes {
             assert!(node.next.iter().all(|next| *next < task.nodes.len()));
-            let ways = match &node.what {
-                What::End => 0..=0,
-                What::Any => 1..=task.nodes.len(),
-                What::Branch(_) => 2..=2,
+            let ways = match &node.kind {
+                NodeKind::End => 0..=0,
+                NodeKind::Any => 1..=task.nodes.len(),
+                NodeKind::Branch(_) => 2..=2,
                 _ => 1..=1,
             };
             assert!(ways.contains(&node.next.len()), "{node:?}");
-            match &node.what {
-                What::Read { channel, .. } | What::Write { channel, .. } => {
+            match &node.kind {
+                NodeKind::Read { channel, .. } | NodeKind::Write { channel, .. } => {
                     assert!(*channel < graph.channels.len());
                 }
-                What::Run { task } => assert!(*task < graph.tasks.len()),
-                What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
+                NodeKind::Run { task } => assert!(*task < graph.tasks.len()),
+                NodeKind::Lock(resource)
+                | NodeKind::Take(resource)
+                | NodeKind::Unlock(resource) => {
                     assert!(*resource < graph.resources.len());
                 }
-                What::Set { register, .. } => assert!(*register < task.registers),
+                NodeKind::Set { register, .. } => assert!(*register < task.registers),
                 _ => {}
             }
         }

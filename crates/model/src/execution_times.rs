@@ -21,7 +21,7 @@ pub const HEADER: &str = "SRC,BCET,WCET,JITTER,ABORT,DST";
 
 /// Where a segment begins or ends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Node {
+pub enum SegmentEnd {
     /// A place of a task: `task:start`, `task:end`, or a timing point, `task:line`.
     Named {
         /// The task's function.
@@ -33,7 +33,7 @@ pub enum Node {
     Number(u32),
 }
 
-impl fmt::Display for Node {
+impl fmt::Display for SegmentEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named { task, place } => write!(f, "{task}:{place}"),
@@ -48,7 +48,7 @@ pub struct Row {
     /// Its line in the file, from 1.
     pub line: usize,
     /// Where the segment begins.
-    pub source: Node,
+    pub source: SegmentEnd,
     /// In the best case.
     pub best: Span,
     /// In the worst case, not less.
@@ -58,7 +58,7 @@ pub struct Row {
     /// How long an abort of it takes.
     pub abort: Span,
     /// Where the segment ends.
-    pub destination: Node,
+    pub destination: SegmentEnd,
 }
 
 impl fmt::Display for Row {
@@ -94,7 +94,7 @@ pub struct Invalid {
 pub fn read(text: &str, file: &str) -> Result<Vec<Row>, Vec<Invalid>> {
     let mut rows: Vec<Row> = Vec::new();
     let mut errors = Vec::new();
-    let mut seen: HashMap<(Node, Node), usize> = HashMap::new();
+    let mut seen: HashMap<(SegmentEnd, SegmentEnd), usize> = HashMap::new();
     let text = text.trim_start_matches('\u{feff}');
     let lines = (1..).zip(text.lines().map(str::trim));
     let mut is_first = true;
@@ -149,8 +149,10 @@ fn row(fields: &[&str], line: usize) -> Result<Row, String> {
         return Err(format!("BCET {best} is more than WCET {worst}"));
     }
     match (&row.source, &row.destination) {
-        (Node::Number(_), Node::Number(_)) => {}
-        (Node::Named { task: a, place }, Node::Named { task: b, place: end }) if a == b => {
+        (SegmentEnd::Number(_), SegmentEnd::Number(_)) => {}
+        (SegmentEnd::Named { task: a, place }, SegmentEnd::Named { task: b, place: end })
+            if a == b =>
+        {
             if place == "end" {
                 return Err(format!("no segment begins at {source}"));
             }
@@ -163,9 +165,12 @@ fn row(fields: &[&str], line: usize) -> Result<Row, String> {
     Ok(row)
 }
 
-fn node(text: &str) -> Result<Node, String> {
+fn node(text: &str) -> Result<SegmentEnd, String> {
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return text.parse().map(Node::Number).map_err(|_| format!("no task has a node {text}"));
+        return text
+            .parse()
+            .map(SegmentEnd::Number)
+            .map_err(|_| format!("no task has a node {text}"));
     }
     let is_name = |task: &str| {
         let is_part = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80;
@@ -175,7 +180,7 @@ fn node(text: &str) -> Result<Node, String> {
     };
     match text.split_once(':') {
         Some((task, place)) if is_name(task) && is_place(place) && text.len() <= NODE_MAX => {
-            Ok(Node::Named { task: task.to_owned(), place: place.to_owned() })
+            Ok(SegmentEnd::Named { task: task.to_owned(), place: place.to_owned() })
         }
         _ => Err(format!(
             "{:?} is not a node: task:line, task:start, task:end or a number",
@@ -220,8 +225,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn named(task: &str, place: &str) -> Node {
-        Node::Named { task: task.to_owned(), place: place.to_owned() }
+    fn named(task: &str, place: &str) -> SegmentEnd {
+        SegmentEnd::Named { task: task.to_owned(), place: place.to_owned() }
     }
 
     fn errors(text: &str) -> Vec<String> {

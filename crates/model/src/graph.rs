@@ -125,12 +125,12 @@ pub enum ChannelKind {
     Named,
     /// A network channel, reserved, so that its latency is bounded, or best effort ("IP channel"),
     /// so that it is not.
-    Network(Network),
+    Network(NetworkChannel),
 }
 
-/// A channel over a network.
+/// A channel over a network: latencies and limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Network {
+pub struct NetworkChannel {
     /// From capture to receipt, for tasks of each host that reads it: by the reader's clock, less
     /// the capture by the writer's. The bound is missing where nothing is reserved.
     pub latencies: Vec<(usize, Interval)>,
@@ -156,13 +156,13 @@ pub struct Task {
     pub host: usize,
     /// The file that its nodes' places count lines of; those of others name theirs.
     pub file: String,
-    /// Its nodes. Node 0 is its [`What::Start`].
-    pub nodes: Vec<Node>,
+    /// Its nodes. Node 0 is its [`NodeKind::Start`].
+    pub nodes: Vec<TaskNode>,
     /// How many registers its expressions use. All are unknown at first.
     pub registers: u16,
     /// Whether a point that is passed late keeps the phase.
     pub keeps_phase: bool,
-    /// Whether it begins when the program does; otherwise a [`What::Run`] starts it.
+    /// Whether it begins when the program does; otherwise a [`NodeKind::Run`] starts it.
     pub is_first: bool,
     /// Execution times of whole segments: they pass when control comes to `to`, and the last timing
     /// point was `from`, or none and `from` is node 0. In a firm or hard segment the deadline cuts
@@ -231,23 +231,23 @@ pub struct Segment {
     pub abort: Interval,
 }
 
-/// A node.
+/// A node of a task's control-flow graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// What happens there.
-    pub what: What,
+pub struct TaskNode {
+    /// What executes there.
+    pub kind: NodeKind,
     /// Its place as traces have it: a line of the task's file, `12`; `12.2` for the second timing
     /// point, or the second channel end, in it; `loop.h:12` in another file. What tables call it.
     pub place: String,
-    /// What may come next, in the order that [`What`] states.
+    /// What may come next, in the order that [`NodeKind`] states.
     pub next: Vec<usize>,
     /// The firm or hard point to which control goes when its deadline passes here.
     pub guard: Option<usize>,
 }
 
-/// What happens at a node.
+/// The kinds of nodes, with what executes at each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum NodeKind {
     /// The task begins.
     Start,
     /// The task ends: nothing is next.
@@ -307,7 +307,7 @@ pub enum What {
     },
     /// The first of `next` if the condition is not 0, the second if it is; either if it is unknown.
     Branch(Expression),
-    /// Any of `next`: ways part by what the graph does not know, or meet.
+    /// Any of `next`: paths part by what the graph does not know, or join.
     Any,
 }
 

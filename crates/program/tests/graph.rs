@@ -1,7 +1,7 @@
 //! Time-flow graphs of programs: the paper's listings and a program for each construct.
 
 use onbeat_model::diagnostic::SourceFile;
-use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, Task, Unary, What};
+use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, NodeKind, Task, Unary};
 use onbeat_program::graph::{Linked, UnitGraph, link};
 use onbeat_program::source::Expanded;
 use onbeat_program::timedc::{Options, translate};
@@ -39,36 +39,36 @@ fn expression(e: &Expression) -> String {
     }
 }
 
-fn what(graph: &Graph, what: &What) -> String {
+fn what(graph: &Graph, what: &NodeKind) -> String {
     let waits = |waits: &bool| if *waits { " and waits" } else { "" };
     match what {
-        What::Start => "start".to_owned(),
-        What::End => "end".to_owned(),
-        What::Point { kind, period, deadline } => {
+        NodeKind::Start => "start".to_owned(),
+        NodeKind::End => "end".to_owned(),
+        NodeKind::Point { kind, period, deadline } => {
             let deadline = deadline.as_ref().map_or("none".to_owned(), expression);
             format!("{kind:?} {} by {deadline}", expression(period))
         }
-        What::Gettime => "gettime".to_owned(),
-        What::Skip => "skip".to_owned(),
-        What::Fragment { execution: Interval::ZERO } => "code".to_owned(),
-        What::Fragment { execution } => {
+        NodeKind::Gettime => "gettime".to_owned(),
+        NodeKind::Skip => "skip".to_owned(),
+        NodeKind::Fragment { execution: Interval::ZERO } => "code".to_owned(),
+        NodeKind::Fragment { execution } => {
             let hi = execution.hi.map_or("?".to_owned(), |hi| hi.as_ns().to_string());
             format!("code {}..{hi}", execution.lo.as_ns())
         }
-        What::Write { channel, waits: w } => {
+        NodeKind::Write { channel, waits: w } => {
             format!("write {}{}", graph.channels[*channel].name, waits(w))
         }
-        What::Read { channel, waits: w } => {
+        NodeKind::Read { channel, waits: w } => {
             format!("read {}{}", graph.channels[*channel].name, waits(w))
         }
-        What::Run { task } => format!("run {}", graph.tasks[*task].name),
-        What::Lock(resource) => format!("lock {}", graph.resources[*resource]),
-        What::Take(resource) => format!("take {}", graph.resources[*resource]),
-        What::Unlock(resource) => format!("unlock {}", graph.resources[*resource]),
-        What::Set { register, value } => format!("r{register} = {}", expression(value)),
-        What::Branch(condition) => format!("if {}", expression(condition)),
-        What::Held => "held".to_owned(),
-        What::Any => "any".to_owned(),
+        NodeKind::Run { task } => format!("run {}", graph.tasks[*task].name),
+        NodeKind::Lock(resource) => format!("lock {}", graph.resources[*resource]),
+        NodeKind::Take(resource) => format!("take {}", graph.resources[*resource]),
+        NodeKind::Unlock(resource) => format!("unlock {}", graph.resources[*resource]),
+        NodeKind::Set { register, value } => format!("r{register} = {}", expression(value)),
+        NodeKind::Branch(condition) => format!("if {}", expression(condition)),
+        NodeKind::Held => "held".to_owned(),
+        NodeKind::Any => "any".to_owned(),
     }
 }
 
@@ -93,7 +93,7 @@ fn task(graph: &Graph, task: &Task) -> String {
     for (index, node) in task.nodes.iter().enumerate() {
         let next: Vec<String> = node.next.iter().map(usize::to_string).collect();
         let guard = node.guard.map_or(String::new(), |g| format!(" [{g}]"));
-        let what = what(graph, &node.what);
+        let what = what(graph, &node.kind);
         let _ = writeln!(text, "  {index} @{} {what} -> {}{guard}", node.place, next.join(" "));
     }
     text
@@ -123,21 +123,24 @@ fn printed(linked: &Linked) -> String {
 /// Every edge leads to a node, and there are as many as the node's kind has.
 fn check(graph: &Graph) {
     for task in &graph.tasks {
-        assert!(matches!(task.nodes[0].what, What::Start));
+        assert!(matches!(task.nodes[0].kind, NodeKind::Start));
         for node in &task.nodes {
             assert!(node.next.iter().all(|n| *n < task.nodes.len()), "{node:?}");
             let count = node.next.len();
-            match &node.what {
-                What::End => assert_eq!(count, 0, "{node:?}"),
-                What::Branch(_) => assert_eq!(count, 2, "{node:?}"),
-                What::Any => assert!(count > 0, "{node:?}"),
+            match &node.kind {
+                NodeKind::End => assert_eq!(count, 0, "{node:?}"),
+                NodeKind::Branch(_) => assert_eq!(count, 2, "{node:?}"),
+                NodeKind::Any => assert!(count > 0, "{node:?}"),
                 _ => assert_eq!(count, 1, "{node:?}"),
             }
             if let Some(guard) = node.guard {
-                assert!(matches!(task.nodes[guard].what, What::Point { .. }), "{node:?}");
+                assert!(matches!(task.nodes[guard].kind, NodeKind::Point { .. }), "{node:?}");
             }
-            if let What::Skip = node.what {
-                assert!(matches!(task.nodes[node.next[0]].what, What::Point { .. }), "{node:?}");
+            if let NodeKind::Skip = node.kind {
+                assert!(
+                    matches!(task.nodes[node.next[0]].kind, NodeKind::Point { .. }),
+                    "{node:?}"
+                );
             }
         }
     }
@@ -349,17 +352,17 @@ fn taken(text: &str) -> Option<bool> {
     let mut at = 0;
     loop {
         let node = &task.nodes[at];
-        match &node.what {
-            What::Set { register, value } => {
+        match &node.kind {
+            NodeKind::Set { register, value } => {
                 registers[usize::from(*register)] = value.value(&registers);
             }
-            What::Branch(condition) => {
+            NodeKind::Branch(condition) => {
                 let is_so = condition.value(&registers)? != 0;
                 at = node.next[usize::from(!is_so)];
                 continue;
             }
-            What::Any => return None,
-            What::Point { period, .. } => {
+            NodeKind::Any => return None,
+            NodeKind::Point { period, .. } => {
                 return Some(*period == Expression::Constant(1_000_000));
             }
             _ => {}

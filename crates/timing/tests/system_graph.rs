@@ -1,7 +1,9 @@
 //! The graph of a system: programs that are known, hosts that are modelled, programs that nobody
 //! knows, and the latencies between them.
 use onbeat_model::diagnostic::Diagnostic;
-use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, Network, Policy, Task, What};
+use onbeat_model::graph::{
+    ChannelKind, Expression, Graph, Interval, NetworkChannel, NodeKind, Policy, Task,
+};
 use onbeat_model::system::System;
 use onbeat_model::time::Span;
 use onbeat_model::timing::Chain;
@@ -181,7 +183,7 @@ fn task<'a>(graph: &'a Graph, program: &str, name: &str) -> &'a Task {
     found
 }
 
-fn network<'a>(graph: &'a Graph, name: &str) -> &'a Network {
+fn network<'a>(graph: &'a Graph, name: &str) -> &'a NetworkChannel {
     let channel = graph.channels.iter().find(|channel| channel.name == name).expect("a channel");
     match &channel.kind {
         ChannelKind::Network(network) => network,
@@ -198,19 +200,19 @@ fn programs_are_joined_by_the_channels_of_the_description() {
     assert_eq!(graph.resources, ["first.bus", "second.bus"]);
     let helper = task(&graph, "first", "helper");
     assert_eq!((helper.host, helper.is_first, helper.policy), (0, false, Policy::Edf));
-    assert_eq!(helper.nodes[1].what, What::Read { channel: 3, waits: false });
-    assert_eq!(helper.nodes[2].what, What::Write { channel: 0, waits: false });
+    assert_eq!(helper.nodes[1].kind, NodeKind::Read { channel: 3, waits: false });
+    assert_eq!(helper.nodes[2].kind, NodeKind::Write { channel: 0, waits: false });
     let main = task(&graph, "first", "main");
-    let started = main.nodes.iter().find_map(|node| match node.what {
-        What::Run { task } => Some(graph.tasks[task].name.as_str()),
+    let started = main.nodes.iter().find_map(|node| match node.kind {
+        NodeKind::Run { task } => Some(graph.tasks[task].name.as_str()),
         _ => None,
     });
     assert_eq!(started, Some("helper"));
     let second = task(&graph, "second", "main");
-    assert_eq!(second.nodes[1].what, What::Lock(1));
-    assert_eq!(second.nodes[2].what, What::Write { channel: 4, waits: false });
+    assert_eq!(second.nodes[1].kind, NodeKind::Lock(1));
+    assert_eq!(second.nodes[2].kind, NodeKind::Write { channel: 4, waits: false });
     let third = task(&graph, "third", "main");
-    assert_eq!(third.nodes[1].what, What::Read { channel: 0, waits: true });
+    assert_eq!(third.nodes[1].kind, NodeKind::Read { channel: 0, waits: true });
     assert_eq!(third.host, 1);
 }
 
@@ -247,17 +249,17 @@ fn a_modelled_host_writes_every_interval_and_reads_at_once() {
     let periods: Vec<_> = talker
         .nodes
         .iter()
-        .filter_map(|node| match &node.what {
-            What::Point { period, .. } => Some(period.clone()),
+        .filter_map(|node| match &node.kind {
+            NodeKind::Point { period, .. } => Some(period.clone()),
             _ => None,
         })
         .collect();
     // Its clock starts at 2.5 ms: the instants 0.3 µs, 1000.3 µs and 2000.3 µs have passed.
     assert_eq!(periods, [constant(500_300), constant(1_000_000)]);
-    assert_eq!(talker.nodes[2].what, What::Write { channel: 1, waits: false });
+    assert_eq!(talker.nodes[2].kind, NodeKind::Write { channel: 1, waits: false });
     assert_eq!(talker.nodes[3].next, [2]);
     let listener = task(&graph, "plain", "pose");
-    assert_eq!(listener.nodes[1].what, What::Read { channel: 0, waits: false });
+    assert_eq!(listener.nodes[1].kind, NodeKind::Read { channel: 0, waits: false });
     assert_eq!(listener.nodes[1].next, [1]);
 }
 
@@ -265,9 +267,11 @@ fn a_modelled_host_writes_every_interval_and_reads_at_once() {
 fn a_program_that_nobody_knows_writes_at_unknown_times() {
     let graph = graph(&load(SYSTEM, THIRD), true);
     let unknown = task(&graph, "stranger", "gossip");
-    let What::Point { period, deadline, .. } = &unknown.nodes[1].what else { panic!("a point") };
+    let NodeKind::Point { period, deadline, .. } = &unknown.nodes[1].kind else {
+        panic!("a point")
+    };
     assert_eq!((period, deadline), (&Expression::Unknown, &None));
-    assert_eq!(unknown.nodes[2].what, What::Write { channel: 2, waits: false });
+    assert_eq!(unknown.nodes[2].kind, NodeKind::Write { channel: 2, waits: false });
     // What a known program writes is not written by others; what nobody writes stays silent.
     assert!(!graph.tasks.iter().any(|task| task.name == "pose" && task.program != "plain"));
     let channel = network(&graph, "gossip");

@@ -96,7 +96,7 @@ fn found(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::graph::{Graph, Node, Task, What};
+    use onbeat_model::graph::{Graph, NodeKind, Task, TaskNode};
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::PathBuf;
 
@@ -195,9 +195,11 @@ mod tests {
     fn onwards(task: &Task, (at, registers): &State, open: &mut Vec<State>) {
         let node = &task.nodes[*at];
         let mut after = registers.clone();
-        match &node.what {
-            What::Set { register, value } => after[usize::from(*register)] = value.value(registers),
-            What::Branch(condition) => {
+        match &node.kind {
+            NodeKind::Set { register, value } => {
+                after[usize::from(*register)] = value.value(registers)
+            }
+            NodeKind::Branch(condition) => {
                 if let Some(value) = condition.value(registers) {
                     open.push((node.next[usize::from(value == 0)], after));
                     return;
@@ -219,8 +221,11 @@ mod tests {
             let node = &task.nodes[state.0];
             open.extend(node.guard.map(|point| (point, state.1.clone())));
             let is_event = matches!(
-                node.what,
-                What::Point { .. } | What::Write { .. } | What::Read { .. } | What::End
+                node.kind,
+                NodeKind::Point { .. }
+                    | NodeKind::Write { .. }
+                    | NodeKind::Read { .. }
+                    | NodeKind::End
             );
             if !is_event {
                 onwards(task, &state, &mut open);
@@ -238,26 +243,27 @@ mod tests {
                 let name = &graph.channels[channel].name;
                 name == place || name.strip_prefix("case.") == Some(place)
             };
-            let is_place = |node: &Node| line(text, place).is_none_or(|line| line == node.place);
+            let is_place =
+                |node: &TaskNode| line(text, place).is_none_or(|line| line == node.place);
             let mut open = Vec::new();
             for state in &now {
                 let node = &task.nodes[state.0];
-                match (what.as_str(), &node.what) {
+                match (what.as_str(), &node.kind) {
                     ("start" | "late", _) => open.push(state.clone()),
-                    ("end", What::End) => open.push(state.clone()),
-                    ("write" | "full", What::Write { channel, .. })
-                    | ("read", What::Read { channel, .. })
+                    ("end", NodeKind::End) => open.push(state.clone()),
+                    ("write" | "full", NodeKind::Write { channel, .. })
+                    | ("read", NodeKind::Read { channel, .. })
                         if is_channel(*channel) =>
                     {
                         onwards(task, state, &mut open);
                     }
-                    ("arrive" | "abort", What::Point { .. })
-                    | ("reach", What::Write { .. } | What::Read { .. })
+                    ("arrive" | "abort", NodeKind::Point { .. })
+                    | ("reach", NodeKind::Write { .. } | NodeKind::Read { .. })
                         if is_place(node) =>
                     {
                         open.push(state.clone());
                     }
-                    ("release" | "skip", What::Point { .. }) if is_place(node) => {
+                    ("release" | "skip", NodeKind::Point { .. }) if is_place(node) => {
                         onwards(task, state, &mut open);
                     }
                     _ => {}

@@ -10,7 +10,7 @@ use crate::parse::Entry;
 use crate::rest::named;
 use crate::{At, Sink};
 use onbeat_model::diagnostic::Origin;
-use onbeat_model::graph::{Channel, ChannelKind, Host, Interval, Network};
+use onbeat_model::graph::{Channel, ChannelKind, Host, Interval, NetworkChannel};
 use onbeat_model::system::rate_tolerance;
 use onbeat_model::time::Span;
 use onbeat_model::timing::Chain;
@@ -180,7 +180,7 @@ fn channel(
     let fixed = ("fixed_delay_us", &raw.fixed_delay_us);
     let fixed = fields.time(shared::OUT_OF_RANGE, fixed, US, Span::from_us(1)..=limits::DELAY);
     let (interval, tolerance) = rate(&mut fields);
-    let network = Network {
+    let network = NetworkChannel {
         latencies: Vec::new(),
         fixed_delay: fixed.unwrap_or_default(),
         interval,

@@ -4,7 +4,7 @@ use super::channels::Channels;
 use super::{Whole, codes};
 use crate::{At, Sink};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
-use onbeat_model::graph::{ChannelKind, Host, Interval, Network, Node, What};
+use onbeat_model::graph::{ChannelKind, Host, Interval, NetworkChannel, NodeKind, TaskNode};
 use onbeat_model::timing::Chain;
 use std::collections::BTreeSet;
 
@@ -30,11 +30,11 @@ pub(super) fn check(
     for (number, whole) in tasks.iter().enumerate() {
         for (node, at) in whole.nodes() {
             let (task, host) = (number, whole.task.host);
-            match node.what {
-                What::Write { channel, waits } => {
+            match node.kind {
+                NodeKind::Write { channel, waits } => {
                     ends[channel].push(End { task, host, is_write: true, waits, at });
                 }
-                What::Read { channel, waits } => {
+                NodeKind::Read { channel, waits } => {
                     ends[channel].push(End { task, host, is_write: false, waits, at });
                 }
                 _ => {}
@@ -64,7 +64,7 @@ pub(super) fn check(
     }
 }
 
-fn set_latencies(network: &mut Network, latency: Interval, readers: &BTreeSet<usize>) {
+fn set_latencies(network: &mut NetworkChannel, latency: Interval, readers: &BTreeSet<usize>) {
     network.latencies = readers.iter().map(|host| (*host, latency)).collect();
 }
 
@@ -144,7 +144,7 @@ fn meets(chain: &At<Chain>, channels: &Channels, ends: &[Vec<End>], sink: &mut S
 }
 
 /// Whether control may come back to a node.
-pub(super) fn is_on_cycle(nodes: &[Node], node: usize) -> bool {
+pub(super) fn is_on_cycle(nodes: &[TaskNode], node: usize) -> bool {
     let mut seen = vec![false; nodes.len()];
     let ways = |at: usize| nodes[at].next.iter().copied().chain(nodes[at].guard);
     let mut work: Vec<usize> = ways(node).collect();

@@ -4,13 +4,13 @@ use super::codes;
 use super::steps::{Count, Does, Step};
 use crate::Sink;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
-use onbeat_model::graph::{Binary, Expression, Node, PointKind, What};
+use onbeat_model::graph::{Binary, Expression, NodeKind, PointKind, TaskNode};
 use std::collections::BTreeMap;
 
 /// The control flow of a task.
 #[derive(Default)]
 pub(super) struct Flow {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<TaskNode>,
     /// Per node, the step that it is of.
     pub(super) origins: Vec<Origin>,
     /// Per node, whether no deadline aborts it whatever is next.
@@ -83,11 +83,11 @@ impl<'a> Builder<'a> {
 
     /// The flow of all steps of a task.
     pub(super) fn build(mut self, steps: &[Step], at: Origin) -> Flow {
-        self.add(What::Start, "start".to_owned(), at);
+        self.add(NodeKind::Start, "start".to_owned(), at);
         self.steps(steps);
         if self.open.iter().any(|exit| !exit.is_abort) {
             self.open.retain(|exit| !exit.is_abort);
-            self.add(What::End, "end".to_owned(), at);
+            self.add(NodeKind::End, "end".to_owned(), at);
         }
         self.flow
     }
@@ -98,13 +98,16 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a node behind all that is open.
-    fn add(&mut self, what: What, place: String, at: Origin) -> usize {
+    fn add(&mut self, what: NodeKind, place: String, at: Origin) -> usize {
         let node = self.flow.nodes.len();
-        let waits = matches!(what, What::Lock(_) | What::Start | What::End | What::Point { .. });
+        let waits = matches!(
+            what,
+            NodeKind::Lock(_) | NodeKind::Start | NodeKind::End | NodeKind::Point { .. }
+        );
         for exit in std::mem::take(&mut self.open) {
             self.join(exit, node);
         }
-        self.flow.nodes.push(Node { what, place, next: Vec::new(), guard: None });
+        self.flow.nodes.push(TaskNode { kind: what, place, next: Vec::new(), guard: None });
         self.flow.origins.push(at);
         self.flow.unguarded.push(waits || self.critical > 0 || !self.locks.is_empty());
         self.open.push(Exit { node, is_abort: false });
@@ -121,10 +124,10 @@ impl<'a> Builder<'a> {
 
     /// Adds a node of a step, with its place: as stated or the line, and a number if there is
     /// another one of its kind.
-    fn node(&mut self, what: What, step: &Step) -> usize {
+    fn node(&mut self, what: NodeKind, step: &Step) -> usize {
         let kind = match what {
-            What::Point { .. } => 0,
-            What::Write { .. } | What::Read { .. } => 1,
+            NodeKind::Point { .. } => 0,
+            NodeKind::Write { .. } | NodeKind::Read { .. } => 1,
             _ => 2,
         };
         let place = step.place.clone().unwrap_or_else(|| self.lines.of(step.at).to_string());
@@ -142,21 +145,23 @@ impl<'a> Builder<'a> {
 
     fn step(&mut self, step: &Step) {
         match &step.what {
-            Does::Work(execution) => self.simple(What::Fragment { execution: *execution }, step),
+            Does::Work(execution) => {
+                self.simple(NodeKind::Fragment { execution: *execution }, step)
+            }
             Does::Write { channel, waits } => {
                 if *waits {
                     self.no_waiting_in_a_lock(step);
                 }
-                self.simple(What::Write { channel: *channel, waits: *waits }, step);
+                self.simple(NodeKind::Write { channel: *channel, waits: *waits }, step);
             }
             Does::Read { channel, waits } => {
                 self.no_waiting_in_a_lock(step);
-                self.simple(What::Read { channel: *channel, waits: *waits }, step);
+                self.simple(NodeKind::Read { channel: *channel, waits: *waits }, step);
             }
             Does::Point { kind, period, deadline } => self.point(step, *kind, *period, *deadline),
-            Does::Start(task) => self.simple(What::Run { task: *task }, step),
-            Does::Skip => self.simple(What::Skip, step),
-            Does::Gettime => self.simple(What::Gettime, step),
+            Does::Start(task) => self.simple(NodeKind::Run { task: *task }, step),
+            Does::Skip => self.simple(NodeKind::Skip, step),
+            Does::Gettime => self.simple(NodeKind::Gettime, step),
             Does::Break => self.leave(step),
             Does::Critical(steps) => {
                 self.critical += 1;
@@ -164,16 +169,16 @@ impl<'a> Builder<'a> {
                 self.critical -= 1;
             }
             Does::Lock { resource, steps } => {
-                self.node(What::Lock(*resource), step);
+                self.node(NodeKind::Lock(*resource), step);
                 self.locks.push(*resource);
                 self.steps(steps);
                 if !self.open.is_empty() {
-                    self.node(What::Unlock(*resource), step);
+                    self.node(NodeKind::Unlock(*resource), step);
                 }
                 self.locks.pop();
             }
             Does::Either(ways) => {
-                let fork = Exit { node: self.node(What::Any, step), is_abort: false };
+                let fork = Exit { node: self.node(NodeKind::Any, step), is_abort: false };
                 let mut open = Vec::new();
                 for way in ways {
                     self.open = vec![fork];
@@ -186,7 +191,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn simple(&mut self, what: What, step: &Step) {
+    fn simple(&mut self, what: NodeKind, step: &Step) {
         self.node(what, step);
     }
 
@@ -198,7 +203,7 @@ impl<'a> Builder<'a> {
         }
         let constant = Expression::Constant;
         let (period, deadline) = (constant(period), deadline.map(constant));
-        self.node(What::Point { kind, period, deadline }, step);
+        self.node(NodeKind::Point { kind, period, deadline }, step);
     }
 
     /// What others wait for while a task waits has no bound on its own.
@@ -214,9 +219,9 @@ impl<'a> Builder<'a> {
             let help = "put it into the `steps` of a loop, or take it out";
             return self.error("`break` stands in no loop", step.at, help);
         };
-        self.node(What::Any, step);
+        self.node(NodeKind::Any, step);
         for held in (around..self.locks.len()).rev() {
-            self.node(What::Unlock(self.locks[held]), step);
+            self.node(NodeKind::Unlock(self.locks[held]), step);
         }
         let open = std::mem::take(&mut self.open);
         self.loops.last_mut().expect("a loop").breaks.extend(open);
@@ -236,7 +241,7 @@ impl<'a> Builder<'a> {
                 Box::new(Expression::Register(register)),
                 Box::new(Expression::Constant(1)),
             );
-            self.node(What::Set { register, value: less }, step);
+            self.node(NodeKind::Set { register, value: less }, step);
         }
         let back = head.unwrap_or(first);
         for exit in std::mem::take(&mut self.open) {
@@ -259,23 +264,25 @@ impl<'a> Builder<'a> {
                 let register = self.flow.registers;
                 self.flow.registers = register.saturating_add(1);
                 let value = Expression::Constant(times);
-                self.node(What::Set { register, value }, step);
+                self.node(NodeKind::Set { register, value }, step);
                 let (left, none) = (Expression::Register(register), Expression::Constant(0));
                 let again = Expression::Binary(Binary::Greater, Box::new(left), Box::new(none));
-                Some(self.node(What::Branch(again), step))
+                Some(self.node(NodeKind::Branch(again), step))
             }
-            Count::Unknown => Some(self.node(What::Any, step)),
+            Count::Unknown => Some(self.node(NodeKind::Any, step)),
             // Each loop has a node of its own to which it comes back.
-            Count::Ever => begins_with_loop(steps).then(|| self.node(What::Any, step)),
+            Count::Ever => begins_with_loop(steps).then(|| self.node(NodeKind::Any, step)),
         }
     }
 
     /// An endless loop without a timing point is left by an abort, at the point behind it.
     fn end_of_endless(&mut self, step: &Step, from: usize) {
         let nodes = &self.flow.nodes[from..];
-        let is_timed = nodes.iter().any(|node| matches!(node.what, What::Point { .. }));
+        let is_timed = nodes.iter().any(|node| matches!(node.kind, NodeKind::Point { .. }));
         if !is_timed && self.open.is_empty() {
-            let waits = |node: &Node| matches!(node.what, What::Read { .. } | What::Write { .. });
+            let waits = |node: &TaskNode| {
+                matches!(node.kind, NodeKind::Read { .. } | NodeKind::Write { .. })
+            };
             if !nodes.iter().any(waits) {
                 self.flow.busy.push((from, step.at));
             }

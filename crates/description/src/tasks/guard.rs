@@ -5,7 +5,7 @@ use super::codes;
 use super::flow::Flow;
 use crate::Sink;
 use onbeat_model::diagnostic::Diagnostic;
-use onbeat_model::graph::{Expression, PointKind, What};
+use onbeat_model::graph::{Expression, NodeKind, PointKind};
 use std::collections::BTreeSet;
 
 /// What may be the next timing point from each node on; none: the task ends. A point's own is it.
@@ -22,16 +22,16 @@ fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
     }
     let mut next = vec![BTreeSet::new(); flow.nodes.len()];
     for (end, node) in flow.nodes.iter().enumerate() {
-        let point = match node.what {
-            What::Point { .. } => Some(end),
-            What::End => None,
+        let point = match node.kind {
+            NodeKind::Point { .. } => Some(end),
+            NodeKind::End => None,
             _ => continue,
         };
         // Each is brought to all from where it may be next.
         next[end].insert(point);
         let mut work = before[end].clone();
         while let Some(at) = work.pop() {
-            let is_point = matches!(flow.nodes[at].what, What::Point { .. });
+            let is_point = matches!(flow.nodes[at].kind, NodeKind::Point { .. });
             // What a node has, all before it have too: they need no more than it does.
             if !is_point && is_news(flow, &next[at], point) && next[at].insert(point) {
                 work.extend(&before[at]);
@@ -43,12 +43,11 @@ fn next_points(flow: &Flow) -> Vec<BTreeSet<Option<usize>>> {
 
 /// The first node in a loop with so many rounds, for who comes to it from before.
 fn entered(flow: &Flow, from: usize, to: usize) -> Option<usize> {
-    match (&flow.nodes[from].what, &flow.nodes[to].what) {
-        (What::Set { register, value: Expression::Constant(1..) }, What::Branch(condition))
-            if condition.registers().eq([*register]) =>
-        {
-            flow.nodes[to].next.first().copied()
-        }
+    match (&flow.nodes[from].kind, &flow.nodes[to].kind) {
+        (
+            NodeKind::Set { register, value: Expression::Constant(1..) },
+            NodeKind::Branch(condition),
+        ) if condition.registers().eq([*register]) => flow.nodes[to].next.first().copied(),
         _ => None,
     }
 }
@@ -64,8 +63,8 @@ pub(super) fn guard(flow: &mut Flow, sink: &mut Sink) {
     let next = next_points(flow);
     let mut told = BTreeSet::new();
     for (at, next) in next.iter().enumerate() {
-        match flow.nodes[at].what {
-            What::Skip => skip(flow, at, next, sink),
+        match flow.nodes[at].kind {
+            NodeKind::Skip => skip(flow, at, next, sink),
             _ if flow.unguarded[at] => {}
             _ => match guarding(flow, at, next) {
                 Ok(guard) => flow.nodes[at].guard = guard,
@@ -106,8 +105,10 @@ fn check(flow: &Flow, sink: &mut Sink) {
 
 /// The deadline of a firm or hard point.
 fn deadline(flow: &Flow, point: usize) -> Option<&Expression> {
-    match &flow.nodes[point].what {
-        What::Point { kind: PointKind::Firm | PointKind::Hard, deadline, .. } => deadline.as_ref(),
+    match &flow.nodes[point].kind {
+        NodeKind::Point { kind: PointKind::Firm | PointKind::Hard, deadline, .. } => {
+            deadline.as_ref()
+        }
         _ => None,
     }
 }
@@ -123,13 +124,13 @@ fn guarding(
     match points.find(|other| deadline(flow, **other) != deadline(flow, *first)) {
         None => Ok(Some(*first)),
         // What takes no time is never late.
-        Some(_) if takes_no_time(&flow.nodes[at].what) => Ok(None),
+        Some(_) if takes_no_time(&flow.nodes[at].kind) => Ok(None),
         Some(other) => Err((*first, *other)),
     }
 }
 
-fn takes_no_time(what: &What) -> bool {
-    matches!(what, What::Any | What::Branch(_) | What::Set { .. } | What::Gettime)
+fn takes_no_time(kind: &NodeKind) -> bool {
+    matches!(kind, NodeKind::Any | NodeKind::Branch(_) | NodeKind::Set { .. } | NodeKind::Gettime)
 }
 
 fn two_deadlines(flow: &Flow, at: usize, (first, other): (usize, usize)) -> Diagnostic {

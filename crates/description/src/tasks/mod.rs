@@ -20,7 +20,7 @@ use crate::names::{Alphabet, Names, check_name};
 use crate::{At, Sink, origin, schema_of};
 use onbeat_model::codes::tasks as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
-use onbeat_model::graph::{Graph, Node, Policy, Task, What};
+use onbeat_model::graph::{Graph, NodeKind, Policy, Task, TaskNode};
 use onbeat_model::time::Span;
 use onbeat_model::timing;
 
@@ -214,7 +214,7 @@ struct Whole {
 
 impl Whole {
     /// Its nodes and where they stand.
-    fn nodes(&self) -> impl Iterator<Item = (&Node, Origin)> {
+    fn nodes(&self) -> impl Iterator<Item = (&TaskNode, Origin)> {
         self.task.nodes.iter().zip(self.origins.iter().copied())
     }
 }
@@ -243,7 +243,7 @@ fn starts(all: &[Whole], places: &[At<String>], sink: &mut Sink) -> Vec<bool> {
     let mut starter: Vec<Option<(usize, Origin)>> = vec![None; all.len()];
     for (by, whole) in all.iter().enumerate() {
         for (at, (node, origin)) in whole.nodes().enumerate() {
-            let What::Run { task } = node.what else { continue };
+            let NodeKind::Run { task } = node.kind else { continue };
             let name = &places[task].value;
             if let Some((_, first)) = starter[task].replace((by, origin)) {
                 let message = format!("task `{name}` is started twice");

@@ -2,7 +2,7 @@
 
 use super::inline::{Does, Raw};
 use super::slice::{Slice, slice};
-use onbeat_model::graph::{Expression, Interval, Latest, Node, What};
+use onbeat_model::graph::{Expression, Interval, Latest, NodeKind, TaskNode};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -54,7 +54,7 @@ impl Region {
 
 /// What becomes of a task.
 pub(super) struct Made {
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<TaskNode>,
     pub latest: Vec<Latest>,
     /// How many registers its expressions use.
     pub registers: u16,
@@ -260,7 +260,7 @@ impl Shape {
         at
     }
 
-    fn nodes(mut self) -> (Vec<Node>, Vec<Latest>) {
+    fn nodes(mut self) -> (Vec<TaskNode>, Vec<Latest>) {
         let order = self.order.clone();
         let mut to: HashMap<usize, usize> = HashMap::new();
         // Twice: a region is kept if nothing but such regions follow it, which shows on the way.
@@ -297,7 +297,7 @@ impl Shape {
                 let (node, variable) = (made.len(), variable.clone());
                 latest.push(Latest { node, variable, is_write: *is_write });
             }
-            made.push(Node { what: self.what(step), place: step.place.clone(), next, guard });
+            made.push(TaskNode { kind: self.what(step), place: step.place.clone(), next, guard });
         }
         (made, latest)
     }
@@ -308,7 +308,7 @@ impl Shape {
         at: usize,
         guard: Option<usize>,
         number: &impl Fn(usize) -> usize,
-        made: &mut Vec<Node>,
+        made: &mut Vec<TaskNode>,
     ) {
         let here = made.len();
         let mut next: Vec<usize> = region.exits.iter().map(|n| number(*n)).collect();
@@ -321,42 +321,44 @@ impl Shape {
         let parts = region.exits.len() > 1;
         let place = region.place.clone().unwrap_or_else(|| self.steps[at].place.clone());
         if region.place.is_some() {
-            let what = What::Fragment { execution: region.execution };
+            let what = NodeKind::Fragment { execution: region.execution };
             let behind = if parts { vec![here + 1] } else { next.clone() };
-            made.push(Node { what, place: place.clone(), next: behind, guard });
+            made.push(TaskNode { kind: what, place: place.clone(), next: behind, guard });
         }
         if region.place.is_none() || parts {
-            made.push(Node { what: What::Any, place, next, guard });
+            made.push(TaskNode { kind: NodeKind::Any, place, next, guard });
         }
     }
 
-    fn what(&self, step: &Raw) -> What {
+    fn what(&self, step: &Raw) -> NodeKind {
         let read = |e: &Expression| self.numbered(e, step.base);
         match &step.does {
-            Does::Start => What::Start,
-            Does::End => What::End,
-            Does::Point { kind, period, deadline } => What::Point {
+            Does::Start => NodeKind::Start,
+            Does::End => NodeKind::End,
+            Does::Point { kind, period, deadline } => NodeKind::Point {
                 kind: *kind,
                 period: read(period),
                 deadline: deadline.as_ref().map(read),
             },
-            Does::Gettime => What::Gettime,
-            Does::Skip => What::Skip,
-            Does::Run(task) => What::Run { task: *task },
-            Does::Write { channel, waits } => What::Write { channel: *channel, waits: *waits },
-            Does::Read { channel, waits } => What::Read { channel: *channel, waits: *waits },
-            Does::Lock(resource) => What::Lock(*resource),
-            Does::Take(resource) => What::Take(*resource),
-            Does::Unlock(resource) => What::Unlock(*resource),
-            Does::Held => What::Held,
-            Does::Set { register, value, .. } => What::Set {
+            Does::Gettime => NodeKind::Gettime,
+            Does::Skip => NodeKind::Skip,
+            Does::Run(task) => NodeKind::Run { task: *task },
+            Does::Write { channel, waits } => NodeKind::Write { channel: *channel, waits: *waits },
+            Does::Read { channel, waits } => NodeKind::Read { channel: *channel, waits: *waits },
+            Does::Lock(resource) => NodeKind::Lock(*resource),
+            Does::Take(resource) => NodeKind::Take(*resource),
+            Does::Unlock(resource) => NodeKind::Unlock(*resource),
+            Does::Held => NodeKind::Held,
+            Does::Set { register, value, .. } => NodeKind::Set {
                 register: self.slice.registers.get(register).copied().unwrap_or(0),
                 value: read(value),
             },
-            Does::Branch(condition) => What::Branch(read(condition)),
-            Does::Work(execution) => What::Fragment { execution: *execution },
-            Does::Code | Does::Latest { .. } => What::Fragment { execution: Interval::ZERO },
-            Does::Nothing | Does::Init(_) | Does::Any | Does::Hold(_) | Does::Restore => What::Any,
+            Does::Branch(condition) => NodeKind::Branch(read(condition)),
+            Does::Work(execution) => NodeKind::Fragment { execution: *execution },
+            Does::Code | Does::Latest { .. } => NodeKind::Fragment { execution: Interval::ZERO },
+            Does::Nothing | Does::Init(_) | Does::Any | Does::Hold(_) | Does::Restore => {
+                NodeKind::Any
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Execution times of segments from a file.
 
 use super::Places;
-use onbeat_model::execution_times::{Node, Row};
-use onbeat_model::graph::{Graph, Interval, Segment, Task, What};
+use onbeat_model::execution_times::{Row, SegmentEnd};
+use onbeat_model::graph::{Graph, Interval, NodeKind, Segment, Task};
 use onbeat_model::time::Span;
 
 /// Adds the segments of a file to the tasks that have them. What is wrong: the row's line, and a
@@ -25,7 +25,7 @@ pub fn apply_times(graph: &mut Graph, places: &Places, rows: &[Row]) -> Vec<(usi
         for task in &mut graph.tasks {
             let (from, to) =
                 (nodes(task, places, &row.source), nodes(task, places, &row.destination));
-            for from in from.into_iter().filter(|n| !matches!(task.nodes[*n].what, What::End)) {
+            for from in from.into_iter().filter(|n| !matches!(task.nodes[*n].kind, NodeKind::End)) {
                 for to in &to {
                     let to = *to;
                     let is_known = |s: &Segment| s.from == from && s.to == to;
@@ -41,33 +41,33 @@ pub fn apply_times(graph: &mut Graph, places: &Places, rows: &[Row]) -> Vec<(usi
 }
 
 impl Places {
-    fn have(&self, node: &Node) -> bool {
+    fn have(&self, node: &SegmentEnd) -> bool {
         match node {
-            Node::Named { task, place } => {
+            SegmentEnd::Named { task, place } => {
                 let is_end = place == "start" || place == "end";
                 self.tasks.contains(task) && (is_end || self.points.contains(place))
             }
-            Node::Number(number) => *number as usize <= self.points.len(),
+            SegmentEnd::Number(number) => *number as usize <= self.points.len(),
         }
     }
 }
 
 /// The nodes of a task that a row names. All that are started of a function are meant.
-fn nodes(task: &Task, places: &Places, node: &Node) -> Vec<usize> {
+fn nodes(task: &Task, places: &Places, node: &SegmentEnd) -> Vec<usize> {
     let function = task.name.split('#').next().unwrap_or(&task.name);
     let place = match node {
-        Node::Named { task, place } if task == function => place,
-        Node::Named { .. } => return Vec::new(),
-        Node::Number(0) => return vec![0],
-        Node::Number(number) => match places.points.get(*number as usize - 1) {
+        SegmentEnd::Named { task, place } if task == function => place,
+        SegmentEnd::Named { .. } => return Vec::new(),
+        SegmentEnd::Number(0) => return vec![0],
+        SegmentEnd::Number(number) => match places.points.get(*number as usize - 1) {
             Some(place) => place,
             None => return Vec::new(),
         },
     };
-    let is_it = |n: &onbeat_model::graph::Node| match n.what {
-        What::Start => place == "start",
-        What::End => place == "end",
-        What::Point { .. } => n.place == *place,
+    let is_it = |n: &onbeat_model::graph::TaskNode| match n.kind {
+        NodeKind::Start => place == "start",
+        NodeKind::End => place == "end",
+        NodeKind::Point { .. } => n.place == *place,
         _ => false,
     };
     (0..task.nodes.len()).filter(|n| is_it(&task.nodes[*n])).collect()

@@ -1,7 +1,7 @@
 //! Checks of control flow.
 
 use super::construct::{Constructs, Deadline};
-use super::flow::{Flow, What};
+use super::flow::{Flow, StepKind};
 use super::guard::{Guard, Guards, Next, locals};
 use super::program::Program;
 use super::solve::{backward, cyclic, forward, reachable};
@@ -103,7 +103,8 @@ impl<'t> Checker<'_, 't> {
             let before = followed.len();
             for site in self.program.sites.iter().filter(|s| !s.starts) {
                 let steps = &self.flows[site.caller].steps;
-                let Some(at) = steps.iter().position(|s| s.what == What::Call(site.call)) else {
+                let Some(at) = steps.iter().position(|s| s.kind == StepKind::Call(site.call))
+                else {
                     continue;
                 };
                 let mut behind = steps[at].next.iter();
@@ -117,8 +118,8 @@ impl<'t> Checker<'_, 't> {
         }
         for function in 0..self.flows.len() {
             let flow = &self.flows[function];
-            let ends = flow.steps.iter().enumerate().filter_map(|(n, s)| match s.what {
-                What::CriticalEnd(node) => Some((n, node)),
+            let ends = flow.steps.iter().enumerate().filter_map(|(n, s)| match s.kind {
+                StepKind::CriticalEnd(node) => Some((n, node)),
                 _ => None,
             });
             for (at, node) in ends.collect::<Vec<_>>() {
@@ -149,7 +150,7 @@ impl<'t> Checker<'_, 't> {
     pub(super) fn skips(&mut self, function: usize) -> BTreeMap<usize, usize> {
         let mut found = BTreeMap::new();
         for (at, step) in self.flows[function].steps.iter().enumerate() {
-            let What::Skip(node) = step.what else { continue };
+            let StepKind::Skip(node) = step.kind else { continue };
             let next: Vec<Next> = self.guards[function].next[at].iter().copied().collect();
             if let [Next::Point(point)] = next[..] {
                 found.insert(node.id(), point);
@@ -192,7 +193,7 @@ impl<'t> Checker<'_, 't> {
         let subject = &self.unit.functions[function];
         let mut told = BTreeSet::new();
         for (at, step) in flow.steps.iter().enumerate() {
-            let What::Point(index) = step.what else { continue };
+            let StepKind::Point(index) = step.kind else { continue };
             let Some(assigned) = &guards.assigned[at] else { continue };
             let point = &self.constructs.points[index];
             let mut arguments = vec![point.period.node];
@@ -236,9 +237,9 @@ impl<'t> Checker<'_, 't> {
     fn early(&self, function: usize, point: usize, variable: usize) -> Option<Range<usize>> {
         let (flow, guards) = (&self.flows[function], &self.guards[function]);
         let found = flow.steps.iter().enumerate().find(|(at, step)| {
-            let comes = match step.what {
-                What::Call(_) | What::Start(_) => guards.at[*at] == Guard::Of(point),
-                What::Skip(_) => guards.next[*at] == BTreeSet::from([Next::Point(point)]),
+            let comes = match step.kind {
+                StepKind::Call(_) | StepKind::Start(_) => guards.at[*at] == Guard::Of(point),
+                StepKind::Skip(_) => guards.next[*at] == BTreeSet::from([Next::Point(point)]),
                 _ => false,
             };
             comes && guards.assigned[*at].as_ref().is_some_and(|a| !a.contains(&variable))
@@ -259,7 +260,7 @@ impl<'t> Checker<'_, 't> {
         let in_loop = |caller: usize, call: Node<'t>| {
             let mut steps = self.flows[caller].steps.iter().enumerate();
             steps.any(|(n, s)| {
-                matches!(s.what, What::Call(c) | What::Start(c) if c == call)
+                matches!(s.kind, StepKind::Call(c) | StepKind::Start(c) if c == call)
                     && loops[caller].contains(&n)
             })
         };
@@ -290,7 +291,7 @@ impl<'t> Checker<'_, 't> {
         // A prototype's task is not a function of this unit.
         for (caller, flow) in self.flows.iter().enumerate() {
             for step in &flow.steps {
-                if let What::Start(call) = step.what
+                if let StepKind::Start(call) = step.kind
                     && !self.program.by_call.contains_key(&call.id())
                     && in_loop(caller, call)
                 {
@@ -347,7 +348,7 @@ impl<'t> Checker<'_, 't> {
         for function in 0..self.flows.len() {
             let ages = self.ages(function, &trails);
             for (at, step) in self.flows[function].steps.iter().enumerate() {
-                let What::Call(call) = step.what else { continue };
+                let StepKind::Call(call) = step.kind else { continue };
                 let Some(callee) = self.program.callee(call) else { continue };
                 let Some(point) = first[callee].first().filter(|_| ages[at] == Some(true)) else {
                     continue;
@@ -371,12 +372,12 @@ impl<'t> Checker<'_, 't> {
         let all = backward(
             steps,
             |all, more: &BTreeSet<usize>| all.extend(more.iter().copied()),
-            |node, behind| match steps[node].what {
-                What::Point(p) => {
+            |node, behind| match steps[node].kind {
+                StepKind::Point(p) => {
                     let point = &self.constructs.points[p];
                     point.guard().map(|_| p).into_iter().collect()
                 }
-                What::Call(call) if self.program.has_points(call) => {
+                StepKind::Call(call) if self.program.has_points(call) => {
                     self.program.callee(call).map(|f| first[f].clone()).unwrap_or_default()
                 }
                 _ => behind,
@@ -392,12 +393,12 @@ impl<'t> Checker<'_, 't> {
             steps,
             false,
             |all, more| *all |= *more,
-            |node, before| match steps[node].what {
-                What::Point(_) => false,
-                What::Call(call) if self.program.has_points(call) => {
+            |node, before| match steps[node].kind {
+                StepKind::Point(_) => false,
+                StepKind::Call(call) if self.program.has_points(call) => {
                     self.program.callee(call).is_some_and(|f| trails[f])
                 }
-                What::Call(_) => true,
+                StepKind::Call(_) => true,
                 _ => *before,
             },
         )
@@ -408,7 +409,9 @@ impl<'t> Checker<'_, 't> {
         let (flow, guards) = (&self.flows[function], &self.guards[function]);
         let mut found = Vec::new();
         for (at, step) in flow.steps.iter().enumerate() {
-            let (What::Call(call), Guard::Of(point)) = (step.what, guards.at[at]) else { continue };
+            let (StepKind::Call(call), Guard::Of(point)) = (step.kind, guards.at[at]) else {
+                continue;
+            };
             if step.in_critical || guards.assigned[at].is_none() {
                 continue;
             }
@@ -454,8 +457,8 @@ impl<'t> Checker<'_, 't> {
         all.sort_unstable();
         let steps = all.into_iter().flat_map(|f| self.flows[f].steps.iter());
         steps
-            .filter_map(|s| match s.what {
-                What::Call(call) if !s.in_critical => {
+            .filter_map(|s| match s.kind {
+                StepKind::Call(call) if !s.in_critical => {
                     let name = self.unit.callee(call).unwrap_or("");
                     NEVER_ABORTED.contains(&name).then_some(call)
                 }
@@ -478,10 +481,10 @@ impl<'t> Checker<'_, 't> {
 
 /// Functions in which something is called that cannot be aborted, there or in what they call.
 pub(super) fn risky(unit: &Unit<'_>, program: &Program<'_>, flows: &[Flow<'_>]) -> HashSet<usize> {
-    let is_risky = |what: &What<'_>| match what {
-        What::Call(call) => NEVER_ABORTED.contains(&unit.callee(*call).unwrap_or("")),
+    let is_risky = |what: &StepKind<'_>| match what {
+        StepKind::Call(call) => NEVER_ABORTED.contains(&unit.callee(*call).unwrap_or("")),
         _ => false,
     };
-    let own = (0..flows.len()).filter(|f| flows[*f].steps.iter().any(|s| is_risky(&s.what)));
+    let own = (0..flows.len()).filter(|f| flows[*f].steps.iter().any(|s| is_risky(&s.kind)));
     program.callers(own.collect())
 }

@@ -2,7 +2,7 @@
 
 use super::construct::{Construct, Constructs, Deadline, TimingPoint, behind_comma};
 use super::edits::{Edits, Rank};
-use super::flow::{Flow, Slot, What};
+use super::flow::{Flow, Slot, StepKind};
 use super::guard::{Action, Guards};
 use super::idle::{Idle, ROUND_NS};
 use super::syntax::{children, declared, fields, last_token, token, walk};
@@ -315,7 +315,7 @@ impl<'t> Emitter<'_, 't> {
         for (point, sources) in labels {
             let call = self.constructs.points[*point].call;
             let in_critical =
-                self.flow.steps.iter().any(|s| s.what == What::Point(*point) && s.in_critical);
+                self.flow.steps.iter().any(|s| s.kind == StepKind::Point(*point) && s.in_critical);
             let wrong = match self.label_place(call) {
                 _ if in_critical => Some((call, "in a critical block")),
                 None => Some((call, "in a statement expression")),

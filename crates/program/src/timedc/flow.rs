@@ -12,7 +12,7 @@ use tree_sitter::Node;
 
 /// What happens at a node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What<'t> {
+pub(super) enum StepKind<'t> {
     /// Nothing: ways meet.
     Join,
     /// A statement or a loop's condition begins: a guard can begin here.
@@ -46,7 +46,7 @@ pub(super) enum What<'t> {
 /// A node of the graph.
 #[derive(Clone, Debug)]
 pub(super) struct Step<'t> {
-    pub what: What<'t>,
+    pub kind: StepKind<'t>,
     /// Where it is written.
     pub place: Range<usize>,
     pub next: Vec<usize>,
@@ -207,9 +207,9 @@ struct Builder<'u, 't> {
 impl<'t> Builder<'_, 't> {
     fn run(&mut self, program: &Program<'t>) {
         let body = self.function.body;
-        self.now = self.apart(What::Join, body.start_byte()..body.start_byte() + 1);
+        self.now = self.apart(StepKind::Join, body.start_byte()..body.start_byte() + 1);
         let end = body.end_byte();
-        self.flow.exit = self.apart(What::Exit, end.saturating_sub(1)..end);
+        self.flow.exit = self.apart(StepKind::Exit, end.saturating_sub(1)..end);
         for statement in children(body) {
             self.statement(statement);
         }
@@ -223,9 +223,9 @@ impl<'t> Builder<'_, 't> {
     fn leave_endless(&mut self, program: &Program<'t>) {
         for (node, again, end) in std::mem::take(&mut self.endless) {
             let steps = &self.flow.steps;
-            let is_point = |step: &Step<'t>| match step.what {
-                What::Point(_) => true,
-                What::Call(call) => program.has_points(call),
+            let is_point = |step: &Step<'t>| match step.kind {
+                StepKind::Point(_) => true,
+                StepKind::Call(call) => program.has_points(call),
                 _ => false,
             };
             let range = node.byte_range();
@@ -254,9 +254,9 @@ impl<'t> Builder<'_, 't> {
     }
 
     /// A node that nothing leads to yet.
-    fn apart(&mut self, what: What<'t>, place: Range<usize>) -> usize {
+    fn apart(&mut self, kind: StepKind<'t>, place: Range<usize>) -> usize {
         let in_critical = self.critical > 0;
-        self.flow.steps.push(Step { what, place, next: Vec::new(), in_critical });
+        self.flow.steps.push(Step { kind, place, next: Vec::new(), in_critical });
         self.flow.steps.len() - 1
     }
 
@@ -267,15 +267,15 @@ impl<'t> Builder<'_, 't> {
     }
 
     /// What happens next.
-    fn add(&mut self, what: What<'t>, place: Range<usize>) -> usize {
-        let new = self.apart(what, place);
+    fn add(&mut self, kind: StepKind<'t>, place: Range<usize>) -> usize {
+        let new = self.apart(kind, place);
         self.edge(self.now, new);
         self.now = new;
         new
     }
 
     fn join(&mut self, node: Node<'t>) -> usize {
-        self.apart(What::Join, node.byte_range())
+        self.apart(StepKind::Join, node.byte_range())
     }
 
     fn go(&mut self, to: usize) {
@@ -291,10 +291,10 @@ impl<'t> Builder<'_, 't> {
         if self.quiet == 0 {
             self.flow.slots.push(slot);
             let place = slot.node().byte_range();
-            self.add(What::Slot(self.flow.slots.len() - 1), place);
+            self.add(StepKind::Slot(self.flow.slots.len() - 1), place);
         } else {
             let node = slot.node();
-            self.add(What::Inner(node), node.byte_range());
+            self.add(StepKind::Inner(node), node.byte_range());
         }
     }
 
@@ -372,7 +372,7 @@ impl<'t> Builder<'_, 't> {
         if is_skip(self.unit, self.function, node) {
             self.slot(Slot::Statement(node));
             self.flow.skips.push(node);
-            self.add(What::Skip(node), node.byte_range());
+            self.add(StepKind::Skip(node), node.byte_range());
             return;
         }
         let (parts, _) = comma_parts(expression);
@@ -471,7 +471,7 @@ impl<'t> Builder<'_, 't> {
         }
         let value = condition.and_then(|c| self.unit.constant(c));
         if let (Some(condition), None) = (condition, value) {
-            self.add(What::Branch(condition, true), condition.byte_range());
+            self.add(StepKind::Branch(condition, true), condition.byte_range());
         }
         let (head, end) = (self.now, self.join(node));
         for (field, taken) in
@@ -499,7 +499,7 @@ impl<'t> Builder<'_, 't> {
         self.slot(Slot::Statement(node));
         if let Some(condition) = node.child_by_field_name("condition") {
             self.parts(node, condition);
-            self.add(What::Choose(condition), condition.byte_range());
+            self.add(StepKind::Choose(condition), condition.byte_range());
         }
         let (head, end) = (self.now, self.join(node));
         self.around.push(Around { node, end, again: None, head, has_default: false });
@@ -533,7 +533,7 @@ impl<'t> Builder<'_, 't> {
         let head = self.now;
         self.around.push(Around { node, end, again: Some(again), head, has_default: false });
         if super::busy::waits(self.unit, self.function, node) {
-            let begin = self.add(What::Join, node.byte_range());
+            let begin = self.add(StepKind::Join, node.byte_range());
             self.flow.busy.push((node, begin));
         }
         if let Some(body) = node.child_by_field_name("body") {
@@ -566,7 +566,7 @@ impl<'t> Builder<'_, 't> {
                 self.stop(node);
             }
             Some((condition, None)) => {
-                self.add(What::Branch(condition, false), condition.byte_range());
+                self.add(StepKind::Branch(condition, false), condition.byte_range());
                 self.go(end);
             }
             _ => self.endless.push((node, self.now, end)),
@@ -628,7 +628,7 @@ impl<'t> Builder<'_, 't> {
         }
         self.critical -= 1;
         let end = node.end_byte();
-        self.add(What::CriticalEnd(node), end.saturating_sub(1)..end);
+        self.add(StepKind::CriticalEnd(node), end.saturating_sub(1)..end);
     }
 
     fn declaration(&mut self, node: Node<'t>) {
@@ -644,8 +644,8 @@ impl<'t> Builder<'_, 't> {
             let variables = &self.function.variables;
             let Some(index) = variables.iter().position(|v| v.place == place) else { continue };
             let has_value = variables[index].value.is_some() || variables[index].is_static;
-            let what = if has_value { What::Assign(index) } else { What::Declare(index) };
-            self.add(what, place);
+            let kind = if has_value { StepKind::Assign(index) } else { StepKind::Declare(index) };
+            self.add(kind, place);
         }
     }
 
@@ -674,7 +674,7 @@ impl<'t> Builder<'_, 't> {
                 let is_or = field("operator").is_some_and(|o| o.kind() == "||");
                 if let Some(left) = field("left") {
                     self.expression(left);
-                    self.add(What::Branch(left, is_or), left.byte_range());
+                    self.add(StepKind::Branch(left, is_or), left.byte_range());
                 }
                 let (left, end) = (self.now, self.join(node));
                 self.edge(left, end);
@@ -685,7 +685,7 @@ impl<'t> Builder<'_, 't> {
             "conditional_expression" => {
                 if let Some(condition) = field("condition") {
                     self.expression(condition);
-                    self.add(What::Branch(condition, true), condition.byte_range());
+                    self.add(StepKind::Branch(condition, true), condition.byte_range());
                 }
                 let (head, end) = (self.now, self.join(node));
                 for name in ["consequence", "alternative"] {
@@ -730,7 +730,7 @@ impl<'t> Builder<'_, 't> {
     fn assign_name(&mut self, node: Node<'t>) {
         let name = self.unit.words(node);
         if let Some(index) = self.unit.resolve_index(self.function, name, node.start_byte()) {
-            self.add(What::Assign(index), node.byte_range());
+            self.add(StepKind::Assign(index), node.byte_range());
         }
     }
 
@@ -759,11 +759,11 @@ impl<'t> Builder<'_, 't> {
         }
         let place = node.byte_range();
         match self.constructs.calls.get(&node.id()) {
-            Some((_, Construct::Point(p))) => self.add(What::Point(*p), place),
-            Some((_, Construct::Gettime(..))) => self.add(What::Gettime, place),
-            Some((_, Construct::Start(_))) => self.add(What::Start(node), place),
+            Some((_, Construct::Point(p))) => self.add(StepKind::Point(*p), place),
+            Some((_, Construct::Gettime(..))) => self.add(StepKind::Gettime, place),
+            Some((_, Construct::Start(_))) => self.add(StepKind::Start(node), place),
             Some(_) => self.now,
-            None => self.add(What::Call(node), place),
+            None => self.add(StepKind::Call(node), place),
         };
         if ends_program(self.unit, self.unit.callee(node).unwrap_or("")) {
             self.go(self.flow.exit);

@@ -1,7 +1,7 @@
 //! What each function does with time and channels, for the program's time-flow graph.
 
 use super::construct::{Construct, Constructs, Deadline, Length, TimeUnit};
-use super::flow::{Flow, What, inside};
+use super::flow::{Flow, StepKind, inside};
 use super::guard::{Guards, in_force};
 use super::idle::{Idle, ROUND_NS};
 use super::locks::{self, Objects};
@@ -222,8 +222,8 @@ fn is_called(name: Node<'_>) -> bool {
 /// The steps of a function's points.
 fn points(flow: &Flow<'_>) -> HashMap<usize, usize> {
     let steps = flow.steps.iter().enumerate();
-    let point = |(at, step): (usize, &super::flow::Step<'_>)| match step.what {
-        What::Point(point) => Some((point, at)),
+    let point = |(at, step): (usize, &super::flow::Step<'_>)| match step.kind {
+        StepKind::Point(point) => Some((point, at)),
         _ => None,
     };
     steps.filter_map(point).collect()
@@ -506,23 +506,25 @@ impl<'t> Maker<'_, 't> {
 
     fn step(&mut self, at: usize) {
         let step = &self.flow.steps[at];
-        let act = match step.what {
-            What::Join | What::Declare(_) | What::CriticalEnd(_) | What::Exit => Act::Nothing,
-            What::Slot(slot) => self.slot(at, self.flow.slots[slot].node()),
-            What::Inner(node) => self.slot(at, node),
-            What::Branch(condition, is_first) => {
+        let act = match step.kind {
+            StepKind::Join | StepKind::Declare(_) | StepKind::CriticalEnd(_) | StepKind::Exit => {
+                Act::Nothing
+            }
+            StepKind::Slot(slot) => self.slot(at, self.flow.slots[slot].node()),
+            StepKind::Inner(node) => self.slot(at, node),
+            StepKind::Branch(condition, is_first) => {
                 return self.branch(at, condition, is_first);
             }
-            What::Choose(value) => return self.choose(at, value),
-            What::Point(point) => self.point(at, point),
-            What::Gettime => Act::Gettime,
-            What::Call(call) => self.call(at, call),
-            What::Start(call) => {
+            StepKind::Choose(value) => return self.choose(at, value),
+            StepKind::Point(point) => self.point(at, point),
+            StepKind::Gettime => Act::Gettime,
+            StepKind::Call(call) => self.call(at, call),
+            StepKind::Start(call) => {
                 let name = self.all.unit.callee(call).unwrap_or("").to_owned();
                 Act::Start(Call { name, arguments: self.arguments(call) })
             }
-            What::Assign(variable) => self.assign(at, variable),
-            What::Skip(node) => {
+            StepKind::Assign(variable) => self.assign(at, variable),
+            StepKind::Skip(node) => {
                 let point = self.all.skips[self.index].get(&node.id());
                 let point = point.and_then(|point| self.points.get(point)).copied();
                 point.map_or(Act::Nothing, Act::Skip)
@@ -865,7 +867,7 @@ impl<'t> Maker<'_, 't> {
     fn tested(&self) -> HashSet<usize> {
         let mut open: Vec<Node<'t>> = Vec::new();
         for step in &self.flow.steps {
-            if let What::Branch(condition, _) = step.what {
+            if let StepKind::Branch(condition, _) = step.kind {
                 open.push(condition);
             }
         }

@@ -3,7 +3,7 @@
 use super::codes;
 use super::construct::{Constructs, Deadline, Length};
 use super::effort::look;
-use super::flow::{Flow, What};
+use super::flow::{Flow, StepKind};
 use super::program::Program;
 use super::solve::{backward, cyclic, forward};
 use super::syntax::{children, walk};
@@ -60,10 +60,10 @@ pub(super) fn next_points(program: &Program<'_>, flow: &Flow<'_>) -> Vec<BTreeSe
     backward(
         &steps,
         |all, more: &BTreeSet<Next>| all.extend(more.iter().copied()),
-        |node, behind| match flow.steps[node].what {
-            What::Point(p) => BTreeSet::from([Next::Point(p)]),
-            What::Exit => BTreeSet::from([Next::End]),
-            What::Call(call) if program.has_points(call) => BTreeSet::from([Next::Called]),
+        |node, behind| match flow.steps[node].kind {
+            StepKind::Point(p) => BTreeSet::from([Next::Point(p)]),
+            StepKind::Exit => BTreeSet::from([Next::End]),
+            StepKind::Call(call) if program.has_points(call) => BTreeSet::from([Next::Called]),
             _ => behind,
         },
     )
@@ -84,11 +84,11 @@ fn assigned(
         |node, before| {
             let mut now = before.clone();
             look(now.len());
-            match flow.steps[node].what {
-                What::Assign(variable) if asked.contains(&variable) => {
+            match flow.steps[node].kind {
+                StepKind::Assign(variable) if asked.contains(&variable) => {
                     now.insert(variable);
                 }
-                What::Declare(variable) => {
+                StepKind::Declare(variable) => {
                     now.remove(&variable);
                 }
                 _ => {}
@@ -120,10 +120,10 @@ pub(super) fn in_force(
     flow: &Flow<'_>,
     guards: &Guards,
 ) -> Vec<Option<usize>> {
-    let behind = |node: usize, before: &BTreeSet<Guard>| match flow.steps[node].what {
-        What::Point(_) => BTreeSet::from([Guard::None]),
-        What::Call(call) if program.has_points(call) => BTreeSet::from([Guard::None]),
-        What::Slot(slot) => match guards.actions.get(&slot) {
+    let behind = |node: usize, before: &BTreeSet<Guard>| match flow.steps[node].kind {
+        StepKind::Point(_) => BTreeSet::from([Guard::None]),
+        StepKind::Call(call) if program.has_points(call) => BTreeSet::from([Guard::None]),
+        StepKind::Slot(slot) => match guards.actions.get(&slot) {
             Some(Action::Begin(point) | Action::Renew(point)) => {
                 BTreeSet::from([Guard::Of(*point)])
             }
@@ -165,7 +165,9 @@ impl<'t> Finder<'_, 't> {
         let mut guards = Guards {
             next: next_points(self.program, self.flow),
             assigned: assigned(self.function, self.flow, &self.asked()),
-            busy: cyclic(&self.flow.steps, |n| !matches!(self.flow.steps[n].what, What::Point(_))),
+            busy: cyclic(&self.flow.steps, |n| {
+                !matches!(self.flow.steps[n].kind, StepKind::Point(_))
+            }),
             ..Guards::default()
         };
         guards.at = (0..self.flow.steps.len()).map(|n| self.guard(n, &guards)).collect();
@@ -178,7 +180,7 @@ impl<'t> Finder<'_, 't> {
     fn asked(&self) -> BTreeSet<usize> {
         let mut asked: BTreeSet<usize> = self.ends.iter().copied().collect();
         for step in &self.flow.steps {
-            let What::Point(point) = step.what else { continue };
+            let StepKind::Point(point) = step.kind else { continue };
             let point = &self.constructs.points[point];
             let deadline = match point.deadline {
                 Deadline::Length(length) => Some(length.node),
@@ -275,8 +277,9 @@ impl<'t> Finder<'_, 't> {
         order.sort_by_key(|n| self.flow.steps[*n].place.start);
         for node in order {
             let step = &self.flow.steps[node];
-            let runs = matches!(step.what, What::Call(_) | What::Start(_))
-                || (loops.contains(&node) && matches!(step.what, What::Join | What::Slot(_)));
+            let runs = matches!(step.kind, StepKind::Call(_) | StepKind::Start(_))
+                || (loops.contains(&node)
+                    && matches!(step.kind, StepKind::Join | StepKind::Slot(_)));
             let points = self.guarding(&guards.next[node]);
             if !runs || !told.insert(points.clone()) {
                 continue;
@@ -304,18 +307,18 @@ impl<'t> Finder<'_, 't> {
             steps,
             BTreeSet::from([(Guard::None, false)]),
             |all, more| all.extend(more.iter().copied()),
-            |node, before| match steps[node].what {
-                What::Point(_) => BTreeSet::from([(Guard::None, false)]),
-                What::Call(call) if self.program.has_points(call) => {
+            |node, before| match steps[node].kind {
+                StepKind::Point(_) => BTreeSet::from([(Guard::None, false)]),
+                StepKind::Call(call) if self.program.has_points(call) => {
                     BTreeSet::from([(Guard::None, false)])
                 }
-                What::Slot(_) => match self.wanted(node, guards) {
+                StepKind::Slot(_) => match self.wanted(node, guards) {
                     Some((wanted, runs)) if changes(before, wanted, runs) => {
                         BTreeSet::from([(wanted, false)])
                     }
                     _ => before.clone(),
                 },
-                What::Assign(variable) => {
+                StepKind::Assign(variable) => {
                     before.iter().map(|(g, old)| (*g, *old || self.depends(*g, variable))).collect()
                 }
                 _ => before.clone(),
@@ -323,7 +326,9 @@ impl<'t> Finder<'_, 't> {
         );
         let mut found = BTreeMap::new();
         for (node, step) in steps.iter().enumerate() {
-            let (What::Slot(slot), Some(before)) = (step.what, &in_force[node]) else { continue };
+            let (StepKind::Slot(slot), Some(before)) = (step.kind, &in_force[node]) else {
+                continue;
+            };
             let Some((wanted, runs)) = self.wanted(node, guards) else { continue };
             if !changes(before, wanted, runs) {
                 continue;
@@ -349,7 +354,7 @@ impl<'t> Finder<'_, 't> {
 
     /// The guard that a slot wants, and whether anything runs there that could be late.
     fn wanted(&self, node: usize, guards: &Guards) -> Option<(Guard, bool)> {
-        let What::Slot(slot) = self.flow.steps[node].what else { return None };
+        let StepKind::Slot(slot) = self.flow.steps[node].kind else { return None };
         let statement = self.flow.slots[slot].node();
         let is_empty = children(statement).is_empty();
         // The function's end ends its guard, but the end of a critical block comes before.
@@ -373,15 +378,15 @@ impl<'t> Finder<'_, 't> {
         let (mut open, mut seen) = (vec![slot], HashSet::from([slot]));
         while let Some(node) = open.pop() {
             let step = &self.flow.steps[node];
-            let runs = matches!(step.what, What::Call(_) | What::Start(_));
+            let runs = matches!(step.kind, StepKind::Call(_) | StepKind::Start(_));
             if runs || guards.busy.contains(&node) {
                 return true;
             }
             // At a slot where the deadline's names are hidden no guard can begin: what runs behind
             // it counts here.
             let is_hidden = matches!(guards.at[node], Guard::Of(p) if self.is_hidden(p, node));
-            if matches!(step.what, What::Point(_))
-                || (node != slot && matches!(step.what, What::Slot(_)) && !is_hidden)
+            if matches!(step.kind, StepKind::Point(_))
+                || (node != slot && matches!(step.kind, StepKind::Slot(_)) && !is_hidden)
             {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! virtual time would stand still in them. In virtual time, and in the graph, a round of such a
 //! loop takes [`ROUND_NS`].
 
-use super::flow::{Flow, What};
+use super::flow::{Flow, StepKind};
 use super::program::Program;
 use super::unit::Unit;
 use super::work::Work;
@@ -79,8 +79,8 @@ pub(super) fn find<'t>(
     let (mut found, mut diagnostics) = (Vec::new(), Vec::new());
     for (index, flow) in flows.iter().enumerate() {
         let is_timed = |at: &usize| {
-            let callee = match flow.steps[*at].what {
-                What::Call(call) => program.callee(call),
+            let callee = match flow.steps[*at].kind {
+                StepKind::Call(call) => program.callee(call),
                 _ => None,
             };
             passes(unit, program, (flow, index), work, *at)
@@ -113,10 +113,10 @@ fn passes<'t>(
     work: &Work<'t>,
     at: usize,
 ) -> bool {
-    match flow.steps[at].what {
-        What::Point(_) | What::Skip(_) => true,
-        What::Slot(_) | What::Inner(_) => work.at_step(flow, at).is_some(),
-        What::Call(call) => {
+    match flow.steps[at].kind {
+        StepKind::Point(_) | StepKind::Skip(_) => true,
+        StepKind::Slot(_) | StepKind::Inner(_) => work.at_step(flow, at).is_some(),
+        StepKind::Call(call) => {
             let name = unit.callee(call).unwrap_or("");
             if let Some(moves) = bound::of(unit, &unit.functions[index], call) {
                 // A write of a network channel waits when its rate does not allow it yet.

@@ -3,7 +3,7 @@
 use super::codes;
 use super::construct::{Construct, Constructs};
 use super::edits::{Edits, Rank};
-use super::flow::{Flow, What};
+use super::flow::{Flow, StepKind};
 use super::output::Figures;
 use super::prepare::Exectime;
 use super::program::Program;
@@ -118,9 +118,9 @@ impl<'t> Work<'t> {
 
     /// What passes at a step at which a statement begins.
     pub(super) fn at_step(&self, flow: &Flow<'t>, step: usize) -> Option<Times> {
-        let node = match flow.steps[step].what {
-            What::Slot(slot) => flow.slots[slot].node(),
-            What::Inner(node) => node,
+        let node = match flow.steps[step].kind {
+            StepKind::Slot(slot) => flow.slots[slot].node(),
+            StepKind::Inner(node) => node,
             _ => return None,
         };
         self.at_statement(node.start_byte())
@@ -169,16 +169,16 @@ impl<'t> Work<'t> {
             }
             let following = flow.steps[node].next.iter().filter_map(|n| behind[*n]);
             let following = following.max().unwrap_or(0);
-            let value = match flow.steps[node].what {
-                What::Point(_) => {
+            let value = match flow.steps[node].kind {
+                StepKind::Point(_) => {
                     most = most.max(following);
                     0
                 }
-                What::Call(call) => {
+                StepKind::Call(call) => {
                     let called = program.callee(call);
                     following.saturating_add(called.map_or(0, |f| functions[f].0))
                 }
-                What::Slot(_) | What::Inner(_) => {
+                StepKind::Slot(_) | StepKind::Inner(_) => {
                     following.saturating_add(self.at_step(flow, node).map_or(0, |t| t.1))
                 }
                 _ => following,

@@ -2,7 +2,7 @@
 //! iteration, columns for its timing points and channel ends.
 
 use super::words::{self, letter};
-use onbeat_model::graph::{Interval, Node, Task, What};
+use onbeat_model::graph::{Interval, NodeKind, Task, TaskNode};
 use onbeat_model::timing::{Course, Level, Row, Study, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,8 +42,8 @@ pub(super) struct Cell {
 }
 
 /// What a node is called in tables: `p6`, `c12`; `c loop.h:12`, `c write`.
-pub(super) fn symbol(node: &Node) -> String {
-    let Some(letter) = letter(&node.what) else { return String::new() };
+pub(super) fn symbol(node: &TaskNode) -> String {
+    let Some(letter) = letter(&node.kind) else { return String::new() };
     let space = if words::is_line(node) { "" } else { " " };
     format!("{letter}{space}{}", node.place)
 }
@@ -118,11 +118,11 @@ fn columns(task: &Task, level: Level, visits: &BTreeMap<(usize, &[u32]), Visit>)
             continue;
         }
         let takes = of_node().any(|visit| visit.arrival != visit.release);
-        let (arrival, release) = match it.what {
-            What::Point { .. } => (is_platform, true),
-            What::Fragment { .. } => (is_platform && takes, is_platform && takes),
-            What::Read { .. } => (true, true),
-            What::Write { .. } => (true, takes),
+        let (arrival, release) = match it.kind {
+            NodeKind::Point { .. } => (is_platform, true),
+            NodeKind::Fragment { .. } => (is_platform && takes, is_platform && takes),
+            NodeKind::Read { .. } => (true, true),
+            NodeKind::Write { .. } => (true, takes),
             _ => (false, false),
         };
         let of = |is_release| Column { node, is_release };

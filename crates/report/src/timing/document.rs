@@ -1,7 +1,9 @@
 //! The JSON contract, version 1. `schema/tfg.schema.json` is made from these types.
 
 use super::words::{self, expression, letter};
-use onbeat_model::graph::{self, ChannelKind, Expression, Interval, Node, Policy, Task, What};
+use onbeat_model::graph::{
+    self, ChannelKind, Expression, Interval, NodeKind, Policy, Task, TaskNode,
+};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
     self, Component, Course, Culprit, Miss, Open, Row, Study, Trouble, Verdict, Why,
@@ -500,14 +502,14 @@ fn constant(of: &Expression) -> Option<i64> {
     of.value(&[])
 }
 
-fn node(node: &Node) -> NodeEntry {
+fn node(node: &TaskNode) -> NodeEntry {
     let mut entry = NodeEntry {
-        kind: kind(&node.what).to_owned(),
-        symbol: letter(&node.what).map(|letter| format!("{letter}{}", node.place)),
+        kind: kind(&node.kind).to_owned(),
+        symbol: letter(&node.kind).map(|letter| format!("{letter}{}", node.place)),
         place: node.place.clone(),
         next: node.next.clone(),
         guard: node.guard,
-        channel: words::channel(&node.what),
+        channel: words::channel(&node.kind),
         waits: None,
         period_ns: None,
         deadline_ns: None,
@@ -516,45 +518,50 @@ fn node(node: &Node) -> NodeEntry {
         resource: None,
         expression: None,
     };
-    match &node.what {
-        What::Point { period, deadline, .. } => {
+    match &node.kind {
+        NodeKind::Point { period, deadline, .. } => {
             entry.period_ns = constant(period);
             entry.deadline_ns = deadline.as_ref().and_then(constant);
             entry.expression = constant(period).is_none().then(|| expression(period));
         }
-        What::Fragment { execution } => entry.execution_ns = Some(interval(*execution)),
-        What::Write { waits, .. } | What::Read { waits, .. } => entry.waits = Some(*waits),
-        What::Run { task } => entry.task = Some(*task),
-        What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
+        NodeKind::Fragment { execution } => entry.execution_ns = Some(interval(*execution)),
+        NodeKind::Write { waits, .. } | NodeKind::Read { waits, .. } => entry.waits = Some(*waits),
+        NodeKind::Run { task } => entry.task = Some(*task),
+        NodeKind::Lock(resource) | NodeKind::Take(resource) | NodeKind::Unlock(resource) => {
             entry.resource = Some(*resource);
         }
-        What::Set { register, value } => {
+        NodeKind::Set { register, value } => {
             entry.expression = Some(format!("r{register} = {}", expression(value)));
         }
-        What::Branch(condition) => entry.expression = Some(expression(condition)),
-        What::Start | What::End | What::Gettime | What::Skip | What::Held | What::Any => {}
+        NodeKind::Branch(condition) => entry.expression = Some(expression(condition)),
+        NodeKind::Start
+        | NodeKind::End
+        | NodeKind::Gettime
+        | NodeKind::Skip
+        | NodeKind::Held
+        | NodeKind::Any => {}
     }
     entry
 }
 
-const fn kind(what: &What) -> &'static str {
+const fn kind(what: &NodeKind) -> &'static str {
     match what {
-        What::Start => "start",
-        What::End => "end",
-        What::Point { kind, .. } => words::point_kind(*kind),
-        What::Gettime => "gettime",
-        What::Skip => "skip",
-        What::Fragment { .. } => "fragment",
-        What::Write { .. } => "write",
-        What::Read { .. } => "read",
-        What::Run { .. } => "run",
-        What::Lock(_) => "lock",
-        What::Take(_) => "take",
-        What::Unlock(_) => "unlock",
-        What::Held => "held",
-        What::Set { .. } => "set",
-        What::Branch(_) => "branch",
-        What::Any => "any",
+        NodeKind::Start => "start",
+        NodeKind::End => "end",
+        NodeKind::Point { kind, .. } => words::point_kind(*kind),
+        NodeKind::Gettime => "gettime",
+        NodeKind::Skip => "skip",
+        NodeKind::Fragment { .. } => "fragment",
+        NodeKind::Write { .. } => "write",
+        NodeKind::Read { .. } => "read",
+        NodeKind::Run { .. } => "run",
+        NodeKind::Lock(_) => "lock",
+        NodeKind::Take(_) => "take",
+        NodeKind::Unlock(_) => "unlock",
+        NodeKind::Held => "held",
+        NodeKind::Set { .. } => "set",
+        NodeKind::Branch(_) => "branch",
+        NodeKind::Any => "any",
     }
 }
 

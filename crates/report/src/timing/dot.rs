@@ -2,7 +2,7 @@
 
 use super::draw::wires;
 use super::words::{self, letter};
-use onbeat_model::graph::{Graph, What};
+use onbeat_model::graph::{Graph, NodeKind};
 use onbeat_model::timing::Study;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -45,15 +45,15 @@ fn cluster(text: &mut String, graph: &Graph, number: usize) {
     let _ = writeln!(text, "    subgraph cluster_task_{number} {{");
     let _ = writeln!(text, "      label={};", quoted(&task.name));
     for (at, node) in task.nodes.iter().enumerate() {
-        let shape = match node.what {
-            What::Point { .. } => "circle",
-            What::Fragment { .. } => "square",
-            What::Write { .. } | What::Read { .. } => "hexagon",
-            What::Branch(_) => "diamond",
+        let shape = match node.kind {
+            NodeKind::Point { .. } => "circle",
+            NodeKind::Fragment { .. } => "square",
+            NodeKind::Write { .. } | NodeKind::Read { .. } => "hexagon",
+            NodeKind::Branch(_) => "diamond",
             _ => "point",
         };
         let label =
-            letter(&node.what).map_or(String::new(), |letter| format!("{letter}{}", node.place));
+            letter(&node.kind).map_or(String::new(), |letter| format!("{letter}{}", node.place));
         let (label, tip) = (quoted(&label), quoted(&words::phrase(graph, node)));
         let _ = writeln!(text, "      n{number}_{at} [shape={shape} label={label} tooltip={tip}];");
     }

@@ -7,7 +7,7 @@ use crate::page::environment;
 use crate::topology::shortened;
 use minijinja::context;
 use minijinja::value::Serde;
-use onbeat_model::graph::{ChannelKind, Graph, Node, What};
+use onbeat_model::graph::{ChannelKind, Graph, NodeKind, TaskNode};
 use onbeat_model::timing::{Level, Row, Study, Timing};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,9 +124,9 @@ pub(super) fn text_width(characters: usize) -> i32 {
 }
 
 /// The label of a node, with its place where that has no room in the shape.
-fn label(graph: &Graph, node: &Node) -> String {
+fn label(graph: &Graph, node: &TaskNode) -> String {
     let label = words::label(graph, node);
-    let is_outside = letter(&node.what).is_some() && !fits(node);
+    let is_outside = letter(&node.kind).is_some() && !fits(node);
     let label = match is_outside {
         true if label.is_empty() => node.place.clone(),
         true => format!("{}: {label}", node.place),
@@ -135,7 +135,7 @@ fn label(graph: &Graph, node: &Node) -> String {
     shortened(&label, LABEL_MAX)
 }
 
-fn fits(node: &Node) -> bool {
+fn fits(node: &TaskNode) -> bool {
     words::is_line(node) && node.place.len() <= INSIDE_MAX
 }
 
@@ -197,10 +197,10 @@ pub(super) fn wires(graph: &Graph) -> Vec<Wire> {
     };
     let mut wires = Vec::new();
     for (from, node) in places() {
-        match node.what {
-            What::Write { channel: written, .. } => {
-                let reads = |node: &Node| match node.what {
-                    What::Read { channel, .. } => channel == written,
+        match node.kind {
+            NodeKind::Write { channel: written, .. } => {
+                let reads = |node: &TaskNode| match node.kind {
+                    NodeKind::Read { channel, .. } => channel == written,
                     _ => false,
                 };
                 for (to, _) in places().filter(|(_, node)| reads(node)) {
@@ -210,7 +210,7 @@ pub(super) fn wires(graph: &Graph) -> Vec<Wire> {
                     wires.push(Wire { ends: (from, to), class, name, title });
                 }
             }
-            What::Run { task } => {
+            NodeKind::Run { task } => {
                 let names = [from.0, task].map(|task| graph.tasks[task].name.as_str());
                 let (name, title) = (String::new(), names.join(" starts "));
                 wires.push(Wire { ends: (from, (task, 0)), class: "starts", name, title });
@@ -290,7 +290,7 @@ fn lanes(graph: &Graph, layout: &Layout) -> Vec<Titled> {
     let title = |task: &onbeat_model::graph::Task| {
         let parts = [("task ", &task.name), (", program ", &task.program), (", in ", &task.file)];
         let named = parts.into_iter().filter(|(_, name)| !name.is_empty());
-        named.map(|(what, name)| format!("{what}{name}")).collect::<String>()
+        named.map(|(kind, name)| format!("{kind}{name}")).collect::<String>()
     };
     tasks.map(|(task, frame)| titled(*frame, frame.width, &task.name, title(task))).collect()
 }
@@ -309,7 +309,7 @@ fn edges(graph: &Graph, layout: &Layout, marks: &Marks) -> Vec<Line> {
             let culprit = marks.steps.contains(&((task, *from), (task, *to)));
             // Between rows that follow each other, where nothing is beside, no head is needed.
             let mut line = line(format!("edge{}", on(culprit)), way, String::new());
-            if !is_great(&graph.tasks[task].nodes[*to].what) && way.len() == 2 {
+            if !is_great(&graph.tasks[task].nodes[*to].kind) && way.len() == 2 {
                 line.head = String::new();
             }
             lines.push(line);
@@ -370,7 +370,7 @@ fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec
     for (t, task) in graph.tasks.iter().enumerate() {
         for (n, node) in task.nodes.iter().enumerate() {
             let (x, y) = layout.nodes[t][n];
-            let (kind, shape) = look(&node.what);
+            let (kind, shape) = look(&node.kind);
             let place = (t, n);
             let states = [
                 (marks.open.contains(&place), "open"),
@@ -386,7 +386,7 @@ fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec
                 shape,
                 x,
                 y,
-                letter: letter(&node.what),
+                letter: letter(&node.kind),
                 place: if fits(node) { node.place.clone() } else { String::new() },
                 label: label(graph, node),
                 label_x: layout.labels[t][n],
@@ -398,14 +398,14 @@ fn shapes(graph: &Graph, timing: &Timing, layout: &Layout, marks: &Marks) -> Vec
 }
 
 /// The class and the shape of a node.
-const fn look(what: &What) -> (&'static str, &'static str) {
-    match what {
-        What::Point { .. } => ("point", "circle"),
-        What::Fragment { .. } => ("fragment", "square"),
-        What::Write { .. } | What::Read { .. } => ("end", "hexagon"),
-        What::Branch(_) => ("small", "diamond"),
-        What::Any => ("small", "dot"),
-        What::End => ("small", "ring"),
+const fn look(kind: &NodeKind) -> (&'static str, &'static str) {
+    match kind {
+        NodeKind::Point { .. } => ("point", "circle"),
+        NodeKind::Fragment { .. } => ("fragment", "square"),
+        NodeKind::Write { .. } | NodeKind::Read { .. } => ("end", "hexagon"),
+        NodeKind::Branch(_) => ("small", "diamond"),
+        NodeKind::Any => ("small", "dot"),
+        NodeKind::End => ("small", "ring"),
         _ => ("small", "disc"),
     }
 }

@@ -1,7 +1,7 @@
 //! One task's control flow: a row for each node, from top to bottom, and columns for what runs
 //! beside it. The places are those within the lane.
 
-use onbeat_model::graph::{Task, What};
+use onbeat_model::graph::{NodeKind, Task};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The height of the row of a node with a name, and of the others'.
@@ -40,13 +40,13 @@ pub(super) struct Lane {
 }
 
 /// Whether a node has a row of the great height.
-pub(super) fn is_great(what: &What) -> bool {
-    super::words::letter(what).is_some()
+pub(super) fn is_great(kind: &NodeKind) -> bool {
+    super::words::letter(kind).is_some()
 }
 
 /// Half of the extent of a node's shape.
-pub(super) fn half(what: &What) -> i32 {
-    HALF[usize::from(!is_great(what))]
+pub(super) fn half(kind: &NodeKind) -> i32 {
+    HALF[usize::from(!is_great(kind))]
 }
 
 /// Lays out a task.
@@ -63,14 +63,14 @@ pub(super) fn lane(task: &Task) -> Lane {
     let mut nodes = vec![(0, 0); task.nodes.len()];
     let mut height = HEAD;
     for node in &order {
-        let row = ROW[usize::from(!is_great(&task.nodes[*node].what))];
+        let row = ROW[usize::from(!is_great(&task.nodes[*node].kind))];
         nodes[*node] = (x(columns.of[*node]), height + row / 2);
         height += row;
     }
     let mut edges = Vec::new();
     for (from, to) in pairs(task) {
         let (a, b) = (nodes[from], nodes[to]);
-        let [out, into] = [from, to].map(|node| half(&task.nodes[node].what));
+        let [out, into] = [from, to].map(|node| half(&task.nodes[node].kind));
         let way = match columns.edges.get(&(from, to)) {
             Some(column) => forward(a, b, x(*column), [out, into]),
             None => {

@@ -143,7 +143,7 @@ impl Shelves {
 /// From the middle of a node to where a wire begins (end 0) or ends (end 1).
 fn stub(graph: &Graph, (task, node): Place, end: usize, is_right: bool) -> (i32, i32) {
     let side = if is_right { 1 } else { -1 };
-    match is_great(&graph.tasks[task].nodes[node].what) {
+    match is_great(&graph.tasks[task].nodes[node].kind) {
         true => (side * STUB.0, side * STUB.1),
         // What starts a task: off the edge below it. The start of a task has no label.
         false if end == 0 => (0, STUB.1),

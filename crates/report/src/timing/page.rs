@@ -124,7 +124,7 @@ fn about(study: &Study) -> Vec<(&'static str, String)> {
     let graph = &study.graph;
     let nodes: usize = graph.tasks.iter().map(|task| task.nodes.len()).sum();
     let named = graph.tasks.iter().flat_map(|task| &task.nodes);
-    let points = named.filter(|node| letter(&node.what) == Some('p')).count();
+    let points = named.filter(|node| letter(&node.kind) == Some('p')).count();
     vec![
         ("Hosts", graph.hosts.len().to_string()),
         ("Tasks", graph.tasks.len().to_string()),
@@ -167,7 +167,7 @@ fn table(study: &Study, level: Level, number: usize) -> TableView {
         ColumnView {
             node: format!("{number}-{}", column.node),
             which: if column.is_release { 'R' } else { 'A' },
-            letter: letter(&node.what),
+            letter: letter(&node.kind),
             place: node.place.clone(),
             title: format!("{}: {phrase}, {which}", words::place(task, column.node)),
         }

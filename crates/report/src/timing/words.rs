@@ -2,7 +2,7 @@
 
 use crate::text::counted;
 use onbeat_model::graph::{
-    ChannelKind, Expression, Graph, Interval, Node, PointKind, Task, Unary, What,
+    ChannelKind, Expression, Graph, Interval, NodeKind, PointKind, Task, TaskNode, Unary,
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
@@ -75,19 +75,19 @@ pub(super) fn listed(items: &[String]) -> String {
 }
 
 /// The letter that the paper has for a node; other nodes have none.
-pub(super) const fn letter(what: &What) -> Option<char> {
-    match what {
-        What::Point { .. } => Some('p'),
-        What::Fragment { .. } => Some('f'),
-        What::Write { .. } | What::Read { .. } => Some('c'),
+pub(super) const fn letter(kind: &NodeKind) -> Option<char> {
+    match kind {
+        NodeKind::Point { .. } => Some('p'),
+        NodeKind::Fragment { .. } => Some('f'),
+        NodeKind::Write { .. } | NodeKind::Read { .. } => Some('c'),
         _ => None,
     }
 }
 
 /// The channel that a node is an end of.
-pub(super) const fn channel(what: &What) -> Option<usize> {
-    match what {
-        What::Write { channel, .. } | What::Read { channel, .. } => Some(*channel),
+pub(super) const fn channel(kind: &NodeKind) -> Option<usize> {
+    match kind {
+        NodeKind::Write { channel, .. } | NodeKind::Read { channel, .. } => Some(*channel),
         _ => None,
     }
 }
@@ -111,53 +111,55 @@ fn delay(expression: &Expression) -> String {
 }
 
 /// What stands beside a node in the picture.
-pub(super) fn label(graph: &Graph, node: &Node) -> String {
+pub(super) fn label(graph: &Graph, node: &TaskNode) -> String {
     let named = |channel: usize| graph.channels[channel].name.as_str();
     let waits = |waits: bool| if waits { ", waits" } else { "" };
-    match &node.what {
-        What::Start | What::Set { .. } | What::Branch(_) | What::Any => String::new(),
-        What::End => "end".to_owned(),
-        What::Point { kind, period, deadline } => match deadline {
+    match &node.kind {
+        NodeKind::Start | NodeKind::Set { .. } | NodeKind::Branch(_) | NodeKind::Any => {
+            String::new()
+        }
+        NodeKind::End => "end".to_owned(),
+        NodeKind::Point { kind, period, deadline } => match deadline {
             Some(deadline) if deadline != period => {
                 format!("{} {}, by {}", point_kind(*kind), delay(period), delay(deadline))
             }
             _ => format!("{} {}", point_kind(*kind), delay(period)),
         },
-        What::Fragment { execution } if *execution == Interval::ZERO => String::new(),
-        What::Fragment { execution } => format!("{} ms", interval(*execution)),
-        What::Write { channel, waits: w } => format!("→ {}{}", named(*channel), waits(*w)),
-        What::Read { channel, waits: w } => format!("← {}{}", named(*channel), waits(*w)),
-        What::Gettime => "gettime".to_owned(),
-        What::Skip => "skipdelay".to_owned(),
-        What::Held => "something is held".to_owned(),
-        What::Run { task } => format!("starts {}", graph.tasks[*task].name),
-        What::Lock(resource) => format!("locks {}", graph.resources[*resource]),
-        What::Take(resource) => format!("takes {}", graph.resources[*resource]),
-        What::Unlock(resource) => format!("unlocks {}", graph.resources[*resource]),
+        NodeKind::Fragment { execution } if *execution == Interval::ZERO => String::new(),
+        NodeKind::Fragment { execution } => format!("{} ms", interval(*execution)),
+        NodeKind::Write { channel, waits: w } => format!("→ {}{}", named(*channel), waits(*w)),
+        NodeKind::Read { channel, waits: w } => format!("← {}{}", named(*channel), waits(*w)),
+        NodeKind::Gettime => "gettime".to_owned(),
+        NodeKind::Skip => "skipdelay".to_owned(),
+        NodeKind::Held => "something is held".to_owned(),
+        NodeKind::Run { task } => format!("starts {}", graph.tasks[*task].name),
+        NodeKind::Lock(resource) => format!("locks {}", graph.resources[*resource]),
+        NodeKind::Take(resource) => format!("takes {}", graph.resources[*resource]),
+        NodeKind::Unlock(resource) => format!("unlocks {}", graph.resources[*resource]),
     }
 }
 
 /// What a node is, as a phrase.
-pub(super) fn phrase(graph: &Graph, node: &Node) -> String {
+pub(super) fn phrase(graph: &Graph, node: &TaskNode) -> String {
     let of = |at: usize| {
         let channel = &graph.channels[at];
         format!("{} {}", kind_of_channel(&channel.kind), channel.name)
     };
     let waits = |waits: bool| if waits { " and waits for the fixed delay" } else { "" };
-    match &node.what {
-        What::Start => "the task begins".to_owned(),
-        What::End => "the task ends".to_owned(),
-        What::Point { kind, period, deadline } => {
+    match &node.kind {
+        NodeKind::Start => "the task begins".to_owned(),
+        NodeKind::End => "the task ends".to_owned(),
+        NodeKind::Point { kind, period, deadline } => {
             let deadline = deadline.as_ref().map(|d| format!(", deadline {}", delay(d)));
             let deadline = deadline.unwrap_or_default();
             format!("{} timing point, period {}{deadline}", point_kind(*kind), delay(period))
         }
-        What::Fragment { .. } => "code".to_owned(),
-        What::Write { channel, waits: w } => format!("writes {}{}", of(*channel), waits(*w)),
-        What::Read { channel, waits: w } => format!("reads {}{}", of(*channel), waits(*w)),
-        What::Set { register, value } => format!("r{register} = {}", expression(value)),
-        What::Branch(condition) => format!("if ({})", expression(condition)),
-        What::Any => "ways meet or part".to_owned(),
+        NodeKind::Fragment { .. } => "code".to_owned(),
+        NodeKind::Write { channel, waits: w } => format!("writes {}{}", of(*channel), waits(*w)),
+        NodeKind::Read { channel, waits: w } => format!("reads {}{}", of(*channel), waits(*w)),
+        NodeKind::Set { register, value } => format!("r{register} = {}", expression(value)),
+        NodeKind::Branch(condition) => format!("if ({})", expression(condition)),
+        NodeKind::Any => "ways meet or part".to_owned(),
         _ => label(graph, node),
     }
 }
@@ -227,14 +229,15 @@ pub(super) fn path(graph: &Graph, timing: &Timing, rows: &[usize]) -> String {
         let row = &timing.rows[*row];
         let node = &graph.tasks[row.task].nodes[row.node];
         let is_end = at == 0 || at + 1 == rows.len();
-        if !is_end && letter(&node.what).is_none() {
+        if !is_end && letter(&node.kind).is_none() {
             continue;
         }
-        if let (What::Read { channel, .. }, true) = (&node.what, written == channel(&node.what)) {
+        if let (NodeKind::Read { channel, .. }, true) = (&node.kind, written == channel(&node.kind))
+        {
             parts.push(graph.channels[*channel].name.clone());
         }
-        written = match node.what {
-            What::Write { channel, .. } => Some(channel),
+        written = match node.kind {
+            NodeKind::Write { channel, .. } => Some(channel),
             _ => None,
         };
         let place = place_of(graph, row);
@@ -326,7 +329,7 @@ pub(super) fn iteration(rounds: &[u32]) -> String {
 }
 
 /// Whether a node's place is a line of its task's file, which is a short name.
-pub(super) fn is_line(node: &Node) -> bool {
+pub(super) fn is_line(node: &TaskNode) -> bool {
     node.place.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 

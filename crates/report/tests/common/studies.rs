@@ -1,8 +1,8 @@
 //! Studies of time-flow graphs, made by hand: what the analysis would say of them.
 
 use onbeat_model::graph::{
-    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind,
-    Policy, Task, What,
+    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, NetworkChannel, NodeKind,
+    PointKind, Policy, Task, TaskNode,
 };
 use onbeat_model::plan::BoundTerm;
 use onbeat_model::time::Span;
@@ -19,36 +19,36 @@ fn at(time: i64) -> Interval {
     Interval::exactly(ms(time))
 }
 
-pub(crate) fn node(what: What, place: &str, next: &[usize]) -> Node {
-    Node { what, place: place.to_owned(), next: next.to_owned(), guard: None }
+pub(crate) fn node(what: NodeKind, place: &str, next: &[usize]) -> TaskNode {
+    TaskNode { kind: what, place: place.to_owned(), next: next.to_owned(), guard: None }
 }
 
-fn point(kind: PointKind, period: i64) -> What {
+fn point(kind: PointKind, period: i64) -> NodeKind {
     let period = Expression::Constant(ms(period).as_ns());
     let deadline = (kind != PointKind::Soft).then(|| period.clone());
-    What::Point { kind, period, deadline }
+    NodeKind::Point { kind, period, deadline }
 }
 
-fn code() -> What {
-    What::Fragment { execution: Interval::ZERO }
+fn code() -> NodeKind {
+    NodeKind::Fragment { execution: Interval::ZERO }
 }
 
-fn write(channel: usize) -> What {
-    What::Write { channel, waits: false }
+fn write(channel: usize) -> NodeKind {
+    NodeKind::Write { channel, waits: false }
 }
 
-fn read(channel: usize) -> What {
-    What::Read { channel, waits: false }
+fn read(channel: usize) -> NodeKind {
+    NodeKind::Read { channel, waits: false }
 }
 
-pub(crate) fn task(name: &str, host: usize, file: &str, nodes: Vec<Node>) -> Task {
+pub(crate) fn task(name: &str, host: usize, file: &str, nodes: Vec<TaskNode>) -> Task {
     let (name, file) = (name.to_owned(), file.to_owned());
     Task { name, host, file, nodes, is_first: true, ..Task::default() }
 }
 
 /// A channel of the description that is reserved if its latency is bounded.
 pub(crate) fn network(name: &str, latency: Interval) -> Channel {
-    let network = Network {
+    let network = NetworkChannel {
         latencies: vec![(0, latency)],
         fixed_delay: ms(2),
         interval: ms(10),
@@ -80,15 +80,15 @@ fn row(task: usize, node: usize, round: u32, arrival: Interval, release: Interva
 /// The program of Listing 3 in the paper, with the places of its lines.
 pub(crate) fn listing3_graph(channel: Channel) -> Graph {
     let sensor = vec![
-        node(What::Start, "1", &[1]),
-        node(What::Any, "3", &[2]),
+        node(NodeKind::Start, "1", &[1]),
+        node(NodeKind::Any, "3", &[2]),
         node(code(), "4", &[3]),
         node(write(0), "5", &[4]),
         node(point(PointKind::Firm, 10), "6", &[1]),
     ];
     let processor = vec![
-        node(What::Start, "10", &[1]),
-        node(What::Any, "11", &[2]),
+        node(NodeKind::Start, "10", &[1]),
+        node(NodeKind::Any, "11", &[2]),
         node(read(0), "12", &[3]),
         node(code(), "13", &[1]),
     ];
@@ -169,18 +169,18 @@ pub(crate) fn late() -> Study {
         Box::new(Expression::Register(0)),
         Box::new(Expression::Constant(1)),
     );
-    let between = |lo, hi| What::Fragment { execution: Interval::between(ms(lo), ms(hi)) };
+    let between = |lo, hi| NodeKind::Fragment { execution: Interval::between(ms(lo), ms(hi)) };
     let mut nodes = vec![
-        node(What::Start, "1", &[1]),
-        node(What::Any, "3", &[2]),
+        node(NodeKind::Start, "1", &[1]),
+        node(NodeKind::Any, "3", &[2]),
         node(between(1, 4), "4", &[3]),
-        node(What::Branch(condition), "5", &[4, 6]),
-        node(What::Set { register: 0, value: add }, "6", &[5]),
+        node(NodeKind::Branch(condition), "5", &[4, 6]),
+        node(NodeKind::Set { register: 0, value: add }, "6", &[5]),
         node(between(2, 7), "7", &[3]),
-        node(What::Any, "9", &[7, 8]),
-        node(What::Lock(0), "10", &[9]),
+        node(NodeKind::Any, "9", &[7, 8]),
+        node(NodeKind::Lock(0), "10", &[9]),
         node(write(0), "helper.h:12", &[10]),
-        node(What::Unlock(0), "11", &[10]),
+        node(NodeKind::Unlock(0), "11", &[10]),
         node(point(PointKind::Firm, 10), "14", &[1]),
     ];
     for guarded in &mut nodes[2..10] {
@@ -267,9 +267,9 @@ fn edf() -> Schedule {
 pub(crate) fn starting() -> Study {
     let main = |task: usize| {
         vec![
-            node(What::Start, "1", &[1]),
-            node(What::Run { task }, "2", &[2]),
-            node(What::End, "3", &[]),
+            node(NodeKind::Start, "1", &[1]),
+            node(NodeKind::Run { task }, "2", &[2]),
+            node(NodeKind::End, "3", &[]),
         ]
     };
     let mut tasks = vec![task("right", 0, "a.c", main(1)), cycle("step", 0, &[], false)];
@@ -319,10 +319,10 @@ pub(crate) fn fifty() -> Study {
 }
 
 /// A task that does something again and again, on one of two ways if it chooses.
-fn cycle(name: &str, host: usize, ends: &[What], chooses: bool) -> Task {
-    let mut nodes = vec![node(What::Start, "1", &[1]), node(What::Any, "3", &[2])];
+fn cycle(name: &str, host: usize, ends: &[NodeKind], chooses: bool) -> Task {
+    let mut nodes = vec![node(NodeKind::Start, "1", &[1]), node(NodeKind::Any, "3", &[2])];
     let mut line = 3;
-    let mut add = |nodes: &mut Vec<Node>, what: What, next: &[usize]| {
+    let mut add = |nodes: &mut Vec<TaskNode>, what: NodeKind, next: &[usize]| {
         line += 1;
         nodes.push(node(what, &line.to_string(), next));
     };
@@ -332,7 +332,7 @@ fn cycle(name: &str, host: usize, ends: &[What], chooses: bool) -> Task {
     }
     let here = nodes.len();
     if chooses {
-        add(&mut nodes, What::Branch(Expression::Unknown), &[here + 1, here + 2]);
+        add(&mut nodes, NodeKind::Branch(Expression::Unknown), &[here + 1, here + 2]);
         add(&mut nodes, code(), &[here + 3]);
         add(&mut nodes, code(), &[here + 3]);
     } else {
@@ -351,9 +351,11 @@ fn all_rows(graph: &Graph, level: Level) -> Timing {
         for round in 1..=3 {
             let now = at(i64::from(round - 1) * 10);
             for (at_node, it) in task.nodes.iter().enumerate().skip(1) {
-                let release = match it.what {
-                    What::Point { .. } => at(i64::from(round) * 10),
-                    What::Read { .. } => now + Interval::between(Span::ZERO, Span::from_us(640)),
+                let release = match it.kind {
+                    NodeKind::Point { .. } => at(i64::from(round) * 10),
+                    NodeKind::Read { .. } => {
+                        now + Interval::between(Span::ZERO, Span::from_us(640))
+                    }
                     _ => now,
                 };
                 rows.push(row(number, at_node, round, now, release));

@@ -7,7 +7,7 @@
 use super::load::ns;
 use super::shape::{Job, Jobs, Releases, Shape, Tasks, is_thread, sums};
 use super::walk::{Piece, UNBOUNDED};
-use onbeat_model::graph::{ChannelKind, Graph, Network, Node, Task, What};
+use onbeat_model::graph::{ChannelKind, Graph, NetworkChannel, NodeKind, Task, TaskNode};
 
 /// What releases a task.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +158,7 @@ impl Tasks<'_> {
     fn writes_first(&self, index: usize, channel: usize) -> bool {
         let walk = &self.walks[index];
         let is_read = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == channel);
-        let counts = walk.counts(|what| matches!(what, What::Write { .. }));
+        let counts = walk.counts(|kind| matches!(kind, NodeKind::Write { .. }));
         sums(&counts, |stop| stop == 0, is_read).into_iter().any(|writes| writes > 0)
     }
 
@@ -172,7 +172,7 @@ impl Tasks<'_> {
             let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
                 return false;
             };
-            let counts = walk.counts(|what| is_write(what, channel));
+            let counts = walk.counts(|kind| is_write(kind, channel));
             let each = sums(&counts, is_begin, is_begin).into_iter().max().unwrap_or(0);
             let is_alone = self.links.writer(channel) == Some(index);
             is_alone && each <= 1 && ns(network.interval) <= period
@@ -204,14 +204,13 @@ impl Tasks<'_> {
 
     /// By how much the latency of a channel varies; none if it has no bound. Who waits for the
     /// fixed delay sees nothing of what is shorter.
-    fn varies(&self, channel: usize, network: &Network, reader: usize) -> Option<i128> {
+    fn varies(&self, channel: usize, network: &NetworkChannel, reader: usize) -> Option<i128> {
         let host = self.graph.tasks[reader].host;
         let mine = network.latencies.iter().find(|(at, _)| *at == host);
         let latency = mine.map(|(_, latency)| *latency)?;
-        let is_read =
-            |node: &&Node| matches!(node.what, What::Read { channel: c, .. } if c == channel);
+        let is_read = |node: &&TaskNode| matches!(node.kind, NodeKind::Read { channel: c, .. } if c == channel);
         let mut reads = self.graph.tasks[reader].nodes.iter().filter(is_read);
-        let all_wait = reads.all(|node| matches!(node.what, What::Read { waits: true, .. }));
+        let all_wait = reads.all(|node| matches!(node.kind, NodeKind::Read { waits: true, .. }));
         let least = if all_wait { ns(network.fixed_delay) } else { 0 };
         Some((ns(latency.hi?).max(least) - ns(latency.lo).max(least)).max(0))
     }
@@ -266,7 +265,7 @@ impl Tasks<'_> {
     /// Notes what a task writes that only it writes.
     fn write(&mut self, task: usize) {
         for node in &self.graph.tasks[task].nodes {
-            let What::Write { channel, .. } = node.what else { continue };
+            let NodeKind::Write { channel, .. } = node.kind else { continue };
             if self.links.writer(channel) == Some(task) && self.sources[channel].is_none() {
                 self.sources[channel] = self.source(task, channel);
             }
@@ -276,7 +275,7 @@ impl Tasks<'_> {
     /// When a task writes a channel; none if nobody knows.
     fn source(&self, writer: usize, channel: usize) -> Option<Source> {
         let (task, walk) = (&self.graph.tasks[writer], &self.walks[writer]);
-        let counts = walk.counts(|what| is_write(what, channel));
+        let counts = walk.counts(|kind| is_write(kind, channel));
         let (jobs, written) = (Jobs::new(walk, &self.pieces[writer]), Jobs::new(walk, &counts));
         let is_known = |arrival: &Arrival| arrival.messages < UNBOUNDED;
         if walk.is_lost() {
@@ -299,7 +298,7 @@ impl Tasks<'_> {
             let most = if is_thread { Most::Thread } else { Most::Unknown };
             let is_known = period > 1 && is_known(&arrival);
             let is_bounded = is_thread || jobs.waits() == 0;
-            let best = shortest(task, channel, |what| matches!(what, What::Point { .. }));
+            let best = shortest(task, channel, |kind| matches!(kind, NodeKind::Point { .. }));
             let source = Source { writer, arrival, best, is_prompt, most };
             return (is_known && is_bounded).then_some(source);
         }
@@ -308,8 +307,7 @@ impl Tasks<'_> {
         let each = sums(&counts, |stop| is_fed(stop) || stop == 0, is_fed).into_iter().max()?;
         let arrival = Arrival { messages: each.max(0) * feed.arrival.messages, ..feed.arrival };
         let is_prompt = feed.waits == 0 || feed.is_paced;
-        let is_it =
-            |what: &What| matches!(what, What::Read { channel, .. } if *channel == feed.channel);
+        let is_it = |kind: &NodeKind| matches!(kind, NodeKind::Read { channel, .. } if *channel == feed.channel);
         let best = shortest(task, channel, is_it);
         let source = Source { writer, arrival, best, is_prompt, most: Most::Backlog };
         Some(source).filter(|source| is_known(&source.arrival))
@@ -369,9 +367,9 @@ impl Links {
         let mut starters = vec![Vec::new(); graph.tasks.len()];
         for (at, task) in graph.tasks.iter().enumerate() {
             for node in &task.nodes {
-                match node.what {
-                    What::Write { channel, .. } => writers[channel].push(at),
-                    What::Run { task } => starters[task].push(at),
+                match node.kind {
+                    NodeKind::Write { channel, .. } => writers[channel].push(at),
+                    NodeKind::Run { task } => starters[task].push(at),
                     _ => {}
                 }
             }
@@ -419,24 +417,27 @@ fn starts_freely(task: &Task, other: usize) -> bool {
             stack.extend(&before[at]);
         }
     }
-    let is_free = |node: &Node| match &node.what {
-        What::Fragment { execution } => execution.hi.is_some_and(|hi| ns(hi) == 0),
-        What::Point { .. } | What::Read { .. } | What::Write { .. } | What::Lock(_) => false,
+    let is_free = |node: &TaskNode| match &node.kind {
+        NodeKind::Fragment { execution } => execution.hi.is_some_and(|hi| ns(hi) == 0),
+        NodeKind::Point { .. }
+        | NodeKind::Read { .. }
+        | NodeKind::Write { .. }
+        | NodeKind::Lock(_) => false,
         _ => true,
     };
     task.nodes.iter().zip(&seen).all(|(node, is_before)| !is_before || is_free(node))
 }
 
-fn starts(node: &Node, other: usize) -> bool {
-    matches!(node.what, What::Run { task } if task == other)
+fn starts(node: &TaskNode, other: usize) -> bool {
+    matches!(node.kind, NodeKind::Run { task } if task == other)
 }
 
-fn is_write(what: &What, channel: usize) -> bool {
-    matches!(what, What::Write { channel: c, .. } if *c == channel)
+fn is_write(kind: &NodeKind, channel: usize) -> bool {
+    matches!(kind, NodeKind::Write { channel: c, .. } if *c == channel)
 }
 
 /// How often a channel's rate lets messages come.
-fn paced(network: &Network) -> Option<Arrival> {
+fn paced(network: &NetworkChannel) -> Option<Arrival> {
     let interval = ns(network.interval);
     (interval > 0).then_some(Arrival { period: Some(interval), messages: 1 })
 }
@@ -451,15 +452,15 @@ fn capacity(kind: &ChannelKind) -> i128 {
 
 /// The least work on any way to where a channel is written, from the start or nodes that `begins`
 /// says. What may be aborted takes nothing.
-fn shortest(task: &Task, channel: usize, begins: impl Fn(&What) -> bool) -> i128 {
-    let is_begin = |at: &usize| *at == 0 || begins(&task.nodes[*at].what);
+fn shortest(task: &Task, channel: usize, begins: impl Fn(&NodeKind) -> bool) -> i128 {
+    let is_begin = |at: &usize| *at == 0 || begins(&task.nodes[*at].kind);
     let mut least = vec![i128::MAX; task.nodes.len()];
     let mut open: Vec<usize> = (0..task.nodes.len()).filter(is_begin).collect();
     open.iter().for_each(|at| least[*at] = 0);
     while let Some(at) = open.pop() {
         let node = &task.nodes[at];
-        let work = match node.what {
-            What::Fragment { execution } if node.guard.is_none() => ns(execution.lo).max(0),
+        let work = match node.kind {
+            NodeKind::Fragment { execution } if node.guard.is_none() => ns(execution.lo).max(0),
             _ => 0,
         };
         for to in node.next.iter().chain(&node.guard) {
@@ -469,6 +470,6 @@ fn shortest(task: &Task, channel: usize, begins: impl Fn(&What) -> bool) -> i128
             }
         }
     }
-    let writes = (0..task.nodes.len()).filter(|at| is_write(&task.nodes[*at].what, channel));
+    let writes = (0..task.nodes.len()).filter(|at| is_write(&task.nodes[*at].kind, channel));
     writes.map(|at| least[at]).min().filter(|least| *least < i128::MAX).unwrap_or(0)
 }

@@ -18,7 +18,7 @@ pub use load::{EDF, Load, Protocol, Section, Share};
 
 use cycles::Requests;
 use load::{Line, least, ns, span};
-use onbeat_model::graph::{Graph, Policy, What};
+use onbeat_model::graph::{Graph, NodeKind, Policy};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{LockCycle, Schedule, Scheduled};
 use propose::{Group, PRIORITY_TOP};
@@ -309,9 +309,9 @@ fn priority(graph: &Graph, task: usize) -> u32 {
     };
     // What the sources state, whether it comes again or not.
     let shortest = |at: usize, by_deadline: bool| {
-        let stated = graph.tasks[at].nodes.iter().filter_map(|node| match &node.what {
-            What::Point { deadline, .. } if by_deadline => deadline.as_ref()?.value(&[]),
-            What::Point { period, .. } => period.value(&[]),
+        let stated = graph.tasks[at].nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::Point { deadline, .. } if by_deadline => deadline.as_ref()?.value(&[]),
+            NodeKind::Point { period, .. } => period.value(&[]),
             _ => None,
         });
         stated.filter(|ns| *ns > 0).min().map(Span::from_ns)

@@ -3,7 +3,7 @@
 use super::feed::{Feed, Links, Source};
 use super::load::{Load, Section, ns, span};
 use super::walk::{Piece, UNBOUNDED, Walk, longest};
-use onbeat_model::graph::{Graph, Interval, Node, PointKind, Policy, Task, What};
+use onbeat_model::graph::{Graph, Interval, NodeKind, PointKind, Policy, Task, TaskNode};
 use onbeat_model::time::Span;
 use std::collections::BTreeSet;
 
@@ -118,7 +118,7 @@ impl<'a> Tasks<'a> {
         } else {
             self.fed(index, ends, jitter, &mut shape);
         }
-        let locks = walk.counts(|what| matches!(what, What::Lock(_)));
+        let locks = walk.counts(|kind| matches!(kind, NodeKind::Lock(_)));
         let locks = locks.iter().map(|piece| piece.amount).max().unwrap_or(0);
         shape.locks = locks.saturating_mul(i128::from(shape.waits) + 1).min(UNBOUNDED);
         let again = match &mut shape.releases {
@@ -145,12 +145,12 @@ impl<'a> Tasks<'a> {
             (before, cycle) => Releases::Cycle(before, cycle),
         };
         shape.is_thread = is_thread(task, shape.sections.is_empty());
-        let is_point = |node: &&Node| matches!(node.what, What::Point { .. });
+        let is_point = |node: &&TaskNode| matches!(node.kind, NodeKind::Point { .. });
         let points = || task.nodes.iter().filter(is_point);
-        let firm = |n: &Node| matches!(n.what, What::Point { kind: PointKind::Firm, .. });
+        let firm = |n: &TaskNode| matches!(n.kind, NodeKind::Point { kind: PointKind::Firm, .. });
         let has_one = points().count() == 1 && points().all(firm);
         let is_plain = shape.waits == 0 && shape.sections.is_empty() && task.separation.is_none();
-        let is_strict = jobs.is_strict(&job) && !has(task, &What::Gettime);
+        let is_strict = jobs.is_strict(&job) && !has(task, &NodeKind::Gettime);
         let is_cut = task.segments.iter().all(|segment| segment.abort == Interval::ZERO);
         shape.is_firm = has_one && is_guarded(task) && is_plain && is_strict && is_cut;
         if !shape.is_thread && shape.waits > 0 {
@@ -162,7 +162,8 @@ impl<'a> Tasks<'a> {
 /// Whether a task with timing points has done a job when the next one is released. Behind its
 /// phase, a task may have several to do.
 pub(super) fn is_thread(task: &Task, locks_nothing: bool) -> bool {
-    let is_soft = |node: &Node| matches!(node.what, What::Point { kind: PointKind::Soft, .. });
+    let is_soft =
+        |node: &TaskNode| matches!(node.kind, NodeKind::Point { kind: PointKind::Soft, .. });
     let is_aborted = || !task.nodes.iter().any(is_soft) && is_guarded(task);
     !task.keeps_phase || locks_nothing && is_aborted()
 }
@@ -174,16 +175,16 @@ fn is_edf(task: &Task) -> bool {
 
 /// Whether all work of a task is given up at a deadline.
 fn is_guarded(task: &Task) -> bool {
-    let is_work = |what: &What| match what {
-        What::Fragment { execution } => execution.hi != Some(Span::ZERO),
+    let is_work = |kind: &NodeKind| match kind {
+        NodeKind::Fragment { execution } => execution.hi != Some(Span::ZERO),
         _ => false,
     };
-    let is_given_up = |node: &Node| !is_work(&node.what) || node.guard.is_some();
-    task.nodes.iter().all(|node| is_given_up(node) && node.what != What::Held)
+    let is_given_up = |node: &TaskNode| !is_work(&node.kind) || node.guard.is_some();
+    task.nodes.iter().all(|node| is_given_up(node) && node.kind != NodeKind::Held)
 }
 
-fn has(task: &Task, what: &What) -> bool {
-    task.nodes.iter().any(|node| node.what == *what)
+fn has(task: &Task, kind: &NodeKind) -> bool {
+    task.nodes.iter().any(|node| node.kind == *kind)
 }
 
 /// The most that is done up to each piece's end on ways that begin at stops that `begins` says and

@@ -5,7 +5,7 @@
 
 use super::cycles::Request;
 use super::load::ns;
-use onbeat_model::graph::{ChannelKind, Expression, Graph, PointKind, Task, What};
+use onbeat_model::graph::{ChannelKind, Expression, Graph, NodeKind, PointKind, Task};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// More than any work that is bounded, in nanoseconds.
@@ -99,10 +99,10 @@ pub(super) struct Walk<'a> {
 }
 
 /// Whether somebody who comes to a node may have to wait for something else than time.
-fn waits(graph: &Graph, what: &What) -> bool {
-    match what {
-        What::Read { .. } | What::Write { waits: true, .. } => true,
-        What::Write { channel, .. } => {
+fn waits(graph: &Graph, kind: &NodeKind) -> bool {
+    match kind {
+        NodeKind::Read { .. } | NodeKind::Write { waits: true, .. } => true,
+        NodeKind::Write { channel, .. } => {
             !matches!(graph.channels[*channel].kind, ChannelKind::Fifo { .. })
         }
         _ => false,
@@ -157,16 +157,16 @@ impl<'a> Walk<'a> {
             let node = ways.states[at].0;
             let before = memories[at].clone();
             let nexts = self.nexts(node, &before);
-            ways.has_gettime |= matches!(self.task.nodes[node].what, What::Gettime);
+            ways.has_gettime |= matches!(self.task.nodes[node].kind, NodeKind::Gettime);
             let guard = self.task.nodes[node].guard.filter(|_| before.held.is_empty());
             if let Some(guard) = guard {
                 self.exit(&mut ways, at, guard, &before, (stop.last, live));
             }
             for (next, mut memory) in nexts {
                 forget(&mut memory, &live[next]);
-                let what = &self.task.nodes[next].what;
-                let is_point = matches!(what, What::Point { .. });
-                let ends = matches!(what, What::End) || waits(self.graph, what);
+                let kind = &self.task.nodes[next].kind;
+                let is_point = matches!(kind, NodeKind::Point { .. });
+                let ends = matches!(kind, NodeKind::End) || waits(self.graph, kind);
                 if ends || is_point && !memory.skips {
                     self.exit(&mut ways, at, next, &memory, (stop.last, live));
                     continue;
@@ -192,27 +192,27 @@ impl<'a> Walk<'a> {
         let node = &self.task.nodes[node];
         let mut after = before.clone();
         let mut nexts = &node.next[..];
-        match &node.what {
-            What::Set { register, value } => {
+        match &node.kind {
+            NodeKind::Set { register, value } => {
                 let value =
                     value.value(&before.registers).filter(|_| self.follow != Follow::Nothing);
                 after.registers[usize::from(*register)] = value;
             }
-            What::Branch(condition) => match condition.value(&before.registers) {
+            NodeKind::Branch(condition) => match condition.value(&before.registers) {
                 Some(0) => nexts = &nexts[nexts.len().min(1)..],
                 Some(_) => nexts = &nexts[..nexts.len().min(1)],
                 None => {}
             },
-            What::Lock(resource) | What::Take(resource) => {
+            NodeKind::Lock(resource) | NodeKind::Take(resource) => {
                 let times = after.held.iter().filter(|held| *held == resource).count();
                 after.held.extend((times < HELD_MAX).then_some(*resource));
             }
-            What::Unlock(resource) => {
+            NodeKind::Unlock(resource) => {
                 if let Some(at) = after.held.iter().rposition(|held| held == resource) {
                     after.held.remove(at);
                 }
             }
-            What::Skip => after.skips = true,
+            NodeKind::Skip => after.skips = true,
             _ => {}
         }
         nexts.iter().map(|next| (*next, after.clone())).collect()
@@ -228,13 +228,13 @@ impl<'a> Walk<'a> {
         (last, live): (usize, &[Vec<bool>]),
     ) {
         let constant = |e: &Expression| e.value(&memory.registers);
-        let (period, deadline, last_then) = match &self.task.nodes[node].what {
-            What::Point { period, deadline, .. } => {
+        let (period, deadline, last_then) = match &self.task.nodes[node].kind {
+            NodeKind::Point { period, deadline, .. } => {
                 (constant(period), deadline.as_ref().and_then(constant), node)
             }
             _ => (None, None, last),
         };
-        let to = (!matches!(self.task.nodes[node].what, What::End)).then(|| {
+        let to = (!matches!(self.task.nodes[node].kind, NodeKind::End)).then(|| {
             let mut memory = Memory { skips: false, ..memory.clone() };
             forget(&mut memory, &live[node]);
             if self.follow != Follow::All {
@@ -250,26 +250,26 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn is_soft(&self, stop: usize) -> bool {
-        let what = &self.task.nodes[self.stops[stop].node].what;
-        matches!(what, What::Point { kind: PointKind::Soft, .. })
+        let kind = &self.task.nodes[self.stops[stop].node].kind;
+        matches!(kind, NodeKind::Point { kind: PointKind::Soft, .. })
     }
 
     pub(super) fn is_point(&self, stop: usize) -> bool {
-        matches!(self.task.nodes[self.stops[stop].node].what, What::Point { .. })
+        matches!(self.task.nodes[self.stops[stop].node].kind, NodeKind::Point { .. })
     }
 
     /// The channel that is read at a stop, and whether the reader waits for the fixed delay.
     pub(super) fn reads(&self, stop: usize) -> Option<(usize, bool)> {
-        match self.task.nodes[self.stops[stop].node].what {
-            What::Read { channel, waits } => Some((channel, waits)),
+        match self.task.nodes[self.stops[stop].node].kind {
+            NodeKind::Read { channel, waits } => Some((channel, waits)),
             _ => None,
         }
     }
 
     /// The channel that is written at a stop, without the fixed delay.
     pub(super) fn writes(&self, stop: usize) -> Option<usize> {
-        match self.task.nodes[self.stops[stop].node].what {
-            What::Write { channel, waits: false } => Some(channel),
+        match self.task.nodes[self.stops[stop].node].kind {
+            NodeKind::Write { channel, waits: false } => Some(channel),
             _ => None,
         }
     }
@@ -293,7 +293,7 @@ impl<'a> Walk<'a> {
                 let deadline = exit.end.deadline.filter(|_| self.is_firm(exit.node));
                 if let Some(deadline) = deadline.filter(|_| !ways.has_gettime) {
                     let (firm, rest) = known.entry(exit.node).or_insert_with(|| parts(exit.node));
-                    let is_held = self.task.nodes[ways.states[at].0].what == What::Held;
+                    let is_held = self.task.nodes[ways.states[at].0].kind == NodeKind::Held;
                     let (cut, kept) = if is_held { (0, whole) } else { (whole, 0) };
                     // Who would need longer misses it.
                     let firm = (firm[at] + cut).min(i128::from(deadline.max(0)) + 1);
@@ -307,10 +307,10 @@ impl<'a> Walk<'a> {
     }
 
     /// How often something happens, at most.
-    pub(super) fn counts(&self, is_counted: impl Fn(&What) -> bool) -> Vec<Piece> {
+    pub(super) fn counts(&self, is_counted: impl Fn(&NodeKind) -> bool) -> Vec<Piece> {
         let mut all = Vec::new();
         for (from, ways) in self.ways.iter().enumerate() {
-            let count = |at: usize, _| i128::from(is_counted(&self.task.nodes[at].what));
+            let count = |at: usize, _| i128::from(is_counted(&self.task.nodes[at].kind));
             let counts = ways.longest(count);
             let exits = ways.exits.iter();
             all.extend(exits.map(|e| Piece { from, end: e.end, amount: counts[e.state] }));
@@ -320,15 +320,15 @@ impl<'a> Walk<'a> {
 
     /// What a node takes at most.
     fn work(&self, node: usize) -> i128 {
-        match self.task.nodes[node].what {
-            What::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
+        match self.task.nodes[node].kind {
+            NodeKind::Fragment { execution } => execution.hi.map_or(UNBOUNDED, ns),
             _ => 0,
         }
     }
 
     fn is_firm(&self, node: usize) -> bool {
-        let what = &self.task.nodes[node].what;
-        matches!(what, What::Point { kind: PointKind::Firm | PointKind::Hard, .. })
+        let kind = &self.task.nodes[node].kind;
+        matches!(kind, NodeKind::Point { kind: PointKind::Firm | PointKind::Hard, .. })
     }
 
     /// What a whole segment takes that ends so.
@@ -347,8 +347,8 @@ impl<'a> Walk<'a> {
     pub(super) fn requests(&self) -> Vec<Request> {
         let states = self.ways.iter().flat_map(|ways| &ways.states);
         let request =
-            |(node, held, _): &(usize, Vec<usize>, Vec<usize>)| match self.task.nodes[*node].what {
-                What::Lock(wants) => {
+            |(node, held, _): &(usize, Vec<usize>, Vec<usize>)| match self.task.nodes[*node].kind {
+                NodeKind::Lock(wants) => {
                     Some(Request { node: *node, held: held.iter().copied().collect(), wants })
                 }
                 _ => None,
@@ -362,8 +362,8 @@ impl<'a> Walk<'a> {
         let mut all: BTreeMap<Vec<usize>, i128> = BTreeMap::new();
         for ways in &self.ways {
             for (node, held, next) in &ways.states {
-                let what = &self.task.nodes[*node].what;
-                if !held.is_empty() || !matches!(what, What::Lock(_) | What::Take(_)) {
+                let kind = &self.task.nodes[*node].kind;
+                if !held.is_empty() || !matches!(kind, NodeKind::Lock(_) | NodeKind::Take(_)) {
                     continue;
                 }
                 for inside in next {
@@ -405,7 +405,7 @@ impl<'a> Walk<'a> {
         // A section that goes on over a stop has no end that is known here.
         let is_last = |at: usize| {
             let (node, held, _) = &ways.states[at];
-            matches!(self.task.nodes[*node].what, What::Unlock(_)) && held.len() == 1
+            matches!(self.task.nodes[*node].kind, NodeKind::Unlock(_)) && held.len() == 1
         };
         let mut exits = ways.exits.iter().map(|exit| exit.state);
         let is_open = exits.any(|at| places.contains_key(&at) && !is_last(at));
@@ -530,15 +530,15 @@ fn live(task: &Task) -> Vec<Vec<bool>> {
             for to in node.next.iter().chain(&node.guard) {
                 mine.iter_mut().zip(&live[*to]).for_each(|(mine, then)| *mine |= then);
             }
-            match &node.what {
-                What::Set { register, value } => {
+            match &node.kind {
+                NodeKind::Set { register, value } => {
                     // An abort may come before it is set.
                     let kept = node.guard.is_some_and(|to| live[to][usize::from(*register)]);
                     mine[usize::from(*register)] = kept;
                     used(value, &mut mine);
                 }
-                What::Branch(condition) => used(condition, &mut mine),
-                What::Point { period, deadline, .. } => {
+                NodeKind::Branch(condition) => used(condition, &mut mine),
+                NodeKind::Point { period, deadline, .. } => {
                     used(period, &mut mine);
                     deadline.iter().for_each(|deadline| used(deadline, &mut mine));
                 }

@@ -1,6 +1,6 @@
 //! What a study rests on, and what nothing in it has proven.
 
-use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
+use onbeat_model::graph::{ChannelKind, Graph, Interval, NodeKind};
 use onbeat_model::system::System;
 use onbeat_model::timing::Schedule;
 
@@ -56,7 +56,7 @@ pub(super) fn assumptions(
 
 fn of_locks(graph: &Graph) -> Vec<String> {
     let mut nodes = graph.tasks.iter().flat_map(|task| &task.nodes);
-    if !nodes.any(|node| matches!(node.what, What::Lock(_) | What::Take(_))) {
+    if !nodes.any(|node| matches!(node.kind, NodeKind::Lock(_) | NodeKind::Take(_))) {
         return Vec::new();
     }
     let mut all = vec![

@@ -9,7 +9,7 @@
 
 use super::state::least;
 use super::unroll::{Unrolled, Unroller};
-use onbeat_model::graph::{ChannelKind, Graph, Interval, Task, What};
+use onbeat_model::graph::{ChannelKind, Graph, Interval, NodeKind, Task};
 use onbeat_model::plan::BoundTerm;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{ChainTime, Row, Timing};
@@ -65,8 +65,8 @@ pub fn chain(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
 /// those that start them.
 fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
     let ends = |task: &Task| {
-        let ends = task.nodes.iter().filter_map(|node| match node.what {
-            What::Read { channel, .. } | What::Write { channel, .. } => Some(channel),
+        let ends = task.nodes.iter().filter_map(|node| match node.kind {
+            NodeKind::Read { channel, .. } | NodeKind::Write { channel, .. } => Some(channel),
             _ => None,
         });
         ends.collect::<BTreeSet<usize>>()
@@ -80,7 +80,7 @@ fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
         one.program == other.program && (share || ends[a].intersection(&ends[b]).any(is_fifo))
     };
     let starts = |a: usize, b: usize| {
-        graph.tasks[a].nodes.iter().any(|node| node.what == What::Run { task: b })
+        graph.tasks[a].nodes.iter().any(|node| node.kind == NodeKind::Run { task: b })
     };
     let mut wanted: Vec<bool> =
         ends.iter().map(|ends| channels.iter().any(|c| ends.contains(c))).collect();
@@ -100,8 +100,8 @@ fn along(graph: &Graph, channels: &[usize]) -> Vec<bool> {
 /// something at the end.
 fn at_best(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
     let reads = |row: &Row| {
-        let what = &graph.tasks[row.task].nodes[row.node].what;
-        matches!(what, What::Read { channel, .. } if Some(channel) == channels.last())
+        let what = &graph.tasks[row.task].nodes[row.node].kind;
+        matches!(what, NodeKind::Read { channel, .. } if Some(channel) == channels.last())
     };
     let shortest = |channel: &usize| match &graph.channels[*channel].kind {
         ChannelKind::Network(network) => network.latencies.iter().map(|(_, l)| l.lo).min(),
@@ -331,15 +331,15 @@ impl<'a> Walk<'a> {
         merge(samples, new);
     }
 
-    fn what(&self, row: usize) -> &What {
+    fn what(&self, row: usize) -> &NodeKind {
         let row = &self.rows[row];
-        &self.graph.tasks[row.task].nodes[row.node].what
+        &self.graph.tasks[row.task].nodes[row.node].kind
     }
 
     /// From the begin of a writing end's visit to the capture.
     fn held_back(&self, row: usize) -> Interval {
         let visit = &self.rows[row];
-        let What::Write { channel, waits: true } = *self.what(row) else { return visit.took };
+        let NodeKind::Write { channel, waits: true } = *self.what(row) else { return visit.took };
         let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
             return visit.took;
         };
@@ -358,7 +358,9 @@ impl<'a> Walk<'a> {
     /// When the message of a writing end's visit was captured.
     fn captured(&self, row: usize) -> Interval {
         let visit = &self.rows[row];
-        let What::Write { channel, waits: true } = *self.what(row) else { return visit.release };
+        let NodeKind::Write { channel, waits: true } = *self.what(row) else {
+            return visit.release;
+        };
         let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
             return visit.release;
         };
@@ -394,7 +396,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_write(&self, row: usize, to: usize) -> bool {
-        matches!(self.what(row), What::Write { channel, .. } if *channel == to)
+        matches!(self.what(row), NodeKind::Write { channel, .. } if *channel == to)
     }
 
     /// Each write of the first channel is a capture.
@@ -433,7 +435,7 @@ impl<'a> Walk<'a> {
                     let got = self.load(row, &inner);
                     if got.is_empty() { self.pass(row, &arriving) } else { got }
                 }
-                What::Read { channel: from, waits } => {
+                NodeKind::Read { channel: from, waits } => {
                     let source = if from == channel { messages } else { &inner };
                     let got = self.read(row, (from, waits), source);
                     match got.is_empty() && from != channel {
@@ -441,7 +443,7 @@ impl<'a> Walk<'a> {
                         false => got,
                     }
                 }
-                What::Write { channel: to, .. } => {
+                NodeKind::Write { channel: to, .. } => {
                     let is_fifo = matches!(self.graph.channels[to].kind, ChannelKind::Fifo { .. });
                     if to != channel && is_fifo && !arriving.is_empty() {
                         inner.insert(row, arriving.clone());
@@ -635,7 +637,7 @@ impl<'a> Walk<'a> {
         let since = before.map(|(_, row)| row.arrival.lo).next().or(first).unwrap_or_default();
         let is_read = |row: &usize| {
             self.graph.tasks[rows[*row].task].host == self.graph.tasks[task].host
-                && matches!(self.what(*row), What::Read { channel: c, .. } if *c == channel)
+                && matches!(self.what(*row), NodeKind::Read { channel: c, .. } if *c == channel)
         };
         let reads: Vec<usize> = (0..rows.len()).filter(is_read).collect();
         let of_a_task = reads.chunk_by(|a, b| rows[*a].task == rows[*b].task);
@@ -654,7 +656,7 @@ impl<'a> Walk<'a> {
 
     fn receipts(&self, channel: usize, held: &[Samples]) -> Vec<Receipt> {
         let is_end = |row: &usize| {
-            matches!(self.what(*row), What::Read { channel: c, .. } if *c == channel)
+            matches!(self.what(*row), NodeKind::Read { channel: c, .. } if *c == channel)
                 && self.rows[*row].release.hi.is_none_or(|hi| hi <= self.until)
                 && !held[*row].is_empty()
         };
@@ -802,7 +804,7 @@ impl<'a> Walk<'a> {
             _ => terms.push(BoundTerm { what, span }),
         };
         match *self.what(row) {
-            What::Read { channel, waits } => {
+            NodeKind::Read { channel, waits } => {
                 let (latency, wait) = self.latency(channel, visit.task, waits);
                 let there = wait.map_or(latency, |wait| latency.later(wait));
                 let most = there.hi.unwrap_or(span).min(span);
@@ -812,8 +814,8 @@ impl<'a> Walk<'a> {
             _ if self.stored.contains_key(&row) => {
                 add(format!("waiting to be taken at {place}"), span);
             }
-            What::Point { .. } => add(format!("waiting for the release of {place}"), span),
-            What::Write { channel, .. } => {
+            NodeKind::Point { .. } => add(format!("waiting for the release of {place}"), span),
+            NodeKind::Write { channel, .. } => {
                 let name = &self.graph.channels[channel].name;
                 add(format!("waiting to be written to {name} at {place}"), span);
             }

@@ -2,7 +2,7 @@
 //! composable ones do that have no channel in common (Austad et al. 2023, section 4.1).
 
 use super::{Limits, study};
-use onbeat_model::graph::{ChannelKind, Graph, Interval, Network, Task, What};
+use onbeat_model::graph::{ChannelKind, Graph, Interval, NetworkChannel, NodeKind, Task};
 use onbeat_model::timing::{
     Composition, Course, Joint, Kept, Level, Part, Spoilt, Study, Timing, Verdict,
 };
@@ -63,7 +63,7 @@ impl Union {
         let mut channels = Vec::new();
         for channel in &graph.channels {
             let mut channel = channel.clone();
-            if let ChannelKind::Network(Network { latencies, .. }) = &mut channel.kind {
+            if let ChannelKind::Network(NetworkChannel { latencies, .. }) = &mut channel.kind {
                 latencies.iter_mut().for_each(|(host, _)| *host = hosts[*host]);
             }
             let all = &mut self.graph.channels;
@@ -110,12 +110,12 @@ impl Union {
 fn moved(task: &Task, first: usize, [hosts, channels, resources]: &[Vec<usize>; 3]) -> Task {
     let mut task = Task { host: hosts[task.host], ..task.clone() };
     for node in &mut task.nodes {
-        match &mut node.what {
-            What::Write { channel, .. } | What::Read { channel, .. } => {
+        match &mut node.kind {
+            NodeKind::Write { channel, .. } | NodeKind::Read { channel, .. } => {
                 *channel = channels[*channel];
             }
-            What::Run { task } => *task += first,
-            What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
+            NodeKind::Run { task } => *task += first,
+            NodeKind::Lock(resource) | NodeKind::Take(resource) | NodeKind::Unlock(resource) => {
                 *resource = resources[*resource];
             }
             _ => {}
@@ -181,11 +181,11 @@ fn joined(graph: &Graph, task: usize, ours: &std::ops::Range<usize>) -> Vec<Join
         let task = &graph.tasks[of];
         let mut used: BTreeSet<Joint> = BTreeSet::new();
         for node in &task.nodes {
-            match node.what {
-                What::Write { channel, .. } | What::Read { channel, .. } => {
+            match node.kind {
+                NodeKind::Write { channel, .. } | NodeKind::Read { channel, .. } => {
                     used.insert(Joint::Channel(graph.channels[channel].name.clone()));
                 }
-                What::Lock(resource) | What::Take(resource) => {
+                NodeKind::Lock(resource) | NodeKind::Take(resource) => {
                     used.insert(Joint::Resource(graph.resources[resource].clone()));
                 }
                 _ => {}

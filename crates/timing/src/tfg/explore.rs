@@ -8,7 +8,7 @@ use super::shape::{End, Shape};
 use super::state::{Count, NEVER, State, least, plus};
 use super::step::Visit;
 use crate::schedule::Interference;
-use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
+use onbeat_model::graph::{ChannelKind, Graph, Interval, NodeKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Course, Level, Miss, Row, Trouble, Why};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -649,7 +649,7 @@ impl<'a> Explorer<'a> {
         for task in tasks {
             let is_read = self.front(*task).is_some_and(|(key, _)| {
                 let shape = &self.shapes[*task];
-                matches!(shape.task.nodes[shape.order.node(key)].what, What::Read { .. })
+                matches!(shape.task.nodes[shape.order.node(key)].kind, NodeKind::Read { .. })
             });
             let row = self.rows.len();
             self.step(*task, Some(None));

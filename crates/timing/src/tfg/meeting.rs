@@ -4,7 +4,7 @@
 use super::chain::FAR;
 use super::unroll::Unroller;
 use onbeat_bounds::{Set, longest_run, meeting};
-use onbeat_model::graph::{ChannelKind, Graph, Interval, What};
+use onbeat_model::graph::{ChannelKind, Graph, Interval, NodeKind};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{ChannelId, System};
 use onbeat_model::time::{NetTime, Span, SyncedTime};
@@ -58,8 +58,8 @@ enum Joint<'a> {
 fn parts(graph: &Graph) -> Vec<BTreeSet<usize>> {
     let mut parts: Vec<(BTreeSet<usize>, BTreeSet<Joint<'_>>)> = Vec::new();
     for (number, task) in graph.tasks.iter().enumerate() {
-        let ends = task.nodes.iter().filter_map(|node| match node.what {
-            What::Read { channel, .. } | What::Write { channel, .. } => {
+        let ends = task.nodes.iter().filter_map(|node| match node.kind {
+            NodeKind::Read { channel, .. } | NodeKind::Write { channel, .. } => {
                 Some(Joint::Channel(channel))
             }
             _ => None,
@@ -96,8 +96,8 @@ fn captures(system: &System, graph: &Graph, timing: &Timing, part: &BTreeSet<usi
         return found;
     }
     let writes = |task: &usize| {
-        graph.tasks[*task].nodes.iter().filter_map(|node| match node.what {
-            What::Write { channel, .. } if channel < system.channels.len() => Some(channel),
+        graph.tasks[*task].nodes.iter().filter_map(|node| match node.kind {
+            NodeKind::Write { channel, .. } if channel < system.channels.len() => Some(channel),
             _ => None,
         })
     };
@@ -107,7 +107,7 @@ fn captures(system: &System, graph: &Graph, timing: &Timing, part: &BTreeSet<usi
     for row in unroller.until(until).rows {
         let task = &graph.tasks[row.task];
         let node = &task.nodes[row.node];
-        let What::Write { channel, waits } = node.what else { continue };
+        let NodeKind::Write { channel, waits } = node.kind else { continue };
         let id = ChannelId(channel as u32);
         let Some(captures) = found.0.get_mut(&id) else { continue };
         let ChannelKind::Network(network) = &graph.channels[channel].kind else { continue };

@@ -1,7 +1,7 @@
 //! In which order the nodes of a task are visited: a weak topological order (Bourdoncle 1993), and
 //! what it becomes when loops are unrolled.
 
-use onbeat_model::graph::{Task, What};
+use onbeat_model::graph::{NodeKind, Task};
 use std::collections::BTreeSet;
 
 /// Where a visit stands in the unrolled order: for each loop that the node is in, the outermost
@@ -170,8 +170,8 @@ impl Order {
 
 /// Whether control may leave a loop at a node whatever the registers are.
 fn is_open(task: &Task, node: usize, open: &BTreeSet<usize>) -> bool {
-    match &task.nodes[node].what {
-        What::Branch(condition) => {
+    match &task.nodes[node].kind {
+        NodeKind::Branch(condition) => {
             open.contains(&node)
                 || condition.registers().next().is_none() && condition.value(&[]).is_none()
         }
@@ -190,8 +190,8 @@ fn tail(
     let is_in = |node: &usize| component.contains(node);
     let leaves = |node: usize| task.nodes[node].next.iter().any(|to| !is_in(to));
     let passes = |node: &usize| {
-        let what = &task.nodes[*node].what;
-        matches!(what, What::Point { .. } | What::Write { .. } | What::Read { .. })
+        let kind = &task.nodes[*node].kind;
+        matches!(kind, NodeKind::Point { .. } | NodeKind::Write { .. } | NodeKind::Read { .. })
     };
     let is_loop = component.len() > 1 || targets(task, component[0]).any(|to| is_in(&to));
     let is_left = component.iter().any(|node| leaves(*node) && is_open(task, *node, open));
@@ -211,7 +211,10 @@ fn tail(
     let exits = component.iter().flat_map(|node| task.nodes[*node].next.iter().copied());
     let tail = reached(exits.collect());
     let is_quiet = |node: &usize| {
-        matches!(task.nodes[*node].what, What::Any | What::Branch(_) | What::Fragment { .. })
+        matches!(
+            task.nodes[*node].kind,
+            NodeKind::Any | NodeKind::Branch(_) | NodeKind::Fragment { .. }
+        )
     };
     let may_be = |other: &Vec<usize>| {
         let is_loop = other.len() > 1 || targets(task, other[0]).any(|to| to == other[0]);

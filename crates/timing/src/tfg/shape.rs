@@ -1,7 +1,7 @@
 //! What a task's graph says by itself, before time passes.
 
 use super::order::{Order, targets};
-use onbeat_model::graph::{Expression, Graph, Node, Task, What};
+use onbeat_model::graph::{Expression, Graph, NodeKind, Task, TaskNode};
 use std::collections::BTreeSet;
 
 /// A channel that a task writes or reads. The start of another task is a message as well: task *t*
@@ -48,11 +48,11 @@ impl<'a> Shape<'a> {
             })
         };
         let start = |task: usize| graph.channels.len() + task;
-        let end = task.nodes.iter().map(|node| match node.what {
-            What::Write { channel, .. } => Some(number(End { channel, writes: true })),
-            What::Read { channel, .. } => Some(number(End { channel, writes: false })),
-            What::Run { task } => Some(number(End { channel: start(task), writes: true })),
-            What::Start if !task.is_first => {
+        let end = task.nodes.iter().map(|node| match node.kind {
+            NodeKind::Write { channel, .. } => Some(number(End { channel, writes: true })),
+            NodeKind::Read { channel, .. } => Some(number(End { channel, writes: false })),
+            NodeKind::Run { task } => Some(number(End { channel: start(task), writes: true })),
+            NodeKind::Start if !task.is_first => {
                 Some(number(End { channel: start(index), writes: false }))
             }
             _ => None,
@@ -76,14 +76,14 @@ impl<'a> Shape<'a> {
                 continue;
             }
             body.ends.extend(self.end[index]);
-            match &node.what {
-                What::Set { register, .. } => body.registers.push(usize::from(*register)),
-                What::Point { .. } => {
+            match &node.kind {
+                NodeKind::Set { register, .. } => body.registers.push(usize::from(*register)),
+                NodeKind::Point { .. } => {
                     body.points.push(index);
                     body.moves_origin = true;
                 }
-                What::Gettime => body.moves_origin = true,
-                What::Skip => body.skips = true,
+                NodeKind::Gettime => body.moves_origin = true,
+                NodeKind::Skip => body.skips = true,
                 _ => {}
             }
         }
@@ -113,26 +113,26 @@ fn uses(task: &Task, end: &[Option<usize>], ends: usize) -> Vec<Vec<bool>> {
 }
 
 /// What a node uses itself.
-fn used(task: &Task, node: &Node) -> Vec<bool> {
+fn used(task: &Task, node: &TaskNode) -> Vec<bool> {
     let origin = usize::from(task.registers);
     let mut used = vec![false; origin + 1];
     let mut note = |expression: &Expression| {
         expression.registers().for_each(|register| used[usize::from(register)] = true);
     };
-    let guard = node.guard.map(|point| &task.nodes[point].what);
-    if let Some(What::Point { deadline: Some(deadline), .. }) = guard {
+    let guard = node.guard.map(|point| &task.nodes[point].kind);
+    if let Some(NodeKind::Point { deadline: Some(deadline), .. }) = guard {
         note(deadline);
     }
-    match &node.what {
-        What::Point { period, deadline, .. } => {
+    match &node.kind {
+        NodeKind::Point { period, deadline, .. } => {
             note(period);
             deadline.iter().for_each(note);
         }
-        What::Set { value, .. } => note(value),
-        What::Branch(condition) => note(condition),
+        NodeKind::Set { value, .. } => note(value),
+        NodeKind::Branch(condition) => note(condition),
         _ => {}
     }
-    used[origin] = guard.is_some() || matches!(node.what, What::Point { .. });
+    used[origin] = guard.is_some() || matches!(node.kind, NodeKind::Point { .. });
     used
 }
 
@@ -143,9 +143,9 @@ fn lives(task: &Task) -> Vec<Vec<bool>> {
     while changed {
         changed = false;
         for node in (0..task.nodes.len()).rev() {
-            let set = match &task.nodes[node].what {
-                What::Set { register, .. } => Some(usize::from(*register)),
-                What::Gettime => Some(origin),
+            let set = match &task.nodes[node].kind {
+                NodeKind::Set { register, .. } => Some(usize::from(*register)),
+                NodeKind::Gettime => Some(origin),
                 _ => None,
             };
             for to in targets(task, node) {

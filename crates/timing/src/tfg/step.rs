@@ -5,7 +5,7 @@ use super::order::{Key, Order};
 use super::room::Room;
 use super::shape::End;
 use super::state::{Busy, Count, Holds, Late, State, least, plus, sum};
-use onbeat_model::graph::{ChannelKind, Expression, Interval, Network, PointKind, What};
+use onbeat_model::graph::{ChannelKind, Expression, Interval, NetworkChannel, NodeKind, PointKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Miss, Row, Why};
 
@@ -37,8 +37,8 @@ fn delay(expression: &Expression, registers: &[Option<i64>]) -> Option<Span> {
 impl Explorer<'_> {
     /// The deadline of a point.
     pub(super) fn deadline(&self, task: usize, point: usize, state: &State) -> Option<Span> {
-        match &self.graph.tasks[task].nodes[point].what {
-            What::Point { deadline: Some(deadline), .. } => delay(deadline, &state.registers),
+        match &self.graph.tasks[task].nodes[point].kind {
+            NodeKind::Point { deadline: Some(deadline), .. } => delay(deadline, &state.registers),
             _ => Some(Span::from_ns(LONGEST)),
         }
     }
@@ -162,7 +162,7 @@ impl Explorer<'_> {
             arrived: state.elapsed,
         };
         let before = state.now;
-        let is_point = matches!(self.graph.tasks[task].nodes[node].what, What::Point { .. });
+        let is_point = matches!(self.graph.tasks[task].nodes[node].kind, NodeKind::Point { .. });
         let mut state = if is_point { state } else { self.segments(task, node, state) };
         if is_point {
             state = self.arrive(&mut visit, state);
@@ -293,8 +293,8 @@ impl Explorer<'_> {
         row.release = state.now;
         let mut hi = least(took.hi, state.now.hi.map(|hi| hi - row.arrival.lo));
         let mut lo = took.lo.max(row.arrival.hi.map_or(took.lo, |last| state.now.lo - last));
-        let what = &self.graph.tasks[visit.task].nodes[visit.node].what;
-        if !matches!(what, What::Point { .. } | What::Gettime) {
+        let kind = &self.graph.tasks[visit.task].nodes[visit.node].kind;
+        if !matches!(kind, NodeKind::Point { .. } | NodeKind::Gettime) {
             hi = least(hi, state.elapsed.hi.map(|hi| hi - visit.arrived.lo));
             lo = lo.max(visit.arrived.hi.map_or(lo, |last| state.elapsed.lo - last));
         }
@@ -313,8 +313,8 @@ impl Explorer<'_> {
         self.done(visit, &state, took);
         let task = &self.graph.tasks[visit.task];
         let node = &task.nodes[visit.node];
-        let next: Vec<usize> = match &node.what {
-            What::Branch(condition) => match condition.value(&state.registers) {
+        let next: Vec<usize> = match &node.kind {
+            NodeKind::Branch(condition) => match condition.value(&state.registers) {
                 Some(value) => {
                     if condition.registers().next().is_some() {
                         self.count(visit);
@@ -393,24 +393,24 @@ impl Explorer<'_> {
 
     fn happen(&mut self, visit: &Visit, mut state: State, forced: Option<Option<Span>>) {
         let graph = self.graph;
-        match &graph.tasks[visit.task].nodes[visit.node].what {
-            What::End => self.end(visit.task, &state),
-            What::Point { kind, period, deadline } => {
+        match &graph.tasks[visit.task].nodes[visit.node].kind {
+            NodeKind::End => self.end(visit.task, &state),
+            NodeKind::Point { kind, period, deadline } => {
                 let deadline = deadline.as_ref().map(|d| delay(d, &state.registers));
                 let period = delay(period, &state.registers);
                 self.point(visit, state, *kind, period, deadline);
             }
-            What::Gettime => {
+            NodeKind::Gettime => {
                 state.origin = state.now;
                 state.elapsed = Interval::ZERO;
                 state.rest();
                 self.leave(visit, Some(state), Interval::ZERO);
             }
-            What::Skip => {
+            NodeKind::Skip => {
                 (state.may_skip, state.may_wait) = (true, false);
                 self.leave(visit, Some(state), Interval::ZERO);
             }
-            What::Lock(_) | What::Take(_) if self.has_rivals(visit.task) => {
+            NodeKind::Lock(_) | NodeKind::Take(_) if self.has_rivals(visit.task) => {
                 let turn = Interval::between(Span::ZERO, Span::from_ns(1));
                 // No deadline aborts who waits for a lock.
                 let after = self.execute(visit.task, state.clone(), turn);
@@ -420,7 +420,7 @@ impl Explorer<'_> {
                 let longest = self.complete(visit.task, Span::from_ns(1));
                 self.leave(visit, Some(after), Interval { lo: Span::ZERO, hi: longest });
             }
-            What::Fragment { execution } if self.is_platform() || execution.hi.is_none() => {
+            NodeKind::Fragment { execution } if self.is_platform() || execution.hi.is_none() => {
                 let after = self.execute(visit.task, state.clone(), *execution);
                 let late = self.wakeup(visit.task);
                 let after = self.guarded(visit, &state, Some(after), late);
@@ -430,19 +430,19 @@ impl Explorer<'_> {
                 let longest = execution.hi.and_then(|hi| self.complete(visit.task, hi));
                 self.leave(visit, after, Interval { lo: execution.lo, hi: longest });
             }
-            What::Write { channel, waits } => self.write(visit, state, *channel, *waits),
-            What::Read { channel, waits } => self.read(visit, state, *channel, *waits, forced),
-            What::Run { task } => self.write(visit, state, graph.channels.len() + task, false),
-            What::Set { register, value } => {
+            NodeKind::Write { channel, waits } => self.write(visit, state, *channel, *waits),
+            NodeKind::Read { channel, waits } => self.read(visit, state, *channel, *waits, forced),
+            NodeKind::Run { task } => self.write(visit, state, graph.channels.len() + task, false),
+            NodeKind::Set { register, value } => {
                 let value = value.value(&state.registers);
                 state.registers[usize::from(*register)] = value;
                 self.leave(visit, Some(state), Interval::ZERO);
             }
-            What::Held => {
+            NodeKind::Held => {
                 state.holds = Holds { may: true, must: true };
                 self.leave(visit, Some(state), Interval::ZERO);
             }
-            What::Start => {
+            NodeKind::Start => {
                 let mut late = self.jitter(visit.task, visit.node);
                 if late != Interval::ZERO {
                     // It sleeps for it.
@@ -452,19 +452,19 @@ impl Explorer<'_> {
                 }
                 self.leave(visit, Some(state), late);
             }
-            What::Fragment { .. }
-            | What::Lock(_)
-            | What::Take(_)
-            | What::Unlock(_)
-            | What::Branch(_)
-            | What::Any => self.leave(visit, Some(state), Interval::ZERO),
+            NodeKind::Fragment { .. }
+            | NodeKind::Lock(_)
+            | NodeKind::Take(_)
+            | NodeKind::Unlock(_)
+            | NodeKind::Branch(_)
+            | NodeKind::Any => self.leave(visit, Some(state), Interval::ZERO),
         }
     }
 
     /// Control comes to a point: what the segment takes as a whole passes, up to the deadline.
     fn arrive(&mut self, visit: &mut Visit, state: State) -> State {
-        let What::Point { kind, deadline, .. } =
-            &self.graph.tasks[visit.task].nodes[visit.node].what
+        let NodeKind::Point { kind, deadline, .. } =
+            &self.graph.tasks[visit.task].nodes[visit.node].kind
         else {
             return state;
         };
@@ -625,7 +625,7 @@ impl Explorer<'_> {
     }
 
     /// A channel over a network, its latencies included.
-    fn network(&self, channel: usize) -> Option<&Network> {
+    fn network(&self, channel: usize) -> Option<&NetworkChannel> {
         match &self.graph.channels.get(channel)?.kind {
             ChannelKind::Network(network) => Some(network),
             _ => None,

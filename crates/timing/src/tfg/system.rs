@@ -5,10 +5,11 @@ use onbeat_bounds::shortest;
 use onbeat_model::codes::timing as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::graph::{
-    Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind, Task, What,
+    Channel, ChannelKind, Expression, Graph, Host, Interval, NetworkChannel, NodeKind, PointKind,
+    Task, TaskNode,
 };
 use onbeat_model::plan::{Bound, Plan};
-use onbeat_model::system::{ChannelId, NodeId, NodeKind, Program, System};
+use onbeat_model::system::{self, ChannelId, NodeId, Program, System};
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 use onbeat_model::timing::Chain;
 use std::collections::BTreeSet;
@@ -88,7 +89,7 @@ impl<'a> Merged<'a> {
         let mut graph = Graph::default();
         let mut hosts = Vec::with_capacity(system.nodes.len());
         for (id, node) in (0..).map(NodeId).zip(&system.nodes) {
-            let NodeKind::Host(host) = &node.kind else {
+            let system::NodeKind::Host(host) = &node.kind else {
                 hosts.push(None);
                 continue;
             };
@@ -112,7 +113,7 @@ impl<'a> Merged<'a> {
         for (channel, latencies) in system.channels.iter().zip(latencies) {
             let listeners = channel.listeners.iter().zip(latencies);
             let place = |id: &NodeId| hosts[id.index()].expect("a listener is a host");
-            let network = Network {
+            let network = NetworkChannel {
                 latencies: listeners.map(|(id, latency)| (place(id), latency)).collect(),
                 fixed_delay: channel.fixed_delay,
                 interval: channel.interval,
@@ -166,18 +167,20 @@ impl<'a> Merged<'a> {
                 times.into_iter().for_each(worked);
             }
             for node in &mut task.nodes {
-                match &mut node.what {
-                    What::Fragment { execution } => worked(execution),
-                    What::Write { channel, .. } => {
+                match &mut node.kind {
+                    NodeKind::Fragment { execution } => worked(execution),
+                    NodeKind::Write { channel, .. } => {
                         *channel = channels[*channel];
                         wrong.extend(self.is_no_end(program, *channel, true));
                     }
-                    What::Read { channel, .. } => {
+                    NodeKind::Read { channel, .. } => {
                         *channel = channels[*channel];
                         wrong.extend(self.is_no_end(program, *channel, false));
                     }
-                    What::Run { task } => *task += first_task,
-                    What::Lock(resource) | What::Take(resource) | What::Unlock(resource) => {
+                    NodeKind::Run { task } => *task += first_task,
+                    NodeKind::Lock(resource)
+                    | NodeKind::Take(resource)
+                    | NodeKind::Unlock(resource) => {
                         *resource += first_resource;
                     }
                     _ => {}
@@ -263,16 +266,16 @@ impl<'a> Merged<'a> {
             let skipped = channel.interval * ((passed + interval - 1) / interval);
             let first = Expression::Constant((channel.phase + skipped - start).as_ns());
             let nodes = vec![
-                node(What::Start, "start", &[1]),
+                node(NodeKind::Start, "start", &[1]),
                 node(soft(first), "phase", &[2]),
-                node(What::Write { channel: id.index(), waits: false }, "write", &[3]),
+                node(NodeKind::Write { channel: id.index(), waits: false }, "write", &[3]),
                 node(soft(Expression::Constant(interval)), "interval", &[2]),
             ];
             self.add_task(host, &system.node(channel.talker).name, &channel.name, nodes);
         }
         for listener in channel.listeners.iter().filter(|id| !system.has_program(**id)) {
-            let read = What::Read { channel: id.index(), waits: false };
-            let nodes = vec![node(What::Start, "start", &[1]), node(read, "read", &[1])];
+            let read = NodeKind::Read { channel: id.index(), waits: false };
+            let nodes = vec![node(NodeKind::Start, "start", &[1]), node(read, "read", &[1])];
             let host = self.host(*listener);
             self.add_task(host, &system.node(*listener).name, &channel.name, nodes);
         }
@@ -283,8 +286,7 @@ impl<'a> Merged<'a> {
     fn add_unknown_writer(&mut self, id: ChannelId, analysed: &BTreeSet<usize>) {
         let channel = self.system.channel(id);
         let mut all = self.graph.tasks.iter().flat_map(|task| &task.nodes);
-        let writes =
-            |node: &Node| matches!(node.what, What::Write { channel, .. } if channel == id.index());
+        let writes = |node: &TaskNode| matches!(node.kind, NodeKind::Write { channel, .. } if channel == id.index());
         if all.any(writes) {
             return;
         }
@@ -293,14 +295,14 @@ impl<'a> Merged<'a> {
         let unknown = programs.find(|(at, p)| may_write(p) && !analysed.contains(at));
         let Some((_, program)) = unknown else { return };
         let nodes = vec![
-            node(What::Start, "start", &[1]),
+            node(NodeKind::Start, "start", &[1]),
             node(soft(Expression::Unknown), "unknown", &[2]),
-            node(What::Write { channel: id.index(), waits: false }, "write", &[1]),
+            node(NodeKind::Write { channel: id.index(), waits: false }, "write", &[1]),
         ];
         self.add_task(self.host(channel.talker), &program.name, &channel.name, nodes);
     }
 
-    fn add_task(&mut self, host: usize, program: &str, name: &str, nodes: Vec<Node>) {
+    fn add_task(&mut self, host: usize, program: &str, name: &str, nodes: Vec<TaskNode>) {
         self.graph.tasks.push(Task {
             name: name.to_owned(),
             program: program.to_owned(),
@@ -318,13 +320,13 @@ fn of_program(program: &Program, name: &str) -> String {
     if name.starts_with(&prefix) { name.to_owned() } else { prefix + name }
 }
 
-fn node(what: What, place: &str, next: &[usize]) -> Node {
-    Node { what, place: place.to_owned(), next: next.to_vec(), guard: None }
+fn node(what: NodeKind, place: &str, next: &[usize]) -> TaskNode {
+    TaskNode { kind: what, place: place.to_owned(), next: next.to_vec(), guard: None }
 }
 
 /// A point that nothing misses.
-fn soft(period: Expression) -> What {
-    What::Point { kind: PointKind::Soft, period, deadline: None }
+fn soft(period: Expression) -> NodeKind {
+    NodeKind::Point { kind: PointKind::Soft, period, deadline: None }
 }
 
 /// Per channel and listener: from the shortest possible latency to the bound, if there is one.

@@ -1,7 +1,7 @@
 //! The table, and what it says about the program.
 
 use super::explore::{Explorer, Lost};
-use onbeat_model::graph::{Interval, What};
+use onbeat_model::graph::{Interval, NodeKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Component, Culprit, Row, Timing, Trouble, Why};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,8 +127,8 @@ impl Explorer<'_> {
             }
             row = *before;
             path.push(row);
-            let what = &self.graph.tasks[self.rows[row].task].nodes[self.rows[row].node].what;
-            if matches!(what, What::Point { .. }) {
+            let kind = &self.graph.tasks[self.rows[row].task].nodes[self.rows[row].node].kind;
+            if matches!(kind, NodeKind::Point { .. }) {
                 break;
             }
         }
@@ -155,10 +155,12 @@ impl Explorer<'_> {
                 continue;
             }
             parents.insert(index, Some(*from));
-            let what = &self.graph.tasks[row.task].nodes[row.node].what;
+            let kind = &self.graph.tasks[row.task].nodes[row.node].kind;
             let is_wide = self.is_wide[index];
-            is_seen |= matches!(what, What::Point { .. } | What::Write { .. } | What::Read { .. })
-                && !is_wide;
+            is_seen |= matches!(
+                kind,
+                NodeKind::Point { .. } | NodeKind::Write { .. } | NodeKind::Read { .. }
+            ) && !is_wide;
             if !is_wide {
                 last = index;
             }

@@ -2,8 +2,8 @@
 //! locks are.
 
 use onbeat_model::graph::{
-    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind,
-    Policy, Segment, Task, What,
+    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, NetworkChannel, NodeKind,
+    PointKind, Policy, Segment, Task, TaskNode,
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{LockCycle, LockWait, Schedule};
@@ -17,16 +17,16 @@ fn number(value: i64) -> Expression {
     Expression::Constant(value)
 }
 
-pub(crate) fn work(length: i64) -> What {
-    What::Fragment { execution: Interval::between(Span::ZERO, ms(length)) }
+pub(crate) fn work(length: i64) -> NodeKind {
+    NodeKind::Fragment { execution: Interval::between(Span::ZERO, ms(length)) }
 }
 
-fn point(kind: PointKind, period: i64, deadline: i64) -> What {
+fn point(kind: PointKind, period: i64, deadline: i64) -> NodeKind {
     let ms = |ms: i64| number(ms * 1_000_000);
-    What::Point { kind, period: ms(period), deadline: Some(ms(deadline)) }
+    NodeKind::Point { kind, period: ms(period), deadline: Some(ms(deadline)) }
 }
 
-pub(crate) fn soft(period: i64) -> What {
+pub(crate) fn soft(period: i64) -> NodeKind {
     point(PointKind::Soft, period, period)
 }
 
@@ -39,11 +39,11 @@ fn less(left: Expression, right: i64) -> Expression {
 }
 
 /// A task of nodes with those that come next; node 0 is added.
-pub(crate) fn task(name: &str, nodes: Vec<(What, &[usize])>) -> Task {
-    let start: (What, &[usize]) = (What::Start, &[1]);
+pub(crate) fn task(name: &str, nodes: Vec<(NodeKind, &[usize])>) -> Task {
+    let start: (NodeKind, &[usize]) = (NodeKind::Start, &[1]);
     let nodes = std::iter::once(start).chain(nodes).enumerate();
-    let node = |(at, (what, next)): (usize, (What, &[usize]))| Node {
-        what,
+    let node = |(at, (what, next)): (usize, (NodeKind, &[usize]))| TaskNode {
+        kind: what,
         place: at.to_string(),
         next: next.to_vec(),
         guard: None,
@@ -59,7 +59,7 @@ pub(crate) fn task(name: &str, nodes: Vec<(What, &[usize])>) -> Task {
 }
 
 /// Works, then comes to a point, again and again.
-pub(crate) fn periodic(name: &str, length: i64, point: What) -> Task {
+pub(crate) fn periodic(name: &str, length: i64, point: NodeKind) -> Task {
     task(name, vec![(work(length), &[2]), (point, &[1])])
 }
 
@@ -111,11 +111,11 @@ fn phases() -> Task {
     let mut phases = task(
         "phases",
         vec![
-            (What::Set { register: 0, value: number(0) }, &[2]),
-            (What::Branch(less(counter(), 2)), &[3, 6]),
+            (NodeKind::Set { register: 0, value: number(0) }, &[2]),
+            (NodeKind::Branch(less(counter(), 2)), &[3, 6]),
             (work(1), &[4]),
             (soft(10), &[5]),
-            (What::Set { register: 0, value: add(counter(), 1) }, &[2]),
+            (NodeKind::Set { register: 0, value: add(counter(), 1) }, &[2]),
             (work(5), &[7]),
             (soft(20), &[1]),
         ],
@@ -143,7 +143,7 @@ fn phases_with_known_counters_are_told_apart() {
 
 #[test]
 fn the_response_is_the_longest_and_the_slack_that_of_the_job_with_the_least() {
-    let nodes: Vec<(What, &[usize])> =
+    let nodes: Vec<(NodeKind, &[usize])> =
         vec![(work(5), &[2]), (soft(10), &[3]), (work(4), &[4]), (soft(5), &[1])];
     let schedule = one(&graph(Some(1), vec![task("t", nodes)]));
     let it = &schedule.tasks[0];
@@ -155,11 +155,11 @@ fn the_response_is_the_longest_and_the_slack_that_of_the_job_with_the_least() {
 fn loops_count_as_often_as_their_counters_say() {
     let counter = || Expression::Register(0);
     let inner = |limit: Expression| {
-        let nodes: Vec<(What, &[usize])> = vec![
-            (What::Set { register: 0, value: number(0) }, &[2]),
-            (What::Branch(limit), &[3, 5]),
+        let nodes: Vec<(NodeKind, &[usize])> = vec![
+            (NodeKind::Set { register: 0, value: number(0) }, &[2]),
+            (NodeKind::Branch(limit), &[3, 5]),
             (work(2), &[4]),
-            (What::Set { register: 0, value: add(counter(), 1) }, &[2]),
+            (NodeKind::Set { register: 0, value: add(counter(), 1) }, &[2]),
             (point(PointKind::Firm, 30, 20), &[1]),
         ];
         task("loop", nodes)
@@ -187,10 +187,10 @@ fn loops_count_as_often_as_their_counters_say() {
 
 /// A writer every 10 ms, and a reader that works for each message.
 fn reading(kind: ChannelKind) -> Graph {
-    let read = What::Read { channel: 0, waits: false };
-    let write = What::Write { channel: 0, waits: false };
+    let read = NodeKind::Read { channel: 0, waits: false };
+    let write = NodeKind::Write { channel: 0, waits: false };
     let reader = task("reader", vec![(read, &[2]), (work(2), &[1])]);
-    let nodes: Vec<(What, &[usize])> = vec![(work(1), &[2]), (write, &[3]), (soft(10), &[1])];
+    let nodes: Vec<(NodeKind, &[usize])> = vec![(work(1), &[2]), (write, &[3]), (soft(10), &[1])];
     let writer = task("writer", nodes);
     let low = periodic("low", 3, soft(40));
     let ranked = [(reader, 9), (writer, 8), (low, 7)];
@@ -217,7 +217,7 @@ fn a_reader_comes_as_often_as_messages_do() {
 #[test]
 fn a_channel_of_the_network_brings_messages_at_its_rate() {
     let latency = Interval::between(ms(1), ms(3));
-    let network = |latency| Network {
+    let network = |latency| NetworkChannel {
         latencies: vec![(0, latency)],
         fixed_delay: ms(5),
         interval: ms(20),
@@ -234,8 +234,8 @@ fn a_channel_of_the_network_brings_messages_at_its_rate() {
 
 #[test]
 fn waits_for_messages_are_not_counted_but_what_comes_late_is() {
-    let read = What::Read { channel: 0, waits: false };
-    let nodes: Vec<(What, &[usize])> =
+    let read = NodeKind::Read { channel: 0, waits: false };
+    let nodes: Vec<(NodeKind, &[usize])> =
         vec![(work(1), &[2]), (read, &[3]), (work(1), &[4]), (soft(10), &[1])];
     let high = Task { priority: Some(9), ..task("high", nodes) };
     let low = Task { priority: Some(5), ..periodic("low", 2, soft(20)) };
@@ -248,11 +248,11 @@ fn waits_for_messages_are_not_counted_but_what_comes_late_is() {
 #[test]
 fn a_section_of_a_less_urgent_task_blocks() {
     let locking = |name: &str, held: i64, priority| {
-        let nodes: Vec<(What, &[usize])> = vec![
+        let nodes: Vec<(NodeKind, &[usize])> = vec![
             (work(1), &[2]),
-            (What::Lock(0), &[3]),
+            (NodeKind::Lock(0), &[3]),
             (work(held), &[4]),
-            (What::Unlock(0), &[5]),
+            (NodeKind::Unlock(0), &[5]),
             (soft(50), &[1]),
         ];
         Task { priority: Some(priority), ..task(name, nodes) }
@@ -348,14 +348,15 @@ fn two_hundred_tasks_are_analysed() {
 fn what_has_no_bound_bounds_nothing_and_breaks_nothing() {
     let high = Task { priority: Some(9), ..periodic("high", 1, soft(10)) };
     let low = Task { priority: Some(5), ..periodic("low", 1, soft(10)) };
-    let endless = What::Fragment { execution: Interval::from(Span::ZERO) };
+    let endless = NodeKind::Fragment { execution: Interval::from(Span::ZERO) };
     let mut long = graph(Some(1), vec![high.clone(), low.clone()]);
-    long.tasks[0].nodes[1].what = endless;
+    long.tasks[0].nodes[1].kind = endless;
     let mut sleepy = graph(Some(1), vec![high.clone(), low.clone()]);
     sleepy.hosts[0].wakeup = Interval::from(Span::ZERO);
     let mut unknown = graph(Some(1), vec![high.clone(), low.clone()]);
-    let what = What::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
-    unknown.tasks[0].nodes[2].what = what;
+    let what =
+        NodeKind::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
+    unknown.tasks[0].nodes[2].kind = what;
     for policy in [Policy::Fixed, Policy::Edf] {
         for mut graph in [long.clone(), sleepy.clone(), unknown.clone()] {
             graph.tasks.iter_mut().for_each(|task| task.policy = policy);
@@ -372,13 +373,13 @@ fn what_has_no_bound_bounds_nothing_and_breaks_nothing() {
 
 #[test]
 fn what_is_never_unlocked_blocks_without_bound() {
-    let locking = |last: What| {
-        let nodes: Vec<(What, &[usize])> =
-            vec![(What::Lock(0), &[2]), (work(1), &[3]), (last, &[4]), (soft(10), &[1])];
+    let locking = |last: NodeKind| {
+        let nodes: Vec<(NodeKind, &[usize])> =
+            vec![(NodeKind::Lock(0), &[2]), (work(1), &[3]), (last, &[4]), (soft(10), &[1])];
         task("t", nodes)
     };
-    let high = Task { priority: Some(9), ..locking(What::Unlock(0)) };
-    let low = Task { priority: Some(5), ..locking(What::Any) };
+    let high = Task { priority: Some(9), ..locking(NodeKind::Unlock(0)) };
+    let low = Task { priority: Some(5), ..locking(NodeKind::Any) };
     // In its second round it wants what it holds itself, and waits for ever.
     let graph = graph(Some(1), vec![high, low]);
     assert_eq!(responses(&one(&graph)), [(0, None), (1, None)]);
@@ -388,11 +389,11 @@ fn what_is_never_unlocked_blocks_without_bound() {
 
 #[test]
 fn what_is_held_over_a_point_blocks_without_bound() {
-    let held: Vec<(What, &[usize])> = vec![
-        (What::Lock(0), &[2]),
+    let held: Vec<(NodeKind, &[usize])> = vec![
+        (NodeKind::Lock(0), &[2]),
         (work(1), &[3]),
         (soft(10), &[4]),
-        (What::Unlock(0), &[5]),
+        (NodeKind::Unlock(0), &[5]),
         (soft(10), &[1]),
     ];
     let low = Task { priority: Some(5), ..task("low", held) };
@@ -402,9 +403,9 @@ fn what_is_held_over_a_point_blocks_without_bound() {
 
 /// Works, then so long in the sections of resources within each other, again and again.
 fn nested(name: &str, priority: u8, held: &[(usize, i64)], period: i64) -> Task {
-    let locks = held.iter().flat_map(|(resource, ms)| [What::Lock(*resource), work(*ms)]);
-    let unlocks = held.iter().rev().map(|(resource, _)| What::Unlock(*resource));
-    let whats: Vec<What> = [work(1)].into_iter().chain(locks).chain(unlocks).collect();
+    let locks = held.iter().flat_map(|(resource, ms)| [NodeKind::Lock(*resource), work(*ms)]);
+    let unlocks = held.iter().rev().map(|(resource, _)| NodeKind::Unlock(*resource));
+    let whats: Vec<NodeKind> = [work(1)].into_iter().chain(locks).chain(unlocks).collect();
     let nexts: Vec<[usize; 1]> = (0..=whats.len()).map(|at| [at + 2]).collect();
     let last = whats.len();
     let nodes = whats.into_iter().chain([soft(period)]).enumerate();
@@ -478,7 +479,7 @@ fn a_circle_needs_different_tasks_that_can_hold_all_of_it_at_once() {
     vague.aliases = vec![(2, vec![0])];
     assert_eq!(lock_cycles(&vague), [LockCycle { waits: vec![waits(0, 4, 1), waits(1, 4, 2)] }]);
     let mut tried = opposite.clone();
-    tried.tasks[1].nodes[4].what = What::Take(0);
+    tried.tasks[1].nodes[4].kind = NodeKind::Take(0);
     assert_eq!(lock_cycles(&tried), []);
     let mut alone = opposite;
     alone.tasks.remove(1);
@@ -501,8 +502,8 @@ fn of_more_circles_than_are_told_nobody_has_a_bound() {
 
 #[test]
 fn a_task_that_ends_delays_others_once() {
-    let once: Vec<(What, &[usize])> =
-        vec![(work(3), &[2]), (soft(5), &[3]), (work(2), &[4]), (What::End, &[])];
+    let once: Vec<(NodeKind, &[usize])> =
+        vec![(work(3), &[2]), (soft(5), &[3]), (work(2), &[4]), (NodeKind::End, &[])];
     let once = Task { priority: Some(9), ..task("once", once) };
     let low = Task { priority: Some(5), ..periodic("low", 4, soft(10)) };
     let schedule = one(&graph(Some(1), vec![once, low]));
@@ -521,7 +522,7 @@ fn late_wake_ups_come_before_work_and_bring_jobs_together() {
     graph.hosts[0].wakeup = Interval::between(Span::ZERO, ms(1));
     // 7 + 2 comes to the second release of the more urgent one if its first was late.
     assert_eq!(responses(&one(&graph)), [(0, Some(ms(1 + 2))), (1, Some(ms(1 + 7 + 2)))]);
-    graph.tasks[1].nodes[1].what = work(8);
+    graph.tasks[1].nodes[1].kind = work(8);
     assert_eq!(responses(&one(&graph)), [(0, Some(ms(1 + 2))), (1, Some(ms(1 + 8 + 2 * 2)))]);
 }
 

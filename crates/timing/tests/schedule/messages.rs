@@ -1,16 +1,18 @@
 //! Tasks that are released by messages, by hand.
 
 use crate::graphs::{graph, ms, periodic, responses, soft, task, work};
-use onbeat_model::graph::{Channel, ChannelKind, Graph, Host, Interval, Network, Node, Task, What};
+use onbeat_model::graph::{
+    Channel, ChannelKind, Graph, Host, Interval, NetworkChannel, NodeKind, Task, TaskNode,
+};
 use onbeat_model::time::Span;
 use onbeat_timing::schedule::{analyse, interference};
 
-fn write(channel: usize) -> What {
-    What::Write { channel, waits: false }
+fn write(channel: usize) -> NodeKind {
+    NodeKind::Write { channel, waits: false }
 }
 
-fn read(channel: usize) -> What {
-    What::Read { channel, waits: false }
+fn read(channel: usize) -> NodeKind {
+    NodeKind::Read { channel, waits: false }
 }
 
 fn fifo() -> Channel {
@@ -85,9 +87,10 @@ fn without_a_bound_of_the_writer_the_reader_may_find_what_its_channel_holds() {
 /// 4 ms every 20 ms, delayed by 2 ms every 10 ms, write a channel to another host, on which 3 ms
 /// are done for each message, before a long job.
 fn chain(interval: i64, tolerance: i64, waits: bool, long: i64) -> Graph {
-    let exactly = What::Fragment { execution: Interval::exactly(ms(4)) };
-    let nodes: Vec<(What, &[usize])> = vec![(exactly, &[2]), (write(0), &[3]), (soft(20), &[1])];
-    let read = What::Read { channel: 0, waits };
+    let exactly = NodeKind::Fragment { execution: Interval::exactly(ms(4)) };
+    let nodes: Vec<(NodeKind, &[usize])> =
+        vec![(exactly, &[2]), (write(0), &[3]), (soft(20), &[1])];
+    let read = NodeKind::Read { channel: 0, waits };
     let tasks = [
         (periodic("often", 2, soft(10)), 9, 0),
         (task("sender", nodes), 8, 0),
@@ -97,7 +100,7 @@ fn chain(interval: i64, tolerance: i64, waits: bool, long: i64) -> Graph {
     let place = |(task, priority, host)| Task { priority: Some(priority), host, ..task };
     let mut graph = graph(Some(1), tasks.map(place).to_vec());
     graph.hosts.push(Host { name: "other".into(), ..graph.hosts[0].clone() });
-    let network = Network {
+    let network = NetworkChannel {
         latencies: vec![(1, Interval::between(ms(1), ms(3)))],
         fixed_delay: ms(5),
         interval: ms(interval),
@@ -129,7 +132,7 @@ fn what_is_done_before_the_first_message_may_come_right_before_it() {
     let mut graph = pipeline([9, 8, 7]);
     // The second one works before it reads for the first time.
     let stage = &mut graph.tasks[1];
-    stage.nodes.push(Node { next: vec![1], ..stage.nodes[2].clone() });
+    stage.nodes.push(TaskNode { next: vec![1], ..stage.nodes[2].clone() });
     stage.nodes[0].next = vec![4];
     let all = all(&graph);
     assert_eq!(all[1], Some(ms(3 + 10)));
@@ -142,9 +145,9 @@ fn who_starts_late_finds_messages() {
     let mut graph = pipeline([9, 8, 7]);
     graph.tasks[2].is_first = false;
     let starter = |length| {
-        let run = What::Run { task: 2 };
-        let nodes: Vec<(What, &[usize])> =
-            vec![(work(length), &[2]), (run, &[3]), (What::End, &[])];
+        let run = NodeKind::Run { task: 2 };
+        let nodes: Vec<(NodeKind, &[usize])> =
+            vec![(work(length), &[2]), (run, &[3]), (NodeKind::End, &[])];
         Task { priority: Some(1), ..task("main", nodes) }
     };
     graph.tasks.push(starter(0));
@@ -158,10 +161,10 @@ fn who_starts_late_finds_messages() {
 /// host, and four periodic tasks.
 fn host(graph: &mut Graph, host: usize) {
     let us = Span::from_us;
-    let work = || What::Fragment { execution: Interval::between(us(50), us(100)) };
+    let work = || NodeKind::Fragment { execution: Interval::between(us(50), us(100)) };
     let first = graph.channels.len();
     graph.channels.extend((0..5).map(|_| fifo()));
-    let network = Network {
+    let network = NetworkChannel {
         latencies: vec![(host + 1, Interval::between(us(20), us(300)))],
         fixed_delay: Span::ZERO,
         interval: ms(10),
@@ -169,7 +172,8 @@ fn host(graph: &mut Graph, host: usize) {
         capacity: 64,
     };
     graph.channels.push(Channel { name: "c".into(), kind: ChannelKind::Network(network) });
-    let begin: Vec<(What, &[usize])> = vec![(work(), &[2]), (write(first), &[3]), (soft(10), &[1])];
+    let begin: Vec<(NodeKind, &[usize])> =
+        vec![(work(), &[2]), (write(first), &[3]), (soft(10), &[1])];
     let mut tasks = vec![task("t", begin)];
     tasks.extend(
         (first..first + 5)

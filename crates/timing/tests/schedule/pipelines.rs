@@ -3,7 +3,8 @@
 
 use crate::dice::{Dice, ns};
 use onbeat_model::graph::{
-    Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind, Task, What,
+    Channel, ChannelKind, Expression, Graph, Host, Interval, NetworkChannel, NodeKind, PointKind,
+    Task, TaskNode,
 };
 use onbeat_model::time::{NetTime, Span};
 use onbeat_runtime::processor::{Processors, Rank};
@@ -105,25 +106,25 @@ fn setup(dice: &mut Dice) -> Setup {
 
 fn task(step: &Step) -> Task {
     let execution = Interval::between(ns(step.work.0), ns(step.work.1));
-    let mut all = vec![What::Start];
-    all.extend(step.reads.map(|channel| What::Read { channel, waits: false }));
-    all.push(What::Fragment { execution });
-    all.push(What::Any);
-    let write = step.writes.map(|channel| What::Write { channel, waits: false });
+    let mut all = vec![NodeKind::Start];
+    all.extend(step.reads.map(|channel| NodeKind::Read { channel, waits: false }));
+    all.push(NodeKind::Fragment { execution });
+    all.push(NodeKind::Any);
+    let write = step.writes.map(|channel| NodeKind::Write { channel, waits: false });
     (0..step.messages).for_each(|_| all.extend(write.clone()));
     let number = Expression::Constant(step.period);
     let (period, deadline) = (number.clone(), Some(number));
     match step.reads {
-        None => all.push(What::Point { kind: PointKind::Soft, period, deadline }),
-        Some(_) => all.push(What::Any),
+        None => all.push(NodeKind::Point { kind: PointKind::Soft, period, deadline }),
+        Some(_) => all.push(NodeKind::Any),
     }
     let (last, mut nodes) = (all.len() - 1, Vec::new());
     for (at, what) in all.into_iter().enumerate() {
         let mut next = vec![if at == last { 1 } else { at + 1 }];
-        if what == What::Any && at < last && step.may_skip {
+        if what == NodeKind::Any && at < last && step.may_skip {
             next.push(last);
         }
-        nodes.push(Node { what, place: at.to_string(), next, guard: None });
+        nodes.push(TaskNode { kind: what, place: at.to_string(), next, guard: None });
     }
     let (priority, is_first) = (Some(step.rank), true);
     Task { name: "t".into(), host: step.host, nodes, priority, is_first, ..Task::default() }
@@ -140,7 +141,7 @@ fn graph(setup: &Setup) -> Graph {
         None => ChannelKind::Fifo { capacity: 64 },
         Some(wire) => {
             let latency = Interval::between(ns(wire.latency.0), ns(wire.latency.1));
-            ChannelKind::Network(Network {
+            ChannelKind::Network(NetworkChannel {
                 latencies: vec![(0, latency), (1, latency)],
                 fixed_delay: Span::ZERO,
                 interval: ns(wire.interval),

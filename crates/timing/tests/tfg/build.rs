@@ -1,7 +1,8 @@
 //! Graphs for tests.
 
 use onbeat_model::graph::{
-    Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind, Task, What,
+    Channel, ChannelKind, Expression, Graph, Host, Interval, NetworkChannel, NodeKind, PointKind,
+    Task, TaskNode,
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Row, Timing};
@@ -16,33 +17,33 @@ pub(crate) fn constant(value: i64) -> Expression {
     Expression::Constant(value)
 }
 
-pub(crate) fn node(place: &str, what: What, next: &[usize]) -> Node {
-    Node { what, place: place.to_owned(), next: next.to_vec(), guard: None }
+pub(crate) fn node(place: &str, kind: NodeKind, next: &[usize]) -> TaskNode {
+    TaskNode { kind, place: place.to_owned(), next: next.to_vec(), guard: None }
 }
 
-pub(crate) fn guarded(place: &str, what: What, next: &[usize], guard: usize) -> Node {
-    Node { guard: Some(guard), ..node(place, what, next) }
+pub(crate) fn guarded(place: &str, kind: NodeKind, next: &[usize], guard: usize) -> TaskNode {
+    TaskNode { guard: Some(guard), ..node(place, kind, next) }
 }
 
 /// A point with the deadline at the release, in milliseconds.
-pub(crate) fn point(kind: PointKind, period: i64) -> What {
+pub(crate) fn point(kind: PointKind, period: i64) -> NodeKind {
     let period = constant(period * MS);
-    What::Point { kind, period: period.clone(), deadline: Some(period) }
+    NodeKind::Point { kind, period: period.clone(), deadline: Some(period) }
 }
 
-pub(crate) fn write(channel: usize) -> What {
-    What::Write { channel, waits: false }
+pub(crate) fn write(channel: usize) -> NodeKind {
+    NodeKind::Write { channel, waits: false }
 }
 
-pub(crate) fn read(channel: usize) -> What {
-    What::Read { channel, waits: false }
+pub(crate) fn read(channel: usize) -> NodeKind {
+    NodeKind::Read { channel, waits: false }
 }
 
-pub(crate) fn code(lo: i64, hi: i64) -> What {
-    What::Fragment { execution: Interval::between(ms(lo), ms(hi)) }
+pub(crate) fn code(lo: i64, hi: i64) -> NodeKind {
+    NodeKind::Fragment { execution: Interval::between(ms(lo), ms(hi)) }
 }
 
-pub(crate) fn task(name: &str, host: usize, nodes: Vec<Node>) -> Task {
+pub(crate) fn task(name: &str, host: usize, nodes: Vec<TaskNode>) -> Task {
     Task { name: name.to_owned(), host, nodes, is_first: true, ..Task::default() }
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn fifo(capacity: u32) -> Channel {
 
 /// A network channel to host 1.
 pub(crate) fn network(latency: Interval) -> Channel {
-    let network = Network {
+    let network = NetworkChannel {
         latencies: vec![(1, latency)],
         fixed_delay: ms(3),
         interval: ms(1),
@@ -73,16 +74,16 @@ pub(crate) fn graph(channels: Vec<Channel>, tasks: Vec<Task>) -> Graph {
 /// Listing 3 of Austad et al. 2023.
 pub(crate) fn listing_3(channel: Channel, waits: bool) -> Graph {
     let sensor = vec![
-        node("1", What::Start, &[1]),
-        node("3", What::Any, &[2]),
+        node("1", NodeKind::Start, &[1]),
+        node("3", NodeKind::Any, &[2]),
         guarded("4", code(0, 0), &[3], 4),
         guarded("5", write(0), &[4], 4),
         node("6", point(PointKind::Firm, 10), &[1]),
     ];
     let processor = vec![
-        node("10", What::Start, &[1]),
-        node("11", What::Any, &[2]),
-        node("12", What::Read { channel: 0, waits }, &[3]),
+        node("10", NodeKind::Start, &[1]),
+        node("11", NodeKind::Any, &[2]),
+        node("12", NodeKind::Read { channel: 0, waits }, &[3]),
         node("13", code(0, 0), &[1]),
     ];
     let tasks = vec![task("sensor", 0, sensor), task("processor", 1, processor)];

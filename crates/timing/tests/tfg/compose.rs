@@ -3,7 +3,7 @@
 
 use crate::build::ms;
 use crate::random::{Dice, Kind, random};
-use onbeat_model::graph::{Graph, Host, Interval, PointKind, What};
+use onbeat_model::graph::{Graph, Host, Interval, NodeKind, PointKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Composition, Joint, Kept, Level, Row, Timing, Verdict};
 use onbeat_timing::tfg::{Limits, compose, time};
@@ -34,7 +34,7 @@ fn draw(seed: u64) -> Graph {
         let first = &mut graph.tasks[0].nodes;
         let (at, next) = (first.len(), std::mem::take(&mut first[0].next));
         first[0].next = vec![at];
-        first.push(crate::build::node("run", What::Run { task: last }, &next));
+        first.push(crate::build::node("run", NodeKind::Run { task: last }, &next));
     }
     graph
 }
@@ -54,9 +54,11 @@ fn both(a: &Graph, b: &Graph) -> Graph {
         let mut task = task.clone();
         task.host += hosts;
         for node in &mut task.nodes {
-            match &mut node.what {
-                What::Read { channel, .. } | What::Write { channel, .. } => *channel += channels,
-                What::Run { task } => *task += tasks,
+            match &mut node.kind {
+                NodeKind::Read { channel, .. } | NodeKind::Write { channel, .. } => {
+                    *channel += channels
+                }
+                NodeKind::Run { task } => *task += tasks,
                 _ => {}
             }
         }
@@ -175,7 +177,7 @@ fn a_second_reader_spoils_what_the_first_one_was_promised() {
     let first = listing_3(fifo(4), false);
     let mut second = graph(vec![fifo(4)], vec![]);
     second.hosts = first.hosts.clone();
-    let nodes = vec![node("1", What::Start, &[1]), node("2", read(0), &[1])];
+    let nodes = vec![node("1", NodeKind::Start, &[1]), node("2", read(0), &[1])];
     second.tasks.push(task("spy", 1, nodes));
     let systems = vec![("first".to_owned(), first), ("second".to_owned(), second)];
     let Composition { parts, .. } = compose(systems, &[], LIMITS).expect("the same");
@@ -214,7 +216,7 @@ fn who_writes_another_ones_channel_behind_the_table_does_not_keep_it() {
     let mut second = graph(vec![fifo(1_024)], vec![]);
     second.hosts = first.hosts.clone();
     let nodes = vec![
-        node("1", What::Start, &[1]),
+        node("1", NodeKind::Start, &[1]),
         node("2", point(PointKind::Soft, 100_000), &[2]),
         node("3", write(0), &[1]),
     ];
@@ -226,11 +228,11 @@ fn who_writes_another_ones_channel_behind_the_table_does_not_keep_it() {
 
 #[test]
 fn a_mutex_that_is_tried_stays_its_own_and_is_shared_by_its_name() {
-    let system = |mutex: &str, lock: fn(usize) -> What| {
+    let system = |mutex: &str, lock: fn(usize) -> NodeKind| {
         let nodes = vec![
-            crate::build::node("start", What::Start, &[1]),
+            crate::build::node("start", NodeKind::Start, &[1]),
             crate::build::node("lock", lock(0), &[2]),
-            crate::build::node("unlock", What::Unlock(0), &[3]),
+            crate::build::node("unlock", NodeKind::Unlock(0), &[3]),
             crate::build::node("point", crate::build::point(PointKind::Soft, 10), &[1]),
         ];
         let task = crate::build::task(mutex, 0, nodes);
@@ -238,14 +240,16 @@ fn a_mutex_that_is_tried_stays_its_own_and_is_shared_by_its_name() {
         let graph = Graph { hosts: vec![host], tasks: vec![task], ..Graph::default() };
         (mutex.to_owned(), Graph { resources: vec![mutex.to_owned()], ..graph })
     };
-    let apart = vec![system("a", What::Lock), system("b", What::Take)];
+    let apart = vec![system("a", NodeKind::Lock), system("b", NodeKind::Take)];
     let Composition { parts, together } = compose(apart, &[], LIMITS).expect("nothing in common");
-    let What::Take(resource) = together.graph.tasks[1].nodes[1].what else { panic!("it is tried") };
+    let NodeKind::Take(resource) = together.graph.tasks[1].nodes[1].kind else {
+        panic!("it is tried")
+    };
     assert_eq!(together.graph.resources[resource], "b");
     assert!(parts.iter().all(|part| part.joints.is_empty()), "{parts:?}");
-    let (name, mut other) = system("b", What::Take);
+    let (name, mut other) = system("b", NodeKind::Take);
     other.hosts[0].name = "c".to_owned();
-    let shared = vec![system("b", What::Lock), (name, other)];
+    let shared = vec![system("b", NodeKind::Lock), (name, other)];
     let Composition { parts, .. } = compose(shared, &[], LIMITS).expect("the same mutex");
     let joint = Joint::Resource("b".to_owned());
     assert!(parts.iter().all(|part| part.joints.contains(&joint)), "{parts:?}");

@@ -1,7 +1,7 @@
 //! One execution of a graph, event by event. It shares nothing with the analysis.
 
 use crate::random::{Dice, Random};
-use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, PointKind, What};
+use onbeat_model::graph::{ChannelKind, Expression, Graph, Interval, NodeKind, PointKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::Level;
 use std::collections::BTreeMap;
@@ -124,15 +124,14 @@ impl Execution<'_> {
     fn hangs_on(&self, task: usize, others: &[usize]) -> bool {
         let (mut open, mut seen) = (vec![task], vec![task]);
         while let Some(waiting) = open.pop() {
-            let What::Read { channel, .. } =
-                self.graph.tasks[waiting].nodes[self.runners[waiting].at].what
+            let NodeKind::Read { channel, .. } =
+                self.graph.tasks[waiting].nodes[self.runners[waiting].at].kind
             else {
                 continue;
             };
             for (writer, graph) in self.graph.tasks.iter().enumerate() {
-                let is_it =
-                    |what: &What| matches!(what, What::Write { channel: c, .. } if *c == channel);
-                if !graph.nodes.iter().any(|node| is_it(&node.what)) || seen.contains(&writer) {
+                let is_it = |what: &NodeKind| matches!(what, NodeKind::Write { channel: c, .. } if *c == channel);
+                if !graph.nodes.iter().any(|node| is_it(&node.kind)) || seen.contains(&writer) {
                     continue;
                 }
                 if others.contains(&writer) {
@@ -147,7 +146,7 @@ impl Execution<'_> {
 
     fn is_blocked(&self, task: usize) -> bool {
         let runner = &self.runners[task];
-        let What::Read { channel, .. } = self.graph.tasks[task].nodes[runner.at].what else {
+        let NodeKind::Read { channel, .. } = self.graph.tasks[task].nodes[runner.at].kind else {
             return false;
         };
         let taken = self.queues[channel].taken.get(&task).copied().unwrap_or(0);
@@ -164,8 +163,8 @@ impl Execution<'_> {
     fn deadline(&self, task: usize) -> Option<Span> {
         let runner = &self.runners[task];
         let point = self.graph.tasks[task].nodes[runner.at].guard?;
-        match &self.graph.tasks[task].nodes[point].what {
-            What::Point { deadline: Some(deadline), .. } => {
+        match &self.graph.tasks[task].nodes[point].kind {
+            NodeKind::Point { deadline: Some(deadline), .. } => {
                 Some(runner.origin + Span::from_ns(self.value(task, deadline)?))
             }
             _ => None,
@@ -197,12 +196,12 @@ impl Execution<'_> {
         }
         self.visits.insert(place.clone(), Visit { arrival: now, release: None });
         // The end of what is done, and whether an abort of it is late.
-        let (end, sleeps) = match &node.what {
-            What::Fragment { execution } if self.level == Level::Platform => {
+        let (end, sleeps) = match &node.kind {
+            NodeKind::Fragment { execution } if self.level == Level::Platform => {
                 (Some(now + self.dice.pick(*execution)), true)
             }
-            What::Write { channel, waits } => return self.write(task, *channel, *waits, place),
-            What::Read { channel, waits } => (self.read(task, *channel, *waits), *waits),
+            NodeKind::Write { channel, waits } => return self.write(task, *channel, *waits, place),
+            NodeKind::Read { channel, waits } => (self.read(task, *channel, *waits), *waits),
             _ => (Some(now), false),
         };
         let is_aborted = match (end, deadline) {
@@ -215,7 +214,7 @@ impl Execution<'_> {
             return self.abort(task, deadline.unwrap_or(now), sleeps);
         }
         let end = end.unwrap_or(now);
-        if let What::Read { channel, .. } = node.what {
+        if let NodeKind::Read { channel, .. } = node.kind {
             *self.queues[channel].taken.entry(task).or_default() += 1;
         }
         self.runners[task].now = end;
@@ -225,7 +224,7 @@ impl Execution<'_> {
     /// A message that was there when a wait for capture + D is aborted stays taken.
     fn keep(&mut self, task: usize, deadline: Option<Span>) {
         let node = &self.graph.tasks[task].nodes[self.runners[task].at];
-        let What::Read { channel, waits: true } = node.what else { return };
+        let NodeKind::Read { channel, waits: true } = node.kind else { return };
         let queue = &mut self.queues[channel];
         let number = queue.taken.get(&task).copied().unwrap_or(0);
         let is_made = number < queue.captures.len();
@@ -251,23 +250,23 @@ impl Execution<'_> {
     fn happen(&mut self, task: usize, place: Place) {
         let node = &self.graph.tasks[task].nodes[self.runners[task].at];
         let mut next = node.next.first().copied();
-        match &node.what {
-            What::End => self.runners[task].has_ended = true,
-            What::Point { kind, period, .. } => self.point(task, *kind, period),
-            What::Gettime => self.runners[task].origin = self.runners[task].now,
-            What::Skip => self.runners[task].skips = true,
-            What::Set { register, value } => {
+        match &node.kind {
+            NodeKind::End => self.runners[task].has_ended = true,
+            NodeKind::Point { kind, period, .. } => self.point(task, *kind, period),
+            NodeKind::Gettime => self.runners[task].origin = self.runners[task].now,
+            NodeKind::Skip => self.runners[task].skips = true,
+            NodeKind::Set { register, value } => {
                 let value = self.value(task, value);
                 self.runners[task].registers[usize::from(*register)] = value;
             }
-            What::Branch(condition) => {
+            NodeKind::Branch(condition) => {
                 let choice = match self.value(task, condition) {
                     Some(value) => usize::from(value == 0),
                     None => self.dice.roll(2),
                 };
                 next = Some(node.next[choice]);
             }
-            What::Any => next = Some(node.next[self.dice.roll(node.next.len())]),
+            NodeKind::Any => next = Some(node.next[self.dice.roll(node.next.len())]),
             _ => {}
         }
         self.done(task, &place);

@@ -2,8 +2,8 @@
 
 use crate::build::*;
 use onbeat_model::graph::{
-    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, Network, Node, PointKind,
-    Task, What,
+    Binary, Channel, ChannelKind, Expression, Graph, Host, Interval, NetworkChannel, NodeKind,
+    PointKind, Task, TaskNode,
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::Timing;
@@ -92,7 +92,7 @@ struct Writer<'a> {
     kind: Kind,
     task: usize,
     channels: &'a [(Vec<usize>, Vec<usize>)],
-    nodes: Vec<Node>,
+    nodes: Vec<TaskNode>,
     loops: Vec<Vec<usize>>,
     stack: Vec<usize>,
     /// Since the last timing point.
@@ -100,7 +100,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn add(&mut self, what: What) -> usize {
+    fn add(&mut self, what: NodeKind) -> usize {
         let index = self.nodes.len();
         self.nodes.push(node(&format!("{index}"), what, &[index + 1]));
         self.loops.push(self.stack.clone());
@@ -117,16 +117,16 @@ impl Writer<'_> {
         let kind = [PointKind::Soft, PointKind::Firm, PointKind::Hard][self.dice.roll(3)];
         let period = 1 + self.dice.roll(10) as i64;
         let mut what = point(kind, period);
-        if let (true, What::Point { deadline, .. }) = (self.dice.chance(30), &mut what) {
+        if let (true, NodeKind::Point { deadline, .. }) = (self.dice.chance(30), &mut what) {
             *deadline = Some(constant((1 + self.dice.roll(period as usize) as i64) * MS));
         }
         if self.dice.chance(5) {
-            self.add(What::Skip);
+            self.add(NodeKind::Skip);
         }
         let at = self.add(what);
         if kind != PointKind::Soft {
             for index in self.segment..at {
-                let is_code = !matches!(self.nodes[index].what, What::Start);
+                let is_code = !matches!(self.nodes[index].kind, NodeKind::Start);
                 let is_inside = self.loops[index].starts_with(&self.stack);
                 if is_code && is_inside && self.nodes[index].guard.is_none() && self.dice.chance(90)
                 {
@@ -148,9 +148,9 @@ impl Writer<'_> {
         let channel = all[self.dice.roll(all.len())];
         let waits = self.dice.chance(25);
         self.add(if writes {
-            What::Write { channel, waits }
+            NodeKind::Write { channel, waits }
         } else {
-            What::Read { channel, waits }
+            NodeKind::Read { channel, waits }
         });
     }
 
@@ -164,12 +164,12 @@ impl Writer<'_> {
             ),
         };
         let is_any = self.kind.is_unknown && self.dice.chance(20);
-        let at = self.add(if is_any { What::Any } else { What::Branch(condition) });
+        let at = self.add(if is_any { NodeKind::Any } else { NodeKind::Branch(condition) });
         self.block(depth + 1, 2);
-        let end = self.add(What::Any);
+        let end = self.add(NodeKind::Any);
         self.nodes[at].next = vec![at + 1, end + 1];
         self.block(depth + 1, 2);
-        let join = self.add(What::Any);
+        let join = self.add(NodeKind::Any);
         self.nodes[end].next = vec![join];
     }
 
@@ -177,17 +177,17 @@ impl Writer<'_> {
     fn repeat(&mut self, depth: usize) {
         let register = 3 + depth as u16;
         let is_unknown = self.kind.has_unknown_loops && self.dice.chance(40);
-        self.add(What::Set { register, value: constant(0) });
+        self.add(NodeKind::Set { register, value: constant(0) });
         let head = self.nodes.len();
         self.stack.push(head);
         let rounds = Box::new(constant(1 + self.dice.roll(3) as i64));
         let condition =
             Expression::Binary(Binary::Less, Box::new(Expression::Register(register)), rounds);
-        self.add(What::Branch(if is_unknown { Expression::Unknown } else { condition }));
+        self.add(NodeKind::Branch(if is_unknown { Expression::Unknown } else { condition }));
         self.block(depth + 1, 2);
         let one = Box::new(constant(1));
         let value = Expression::Binary(Binary::Add, Box::new(Expression::Register(register)), one);
-        let last = self.add(What::Set { register, value });
+        let last = self.add(NodeKind::Set { register, value });
         self.nodes[last].next = vec![head];
         self.stack.pop();
         self.nodes[head].next = vec![head + 1, last + 1];
@@ -199,21 +199,21 @@ impl Writer<'_> {
             return None;
         }
         if self.dice.chance(40) {
-            return Some(self.add(What::Branch(Expression::Unknown)));
+            return Some(self.add(NodeKind::Branch(Expression::Unknown)));
         }
         let counter = || Box::new(Expression::Register(COUNTER));
         let value = Expression::Binary(Binary::Add, counter(), Box::new(constant(1)));
-        self.add(What::Set { register: COUNTER, value });
+        self.add(NodeKind::Set { register: COUNTER, value });
         let rounds = [3, 90, 100_000][self.dice.roll(3)];
         let goes_on = Expression::Binary(Binary::Less, counter(), Box::new(constant(rounds)));
-        Some(self.add(What::Branch(goes_on)))
+        Some(self.add(NodeKind::Branch(goes_on)))
     }
 
     fn statement(&mut self, depth: usize) {
         match self.dice.roll(14) {
             0..=2 => {
                 let execution = self.interval(4);
-                self.add(What::Fragment { execution });
+                self.add(NodeKind::Fragment { execution });
             }
             3 | 4 => self.channel(true),
             5 | 6 => self.channel(false),
@@ -228,10 +228,10 @@ impl Writer<'_> {
                     Box::new(constant(self.dice.roll(3) as i64)),
                 );
                 let value = if self.dice.chance(40) { constant(1) } else { value };
-                self.add(What::Set { register, value });
+                self.add(NodeKind::Set { register, value });
             }
             13 if self.dice.chance(30) => {
-                self.add(What::Gettime);
+                self.add(NodeKind::Gettime);
             }
             _ => {}
         }
@@ -247,20 +247,20 @@ fn task_of(dice: &mut Dice, kind: Kind, index: usize, ends: &[(Vec<usize>, Vec<u
     let (nodes, loops, stack) = (Vec::new(), Vec::new(), Vec::new());
     let mut writer =
         Writer { dice, kind, task: index, channels: ends, nodes, loops, stack, segment: 0 };
-    writer.add(What::Start);
+    writer.add(NodeKind::Start);
     for register in 0..3 {
-        writer.add(What::Set { register, value: constant(0) });
+        writer.add(NodeKind::Set { register, value: constant(0) });
     }
     writer.segment = writer.nodes.len();
     writer.block(0, 3);
     let mut tail = None;
     if kind.has_exits {
-        writer.add(What::Set { register: COUNTER, value: constant(0) });
+        writer.add(NodeKind::Set { register: COUNTER, value: constant(0) });
     }
     if kind.is_endless && writer.dice.chance(80) {
         let head = writer.nodes.len();
         writer.stack.push(head);
-        writer.add(What::Any);
+        writer.add(NodeKind::Any);
         writer.block(0, 4);
         let mut exits = Vec::new();
         if kind.has_exits {
@@ -270,7 +270,7 @@ fn task_of(dice: &mut Dice, kind: Kind, index: usize, ends: &[(Vec<usize>, Vec<u
         }
         writer.channel(true);
         writer.point();
-        let last = writer.add(What::Any);
+        let last = writer.add(NodeKind::Any);
         writer.nodes[last].next = vec![head];
         writer.stack.pop();
         if kind.has_unknown_loops && writer.dice.chance(15) {
@@ -279,7 +279,7 @@ fn task_of(dice: &mut Dice, kind: Kind, index: usize, ends: &[(Vec<usize>, Vec<u
         if !exits.is_empty() {
             exits.iter().for_each(|exit| writer.nodes[*exit].next = vec![exit + 1, last + 1]);
             writer.block(0, 2);
-            let end = writer.add(What::End);
+            let end = writer.add(NodeKind::End);
             writer.nodes[end].next = vec![];
             let is_straight = writer.loops[last + 1..].iter().all(Vec::is_empty);
             let is_aborted = writer.nodes[head..=last].iter().any(|n| n.guard > Some(last));
@@ -287,14 +287,14 @@ fn task_of(dice: &mut Dice, kind: Kind, index: usize, ends: &[(Vec<usize>, Vec<u
         }
     } else {
         writer.block(0, 6);
-        let end = writer.add(What::End);
+        let end = writer.add(NodeKind::End);
         writer.nodes[end].next = vec![];
     }
     let keeps_phase = writer.dice.chance(20);
     (writer.nodes, writer.loops, tail, keeps_phase)
 }
 
-type Made = (Vec<Node>, Vec<Vec<usize>>, Option<Tail>, bool);
+type Made = (Vec<TaskNode>, Vec<Vec<usize>>, Option<Tail>, bool);
 
 /// The register that counts the rounds of endless loops.
 const COUNTER: u16 = 7;
@@ -312,7 +312,7 @@ fn channel(dice: &mut Dice, kind: Kind, hosts: usize) -> Channel {
             (false, _) => Interval::exactly(lo),
         }
     };
-    let network = Network {
+    let network = NetworkChannel {
         latencies: (0..hosts).map(|host| (host, latency(dice))).collect(),
         fixed_delay: ms(dice.roll(5) as i64),
         interval: ms(dice.roll(6) as i64),

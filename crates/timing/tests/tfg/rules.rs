@@ -1,7 +1,9 @@
 //! Each rule of `docs/time-flow-graphs.md` by hand.
 
 use crate::build::*;
-use onbeat_model::graph::{Expression, Graph, Interval, Node, PointKind, Segment, Task, What};
+use onbeat_model::graph::{
+    Expression, Graph, Interval, NodeKind, PointKind, Segment, Task, TaskNode,
+};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Course, Level, Pattern, Timing, Trouble, Verdict, Why};
 use onbeat_timing::tfg::{Limits, time};
@@ -57,16 +59,16 @@ fn read_wait_collapses_the_interval() {
     assert_eq!(releases(&graph, &timing, "12")[..3], [3, 13, 23]);
 }
 
-fn single(nodes: Vec<Node>) -> (Graph, Timing) {
+fn single(nodes: Vec<TaskNode>) -> (Graph, Timing) {
     let graph = graph(vec![], vec![task("t", 0, nodes)]);
     let timing = time(&graph, Level::Platform, &[], Limits::default());
     (graph, timing)
 }
 
 fn after_code(lo: i64, hi: i64, kind: PointKind, period: i64) -> (Graph, Timing) {
-    let end = Node { next: vec![], ..node("3", What::End, &[]) };
+    let end = TaskNode { next: vec![], ..node("3", NodeKind::End, &[]) };
     let mut nodes = vec![
-        node("0", What::Start, &[1]),
+        node("0", NodeKind::Start, &[1]),
         node("1", code(lo, hi), &[2]),
         node("2", point(kind, period), &[3]),
         end,
@@ -110,11 +112,11 @@ fn who_is_late_before_a_node_does_not_come_there() {
             "t",
             0,
             vec![
-                node("0", What::Start, &[1]),
+                node("0", NodeKind::Start, &[1]),
                 node("1", code(lo, hi), &[2]),
                 guarded("2", write(0), &[3], 3),
                 node("3", point(PointKind::Firm, 10), &[4]),
-                node("4", What::End, &[]),
+                node("4", NodeKind::End, &[]),
             ],
         )];
         let graph = graph(vec![fifo(4)], tasks);
@@ -158,10 +160,10 @@ fn segments_begin_late_and_their_aborts_take_time() {
 
 #[test]
 fn a_segment_is_not_cut_short_while_something_is_held_at_its_point() {
-    let arrivals = |what: What, ways: &[usize]| {
+    let arrivals = |what: NodeKind, ways: &[usize]| {
         let nodes = vec![
-            node("1", What::Start, &[1]),
-            node("2", What::Any, ways),
+            node("1", NodeKind::Start, &[1]),
+            node("2", NodeKind::Any, ways),
             node("3", what, &[3]),
             node("4", point(PointKind::Firm, 10), &[1]),
         ];
@@ -173,28 +175,28 @@ fn a_segment_is_not_cut_short_while_something_is_held_at_its_point() {
         let timing = time(&graph, Level::Platform, &[], Limits::default());
         visits(&graph, &timing, "4")[0].arrival
     };
-    assert_eq!(arrivals(What::Any, &[2]), Interval::exactly(ms(10)));
-    assert_eq!(arrivals(What::Held, &[2]), Interval::between(ms(12), ms(14)));
+    assert_eq!(arrivals(NodeKind::Any, &[2]), Interval::exactly(ms(10)));
+    assert_eq!(arrivals(NodeKind::Held, &[2]), Interval::between(ms(12), ms(14)));
     // On one of the two ways only.
-    assert_eq!(arrivals(What::Held, &[2, 3]), Interval::between(ms(10), ms(14)));
+    assert_eq!(arrivals(NodeKind::Held, &[2, 3]), Interval::between(ms(10), ms(14)));
 }
 
 #[test]
 fn a_loop_of_unknown_rounds_in_which_time_passes_has_no_bound() {
     let (graph, timing) = single(vec![
-        node("0", What::Start, &[1]),
-        node("1", What::Any, &[2, 3]),
+        node("0", NodeKind::Start, &[1]),
+        node("1", NodeKind::Any, &[2, 3]),
         node("2", point(PointKind::Soft, 1), &[1]),
         node("3", point(PointKind::Soft, 5), &[3]),
     ]);
     assert_eq!(visits(&graph, &timing, "3")[0].arrival, Interval::from(Span::ZERO));
     assert_eq!(timing.culprits[0].why, Why::Loop);
     let (graph, timing) = single(vec![
-        node("0", What::Start, &[1]),
-        node("1", What::Any, &[2, 3]),
+        node("0", NodeKind::Start, &[1]),
+        node("1", NodeKind::Any, &[2, 3]),
         node("2", code(0, 0), &[1]),
         node("3", point(PointKind::Soft, 5), &[4]),
-        node("4", What::End, &[]),
+        node("4", NodeKind::End, &[]),
     ]);
     assert_eq!(visits(&graph, &timing, "3")[0].release, Interval::exactly(ms(5)));
     assert!(timing.culprits.is_empty());
@@ -202,9 +204,13 @@ fn a_loop_of_unknown_rounds_in_which_time_passes_has_no_bound() {
 
 #[test]
 fn an_unknown_delay_has_no_bound() {
-    let what = What::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
-    let nodes =
-        vec![node("0", What::Start, &[1]), node("1", what, &[2]), node("2", What::End, &[])];
+    let what =
+        NodeKind::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
+    let nodes = vec![
+        node("0", NodeKind::Start, &[1]),
+        node("1", what, &[2]),
+        node("2", NodeKind::End, &[]),
+    ];
     let (graph, timing) = single(nodes);
     assert_eq!(visits(&graph, &timing, "1")[0].release, Interval::from(Span::ZERO));
     assert_eq!(timing.culprits[0].why, Why::Delay);
@@ -213,12 +219,12 @@ fn an_unknown_delay_has_no_bound() {
 /// `period` and one message per round, against a reader that takes one in `takes` milliseconds.
 fn rates(capacity: u32, takes: i64) -> Timing {
     let writer = vec![
-        node("0", What::Start, &[1]),
+        node("0", NodeKind::Start, &[1]),
         node("1", write(0), &[2]),
         node("2", point(PointKind::Soft, 1), &[1]),
     ];
     let reader = vec![
-        node("3", What::Start, &[1]),
+        node("3", NodeKind::Start, &[1]),
         node("4", read(0), &[2]),
         node("5", point(PointKind::Soft, takes), &[1]),
     ];
@@ -238,12 +244,12 @@ fn a_channel_that_is_read_too_slowly_overflows() {
 /// read them so much later.
 fn behind(late: i64) -> Timing {
     let writer = vec![
-        node("0", What::Start, &[1]),
+        node("0", NodeKind::Start, &[1]),
         node("1", write(0), &[2]),
         node("2", point(PointKind::Soft, 1), &[1]),
     ];
     let reader = vec![
-        node("3", What::Start, &[1]),
+        node("3", NodeKind::Start, &[1]),
         node("4", point(PointKind::Soft, late), &[2]),
         node("5", read(0), &[3]),
         node("6", point(PointKind::Soft, 1), &[2]),
@@ -268,13 +274,13 @@ fn messages_for_which_no_room_is_left_on_the_readers_host_have_no_pattern() {
 fn of_thousands_of_tasks_that_are_joined_the_table_is_short() {
     let of = |readers: usize| {
         let writer = vec![
-            node("0", What::Start, &[1]),
+            node("0", NodeKind::Start, &[1]),
             node("1", write(0), &[2]),
             node("2", point(PointKind::Soft, 1), &[1]),
         ];
         let reader = vec![
-            node("0", What::Start, &[1]),
-            node("1", What::Read { channel: 0, waits: true }, &[1]),
+            node("0", NodeKind::Start, &[1]),
+            node("1", NodeKind::Read { channel: 0, waits: true }, &[1]),
         ];
         let mut tasks = vec![task("writer", 0, writer)];
         tasks.extend((0..readers).map(|_| task("reader", 0, reader.clone())));
@@ -289,13 +295,14 @@ fn of_thousands_of_tasks_that_are_joined_the_table_is_short() {
 #[test]
 fn a_task_of_which_nobody_knows_when_it_is_started_is_looked_at_with_who_starts_it() {
     let points = 100;
-    let mut starter = vec![node("0", What::Start, &[1])];
+    let mut starter = vec![node("0", NodeKind::Start, &[1])];
     let at = |at: usize| node(&format!("1.{at}"), point(PointKind::Soft, 1), &[at + 1]);
     starter.extend((1..=points).map(at));
-    starter.push(node("2", What::Run { task: 1 }, &[points + 2]));
-    starter.push(node("3", What::Any, &[points + 3]));
+    starter.push(node("2", NodeKind::Run { task: 1 }, &[points + 2]));
+    starter.push(node("3", NodeKind::Any, &[points + 3]));
     starter.push(node("4", point(PointKind::Soft, 1), &[points + 2]));
-    let started = vec![node("5", What::Start, &[1]), node("6", point(PointKind::Soft, 1), &[1])];
+    let started =
+        vec![node("5", NodeKind::Start, &[1]), node("6", point(PointKind::Soft, 1), &[1])];
     let started = Task { is_first: false, ..task("b", 0, started) };
     let graph = graph(vec![], vec![task("a", 0, starter), started]);
     let of = |rows| time(&graph, Level::Program, &[], Limits { rounds: 4, rows });
@@ -313,7 +320,7 @@ fn a_task_of_which_nobody_knows_when_it_is_started_is_looked_at_with_who_starts_
 fn tasks_that_wait_for_each_other_are_named() {
     let side = |reads: usize, places: [&str; 3]| {
         vec![
-            node(places[0], What::Start, &[1]),
+            node(places[0], NodeKind::Start, &[1]),
             node(places[1], read(reads), &[2]),
             node(places[2], write(1 - reads), &[1]),
         ]
@@ -329,13 +336,13 @@ fn tasks_that_wait_for_each_other_are_named() {
 #[test]
 fn a_deadline_ends_a_circle_of_waiting() {
     let first = vec![
-        node("1", What::Start, &[1]),
+        node("1", NodeKind::Start, &[1]),
         guarded("2", read(0), &[2], 2),
         node("3", point(PointKind::Firm, 10), &[3]),
         node("4", write(1), &[1]),
     ];
     let second =
-        vec![node("5", What::Start, &[1]), node("6", read(1), &[2]), node("7", write(0), &[1])];
+        vec![node("5", NodeKind::Start, &[1]), node("6", read(1), &[2]), node("7", write(0), &[1])];
     let graph = graph(vec![fifo(4), fifo(4)], vec![task("a", 0, first), task("b", 0, second)]);
     let timing = time(&graph, Level::Program, &[], Limits::default());
     assert_eq!(releases(&graph, &timing, "6")[..2], [10, 20]);
@@ -348,23 +355,28 @@ fn stopped_at_any_time(counts: bool, rounds: i64) -> (Graph, Timing) {
     let counter = || Box::new(Expression::Register(0));
     let goes_on = Expression::Binary(Binary::Less, counter(), Box::new(constant(rounds)));
     let value = Expression::Binary(Binary::Add, counter(), Box::new(constant(1)));
-    let wait = |next: &str, to: &[usize]| node(next, What::Write { channel: 0, waits: true }, to);
+    let wait =
+        |next: &str, to: &[usize]| node(next, NodeKind::Write { channel: 0, waits: true }, to);
     let writer = vec![
-        node("0", What::Start, &[1]),
-        node("1", What::Set { register: 0, value: constant(0) }, &[2]),
-        node("2", if counts { What::Branch(goes_on) } else { What::Any }, &[3, 7]),
-        node("3", if rounds > 1_000 { What::Any } else { What::Branch(constant(1)) }, &[4, 7]),
+        node("0", NodeKind::Start, &[1]),
+        node("1", NodeKind::Set { register: 0, value: constant(0) }, &[2]),
+        node("2", if counts { NodeKind::Branch(goes_on) } else { NodeKind::Any }, &[3, 7]),
+        node(
+            "3",
+            if rounds > 1_000 { NodeKind::Any } else { NodeKind::Branch(constant(1)) },
+            &[4, 7],
+        ),
         wait("22", &[5]),
         node("25", point(PointKind::Soft, 20), &[6]),
-        node("6", What::Set { register: 0, value }, &[2]),
+        node("6", NodeKind::Set { register: 0, value }, &[2]),
         wait("29", &[8]),
-        node("30", What::End, &[]),
+        node("30", NodeKind::End, &[]),
     ];
     let reader = vec![
-        node("10", What::Start, &[1]),
-        node("13", What::Read { channel: 0, waits: true }, &[2]),
-        node("17", What::Branch(Expression::Unknown), &[3, 1]),
-        node("23", What::End, &[]),
+        node("10", NodeKind::Start, &[1]),
+        node("13", NodeKind::Read { channel: 0, waits: true }, &[2]),
+        node("17", NodeKind::Branch(Expression::Unknown), &[3, 1]),
+        node("23", NodeKind::End, &[]),
     ];
     let mut writer = task("writer", 0, writer);
     writer.registers = 1;
@@ -406,16 +418,16 @@ fn a_counter_beside_a_register_that_comes_again_is_forgotten_alone() {
         "t",
         0,
         vec![
-            node("0", What::Start, &[1]),
-            node("1", What::Set { register: 0, value: constant(0) }, &[2]),
-            node("2", What::Set { register: 1, value: constant(0) }, &[3]),
-            node("3", What::Branch(less), &[4, 9]),
-            node("4", What::Set { register: 0, value: next(0) }, &[5]),
-            node("5", What::Set { register: 1, value: turn }, &[6]),
-            node("6", What::Branch(Expression::Register(1)), &[8, 7]),
+            node("0", NodeKind::Start, &[1]),
+            node("1", NodeKind::Set { register: 0, value: constant(0) }, &[2]),
+            node("2", NodeKind::Set { register: 1, value: constant(0) }, &[3]),
+            node("3", NodeKind::Branch(less), &[4, 9]),
+            node("4", NodeKind::Set { register: 0, value: next(0) }, &[5]),
+            node("5", NodeKind::Set { register: 1, value: turn }, &[6]),
+            node("6", NodeKind::Branch(Expression::Register(1)), &[8, 7]),
             node("7", point(PointKind::Soft, 5), &[8]),
             node("8", point(PointKind::Soft, 10), &[3]),
-            node("9", What::End, &[]),
+            node("9", NodeKind::End, &[]),
         ],
     );
     task.registers = 2;
@@ -428,15 +440,16 @@ fn a_counter_beside_a_register_that_comes_again_is_forgotten_alone() {
 
 #[test]
 fn who_waits_for_what_an_unknown_delay_holds_up_is_no_culprit_besides_it() {
-    let delay = What::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
+    let delay =
+        NodeKind::Point { kind: PointKind::Soft, period: Expression::Unknown, deadline: None };
     let writer = vec![
-        node("0", What::Start, &[1]),
-        node("1", What::Any, &[2, 4]),
+        node("0", NodeKind::Start, &[1]),
+        node("1", NodeKind::Any, &[2, 4]),
         node("2", delay, &[3]),
         node("3", write(0), &[1]),
-        node("4", What::End, &[]),
+        node("4", NodeKind::End, &[]),
     ];
-    let reader = vec![node("5", What::Start, &[1]), node("6", read(0), &[1])];
+    let reader = vec![node("5", NodeKind::Start, &[1]), node("6", read(0), &[1])];
     let graph = graph(vec![fifo(8)], vec![task("w", 0, writer), task("r", 0, reader)]);
     let timing = time(&graph, Level::Program, &[], Limits::default());
     let culprits: Vec<_> = timing.culprits.iter().map(|culprit| &culprit.why).collect();

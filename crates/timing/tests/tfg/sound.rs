@@ -2,7 +2,7 @@
 
 use crate::interpreter::{Outcome, Place, Visit, run};
 use crate::random::{Dice, Kind, Random, random};
-use onbeat_model::graph::{ChannelKind, Interval, What};
+use onbeat_model::graph::{ChannelKind, Interval, NodeKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Level, Row, Timing, Trouble};
 use onbeat_timing::tfg::{Limits, time};
@@ -37,7 +37,7 @@ fn row<'a>(
     }
     // Counted loops that stand before or behind the endless one are none of the pattern's.
     let head = *random.loops[place.0][place.1].first()?;
-    if random.graph.tasks[place.0].nodes[head].what != What::Any {
+    if random.graph.tasks[place.0].nodes[head].kind != NodeKind::Any {
         return None;
     }
     let pattern = timing.pattern.as_ref()?;
@@ -132,7 +132,7 @@ fn explain(random: &Random, timing: &Timing, outcome: &Outcome) {
             let loops = &random.loops[task][index];
             println!(
                 "  {index} {:?} -> {:?} guard {:?} {loops:?}",
-                node.what, node.next, node.guard
+                node.kind, node.next, node.guard
             );
         }
     }
@@ -223,7 +223,9 @@ fn an_independent_program_beside_it_changes_no_row() {
         for task in &mut other.tasks {
             task.host += hosts;
             for node in &mut task.nodes {
-                if let What::Write { channel, .. } | What::Read { channel, .. } = &mut node.what {
+                if let NodeKind::Write { channel, .. } | NodeKind::Read { channel, .. } =
+                    &mut node.kind
+                {
                     *channel += channels;
                 }
             }
@@ -283,8 +285,8 @@ fn two_hundred_tasks_on_twenty_hosts_are_timed() {
     for index in 0..200 {
         let host = index % 20;
         let period = [1, 2, 5, 10, 20][index / 10 % 5];
-        let mut nodes = vec![node("0", What::Start, &[1]), node("1", What::Any, &[2])];
-        let mut add = |what: What| {
+        let mut nodes = vec![node("0", NodeKind::Start, &[1]), node("1", NodeKind::Any, &[2])];
+        let mut add = |what: NodeKind| {
             let next = nodes.len() + 1;
             nodes.push(node(&format!("{}", next - 1), what, &[next]));
         };

@@ -3,7 +3,7 @@
 
 use super::chain;
 use onbeat_model::graph::{
-    Channel, ChannelKind, Graph, Host, Interval, Latest, Network, Node, Task, What,
+    Channel, ChannelKind, Graph, Host, Interval, Latest, NetworkChannel, NodeKind, Task, TaskNode,
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{ChainTime, Component, Course, Level, Open, Pattern, Row, Timing};
@@ -30,7 +30,7 @@ impl Made {
         made.graph.hosts = vec![Host::default(); hosts];
         let channel = |latencies: &&[(usize, Us)]| {
             let latencies = latencies.iter().map(|(host, latency)| (*host, span(*latency)));
-            let kind = ChannelKind::Network(Network {
+            let kind = ChannelKind::Network(NetworkChannel {
                 latencies: latencies.collect(),
                 fixed_delay: Span::from_us(2_000),
                 interval: Span::from_us(1),
@@ -45,9 +45,9 @@ impl Made {
     }
 
     /// A task that does these in an endless loop, again from a round on after some rounds.
-    fn task(&mut self, host: usize, whats: &[What], again: Option<(u32, u32)>) -> usize {
-        let node = |(at, what): (usize, &What)| Node {
-            what: what.clone(),
+    fn task(&mut self, host: usize, whats: &[NodeKind], again: Option<(u32, u32)>) -> usize {
+        let node = |(at, what): (usize, &NodeKind)| TaskNode {
+            kind: what.clone(),
             place: at.to_string(),
             next: vec![(at + 1) % whats.len()],
             guard: None,
@@ -113,16 +113,16 @@ impl Made {
     }
 }
 
-const fn read(channel: usize) -> What {
-    What::Read { channel, waits: false }
+const fn read(channel: usize) -> NodeKind {
+    NodeKind::Read { channel, waits: false }
 }
 
-const fn write(channel: usize) -> What {
-    What::Write { channel, waits: false }
+const fn write(channel: usize) -> NodeKind {
+    NodeKind::Write { channel, waits: false }
 }
 
-const fn code() -> What {
-    What::Fragment { execution: Interval::ZERO }
+const fn code() -> NodeKind {
+    NodeKind::Fragment { execution: Interval::ZERO }
 }
 
 fn us(span: Option<Span>) -> Option<i64> {
@@ -417,8 +417,8 @@ fn both_ends_that_wait_go_on_at_the_same_distance() {
     // late: 100 to 300, then 2,000.
     let mut made = triggered();
     made.graph.hosts[2].wakeup = span((0, 5));
-    made.graph.tasks[1].nodes[2].what = What::Write { channel: 1, waits: true };
-    made.graph.tasks[2].nodes[0].what = What::Read { channel: 1, waits: true };
+    made.graph.tasks[1].nodes[2].kind = NodeKind::Write { channel: 1, waits: true };
+    made.graph.tasks[2].nodes[0].kind = NodeKind::Read { channel: 1, waits: true };
     for row in &mut made.timing.rows {
         let t = i64::from(row.iteration[0] - 1) * PERIOD;
         match (row.task, row.node) {
