@@ -15,7 +15,7 @@ fn tests(weakening: &Weakening) -> &'static [&'static str] {
         Some(file) if file.starts_with("schedule/") => &["schedule"],
         Some(_) => &["tfg"],
         // Which messages meet, tables of programs say.
-        None if weakening.file == "meeting.rs" => &["tfg"],
+        None if weakening.file == "coincidence.rs" => &["tfg"],
         None => &["cases", "attack", "fifo", "plan", "soundness"],
     }
 }

@@ -58,7 +58,7 @@ pub struct ChannelDocument {
 pub struct ListenerDocument {
     /// The host.
     pub host: String,
-    /// Egress ports on the way, as `node.port`.
+    /// Egress ports on the path, as `node.port`.
     pub path: Vec<String>,
     /// Capture to receipt at most; null without a reservation.
     pub bound_ns: Option<i64>,
@@ -106,7 +106,7 @@ pub struct StreamDocument {
 pub struct StreamListenerDocument {
     /// The host.
     pub host: String,
-    /// Per way the egress ports, as `node.port`; several if the stream is replicated.
+    /// Per path the egress ports, as `node.port`; several if the stream is replicated.
     pub paths: Vec<Vec<String>>,
     /// Release to receipt at most; null without a bound.
     pub bound_ns: Option<i64>,
@@ -220,7 +220,7 @@ pub struct GateDocument {
 pub struct NoiseDocument {
     /// Its name.
     pub name: String,
-    /// Egress ports on the way, as `node.port`.
+    /// Egress ports on the path, as `node.port`.
     pub path: Vec<String>,
 }
 
@@ -321,7 +321,7 @@ fn streams(system: &System, plan: &Plan) -> Vec<StreamDocument> {
             pcp: stream.pcp,
             deadline_ns: stream.deadline.map(Span::as_ns),
             bound_ns: worst.and_then(|all| all.into_iter().max()).map(Span::as_ns),
-            scheduled: planned.scheduled,
+            scheduled: planned.phase_specific,
             listeners: listeners.collect(),
         }
     })

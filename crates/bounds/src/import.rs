@@ -16,7 +16,7 @@
 //! Quantities are read as decimals, exactly, and rounded to whole nanoseconds, nanobits and bits
 //! per second to the side that makes bounds larger.
 
-use crate::fifo::{Bucket, Curve, Flow, Hop, Invalid, Network, Output, Server};
+use crate::fifo::{Bucket, Curve, Departure, Flow, Hop, InvalidNetwork, Network, Server};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use serde::Deserialize;
@@ -38,8 +38,8 @@ pub struct Imported {
     pub servers: Vec<String>,
     /// The flows' names, as in [`Network::flows`].
     pub flows: Vec<String>,
-    /// The network. Without a packetizer all outputs are [`Output::Bits`], with one
-    /// [`Output::Fragments`]: the format does not say that transmissions are not interrupted.
+    /// The network. Without a packetizer all outputs are [`Departure::Bits`], with one
+    /// [`Departure::Fragments`]: the format does not say that transmissions are not interrupted.
     pub network: Network,
 }
 
@@ -61,11 +61,11 @@ pub enum ImportError {
     },
     /// Its parts do not make a network.
     #[error("{item}: {source}")]
-    Invalid {
+    InvalidNetwork {
         /// The flow or server, by name.
         item: String,
         /// What is wrong with it; positions are those in the file.
-        source: Invalid,
+        source: InvalidNetwork,
     },
 }
 
@@ -179,11 +179,11 @@ pub fn import(json: &str) -> Result<Imported, ImportError> {
     let names = |at: usize| file.flows[at].name.clone();
     network.check().map_err(|source| {
         let item = match source {
-            Invalid::Server(at) => file.servers[at].name.clone(),
-            Invalid::Flow(at) => names(at),
-            Invalid::Hop { flow, .. } | Invalid::Twice { flow, .. } => names(flow),
+            InvalidNetwork::Server(at) => file.servers[at].name.clone(),
+            InvalidNetwork::Flow(at) => names(at),
+            InvalidNetwork::Hop { flow, .. } | InvalidNetwork::Twice { flow, .. } => names(flow),
         };
-        ImportError::Invalid { item, source }
+        ImportError::InvalidNetwork { item, source }
     })?;
     Ok(Imported {
         name: file.network.name,
@@ -276,8 +276,8 @@ impl ServerItem {
         Ok(Server {
             rate: bps(rate),
             latency: Span::from_ns(i64::try_from(latency).unwrap_or(i64::MAX)),
-            line: line.map(|line| bps(line.max(rate))),
-            output: if general.packetizer { Output::Fragments } else { Output::Bits },
+            link_rate: line.map(|line| bps(line.max(rate))),
+            output: if general.packetizer { Departure::Fragments } else { Departure::Bits },
         })
     }
 }

@@ -10,7 +10,7 @@ mod reserve;
 mod route;
 
 pub use analysis::bound::{longest_run, shortest};
-pub use analysis::meeting::{Meeting, Set, meeting};
+pub use analysis::coincidence::{ChannelSet, Coincidence, coincidence};
 pub use document::{
     ChainDocument, ChannelDocument, GateControlDocument, GateDocument, ListenerDocument,
     NoiseDocument, PlanDocument, PortDocument, QueueDocument, ReasonDocument, StreamDocument,
@@ -39,7 +39,7 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// scenarios: who runs longer sets [`System::run`] first.
 ///
 /// # Errors
-/// Everything that stands in the way, at once: channels and streams without a way in their VLAN
+/// Everything that stands in the way, at once: channels and streams without a path in their VLAN
 /// (OB2010), scheduled channels (OB2002), overloaded ports (OB2001), streams in reserved queues
 /// (OB2011), ports set to less than a reservation needs (OB2012) and, where what is admitted can be
 /// analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004); and

@@ -15,14 +15,14 @@ pub(crate) struct Routes<'a> {
     /// Whether any port leaves a VLAN out; else all VLANs have the same tree.
     filtered: bool,
     trees: BTreeMap<(NodeId, Option<u16>), Tree>,
-    /// OB2010 for each way that was asked for and lies in no VLAN; it is missing in the answer.
+    /// OB2010 for each path that was asked for and lies in no VLAN; it is missing in the answer.
     pub(crate) errors: Vec<Diagnostic>,
 }
 
 /// Per node: the egress port, on the node before it, through which frames come.
 type Tree = Vec<Option<PortId>>;
 
-/// The egress ports on the way, the source's first.
+/// The egress ports on the path, the source's first.
 type Path = Vec<PortId>;
 
 /// Who sends to whom, for the words of an error.
@@ -48,7 +48,7 @@ impl<'a> Routes<'a> {
         listeners.filter_map(|to| self.shortest(channel.talker, *to, &wanted)).collect()
     }
 
-    /// Per listener its ways: those that the stream asks for, else the shortest.
+    /// Per listener its paths: those that the stream asks for, else the shortest.
     pub(crate) fn of_stream(&mut self, stream: &Stream) -> Vec<Vec<Path>> {
         let Stream { name, vlan, origin, talker, .. } = stream;
         let wanted = Wanted { what: "stream", name, vlan: *vlan, origin: *origin };

@@ -87,7 +87,7 @@ fn ends<'a>(system: &'a System, plan: &'a Plan) -> Vec<EndpointBound<'a>> {
             listener: name(listener),
             bound: planned.bounds.get(at).and_then(Option::as_ref),
             no_bound: ReasonDocument::of_stream(system, planned, at),
-            scheduled: planned.scheduled,
+            scheduled: planned.phase_specific,
         })
     });
     channels.chain(streams).collect()

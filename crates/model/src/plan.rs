@@ -189,7 +189,7 @@ pub struct StreamPlan {
     pub unbounded: Vec<Option<Unbounded>>,
     /// Whether the bounds hold for its phase, and those of the streams that it shares a gate with,
     /// as described only: it was followed through its windows.
-    pub scheduled: bool,
+    pub phase_specific: bool,
 }
 
 /// The most that may wait in one queue of a port at once.

@@ -44,7 +44,7 @@ pub enum Phases {
     Described,
     /// Each at any time within its interval, drawn anew for each repetition; a trace within its
     /// mean interval. Noise begins as described, and so do streams whose bounds hold for their
-    /// phases only ([`StreamPlan::scheduled`](onbeat_model::plan::StreamPlan::scheduled)).
+    /// phases only ([`StreamPlan::phase_specific`](onbeat_model::plan::StreamPlan::scheduled)).
     Random,
     /// A search for the worst case. Each repetition picks one listener of a channel or stream,
     /// those that meet the most other flows on their way first, and over again when all had their
@@ -185,7 +185,7 @@ fn with_phases<'a>(
     }
     // The bound of what is scheduled, and that of its gate's other users, is one for its phase, and
     // for releases that count from it.
-    for (at, _) in plan.streams.iter().enumerate().filter(|(_, planned)| planned.scheduled) {
+    for (at, _) in plan.streams.iter().enumerate().filter(|(_, planned)| planned.phase_specific) {
         system.streams[at] = described[at].clone();
     }
     Cow::Owned(system)

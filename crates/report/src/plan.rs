@@ -64,7 +64,7 @@ const SCHEDULED_MAX: usize = 8;
 fn scheduled(system: &System, plan: &Plan) -> Option<String> {
     let both = system.streams.iter().zip(&plan.streams);
     let names: Vec<_> =
-        both.filter(|(_, planned)| planned.scheduled).map(|(s, _)| s.name.as_str()).collect();
+        both.filter(|(_, planned)| planned.phase_specific).map(|(s, _)| s.name.as_str()).collect();
     let more = match names.len().saturating_sub(SCHEDULED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -1,8 +1,8 @@
 //! From waits to the bound of a channel, and from those to the bound of a chain.
 
 use super::flow::Analysis;
-use super::network::{From, Network, Whose};
-use super::ways::{Ways, gap};
+use super::multi_hop::{MultiHop, gap};
+use super::network::{FlowNetwork, Owner, Upstream};
 use super::{BILLION, div_ceil, limits, queue};
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
@@ -16,27 +16,27 @@ use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 /// analysis ended before it had looked at everything.
 pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     let mut errors = Vec::new();
-    let network = Network::new(system, plan, true);
+    let network = FlowNetwork::new(system, plan, true);
     let analysis = Analysis::new(&network);
-    let ways = Ways::new(&analysis);
+    let multi_hop = MultiHop::new(&analysis);
     let mut channels: Vec<Vec<Bound>> = vec![Vec::new(); system.channels.len()];
-    let mut streams: Vec<Ends> = vec![Vec::new(); system.streams.len()];
+    let mut streams: Vec<ListenerBounds> = vec![Vec::new(); system.streams.len()];
     for (f, flow) in network.flows.iter().enumerate() {
-        match flow.whose {
-            Whose::Channel(id) if plan.channel(id).protected => {
-                match of_channel(&analysis, &ways, f, id) {
+        match flow.owner {
+            Owner::Channel(id) if plan.channel(id).protected => {
+                match of_channel(&analysis, &multi_hop, f, id) {
                     Ok(bounds) => channels[id.index()] = bounds,
                     Err(reason) => errors.push(unbounded(system, id, &reason)),
                 }
             }
-            Whose::Channel(_) => {}
-            Whose::Stream(id) => streams[id.index()] = of_stream(&analysis, &ways, f, id),
+            Owner::Channel(_) => {}
+            Owner::Stream(id) => streams[id.index()] = of_stream(&analysis, &multi_hop, f, id),
         }
     }
     of_babblers(system, plan, &mut streams);
-    let limits = limits::reached(&analysis, &ways);
-    let scheduled = analysis.scheduled.clone();
-    let backlogs = queue::backlogs(&analysis, &ways);
+    let limits = limits::reached(&analysis, &multi_hop);
+    let scheduled = analysis.phase_specific.clone();
+    let backlogs = queue::backlogs(&analysis, &multi_hop);
     if errors.is_empty() {
         errors = queue::overflows(&analysis, &backlogs);
     }
@@ -48,28 +48,28 @@ pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec
     for (f, (planned, ends)) in flows.zip(plan.streams.iter_mut().zip(streams)) {
         planned.unbounded = ends.iter().map(|end| end.clone().err()).collect();
         planned.bounds = ends.into_iter().map(Result::ok).collect();
-        planned.scheduled = scheduled.contains(&f);
+        planned.phase_specific = scheduled.contains(&f);
     }
     plan.backlogs = backlogs;
     (errors, limits)
 }
 
 /// Per listener of a stream its bound, or why there is none.
-type Ends = Vec<Result<Bound, Unbounded>>;
+type ListenerBounds = Vec<Result<Bound, Unbounded>>;
 
 /// What is promised of streams that babble: by what they should send.
-fn of_babblers(system: &System, plan: &Plan, streams: &mut [Ends]) {
+fn of_babblers(system: &System, plan: &Plan, streams: &mut [ListenerBounds]) {
     let babblers = (0..system.streams.len() as u32).map(StreamIndex);
     let babblers: Vec<_> = babblers.filter(|id| system.babbles(*id)).collect();
     if babblers.is_empty() {
         return;
     }
-    let network = Network::new(system, plan, false);
+    let network = FlowNetwork::new(system, plan, false);
     let analysis = Analysis::new(&network);
-    let ways = Ways::new(&analysis);
+    let multi_hop = MultiHop::new(&analysis);
     for id in babblers {
         let f = system.channels.len() + id.index();
-        streams[id.index()] = of_stream(&analysis, &ways, f, id);
+        streams[id.index()] = of_stream(&analysis, &multi_hop, f, id);
     }
 }
 
@@ -96,7 +96,7 @@ fn unbounded(system: &System, id: ChannelId, reason: &Unbounded) -> Diagnostic {
 /// One bound per listener, by their clocks; or why there is none at one of them.
 fn of_channel(
     analysis: &Analysis<'_>,
-    ways: &Ways,
+    multi_hop: &MultiHop,
     f: usize,
     id: ChannelId,
 ) -> Result<Vec<Bound>, Unbounded> {
@@ -106,7 +106,7 @@ fn of_channel(
     let bound = |(listener, path): (&NodeId, &Vec<PortId>)| {
         let name = format!("class {:?} queue", channel.class);
         let last = *path.last().expect("a way has ports");
-        let mut bound = bound_or_reason(analysis, ways, f, *listener, last, &name)?;
+        let mut bound = bound_or_reason(analysis, multi_hop, f, *listener, last, &name)?;
         let [from, to] = [channel.talker, *listener].map(|id| system.node(id));
         let (latency, run) = (bound.total(), longest_run(system));
         let late = clocks(&from.clock, &to.clock, latency, run, from.clock.drift_ppb);
@@ -122,35 +122,40 @@ fn of_channel(
 }
 
 /// One bound per listener in true time, where there is one.
-fn of_stream(analysis: &Analysis<'_>, ways: &Ways, f: usize, id: StreamIndex) -> Ends {
+fn of_stream(
+    analysis: &Analysis<'_>,
+    multi_hop: &MultiHop,
+    f: usize,
+    id: StreamIndex,
+) -> ListenerBounds {
     let network = analysis.network;
     let name = format!("queue {}", network.flows[f].queue);
     let listeners = &network.system.streams[id.index()].listeners;
     let paths = &network.plan.stream(id).paths;
     let bound = |(listener, paths): (&NodeId, &Vec<Vec<PortId>>)| {
-        let last = paths.first().and_then(|way| way.last()).expect("a way has ports");
-        bound_or_reason(analysis, ways, f, *listener, *last, &name)
+        let last = paths.first().and_then(|path| path.last()).expect("a way has ports");
+        bound_or_reason(analysis, multi_hop, f, *listener, *last, &name)
     };
     listeners.iter().zip(paths).map(bound).collect()
 }
 
 fn bound_or_reason(
     analysis: &Analysis<'_>,
-    ways: &Ways,
+    multi_hop: &MultiHop,
     f: usize,
     listener: NodeId,
     last: PortId,
     queue: &str,
 ) -> Result<Bound, Unbounded> {
-    let bound = at_listener(analysis, ways, f, listener, last, queue);
+    let bound = at_listener(analysis, multi_hop, f, listener, last, queue);
     bound.ok_or_else(|| analysis.reason(f, analysis.network.flows[f].hop_at(last)))
 }
 
 /// From release to receipt at the host behind the port `last`: the sum over its queues, or what is
-/// known of the whole way if that is less.
+/// known of the whole path if that is less.
 pub(super) fn at_listener(
     analysis: &Analysis<'_>,
-    ways: &Ways,
+    multi_hop: &MultiHop,
     f: usize,
     listener: NodeId,
     last: PortId,
@@ -162,23 +167,23 @@ pub(super) fn at_listener(
         return None;
     }
     let last = flow.hop_at(last);
-    let way = slowest_way(analysis, f, last);
-    let waits = way.iter().map(|h| {
+    let path = slowest_path(analysis, f, last);
+    let waits = path.iter().map(|h| {
         let state = analysis.states[f][*h];
         Some((span(state.late? - state.arrives?), span(state.wait?)))
     });
     let waits: Option<Vec<_>> = waits.collect();
-    let fixed = fixed_delays(analysis, f, &way);
+    let fixed = fixed_delays(analysis, f, &path);
     let link = system.link_of(flow.hops[last].port);
     // Of the last link, `leaves` has all but the propagation, and the gap that follows.
-    let together = ways.leaves(f, last).map(|leaves| {
+    let together = multi_hop.leaves(f, last).map(|leaves| {
         let all: Span = fixed.iter().map(|delays| delays.iter().map(|d| d.1).sum::<Span>()).sum();
         leaves + link.propagation - gap(link.rate, flow.arrival.octets) - all
     });
     let apart = waits.as_ref().map(|waits| waits.iter().map(|(held, wait)| *held + *wait).sum());
     let joined = together.filter(|together| apart.is_none_or(|apart| *together < apart));
     let mut terms = Terms(Vec::new());
-    for (at, (h, [stack, link])) in way.iter().zip(fixed).enumerate() {
+    for (at, (h, [stack, link])) in path.iter().zip(fixed).enumerate() {
         let label = system.port_label(flow.hops[*h].port);
         terms.add(stack.0, stack.1);
         match joined {
@@ -201,15 +206,16 @@ pub(super) fn at_listener(
     Some(Bound { terms: terms.0, best: first + travel + host.stack_rx.min() })
 }
 
-/// Per hop of a way, what takes its time whatever else there is: stack or forwarding, and the link.
+/// Per hop of a path, what takes its time whatever else there is: stack or forwarding, and the
+/// link.
 pub(super) fn fixed_delays(
     analysis: &Analysis<'_>,
     f: usize,
-    way: &[usize],
+    path: &[usize],
 ) -> Vec<[(String, Span); 2]> {
     let network = analysis.network;
     let (system, flow) = (network.system, &network.flows[f]);
-    let delays = way.iter().map(|h| {
+    let delays = path.iter().map(|h| {
         let port = flow.hops[*h].port;
         let node = system.node(system.port(port).node);
         let before = match &node.kind {
@@ -227,22 +233,22 @@ pub(super) fn fixed_delays(
     delays.collect()
 }
 
-/// The hops to `last`, over the slowest of ways that meet.
-pub(super) fn slowest_way(analysis: &Analysis<'_>, f: usize, last: usize) -> Vec<usize> {
+/// The hops to `last`, over the slowest of paths that meet.
+pub(super) fn slowest_path(analysis: &Analysis<'_>, f: usize, last: usize) -> Vec<usize> {
     let hops = &analysis.network.flows[f].hops;
-    let mut way = vec![last];
+    let mut path = vec![last];
     let mut at = last;
-    let arrives = |from: &&From| {
+    let arrives = |from: &&Upstream| {
         let state = analysis.states[f][from.hop];
         let sent = state.late.zip(state.wait).map(|(late, wait)| late + wait);
         sent.map(|sent| sent + i128::from(from.travel[1].as_ns()))
     };
     while let Some(from) = hops[at].from.iter().max_by_key(arrives) {
         at = from.hop;
-        way.push(at);
+        path.push(at);
     }
-    way.reverse();
-    way
+    path.reverse();
+    path
 }
 
 pub(super) fn span(ns: i128) -> Span {
@@ -274,9 +280,9 @@ pub fn longest_run(system: &System) -> Span {
 }
 
 /// The shortest latency that is possible of each channel at each of its listeners, by their clocks,
-/// reserved or not: stacks, links and forwarding on its way, and no queue.
+/// reserved or not: stacks, links and forwarding on its path, and no queue.
 pub fn shortest(system: &System, plan: &Plan) -> Vec<Vec<Span>> {
-    let network = Network::new(system, plan, true);
+    let network = FlowNetwork::new(system, plan, true);
     let learns = |kind: &NodeKind| matches!(kind, NodeKind::Bridge(b) if b.learning);
     // Who learns may send it another way: the last link is certain.
     let is_known = !system.nodes.iter().any(|node| learns(&node.kind));
@@ -323,7 +329,7 @@ fn clocks(
     // A drifting clock's reading is rounded down, the talker's by less than a nanosecond.
     let wanders = talker.wander != Span::ZERO;
     let rounding = if talker.drift_ppb == 0 && !wanders { 0 } else { BILLION };
-    // Whatever the phases of both waves, and the talker's on the way.
+    // Whatever the phases of both waves, and the talker's on the path.
     let wander = i128::from((listener.wander + talker.wander * 3).as_ns()) * BILLION;
     let ns = div_ceil((most + on_the_way + rounding + wander).max(0), BILLION);
     Span::from_ns(i64::try_from(ns).expect("a clock error of less than 292 years"))

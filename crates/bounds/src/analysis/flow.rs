@@ -2,7 +2,7 @@
 //! lines and of credit.
 
 use super::arrival::clock_rate;
-use super::network::{From, Network};
+use super::network::{FlowNetwork, Upstream};
 use super::windows::FOLLOWED_MAX;
 use super::{BILLION, div_ceil};
 use onbeat_model::port::{QUEUES, Selection, TokenBucket};
@@ -16,7 +16,7 @@ const DELAY_MAX: i128 = 3_600 * BILLION;
 
 /// How often delays are recomputed from each other. Where no two ports wait for each other, as in
 /// any tree, as many rounds as the longest path has ports suffice, and one to see it.
-const ROUNDS_MAX: usize = 2_000;
+const ITERATIONS_MAX: usize = 2_000;
 
 /// The wire that a frame occupies at most while it cannot be interrupted: one of 123 octets, whose
 /// 64 last ones may not stand alone once the first 60 are sent (802.3-2022 99.4.7).
@@ -29,9 +29,9 @@ pub(super) const INTERRUPTION: Octets = Octets::new(24);
 /// clocks meet.
 const REGULATOR_ROUNDING: i128 = 4;
 
-/// What happens to a flow at one of its hops.
+/// The times of a flow's frames at one of its hops, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct HopTimes {
     /// From release to being queued, at least, in nanoseconds.
     pub(crate) early: i128,
     /// The same at most; None: without limit.
@@ -44,56 +44,57 @@ pub(crate) struct State {
     pub(crate) starts: i128,
 }
 
-impl State {
+impl HopTimes {
     /// By how much delays before this port differ.
     fn jitter(&self) -> Option<i128> {
         Some(self.late? - self.early)
     }
 }
 
-/// The queue of a port.
-pub(super) type Place = (usize, usize);
+/// A queue: the index of its port, and its number there, 0 to 7.
+pub(super) type QueueId = (usize, usize);
 
 /// Every flow's delays, hop by hop.
 pub(crate) struct Analysis<'a> {
-    pub(crate) network: &'a Network<'a>,
+    pub(crate) network: &'a FlowNetwork<'a>,
     /// Per flow and hop.
-    pub(crate) states: Vec<Vec<State>>,
-    /// Who is in which queue: flow and hop.
-    pub(super) members: BTreeMap<Place, Vec<(usize, usize)>>,
+    pub(crate) states: Vec<Vec<HopTimes>>,
+    /// The flows of each queue: flow and hop.
+    pub(super) members: BTreeMap<QueueId, Vec<(usize, usize)>>,
     /// The most credit of each credit-based shaper, in nanobits.
-    pub(super) credit: BTreeMap<Place, i128>,
+    pub(super) credit: BTreeMap<QueueId, i128>,
     /// The queues whose delays depend on themselves, and all that depend on these.
-    pub(super) circular: BTreeSet<Place>,
-    /// The flows whose bounds hold for their phases only.
-    pub(crate) scheduled: BTreeSet<usize>,
+    pub(super) cyclic: BTreeSet<QueueId>,
+    /// The flows whose bounds hold for their described phases only.
+    pub(crate) phase_specific: BTreeSet<usize>,
     /// The queues that were not followed through their windows to the end: that takes too long.
-    pub(crate) cut_short: BTreeSet<Place>,
+    pub(crate) cut_short: BTreeSet<QueueId>,
     /// How many more frames may be followed.
     pub(super) followed_left: i128,
 }
 
 impl<'a> Analysis<'a> {
     /// Computes each queue once, after those that it depends on. Where queues wait for each other
-    /// in a circle, delays are recomputed until nothing changes; whatever still grows then, and
+    /// in a cycle, delays are recomputed until nothing changes; whatever still grows then, and
     /// all that depends on it, has no bound.
-    pub(crate) fn new(network: &'a Network<'a>) -> Self {
-        let mut members: BTreeMap<Place, Vec<_>> = BTreeMap::new();
+    pub(crate) fn new(network: &'a FlowNetwork<'a>) -> Self {
+        let mut members: BTreeMap<QueueId, Vec<_>> = BTreeMap::new();
         for (f, flow) in network.flows.iter().enumerate() {
             for (h, hop) in flow.hops.iter().enumerate() {
                 members.entry((hop.port.index(), flow.queue)).or_default().push((f, h));
             }
         }
-        let zero = State { late: Some(0), arrives: Some(0), wait: Some(0), ..State::default() };
+        let zero =
+            HopTimes { late: Some(0), arrives: Some(0), wait: Some(0), ..HopTimes::default() };
         let states = network.flows.iter().map(|flow| vec![zero; flow.hops.len()]).collect();
-        let (order, circular) = order(network, members.keys().copied());
+        let (order, cyclic) = order(network, members.keys().copied());
         let mut analysis = Self {
             network,
             states,
             members,
             credit: BTreeMap::new(),
-            circular,
-            scheduled: BTreeSet::new(),
+            cyclic,
+            phase_specific: BTreeSet::new(),
             cut_short: BTreeSet::new(),
             followed_left: FOLLOWED_MAX,
         };
@@ -101,16 +102,16 @@ impl<'a> Analysis<'a> {
             analysis.advance(place, false);
             analysis.serve(place, false);
         }
-        analysis.settle();
+        analysis.iterate();
         analysis
     }
 
-    /// Recomputes the queues in circles.
-    fn settle(&mut self) {
-        let places: Vec<Place> = self.circular.iter().copied().collect();
+    /// Recomputes the queues in cycles.
+    fn iterate(&mut self) {
+        let places: Vec<QueueId> = self.cyclic.iter().copied().collect();
         let mut dirty = vec![true; self.network.system.ports.len()];
         for round in 0.. {
-            let last = round >= ROUNDS_MAX;
+            let last = round >= ITERATIONS_MAX;
             let mut moved = false;
             for &place in &places {
                 let moves = self.advance(place, last);
@@ -133,7 +134,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Carries delays on to a queue; whether anything changes there.
-    fn advance(&mut self, place: Place, last: bool) -> bool {
+    fn advance(&mut self, place: QueueId, last: bool) -> bool {
         let mut moved = false;
         for at in 0..self.members[&place].len() {
             let (f, h) = self.members[&place][at];
@@ -159,18 +160,18 @@ impl<'a> Analysis<'a> {
     }
 
     /// From release to a queue: out of the stack, or over the hops before it.
-    fn entering(&self, f: usize, h: usize) -> State {
+    fn entering(&self, f: usize, h: usize) -> HopTimes {
         let flow = &self.network.flows[f];
         let ns = |span: Span| i128::from(span.as_ns());
         if flow.hops[h].from.is_empty() {
             let arrives = Some(ns(flow.stack[1]));
-            return State { early: ns(flow.stack[0]), arrives, ..State::default() };
+            return HopTimes { early: ns(flow.stack[0]), arrives, ..HopTimes::default() };
         }
         if flow.babbles && flow.meter.is_some() && flow.hops[h].from[0].hop == 0 {
             // Whenever it was released: all that follows begins with the meter.
-            return State { arrives: Some(0), ..State::default() };
+            return HopTimes { arrives: Some(0), ..HopTimes::default() };
         }
-        let before = |from: &From| {
+        let before = |from: &Upstream| {
             let state = &self.states[f][from.hop];
             let arrives = state.late.zip(state.wait).map(|(l, w)| l + w + ns(from.travel[1]));
             (state.early.max(state.starts) + ns(from.travel[0]), arrives)
@@ -180,11 +181,11 @@ impl<'a> Analysis<'a> {
         let arrives = all.iter().map(|(_, arrives)| *arrives).reduce(|a, b| Some(a?.max(b?)));
         // Until nothing changes any more, the latest may not yet be as late as the earliest.
         let arrives = arrives.flatten().map(|arrives| arrives.max(early));
-        State { early, arrives, ..State::default() }
+        HopTimes { early, arrives, ..HopTimes::default() }
     }
 
     /// From release to being eligible: at once, except where an asynchronous shaper may hold it.
-    fn eligible(&self, f: usize, h: usize, now: &State) -> Option<i128> {
+    fn eligible(&self, f: usize, h: usize, now: &HopTimes) -> Option<i128> {
         let flow = &self.network.flows[f];
         let place = (flow.hops[h].port.index(), flow.queue);
         if flow.regulator.is_none() || !self.is_asynchronous(place) {
@@ -204,16 +205,16 @@ impl<'a> Analysis<'a> {
         if group.iter().all(conforms) {
             return now.arrives;
         }
-        self.reshaped_for_free(f, h, &group)
+        self.shaping_for_free(f, h, &group)
     }
 
-    pub(super) fn is_asynchronous(&self, (port, queue): Place) -> bool {
+    pub(super) fn is_asynchronous(&self, (port, queue): QueueId) -> bool {
         let settings = &self.network.plan.ports[port].settings;
         settings.selection[queue] == Selection::Asynchronous
     }
 
     /// The flows with buckets that come to a queue from the same port.
-    pub(super) fn group(&self, place: Place, f: usize, h: usize) -> Vec<(usize, usize)> {
+    pub(super) fn group(&self, place: QueueId, f: usize, h: usize) -> Vec<(usize, usize)> {
         let upstream = |(f, h): (usize, usize)| -> Vec<PortId> {
             let flow = &self.network.flows[f];
             flow.hops[h].from.iter().map(|from| flow.hops[from.hop].port).collect()
@@ -264,7 +265,7 @@ impl<'a> Analysis<'a> {
     /// Reshaping is for free: behind a queue that serves in order, and into which all flows of the
     /// group come in the shape to which it restores them, the regulator adds nothing to the
     /// longest delay of that queue (Le Boudec 2018).
-    fn reshaped_for_free(&self, f: usize, h: usize, group: &[(usize, usize)]) -> Option<i128> {
+    fn shaping_for_free(&self, f: usize, h: usize, group: &[(usize, usize)]) -> Option<i128> {
         let mut longest = 0;
         let mut entered = None;
         for &(g, k) in group {
@@ -294,7 +295,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Recomputes the waits at one queue.
-    fn serve(&mut self, place: Place, last: bool) -> Served {
+    fn serve(&mut self, place: QueueId, last: bool) -> Served {
         let service = self.service(place);
         let arrivals = self.arrivals(place, 0, Octets::default());
         let mut served = Served::default();
@@ -303,9 +304,9 @@ impl<'a> Analysis<'a> {
         {
             served.credit = self.credit.insert(place, credit) != Some(credit);
         }
-        // What settles in a circle is a bound if it is more than what follows from it.
-        let circular = self.circular.contains(&place);
-        let followed = !circular && !self.network.unlimited[place.0][place.1];
+        // What settles in a cycle is a bound if it is more than what follows from it.
+        let cyclic = self.cyclic.contains(&place);
+        let followed = !cyclic && !self.network.unlimited[place.0][place.1];
         let scheduled = followed.then(|| self.followed(place)).flatten();
         let mut known: BTreeMap<i128, Option<i128>> = BTreeMap::new();
         for at in 0..self.members[&place].len() {
@@ -313,10 +314,10 @@ impl<'a> Analysis<'a> {
             let own = self.frame_at(f, place.0, 0, Octets::default());
             let wait = *known.entry(own).or_insert_with(|| {
                 let wait = service.as_ref()?.wait(arrivals.as_ref()?, own)?;
-                (wait <= DELAY_MAX).then_some(wait + i128::from(circular))
+                (wait <= DELAY_MAX).then_some(wait + i128::from(cyclic))
             });
             let start = scheduled.as_ref().map(|starts| starts[at]);
-            self.scheduled.extend(start.map(|_| f));
+            self.phase_specific.extend(start.map(|_| f));
             let state = &mut self.states[f][h];
             let exact = start.zip(state.late).map(|(start, late)| start.late - late);
             let wait = [wait, exact].into_iter().flatten().min();
@@ -330,7 +331,7 @@ impl<'a> Analysis<'a> {
         served
     }
 
-    fn mark_downstream(&self, place: Place, next: &mut [bool]) {
+    fn mark_downstream(&self, place: QueueId, next: &mut [bool]) {
         for &(f, h) in &self.members[&place] {
             let hops = &self.network.flows[f].hops;
             let after = hops.iter().filter(|hop| hop.from.iter().any(|from| from.hop == h));
@@ -351,11 +352,11 @@ struct Served {
 /// and the others of its port that go first. And those for which there is none, as they depend on
 /// themselves or on such.
 fn order(
-    network: &Network<'_>,
-    places: impl Iterator<Item = Place>,
-) -> (Vec<Place>, BTreeSet<Place>) {
-    let mut left: BTreeSet<Place> = places.collect();
-    let mut edges: BTreeSet<(Place, Place)> = BTreeSet::new();
+    network: &FlowNetwork<'_>,
+    places: impl Iterator<Item = QueueId>,
+) -> (Vec<QueueId>, BTreeSet<QueueId>) {
+    let mut left: BTreeSet<QueueId> = places.collect();
+    let mut edges: BTreeSet<(QueueId, QueueId)> = BTreeSet::new();
     for flow in &network.flows {
         for hop in &flow.hops {
             let at = |hop: usize| (flow.hops[hop].port.index(), flow.queue);
@@ -369,12 +370,12 @@ fn order(
         let there = others.map(|other| (port, other)).filter(|other| left.contains(other));
         edges.extend(there.map(|other| (other, (port, queue))));
     }
-    let mut waits_for: BTreeMap<Place, usize> = left.iter().map(|place| (*place, 0)).collect();
+    let mut waits_for: BTreeMap<QueueId, usize> = left.iter().map(|place| (*place, 0)).collect();
     for (_, to) in &edges {
         *waits_for.entry(*to).or_default() += 1;
     }
     let ready = waits_for.iter().filter(|(_, count)| **count == 0).map(|(place, _)| *place);
-    let mut order: Vec<Place> = ready.collect();
+    let mut order: Vec<QueueId> = ready.collect();
     let mut next = 0;
     while let Some(&place) = order.get(next) {
         next += 1;

@@ -1,8 +1,8 @@
-//! What comes to a queue, and what is in its way: from the settings of its port to its service.
+//! What comes to a queue, and what interferes there: from the settings of its port to its service.
 
 use super::arrival::{Arrival, clock_rate};
 use super::curve::Curve;
-use super::flow::{Analysis, INTERRUPTION, Place, UNINTERRUPTIBLE};
+use super::flow::{Analysis, INTERRUPTION, QueueId, UNINTERRUPTIBLE};
 use super::gates::{self, Accrual, Availability, Losses};
 use super::service::{Service, is_whole, rounded_up};
 use super::{BILLION, div_ceil};
@@ -52,7 +52,7 @@ impl Analysis<'_> {
     }
 
     /// What each frame of a queue may cost its port beside itself: the interruption of another.
-    fn extra(&self, (port, queue): Place) -> Octets {
+    fn extra(&self, (port, queue): QueueId) -> Octets {
         let preemptable = self.settings(port).preemptable;
         let interrupts = preemptable != 0 && preemptable >> queue & 1 == 0;
         if interrupts { INTERRUPTION } else { Octets::default() }
@@ -60,7 +60,7 @@ impl Analysis<'_> {
 
     /// What comes to a queue and is eligible, in windows that are longer by `shift`. None: there
     /// is no limit.
-    pub(super) fn arrivals(&self, place: Place, shift: i128, extra: Octets) -> Option<Curve> {
+    pub(super) fn arrivals(&self, place: QueueId, shift: i128, extra: Octets) -> Option<Curve> {
         let members = self.members.get(&place).map_or(&[][..], Vec::as_slice);
         self.arrivals_of(members, place, shift, extra)
     }
@@ -69,7 +69,7 @@ impl Analysis<'_> {
     pub(super) fn arrivals_of(
         &self,
         members: &[(usize, usize)],
-        place: Place,
+        place: QueueId,
         shift: i128,
         extra: Octets,
     ) -> Option<Curve> {
@@ -92,7 +92,7 @@ impl Analysis<'_> {
             group.curves.push(self.curve_of(f, h, shift, extra)?);
         }
         let shaped = groups.iter().map(|(upstream, group)| match upstream {
-            Some(upstream) => self.line(place, *upstream, shift, group),
+            Some(upstream) => self.input_link(place, *upstream, shift, group),
             None => Curve::sum(group.curves.iter()),
         });
         Some(Curve::sum(shaped.collect::<Vec<_>>().iter()))
@@ -118,7 +118,7 @@ impl Analysis<'_> {
         }
         let late = state.late?;
         let jitter = late - state.early + shift;
-        let mut curve = if self.circular.contains(&(port, flow.queue)) {
+        let mut curve = if self.cyclic.contains(&(port, flow.queue)) {
             // Only what is concave in the jitter may grow from itself ('docs/bounds.md').
             let (burst, rate) = flow.arrival.bucket(frame, jitter);
             Curve::affine(burst, rate)
@@ -133,7 +133,7 @@ impl Analysis<'_> {
                 self.bucket_in_true_time(meter, first.map_or(port, |p| p.index()), true);
             curve = curve.min_affine(swells.of(burst + rate * jitter), swells.of(rate));
         }
-        // The last regulator on the way, and by how much delays since may differ.
+        // The last regulator on the path, and by how much delays since may differ.
         let mut at = Some(h);
         while let Some(k) = at {
             let regulated = (flow.hops[k].port.index(), flow.queue);
@@ -154,7 +154,7 @@ impl Analysis<'_> {
 
     /// What comes over one line comes no faster than it carries, nor than the credit of the shaper
     /// at its other end allows.
-    fn line(&self, place: Place, up: usize, shift: i128, group: &Group) -> Curve {
+    fn input_link(&self, place: QueueId, up: usize, shift: i128, group: &Group) -> Curve {
         let Group { curves, longest, swells, .. } = group;
         let line = i128::from(self.link_rate(up).as_bps());
         let rate = swells.of(line);
@@ -175,7 +175,7 @@ impl Analysis<'_> {
     }
 
     /// What a queue is served. None: there is no limit to how long it may wait.
-    pub(crate) fn service(&self, place: Place) -> Option<Service> {
+    pub(crate) fn service(&self, place: QueueId) -> Option<Service> {
         let (port, queue) = place;
         if self.network.unlimited[port][queue] {
             return None;
@@ -187,7 +187,7 @@ impl Analysis<'_> {
         if !express && (shaped || self.may_be_stuck(settings)) {
             return None;
         }
-        // In windows of its own nothing is in its way, unless they begin late.
+        // In windows of its own nothing interferes, unless they begin late.
         let alone = self.own_windows(place).is_some_and(|list| self.first_cycle(port, list) <= 0);
         let beside = if alone { 0 } else { self.beside(place) };
         let higher = self.network.goes_first(port, queue);
@@ -244,7 +244,7 @@ impl Analysis<'_> {
 
     /// The queues whose frames may be on the wire while a queue's gate is open: none that never
     /// has its own open then, if frames end before their gates close.
-    fn beside(&self, (port, queue): Place) -> u8 {
+    fn beside(&self, (port, queue): QueueId) -> u8 {
         let settings = self.settings(port);
         match &settings.gates[..] {
             // What is left of an interrupted frame may come after its gate closed.
@@ -284,7 +284,7 @@ impl Analysis<'_> {
     }
 
     /// The longest that a frame is in a queue before its transmission starts.
-    fn longest_stay(&self, place: Place) -> Option<i128> {
+    fn longest_stay(&self, place: QueueId) -> Option<i128> {
         let members = self.members.get(&place).map_or(&[][..], Vec::as_slice);
         members.iter().map(|&(f, h)| self.states[f][h].wait).try_fold(0, |a, b| Some(a.max(b?)))
     }
@@ -293,7 +293,7 @@ impl Analysis<'_> {
     #[expect(clippy::type_complexity, reason = "two rates with their latencies")]
     fn capacity(
         &self,
-        (port, queue): Place,
+        (port, queue): QueueId,
         first: u8,
         low: i128,
         own: i128,
@@ -344,7 +344,7 @@ impl Analysis<'_> {
     }
 
     /// What idleSlope gives to a queue that has one. Some(None): nothing, perhaps never.
-    pub(super) fn accrual(&self, (port, queue): Place) -> Option<Option<Accrual>> {
+    pub(super) fn accrual(&self, (port, queue): QueueId) -> Option<Option<Accrual>> {
         let settings = self.settings(port);
         let Selection::CreditBased { idle_slope } = settings.selection[queue] else {
             return None;

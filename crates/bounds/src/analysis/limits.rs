@@ -2,14 +2,14 @@
 //! left out has a bound all the same, by a method that takes less.
 
 use super::flow::Analysis;
-use super::ways::Ways;
+use super::multi_hop::MultiHop;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::system::PortId;
 
-/// One warning for windows, and one for whole ways.
-pub(super) fn reached(analysis: &Analysis<'_>, ways: &Ways) -> Vec<Diagnostic> {
-    [windows(analysis), whole_ways(analysis, ways)].into_iter().flatten().collect()
+/// One warning for windows, and one for the analysis of multi-hop paths.
+pub(super) fn reached(analysis: &Analysis<'_>, multi_hop: &MultiHop) -> Vec<Diagnostic> {
+    [windows(analysis), cut_short(analysis, multi_hop)].into_iter().flatten().collect()
 }
 
 fn windows(analysis: &Analysis<'_>) -> Option<Diagnostic> {
@@ -30,9 +30,9 @@ fn windows(analysis: &Analysis<'_>) -> Option<Diagnostic> {
     Some(warning(message, node.origin, "has windows").help(help))
 }
 
-fn whole_ways(analysis: &Analysis<'_>, ways: &Ways) -> Option<Diagnostic> {
-    let queues: Vec<_> = ways.cut_short.iter().map(|queue| queue.to_string()).collect();
-    let first = *ways.cut_short.first()?;
+fn cut_short(analysis: &Analysis<'_>, multi_hop: &MultiHop) -> Option<Diagnostic> {
+    let queues: Vec<_> = multi_hop.cut_short.iter().map(|queue| queue.to_string()).collect();
+    let first = *multi_hop.cut_short.first()?;
     let system = analysis.network.system;
     let flow = analysis.network.flows.iter().position(|flow| flow.queue == first)?;
     let origin = match flow.checked_sub(system.channels.len()) {

@@ -5,17 +5,17 @@
 
 pub(crate) mod arrival;
 pub(crate) mod bound;
+pub(crate) mod coincidence;
 pub(crate) mod curve;
 pub(crate) mod flow;
 pub(crate) mod gates;
 mod interference;
 mod limits;
-pub(crate) mod meeting;
+pub(crate) mod multi_hop;
 pub(crate) mod network;
 pub(crate) mod queue;
 mod reason;
 pub(crate) mod service;
-pub(crate) mod ways;
 mod windows;
 
 /// Nanoseconds in a second, nanobits in a bit.

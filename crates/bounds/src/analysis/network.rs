@@ -1,4 +1,4 @@
-//! The flows of a system on their ways, and what else is on the wires.
+//! The flows of a system on their paths, and what else is on the wires.
 
 use super::arrival::Arrival;
 use onbeat_model::plan::Plan;
@@ -13,18 +13,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// From the preamble on, what a cut-through bridge waits for: addresses, tag and EtherType.
 const CUT_THROUGH: Octets = Octets::new(26);
 
-/// Whose frames a flow is.
+/// The channel or stream whose frames a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum Owner {
     Channel(ChannelId),
     Stream(StreamIndex),
 }
 
-/// The frames of one channel or stream on their way.
+/// The frames of one channel or stream on their path.
 #[derive(Clone, Debug)]
-pub(crate) struct Flow {
-    pub(crate) whose: Whose,
-    /// The queue of every port on the way.
+pub(crate) struct SystemFlow {
+    pub(crate) owner: Owner,
+    /// The queue of every port on the path.
     pub(crate) queue: usize,
     /// What its source sends.
     pub(crate) arrival: Arrival,
@@ -36,12 +36,12 @@ pub(crate) struct Flow {
     pub(crate) babbles: bool,
     /// From release to the queue of the talker's port.
     pub(crate) stack: [Span; 2],
-    /// Each port of its ways once, upstream before downstream; the talker's first.
-    pub(crate) hops: Vec<Hop>,
+    /// Each port of its paths once, upstream before downstream; the talker's first.
+    pub(crate) hops: Vec<PortHop>,
 }
 
-impl Flow {
-    /// The position of the hop at a port, which must be one of its ways.
+impl SystemFlow {
+    /// The position of the hop at a port, which must be one of its paths.
     pub(crate) fn hop_at(&self, port: PortId) -> usize {
         self.hops.iter().position(|hop| hop.port == port).expect("a port of its ways")
     }
@@ -49,18 +49,18 @@ impl Flow {
 
 /// One flow at one port.
 #[derive(Clone, Debug)]
-pub(crate) struct Hop {
+pub(crate) struct PortHop {
     pub(crate) port: PortId,
     /// Whether the next bridge forwards its frames before it has all of them.
     pub(crate) cut_through: bool,
-    /// The hops before it; more than one where ways of a replicated stream meet.
-    pub(crate) from: Vec<From>,
+    /// The hops before it; more than one where paths of a replicated stream join.
+    pub(crate) from: Vec<Upstream>,
 }
 
-/// How frames get from one port to the next queue.
+/// The hop before one, and how long frames take from there to the queue.
 #[derive(Clone, Debug)]
-pub(crate) struct From {
-    /// Position in [`Flow::hops`].
+pub(crate) struct Upstream {
+    /// Position in [`SystemFlow::hops`].
     pub(crate) hop: usize,
     /// From the start of transmission to being queued, at least and at most.
     pub(crate) travel: [Span; 2],
@@ -68,17 +68,17 @@ pub(crate) struct From {
 
 /// A system as the analysis sees it.
 #[derive(Debug)]
-pub(crate) struct Network<'a> {
+pub(crate) struct FlowNetwork<'a> {
     pub(crate) system: &'a System,
     pub(crate) plan: &'a Plan,
-    pub(crate) flows: Vec<Flow>,
+    pub(crate) flows: Vec<SystemFlow>,
     /// Per port and queue, the longest frame that may be there.
     pub(crate) longest: Vec<[Octets; QUEUES]>,
     /// Per port and queue: whether it may hold traffic without any limit.
     pub(crate) unlimited: Vec<[bool; QUEUES]>,
 }
 
-impl<'a> Network<'a> {
+impl<'a> FlowNetwork<'a> {
     /// `babbling`: streams that a fault lets babble do so.
     pub(crate) fn new(system: &'a System, plan: &'a Plan, babbling: bool) -> Self {
         let ports = system.ports.len();
@@ -106,15 +106,15 @@ impl<'a> Network<'a> {
         let (channel, planned) = (self.system.channel(id), self.plan.channel(id));
         let queue = if planned.protected { channel.class.queue() } else { BEST_EFFORT_QUEUE };
         let arrival = Arrival::of_channel(self.system, channel);
-        let ways: Vec<_> = planned.paths.iter().map(Vec::as_slice).collect();
-        let flow = Flow {
-            whose: Whose::Channel(id),
+        let paths: Vec<_> = planned.paths.iter().map(Vec::as_slice).collect();
+        let flow = SystemFlow {
+            owner: Owner::Channel(id),
             queue,
             regulator: None,
             meter: None,
             babbles: false,
             stack: self.stack(channel.talker),
-            hops: self.hops(&ways, queue, arrival.octets, false),
+            hops: self.hops(&paths, queue, arrival.octets, false),
             arrival,
         };
         if planned.protected {
@@ -135,16 +135,17 @@ impl<'a> Network<'a> {
             true => Arrival::unlimited(stream.frame),
             false => Arrival::of_stream(self.system, stream),
         };
-        let ways: Vec<_> = self.plan.stream(id).paths.iter().flatten().map(Vec::as_slice).collect();
+        let paths: Vec<_> =
+            self.plan.stream(id).paths.iter().flatten().map(Vec::as_slice).collect();
         let meter = stream.policing.as_ref().and_then(|Policing { meter, .. }| *meter);
-        let flow = Flow {
-            whose: Whose::Stream(id),
+        let flow = SystemFlow {
+            owner: Owner::Stream(id),
             queue,
             regulator: stream.regulator,
             meter,
             babbles,
             stack: self.stack(stream.talker),
-            hops: self.hops(&ways, queue, arrival.octets, stream.policing.is_some()),
+            hops: self.hops(&paths, queue, arrival.octets, stream.policing.is_some()),
             arrival,
         };
         self.flows.push(flow);
@@ -159,17 +160,17 @@ impl<'a> Network<'a> {
 
     fn hops(
         &self,
-        ways: &[&[PortId]],
+        paths: &[&[PortId]],
         queue: usize,
         octets: [Octets; 2],
         metered: bool,
-    ) -> Vec<Hop> {
-        let mut hops: Vec<Hop> = Vec::new();
-        // Ways that part and meet again: a hop comes after all that lead to it.
+    ) -> Vec<PortHop> {
+        let mut hops: Vec<PortHop> = Vec::new();
+        // Paths that part and join again: a hop comes after all that lead to it.
         let mut depth: BTreeMap<PortId, usize> = BTreeMap::new();
         let mut edges: BTreeSet<(PortId, PortId)> = BTreeSet::new();
-        for way in ways {
-            for (at, port) in way.iter().enumerate() {
+        for path in paths {
+            for (at, port) in path.iter().enumerate() {
                 let deepest = depth.entry(*port).or_default();
                 *deepest = at.max(*deepest);
             }
@@ -177,16 +178,16 @@ impl<'a> Network<'a> {
         let deepest = depth.values().max().map_or(0, |deepest| deepest + 1);
         let mut levels: Vec<Vec<PortId>> = vec![Vec::new(); deepest];
         let mut seen = BTreeSet::new();
-        for port in ways.iter().copied().flatten().filter(|port| seen.insert(**port)) {
+        for port in paths.iter().copied().flatten().filter(|port| seen.insert(**port)) {
             levels[depth[port]].push(*port);
         }
         let mut place: BTreeMap<PortId, usize> = BTreeMap::new();
         for port in levels.into_iter().flatten() {
             place.insert(port, hops.len());
-            hops.push(Hop { port, cut_through: false, from: Vec::new() });
+            hops.push(PortHop { port, cut_through: false, from: Vec::new() });
         }
         let mut after: BTreeMap<PortId, Vec<PortId>> = BTreeMap::new();
-        let pairs = ways.iter().flat_map(|way| way.windows(2)).map(|pair| (pair[0], pair[1]));
+        let pairs = paths.iter().flat_map(|path| path.windows(2)).map(|pair| (pair[0], pair[1]));
         let pairs: Vec<_> = pairs.filter(|pair| edges.insert(*pair)).collect();
         pairs.iter().for_each(|(before, next)| after.entry(*before).or_default().push(*next));
         for (at, hop) in hops.iter_mut().enumerate() {
@@ -197,7 +198,7 @@ impl<'a> Network<'a> {
         for (before, next) in pairs {
             let before = place[&before];
             let travel = self.travel(&hops[before], octets);
-            hops[place[&next]].from.push(From { hop: before, travel });
+            hops[place[&next]].from.push(Upstream { hop: before, travel });
         }
         hops
     }
@@ -219,7 +220,7 @@ impl<'a> Network<'a> {
 
     /// From the start of a transmission at a hop to being queued at the next, or to the arrival at
     /// the host at the other end.
-    pub(crate) fn travel(&self, hop: &Hop, octets: [Octets; 2]) -> [Span; 2] {
+    pub(crate) fn travel(&self, hop: &PortHop, octets: [Octets; 2]) -> [Span; 2] {
         let link = self.system.link_of(hop.port);
         let peer = self.system.node(self.system.port(self.system.port(hop.port).peer).node);
         let (forwarding, cut) = match &peer.kind {

@@ -1,8 +1,8 @@
 //! What may pile up in the queues, and whether they hold it.
 
 use super::flow::Analysis;
-use super::network::Whose;
-use super::ways::Ways;
+use super::multi_hop::MultiHop;
+use super::network::Owner;
 use onbeat_model::codes::plan as codes;
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::plan::Backlog;
@@ -17,7 +17,10 @@ const NAMED_MAX: usize = 8;
 ///
 /// A frame that waits came less than its longest stay ago: so no more of a flow are there than
 /// arrive in such a window.
-pub(crate) fn backlogs(analysis: &Analysis<'_>, ways: &Ways) -> Vec<[Option<Backlog>; QUEUES]> {
+pub(crate) fn backlogs(
+    analysis: &Analysis<'_>,
+    multi_hop: &MultiHop,
+) -> Vec<[Option<Backlog>; QUEUES]> {
     let network = analysis.network;
     let empty = network
         .unlimited
@@ -41,7 +44,7 @@ pub(crate) fn backlogs(analysis: &Analysis<'_>, ways: &Ways) -> Vec<[Option<Back
     }
     for (port, queues) in backlogs.iter_mut().enumerate() {
         for (queue, backlog) in queues.iter_mut().enumerate() {
-            let known = ways.backlog(port, queue).filter(|_| !network.unlimited[port][queue]);
+            let known = multi_hop.backlog(port, queue).filter(|_| !network.unlimited[port][queue]);
             let least = |a: Backlog, b: Backlog| Backlog {
                 frames: a.frames.min(b.frames),
                 octets: a.octets.min(b.octets),
@@ -81,8 +84,8 @@ pub(crate) fn overflows(
 /// The reserved channels that are somewhere where `at` says so, of port and queue.
 fn reserved_in(analysis: &Analysis<'_>, at: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let network = analysis.network;
-    let there = network.flows.iter().filter_map(|flow| match flow.whose {
-        Whose::Channel(id) if network.plan.channel(id).protected => {
+    let there = network.flows.iter().filter_map(|flow| match flow.owner {
+        Owner::Channel(id) if network.plan.channel(id).protected => {
             let passes = flow.hops.iter().any(|hop| at(hop.port.index(), flow.queue));
             passes.then_some(id.index())
         }

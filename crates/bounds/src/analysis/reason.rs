@@ -1,8 +1,8 @@
-//! Why a flow has no bound: the first queue on its way where its frames may wait without end, and
+//! Why a flow has no bound: the first queue on its path where its frames may wait without end, and
 //! what is wrong there, or at the queue that this one depends on.
 
-use super::flow::{Analysis, Place};
-use super::network::Whose;
+use super::flow::{Analysis, QueueId};
+use super::network::Owner;
 use onbeat_model::plan::{Cause, Unbounded};
 use onbeat_model::port::{QUEUES, Selection};
 use onbeat_model::system::{NodeKind, PortId};
@@ -15,12 +15,12 @@ impl Analysis<'_> {
         self.unbounded(f, h, &mut BTreeSet::new())
     }
 
-    fn unbounded(&self, f: usize, h: usize, seen: &mut BTreeSet<Place>) -> Unbounded {
+    fn unbounded(&self, f: usize, h: usize, seen: &mut BTreeSet<QueueId>) -> Unbounded {
         let flow = &self.network.flows[f];
         let h = self.first_without(f, h);
         let place = (flow.hops[h].port.index(), flow.queue);
         if !seen.insert(place) {
-            return self.circle(place);
+            return self.cyclic_dependency(place);
         }
         if let Some(reason) = self.no_limit_of(place, seen) {
             return reason;
@@ -33,10 +33,10 @@ impl Analysis<'_> {
         if comes > service.rate() {
             return self.overload(place, comes, service.rate());
         }
-        self.never_settles(place)
+        self.diverges(place)
     }
 
-    /// The first hop on the ways to `h` at which a flow has no longest delay.
+    /// The first hop on the paths to `h` at which a flow has no longest delay.
     fn first_without(&self, f: usize, h: usize) -> usize {
         let hops = &self.network.flows[f].hops;
         let mut before = BTreeSet::from([h]);
@@ -53,7 +53,7 @@ impl Analysis<'_> {
     }
 
     /// Why there is no limit to what comes to a queue, if there is none.
-    fn no_limit_of(&self, place: Place, seen: &mut BTreeSet<Place>) -> Option<Unbounded> {
+    fn no_limit_of(&self, place: QueueId, seen: &mut BTreeSet<QueueId>) -> Option<Unbounded> {
         let (port, queue) = place;
         if self.network.unlimited[port][queue] {
             let what = self.unlimited_traffic(port);
@@ -78,11 +78,11 @@ impl Analysis<'_> {
     }
 
     /// Why frames that have a longest delay to a port have none until they are eligible there.
-    fn held_for_ever(&self, f: usize, h: usize, seen: &mut BTreeSet<Place>) -> Unbounded {
+    fn held_for_ever(&self, f: usize, h: usize, seen: &mut BTreeSet<QueueId>) -> Unbounded {
         let flow = &self.network.flows[f];
         let place = (flow.hops[h].port.index(), flow.queue);
         if flow.regulator.is_none() || !self.is_asynchronous(place) {
-            return self.never_settles(place);
+            return self.diverges(place);
         }
         for (g, k) in self.group(place, f, h) {
             let hop = &self.network.flows[g].hops[k];
@@ -100,7 +100,7 @@ impl Analysis<'_> {
     }
 
     /// Why a queue may never be served.
-    fn not_served(&self, place: Place, seen: &mut BTreeSet<Place>) -> Unbounded {
+    fn not_served(&self, place: QueueId, seen: &mut BTreeSet<QueueId>) -> Unbounded {
         let (port, queue) = place;
         let settings = &self.network.plan.ports[port].settings;
         if settings.preemptable >> queue & 1 == 1 {
@@ -136,7 +136,7 @@ impl Analysis<'_> {
         at(Cause::ShortWindows, place, why)
     }
 
-    fn overload(&self, place: Place, comes: i128, served: i128) -> Unbounded {
+    fn overload(&self, place: QueueId, comes: i128, served: i128) -> Unbounded {
         let rate = |bps: i128| BitRate::from_bps(u64::try_from(bps.max(0)).unwrap_or(u64::MAX));
         let why = format!(
             "{} may get {}, and no more than {} of service is certain",
@@ -147,15 +147,15 @@ impl Analysis<'_> {
         at(Cause::Overload, place, why)
     }
 
-    fn never_settles(&self, place: Place) -> Unbounded {
-        if self.circular.contains(&place) {
-            return self.circle(place);
+    fn diverges(&self, place: QueueId) -> Unbounded {
+        if self.cyclic.contains(&place) {
+            return self.cyclic_dependency(place);
         }
         let why = format!("frames may take longer than an hour to leave {}", self.label(place));
         at(Cause::TooLong, place, why)
     }
 
-    fn circle(&self, place: Place) -> Unbounded {
+    fn cyclic_dependency(&self, place: QueueId) -> Unbounded {
         let why = format!(
             "delays do not settle at {}, which waits for itself around a circle of links",
             self.label(place)
@@ -177,19 +177,19 @@ impl Analysis<'_> {
         }
     }
 
-    fn label(&self, (port, queue): Place) -> String {
+    fn label(&self, (port, queue): QueueId) -> String {
         format!("queue {queue} of {}", self.network.system.port_label(PortId(port as u32)))
     }
 
     fn name(&self, f: usize) -> &str {
         let system = self.network.system;
-        match self.network.flows[f].whose {
-            Whose::Channel(id) => &system.channel(id).name,
-            Whose::Stream(id) => &system.streams[id.index()].name,
+        match self.network.flows[f].owner {
+            Owner::Channel(id) => &system.channel(id).name,
+            Owner::Stream(id) => &system.streams[id.index()].name,
         }
     }
 }
 
-fn at(cause: Cause, (port, queue): Place, why: String) -> Unbounded {
+fn at(cause: Cause, (port, queue): QueueId, why: String) -> Unbounded {
     Unbounded { cause, port: PortId(port as u32), queue: queue as u8, why }
 }

@@ -3,9 +3,9 @@
 
 use super::arrival::{Arrival, clock_rate};
 use super::bound::longest_run;
-use super::flow::{Analysis, Place};
+use super::flow::{Analysis, QueueId};
 use super::gates;
-use super::network::Whose;
+use super::network::Owner;
 use super::{BILLION, div_ceil};
 use onbeat_model::port::{GateControl, Selection};
 use onbeat_model::stream::Source;
@@ -75,7 +75,7 @@ fn error(system: &System, node: NodeId) -> i128 {
 impl Analysis<'_> {
     /// When the frames of each flow in a queue start, if all of them are scheduled and have windows
     /// of their own that carry them; in the order of the queue's members.
-    pub(super) fn followed(&mut self, place: Place) -> Option<Vec<Start>> {
+    pub(super) fn followed(&mut self, place: QueueId) -> Option<Vec<Start>> {
         let (port, queue) = place;
         let list = self.own_windows(place)?;
         let node = self.network.system.ports[port].node;
@@ -114,7 +114,7 @@ impl Analysis<'_> {
 
     /// The one gate control list of a queue's port, if its frames have its windows to themselves
     /// and start in the order of arrival whenever they fit.
-    pub(super) fn own_windows(&self, (port, queue): Place) -> Option<&GateControl> {
+    pub(super) fn own_windows(&self, (port, queue): QueueId) -> Option<&GateControl> {
         let settings = &self.network.plan.ports[port].settings;
         let [list] = &settings.gates[..] else { return None };
         let others = (0..8).filter(|other| *other != queue);
@@ -136,7 +136,7 @@ impl Analysis<'_> {
 
     /// The greatest common part of what the frames of a queue take of the wire, and the longest of
     /// them; none if there may be others.
-    pub(super) fn parts(&self, place: Place) -> Option<(i128, i128)> {
+    pub(super) fn parts(&self, place: QueueId) -> Option<(i128, i128)> {
         let octets = |&(f, _): &(usize, usize)| self.network.flows[f].arrival.octets[1];
         let members = self.members.get(&place)?.iter().map(octets);
         let known = members.clone().max()? == self.network.longest[place.0][place.1];
@@ -152,14 +152,14 @@ impl Analysis<'_> {
     }
 
     /// The flows of a queue, if the instants of all are known.
-    fn trains(&self, place: Place) -> Option<Vec<Train>> {
+    fn trains(&self, place: QueueId) -> Option<Vec<Train>> {
         self.members[&place].iter().map(|&(f, h)| self.train(place.0, f, h)).collect()
     }
 
     fn train(&self, port: usize, f: usize, h: usize) -> Option<Train> {
         let flow = &self.network.flows[f];
         let system = self.network.system;
-        let Whose::Stream(id) = flow.whose else { return None };
+        let Owner::Stream(id) = flow.owner else { return None };
         let stream = &system.streams[id.index()];
         let (interval, batch, jitter) = match &stream.source {
             Source::Periodic { interval, jitter } => (interval, 1, jitter.as_ns()),
@@ -413,7 +413,7 @@ fn gcd(a: i128, b: i128) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::network::Network;
+    use crate::analysis::network::FlowNetwork;
     use proptest::prelude::*;
 
     /// When so many parts have started and are over, one by one, nanosecond by nanosecond.
@@ -476,7 +476,7 @@ mod tests {
         let loaded = onbeat_description::load("x.toml", &text, &mut |_| Err(String::new()));
         let system = loaded.system.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
         let plan = crate::plan(&system, true).expect("a plan");
-        let network = Network::new(&system, &plan, true);
+        let network = FlowNetwork::new(&system, &plan, true);
         let mut analysis = Analysis::new(&network);
         let place = (network.flows[0].hops[1].port.index(), 5);
         let once = FOLLOWED_MAX - analysis.followed_left;

@@ -15,7 +15,7 @@ pub(crate) enum Unit {
     Amount,
 }
 
-/// A row in integers: at most `limit` and the bursts of some pieces.
+/// A row in integers: at most `limit` and the bursts of some sub-flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Exact {
     pub(crate) terms: Vec<(usize, i128)>,
@@ -52,7 +52,7 @@ impl Objective {
 pub(crate) struct Solution {
     /// In the objective's unit, rounded up.
     pub(crate) bound: i128,
-    /// How it grows with the burst of each piece, about: for finding a fixed point, not for
+    /// How it grows with the burst of each sub-flow, about: for finding a fixed point, not for
     /// showing that it is one.
     pub(crate) slopes: Vec<(usize, f64)>,
 }

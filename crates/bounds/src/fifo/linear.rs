@@ -3,15 +3,15 @@
 
 use super::certify::Solution;
 use super::curve::Bucket;
-use super::program::{Entry, Facts, Known, Program, constant};
+use super::program::{Known, LinearProgram, SubFlowEntry, TreeFacts, constant};
 use super::total::{self, Limit, least, members, regulated};
-use super::tree::{Forest, Piece, fluid};
+use super::tree::{Forest, SubFlow, fluid};
 use super::work::{Work, cube};
 use super::{AMOUNT_MAX, Bounds, Method, Network, separate};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Taking a flow to one server of a way counts as so many steps.
+/// Taking a flow to one server of a path counts as so many steps.
 const STEPS_PER_FLOW: u64 = 500;
 
 /// How many steps towards a fixed point are tried.
@@ -30,14 +30,14 @@ pub(crate) fn analyse(network: &Network, total: Option<Bounds>, work: &Work) -> 
 
 struct Analysis<'a> {
     network: &'a Network,
-    facts: Facts<'a>,
+    facts: TreeFacts<'a>,
     forest: Forest,
     /// What total flow analysis found.
     total: Option<&'a Bounds>,
-    entries: Vec<Entry>,
-    /// The pieces whose burst is unknown: behind an edge that was cut.
+    entries: Vec<SubFlowEntry>,
+    /// The sub-flows whose burst is unknown: behind an edge that was cut.
     cut: Vec<usize>,
-    /// By piece, the burst at its sustained rate where it enters its tree.
+    /// By sub-flow, the burst at its sustained rate where it enters its tree.
     bursts: Vec<i128>,
     work: &'a Work,
 }
@@ -47,7 +47,7 @@ impl<'a> Analysis<'a> {
         let forest = Forest::new(network);
         let mut analysis = Self {
             network,
-            facts: Facts::new(network),
+            facts: TreeFacts::new(network),
             total,
             entries: Vec::new(),
             cut: Vec::new(),
@@ -55,21 +55,21 @@ impl<'a> Analysis<'a> {
             work,
             forest,
         };
-        for index in 0..analysis.forest.pieces.len() {
+        for index in 0..analysis.forest.sub_flows.len() {
             analysis.enter(index);
         }
         analysis
     }
 
     fn enter(&mut self, index: usize) {
-        let piece = &self.forest.pieces[index];
-        let flow = &self.network.flows[piece.flow];
-        let hop = &flow.hops[piece.hops[0]];
+        let sub_flow = &self.forest.sub_flows[index];
+        let flow = &self.network.flows[sub_flow.flow];
+        let hop = &flow.hops[sub_flow.hops[0]];
         let shape = regulated(flow, hop);
         let jitter = if hop.reshaped.is_some() { Span::ZERO } else { hop.latest - hop.earliest };
-        let cut = piece.from.is_some() && hop.reshaped.is_none();
+        let cut = sub_flow.from.is_some() && hop.reshaped.is_none();
         let known = match self.total {
-            Some(bounds) => Some(bounds.hops[piece.flow][piece.hops[0]].arrival.clone()),
+            Some(bounds) => Some(bounds.hops[sub_flow.flow][sub_flow.hops[0]].arrival.clone()),
             None if cut => None,
             None => shape.delayed(jitter),
         };
@@ -79,24 +79,24 @@ impl<'a> Analysis<'a> {
         if cut {
             self.cut.push(index);
         }
-        self.entries.push(Entry { known, unknown });
+        self.entries.push(SubFlowEntry { known, unknown });
     }
 
-    /// The server from which a cut piece comes, and the piece there.
+    /// The server from which a cut sub-flow comes, and the sub-flow there.
     fn source(&self, cut: usize) -> (usize, usize) {
-        let (piece, hop) = self.forest.pieces[cut].from.expect("a cut piece");
-        (piece, self.network.flows[self.forest.pieces[cut].flow].hops[hop].server)
+        let (sub_flow, hop) = self.forest.sub_flows[cut].from.expect("a cut piece");
+        (sub_flow, self.network.flows[self.forest.sub_flows[cut].flow].hops[hop].server)
     }
 
-    fn program(&self, root: usize, known: &Known<'_>) -> Option<Program> {
+    fn program(&self, root: usize, known: &Known<'_>) -> Option<LinearProgram> {
         let wanted: Vec<usize> = if fluid(self.network, &self.forest.tree(root)) {
             let from = self.cut.iter().map(|cut| self.source(*cut));
-            from.filter(|(_, server)| *server == root).map(|(piece, _)| piece).collect()
+            from.filter(|(_, server)| *server == root).map(|(sub_flow, _)| sub_flow).collect()
         } else {
             Vec::new()
         };
         let (facts, forest) = (&self.facts, &self.forest);
-        Program::new(facts, forest, root, &self.entries, &wanted, known, self.work)
+        LinearProgram::new(facts, forest, root, &self.entries, &wanted, known, self.work)
     }
 
     /// The longest delay of each server, for all that it serves.
@@ -111,7 +111,7 @@ impl<'a> Analysis<'a> {
         delays
     }
 
-    /// Finds the bursts of the cut pieces; whether there are any.
+    /// Finds the bursts of the cut sub-flows; whether there are any.
     fn find_bursts(&mut self) -> bool {
         let delays = self.delays(self.total);
         let paths = BTreeMap::new();
@@ -122,22 +122,19 @@ impl<'a> Analysis<'a> {
             let Some(program) = self.program(root, &known) else { return self.total.is_some() };
             programs.insert(root, program);
         }
-        let (order, circular) = self.cut_order();
-        if circular {
-            self.fixed_point(&mut programs)
-        } else {
-            self.in_order(&order, &mut programs)
-        }
+        let (order, cyclic) = self.cut_order();
+        if cyclic { self.fixed_point(&mut programs) } else { self.in_order(&order, &mut programs) }
     }
 
-    /// The cut pieces, each after those that its burst depends on; and whether that is impossible.
-    /// All that are cut behind one root depend on the same: those that begin in its tree.
+    /// The cut sub-flows, each after those that its burst depends on; and whether that is
+    /// impossible. All that are cut behind one root depend on the same: those that begin in its
+    /// tree.
     fn cut_order(&self) -> (Vec<usize>, bool) {
         let mut behind: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for cut in &self.cut {
             behind.entry(self.source(*cut).1).or_default().push(*cut);
         }
-        let is_cut = |piece: &usize| self.entries[*piece].unknown.is_some();
+        let is_cut = |sub_flow: &usize| self.entries[*sub_flow].unknown.is_some();
         let needs = |root: &usize| -> BTreeSet<usize> {
             let inside = self.forest.inside(&self.forest.tree(*root));
             inside.into_iter().filter(is_cut).map(|cut| self.source(cut).1).collect()
@@ -159,24 +156,24 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The burst of a cut piece if those of all others are as they are, and how it depends on
-    /// them. `direct` leaves out what only holds where nothing goes round in a circle.
+    /// The burst of a cut sub-flow if those of all others are as they are, and how it depends on
+    /// them. `direct` leaves out what only holds where nothing goes in a cycle.
     fn burst(
         &self,
         cut: usize,
         bursts: &[i128],
         direct: bool,
-        programs: &mut BTreeMap<usize, Program>,
+        programs: &mut BTreeMap<usize, LinearProgram>,
     ) -> Option<Solution> {
-        let (piece, root) = self.source(cut);
-        let of = &self.forest.pieces[piece];
-        let hop = &self.network.flows[of.flow].hops[self.forest.pieces[cut].hops[0]];
+        let (sub_flow, root) = self.source(cut);
+        let of = &self.forest.sub_flows[sub_flow];
+        let hop = &self.network.flows[of.flow].hops[self.forest.sub_flows[cut].hops[0]];
         let rate = self.entries[cut].unknown.expect("a cut piece");
         let spread = rate * i128::from((hop.latest - hop.earliest).as_ns());
         let program = programs.get_mut(&root)?;
         program.set_bursts(bursts);
         if program.is_fluid() {
-            let mut solution = program.burst_solution(piece, bursts)?;
+            let mut solution = program.burst_solution(sub_flow, bursts)?;
             solution.bound += spread;
             return Some(solution);
         }
@@ -190,16 +187,16 @@ impl<'a> Analysis<'a> {
             of.servers[..=at].iter().map(|s| least(&self.network.servers[*s], flow.smallest));
         let least = if direct { spent.fold(Span::ZERO, |sum, s| sum + s) } else { Span::ZERO };
         let jitter = solution.bound - i128::from(least.as_ns());
-        solution.bound = bursts[piece] + rate * jitter + spread;
+        solution.bound = bursts[sub_flow] + rate * jitter + spread;
         solution.slopes.iter_mut().for_each(|(_, slope)| *slope *= rate as f64);
-        if self.entries[piece].unknown.is_some() {
-            solution.slopes.push((piece, 1.0));
+        if self.entries[sub_flow].unknown.is_some() {
+            solution.slopes.push((sub_flow, 1.0));
         }
         Some(solution)
     }
 
-    /// Without circles: each from those before it.
-    fn in_order(&mut self, order: &[usize], programs: &mut BTreeMap<usize, Program>) -> bool {
+    /// Without cycles: each from those before it.
+    fn in_order(&mut self, order: &[usize], programs: &mut BTreeMap<usize, LinearProgram>) -> bool {
         let mut bursts = self.bursts.clone();
         for cut in order {
             if let Some(solution) = self.burst(*cut, &bursts, true, programs) {
@@ -213,9 +210,9 @@ impl<'a> Analysis<'a> {
         true
     }
 
-    /// With circles: bursts of which each is more than what follows from all of them. The
+    /// With cycles: bursts of which each is more than what follows from all of them. The
     /// programs' maxima are concave in the bursts, so any such bursts are bounds.
-    fn fixed_point(&mut self, programs: &mut BTreeMap<usize, Program>) -> bool {
+    fn fixed_point(&mut self, programs: &mut BTreeMap<usize, LinearProgram>) -> bool {
         let start = self.bursts.clone();
         for times in [1_i128, 8, 64, 512, 4_096, 32_768] {
             let mut bursts = start.clone();
@@ -238,7 +235,7 @@ impl<'a> Analysis<'a> {
     fn descend(
         &self,
         mut bursts: Vec<i128>,
-        programs: &mut BTreeMap<usize, Program>,
+        programs: &mut BTreeMap<usize, LinearProgram>,
     ) -> Option<Vec<i128>> {
         for _ in 0..STEPS_MAX {
             let tangents: Vec<Solution> = self
@@ -256,17 +253,17 @@ impl<'a> Analysis<'a> {
                 bursts[*cut] = *met as i128;
             }
             if settled {
-                return self.settle(&bursts, programs);
+                return self.iterate(&bursts, programs);
             }
         }
         None
     }
 
     /// Bursts a little above these that are bounds for certain.
-    fn settle(
+    fn iterate(
         &self,
         bursts: &[i128],
-        programs: &mut BTreeMap<usize, Program>,
+        programs: &mut BTreeMap<usize, LinearProgram>,
     ) -> Option<Vec<i128>> {
         [10_000_000_i128, 100_000, 1_000].into_iter().find_map(|part| {
             let mut above = bursts.to_vec();
@@ -297,9 +294,9 @@ impl<'a> Analysis<'a> {
         for (at, tangent) in tangents.iter().enumerate() {
             system[at][at] += 1.0;
             let mut rest = tangent.bound as f64;
-            for (piece, slope) in &tangent.slopes {
-                system[at][column[piece]] -= slope;
-                rest -= slope * bursts[*piece] as f64;
+            for (sub_flow, slope) in &tangent.slopes {
+                system[at][column[sub_flow]] -= slope;
+                rest -= slope * bursts[*sub_flow] as f64;
             }
             system[at][count] = rest;
         }
@@ -311,11 +308,11 @@ impl<'a> Analysis<'a> {
     /// What the flows bring to the hops behind cut edges.
     fn limits(&self) -> Vec<Limit> {
         let limit = |cut: &usize| {
-            let piece = &self.forest.pieces[*cut];
-            let flow = &self.network.flows[piece.flow];
-            let rate = regulated(flow, &flow.hops[piece.hops[0]]).sustained().rate;
+            let sub_flow = &self.forest.sub_flows[*cut];
+            let flow = &self.network.flows[sub_flow.flow];
+            let rate = regulated(flow, &flow.hops[sub_flow.hops[0]]).sustained().rate;
             let bucket = Bucket { burst: self.bursts[*cut], rate };
-            Limit { flow: piece.flow, hop: piece.hops[0], bucket }
+            Limit { flow: sub_flow.flow, hop: sub_flow.hops[0], bucket }
         };
         self.cut.iter().map(limit).collect()
     }
@@ -329,13 +326,13 @@ impl<'a> Analysis<'a> {
             paths = separate::paths(self.network, &self.forest, bounds);
         }
         let mut ends: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-        for piece in &self.forest.pieces {
-            let last = *piece.servers.last().expect("a server");
-            ends.entry(last).or_default().insert(piece.servers[0]);
+        for sub_flow in &self.forest.sub_flows {
+            let last = *sub_flow.servers.last().expect("a server");
+            ends.entry(last).or_default().insert(sub_flow.servers[0]);
         }
         for cut in &self.cut {
-            let (piece, root) = self.source(*cut);
-            ends.entry(root).or_default().insert(self.forest.pieces[piece].servers[0]);
+            let (sub_flow, root) = self.source(*cut);
+            ends.entry(root).or_default().insert(self.forest.sub_flows[sub_flow].servers[0]);
         }
         for root in &trees {
             let Some(starts) = ends.get(root) else { continue };
@@ -352,22 +349,22 @@ impl<'a> Analysis<'a> {
         self.uncut(&paths, bounds);
     }
 
-    /// Bounds once more each way that was cut, now that it is known what all others bring to it.
+    /// Bounds once more each path that was cut, now that it is known what all others bring to it.
     fn uncut(&self, paths: &BTreeMap<(usize, usize), Span>, bounds: &mut Bounds) {
         let members = members(self.network);
         let delays = self.delays(Some(bounds));
         let mut found: HashMap<Vec<usize>, Option<Span>> = HashMap::new();
         for (index, flow) in self.network.flows.iter().enumerate() {
             for last in 0..flow.hops.len() {
-                let Some((hops, constant)) = self.cut_way(index, last) else { continue };
-                let way: Vec<usize> = hops.iter().map(|hop| flow.hops[*hop].server).collect();
-                let delay = *found.entry(way).or_insert_with_key(|way| {
-                    let there: usize = way.iter().map(|server| members[*server].len()).sum();
+                let Some((hops, constant)) = self.cut_path(index, last) else { continue };
+                let path: Vec<usize> = hops.iter().map(|hop| flow.hops[*hop].server).collect();
+                let delay = *found.entry(path).or_insert_with_key(|path| {
+                    let there: usize = path.iter().map(|server| members[*server].len()).sum();
                     if !self.work.take(STEPS_PER_FLOW * there as u64) {
                         return None;
                     }
-                    let forest = Forest::along(self.network, &members, way)?;
-                    self.along(&forest, way, &delays, paths, bounds)
+                    let forest = Forest::along(self.network, &members, path)?;
+                    self.along(&forest, path, &delays, paths, bounds)
                 });
                 let Some(delay) = delay else { continue };
                 let of = &mut bounds.hops[index][last];
@@ -378,9 +375,9 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// The hops up to the last one of a flow's way, and the constant delays before and between
-    /// them, if it was cut on the way.
-    fn cut_way(&self, index: usize, last: usize) -> Option<(Vec<usize>, Span)> {
+    /// The hops up to the last one of a flow's path, and the constant delays before and between
+    /// them, if it was cut on the path.
+    fn cut_path(&self, index: usize, last: usize) -> Option<(Vec<usize>, Span)> {
         let flow = &self.network.flows[index];
         if flow.hops.iter().any(|hop| hop.upstream == Some(last)) {
             return None;
@@ -392,37 +389,38 @@ impl<'a> Analysis<'a> {
             constant += flow.hops[up].latest;
         }
         hops.reverse();
-        let pieces = &self.forest.piece_of[index];
-        (pieces[hops[0]] != pieces[last]).then_some((hops, constant))
+        let sub_flows = &self.forest.sub_flow_of[index];
+        (sub_flows[hops[0]] != sub_flows[last]).then_some((hops, constant))
     }
 
     fn along(
         &self,
         forest: &Forest,
-        way: &[usize],
+        path: &[usize],
         delays: &[Option<Span>],
         paths: &BTreeMap<(usize, usize), Span>,
         bounds: &Bounds,
     ) -> Option<Span> {
-        let entry = |piece: &Piece| {
-            let known = Some(bounds.hops[piece.flow][piece.hops[0]].arrival.clone());
-            Entry { known, unknown: None }
+        let entry = |sub_flow: &SubFlow| {
+            let known = Some(bounds.hops[sub_flow.flow][sub_flow.hops[0]].arrival.clone());
+            SubFlowEntry { known, unknown: None }
         };
-        let entries: Vec<Entry> = forest.pieces.iter().map(entry).collect();
-        // What is known of a part of the way is known of this way if it is the same there.
+        let entries: Vec<SubFlowEntry> = forest.sub_flows.iter().map(entry).collect();
+        // What is known of a part of the path is known of this path if it is the same there.
         let mut same = BTreeMap::new();
-        for (at, start) in way.iter().enumerate() {
-            for (step, end) in way[at..].iter().enumerate() {
-                if step > 0 && self.forest.parent[way[at + step - 1]] != Some(*end) {
+        for (at, start) in path.iter().enumerate() {
+            for (step, end) in path[at..].iter().enumerate() {
+                if step > 0 && self.forest.parent[path[at + step - 1]] != Some(*end) {
                     break;
                 }
                 same.extend(paths.get(&(*start, *end)).map(|delay| ((*start, *end), *delay)));
             }
         }
         let known = Known { delays, paths: &same };
-        let root = *way.last()?;
-        let program = Program::new(&self.facts, forest, root, &entries, &[], &known, self.work);
-        program?.delay(way[0], &[])
+        let root = *path.last()?;
+        let program =
+            LinearProgram::new(&self.facts, forest, root, &entries, &[], &known, self.work);
+        program?.delay(path[0], &[])
     }
 
     fn apply(&self, paths: &BTreeMap<(usize, usize), Span>, bounds: &mut Bounds) {
@@ -435,14 +433,14 @@ impl<'a> Analysis<'a> {
                 let sum = before + hop.latest + bounds.hops[index][at].delay;
                 let of = &mut bounds.hops[index][at];
                 (of.total, of.method) = (sum, method);
-                let piece = self.forest.piece_of[index][at];
-                let servers = &self.forest.pieces[piece].servers;
+                let sub_flow = self.forest.sub_flow_of[index][at];
+                let servers = &self.forest.sub_flows[sub_flow].servers;
                 let Some(path) = paths.get(&(servers[0], hop.server)) else { continue };
-                let first = self.forest.pieces[piece].hops[0];
+                let first = self.forest.sub_flows[sub_flow].hops[0];
                 let before = flow.hops[first].upstream;
                 let before = before.map_or(Span::ZERO, |up| bounds.hops[index][up].total);
                 let to = servers.iter().position(|s| *s == hop.server).expect("on its way");
-                let between = constant(self.network, &self.forest, piece, to);
+                let between = constant(self.network, &self.forest, sub_flow, to);
                 let whole = before + flow.hops[first].latest + between + *path;
                 let of = &mut bounds.hops[index][at];
                 if whole < of.total {

@@ -39,15 +39,16 @@ pub struct Server {
     pub rate: BitRate,
     /// How long it may do nothing for them.
     pub latency: Span,
-    /// The rate of the line that it feeds: nothing leaves faster. At least `rate`.
-    pub line: Option<BitRate>,
+    /// The rate of the link that it feeds, which is an input link of the next server: nothing
+    /// leaves faster. At least `rate`.
+    pub link_rate: Option<BitRate>,
     /// How packets leave.
-    pub output: Output,
+    pub output: Departure,
 }
 
 /// How packets leave a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum Departure {
     /// Bit by bit, as in a fluid: what has left is at the next server at once. An idealisation,
     /// in which most published figures are.
     Bits,
@@ -68,12 +69,12 @@ pub struct Flow {
     pub smallest: i128,
     /// The largest packet, in nanobits on the line.
     pub largest: i128,
-    /// The servers on its way, each after the one before it: a path, or a tree whose first hop is
+    /// The servers on its path, each after the one before it: a path, or a tree whose first hop is
     /// the root.
     pub hops: Vec<Hop>,
 }
 
-/// One server on the way of a flow.
+/// One server on the path of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// Which.
@@ -93,7 +94,7 @@ pub struct Hop {
 
 /// What makes a network one that cannot be analysed at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Invalid {
+pub enum InvalidNetwork {
     /// A server has no rate, a negative latency, or a line slower than its rate.
     #[error("server {0}: rate, latency or line out of range")]
     Server(usize),
@@ -142,7 +143,8 @@ pub struct Bounds {
 pub struct HopBound {
     /// What enters the server.
     pub arrival: Curve,
-    /// From entering the server to the start of the transmission; for [`Output::Bits`] as `delay`.
+    /// From entering the server to the start of the transmission; for [`Departure::Bits`] as
+    /// `delay`.
     pub wait: Span,
     /// From entering the server to leaving it, with the last bit.
     pub delay: Span,
@@ -157,7 +159,7 @@ pub struct HopBound {
 pub enum Method {
     /// Total flow analysis with line shaping: the sum of the worst delays of each server.
     TotalFlow,
-    /// A linear program over the dates at which the servers on the way begin to be busy.
+    /// A linear program over the dates at which the servers on the path begin to be busy.
     Linear,
 }
 
@@ -166,12 +168,12 @@ impl Network {
     ///
     /// # Errors
     /// The first thing that stands in the way.
-    pub fn check(&self) -> Result<(), Invalid> {
+    pub fn check(&self) -> Result<(), InvalidNetwork> {
         for (at, server) in self.servers.iter().enumerate() {
             let rates = server.rate.as_bps() > 0 && server.rate.as_bps() <= RATE_MAX;
-            let line = server.line.is_none_or(|l| l >= server.rate && l.as_bps() <= RATE_MAX);
+            let line = server.link_rate.is_none_or(|l| l >= server.rate && l.as_bps() <= RATE_MAX);
             if !rates || !line || server.latency < Span::ZERO || server.latency > DELAY_MAX {
-                return Err(Invalid::Server(at));
+                return Err(InvalidNetwork::Server(at));
             }
         }
         for (at, flow) in self.flows.iter().enumerate() {
@@ -180,7 +182,7 @@ impl Network {
         Ok(())
     }
 
-    fn check_flow(&self, at: usize, flow: &Flow) -> Result<(), Invalid> {
+    fn check_flow(&self, at: usize, flow: &Flow) -> Result<(), InvalidNetwork> {
         let curve = |c: &Curve| {
             let bucket =
                 |b: &Bucket| b.burst <= AMOUNT_MAX && b.rate.as_bps() <= RATE_MAX && b.burst > 0;
@@ -188,7 +190,7 @@ impl Network {
         };
         let packets = 0 <= flow.smallest && flow.smallest <= flow.largest;
         if !packets || !curve(&flow.arrival) || flow.hops.is_empty() {
-            return Err(Invalid::Flow(at));
+            return Err(InvalidNetwork::Flow(at));
         }
         let mut crossed = std::collections::HashSet::new();
         for (index, hop) in flow.hops.iter().enumerate() {
@@ -197,22 +199,22 @@ impl Network {
                 Span::ZERO <= hop.earliest && hop.earliest <= hop.latest && hop.latest <= DELAY_MAX;
             let known = hop.server < self.servers.len();
             if !after || !times || !known || !hop.reshaped.as_ref().is_none_or(curve) {
-                return Err(Invalid::Hop { flow: at, hop: index });
+                return Err(InvalidNetwork::Hop { flow: at, hop: index });
             }
             if !crossed.insert(hop.server) {
-                return Err(Invalid::Twice { flow: at, server: hop.server });
+                return Err(InvalidNetwork::Twice { flow: at, server: hop.server });
             }
         }
         Ok(())
     }
 
     /// Bounds by total flow analysis with line shaping alone; none where there is no bound: a
-    /// server is overloaded, or the delays of servers that wait for each other in a circle grow
+    /// server is overloaded, or the delays of servers that wait for each other in a cycle grow
     /// from each other without end.
     ///
     /// # Errors
     /// What [`Network::check`] says.
-    pub fn total_flow(&self) -> Result<Option<Bounds>, Invalid> {
+    pub fn total_flow(&self) -> Result<Option<Bounds>, InvalidNetwork> {
         self.check()?;
         Ok(total::analyse(self, &[]))
     }
@@ -222,12 +224,12 @@ impl Network {
     ///
     /// # Errors
     /// What [`Network::check`] says.
-    pub fn bounds(&self) -> Result<Option<Bounds>, Invalid> {
+    pub fn bounds(&self) -> Result<Option<Bounds>, InvalidNetwork> {
         self.bounds_within(&Work::default())
     }
 
     /// The best bounds that do not take more work than is left.
-    pub(crate) fn bounds_within(&self, work: &Work) -> Result<Option<Bounds>, Invalid> {
+    pub(crate) fn bounds_within(&self, work: &Work) -> Result<Option<Bounds>, InvalidNetwork> {
         self.check()?;
         Ok(linear::analyse(self, total::analyse(self, &[]), work))
     }

@@ -15,22 +15,22 @@
 use super::Network;
 use super::certify::{self, Exact, Objective, Solution, Unit};
 use super::curve::{Bucket, Curve};
-use super::simplex::{Row, Simplex};
-use super::total::{At, line, over, span, whole};
+use super::simplex::{Inequality, Simplex};
+use super::total::{At, input_link, over, span, whole};
 use super::tree::{Forest, between, fluid};
 use super::work::{Work, cube};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap};
 
-/// Looking at one server on the way of a piece counts as so many steps.
+/// Looking at one server on the path of a sub-flow counts as so many steps.
 const STEPS_PER_HOP: u64 = 100;
 
-/// Above so many variables, pieces of the same way count as one whatever their curves.
+/// Above so many variables, sub-flows of the same path count as one whatever their curves.
 const COARSE: usize = 400;
 
-/// What is known of a piece where it enters its tree.
+/// What is known of a sub-flow where it enters its tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct SubFlowEntry {
     /// What it brings for certain.
     pub(crate) known: Option<Curve>,
     /// The rate of the bucket whose burst is a variable of the fixed point, if there is one.
@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 /// What is the same for all trees of a network.
-pub(crate) struct Facts<'a> {
+pub(crate) struct TreeFacts<'a> {
     pub(crate) network: &'a Network,
     /// Per server, the largest packet.
     largest: Vec<i128>,
@@ -46,7 +46,7 @@ pub(crate) struct Facts<'a> {
     burst: i128,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> TreeFacts<'a> {
     pub(crate) fn new(network: &'a Network) -> Self {
         let mut largest = vec![0; network.servers.len()];
         for flow in &network.flows {
@@ -69,7 +69,7 @@ pub(crate) struct Known<'a> {
 }
 
 /// A server of the tree.
-struct Node {
+struct TreeServer {
     server: usize,
     depth: usize,
     /// Position of the one behind.
@@ -78,9 +78,9 @@ struct Node {
     gaps: usize,
 }
 
-/// A piece in the tree, or several with the same way that count as one.
+/// A sub-flow in the tree, or several with the same path that count as one.
 struct Member {
-    pieces: Vec<usize>,
+    sub_flows: Vec<usize>,
     /// Positions of its servers.
     nodes: Vec<usize>,
     /// The gap of the first of its amounts, and their first variable.
@@ -90,8 +90,8 @@ struct Member {
 }
 
 /// The program of the tree that ends in one root, for any objective.
-pub(crate) struct Program {
-    nodes: Vec<Node>,
+pub(crate) struct LinearProgram {
+    nodes: Vec<TreeServer>,
     members: Vec<Member>,
     rows: Vec<Exact>,
     early: Vec<bool>,
@@ -102,14 +102,14 @@ pub(crate) struct Program {
     fluid: bool,
 }
 
-impl Program {
+impl LinearProgram {
     /// The program of the tree of `root`; none if it takes more work than is left. `wanted` are
-    /// the pieces through it whose burst behind it will be asked for.
+    /// the sub-flows through it whose burst behind it will be asked for.
     pub(crate) fn new(
-        facts: &Facts<'_>,
+        facts: &TreeFacts<'_>,
         forest: &Forest,
         root: usize,
-        entries: &[Entry],
+        entries: &[SubFlowEntry],
         wanted: &[usize],
         known: &Known<'_>,
         work: &Work,
@@ -125,8 +125,8 @@ impl Program {
             depth.insert(*server, own);
             size += own + 2;
         }
-        let pieces = forest.inside(&tree);
-        let steps: usize = pieces.iter().map(|p| forest.pieces[*p].servers.len()).sum();
+        let sub_flows = forest.inside(&tree);
+        let steps: usize = sub_flows.iter().map(|p| forest.sub_flows[*p].servers.len()).sum();
         if !work.allows(cube(size)) || !work.take(STEPS_PER_HOP * steps as u64) {
             return None;
         }
@@ -142,7 +142,7 @@ impl Program {
                 fluid: fluid(network, &tree),
             };
             program.add_nodes(forest, &tree);
-            program.add_members(network, forest, &pieces, entries, wanted, coarse);
+            program.add_members(network, forest, &sub_flows, entries, wanted, coarse);
             program
         };
         let exact = sized(false);
@@ -155,7 +155,7 @@ impl Program {
         for member in 0..program.members.len() {
             program.add_arrivals(member, entries);
         }
-        program.add_lines(network, forest);
+        program.add_input_links(network, forest);
         program.add_delays(known);
         Some(program)
     }
@@ -187,7 +187,7 @@ impl Program {
             };
             let depth = behind.map_or(0, |at| self.nodes[at].depth + 1);
             self.variable(Unit::Time);
-            self.nodes.push(Node { server: *server, depth, behind, gaps: 0 });
+            self.nodes.push(TreeServer { server: *server, depth, behind, gaps: 0 });
         }
         for at in 0..self.nodes.len() {
             self.nodes[at].gaps = self.size();
@@ -197,34 +197,34 @@ impl Program {
         }
     }
 
-    /// Pieces that come over the same line, go the same way and have the same curve count as one:
-    /// that loses nothing. In a `coarse` program their curves need not be the same.
+    /// Sub-flows that come over the same line, go the same path and have the same curve count as
+    /// one: that loses nothing. In a `coarse` program their curves need not be the same.
     fn add_members(
         &mut self,
         network: &Network,
         forest: &Forest,
-        pieces: &[usize],
-        entries: &[Entry],
+        sub_flows: &[usize],
+        entries: &[SubFlowEntry],
         wanted: &[usize],
         coarse: bool,
     ) {
         let position: BTreeMap<usize, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.server, at)).collect();
         let mut same = HashMap::new();
-        for &index in pieces {
-            let piece = &forest.pieces[index];
+        for &index in sub_flows {
+            let sub_flow = &forest.sub_flows[index];
             let nodes: Vec<usize> =
-                piece.servers.iter().map_while(|s| position.get(s).copied()).collect();
+                sub_flow.servers.iter().map_while(|s| position.get(s).copied()).collect();
             let (Some(start), Some(end)) = (nodes.first(), nodes.last()) else { continue };
-            let hops = &network.flows[piece.flow].hops;
-            let line = over(hops, &hops[piece.hops[0]]).map(|up| up.server);
+            let hops = &network.flows[sub_flow.flow].hops;
+            let line = over(hops, &hops[sub_flow.hops[0]]).map(|up| up.server);
             let entry = &entries[index];
             let alone = wanted.contains(&index) || entry.unknown.is_some() && !coarse;
             let curve = entry.known.as_ref().filter(|_| !coarse);
             let key = (nodes.clone(), line, alone.then_some(index), curve);
             if let Some(member) = same.get(&key) {
                 let member: &mut Member = &mut self.members[*member];
-                member.pieces.push(index);
+                member.sub_flows.push(index);
                 continue;
             }
             same.insert(key, self.members.len());
@@ -234,7 +234,7 @@ impl Program {
                 self.variable(Unit::Amount);
             }
             let more = wanted.contains(&index).then(|| self.variable(Unit::Amount));
-            self.members.push(Member { pieces: vec![index], nodes, first, amounts, more });
+            self.members.push(Member { sub_flows: vec![index], nodes, first, amounts, more });
         }
     }
 
@@ -266,9 +266,9 @@ impl Program {
     }
 
     /// What a server has served from its last date on.
-    fn add_service(&mut self, facts: &Facts<'_>) {
+    fn add_service(&mut self, facts: &TreeFacts<'_>) {
         for node in 0..self.nodes.len() {
-            let Node { server, depth, gaps, .. } = self.nodes[node];
+            let TreeServer { server, depth, gaps, .. } = self.nodes[node];
             let of = &facts.network.servers[server];
             let rate = i128::from(of.rate.as_bps());
             let mut terms = self.stay(node, depth);
@@ -295,11 +295,11 @@ impl Program {
     }
 
     /// No more comes than the arrival curve allows.
-    fn add_arrivals(&mut self, member: usize, entries: &[Entry]) {
+    fn add_arrivals(&mut self, member: usize, entries: &[SubFlowEntry]) {
         let of = &self.members[member];
         let (start, more, first) = (of.nodes[0], of.more, of.first);
         let end = self.nodes[start].depth + 1;
-        let limits = limits(&of.pieces, entries);
+        let limits = limits(&of.sub_flows, entries);
         let whole_way: Vec<usize> = of.nodes.clone();
         for (rate, limit, bursts) in limits {
             for from in first..end {
@@ -325,32 +325,32 @@ impl Program {
     }
 
     /// No more comes over a line than it carries.
-    fn add_lines(&mut self, network: &Network, forest: &Forest) {
+    fn add_input_links(&mut self, network: &Network, forest: &Forest) {
         for node in 0..self.nodes.len() {
-            // All pieces of a member come over one line.
+            // All sub-flows of a member come over one line.
             let mut lines: BTreeMap<Option<usize>, (Vec<usize>, Vec<At>)> = BTreeMap::new();
             for (index, member) in self.members.iter().enumerate() {
                 let Some(at) = member.nodes.iter().position(|n| *n == node) else { continue };
-                let place = |piece: &usize| {
-                    let piece = &forest.pieces[*piece];
-                    (piece.flow, piece.hops[at])
+                let place = |sub_flow: &usize| {
+                    let sub_flow = &forest.sub_flows[*sub_flow];
+                    (sub_flow.flow, sub_flow.hops[at])
                 };
-                let (flow, hop) = place(&member.pieces[0]);
+                let (flow, hop) = place(&member.sub_flows[0]);
                 let hops = &network.flows[flow].hops;
                 let from = over(hops, &hops[hop]).map(|up| up.server);
                 let (members, group) = lines.entry(from).or_default();
                 members.push(index);
-                group.extend(member.pieces.iter().map(place));
+                group.extend(member.sub_flows.iter().map(place));
             }
             for (from, (members, group)) in lines {
-                if let Some(limit) = from.and_then(|from| line(network, from, &group)) {
-                    self.add_line(node, &members, limit);
+                if let Some(limit) = from.and_then(|from| input_link(network, from, &group)) {
+                    self.add_input_link(node, &members, limit);
                 }
             }
         }
     }
 
-    fn add_line(&mut self, node: usize, members: &[usize], limit: Bucket) {
+    fn add_input_link(&mut self, node: usize, members: &[usize], limit: Bucket) {
         let end = self.nodes[node].depth + 1;
         for from in 0..end {
             for to in from + 1..=end {
@@ -370,7 +370,7 @@ impl Program {
     /// Delays that other methods have found.
     fn add_delays(&mut self, known: &Known<'_>) {
         for node in 0..self.nodes.len() {
-            let Node { server, depth, .. } = self.nodes[node];
+            let TreeServer { server, depth, .. } = self.nodes[node];
             if let Some(delay) = known.delays[server] {
                 for date in 0..=depth {
                     let terms = self.stay(node, date);
@@ -378,22 +378,22 @@ impl Program {
                 }
             }
             let mut end = node;
-            let mut way = vec![node];
+            let mut path = vec![node];
             while let Some(behind) = self.nodes[end].behind {
                 end = behind;
-                way.push(end);
+                path.push(end);
                 let Some(delay) = known.paths.get(&(server, self.nodes[end].server)) else {
                     continue;
                 };
                 for date in 0..=self.nodes[end].depth {
-                    let terms = way.iter().flat_map(|n| self.stay(*n, date)).collect();
+                    let terms = path.iter().flat_map(|n| self.stay(*n, date)).collect();
                     self.row(terms, delay.as_ns().into(), Unit::Time, false);
                 }
             }
         }
     }
 
-    /// Sets the bursts of the pieces whose burst is a variable of the fixed point.
+    /// Sets the bursts of the sub-flows whose burst is a variable of the fixed point.
     pub(crate) fn set_bursts(&mut self, bursts: &[i128]) {
         let Some(simplex) = &mut self.simplex else { return };
         for (at, row) in self.rows.iter().enumerate().filter(|(_, row)| !row.bursts.is_empty()) {
@@ -417,7 +417,7 @@ impl Program {
     }
 
     fn simplex(&self, bursts: &[i128]) -> Simplex {
-        let floats = self.rows.iter().zip(&self.early).map(|(row, early)| Row {
+        let floats = self.rows.iter().zip(&self.early).map(|(row, early)| Inequality {
             terms: self.scale.terms(row, &self.units),
             limit: self.scale.limit(row, bursts),
             early: *early,
@@ -431,7 +431,7 @@ impl Program {
         span(self.delay_solution(server, bursts)?.bound)
     }
 
-    /// [`Program::delay`] with what it depends on.
+    /// [`LinearProgram::delay`] with what it depends on.
     pub(crate) fn delay_solution(&mut self, server: usize, bursts: &[i128]) -> Option<Solution> {
         let mut node = self.nodes.iter().position(|n| n.server == server)?;
         let mut terms = vec![(node, 1)];
@@ -442,32 +442,33 @@ impl Program {
         self.solve(&Objective { terms, unit: Unit::Time }, bursts)
     }
 
-    /// The burst of a wanted piece behind the root, where all outputs are bits.
-    pub(crate) fn burst_solution(&mut self, piece: usize, bursts: &[i128]) -> Option<Solution> {
-        let more = self.members.iter().find(|m| m.pieces == [piece])?.more?;
+    /// The burst of a wanted sub-flow behind the root, where all outputs are bits.
+    pub(crate) fn burst_solution(&mut self, sub_flow: usize, bursts: &[i128]) -> Option<Solution> {
+        let more = self.members.iter().find(|m| m.sub_flows == [sub_flow])?.more?;
         self.solve(&Objective { terms: vec![(more, 1)], unit: Unit::Amount }, bursts)
     }
 }
 
-/// The constant delays between the servers of a piece up to position `to`.
-pub(crate) fn constant(network: &Network, forest: &Forest, piece: usize, to: usize) -> Span {
-    let of = &forest.pieces[piece];
+/// The constant delays between the servers of a sub-flow up to position `to`.
+pub(crate) fn constant(network: &Network, forest: &Forest, sub_flow: usize, to: usize) -> Span {
+    let of = &forest.sub_flows[sub_flow];
     (1..=to).map(|at| between(network, of, at)).fold(Span::ZERO, |sum, s| sum + s)
 }
 
-/// The buckets of some pieces together: rate, burst, and the pieces whose unknown bursts are more.
-fn limits(pieces: &[usize], entries: &[Entry]) -> Vec<(i128, i128, Vec<usize>)> {
-    let known: Option<Vec<&Curve>> = pieces.iter().map(|p| entries[*p].known.as_ref()).collect();
+/// The buckets of some sub-flows together: rate, burst, and the sub-flows whose unknown bursts are
+/// more.
+fn limits(sub_flows: &[usize], entries: &[SubFlowEntry]) -> Vec<(i128, i128, Vec<usize>)> {
+    let known: Option<Vec<&Curve>> = sub_flows.iter().map(|p| entries[*p].known.as_ref()).collect();
     let sum = known.map(Curve::sum);
     let buckets = sum.iter().flat_map(|curve| curve.buckets());
     let mut limits: Vec<_> = buckets.map(|b| (b.bps(), b.burst, Vec::new())).collect();
-    // Pieces that come over the same cut edge all have one.
-    let rates = pieces.iter().filter_map(|p| entries[*p].unknown);
+    // Sub-flows that come over the same cut edge all have one.
+    let rates = sub_flows.iter().filter_map(|p| entries[*p].unknown);
     let rate = rates.sum();
-    let unknown = pieces.iter().copied().filter(|p| entries[*p].unknown.is_some());
+    let unknown = sub_flows.iter().copied().filter(|p| entries[*p].unknown.is_some());
     let unknown: Vec<usize> = unknown.collect();
     if !unknown.is_empty() {
-        debug_assert_eq!(unknown.len(), pieces.len());
+        debug_assert_eq!(unknown.len(), sub_flows.len());
         limits.push((rate, 0, unknown));
     }
     limits

@@ -1,4 +1,4 @@
-//! Separate flow analysis: what a FIFO server leaves to one flow, along its way in a tree.
+//! Separate flow analysis: what a FIFO server leaves to one flow, along its path in a tree.
 
 use super::curve::ceil;
 use super::total::span;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 ///
 /// A FIFO server of rate *R* and latency *T* whose other flows together are below *b + ρt* serves a
 /// flow at *R − ρ* after *T + b/R* (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1
-/// with θ chosen so): along the way the latencies add up and the smallest rate counts.
+/// with θ chosen so): along the path the latencies add up and the smallest rate counts.
 pub(crate) fn paths(
     network: &Network,
     forest: &Forest,
@@ -27,10 +27,10 @@ pub(crate) fn paths(
         }
     }
     let mut paths = BTreeMap::new();
-    for piece in &forest.pieces {
-        let arrival = |at: usize| bounds.hops[piece.flow][piece.hops[at]].arrival.sustained();
+    for sub_flow in &forest.sub_flows {
+        let arrival = |at: usize| bounds.hops[sub_flow.flow][sub_flow.hops[at]].arrival.sustained();
         let (mut latency, mut slowest) = (0_i128, i128::MAX);
-        for (at, server) in piece.servers.iter().enumerate() {
+        for (at, server) in sub_flow.servers.iter().enumerate() {
             let of = &network.servers[*server];
             let rate = i128::from(of.rate.as_bps());
             let own = arrival(at);
@@ -40,7 +40,7 @@ pub(crate) fn paths(
                 break;
             }
             let Some(delay) = span(latency + ceil(arrival(0).burst, slowest)) else { break };
-            let best = paths.entry((piece.servers[0], *server)).or_insert(delay);
+            let best = paths.entry((sub_flow.servers[0], *server)).or_insert(delay);
             *best = delay.min(*best);
         }
     }
@@ -50,7 +50,7 @@ pub(crate) fn paths(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fifo::{Curve, Flow, Hop, Output, Server};
+    use crate::fifo::{Curve, Departure, Flow, Hop, Server};
     use onbeat_model::units::BitRate;
 
     #[test]
@@ -74,8 +74,8 @@ mod tests {
         let server = Server {
             rate: BitRate::from_mbps(100),
             latency: Span::from_us(10),
-            line: None,
-            output: Output::Bits,
+            link_rate: None,
+            output: Departure::Bits,
         };
         let flows = vec![flow(&[0, 1], 8_000, 10), flow(&[0], 4_000, 20), flow(&[1], 2_000, 50)];
         let network = Network { servers: vec![server; 2], flows };

@@ -19,7 +19,7 @@ const ADDED: usize = 24;
 
 /// A row: coefficients by variable, and the right-hand side, which must not be negative.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct Inequality {
     pub(crate) terms: Vec<(usize, f64)>,
     pub(crate) limit: f64,
     /// Whether it is in the dictionary from the start, as one that is likely to bind.
@@ -30,9 +30,9 @@ pub(crate) struct Row {
 ///
 /// Variables are numbered: first those of the program, then the slack of each row.
 pub(crate) struct Simplex {
-    rows: Vec<Row>,
+    rows: Vec<Inequality>,
     /// Where a variable of the program is: in which column, or basic in which line.
-    place: Vec<Place>,
+    position: Vec<Position>,
     /// Whether a row is in the dictionary.
     taken: Vec<bool>,
     /// The variable of each column.
@@ -47,7 +47,7 @@ pub(crate) struct Simplex {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum Position {
     Column(usize),
     Line(usize),
 }
@@ -58,15 +58,15 @@ pub(crate) struct Unsolved;
 
 impl Simplex {
     /// A program of `variables` and `rows`.
-    pub(crate) fn new(variables: usize, mut rows: Vec<Row>) -> Self {
+    pub(crate) fn new(variables: usize, mut rows: Vec<Inequality>) -> Self {
         for (at, row) in rows.iter_mut().enumerate() {
             row.limit += shift(at);
         }
         let terms = (0..variables).map(|v| (v, 1.0)).collect();
-        rows.push(Row { terms, limit: FAR, early: true });
+        rows.push(Inequality { terms, limit: FAR, early: true });
         let early: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].early).collect();
         let mut simplex = Self {
-            place: (0..variables).map(Place::Column).collect(),
+            position: (0..variables).map(Position::Column).collect(),
             taken: vec![false; rows.len()],
             columns: (0..variables).collect(),
             basics: Vec::new(),
@@ -96,7 +96,7 @@ impl Simplex {
         if more == 0.0 || !self.taken[row] {
             return;
         }
-        let slack = self.place.len() + row;
+        let slack = self.position.len() + row;
         if let Some(line) = self.basics.iter().position(|v| *v == slack) {
             self.values[line] += more;
         } else if let Some(column) = self.columns.iter().position(|v| *v == slack) {
@@ -121,7 +121,7 @@ impl Simplex {
             }
             self.dual()?;
         }
-        let count = self.place.len();
+        let count = self.position.len();
         let slacks = self.columns.iter().zip(&self.objective);
         let multipliers: Vec<(usize, f64)> = slacks
             .filter(|(variable, cost)| **variable >= count && **cost < 0.0)
@@ -135,9 +135,9 @@ impl Simplex {
     fn aim(&mut self, objective: &[f64]) {
         let mut costs = vec![0.0; self.width()];
         for (variable, worth) in objective.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-            match self.place[variable] {
-                Place::Column(column) => costs[column] += worth,
-                Place::Line(line) => {
+            match self.position[variable] {
+                Position::Column(column) => costs[column] += worth,
+                Position::Line(line) => {
                     for (cost, cell) in costs.iter_mut().zip(self.line(line)) {
                         *cost -= worth * cell;
                     }
@@ -231,26 +231,27 @@ impl Simplex {
         self.cells[line * width..(line + 1) * width].copy_from_slice(&pivot);
         self.values[line] = value;
         std::mem::swap(&mut self.basics[line], &mut self.columns[column]);
-        self.note(self.basics[line], Place::Line(line));
-        self.note(self.columns[column], Place::Column(column));
+        self.note(self.basics[line], Position::Line(line));
+        self.note(self.columns[column], Position::Column(column));
         Ok(())
     }
 
-    fn note(&mut self, variable: usize, place: Place) {
-        if let Some(of) = self.place.get_mut(variable) {
-            *of = place;
+    fn note(&mut self, variable: usize, position: Position) {
+        if let Some(of) = self.position.get_mut(variable) {
+            *of = position;
         }
     }
 
     /// Takes the rows that the present point breaks most; whether there was any.
     fn take_broken(&mut self) -> bool {
-        let at = |variable: usize| match self.place[variable] {
-            Place::Column(_) => 0.0,
-            Place::Line(line) => self.values[line],
+        let at = |variable: usize| match self.position[variable] {
+            Position::Column(_) => 0.0,
+            Position::Line(line) => self.values[line],
         };
-        let point: Vec<f64> = (0..self.place.len()).map(at).collect();
-        let over =
-            |row: &Row| row.terms.iter().map(|(v, a)| a * point[*v]).sum::<f64>() - row.limit;
+        let point: Vec<f64> = (0..self.position.len()).map(at).collect();
+        let over = |row: &Inequality| {
+            row.terms.iter().map(|(v, a)| a * point[*v]).sum::<f64>() - row.limit
+        };
         let mut broken: Vec<(usize, f64)> = (0..self.rows.len())
             .filter(|row| !self.taken[*row])
             .map(|row| (row, over(&self.rows[row])))
@@ -270,7 +271,7 @@ impl Simplex {
 
     /// Forgets rows that are far from binding, if there are many.
     fn drop_idle(&mut self) {
-        let (width, count) = (self.width(), self.place.len());
+        let (width, count) = (self.width(), self.position.len());
         let last = count + self.rows.len() - 1;
         if self.basics.len() < 2 * width {
             return;
@@ -285,7 +286,7 @@ impl Simplex {
             self.cells.copy_within(line * width..(line + 1) * width, kept * width);
             self.values[kept] = self.values[line];
             self.basics[kept] = variable;
-            self.note(variable, Place::Line(kept));
+            self.note(variable, Position::Line(kept));
             kept += 1;
         }
         self.cells.truncate(kept * width);
@@ -299,9 +300,9 @@ impl Simplex {
         let mut cells = vec![0.0; width];
         let mut value = self.rows[row].limit;
         for (variable, a) in &self.rows[row].terms {
-            match self.place[*variable] {
-                Place::Column(column) => cells[column] += a,
-                Place::Line(line) => {
+            match self.position[*variable] {
+                Position::Column(column) => cells[column] += a,
+                Position::Line(line) => {
                     for (cell, from) in cells.iter_mut().zip(self.line(line)) {
                         *cell -= a * from;
                     }
@@ -311,13 +312,13 @@ impl Simplex {
         }
         self.cells.extend(cells);
         self.values.push(value);
-        self.basics.push(self.place.len() + row);
+        self.basics.push(self.position.len() + row);
         self.taken[row] = true;
     }
 }
 
 /// A little more room in each row, in each another: where many rows meet in one point the method
-/// would otherwise go round in circles.
+/// would otherwise go round in cycles.
 fn shift(row: usize) -> f64 {
     let spread = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     1e-8 * (1.0 + spread as f64 / (1_u64 << 24) as f64)

@@ -4,12 +4,12 @@
 //! other, server by server, until nothing changes.
 
 use super::curve::{Bucket, Curve, ceil};
-use super::{Bounds, DELAY_MAX, Flow, Hop, HopBound, Method, Network, Output, Server};
+use super::{Bounds, DELAY_MAX, Departure, Flow, Hop, HopBound, Method, Network, Server};
 use onbeat_model::time::Span;
 use std::collections::BTreeMap;
 
-/// How often delays are recomputed from each other where servers wait for each other in a circle.
-const ROUNDS_MAX: usize = 10_000;
+/// How often delays are recomputed from each other where servers wait for each other in a cycle.
+const ITERATIONS_MAX: usize = 10_000;
 
 /// A limit found by another method: the flow enters that hop with this curve or less.
 pub(crate) struct Limit {
@@ -33,7 +33,7 @@ pub(crate) fn members(network: &Network) -> Vec<Vec<At>> {
 }
 
 /// The servers in an order in which each comes after those that feed it, then those that are in a
-/// circle or behind one; and how many of the first kind there are.
+/// cycle or behind one; and how many of the first kind there are.
 pub(crate) fn order(network: &Network) -> (Vec<usize>, usize) {
     let count = network.servers.len();
     let mut edges = vec![std::collections::BTreeSet::new(); count];
@@ -104,7 +104,7 @@ pub(crate) fn analyse(network: &Network, limits: &[Limit]) -> Option<Bounds> {
     for server in &order[..sorted] {
         visit(*server, Span::ZERO, &mut states)?;
     }
-    // One nanosecond more wherever there is a circle: the proof needs delays that are strictly
+    // One nanosecond more wherever there is a cycle: the proof needs delays that are strictly
     // greater than what follows from them.
     let strict = Span::from_ns(1);
     for round in 0.. {
@@ -115,7 +115,7 @@ pub(crate) fn analyse(network: &Network, limits: &[Limit]) -> Option<Bounds> {
         if !grown {
             break;
         }
-        if round == ROUNDS_MAX {
+        if round == ITERATIONS_MAX {
             return None;
         }
     }
@@ -169,8 +169,8 @@ pub(crate) fn regulated<'a>(flow: &'a Flow, mut hop: &'a Hop) -> &'a Curve {
 
 /// The least time from entering a server to leaving it.
 pub(crate) fn least(server: &Server, smallest: i128) -> Span {
-    match (server.output, server.line) {
-        (Output::Packets | Output::Fragments, Some(line)) => {
+    match (server.output, server.link_rate) {
+        (Departure::Packets | Departure::Fragments, Some(line)) => {
             Span::from_ns(i64::try_from(smallest / i128::from(line.as_bps())).unwrap_or(0))
         }
         _ => Span::ZERO,
@@ -179,7 +179,7 @@ pub(crate) fn least(server: &Server, smallest: i128) -> Span {
 
 /// What a server's output adds to an amount of which only whole packets count.
 pub(crate) fn whole(server: &Server, largest: i128) -> i128 {
-    if server.output == Output::Bits { 0 } else { largest }
+    if server.output == Departure::Bits { 0 } else { largest }
 }
 
 /// The longest wait and delay in a server into which `excess` more may come than it carries away.
@@ -187,12 +187,12 @@ fn delays(server: &Server, excess: i128, smallest: i128) -> Option<(Span, Span)>
     let rate = i128::from(server.rate.as_bps());
     let after = |amount| span(ceil(amount, rate)).map(|s| server.latency + s);
     let all = after(excess)?;
-    if server.output == Output::Bits {
+    if server.output == Departure::Bits {
         return Some((all, all));
     }
     let wait = after(excess - smallest)?;
-    let delay = match (server.output, server.line) {
-        (Output::Packets, Some(line)) => wait + span(ceil(smallest, i128::from(line.as_bps())))?,
+    let delay = match (server.output, server.link_rate) {
+        (Departure::Packets, Some(line)) => wait + span(ceil(smallest, i128::from(line.as_bps())))?,
         _ => all,
     };
     Some((wait, delay.min(all)))
@@ -208,10 +208,11 @@ pub(crate) fn over<'a>(hops: &'a [Hop], hop: &Hop) -> Option<&'a Hop> {
     if hop.reshaped.is_some() { None } else { hop.upstream.map(|up| &hops[up]) }
 }
 
-/// How fast what `members` bring over the line of `from` may come, if that line has a rate.
-pub(crate) fn line(network: &Network, from: usize, members: &[At]) -> Option<Bucket> {
+/// The bucket of an input link: how fast the flows of `members` may come over the link of the
+/// server `from`, if that link has a rate.
+pub(crate) fn input_link(network: &Network, from: usize, members: &[At]) -> Option<Bucket> {
     let server = &network.servers[from];
-    let rate = server.line?;
+    let rate = server.link_rate?;
     let hop = |(f, h): &At| &network.flows[*f].hops[*h];
     let last = members.iter().map(|at| hop(at).latest).max()?;
     let first = members.iter().map(|at| hop(at).earliest).min()?;
@@ -237,7 +238,7 @@ fn arrivals(network: &Network, here: &[At], states: &[Vec<HopBound>]) -> Curve {
         .iter()
         .map(|(from, group)| {
             let sum = Curve::sum(group.iter().map(|(f, h)| &states[*f][*h].arrival));
-            match from.and_then(|from| line(network, from, group)) {
+            match from.and_then(|from| input_link(network, from, group)) {
                 Some(line) => sum.and(line),
                 None => sum,
             }

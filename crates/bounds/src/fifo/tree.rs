@@ -1,19 +1,19 @@
-//! The network cut into trees, and the flows cut into the pieces that stay in one.
+//! The network cut into trees, and the flows cut into the sub-flows that stay in one.
 
 use super::total::{At, groups, members, order, over};
-use super::{Network, Output};
+use super::{Departure, Network};
 use onbeat_model::time::Span;
 use std::collections::BTreeMap;
 
-/// What part of a flow's way stays in one tree.
+/// The part of a flow's path that stays in one tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct SubFlow {
     pub(crate) flow: usize,
     /// The hops, each upstream of the next.
     pub(crate) hops: Vec<usize>,
     /// The hops' servers.
     pub(crate) servers: Vec<usize>,
-    /// The piece and hop from which it goes on, over an edge that was cut; none at the source.
+    /// The sub-flow and hop from which it goes on, over an edge that was cut; none at the source.
     pub(crate) from: Option<(usize, usize)>,
 }
 
@@ -21,13 +21,13 @@ pub(crate) struct Piece {
 pub(crate) struct Forest {
     /// Which one, by server.
     pub(crate) parent: Vec<Option<usize>>,
-    /// Which piece each hop is in, by flow and hop; not known along one way.
-    pub(crate) piece_of: Vec<Vec<usize>>,
-    pub(crate) pieces: Vec<Piece>,
+    /// Which sub-flow each hop is in, by flow and hop; not known along one path.
+    pub(crate) sub_flow_of: Vec<Vec<usize>>,
+    pub(crate) sub_flows: Vec<SubFlow>,
     /// The servers, each after those that feed it in its tree.
     pub(crate) order: Vec<usize>,
-    /// Per server: those that feed it in its tree, its position in the order, and the pieces that
-    /// begin there.
+    /// Per server: those that feed it in its tree, its position in the order, and the sub-flows
+    /// that begin there.
     feeders: Vec<Vec<usize>>,
     position: Vec<usize>,
     begin: Vec<Vec<usize>>,
@@ -35,7 +35,7 @@ pub(crate) struct Forest {
 
 impl Forest {
     /// Keeps for each server the edge to the next of its successors in the order of the flows'
-    /// ways, of the edges that all their flows pass unchanged and in the same time.
+    /// paths, of the edges that all their flows pass unchanged and in the same time.
     pub(crate) fn new(network: &Network) -> Self {
         let (order, _) = order(network);
         let mut position = vec![0; order.len()];
@@ -68,74 +68,74 @@ impl Forest {
             }
         }
         let begin = vec![Vec::new(); parent.len()];
-        let (piece_of, pieces) = (Vec::new(), Vec::new());
-        Self { parent, piece_of, pieces, order, feeders, position, begin }
+        let (sub_flow_of, sub_flows) = (Vec::new(), Vec::new());
+        Self { parent, sub_flow_of, sub_flows, order, feeders, position, begin }
     }
 
     fn index(&mut self) {
-        for (index, piece) in self.pieces.iter().enumerate() {
-            self.begin[piece.servers[0]].push(index);
+        for (index, sub_flow) in self.sub_flows.iter().enumerate() {
+            self.begin[sub_flow.servers[0]].push(index);
         }
     }
 
-    /// The pieces that begin in a tree.
+    /// The sub-flows that begin in a tree.
     pub(crate) fn inside(&self, tree: &[usize]) -> Vec<usize> {
         let mut inside: Vec<usize> = tree.iter().flat_map(|s| &self.begin[*s]).copied().collect();
         inside.sort_unstable();
         inside
     }
 
-    /// Only the servers of one way, whose flows come from elsewhere or along it; none if an edge of
-    /// it cannot be kept. `members` are the flows at each server.
-    pub(crate) fn along(network: &Network, members: &[Vec<At>], way: &[usize]) -> Option<Self> {
+    /// Only the servers of one path, whose flows come from elsewhere or along it; none if an edge
+    /// of it cannot be kept. `members` are the flows at each server.
+    pub(crate) fn along(network: &Network, members: &[Vec<At>], path: &[usize]) -> Option<Self> {
         let mut parent = vec![None; network.servers.len()];
-        for edge in way.windows(2) {
+        for edge in path.windows(2) {
             let group = groups(network, &members[edge[1]]).remove(&Some(edge[0]))?;
             if !steady(network, edge[1], &group) {
                 return None;
             }
             parent[edge[0]] = Some(edge[1]);
         }
-        let mut forest = Self::of(parent, way.to_vec());
-        let mut piece_of: BTreeMap<At, usize> = BTreeMap::new();
-        for (flow, at) in way.iter().flat_map(|server| &members[*server]) {
+        let mut forest = Self::of(parent, path.to_vec());
+        let mut sub_flow_of: BTreeMap<At, usize> = BTreeMap::new();
+        for (flow, at) in path.iter().flat_map(|server| &members[*server]) {
             let hops = &network.flows[*flow].hops;
             let before = over(hops, &hops[*at]).zip(hops[*at].upstream);
             let kept = before.filter(|(up, _)| forest.parent[up.server] == Some(hops[*at].server));
-            let piece = if let Some((_, up)) = kept {
-                piece_of[&(*flow, up)]
+            let sub_flow = if let Some((_, up)) = kept {
+                sub_flow_of[&(*flow, up)]
             } else {
                 let (hops, servers, from) = (Vec::new(), Vec::new(), None);
-                forest.pieces.push(Piece { flow: *flow, hops, servers, from });
-                forest.pieces.len() - 1
+                forest.sub_flows.push(SubFlow { flow: *flow, hops, servers, from });
+                forest.sub_flows.len() - 1
             };
-            forest.pieces[piece].hops.push(*at);
-            forest.pieces[piece].servers.push(hops[*at].server);
-            piece_of.insert((*flow, *at), piece);
+            forest.sub_flows[sub_flow].hops.push(*at);
+            forest.sub_flows[sub_flow].servers.push(hops[*at].server);
+            sub_flow_of.insert((*flow, *at), sub_flow);
         }
         forest.index();
         Some(forest)
     }
 
     fn cut(&mut self, network: &Network, flow: usize) {
-        let mut piece_of: Vec<usize> = Vec::new();
+        let mut sub_flow_of: Vec<usize> = Vec::new();
         let hops = &network.flows[flow].hops;
         for (at, hop) in hops.iter().enumerate() {
-            let up = hop.upstream.map(|up| (piece_of[up], up));
+            let up = hop.upstream.map(|up| (sub_flow_of[up], up));
             let kept = up.filter(|(_, up)| {
                 self.parent[hops[*up].server] == Some(hop.server) && hop.reshaped.is_none()
             });
-            if let Some((piece, _)) = kept {
-                self.pieces[piece].hops.push(at);
-                self.pieces[piece].servers.push(hop.server);
-                piece_of.push(piece);
+            if let Some((sub_flow, _)) = kept {
+                self.sub_flows[sub_flow].hops.push(at);
+                self.sub_flows[sub_flow].servers.push(hop.server);
+                sub_flow_of.push(sub_flow);
             } else {
-                piece_of.push(self.pieces.len());
+                sub_flow_of.push(self.sub_flows.len());
                 let (hops, servers) = (vec![at], vec![hop.server]);
-                self.pieces.push(Piece { flow, hops, servers, from: up });
+                self.sub_flows.push(SubFlow { flow, hops, servers, from: up });
             }
         }
-        self.piece_of.push(piece_of);
+        self.sub_flow_of.push(sub_flow_of);
     }
 
     /// The servers that lead to `root`, which comes last.
@@ -160,12 +160,12 @@ fn steady(network: &Network, server: usize, group: &[At]) -> bool {
     group.iter().all(same)
 }
 
-/// The constant time between leaving a piece's server and entering the next one of the piece.
-pub(crate) fn between(network: &Network, piece: &Piece, at: usize) -> Span {
-    network.flows[piece.flow].hops[piece.hops[at]].latest
+/// The constant time between leaving a sub-flow's server and entering the next one of the sub-flow.
+pub(crate) fn between(network: &Network, sub_flow: &SubFlow, at: usize) -> Span {
+    network.flows[sub_flow.flow].hops[sub_flow.hops[at]].latest
 }
 
 /// Whether all servers of a tree deliver bit by bit.
 pub(crate) fn fluid(network: &Network, tree: &[usize]) -> bool {
-    tree.iter().all(|server| network.servers[*server].output == Output::Bits)
+    tree.iter().all(|server| network.servers[*server].output == Departure::Bits)
 }

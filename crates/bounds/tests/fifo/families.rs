@@ -1,7 +1,7 @@
 //! Families of FIFO networks for tests and benchmarks: tandems, rings and meshes of equal servers
 //! at a given load. 100 Mb/s, 10 µs of latency, bursts of 1 kB.
 
-use onbeat_bounds::fifo::{Bounds, Curve, Flow, Hop, Network, Output, Server};
+use onbeat_bounds::fifo::{Bounds, Curve, Departure, Flow, Hop, Network, Server};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 
@@ -44,8 +44,8 @@ pub(crate) fn server(rate: u64) -> Server {
     Server {
         rate: BitRate::from_bps(rate),
         latency: Span::from_us(10),
-        line: Some(BitRate::from_bps(rate)),
-        output: Output::Bits,
+        link_rate: Some(BitRate::from_bps(rate)),
+        output: Departure::Bits,
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> Network {
     let mut servers = vec![server(RATE); size];
     if shape == Shape::Mesh {
         servers[size - 1].rate = BitRate::from_bps(2 * RATE);
-        servers[size - 1].line = Some(BitRate::from_bps(2 * RATE));
+        servers[size - 1].link_rate = Some(BitRate::from_bps(2 * RATE));
     }
     Network { servers, flows: paths.iter().map(|p| flow(p, BURST, rate)).collect() }
 }

@@ -1,7 +1,7 @@
 //! Sums by hand. 100 Mb/s takes 10 ns a bit; 1 kB is 8000 bit, 80 µs.
 
 use crate::families::{BURST, RATE, flow, server};
-use onbeat_bounds::fifo::{Bounds, Bucket, Curve, Invalid, Method, Network, Output};
+use onbeat_bounds::fifo::{Bounds, Bucket, Curve, Departure, InvalidNetwork, Method, Network};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 
@@ -20,7 +20,7 @@ fn best(network: &Network) -> Bounds {
 
 /// Without lines: nothing is known of how fast what comes from the server before comes.
 fn unshaped(mut network: Network) -> Network {
-    network.servers.iter_mut().for_each(|server| server.line = None);
+    network.servers.iter_mut().for_each(|server| server.link_rate = None);
     network
 }
 
@@ -42,8 +42,8 @@ fn a_packet_that_is_being_sent_goes_at_the_rate_of_the_line() {
     let mut flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[0], BURST, SLOW)];
     flows.iter_mut().for_each(|f| (f.smallest, f.largest) = (2_000 * BIT, 4_000 * BIT));
     let mut servers = vec![server(RATE / 2), server(RATE)];
-    servers[0].line = Some(BitRate::from_bps(RATE));
-    servers.iter_mut().for_each(|server| server.output = Output::Packets);
+    servers[0].link_rate = Some(BitRate::from_bps(RATE));
+    servers.iter_mut().for_each(|server| server.output = Departure::Packets);
     let network = Network { servers, flows };
     let bounds = total(&network);
     // 10 µs + (16,000 − 2000) bit at 50 Mb/s; then 2000 bit at 100 Mb/s.
@@ -59,7 +59,7 @@ fn a_packet_that_is_being_sent_goes_at_the_rate_of_the_line() {
     assert_eq!(bounds.hops[0][1].total, Span::from_us(310 + 50));
 
     let mut network = network;
-    network.servers[0].output = Output::Fragments;
+    network.servers[0].output = Departure::Fragments;
     let bounds = total(&network);
     // Interrupted: 16,000 bit at 50 Mb/s.
     assert_eq!(bounds.hops[0][0].wait, Span::from_us(290));
@@ -210,15 +210,18 @@ fn what_cannot_be_a_network_is_refused() {
         change(&mut network);
         network.bounds().unwrap_err()
     };
-    assert_eq!(refused(|n| n.servers[0].rate = BitRate::from_bps(0)), Invalid::Server(0));
-    assert_eq!(refused(|n| n.servers[0].line = Some(BitRate::from_bps(1))), Invalid::Server(0));
-    assert_eq!(refused(|n| n.flows[0].largest = BURST + 1), Invalid::Flow(0));
-    assert_eq!(refused(|n| n.flows[0].smallest = 1), Invalid::Flow(0));
-    let hop = Invalid::Hop { flow: 0, hop: 0 };
+    assert_eq!(refused(|n| n.servers[0].rate = BitRate::from_bps(0)), InvalidNetwork::Server(0));
+    assert_eq!(
+        refused(|n| n.servers[0].link_rate = Some(BitRate::from_bps(1))),
+        InvalidNetwork::Server(0)
+    );
+    assert_eq!(refused(|n| n.flows[0].largest = BURST + 1), InvalidNetwork::Flow(0));
+    assert_eq!(refused(|n| n.flows[0].smallest = 1), InvalidNetwork::Flow(0));
+    let hop = InvalidNetwork::Hop { flow: 0, hop: 0 };
     assert_eq!(refused(|n| n.flows[0].hops[0].server = 1), hop);
     assert_eq!(refused(|n| n.flows[0].hops[0].upstream = Some(0)), hop);
     assert_eq!(refused(|n| n.flows[0].hops[0].earliest = Span::from_ns(1)), hop);
-    let twice = Invalid::Twice { flow: 0, server: 0 };
+    let twice = InvalidNetwork::Twice { flow: 0, server: 0 };
     assert_eq!(refused(|n| n.flows[0] = flow(&[0, 0], BURST, SLOW)), twice);
 }
 
@@ -258,7 +261,7 @@ fn behind_a_cut_a_flow_brings_what_may_have_waited_of_it() {
 fn behind_a_cut_packets_are_late_by_as_much_as_their_delays_differ() {
     let mut network = fork();
     network.flows.iter_mut().for_each(|f| (f.smallest, f.largest) = (BURST, BURST));
-    network.servers.iter_mut().for_each(|server| server.output = Output::Packets);
+    network.servers.iter_mut().for_each(|server| server.output = Departure::Packets);
     network.servers[2].rate = BitRate::from_bps(RATE / 2);
     let bounds = best(&network);
     // 170 µs at most, 80 µs at least: 900 bit more. 8000 bit and 100 Mb/s meet 8900 bit and 10 Mb/s

@@ -1,7 +1,7 @@
 //! Networks in the JSON of other programs.
 
 use crate::families::{Shape, network, worst};
-use onbeat_bounds::fifo::{Bucket, Curve, Output};
+use onbeat_bounds::fifo::{Bucket, Curve, Departure};
 use onbeat_bounds::import::import;
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -65,9 +65,9 @@ fn units_are_those_of_the_quantity_the_item_and_the_network_in_that_order() {
     let [one, two] = &read.network.servers[..] else { panic!("two servers") };
     // 16,000 bit are served sooner by 50 Mb/s after 1 ms than by 4 Mb/s after 10 µs.
     assert_eq!((one.rate, one.latency), (bps(50_000_000), Span::from_ms(1)));
-    assert_eq!((one.line, one.output), (Some(bps(100_000_000)), Output::Bits));
+    assert_eq!((one.link_rate, one.output), (Some(bps(100_000_000)), Departure::Bits));
     // 480 MB a minute are 64 Mb/s.
-    assert_eq!((two.rate, two.latency, two.line), (bps(64_000_000), Span::from_us(10), None));
+    assert_eq!((two.rate, two.latency, two.link_rate), (bps(64_000_000), Span::from_us(10), None));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_packetizer_makes_whole_packets() {
     let mut file = mixed();
     file["network"]["packetizer"] = json!(true);
     let read = import(&file.to_string()).unwrap().network;
-    assert_eq!(read.servers[0].output, Output::Fragments);
+    assert_eq!(read.servers[0].output, Departure::Fragments);
     assert_eq!((read.flows[0].smallest, read.flows[0].largest), (32 * BIT, 400 * BIT));
     // A packet of 50 B comes at once although the curve allows 10 B.
     assert_eq!(read.flows[0].arrival.burst(), 400 * BIT);
@@ -93,7 +93,7 @@ fn quantities_are_rounded_to_the_safe_side() {
     assert_eq!(read.flows[1].arrival, Curve::bucket(1, bps(1)));
     let server = &read.servers[1];
     assert_eq!((server.latency, server.rate), (Span::from_ns(2), bps(1_900)));
-    assert_eq!(server.line, Some(bps(2_001)));
+    assert_eq!(server.link_rate, Some(bps(2_001)));
 }
 
 #[test]

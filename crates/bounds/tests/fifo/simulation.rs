@@ -4,7 +4,7 @@
 //! begin a packet no sooner than their rate asks. Sources send as much as their buckets allow, at
 //! once or after having saved up.
 
-use onbeat_bounds::fifo::{Bounds, Curve, Flow, Hop, Network, Output, Server};
+use onbeat_bounds::fifo::{Bounds, Curve, Departure, Flow, Hop, Network, Server};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use std::cmp::Reverse;
@@ -35,14 +35,14 @@ fn time(bits: i64, bps: u64) -> i64 {
     i64::try_from(ns).expect("short")
 }
 
-fn random_network(random: &mut Random, output: Output) -> Network {
+fn random_network(random: &mut Random, output: Departure) -> Network {
     let count = 1 + random.below(5) as usize;
     let line = 100_000_000;
     let servers: Vec<Server> = (0..count)
         .map(|_| Server {
             rate: BitRate::from_bps(random.one_of(&[50_000_000, 80_000_000, line, line])),
             latency: Span::from_us(random.below(30) as i64),
-            line: (output != Output::Bits).then_some(BitRate::from_bps(line)),
+            link_rate: (output != Departure::Bits).then_some(BitRate::from_bps(line)),
             output,
         })
         .collect();
@@ -61,8 +61,9 @@ fn random_network(random: &mut Random, output: Output) -> Network {
                 }
             }
             let packet =
-                if output == Output::Bits { 40 } else { random.one_of(&[400, 2_000, 8_000]) };
-            let packets = 1 + random.below(4) as i128 + if output == Output::Bits { 20 } else { 0 };
+                if output == Departure::Bits { 40 } else { random.one_of(&[400, 2_000, 8_000]) };
+            let packets =
+                1 + random.below(4) as i128 + if output == Departure::Bits { 20 } else { 0 };
             let rate = share * (40 + random.below(61)) / 100;
             let hops = path.iter().enumerate().map(|(at, server)| Hop {
                 server: *server,
@@ -141,7 +142,7 @@ fn simulate(network: &Network, sent: &[Vec<i64>], slack: i64) -> Seen {
         let idle = now >= queue.finish;
         queue.start = if idle { now + with.latency.as_ns() - slack } else { queue.next };
         queue.next = queue.start + time(bits, with.rate.as_bps());
-        let line = with.line.unwrap_or(with.rate).as_bps();
+        let line = with.link_rate.unwrap_or(with.rate).as_bps();
         queue.finish = queue.start + time(bits, line);
         queue.inside.retain(|(until, _)| *until > now);
         queue.inside.push((queue.finish, of.largest));
@@ -176,14 +177,14 @@ fn compare(network: &Network, bounds: &Bounds, seen: &Seen, seed: u64) -> f64 {
 
 /// Tries to break the bounds of some networks; returns how many had some, and how often a bound
 /// was met to within 1 %.
-fn attack(output: Output, seeds: std::ops::Range<u64>) -> (u32, u32) {
+fn attack(output: Departure, seeds: std::ops::Range<u64>) -> (u32, u32) {
     let (mut bounded, mut met) = (0, 0);
     for seed in seeds {
         let mut random =
             Random(0x9E37_79B9_7F4A_7C15 ^ (seed + 1).wrapping_mul(0xD134_2543_DE82_EF95));
         let mut network = random_network(&mut random, output);
         // A fluid is cells so small that what is not fluid about them is put into the latency.
-        let slack = if output == Output::Bits { 40 * 20 } else { 0 };
+        let slack = if output == Departure::Bits { 40 * 20 } else { 0 };
         network.servers.iter_mut().for_each(|s| s.latency += Span::from_ns(slack));
         let Some(bounds) = network.bounds().expect("valid") else { continue };
         let total = network.total_flow().expect("valid");
@@ -219,7 +220,7 @@ fn assert_below(less: &Bounds, more: &Bounds, millionths: i64, seed: u64) {
 fn a_greater_burst_or_rate_makes_no_bound_smaller() {
     for seed in 0..120_u64 {
         let mut random = Random((seed + 1).wrapping_mul(0xD134_2543_DE82_EF95));
-        let output = random.one_of(&[Output::Bits, Output::Packets, Output::Fragments]);
+        let output = random.one_of(&[Departure::Bits, Departure::Packets, Departure::Fragments]);
         let less = random_network(&mut random, output);
         let mut more = less.clone();
         let flow = &mut more.flows[random.below(less.flows.len() as u64) as usize];
@@ -239,19 +240,19 @@ fn a_greater_burst_or_rate_makes_no_bound_smaller() {
 
 #[test]
 fn no_packet_is_later_than_its_bound() {
-    let (bounded, met) = attack(Output::Packets, 0..400);
+    let (bounded, met) = attack(Departure::Packets, 0..400);
     assert!(bounded > 350, "only {bounded} networks had a bound");
     assert!(met > 50, "only {met} came near it");
 }
 
 #[test]
 fn no_fragment_is_later_than_its_bound() {
-    let (bounded, _) = attack(Output::Fragments, 400..600);
+    let (bounded, _) = attack(Departure::Fragments, 400..600);
     assert!(bounded > 150, "only {bounded} networks had a bound");
 }
 
 #[test]
 fn nothing_in_a_fluid_is_later_than_its_bound() {
-    let (bounded, _) = attack(Output::Bits, 1_000..1_150);
+    let (bounded, _) = attack(Departure::Bits, 1_000..1_150);
     assert!(bounded > 100, "only {bounded} networks had a bound");
 }

@@ -2,7 +2,7 @@
 
 use crate::ethernet::{FORWARDING, HOST_RATE, QUEUE, WIRE, interval, rate, system, ways};
 use crate::families::{Shape, worst};
-use onbeat_bounds::fifo::{Curve, Flow, Hop, Network, Output, Server};
+use onbeat_bounds::fifo::{Curve, Departure, Flow, Hop, Network, Server};
 use onbeat_bounds::plan;
 use onbeat_model::port::Selection;
 use onbeat_model::system::System;
@@ -16,8 +16,8 @@ fn equivalent(shape: Shape, size: usize, percent: u64, constant: bool) -> Networ
     let server = |bps: u64| Server {
         rate: BitRate::from_bps(bps),
         latency: Span::ZERO,
-        line: Some(BitRate::from_bps(bps)),
-        output: Output::Packets,
+        link_rate: Some(BitRate::from_bps(bps)),
+        output: Departure::Packets,
     };
     let mut servers: Vec<Server> = (0..size).map(|s| server(rate(shape, size, s))).collect();
     servers.extend(vec![server(HOST_RATE); 2 * ways.len()]);

@@ -2,12 +2,12 @@
 
 mod assumptions;
 mod chain;
+mod coincidence;
 mod component;
 mod compose;
 mod explore;
 mod findings;
 mod loops;
-mod meeting;
 mod messages;
 mod order;
 mod pattern;

@@ -1,7 +1,7 @@
 //! All that is known of a graph.
 
 use super::assumptions::assumptions;
-use super::{Limits, chain, meeting, time};
+use super::{Limits, chain, coincidence, time};
 use crate::schedule;
 use onbeat_model::graph::Graph;
 use onbeat_model::plan::Plan;
@@ -23,7 +23,7 @@ pub fn study(
     let mut platform = time(&graph, Level::Platform, &interference, limits);
     let closer = described
         .filter(|_| !chains.is_empty())
-        .map(|described| meeting::closer(described, &graph, &platform, &chains));
+        .map(|described| coincidence::closer(described, &graph, &platform, &chains));
     for asked in &mut chains {
         asked.time = chain(closer.as_ref().unwrap_or(&graph), &platform, &asked.channels);
     }

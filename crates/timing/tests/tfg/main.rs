@@ -1,9 +1,9 @@
 //! What time-flow graphs do in time.
 
 mod build;
+mod coincidence;
 mod compose;
 mod interpreter;
-mod meeting;
 mod random;
 mod rules;
 mod sound;

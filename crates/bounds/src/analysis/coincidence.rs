@@ -1,43 +1,43 @@
-//! Channels' latencies where it is known which messages never meet.
+//! Bounds of channels' latencies where it is known which messages never coincide in a queue.
 //!
 //! A message waits in a queue for what came there since the queue was last empty with its credit
-//! restored. Who sent nothing that may have come since then is not in its way. Only what comes to
+//! restored. A channel without arrivals since then causes no interference. Only what comes to
 //! the message's own queues is chosen: how much later it comes there, because of all others, stays.
 
-use super::bound::{at_listener, fixed_delays, slowest_way, span};
+use super::bound::{at_listener, fixed_delays, slowest_path, span};
 use super::flow::Analysis;
-use super::network::{Network, Whose};
-use super::ways::Ways;
+use super::multi_hop::MultiHop;
+use super::network::{FlowNetwork, Owner};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{ChannelId, NodeId, NodeKind, PortId, System};
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
 use std::collections::BTreeSet;
 
-/// A busy queue is not looked at for longer.
+/// The longest busy period that is analysed, in nanoseconds.
 const LONGEST: i128 = 1_000_000_000;
 
-/// The channels that may be in the way of one message of a channel.
-pub type Set = BTreeSet<ChannelId>;
+/// Channels whose messages may interfere with one message of a channel.
+pub type ChannelSet = BTreeSet<ChannelId>;
 
-/// What is known of a network whose messages may all meet.
-pub struct Meeting<'a> {
+/// The analysis of a network in which all messages may coincide.
+pub struct Coincidence<'a> {
     analysis: Analysis<'a>,
-    ways: Ways,
+    multi_hop: MultiHop,
 }
 
-/// Looks at what of a plan's messages may meet.
-pub fn meeting<T>(system: &System, plan: &Plan, look: impl FnOnce(&Meeting<'_>) -> T) -> T {
-    let network = Network::new(system, plan, true);
+/// Calls `look` with the coincidence analysis of a plan.
+pub fn coincidence<T>(system: &System, plan: &Plan, look: impl FnOnce(&Coincidence<'_>) -> T) -> T {
+    let network = FlowNetwork::new(system, plan, true);
     let analysis = Analysis::new(&network);
-    let ways = Ways::new(&analysis);
-    look(&Meeting { analysis, ways })
+    let multi_hop = MultiHop::new(&analysis);
+    look(&Coincidence { analysis, multi_hop })
 }
 
-impl Meeting<'_> {
-    /// The port on the way to a listener that is the last one.
+impl Coincidence<'_> {
+    /// The port on the path to a listener that is the last one.
     fn last(&self, id: ChannelId, listener: NodeId) -> Option<PortId> {
-        let Network { system, plan, .. } = *self.analysis.network;
+        let FlowNetwork { system, plan, .. } = *self.analysis.network;
         let to = system.channel(id).listeners.iter().position(|at| *at == listener)?;
         plan.channel(id).paths.get(to)?.last().copied()
     }
@@ -45,7 +45,7 @@ impl Meeting<'_> {
     /// The plan's bound, in true time.
     fn latency(&self, id: ChannelId, listener: NodeId) -> Option<Span> {
         let last = self.last(id, listener)?;
-        let bound = at_listener(&self.analysis, &self.ways, id.index(), listener, last, "")?;
+        let bound = at_listener(&self.analysis, &self.multi_hop, id.index(), listener, last, "")?;
         Some(bound.total())
     }
 
@@ -56,23 +56,23 @@ impl Meeting<'_> {
         &self,
         id: ChannelId,
         listener: NodeId,
-        sets: impl Fn(Span, &Set) -> Option<Vec<Set>>,
+        sets: impl Fn(Span, &ChannelSet) -> Option<Vec<ChannelSet>>,
     ) -> Option<Span> {
         let (analysis, f) = (&self.analysis, id.index());
-        let Network { system, plan, ref flows, .. } = *analysis.network;
+        let FlowNetwork { system, plan, ref flows, .. } = *analysis.network;
         if !plan.channel(id).protected {
             return None;
         }
         let last = flows[f].hop_at(self.last(id, listener)?);
-        let way = slowest_way(analysis, f, last);
+        let path = slowest_path(analysis, f, last);
         let place = |h: &usize| (flows[f].hops[*h].port.index(), flows[f].queue);
-        if way.iter().any(|h| analysis.is_asynchronous(place(h))) {
+        if path.iter().any(|h| analysis.is_asynchronous(place(h))) {
             return None;
         }
-        let others = way.iter().flat_map(|h| &analysis.members[&place(h)]);
-        let near: Set = others
-            .filter_map(|(other, _)| match flows[*other].whose {
-                Whose::Channel(other) if other != id => Some(other),
+        let others = path.iter().flat_map(|h| &analysis.members[&place(h)]);
+        let near: ChannelSet = others
+            .filter_map(|(other, _)| match flows[*other].owner {
+                Owner::Channel(other) if other != id => Some(other),
                 _ => None,
             })
             .collect();
@@ -84,16 +84,16 @@ impl Meeting<'_> {
             }
         }
         let mut busy = 0;
-        for h in &way {
+        for h in &path {
             busy = busy.max(self.busy(place(h))?);
         }
         let sets = sets(full + longest + span(busy), &near)?;
         let mut waits = Span::ZERO;
         for set in sets {
             let wait = |h: &usize| self.wait(f, *h, &set);
-            waits = waits.max(way.iter().map(wait).sum::<Option<Span>>()?);
+            waits = waits.max(path.iter().map(wait).sum::<Option<Span>>()?);
         }
-        let fixed = fixed_delays(analysis, f, &way);
+        let fixed = fixed_delays(analysis, f, &path);
         let fixed: Span = fixed.iter().flatten().map(|(_, delay)| *delay).sum();
         let NodeKind::Host(host) = &system.node(listener).kind else { return None };
         let stack = host.stack_rx.max();
@@ -115,19 +115,19 @@ impl Meeting<'_> {
     }
 
     /// The wait at a queue where of the channels only those of a set come.
-    fn wait(&self, f: usize, h: usize, set: &Set) -> Option<Span> {
+    fn wait(&self, f: usize, h: usize, set: &ChannelSet) -> Option<Span> {
         let analysis = &self.analysis;
         let flow = &analysis.network.flows[f];
         let place = (flow.hops[h].port.index(), flow.queue);
-        let comes = |(other, _): &&(usize, usize)| match analysis.network.flows[*other].whose {
-            Whose::Channel(id) => id.index() == f || set.contains(&id),
-            Whose::Stream(_) => true,
+        let comes = |(other, _): &&(usize, usize)| match analysis.network.flows[*other].owner {
+            Owner::Channel(id) => id.index() == f || set.contains(&id),
+            Owner::Stream(_) => true,
         };
         let members: Vec<_> = analysis.members[&place].iter().filter(comes).copied().collect();
         let arrivals = analysis.arrivals_of(&members, place, 0, Octets::default())?;
         let own = analysis.frame_at(f, place.0, 0, Octets::default());
         let wait = analysis.service(place)?.wait(&arrivals, own)?;
-        let wait = wait + i128::from(analysis.circular.contains(&place));
+        let wait = wait + i128::from(analysis.cyclic.contains(&place));
         Some(span(wait.min(analysis.states[f][h].wait?)))
     }
 }

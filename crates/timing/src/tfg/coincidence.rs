@@ -3,7 +3,7 @@
 
 use super::chain::FAR;
 use super::unroll::Unroller;
-use onbeat_bounds::{Set, longest_run, meeting};
+use onbeat_bounds::{ChannelSet, coincidence, longest_run};
 use onbeat_model::graph::{ChannelKind, Graph, Interval, NodeKind};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{ChannelId, System};
@@ -30,7 +30,7 @@ pub(super) fn closer(
     let captures: Vec<_> = parts.iter().map(|part| captures(system, graph, timing, part)).collect();
     let mut closer = graph.clone();
     let wanted: BTreeSet<usize> = chains.iter().flat_map(|chain| chain.channels.clone()).collect();
-    meeting(system, plan, |meeting| {
+    coincidence(system, plan, |coincidence| {
         for channel in wanted {
             let id = ChannelId(channel as u32);
             let ChannelKind::Network(network) = &mut closer.channels[channel].kind else {
@@ -38,8 +38,8 @@ pub(super) fn closer(
             };
             let listeners = &system.channel(id).listeners;
             for ((_, latency), to) in network.latencies.iter_mut().zip(listeners) {
-                let choices = |window, near: &Set| choices(&captures, id, window, near);
-                let saved = meeting.saved(id, *to, choices).unwrap_or_default();
+                let choices = |window, near: &ChannelSet| choices(&captures, id, window, near);
+                let saved = coincidence.saved(id, *to, choices).unwrap_or_default();
                 latency.hi = latency.hi.map(|hi| (hi - saved).max(latency.lo));
             }
         }
@@ -139,19 +139,24 @@ fn error(system: &System, start: Span, id: ChannelId) -> (Span, Span) {
 
 /// Those of the channels near one that may all have captured messages within a time in which it has
 /// captured one.
-fn choices(captures: &[Captures], id: ChannelId, window: Span, near: &Set) -> Option<Vec<Set>> {
+fn choices(
+    captures: &[Captures],
+    id: ChannelId,
+    window: Span,
+    near: &ChannelSet,
+) -> Option<Vec<ChannelSet>> {
     if window > WINDOW {
         return None;
     }
-    let wanted: Set = near.iter().copied().chain([id]).collect();
+    let wanted: ChannelSet = near.iter().copied().chain([id]).collect();
     let known = |other: &ChannelId| captures.iter().any(|part| part.0.contains_key(other));
-    let always: Set = near.iter().filter(|other| !known(other)).copied().collect();
+    let always: ChannelSet = near.iter().filter(|other| !known(other)).copied().collect();
     let mut all = vec![always];
     for part in captures {
         let own = part.0.contains_key(&id);
         let sets = part.together(window, &wanted);
         let sets = sets.into_iter().filter(|set| !own || set.contains(&id));
-        let others = |set: Set| set.into_iter().filter(|other| *other != id).collect();
+        let others = |set: ChannelSet| set.into_iter().filter(|other| *other != id).collect();
         let mut sets = largest(sets.map(others).collect());
         if sets.is_empty() {
             continue;
@@ -159,22 +164,23 @@ fn choices(captures: &[Captures], id: ChannelId, window: Span, near: &Set) -> Op
         if all.len() * sets.len() > CHOICES {
             sets = vec![part.0.keys().filter(|other| near.contains(other)).copied().collect()];
         }
-        let with = |one: &Set| sets.iter().map(|set| one | set).collect::<Vec<Set>>();
+        let with = |one: &ChannelSet| sets.iter().map(|set| one | set).collect::<Vec<ChannelSet>>();
         all = all.iter().flat_map(with).collect();
     }
     Some(largest(all))
 }
 
 /// Without those that are within others.
-fn largest(sets: Vec<Set>) -> Vec<Set> {
-    let sets: BTreeSet<Set> = sets.into_iter().collect();
-    let is_within = |set: &Set| sets.iter().any(|other| other != set && set.is_subset(other));
+fn largest(sets: Vec<ChannelSet>) -> Vec<ChannelSet> {
+    let sets: BTreeSet<ChannelSet> = sets.into_iter().collect();
+    let is_within =
+        |set: &ChannelSet| sets.iter().any(|other| other != set && set.is_subset(other));
     sets.iter().filter(|set| !is_within(set)).cloned().collect()
 }
 
 impl Captures {
     /// Which of the wanted channels may capture messages within one window, all of them.
-    fn together(&self, window: Span, wanted: &Set) -> Vec<Set> {
+    fn together(&self, window: Span, wanted: &ChannelSet) -> Vec<ChannelSet> {
         let mut events: Vec<(Span, bool, ChannelId)> = Vec::new();
         for (id, captures) in self.0.iter().filter(|(id, _)| wanted.contains(id)) {
             for Interval { lo, hi } in captures {
@@ -217,11 +223,15 @@ mod tests {
         Captures(all.map(|(id, all)| (id, all.collect())).collect())
     }
 
-    fn set(ids: &[u32]) -> Set {
+    fn set(ids: &[u32]) -> ChannelSet {
         ids.iter().map(|id| ChannelId(*id)).collect()
     }
 
-    fn choices_of_0(captures: &[Captures], window_us: i64, near: &[u32]) -> Option<Vec<Set>> {
+    fn choices_of_0(
+        captures: &[Captures],
+        window_us: i64,
+        near: &[u32],
+    ) -> Option<Vec<ChannelSet>> {
         choices(captures, ChannelId(0), Span::from_us(window_us), &set(near))
     }
 

@@ -1,11 +1,11 @@
-//! Bounds over whole ways: bursts that are held up in one queue come to the next ones spread out.
+//! Multi-hop path analysis: a burst that one queue delays reaches the next one spread out.
 //!
 //! Total flow analysis counts a burst in every queue anew. [`crate::fifo`] does better for queues
-//! that serve in order, and has bounds in circles where that has none.
+//! that serve in order, and has bounds in cycles where that has none.
 
 use super::BILLION;
 use super::flow::Analysis;
-use super::network::Flow;
+use super::network::SystemFlow;
 use super::service::is_whole;
 use crate::fifo::{self, Work};
 use onbeat_model::plan::Backlog;
@@ -14,24 +14,24 @@ use onbeat_model::time::Span;
 use onbeat_model::units::{BitRate, Octets, frame};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much work goes into the ways of all queues together, in steps of [`Work`].
+/// How much work goes into the paths of all queues together, in steps of [`Work`].
 const WORK_MAX: u64 = 125_000_000;
 
-/// What is known beside the delays of single queues.
+/// Bounds over several hops, beside the delays of single queues.
 #[derive(Default)]
-pub(crate) struct Ways {
+pub(crate) struct MultiHop {
     /// Per flow and hop: from release to the last bit's leaving the port, with its gap.
     leaves: BTreeMap<(usize, usize), Span>,
     /// Per port and queue, what may wait at once.
     backlogs: BTreeMap<(usize, usize), Backlog>,
-    /// The queues whose ways were not all looked at: that takes too long.
+    /// The queues whose paths were not all looked at: that takes too long.
     pub(crate) cut_short: Vec<usize>,
 }
 
-impl Ways {
+impl MultiHop {
     /// What is known of each queue of the network by itself, all its ports together.
     pub(crate) fn new(analysis: &Analysis<'_>) -> Self {
-        let mut ways = Self::default();
+        let mut multi_hop = Self::default();
         let flows = &analysis.network.flows;
         let used = (0..QUEUES).filter(|queue| flows.iter().any(|flow| flow.queue == *queue));
         let mut used: Vec<usize> = used.collect();
@@ -40,13 +40,13 @@ impl Ways {
         while let Some(queue) = used.pop() {
             let share = left / (used.len() as u64 + 1);
             let work = Work::new(share);
-            ways.add(analysis, queue, &work);
+            multi_hop.add(analysis, queue, &work);
             left -= share - work.left();
             if work.is_short() {
-                ways.cut_short.push(queue);
+                multi_hop.cut_short.push(queue);
             }
         }
-        ways
+        multi_hop
     }
 
     pub(crate) fn leaves(&self, f: usize, h: usize) -> Option<Span> {
@@ -112,12 +112,12 @@ impl Ways {
 }
 
 /// Whether nothing ever waits at a queue: that is known of it, and not by what is in or behind a
-/// circle; or all comes over one line that is no faster, in frames of one length, and nothing else
+/// cycle; or all comes over one line that is no faster, in frames of one length, and nothing else
 /// is there.
 fn is_clear(analysis: &Analysis<'_>, place: (usize, usize)) -> bool {
     let members = &analysis.members[&place];
     let waits = members.iter().all(|&(f, h)| analysis.states[f][h].wait == Some(0));
-    if waits && !analysis.circular.contains(&place) {
+    if waits && !analysis.cyclic.contains(&place) {
         return true;
     }
     let flows = &analysis.network.flows;
@@ -139,7 +139,7 @@ fn is_clear(analysis: &Analysis<'_>, place: (usize, usize)) -> bool {
 }
 
 /// Whether a flow's queues serve in order, what they forward they have whole, and all is known.
-fn is_plain(analysis: &Analysis<'_>, flow: &Flow) -> bool {
+fn is_plain(analysis: &Analysis<'_>, flow: &SystemFlow) -> bool {
     let plan = analysis.network.plan;
     let plain = flow.hops.iter().all(|hop| {
         let selection = plan.ports[hop.port.index()].settings.selection[flow.queue];
@@ -164,13 +164,13 @@ fn server(analysis: &Analysis<'_>, place: (usize, usize)) -> Option<fifo::Server
     }
     let preemptable = analysis.network.plan.ports[place.0].settings.preemptable;
     let output = match preemptable >> place.1 & 1 {
-        0 => fifo::Output::Packets,
-        _ => fifo::Output::Fragments,
+        0 => fifo::Departure::Packets,
+        _ => fifo::Departure::Fragments,
     };
     Some(fifo::Server {
         rate: BitRate::from_bps(u64::try_from(rate).ok()?),
         latency: Span::from_ns(i64::try_from(latency).ok()?),
-        line: Some(line),
+        link_rate: Some(line),
         output,
     })
 }
@@ -190,19 +190,19 @@ fn bits(octets: Octets) -> i128 {
 }
 
 /// From the end of a transmission, with its gap, to the next queue.
-fn behind(analysis: &Analysis<'_>, flow: &Flow, hop: usize, travel: [Span; 2]) -> [Span; 2] {
+fn behind(analysis: &Analysis<'_>, flow: &SystemFlow, hop: usize, travel: [Span; 2]) -> [Span; 2] {
     // Behind the last octet only propagation and forwarding remain.
     let rate = analysis.link_rate(flow.hops[hop].port.index());
     let sent = rate.time_for(frame::PREAMBLE + flow.arrival.octets[1]);
     [(travel[1] - sent - gap(rate, flow.arrival.octets)).max(Span::ZERO); 2]
 }
 
-/// A part of a flow and the place of a server on its way.
+/// A part of a flow and the place of a server on its path.
 type Served = (usize, usize);
 
 /// A flow in numbers: bits, which are the same on every line. Where times are rounded, last octets
 /// may come a nanosecond closer together than their line lets them: that counts as part of the
-/// longest frame. It has a part for each of its ways on which anything may wait, and that has none
+/// longest frame. It has a part for each of its paths on which anything may wait, and that has none
 /// before it; with each part the places of its hops.
 fn parts(
     analysis: &Analysis<'_>,
@@ -221,8 +221,8 @@ fn parts(
     });
     let arrival = fifo::Curve::new(buckets.collect::<Option<Vec<_>>>()?);
     let mut parts: Vec<(fifo::Flow, Vec<usize>)> = Vec::new();
-    // Per hop: the part and place of the last server on the way, and the time from there to the end
-    // of the queue behind; from release if there is none.
+    // Per hop: the part and place of the last server on the path, and the time from there to the
+    // end of the queue behind; from release if there is none.
     let mut ahead: Vec<(Option<Served>, [Span; 2])> = Vec::new();
     for (h, hop) in flow.hops.iter().enumerate() {
         let (server_before, since) = match hop.from.first() {
