@@ -35,7 +35,7 @@ def windows(interval_ns: int) -> str:
     lines += ["[[stream]]", 'name = "x"', 'talker = "a"', 'listeners = ["b"]', "traffic_class = 5"]
     lines += ["frame_octets = 1522", f"interval_ns = {interval_ns}"]
     lines += ["[[port]]", 'names = ["s.x", "t.b"]', "gates = [{ entries = ["]
-    lines += ["{ open = [5], for_ns = 157_490 }, { open = [7], for_ns = 242_510 }] }]"]
+    lines += ["{ open = [5], interval_ns = 157_490 }, { open = [7], interval_ns = 242_510 }] }]"]
     return "\n".join(lines) + "\n"
 
 

@@ -90,7 +90,7 @@ fn a_channel_of_class_a_has_a_bound_behind_a_gate() {
     assert!(seen > 160_000 && largest < Some(170_000), "{seen}: {terms:?}");
     // A longer closing leaves less credit time: idleSlope is raised as much.
     let half =
-        GATED.replace("for_ns=124000", "for_ns=62000").replace("for_ns=1000", "for_ns=63000");
+        GATED.replace("interval_ns=124000", "interval_ns=62000").replace("interval_ns=1000", "interval_ns=63000");
     let system = TestSystem::new(&half);
     let bounds = results(&["bounds", "."], system.path(), 0);
     assert!(self::seen(&system, "c1") <= number(named(&bounds["flows"], "c1"), "bound_ns"));

@@ -104,7 +104,8 @@ fn a_link_that_fails_costs_the_ring_less_than_its_grandmaster() {
 fn isolated() -> TestSystem {
     let grandmaster = "[[host]]\nname = \"g\"\n[[link]]\nends = [\"g\", \"s\"]\nrate_mbps = 100\n";
     let fault = "[[fault]]\nlink = \"g\"\nfrom_ms = 2000\nuntil_ms = 9000\n";
-    let sync = "[synchronisation]\ngrandmaster = \"g\"\nstamps = \"software\"\nin_run = true\n";
+    let sync =
+        "[synchronisation]\ngrandmaster = \"g\"\ntimestamping = \"software\"\nin_run = true\n";
     let text = two_hosts(&format!("{grandmaster}{fault}{sync}{}", programs("", "")));
     let system = TestSystem::new(&text.replace("duration_ms = 500", "duration_ms = 12000"));
     system.program("talker.c", "left").program("listener.c", "right");

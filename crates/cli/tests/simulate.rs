@@ -37,7 +37,7 @@ fn ring() -> TestSystem {
             frame_octets = 500
             interval_ns = 1000000
             jitter_ns = 20000
-            ways = [["s{at}", "s{over}", "s{to}"]]
+            paths = [["s{at}", "s{over}", "s{to}"]]
             "#
         );
     }

@@ -25,8 +25,8 @@ fn row(bridges: &[&str], host: &str, stream: &str, ports: &str) -> TestSystem {
 /// one frame of 123.36 µs.
 fn tandem(stream: &str, ports: &str) -> TestSystem {
     let stream = format!("traffic_class = 5\nframe_octets = 1522\n{stream}");
-    let gates =
-        "{ entries = [{ open = [5], for_ns = 157_490 }, { open = [7], for_ns = 242_510 }] }";
+    let gates = "{ entries = [{ open = [5], interval_ns = 157_490 }, \
+           { open = [7], interval_ns = 242_510 }] }";
     row(&["s", "t"], "", &stream, &format!("[[port]]\nnames = {ports}\ngates = [{gates}]"))
 }
 
@@ -48,8 +48,9 @@ fn windows_that_carry_less_than_comes_give_no_bound_however_clocks_drift() {
     for drift in fastest {
         let stream =
             "traffic_class = 6\nframe_octets = 300\ninterval_ns = 400_000\nburst_frames = 3";
-        let gates = "{ entries = [{ open = [7], for_ns = 100_000 }, \
-                     { open = [6], for_ns = 60_000 }, { open = [0], for_ns = 240_000 }] }";
+        let gates = "{ entries = [{ open = [7], interval_ns = 100_000 }, \
+                     { open = [6], interval_ns = 60_000 }, \
+                     { open = [0], interval_ns = 240_000 }] }";
         let ports = format!("[[port]]\nnames = [\"a\"]\ngates = [{gates}]");
         let system = row(&["s"], &format!("clock = {{ drift_ppb = {drift} }}"), stream, &ports);
         let json = bounds(&system);

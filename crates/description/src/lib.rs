@@ -16,6 +16,7 @@ pub(crate) mod parse;
 mod ports;
 mod programs;
 mod raw;
+mod renamed;
 pub(crate) mod rest;
 mod sink;
 mod source;
@@ -162,12 +163,17 @@ fn has_error(diagnostics: &[Diagnostic]) -> bool {
 
 /// The JSON Schema of the description, for editors. Ends with a line feed.
 pub fn schema() -> String {
-    schema_of::<raw::File>()
+    let mut schema = schemars::schema_for!(raw::File);
+    renamed::describe(&mut schema);
+    pretty(&schema)
 }
 
 pub(crate) fn schema_of<T: schemars::JsonSchema>() -> String {
-    let schema = schemars::schema_for!(T);
-    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
+    pretty(&schemars::schema_for!(T))
+}
+
+fn pretty(schema: &schemars::Schema) -> String {
+    let mut text = serde_json::to_string_pretty(schema).expect("a schema is plain JSON");
     text.push('\n');
     text
 }

@@ -2,7 +2,7 @@
 //! again, so that one wrong key hides no other.
 
 use super::names::shorten;
-use super::{FORMAT, Sink, codes, did_you_mean, limits, origin, raw};
+use super::{FORMAT, Sink, codes, did_you_mean, limits, origin, raw, renamed};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
@@ -64,6 +64,7 @@ pub(super) struct Tables {
 /// Nothing if the text is no TOML or of another format version.
 pub(super) fn parse(text: &str, sink: &mut Sink) -> Option<Tables> {
     let mut root = document(text, sink)?;
+    renamed::apply(&mut root, sink);
     let run = root.remove("run").map(|value| table("run", "[run]", value, sink));
     let synchronisation = root
         .remove("synchronisation")

@@ -214,7 +214,8 @@ fn gates(fields: &mut Fields<'_, raw::Port>) -> Vec<GateControl> {
         let Some(gate) = gate_control(fields, list) else { continue };
         if gates.last().is_some_and(|before| before.base >= gate.base) {
             let text = "the list starts no later than the one before it";
-            let help = "order the lists by `base_ns`: each is in force until the next one starts";
+            let help =
+                "order the lists by `base_time_ns`: each is in force until the next one starts";
             fields.error(codes::GATES, text, list.at, "this list", help);
         }
         gates.push(gate);
@@ -225,23 +226,25 @@ fn gates(fields: &mut Fields<'_, raw::Port>) -> Vec<GateControl> {
 fn gate_control(fields: &mut Fields<'_, raw::Port>, list: &At<raw::Gates>) -> Option<GateControl> {
     let At { value: raw, at } = list;
     let positive = Span::from_ns(1)..=limits::DURATION;
-    let base: Key<'_> = ("base_ns", &raw.base_ns);
+    let base: Key<'_> = ("base_time_ns", &raw.base_time_ns);
     let base = fields.time(codes::OUT_OF_RANGE, base, NS, Span::ZERO..=limits::DURATION);
-    let cycle = fields.time(codes::DURATION, ("cycle_ns", &raw.cycle_ns), NS, positive.clone());
+    let cycle =
+        fields.time(codes::DURATION, ("cycle_time_ns", &raw.cycle_time_ns), NS, positive.clone());
     let Some(raw_entries) = raw.entries.as_ref().filter(|e| !e.value.is_empty()) else {
-        let help = "as in entries = [{ open = [7], for_ns = 50000 }, …]";
+        let help = "as in entries = [{ open = [7], interval_ns = 50000 }, …]";
         fields.error(codes::GATES, "a gate control list has no entries", *at, "this list", help);
         return None;
     };
     let mut entries = Vec::with_capacity(raw_entries.value.len());
     for At { value: entry, at } in &raw_entries.value {
-        let (Some(open), Some(_)) = (&entry.open, &entry.for_ns) else {
-            let help = "as in { open = [7, 6], for_ns = 50000 }; `open` may be empty";
-            let text = "an entry of a gate control list needs `open` and `for_ns`";
+        let (Some(open), Some(_)) = (&entry.open, &entry.interval_ns) else {
+            let help = "as in { open = [7, 6], interval_ns = 50000 }; `open` may be empty";
+            let text = "an entry of a gate control list needs `open` and `interval_ns`";
             fields.error(codes::MISSING_KEY, text, *at, "this entry", help);
             continue;
         };
-        let span = fields.time(codes::DURATION, ("for_ns", &entry.for_ns), NS, positive.clone());
+        let span =
+            fields.time(codes::DURATION, ("interval_ns", &entry.interval_ns), NS, positive.clone());
         let open = fields.queues("open", &open.value);
         entries.push(GateEntry { open, span: span.unwrap_or(Span::from_ns(1)) });
     }

@@ -136,7 +136,7 @@ pub(super) struct Synchronisation {
     #[schemars(required)]
     pub(super) grandmaster: Option<At<String>>,
     /// How nodes note the times of messages; `hardware` by default.
-    pub(super) stamps: Option<At<StampKind>>,
+    pub(super) timestamping: Option<At<StampKind>>,
     /// Where oscillators and jitter come from; 0 by default.
     pub(super) seed: Option<At<u64>>,
     /// Whether gPTP takes part in runs and simulations, so that faults of theirs change clocks;
@@ -286,12 +286,13 @@ pub(super) type Slopes = BTreeMap<String, At<i64>>;
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Gates {
-    /// When its first cycle starts, by the node's clock; 0 by default.
+    /// When its first cycle starts, by the node's clock; 0 by default. AdminBaseTime of 802.1Q
+    /// 12.29.1.
     #[schemars(range(min = 0, max = MONTH_NS))]
-    pub(super) base_ns: Option<At<i64>>,
-    /// How long a cycle takes; all entries together by default.
+    pub(super) base_time_ns: Option<At<i64>>,
+    /// How long a cycle takes; all entries together by default. AdminCycleTime.
     #[schemars(range(min = 1, max = MONTH_NS))]
-    pub(super) cycle_ns: Option<At<i64>>,
+    pub(super) cycle_time_ns: Option<At<i64>>,
     /// Whether a frame starts only if it ends before its gate closes; true by default.
     pub(super) length_aware: Option<At<bool>>,
     /// The states of the gates, in order.
@@ -307,10 +308,10 @@ pub(super) struct GateEntry {
     #[schemars(required)]
     #[schemars(inner(range(min = 0, max = 7)))]
     pub(super) open: Option<At<Vec<At<i64>>>>,
-    /// For how long, in nanoseconds.
+    /// For how long, in nanoseconds. TimeInterval.
     #[schemars(required)]
     #[schemars(range(min = 1, max = MONTH_NS))]
-    pub(super) for_ns: Option<At<i64>>,
+    pub(super) interval_ns: Option<At<i64>>,
 }
 
 /// A stream of frames that the engine makes itself.
@@ -369,10 +370,10 @@ pub(super) struct Stream {
     pub(super) regulator: Option<At<Bucket>>,
     /// What its first bridge drops.
     pub(super) policing: Option<At<Policing>>,
-    /// Ways that it must take, each the bridges between talker and listener; with two or more its
-    /// frames are replicated. The shortest way by default.
-    pub(super) ways: Option<At<Ways>>,
-    /// With two or more ways, how many sequence numbers back a duplicate is recognised; 64 by
+    /// Paths that it must take, each the bridges between talker and listener; with two or more its
+    /// frames are replicated. The shortest path by default.
+    pub(super) paths: Option<At<Paths>>,
+    /// With two or more paths, how many sequence numbers back a duplicate is recognised; 64 by
     /// default.
     #[schemars(range(min = 2, max = limits::HISTORY))]
     pub(super) history: Option<At<i64>>,
@@ -384,8 +385,8 @@ pub(super) struct Stream {
 /// Pairs of a time in nanoseconds and the octets of a frame.
 pub(super) type Trace = Vec<At<(i64, i64)>>;
 
-/// Per way its bridges.
-pub(super) type Ways = Vec<At<Vec<At<String>>>>;
+/// Per path its bridges.
+pub(super) type Paths = Vec<At<Vec<At<String>>>>;
 
 /// A token bucket. What it counts is the frame on the wire, with preamble and gap.
 #[derive(Clone, Default, Deserialize, JsonSchema)]

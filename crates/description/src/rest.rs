@@ -78,7 +78,7 @@ pub(super) fn synchronisation(
     }
     Some(Synchronisation {
         grandmaster: nodes.names.find(codes::UNKNOWN_NODE, &grandmaster, fields.sink)?,
-        stamps: raw.stamps.as_ref().map(|stamps| stamps.value).unwrap_or_default(),
+        stamps: raw.timestamping.as_ref().map(|kind| kind.value).unwrap_or_default(),
         seed: raw.seed.as_ref().map_or(0, |seed| seed.value),
         in_run,
         origin: grandmaster.at,

@@ -19,7 +19,7 @@ pub(super) fn check(
 ) -> (Vec<Vec<NodeId>>, u32) {
     let raw = &fields.entry.raw;
     let mut ways = Vec::new();
-    if let Some(written) = &raw.ways {
+    if let Some(written) = &raw.paths {
         let listener = match listeners {
             Some([one]) => Some(*one),
             Some(several) => {
@@ -37,9 +37,9 @@ pub(super) fn check(
             }
         }
     }
-    let count = raw.ways.as_ref().map_or(0, |ways| ways.value.len());
+    let count = raw.paths.as_ref().map_or(0, |ways| ways.value.len());
     if let (Some(At { at, .. }), 0..=1) = (raw.history, count) {
-        let help = "remove `history`, or give two `ways`";
+        let help = "remove `history`, or give two `paths`";
         fields.error(codes::WAY, "only duplicates have a `history`", at, "this key", help);
     }
     let history = fields.int(codes::OUT_OF_RANGE, ("history", &raw.history), 2..=limits::HISTORY);
@@ -51,7 +51,7 @@ pub(super) fn check(
 fn read(
     fields: &mut Fields<'_, raw::Stream>,
     network: &Network<'_>,
-    written: &At<raw::Ways>,
+    written: &At<raw::Paths>,
 ) -> Vec<(Vec<NodeId>, Origin)> {
     let mut ways: Vec<(Vec<NodeId>, Origin)> = Vec::new();
     let longest = written.value.iter().map(|way| way.value.len()).max().unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use onbeat_description::Loaded;
 use onbeat_model::codes::description as codes;
-use onbeat_model::diagnostic::Diagnostic;
+use onbeat_model::diagnostic::{Diagnostic, Severity};
 use onbeat_model::stream::Source;
 use onbeat_model::time::Span;
 use onbeat_model::units::Octets;
@@ -16,10 +16,14 @@ fn root() -> PathBuf {
 }
 
 fn load(path: &Path) -> Loaded {
-    let text = fs::read_to_string(path).expect("the description is there");
+    load_at(path, &fs::read_to_string(path).expect("the description is there"))
+}
+
+/// The text as if it were the file.
+fn load_at(path: &Path, text: &str) -> Loaded {
     let directory = path.parent().expect("a file has a directory");
     let mut read = |name: &str| fs::read_to_string(directory.join(name)).map_err(|e| e.to_string());
-    onbeat_description::load("system.toml", &text, &mut read)
+    onbeat_description::load("system.toml", text, &mut read)
 }
 
 fn load_text(text: &str) -> Loaded {
@@ -156,6 +160,41 @@ fn streams_alone_are_a_system() {
     assert_eq!(loaded.system.map(|s| (s.channels.len(), s.streams.len())), Some((0, 4)));
 }
 
+/// Per key with an old name, how `every-key.toml` writes it and how it would with that name, of
+/// the same length: nothing else moves.
+const OLD_NAMES: [[&str; 2]; 5] = [
+    ["\npaths = ", "\nways  = "],
+    ["\ntimestamping = ", "\nstamps       = "],
+    ["{ base_time_ns = ", "{ base_ns      = "],
+    [", cycle_time_ns = ", ", cycle_ns      = "],
+    ["], interval_ns = ", "], for_ns      = "],
+];
+
+/// The name in such a piece of text.
+fn name_in(written: &str) -> &str {
+    written.trim_matches(|c: char| !c.is_ascii_lowercase())
+}
+
+#[test]
+fn an_old_name_of_a_key_means_the_same_with_one_warning() {
+    let expected = load(&every_key()).system.expect("nothing is wrong");
+    for [new, old] in OLD_NAMES {
+        let text = all_keys().replace(new, old);
+        assert_ne!(text, all_keys(), "{new}");
+        let loaded = load_at(&every_key(), &text);
+        let [warning] = &loaded.diagnostics[..] else { panic!("{:?}", loaded.diagnostics) };
+        assert_eq!((warning.severity, warning.code), (Severity::Warning, codes::OLD_NAME));
+        let [new, old] = [name_in(new), name_in(old)];
+        assert_eq!(warning.message, format!("`{old}` is the old name of `{new}`"));
+        let (at, label) = warning.at.as_ref().expect("a place");
+        assert_eq!(&text[at.start as usize..at.end as usize], old);
+        let count = text.matches(&format!("{old} ")).count();
+        assert!(count == 1 || label.ends_with(&format!(" {count}")), "{label}: {count}");
+        let system = loaded.system.expect("a warning only");
+        assert_eq!(format!("{system:?}"), format!("{expected:?}"), "{old}");
+    }
+}
+
 /// A description with so many streams, each with the same trace file.
 fn traced(streams: usize) -> String {
     let stream = |name: usize| {
@@ -284,7 +323,7 @@ proptest! {
         }
         let text: String = text.into_iter().collect();
         let loaded = load_text(&text);
-        let has_errors = !loaded.diagnostics.is_empty();
+        let has_errors = loaded.diagnostics.iter().any(|d| d.severity == Severity::Error);
         prop_assert_eq!(loaded.system.is_none(), has_errors);
     }
 

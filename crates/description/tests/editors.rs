@@ -49,7 +49,8 @@ fn wrong(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     for (keyword, said) in schema {
         let list = || said.as_array().expect("a list");
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "format" | "properties" => {}
+            "$schema" | "$defs" | "title" | "description" | "format" | "deprecated"
+            | "properties" => {}
             "type" => say(has_type(said, value), format!("{value} is no {said}")),
             "const" => say(value == said, format!("{value} is not {said}")),
             "enum" => say(list().contains(value), format!("{value} is none of {said}")),

@@ -115,12 +115,12 @@ impl View<'_> {
             "gates that change once" => {
                 self.port(|p| p["gates"].as_array().is_some_and(|lists| lists.len() > 1))
             }
-            "a cycle that is cut" => self.lists().any(|l| !l["cycle_ns"].is_null()),
+            "a cycle that is cut" => self.lists().any(|l| !l["cycle_time_ns"].is_null()),
             "a queue that is short" => self
                 .all("bridge")
                 .iter()
                 .any(|b| b["queue_frames"].as_i64().is_some_and(|n| n < 50)),
-            "a path of its own" => self.has("stream", "ways"),
+            "a path of its own" => self.has("stream", "paths"),
             _ => self.multiples(),
         }
     }
@@ -158,7 +158,12 @@ impl View<'_> {
     fn multiples(&self) -> bool {
         let cycle = |list: &Value| -> Option<i64> {
             let entries = list["entries"].as_array()?;
-            Some(entries.iter().filter_map(|e| e["for_ns"].as_i64()).fold(0, i64::saturating_add))
+            Some(
+                entries
+                    .iter()
+                    .filter_map(|e| e["interval_ns"].as_i64())
+                    .fold(0, i64::saturating_add),
+            )
         };
         let cycles: BTreeSet<i64> = self.lists().filter_map(cycle).filter(|c| *c > 1_000).collect();
         let intervals = self.all("stream").iter().filter_map(|s| s["interval_ns"].as_i64());

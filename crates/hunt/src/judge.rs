@@ -158,7 +158,7 @@ fn events_per_s(description: &Description) -> i128 {
     let flows: i128 = flows
         .map(|flow| {
             let copies = flow["listeners"].as_array().map_or(1, Vec::len) as i128
-                * flow["ways"].as_array().map_or(1, Vec::len) as i128;
+                * flow["paths"].as_array().map_or(1, Vec::len) as i128;
             per_s(flow).unwrap_or(1_000) * int(flow, "burst_frames").unwrap_or(1) * copies
         })
         .sum();
@@ -181,8 +181,8 @@ fn events_per_s(description: &Description) -> i128 {
         let ports = port["names"].as_array().map_or(1, Vec::len) as i128;
         port["gates"].as_array().into_iter().flatten().map(move |list| {
             let entries = list["entries"].as_array().map_or(&[][..], Vec::as_slice);
-            let sum: i128 = entries.iter().filter_map(|e| int(e, "for_ns")).sum();
-            let cycle = int(list, "cycle_ns").unwrap_or(sum).max(1);
+            let sum: i128 = entries.iter().filter_map(|e| int(e, "interval_ns")).sum();
+            let cycle = int(list, "cycle_time_ns").unwrap_or(sum).max(1);
             ports * (1 + entries.len() as i128) * 1_000_000_000 / cycle
         })
     });

@@ -50,8 +50,8 @@ fn copied(description: &Description, dice: &mut Dice) -> Option<Description> {
         if dice.chance(50) && !hosts.is_empty() {
             let host = dice.one(hosts)["name"].clone();
             flow[key] = if key == "talker" { host } else { Value::Array(vec![host]) };
-            // Ways lead from one bridge to another.
-            flow.as_object_mut()?.remove("ways");
+            // Paths lead from one bridge to another.
+            flow.as_object_mut()?.remove("paths");
         }
     }
     let mut copy = description.clone();

@@ -122,7 +122,9 @@ impl Schema {
         let all = definitions.map(|(name, d)| (name.as_str(), d)).chain([("File", &self.root)]);
         for (name, definition) in all {
             let properties = definition.get("properties").and_then(Value::as_object);
-            for (key, property) in properties.into_iter().flatten() {
+            let properties = properties.into_iter().flatten();
+            // A deprecated key is another name of one that is there as well.
+            for (key, property) in properties.filter(|(_, it)| it.get("deprecated").is_none()) {
                 let mut place = format!("{name}.{key}");
                 let mut inner = Some(property);
                 while let Some(property) = inner {

@@ -149,6 +149,8 @@ areas! {
         CLOCK_STEPS = "OB1068", "a clock steps a second time";
         /// A clock that gPTP keeps in the run has an error of its own.
         CLOCK_KEPT = "OB1069", "a clock that gPTP keeps in the run has an error of its own";
+        /// A key is given by its old name.
+        OLD_NAME = "OB1070", "the old name of a key";
         /// The manifest cannot be read.
         MANIFEST_UNREADABLE = "OB1100", "the manifest cannot be read";
         /// The manifest is not C.

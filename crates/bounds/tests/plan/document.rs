@@ -34,7 +34,10 @@ idle_slope_mbps = { 6 = 3 }
 asynchronous = [5]
 preemptable = [0, 1]
 vlans = [2, 9]
-gates = [{ base_ns = 5, entries = [{ open = [7, 0], for_ns = 10 }, { open = [], for_ns = 20 }] }]
+gates = [{ base_time_ns = 5, entries = [
+    { open = [7, 0], interval_ns = 10 },
+    { open = [], interval_ns = 20 },
+] }]
 [[stream]]
 name = \"twice\"
 talker = \"a\"
@@ -42,7 +45,7 @@ listeners = [\"b\"]
 traffic_class = 7
 frame_octets = 100
 interval_ns = 1000000
-ways = [[\"s\", \"t\"], [\"s\", \"u\", \"t\"]]
+paths = [[\"s\", \"t\"], [\"s\", \"u\", \"t\"]]
 deadline_us = 300
 ";
     let loaded = onbeat_description::load("system.toml", text, &mut |_| Err(String::new()));

@@ -26,7 +26,7 @@ impl Draft<'_> {
             let mut sync = table(json!({ "grandmaster": grandmaster }));
             if self.chance(80) {
                 let stamps = self.dice.one(&["hardware", "coarse", "software"]);
-                sync.insert("stamps".into(), json!(stamps));
+                sync.insert("timestamping".into(), json!(stamps));
             }
             if self.chance(50) {
                 let bits = self.dice.bits();

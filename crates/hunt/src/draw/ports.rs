@@ -93,13 +93,13 @@ impl Draft<'_> {
         for _ in 0..self.dice.one(&[1, 1, 1, 1, 2]) {
             let mut list = Table::new();
             if lists.is_empty() && self.optional() {
-                list.insert("base_ns".into(), self.number("Gates.base_ns", base));
+                list.insert("base_time_ns".into(), self.number("Gates.base_time_ns", base));
             } else if !lists.is_empty() {
                 // Later than the one before.
-                list.insert("base_ns".into(), json!(base));
+                list.insert("base_time_ns".into(), json!(base));
             }
             self.gate_list(&mut list, frame);
-            base = list.get("base_ns").and_then(Value::as_i64).unwrap_or(0)
+            base = list.get("base_time_ns").and_then(Value::as_i64).unwrap_or(0)
                 + self.dice.between(1, 20_000_000);
             lists.push(Value::Object(list));
             if base > 1_000_000_000_000 {
@@ -128,14 +128,14 @@ impl Draft<'_> {
             } else {
                 self.dice.between(frame, 6 * frame)
             };
-            let for_ns = self.number("GateEntry.for_ns", usual);
-            sum += for_ns.as_i64().expect("a time");
-            entries.push(json!({ "open": open, "for_ns": for_ns }));
+            let interval_ns = self.number("GateEntry.interval_ns", usual);
+            sum += interval_ns.as_i64().expect("a time");
+            entries.push(json!({ "open": open, "interval_ns": interval_ns }));
         }
         list.insert("entries".into(), Value::Array(entries));
         if self.chance(25) {
             let usual = sum + self.dice.one(&[0, frame, -frame / 2]);
-            list.insert("cycle_ns".into(), self.number("Gates.cycle_ns", usual));
+            list.insert("cycle_time_ns".into(), self.number("Gates.cycle_time_ns", usual));
         }
         if self.chance(40) {
             let aware = self.chance(60);

@@ -266,7 +266,7 @@ impl Draft<'_> {
             return listeners;
         }
         let named = |path: &Vec<usize>| path.iter().map(|b| format!("b{b}")).collect::<Vec<_>>();
-        stream.insert("ways".into(), json!(paths.iter().map(named).collect::<Vec<_>>()));
+        stream.insert("paths".into(), json!(paths.iter().map(named).collect::<Vec<_>>()));
         if paths.len() > 1 && self.chance(60) {
             let usual = self.dice.one(&[2, 16, 64]);
             stream.insert("history".into(), self.number("Stream.history", usual));

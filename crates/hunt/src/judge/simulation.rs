@@ -119,7 +119,7 @@ impl Check<'_> {
         let gone: u64 =
             ["policed", "overflowed", "faulted", "rogue"].iter().map(|k| count(&flow[*k])).sum();
         let listeners = list(&flow["listeners"]);
-        let replicated = self.description.contains("ways =");
+        let replicated = self.description.contains("paths =");
         // What has a bound has arrived at the end, if it is no more than what was described.
         let babbles = self.babbles(flow_name);
         // Gates that go by a clock that was set may keep it for longer.
