@@ -131,7 +131,7 @@ simulation.html; exits with 3 if a bound was exceeded (docs/simulate.md).")]
     /// Bounds the latency of every channel and stream, and what may wait in every queue
     #[command(after_help = "Examples:
   onbeat bounds examples/01-two-hosts
-  onbeat bounds network.json --method tight --json
+  onbeat bounds network.json --method best --json
 
 A file that ends in .json is a FIFO network in the form of Saihu and panco (docs/simulate.md).")]
     Bounds(BoundsArguments),
@@ -292,8 +292,8 @@ pub(crate) struct RunArguments {
     pub(crate) transport: Option<Transport>,
     /// Readers sleep to shortly before a message is due, then poll; with --network netns or
     /// --interface
-    #[arg(long)]
-    pub(crate) follow_schedule: bool,
+    #[arg(long, alias = "follow-schedule")]
+    pub(crate) poll_expected: bool,
     /// How long talkers may write, as in 20s, 500ms or 5min; a bare number is seconds
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Span>,
@@ -547,7 +547,8 @@ pub(crate) enum Method {
     /// Total flow analysis with line shaping
     TotalFlow,
     /// The best of all methods, with linear programs
-    Tight,
+    #[value(alias = "tight")]
+    Best,
 }
 
 /// When sources release their first frames.

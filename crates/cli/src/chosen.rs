@@ -26,7 +26,7 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
     if arguments.network == Network::Emulated && on_interface.is_none() {
         let flag = match arguments.transport {
             Some(_) => Some("--transport"),
-            None => arguments.follow_schedule.then_some("--follow-schedule"),
+            None => arguments.poll_expected.then_some("--poll-expected"),
         };
         let Some(flag) = flag else { return Ok(NetworkKind::Emulated) };
         let why = format!(
@@ -42,7 +42,7 @@ pub(crate) fn network(system: &System, arguments: &RunArguments) -> anyhow::Resu
     }
     let transport = arguments.transport.map_or(TransportKind::Packet, TransportKind::from);
     let options = InterfaceOptions {
-        follow_schedule: arguments.follow_schedule,
+        follow_schedule: arguments.poll_expected,
         ..InterfaceOptions::default()
     };
     let Some((interface, host)) = on_interface else {

@@ -52,7 +52,7 @@ Never steers the machine's clock in another network namespace or on a virtual in
     /// Simulates gPTP over bridges in a row: how far each clock is from the grandmaster's
     #[command(after_help = "Examples:
   onbeat clock simulate --hops 7
-  onbeat clock simulate --hops 100 --stamps coarse --seed 8 --json")]
+  onbeat clock simulate --hops 100 --timestamping coarse --seed 8 --json")]
     Simulate(SimulateArguments),
 }
 

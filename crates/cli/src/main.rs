@@ -19,6 +19,7 @@ mod measure;
 mod network;
 mod new;
 mod noise;
+mod old_words;
 mod output;
 mod recording;
 mod run;
@@ -42,6 +43,7 @@ use onbeat_timing::tfg::Limits;
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
+    old_words::note(std::env::args_os().skip(1));
     let exit = match &arguments.verb {
         Verb::New(new) => new::new(new),
         Verb::Check(check) => self::check(check),

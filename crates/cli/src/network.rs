@@ -42,13 +42,13 @@ pub(crate) fn bounds(arguments: &BoundsArguments) -> anyhow::Result<Exit> {
             return Ok(Exit::Description);
         }
     };
-    let methods = [Method::TotalFlow, Method::Tight].into_iter();
+    let methods = [Method::TotalFlow, Method::Best].into_iter();
     let methods = methods.filter(|m| arguments.method.is_none_or(|only| only == *m));
     let mut found = Vec::new();
     for method in methods {
         let (bounds, cpu) = timed(|| match method {
             Method::TotalFlow => named.network.total_flow(),
-            Method::Tight => named.network.bounds(),
+            Method::Best => named.network.bounds(),
         });
         match bounds {
             Ok(bounds) => found.push(Found { method, bounds, cpu }),
@@ -70,7 +70,7 @@ impl Method {
     const fn as_str(self) -> &'static str {
         match self {
             Self::TotalFlow => "total-flow",
-            Self::Tight => "tight",
+            Self::Best => "best",
         }
     }
 }
@@ -115,7 +115,15 @@ fn table(named: &Imported, found: &[Found]) -> String {
 
 fn to_json(named: &Imported, found: &[Found]) -> Value {
     let per_method = |of: &dyn Fn(&Found) -> Value| {
-        found.iter().map(|f| (f.method.as_str().to_owned(), of(f))).collect::<Map<_, _>>()
+        let mut values = Map::new();
+        for f in found {
+            values.insert(f.method.as_str().to_owned(), of(f));
+            // The old name of `best`, which version 1 keeps.
+            if f.method == Method::Best {
+                values.insert("tight".to_owned(), of(f));
+            }
+        }
+        values
     };
     let flows = named.flows.iter().enumerate().map(|(at, name)| {
         json!({ "name": name, "bound_ns": per_method(&|f| json!(f.flow(at).map(Span::as_ns))) })

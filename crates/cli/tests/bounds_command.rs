@@ -89,8 +89,9 @@ fn a_channel_of_class_a_has_a_bound_behind_a_gate() {
     let largest = terms.iter().map(|term| number(term, "span_ns")).max();
     assert!(seen > 160_000 && largest < Some(170_000), "{seen}: {terms:?}");
     // A longer closing leaves less credit time: idleSlope is raised as much.
-    let half =
-        GATED.replace("interval_ns=124000", "interval_ns=62000").replace("interval_ns=1000", "interval_ns=63000");
+    let half = GATED
+        .replace("interval_ns=124000", "interval_ns=62000")
+        .replace("interval_ns=1000", "interval_ns=63000");
     let system = TestSystem::new(&half);
     let bounds = results(&["bounds", "."], system.path(), 0);
     assert!(self::seen(&system, "c1") <= number(named(&bounds["flows"], "c1"), "bound_ns"));
@@ -229,7 +230,7 @@ fn the_command_says_of_fifo_networks_what_the_library_does_and_no_more_than_peer
             let flows = json["flows"].as_array().expect("flows").iter();
             flows.map(|flow| flow["bound_ns"][method].as_i64()).collect::<Option<Vec<_>>>()
         };
-        let tight = worst("tight").expect("a bound").into_iter().max().expect("a flow");
+        let tight = worst("best").expect("a bound").into_iter().max().expect("a flow");
         let bounds = families::network(shape, size, load).bounds().expect("a network");
         let library = families::worst(&bounds.expect("a bound")).as_ns();
         println!("{what}: {tight} ns, peers {polynomial}00 ns");

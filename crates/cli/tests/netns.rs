@@ -77,8 +77,7 @@ fn every_kind_of_reader_gets_its_messages_in_namespaces() {
     if !permitted() {
         return;
     }
-    for (how, more) in [("", &[][..]), ("wait", &[]), ("atexit", &[]), ("", &["--follow-schedule"])]
-    {
+    for (how, more) in [("", &[][..]), ("wait", &[]), ("atexit", &[]), ("", &["--poll-expected"])] {
         let system = TestSystem::new(&two_hosts(&programs(how, how)));
         system.program("talker.c", "left").program("listener.c", "right");
         let arguments = ["run", ".", "--network", "netns", "--duration", SHORT];

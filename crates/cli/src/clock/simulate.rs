@@ -22,9 +22,9 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "N", default_value_t = 7,
           value_parser = clap::value_parser!(u16).range(1..NODES_MAX as i64))]
     hops: u16,
-    /// Who stamps messages, and how exactly
-    #[arg(long, default_value = "hardware")]
-    stamps: Stamps,
+    /// What takes timestamps, and how exactly
+    #[arg(long, alias = "stamps", default_value = "hardware")]
+    timestamping: Timestamping,
     /// How long, as in 100s
     #[arg(long, value_name = "TIME", default_value = "100s",
           value_parser = crate::arguments::duration)]
@@ -38,7 +38,7 @@ pub(crate) struct SimulateArguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Stamps {
+enum Timestamping {
     /// Interfaces, to 8 ns
     Hardware,
     /// Interfaces as coarse as 802.1AS permits, to 40 ns
@@ -49,11 +49,11 @@ enum Stamps {
 
 /// Simulates, and shows how far each clock was from the grandmaster's.
 pub(super) fn show(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
-    let SimulateArguments { hops, stamps, duration, seed, json } = arguments;
-    let stamping = match stamps {
-        Stamps::Hardware => Stamping::HARDWARE,
-        Stamps::Coarse => Stamping::COARSE,
-        Stamps::Software => Stamping::SOFTWARE,
+    let SimulateArguments { hops, timestamping, duration, seed, json } = arguments;
+    let stamping = match timestamping {
+        Timestamping::Hardware => Stamping::HARDWARE,
+        Timestamping::Coarse => Stamping::COARSE,
+        Timestamping::Software => Stamping::SOFTWARE,
     };
     let mut scenario = Scenario::chain(usize::from(*hops), stamping, *seed);
     scenario.duration = *duration;
