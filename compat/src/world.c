@@ -27,7 +27,8 @@ static pthread_once_t fabric_once = PTHREAD_ONCE_INIT;
 
 static void look_for_fabric(void)
 {
-	in_fabric = secure_getenv("ONBEAT_FABRIC") != NULL;
+	/* ONBEAT_FABRIC is the old name. */
+	in_fabric = secure_getenv("ONBEAT_COORDINATOR") || secure_getenv("ONBEAT_FABRIC");
 }
 
 bool nc_in_fabric(void)

@@ -52,7 +52,8 @@ bool timedc_world_has_time(void)
 
 void timedc_world_enter(void)
 {
-	world.in_run = secure_getenv("ONBEAT_FABRIC") != NULL;
+	/* ONBEAT_FABRIC is the old name. */
+	world.in_run = secure_getenv("ONBEAT_COORDINATOR") || secure_getenv("ONBEAT_FABRIC");
 	if (world.in_run) {
 		world.context = nc_timedc_context();
 		if (!world.context)

@@ -19,7 +19,7 @@ fn says(name: &str) -> String {
 
 fn said(program: &Path) -> String {
     let mut command = Command::new(program);
-    for name in ["ONBEAT_FABRIC", "ONBEAT_INTERFACE", "ONBEAT_SYSTEM"] {
+    for name in ["ONBEAT_COORDINATOR", "ONBEAT_INTERFACE", "ONBEAT_SYSTEM"] {
         command.env_remove(name);
     }
     let output = command.output().expect("the program runs");

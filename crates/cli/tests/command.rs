@@ -166,7 +166,7 @@ fn a_program_without_a_fabric_says_how_to_start_it() {
     let system = TestSystem::new(&two_hosts(&programs("", "")));
     system.program("talker.c", "left");
     let output = Command::new(system.path().join("build/left"))
-        .env_remove("ONBEAT_FABRIC")
+        .env_remove("ONBEAT_COORDINATOR")
         .output()
         .expect("runs");
     assert!(!output.status.success());
@@ -226,7 +226,7 @@ end 1
     let opens = |table: &str, end: &str| {
         let output = Command::new(system.path().join("build/opens"))
             .arg(end)
-            .env_remove("ONBEAT_FABRIC")
+            .env_remove("ONBEAT_COORDINATOR")
             .envs([("ONBEAT_INTERFACE", "lo"), ("ONBEAT_TRANSPORT", "udp4")])
             .env("ONBEAT_SYSTEM", system.path().join(table))
             .output()

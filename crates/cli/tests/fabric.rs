@@ -37,6 +37,21 @@ fn every_kind_of_read_does_what_the_header_says() {
     assert_eq!(number(channel(&results, "c"), "lost"), 0);
 }
 
+/// Programs that were built with an older library know the old name only, and may meet a newer one.
+#[test]
+fn programs_find_their_run_by_either_name_of_the_variable() {
+    let without = |name: &str, program: &str| {
+        format!("command = [\"env\", \"-u\", \"{name}\", \"build/{program}\"")
+    };
+    let text = two_hosts(&programs("", ""))
+        .replace("command = [\"build/left\"", &without("ONBEAT_COORDINATOR", "left"))
+        .replace("command = [\"build/right\"", &without("ONBEAT_FABRIC", "right"));
+    let system = TestSystem::new(&text);
+    system.program("talker.c", "left").program("listener.c", "right");
+    let results = results(&["run", "."], system.path(), 0);
+    assert_eq!(number(channel(&results, "c"), "received"), 2);
+}
+
 #[test]
 fn threads_without_locks_do_the_same_in_every_run() {
     let text = two_hosts(&programs("", "")).replace(

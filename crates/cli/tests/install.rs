@@ -241,7 +241,7 @@ impl Installed {
     fn runs(&self, program: &Path) {
         let output = Command::new(program)
             .env("LD_LIBRARY_PATH", self.libraries())
-            .env_remove("ONBEAT_FABRIC")
+            .env_remove("ONBEAT_COORDINATOR")
             .env_remove("ONBEAT_INTERFACE")
             .output()
             .expect("the program runs");
@@ -443,7 +443,7 @@ fn build_for_net_chan(installed: &Installed) {
         cc.args(installed.package(package, &["--cflags", "--libs"])).arg("-o").arg(&program);
         must(&mut cc);
         let mut run = Command::new(program);
-        run.env("LD_LIBRARY_PATH", installed.libraries()).env_remove("ONBEAT_FABRIC");
+        run.env("LD_LIBRARY_PATH", installed.libraries()).env_remove("ONBEAT_COORDINATOR");
         let said = must(&mut run);
         assert!(said.contains("there is no network interface \"nosuch0\""), "{said}");
     }
@@ -503,7 +503,7 @@ fn programs_find_their_library(directory: &Path) -> usize {
     for program in built.iter().flatten() {
         assert!(needs_shared_library(&program.path()), "{program:?}");
         let mut run = Command::new(program.path());
-        let output = run.env_remove("ONBEAT_FABRIC").env_remove("LD_LIBRARY_PATH").output();
+        let output = run.env_remove("ONBEAT_COORDINATOR").env_remove("LD_LIBRARY_PATH").output();
         let said = said(&output.expect("it runs"));
         assert!(!said.contains("shared librar"), "{program:?}: {said}");
     }

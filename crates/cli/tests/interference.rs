@@ -296,9 +296,10 @@ fn a_program_with_more_rights_than_its_caller_believes_no_environment() {
     };
     let nothing = joined(&[]);
     let hostile = [
-        &[("ONBEAT_FABRIC", "x")][..],
+        &[("ONBEAT_COORDINATOR", "x")][..],
+        &[("ONBEAT_FABRIC", "x")],
         &[("ONBEAT_INTERFACE", "no-such")],
-        &[("ONBEAT_FABRIC", "onbeat-0:00"), ("ONBEAT_TRACE", "1")],
+        &[("ONBEAT_COORDINATOR", "onbeat-0:00"), ("ONBEAT_TRACE", "1")],
     ];
     for variables in hostile {
         assert_ne!(joined(variables), nothing, "{variables:?}: its own environment is believed");

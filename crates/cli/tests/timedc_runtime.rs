@@ -112,7 +112,7 @@ fn text(octets: &[u8]) -> String {
 fn alone(system: &TestSystem, name: &str, argument: &str) -> Output {
     let program = system.path().join("build").join(name);
     let mut command = Command::new(program);
-    command.arg(argument).env_remove("ONBEAT_FABRIC").env_remove("ONBEAT_INTERFACE");
+    command.arg(argument).env_remove("ONBEAT_COORDINATOR").env_remove("ONBEAT_INTERFACE");
     // What is freed shall be free, not kept for the thread.
     command.env("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0");
     command.output().expect("the program runs")

@@ -401,7 +401,7 @@ fn a_program_refuses_to_start_out_of_sync_if_it_is_told_to() {
         command.args(["--exact", name, "--nocapture"]).env(JOINS, "1");
         command.env("ONBEAT_INTERFACE", "lo").env("ONBEAT_TRANSPORT", "udp4");
         command.env("ONBEAT_SYSTEM", &table);
-        command.env_remove("ONBEAT_CLOCK_WITHIN_NS").env_remove("ONBEAT_FABRIC");
+        command.env_remove("ONBEAT_CLOCK_WITHIN_NS").env_remove("ONBEAT_COORDINATOR");
         command.envs(within.map(|within| ("ONBEAT_CLOCK_WITHIN_NS", within)));
         let output = command.output().expect("this test again");
         String::from_utf8_lossy(&output.stderr).into_owned()

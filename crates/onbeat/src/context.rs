@@ -10,7 +10,7 @@
 
 use crate::clock::MonoTime;
 use crate::coordinator::client::{self, SetupError, ThreadTicket};
-use crate::coordinator::protocol::{self, ENVIRONMENT, Work};
+use crate::coordinator::protocol::{self, ENVIRONMENT, OLD_ENVIRONMENT, Work};
 use crate::interface::context::INTERFACE;
 use crate::interface::{self, InterfaceContext, InterfaceIo};
 use crate::recorder::Recorder;
@@ -50,7 +50,8 @@ pub enum EndpointIo {
 impl Context {
     /// Joins the coordinator that the environment names, or opens the interface that it names.
     pub fn join() -> Result<Self, SetupError> {
-        if crate::environment::var_os(ENVIRONMENT).is_none()
+        let coordinator = [ENVIRONMENT, OLD_ENVIRONMENT].map(crate::environment::var_os);
+        if coordinator.iter().all(Option::is_none)
             && let Some(interface) = crate::environment::var_os(INTERFACE)
         {
             return InterfaceContext::from_environment(&interface).map(Self::Interface);

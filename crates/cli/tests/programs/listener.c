@@ -22,7 +22,7 @@ static void *return_at_once(void *argument)
 /* Greets the fabric without the library, by the rules. */
 static int greet(void)
 {
-	int door = atoi(getenv("ONBEAT_FABRIC")), s = -1;
+	int door = atoi(getenv("ONBEAT_COORDINATOR")), s = -1;
 	unsigned char hello[3] = { 1, 9, 0 }, begin[5] = { 15 }, reply[2048];
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(s))];
 	struct iovec part = { reply, sizeof(reply) };

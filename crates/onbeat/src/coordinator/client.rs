@@ -9,8 +9,8 @@
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndpointIo, Listener, Talker};
 use crate::coordinator::protocol::{
-    Base, Body, ENVIRONMENT, EndpointNumbers, MAX_PACKET, MAX_SELECT, Reply, Request, Start,
-    VERSION, Work,
+    Base, Body, ENVIRONMENT, EndpointNumbers, MAX_PACKET, MAX_SELECT, OLD_ENVIRONMENT, Reply,
+    Request, Start, VERSION, Work,
 };
 use crate::coordinator::socket;
 use crate::instrument::{Instruments, Watch, WatchError};
@@ -267,7 +267,9 @@ impl RunContext {
         if CONTROL.with_borrow(Option::is_some) {
             return Err(SetupError::Twice);
         }
-        let value = crate::environment::var(ENVIRONMENT).map_err(|_| SetupError::NotInRun)?;
+        let value = crate::environment::var(ENVIRONMENT)
+            .or_else(|_| crate::environment::var(OLD_ENVIRONMENT))
+            .map_err(|_| SetupError::NotInRun)?;
         let (start, base) = (OnceLock::new(), Arc::default());
         let instruments = Instruments::new(&Watch::from_environment()?, &base, 0)?;
         let shared = Shared { start, base, instruments, interface: OnceLock::new() };

@@ -12,7 +12,10 @@ use onbeat_runtime::wire::MAX_FRAME;
 
 /// The environment variable that tells a program its coordinator: the number of the descriptor that
 /// it was started with, `:`, and the inode of the socket that this must be.
-pub const ENVIRONMENT: &str = "ONBEAT_FABRIC";
+pub const ENVIRONMENT: &str = "ONBEAT_COORDINATOR";
+/// The old name of that variable: programs are given both, and read the new one first. So programs
+/// and runs meet where one of the two is of an older release.
+pub const OLD_ENVIRONMENT: &str = "ONBEAT_FABRIC";
 /// Version of this protocol; a program built against another is refused at its first message.
 pub const VERSION: u16 = 9;
 /// The longest packet.

@@ -31,7 +31,7 @@ use crate::coordinator::session::{Failure, Session};
 use crate::process::{Keeper, Kept, Running, Start};
 use crate::user::User;
 use onbeat::coordinator::client::SetupError;
-use onbeat::coordinator::protocol::ENVIRONMENT;
+use onbeat::coordinator::protocol::{ENVIRONMENT, OLD_ENVIRONMENT};
 use onbeat::instrument;
 use onbeat_model::codes::run as codes;
 use onbeat_model::diagnostic::Diagnostic;
@@ -170,7 +170,8 @@ pub fn run<'a>(
         }
         let mut settings = settings_of(program, cores, &directory, task_trace);
         settings.push((PRIORITIES, priorities_of(program, &proposed).into()));
-        let mut environment = vec![(ENVIRONMENT, OsStr::new(&value))];
+        let names = [ENVIRONMENT, OLD_ENVIRONMENT];
+        let mut environment: Vec<_> = names.map(|name| (name, OsStr::new(&value))).into();
         environment.extend(watch.iter().map(|(name, value)| (*name, OsStr::new(value))));
         environment.extend(settings.iter().map(|(name, value)| (*name, value.as_os_str())));
         let start = Start {
