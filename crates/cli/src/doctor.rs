@@ -251,17 +251,21 @@ fn to_json(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>]) -> V
             "why": check.why,
             "fix": finding.fix,
             "reboot": check.reboot,
+            "affects": check.against,
+            // The old name of `affects`, which version 1 keeps.
             "against": check.against,
         })
     };
     let of_verdict = |one: &Verdict<'_>| {
+        let affects: Vec<_> = one.against.iter().map(|finding| finding.name()).collect();
         json!({
             "kind": kind(one.promise.kind),
             "name": one.promise.name,
             "promise": one.promise.what,
             "verdict": verdict(one.state),
             "rests_on": one.promise.rests_on,
-            "against": one.against.iter().map(|finding| finding.name()).collect::<Vec<_>>(),
+            "affected_by": affects,
+            "against": affects,
         })
     };
     json!({

@@ -235,7 +235,15 @@ fn json(ends: &[LiveEndpoint], skipped: &[Skipped], since: Option<&Since<'_>>) -
         .collect();
     let skipped: Vec<Value> =
         skipped.iter().map(|one| json!({ "uid": one.uid, "why": one.why })).collect();
-    json!({ "format": "onbeat-stat", "version": 1, "ends": ends, "skipped": skipped }).to_string()
+    json!({
+        "format": "onbeat-stat",
+        "version": 1,
+        "endpoints": ends,
+        // The old name of `endpoints`, which version 1 keeps.
+        "ends": ends,
+        "skipped": skipped,
+    })
+    .to_string()
 }
 
 #[cfg(test)]
@@ -271,7 +279,8 @@ mod tests {
         let rejected = "3 shape, 1 size, 5 talker 02:00:00:00:00:07, 2 future";
         assert_eq!(words[1].join(" "), format!("arm 42 c listener - 4 1 0 0 {rejected} - 0"));
         let document: Value = serde_json::from_str(&json(&ends, &[], None)).expect("JSON");
-        let end = &document["ends"][1];
+        assert_eq!(document["ends"], document["endpoints"], "the old name");
+        let end = &document["endpoints"][1];
         assert_eq!(
             (&end["rejected"]["talker"], &end["rejected"]["future"]),
             (&json!(5), &json!(2))

@@ -33,7 +33,7 @@ fn ends(arguments: &[&str]) -> Vec<Value> {
     let output = run(&[&["stat", "--json"], arguments].concat(), Path::new("/"), 0);
     let all: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&all["format"], &all["version"]), (&"onbeat-stat".into(), &1.into()));
-    all["ends"].as_array().expect("ends").clone()
+    all["endpoints"].as_array().expect("endpoints").clone()
 }
 
 /// The ends of the programs that run in the system's directory: other tests run too.
@@ -141,11 +141,11 @@ fn watching_shows_rates_from_the_second_look_on_until_it_is_interrupted() {
         let line = lines.next().expect("a line").expect("text");
         serde_json::from_str(&line).expect("JSON")
     };
-    assert_eq!(next()["ends"][0].get("received_per_s"), None, "nothing to compare with");
+    assert_eq!(next()["endpoints"][0].get("received_per_s"), None, "nothing to compare with");
     for _ in 0..1_000 {
         end.push(&Record::default());
     }
-    let seen = (0..3).map(|_| next()["ends"][0]["received_per_s"].as_i64());
+    let seen = (0..3).map(|_| next()["endpoints"][0]["received_per_s"].as_i64());
     let most = seen.map(|rate| rate.expect("a rate")).max();
     assert!(most.is_some_and(|rate| rate > 0), "{most:?}");
     let pid = child.id().to_string();

@@ -34,7 +34,7 @@ fn documented() -> String {
         let needs: Vec<_> =
             check.against.iter().map(|need| format!("{need:?}").to_lowercase()).collect();
         text += &format!(
-            "\n### `{}`\n\n*{}.* {}\n\nFix: {}{}\n\nSpeaks against: {}.\n",
+            "\n### `{}`\n\n*{}.* {}\n\nFix: {}{}\n\nAffects: {}.\n",
             check.id,
             check.what,
             cell(check.why),
