@@ -4,8 +4,8 @@ use crate::{Finding, Tree};
 use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
-/// Which crate of ours may depend on which (ARCHITECTURE.md, "Edges").
-const EDGES: [(&str, &[&str]); 17] = [
+/// Which crate of ours may depend on which (ARCHITECTURE.md, "Rooms").
+pub(crate) const EDGES: [(&str, &[&str]); 17] = [
     ("onbeat-model", &[]),
     ("onbeat-description", &["onbeat-model"]),
     ("onbeat-program", &["onbeat-model", "onbeat-description"]),

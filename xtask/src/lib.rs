@@ -7,6 +7,7 @@ mod history;
 pub mod hunt;
 mod map;
 mod prose;
+mod pure;
 mod sources;
 mod verbs;
 pub mod weaken;
@@ -122,7 +123,7 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 17] = [
+pub const RULES: [Rule; 19] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
     Rule { name: "publishing", check: crates::publishing },
@@ -132,6 +133,8 @@ pub const RULES: [Rule; 17] = [
     Rule { name: "unsafe", check: sources::unsafe_code },
     Rule { name: "environment", check: sources::environment },
     Rule { name: "reading", check: sources::reading },
+    Rule { name: "pure", check: pure::world },
+    Rule { name: "floats", check: pure::floats },
     Rule { name: "unfinished", check: sources::unfinished },
     Rule { name: "error-codes", check: documents::error_codes },
     Rule { name: "dependencies", check: documents::dependencies },
@@ -139,7 +142,7 @@ pub const RULES: [Rule; 17] = [
     Rule { name: "anchors", check: prose::anchors },
     Rule { name: "sentences", check: prose::sentences },
     Rule { name: "commits", check: history::commits },
-    Rule { name: "map", check: map::names },
+    Rule { name: "map", check: map::map },
 ];
 
 /// The root of the repository that this program was built in.

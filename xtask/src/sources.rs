@@ -134,7 +134,7 @@ pub(crate) fn unfinished(tree: &Tree) -> Result<Vec<Finding>> {
 }
 
 /// Whether `line` has `word` with no letter, digit or `_` before or after it.
-fn has_word(line: &str, word: &str) -> bool {
+pub(crate) fn has_word(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();

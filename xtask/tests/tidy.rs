@@ -31,6 +31,8 @@ rules! {
     unsafe_code_is_only_where_the_system_is_called_and_in_tests: "unsafe",
     the_library_reads_the_environment_only_where_it_may_be_believed: "environment",
     the_command_reads_files_in_one_place: "reading",
+    pure_crates_take_everything_from_the_caller: "pure",
+    times_and_rates_are_integers: "floats",
     nothing_is_left_for_later: "unfinished",
     every_error_code_has_its_section: "error-codes",
     every_dependency_is_justified: "dependencies",
