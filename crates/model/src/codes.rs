@@ -60,25 +60,25 @@ areas! {
         /// A rate or interval that is zero, negative or too large.
         RATE = "OB1012", "a rate is out of range";
         /// The least is greater than the most.
-        MIN_ABOVE_MAX = "OB1013", "the least is above the most";
+        MIN_ABOVE_MAX = "OB1013", "a minimum above its maximum";
         /// A histogram without values or with a weight that is not positive.
-        HISTOGRAM = "OB1014", "a histogram that cannot be used";
+        HISTOGRAM = "OB1014", "an invalid histogram";
         /// A name that cannot be used.
-        BAD_NAME = "OB1015", "a name that cannot be used";
+        BAD_NAME = "OB1015", "an invalid name";
         /// A command without a program.
         EMPTY_COMMAND = "OB1016", "a command without a program";
         /// A priority outside SCHED_FIFO's.
-        PRIORITY = "OB1017", "a priority that does not exist";
+        PRIORITY = "OB1017", "an invalid priority";
         /// A clock that drifts more than the limit.
-        DRIFT = "OB1018", "a clock drifts too much";
+        DRIFT = "OB1018", "a frequency offset that is too large";
         /// A duration that is not positive or too long.
         DURATION = "OB1019", "a duration is out of range";
         /// A name that is taken.
-        DUPLICATE_NAME = "OB1020", "a name is taken";
+        DUPLICATE_NAME = "OB1020", "a duplicate name";
         /// A node that does not exist.
         UNKNOWN_NODE = "OB1021", "an unknown node";
         /// A bridge where a host must stand.
-        NOT_A_HOST = "OB1022", "a bridge where a host must stand";
+        NOT_A_HOST = "OB1022", "a bridge instead of a host";
         /// A channel that does not exist.
         UNKNOWN_CHANNEL = "OB1023", "an unknown channel";
         /// A scenario that does not exist.
@@ -102,24 +102,24 @@ areas! {
         /// Idle slopes beyond the rate of a port's link.
         IDLE_SLOPES = "OB1038", "idle slopes beyond the link";
         /// A gate control list that cannot be used.
-        GATES = "OB1039", "gates that cannot be used";
+        GATES = "OB1039", "an invalid gate control list";
         /// An address that is not one, or that cannot be used here.
-        BAD_ADDRESS = "OB1040", "an address that cannot be used";
+        BAD_ADDRESS = "OB1040", "an invalid address";
         /// A destination that is neither a group address nor a host's.
         UNKNOWN_DESTINATION = "OB1041", "an unknown destination";
         /// A stream identifier that is taken.
-        DUPLICATE_STREAM = "OB1042", "a stream identifier is taken";
+        DUPLICATE_STREAM = "OB1042", "a duplicate stream identifier";
         /// A destination that is taken.
-        DUPLICATE_DESTINATION = "OB1043", "a destination is taken";
+        DUPLICATE_DESTINATION = "OB1043", "a duplicate destination";
         /// A host's address that is taken.
-        DUPLICATE_ADDRESS = "OB1044", "an address is taken";
+        DUPLICATE_ADDRESS = "OB1044", "a duplicate address";
         /// A channel to one host's address that others are to hear.
         UNICAST_LISTENERS = "OB1045", "one host's address for other listeners";
         /// A talker that listens to itself.
         TALKER_LISTENS = "OB1046", "a talker listens to itself";
         /// A listener that is there twice.
-        DUPLICATE_LISTENER = "OB1047", "a listener is there twice";
-        /// A channel or a noise source to nobody.
+        DUPLICATE_LISTENER = "OB1047", "a duplicate listener";
+        /// A channel without listeners.
         NO_LISTENER = "OB1048", "a channel without listeners";
         /// A stream identifier of zero.
         BAD_STREAM = "OB1049", "a stream identifier of zero";
@@ -132,19 +132,19 @@ areas! {
         /// Preemption without an express queue.
         PREEMPTION = "OB1054", "preemption without an express queue";
         /// A trace that cannot be read or used.
-        TRACE = "OB1055", "a trace that cannot be used";
-        /// A way that a stream cannot take.
-        WAY = "OB1056", "a way that cannot be taken";
+        TRACE = "OB1055", "an invalid trace";
+        /// A path that a stream cannot take.
+        WAY = "OB1056", "an invalid path";
         /// A token bucket that never holds a whole frame.
         BUCKET = "OB1057", "a token bucket that never holds a frame";
         /// Sources of a program that are not there, or what belongs to them without them.
-        PROGRAM_SOURCE = "OB1058", "sources of a program";
+        PROGRAM_SOURCE = "OB1058", "invalid sources of a program";
         /// Execution times that cannot be read or used.
-        EXECUTION_TIMES = "OB1059", "execution times";
-        /// A program's file of tasks that cannot be read or used.
-        PROGRAM_TASKS = "OB1066", "a program's file of tasks";
+        EXECUTION_TIMES = "OB1059", "invalid execution times";
+        /// A program's task model that cannot be read or used.
+        PROGRAM_TASKS = "OB1066", "an invalid task model of a program";
         /// What an abstract channel of a program is, which it cannot be.
-        BINDING = "OB1067", "what an abstract channel is";
+        BINDING = "OB1067", "an invalid binding of an abstract channel";
         /// A second step of one clock.
         CLOCK_STEPS = "OB1068", "a clock steps a second time";
         /// A clock that gPTP keeps in the run has an error of its own.
@@ -172,20 +172,20 @@ areas! {
         /// Description and manifest disagree.
         MANIFEST_CONTRADICTION = "OB1109", "description and manifest disagree";
         /// A manifest's array with places and entries that do not match.
-        MANIFEST_ARRAY = "OB1110", "places and entries of a manifest differ";
+        MANIFEST_ARRAY = "OB1110", "a manifest's array length differs from its entries";
     }
-    /// What is wrong with a file of tasks only.
+    /// Errors of task models only.
     tasks {
         /// A step that does nothing, or several things, or has keys of another one.
-        STEP = "OB1060", "a step of a task";
+        STEP = "OB1060", "an invalid step of a task";
         /// Steps that control never comes to, or never leaves.
-        FLOW = "OB1061", "where control goes";
+        FLOW = "OB1061", "invalid control flow";
         /// Steps with two deadlines.
         TWO_DEADLINES = "OB1062", "two deadlines";
-        /// A channel of the wrong kind, or without an end that it needs.
-        CHANNEL = "OB1063", "a channel of a file of tasks";
+        /// A channel of the wrong kind, or without a necessary endpoint.
+        CHANNEL = "OB1063", "an invalid channel of a task model";
         /// A task that is not started exactly once.
-        START = "OB1064", "a task that is not started once";
+        START = "OB1064", "a task that does not start exactly once";
         /// A task that does not exist.
         UNKNOWN_TASK = "OB1065", "an unknown task";
     }
@@ -207,10 +207,10 @@ areas! {
         CLOCKS = "OB2007", "clocks are too far apart";
         /// A chain has no bound.
         UNTRIGGERED = "OB2008", "a chain has no bound";
-        /// A message is longer under way than a frame can tell.
-        LONG_UNDER_WAY = "OB2009", "a message is too long under way";
-        /// There is no way within the VLAN.
-        NO_WAY = "OB2010", "no way within the VLAN";
+        /// A message is in flight for longer than its timestamp can represent.
+        LONG_UNDER_WAY = "OB2009", "a message is in flight for too long";
+        /// There is no path within the VLAN.
+        NO_WAY = "OB2010", "no path within the VLAN";
         /// A stream uses a queue that is reserved.
         INTRUDER = "OB2011", "a stream in a reserved queue";
         /// A port's settings leave too little for a reservation.
@@ -220,9 +220,9 @@ areas! {
         /// A stream may lose frames.
         STREAM_LOST = "OB2014", "a stream may lose frames";
         /// The analysis ended before it had looked at everything.
-        CUT_SHORT = "OB2015", "the analysis ended before it had looked at everything";
+        CUT_SHORT = "OB2015", "the analysis reached its effort limit";
         /// gPTP cannot bring the clocks together.
-        NOT_IN_SYNC = "OB2016", "gPTP cannot bring these clocks together";
+        NOT_IN_SYNC = "OB2016", "gPTP cannot synchronise these clocks";
     }
     /// What keeps a run from beginning.
     run {
@@ -233,7 +233,7 @@ areas! {
         /// A program's timing is not analysed.
         NOT_ANALYSED = "OB3003", "the timing of a program is not analysed";
         /// A program cannot run as the user that the description asks for.
-        CANNOT_BE = "OB3004", "a program cannot run as the user that is asked for";
+        CANNOT_BE = "OB3004", "a program cannot run as the requested user";
         /// gPTP takes part only in runs whose clocks it can steer.
         NOT_VIRTUAL = "OB3005", "gPTP takes part in runs in virtual time only";
     }
@@ -253,8 +253,8 @@ areas! {
         GUARD = "OB4006", "two deadlines";
         /// An lvchannel has a second writer.
         WRITERS = "OB4007", "an lvchannel with two writers";
-        /// Nobody can say how many tasks there will be.
-        TASK_COUNT = "OB4008", "nobody can say how many tasks there will be";
+        /// The number of tasks is unknown.
+        TASK_COUNT = "OB4008", "the number of tasks is unknown";
         /// `skipdelay` has no single target.
         SKIP = "OB4009", "no target for skipdelay";
         /// A channel is not in the manifest.
@@ -262,13 +262,13 @@ areas! {
         /// A value is not as large as the channel's.
         SIZE = "OB4011", "a value of another size";
         /// Control cannot go on at a point.
-        CONTINUE = "OB4012", "control cannot go on at a timing point";
+        CONTINUE = "OB4012", "control cannot continue at a timing point";
         /// A construct is not formed right.
-        FORM = "OB4013", "a construct that is not formed right";
+        FORM = "OB4013", "a malformed construct";
         /// A call must not be aborted.
         CALL = "OB4015", "a call that cannot be aborted";
-        /// Nobody says what an abstract channel is.
-        UNBOUND = "OB4016", "nobody says what an abstract channel is";
+        /// An abstract channel is not bound.
+        UNBOUND = "OB4016", "an unbound abstract channel";
         /// A delay has no unit.
         NO_UNIT = "OB4101", "a delay without a unit";
         /// The declared execution times are too long for the policy.
@@ -280,7 +280,7 @@ areas! {
         /// A manifest's only row has no braces.
         BRACES = "OB4105", "a manifest without the row's braces";
         /// A loop without an end in which no time passes.
-        ENDLESS = "OB4106", "a loop in which no time passes, and that nothing in it ends";
+        ENDLESS = "OB4106", "an endless loop in which no time passes";
     }
     /// What is wrong with the timing of programs.
     timing {
@@ -289,7 +289,7 @@ areas! {
         /// A deadline may be missed.
         MAY_BE_LATE = "OB5002", "a deadline may be missed";
         /// A chain does not keep what is asked of it.
-        CHAIN = "OB5003", "a chain does not keep what is asked of it";
+        CHAIN = "OB5003", "a chain violates its requirement";
         /// A host's tasks are not schedulable.
         NOT_SCHEDULABLE = "OB5004", "tasks of a host are not schedulable";
         /// A channel may overflow.
@@ -297,17 +297,17 @@ areas! {
         /// Tasks wait for each other.
         DEADLOCK = "OB5006", "tasks wait for each other";
         /// What a program does in time cannot be followed.
-        FOLLOW = "OB5007", "what a program does in time cannot be followed";
-        /// A program uses an end of a channel that its host does not have.
-        NO_END = "OB5008", "a program uses an end that its host does not have";
+        FOLLOW = "OB5007", "a program's timing cannot be followed";
+        /// A program uses an endpoint of a channel that its host does not have.
+        NO_END = "OB5008", "a program uses an endpoint that its host does not have";
         /// Times are proven for the first iterations only.
         UNPROVEN = "OB5009", "times are proven for the first iterations only";
-        /// Nobody can say what a segment holds.
-        HOLD = "OB5015", "nobody can say what a segment holds";
+        /// The resources that a segment holds are unknown.
+        HOLD = "OB5015", "the resources that a segment holds are unknown";
         /// Tasks may wait for each other's locks for ever.
         LOCKS = "OB5020", "tasks may wait for each other's locks for ever";
-        /// A lock, or how long something takes, cannot be told.
-        DOUBT = "OB5021", "a lock, or how long something takes, cannot be told";
+        /// A lock or a duration is unknown.
+        DOUBT = "OB5021", "a lock or a duration is unknown";
     }
 }
 
