@@ -7,7 +7,8 @@
 //!                     └→ channel_io::ChannelIo: the only way to a clock or a network
 //! ```
 //!
-//! *Real-time*: nothing here allocates, locks or blocks other than through [`channel_io::ChannelIo`].
+//! *Real-time*: nothing here allocates, locks or blocks other than through
+//! [`channel_io::ChannelIo`].
 
 pub mod channel;
 pub mod channel_io;

@@ -470,7 +470,8 @@ mod tests {
             stream = [{{ name = "x", talker = "a", listeners = ["b"], traffic_class = 5,
                 frame_octets = 1522, interval_ns = {interval} }}]
             port = [{{ names = ["s.b"], gates = [{{ entries = [
-                {{ open = [5], interval_ns = 157_490 }}, {{ open = [7], interval_ns = 242_510 }}] }}] }}]
+                {{ open = [5], interval_ns = 157_490 }},
+                {{ open = [7], interval_ns = 242_510 }}] }}] }}]
             "#
         );
         let loaded = onbeat_description::load("x.toml", &text, &mut |_| Err(String::new()));

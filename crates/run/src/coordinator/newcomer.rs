@@ -62,7 +62,8 @@ impl Session<'_> {
     fn missing(&self, thread: usize) -> &'static str {
         match self.threads[thread].socket {
             None if self.members[self.threads[thread].program].door.is_none() => {
-                "has closed the descriptor that ONBEAT_COORDINATOR names and has not called onbeat_open"
+                "has closed the descriptor that ONBEAT_COORDINATOR names and has not called \
+                 onbeat_open"
             }
             _ => "has not called onbeat_open",
         }

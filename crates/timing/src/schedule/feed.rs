@@ -208,7 +208,9 @@ impl Tasks<'_> {
         let host = self.graph.tasks[reader].host;
         let mine = network.latencies.iter().find(|(at, _)| *at == host);
         let latency = mine.map(|(_, latency)| *latency)?;
-        let is_read = |node: &&TaskNode| matches!(node.kind, NodeKind::Read { channel: c, .. } if c == channel);
+        let is_read = |node: &&TaskNode| -> bool {
+            matches!(node.kind, NodeKind::Read { channel: read, .. } if read == channel)
+        };
         let mut reads = self.graph.tasks[reader].nodes.iter().filter(is_read);
         let all_wait = reads.all(|node| matches!(node.kind, NodeKind::Read { waits: true, .. }));
         let least = if all_wait { ns(network.fixed_delay) } else { 0 };
@@ -307,7 +309,9 @@ impl Tasks<'_> {
         let each = sums(&counts, |stop| is_fed(stop) || stop == 0, is_fed).into_iter().max()?;
         let arrival = Arrival { messages: each.max(0) * feed.arrival.messages, ..feed.arrival };
         let is_prompt = feed.waits == 0 || feed.is_paced;
-        let is_it = |kind: &NodeKind| matches!(kind, NodeKind::Read { channel, .. } if *channel == feed.channel);
+        let is_it = |kind: &NodeKind| -> bool {
+            matches!(kind, NodeKind::Read { channel, .. } if *channel == feed.channel)
+        };
         let best = shortest(task, channel, is_it);
         let source = Source { writer, arrival, best, is_prompt, most: Most::Backlog };
         Some(source).filter(|source| is_known(&source.arrival))

@@ -286,7 +286,9 @@ impl<'a> Merged<'a> {
     fn add_unknown_writer(&mut self, id: ChannelId, analysed: &BTreeSet<usize>) {
         let channel = self.system.channel(id);
         let mut all = self.graph.tasks.iter().flat_map(|task| &task.nodes);
-        let writes = |node: &TaskNode| matches!(node.kind, NodeKind::Write { channel, .. } if channel == id.index());
+        let writes = |node: &TaskNode| -> bool {
+            matches!(node.kind, NodeKind::Write { channel, .. } if channel == id.index())
+        };
         if all.any(writes) {
             return;
         }

@@ -130,7 +130,9 @@ impl Execution<'_> {
                 continue;
             };
             for (writer, graph) in self.graph.tasks.iter().enumerate() {
-                let is_it = |what: &NodeKind| matches!(what, NodeKind::Write { channel: c, .. } if *c == channel);
+                let is_it = |kind: &NodeKind| -> bool {
+                    matches!(kind, NodeKind::Write { channel: written, .. } if *written == channel)
+                };
                 if !graph.nodes.iter().any(|node| is_it(&node.kind)) || seen.contains(&writer) {
                     continue;
                 }
