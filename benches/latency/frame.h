@@ -50,7 +50,7 @@ static inline int frame_socket(bool listens)
 		bench_fail("AF_PACKET");
 	if (listens && setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &group, sizeof group))
 		bench_fail("PACKET_ADD_MEMBERSHIP");
-	/* As much room as Onbeat asks for: flat out, nobody shall lose for want of it. */
+	/* As much room as Onbeat asks for: flat out, no program shall lose messages for want of it. */
 	if (listens && setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
 		bench_fail("SO_RCVBUFFORCE");
 	return fd;

@@ -35,7 +35,7 @@ void log_wakeup_delay(struct logc *logc, uint64_t ptp_target_ns, uint64_t cpu_ta
 /* Forgets what was logged. */
 void log_reset(struct logc *logc);
 
-/* Moves what was logged to LOG-n and LOG_d-n, and goes on with an empty log. */
+/* Moves what was logged to LOG-n and LOG_d-n, and continues with an empty log. */
 void log_flush_and_rotate(struct logc *logc);
 
 /* Writes the rest; what comes afterwards is ignored. NULL is allowed. */

@@ -211,7 +211,7 @@ bool nh_set_tx_prio(struct nethandler *nh, enum stream_class sc, int tx_prio);
 void nh_set_trace_breakval(struct nethandler *nh, int break_us);
 void nh_enable_ftrace(struct nethandler *nh);
 
-/* Writes what was logged to LOG-n and LOG_d-n, n = 0, 1, ..., and goes on with an empty log. */
+/* Writes what was logged to LOG-n and LOG_d-n, n = 0, 1, ..., and continues with an empty log. */
 void nh_rotate_logs(struct nethandler *nh);
 
 void nh_list_active_channels(struct nethandler *nh);
@@ -242,7 +242,7 @@ int nh_std_cb(void *data, struct avtpdu_cshdr *du);
 
 /*
  * Gives a message to the callback of its stream, or to the end that reads it. What the callback
- * returned; -EINVAL for NULL or a malformed header; -EBADFD for a stream that nobody reads.
+ * returned; -EINVAL for NULL or a malformed header; -EBADFD for a stream without a reader.
  */
 int nh_feed_pdu(struct nethandler *nh, struct avtpdu_cshdr *du);
 int nh_feed_pdu_ts(struct nethandler *nh, struct avtpdu_cshdr *du, uint64_t rx_hw_ns,

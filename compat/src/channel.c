@@ -310,7 +310,7 @@ static int64_t slice(void)
 	return limit - now < SLICE_NS ? limit - now : SLICE_NS;
 }
 
-/* In the fabric a stopped channel's context goes on, so its reader looks from time to time. */
+/* In the fabric a stopped channel's context continues, so its reader looks from time to time. */
 static onbeat_status await(struct channel *ch, struct nc_end *end)
 {
 	const onbeat_listener *listener = end->listener;

@@ -122,7 +122,8 @@ static struct nc_end *make_end(struct nethandler *nh, struct channel *ch, bool t
 	return NULL;
 }
 
-/* Opens and lists the end, and serves it if there is a callback for it: then nobody may enter. */
+/* Opens and lists the end, and serves it if there is a callback for it: then no other reader may
+ * enter. */
 static void append(struct nethandler *nh, struct channel *ch, struct nc_end *end, bool tx)
 {
 	struct channel **head = tx ? &nh->du_tx_head : &nh->du_rx_head;

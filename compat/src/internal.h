@@ -79,7 +79,7 @@ onbeat_status nc_sleep(onbeat *context, int64_t until_ns, int64_t *woke_ns);
 /* Opens `count` channels on the handler's interface. */
 onbeat_status nc_open_interface(const struct nethandler *nh, const onbeat_channel *channels,
 				size_t count, onbeat **out);
-/* A negative errno for what onbeat returned; ends a program that goes on long after its run. */
+/* A negative errno for what onbeat returned; ends a program that continues long after its run. */
 int nc_failure(struct channel *ch, onbeat_status status);
 
 /* --- nic.c ------------------------------------------------------------------------------------ */

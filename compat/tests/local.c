@@ -118,7 +118,7 @@ static void admission(void)
 static void *blocked(void *channel)
 {
 	struct sensor s;
-	/* In the end the result is an error: there is nobody who sends. */
+	/* In the end the result is an error: there is no talker. */
 	return chan_read_wait(channel, &s) < 0 ? channel : NULL;
 }
 
@@ -188,7 +188,7 @@ static void feeding(void)
 	CHECK(rx && nh_feed_pdu(nh, &tx->pdu) == 0 && chan_read_wait(rx, &got) == sizeof(got));
 	CHECK(got.val == 7 && got.seqnr == 8);
 	CHECK(nh_std_cb(rx->cbp, &tx->pdu) == sizeof(s) && chan_read(rx, &got) == sizeof(got));
-	/* A message of another length is nobody's. */
+	/* A message of another length is discarded. */
 	tx->pdu.sdl = 0;
 	CHECK(nh_feed_pdu(nh, &tx->pdu) == -EINVAL);
 

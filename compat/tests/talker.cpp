@@ -27,7 +27,7 @@ int main(int argc, char *argv[])
 		uint64_t sent = tai_get_ns(), back = 0;
 		if (!tx.send(&sent) || !rx->read_wait(&back))
 			return 3;
-		// Class B: both go on 50 ms after the answer was captured.
+		// Class B: both continue 50 ms after the answer was captured.
 		if (back != sent || tai_get_ns() - sent < 50 * NS_IN_MS)
 			return 4;
 	}

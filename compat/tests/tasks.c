@@ -59,7 +59,7 @@ static void *first_reader(void *argument)
 	NETCHAN_RX(mcast42);
 	NETCHAN_RX(mcast17);
 	CHECK(mcast42_du == shared && mcast17_du);
-	/* Nobody ever writes to this one. */
+	/* A channel without a writer. */
 	limit = now() + 3 * NS_IN_MS + 1;
 	check_timed_out(READ(mcast17, &other));
 	limit = now() + 3 * NS_IN_MS + 1;

@@ -1,4 +1,4 @@
-/* Several threads in one channel, callbacks that close, descriptors that nobody reads: each test by
+/* Several threads in one channel, callbacks that close, descriptors without a reader: each test by
  * its name. All are on the loopback; what hangs is ended by an alarm. */
 #include <fcntl.h>
 #include <netchan_standalone.h>
@@ -293,7 +293,7 @@ static void *read_once(void *channel)
 	return NULL;
 }
 
-/* A thread that is held up, here by a signal's handler, goes on in the channel after its end. */
+/* A thread that is held up, here by a signal's handler, continues in the channel after its end. */
 static void held_thread(void (*close)(struct nethandler **, struct channel *))
 {
 	struct nethandler *nh = handler("threads.csv");

@@ -1,5 +1,5 @@
 //! No octets make the reader of gPTP's messages panic, what it takes is written back the same, and
-//! a node that gets any sequence of them goes on, with a clock that never goes back.
+//! a node that gets any sequence of them continues, with a clock that never goes back.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

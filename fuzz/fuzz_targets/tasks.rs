@@ -1,4 +1,4 @@
-//! No text makes the reader of files of tasks panic, by themselves or of a program.
+//! No text makes the reader of task models panic, by themselves or of a program.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

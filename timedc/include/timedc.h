@@ -55,7 +55,7 @@ struct timedc_point {
 	signed char unit;   /* 0, -3, -6 or -9 */
 };
 
-/* A function's activation that has guards: where control goes on after an abort. */
+/* A function's activation that has guards: where control continues after an abort. */
 struct timedc_frame {
 	void *jump[5]; /* of __builtin_setjmp */
 	void (*leap)(void **jump);

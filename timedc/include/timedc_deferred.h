@@ -1,8 +1,8 @@
 /*
- * timedc_deferred.h: for the assembler. TIMEDC_DEFERRED(name) is what the linker's --wrap sends
- * calls of a function to whose parameters nobody knows: the function is called with what it was
- * called with, and no abort comes before it returns. `onbeat cc` writes one for each function of a
- * library that is neither known to be abortable (abortable.txt) nor wrapped by hand (wrapped.txt).
+ * timedc_deferred.h: for the assembler. TIMEDC_DEFERRED(name) receives, by the linker's --wrap, the
+ * calls of a function with unknown parameters: the function is called with what it was called with,
+ * and no abort comes before it returns. `onbeat cc` writes one for each function of a library that
+ * is neither known to be abortable (abortable.txt) nor wrapped by hand (wrapped.txt).
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

@@ -27,7 +27,7 @@ void *timedc_deferred_leave(void);
 int timedc_deferred_enter(void *back)
 {
 	struct timedc_thread *thread = timedc_self;
-	/* So many are under way already: nothing is aborted, whatever this call does. */
+	/* So many are in progress already: nothing is aborted, whatever this call does. */
 	if (!thread || thread->backs == TIMEDC_BACKS_MAX)
 		return 0;
 	timedc_defer();

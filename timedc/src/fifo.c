@@ -4,7 +4,7 @@
  * A writer takes a free cell, fills it, and puts its number into a ring; a reader takes the oldest
  * number out of the ring, copies the value, and frees the cell. Ring and free cells change by one
  * compare-and-swap at a time, and whoever finds another's operation half done completes it. So no
- * task ever waits for another one that was preempted: of the operations under way one always
+ * task ever waits for another one that was preempted: of the operations in progress one always
  * succeeds, and one is tried again only when another has succeeded in between. A cell counts as
  * taken until its value has been copied.
  *
@@ -174,7 +174,7 @@ int timedc_fifo_read(struct timedc_fifo *fifo, void *value)
 	return 0;
 }
 
-/* How many values wait: exact while nobody writes or reads. */
+/* How many values wait: exact while no task writes or reads. */
 int timedc_fifo_count(struct timedc_fifo *fifo)
 {
 	struct state *state = state_of(fifo);
@@ -186,7 +186,7 @@ int timedc_fifo_init(struct timedc_fifo *fifo, const void *value)
 {
 	struct timedc_thread *thread = timedc_defer();
 	(void)value;
-	/* Not more than are there now: others may go on writing. */
+	/* Not more than are there now: others may continue writing. */
 	for (int count = timedc_fifo_count(fifo); count > 0; count--) {
 		unsigned cell = take(fifo);
 		if (cell == NO_CELL)

@@ -2,7 +2,7 @@
  * guard.c: guards, and the abort of a segment.
  *
  * Where the machine's clock counts, every task has a timer, whose signal goes to its thread alone.
- * The handler does not return when it aborts: control goes on at the point. It looks at `armed`
+ * The handler does not return when it aborts: control continues at the point. It looks at `armed`
  * first and at the clock next, so a signal that comes too late, for a guard that is no more, does
  * nothing. In virtual time there are no signals: time passes only where the task waits, and waits
  * end at the deadline.
@@ -55,7 +55,7 @@ void timedc_unhold(struct timedc_thread *thread, const void *what)
 		if (thread->holds[i] != what)
 			continue;
 		thread->holds[i] = thread->holds[--thread->hold_count];
-		/* Without a timer nobody else has noted that the deadline may have passed. */
+		/* Without a timer nothing else has noted that the deadline may have passed. */
 		if (--thread->held == 0 && !thread->has_timer)
 			thread->pending = true;
 		return;
@@ -263,7 +263,7 @@ void timedc_disarm(struct timedc_thread *thread)
 		set_timer(thread, 0);
 }
 
-/* A timer that expires just then may stay: it wakes nobody who would not wake anyway, and setting
+/* A timer that expires just then may stay: it wakes no task that would not wake anyway, and setting
  * it costs as much as the sleep. */
 void timedc_disarm_for_sleep(struct timedc_thread *thread, timedc_ns until)
 {

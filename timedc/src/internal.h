@@ -1,9 +1,9 @@
 /*
  * internal.h: what the run time's files share.
  *
- * A task's state belongs to its thread: nobody else looks at it, but for its timer's signal, which
- * runs in the same thread. So plain stores in a fixed order are all that is needed between the two.
- * SPDX-License-Identifier: Apache-2.0 OR MIT
+ * A task's state belongs to its thread: no other thread looks at it, but for its timer's signal,
+ * which runs in the same thread. So plain stores in a fixed order are all that is needed between
+ * the two. SPDX-License-Identifier: Apache-2.0 OR MIT
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #define TIMEDC_ON_ABORT_MAX 16
 /* What a segment has taken and not given back, at most; more keeps its abort waiting to the end. */
 #define TIMEDC_HELD_MAX 128
-/* Calls of functions that nobody has wrapped by hand, one in the other (deferred.c). */
+/* Calls of functions that are not wrapped by hand, one in the other (deferred.c). */
 #define TIMEDC_BACKS_MAX 64
 #define TIMEDC_NS_IN_SEC 1000000000LL
 
@@ -64,7 +64,7 @@ struct timedc_thread {
 	volatile bool pending;     /* the signal came when nothing may be aborted */
 	volatile unsigned deferred, critical;
 	volatile unsigned held;
-	/* Where calls of functions return to that nobody has wrapped by hand. */
+	/* Where calls of functions return to that are not wrapped by hand. */
 	void *back[TIMEDC_BACKS_MAX];
 	volatile unsigned backs;
 	bool waiting; /* in a call of ours that ends at the deadline */
@@ -87,7 +87,7 @@ struct timedc_thread {
 	int proposed; /* of the run, for a task that asks for nothing; 0: none */
 	timedc_ns separation;
 
-	/* The segment under way, for its execution time and its measurement. */
+	/* The segment in progress, for its execution time and its measurement. */
 	const struct timedc_point *from; /* NULL: the task's start */
 	timedc_ns released;
 	timedc_ns cpu_began;
@@ -102,7 +102,7 @@ struct timedc_thread *timedc_thread(void);
 
 /* --- symbol.c --------------------------------------------------------------------------------- */
 
-/* What the program calls an address; the number itself if nobody knows. */
+/* What the program calls an address; the number itself if unknown. */
 void timedc_symbol(const void *address, char *name, size_t length);
 
 /* --- world.c: clock, waiting, threads --------------------------------------------------------- */
@@ -130,7 +130,7 @@ void timedc_sleep_until(timedc_ns at);
 bool timedc_pass(const struct timedc_thread *thread, timedc_ns span, timedc_ns limit);
 /* Where virtual time shares processors, waits until the task is the most urgent one on its own. */
 void timedc_take_turn(const struct timedc_thread *thread);
-/* Where it does not, lets those go on that wait for what has just been given back. */
+/* Where it does not, lets those continue that wait for what has just been given back. */
 void timedc_hand_over(void);
 /* Waits while `*word` is `value`, at most until `until`: false then. */
 bool timedc_wait(const uint32_t *word, uint32_t value, timedc_ns until);
@@ -176,7 +176,7 @@ void timedc_disarm(struct timedc_thread *thread);
 /* The same before a sleep, and what follows it. */
 void timedc_disarm_for_sleep(struct timedc_thread *thread, timedc_ns until);
 void timedc_sleep_over(struct timedc_thread *thread);
-/* Watches the guard's deadline anew, counted from the origin. */
+/* Watches the guard's deadline again, counted from the origin. */
 void timedc_rearm(struct timedc_thread *thread);
 /* Around a wait that may end at the deadline, between timedc_defer() and timedc_resume(). */
 void timedc_wait_begins(struct timedc_thread *thread);
@@ -217,7 +217,7 @@ void *timedc_deferring(void *found);
 
 /* --- schedule.c ------------------------------------------------------------------------------- */
 
-/* Ranks all tasks anew and applies what changed. */
+/* Ranks all tasks again and applies what changed. */
 void timedc_schedule(void);
 /* Others look at what ranks a task, at its `id`, and at whether it is over. Deferred. */
 void timedc_tasks_lock(void);

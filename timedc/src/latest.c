@@ -36,7 +36,7 @@ static void *buffer_of(struct timedc_latest *latest, unsigned buffer)
 	return (char *)latest->values + (size_t)buffer * latest->size;
 }
 
-/* A buffer that nobody reads, or BUFFERS: only when more tasks read than may. */
+/* A buffer without a reader, or BUFFERS: only when more tasks read than may. */
 static unsigned unused_buffer(const struct state *state, unsigned latest)
 {
 	for (unsigned i = 1; i < BUFFERS; i++) {
@@ -70,7 +70,7 @@ static void take(struct timedc_latest *latest, void *value)
 	__atomic_sub_fetch(&state->users[buffer], 1, __ATOMIC_ACQ_REL);
 }
 
-/* 1 when another write is under way, or more tasks read than may: nothing was written. */
+/* 1 when another write is in progress, or more tasks read than may: nothing was written. */
 static int write(struct timedc_latest *latest, const void *value, bool traced)
 {
 	struct timedc_thread *thread = timedc_defer();

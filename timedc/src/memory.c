@@ -75,7 +75,7 @@ WRAP_TAKES(int, pthread_mutex_clocklock, (mutex *lock, clockid_t clock, time_at 
 
 /*
  * In virtual time a task that finds a mutex taken waits in the run, not in the system, so that time
- * goes on. Taking one needs the processor, like all work: else a task could take it while a more
+ * advances. Taking one needs the processor, like all work: else a task could take it while a more
  * urgent one computes. So of those that wait the most urgent gets it. Who holds it is as urgent
  * meanwhile, as with PTHREAD_PRIO_INHERIT.
  */
@@ -96,7 +96,7 @@ static const struct timedc_thread *holder_of(const mutex *lock)
 	return NULL;
 }
 
-/* Ends the program if those that it waits for wait for it: none of them would ever go on. */
+/* Ends the program if those that it waits for wait for it: none of them would ever continue. */
 static void look_for_circle(const struct timedc_thread *thread)
 {
 	char way[1024], lock[128], function[128];

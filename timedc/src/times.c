@@ -211,7 +211,7 @@ static void spend(struct timedc_thread *thread, timedc_ns span)
 	timedc_resume(thread);
 }
 
-/* What is declared of the segment under way; NULL if nothing is, or nobody counts it. */
+/* What is declared of the segment in progress; NULL if nothing is, or it is not counted. */
 static const struct segment *declared(const struct timedc_thread *thread,
 				      const struct timedc_point *to)
 {

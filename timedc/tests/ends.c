@@ -1,6 +1,6 @@
 /*
- * ends.c: how programs end. Argument: "hard" misses a hard deadline; "run" goes on until the run is
- * over, main at a channel too; "threads" calls what is deferred from a thread that is no task.
+ * ends.c: how programs end. Argument: "hard" misses a hard deadline; "run" continues until the run
+ * is over, main at a channel too; "threads" calls what is deferred from a thread that is no task.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

@@ -1,7 +1,7 @@
 /*
  * explore.h: runs a few threads in every order in which their steps can follow each other. A step
  * is an atomic operation, or half of a copy. The threads are coroutines; the explorer goes back by
- * putting their stacks and the shared memory back as they were, and goes on from no state twice.
+ * putting their stacks and the shared memory back as they were, and continues from no state twice.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
@@ -36,7 +36,7 @@ static size_t shared_size;
 static uint64_t *seen;
 static unsigned states, ends;
 
-/* Of the test: looks at a state in which no thread goes on. */
+/* Of the test: looks at a state in which no thread continues. */
 static void at_end(void);
 
 static void expect(bool holds, const char *what)

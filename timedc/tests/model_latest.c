@@ -1,6 +1,6 @@
 /*
  * model_latest.c: an lvchannel in every order of steps of its writer and its readers: what is read
- * is whole, not older than what was the latest when the read began, and never goes back. Nobody
+ * is whole, not older than what was the latest when the read began, and never goes back. No thread
  * waits. With BROKEN the writer does not look whether a buffer is read.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT

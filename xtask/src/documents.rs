@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const REGISTRY: &str = "crates/model/src/codes.rs";
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
-/// Nobody but the registry writes a code as a literal, every code of it is used somewhere, and all
+/// Only the registry writes a code as a literal, every code of it is used somewhere, and all
 /// codes that sources and documents speak of are in it. That `docs/errors.md` has the sections of
 /// the registry is a test of its own crate.
 pub(crate) fn error_codes(tree: &Tree) -> Result<Vec<Finding>> {

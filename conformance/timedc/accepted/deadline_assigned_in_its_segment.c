@@ -1,5 +1,5 @@
 /*
- * A deadline is evaluated anew when a variable in it is assigned in the segment.
+ * A deadline is evaluated again when a variable in it is assigned in the segment.
  * duration: 1s
  * trace: 0 main start, end
  * trace: 0 worker start

@@ -1,5 +1,5 @@
 /*
- * A firm segment ends at the deadline; control goes on at the point, which waits for its release.
+ * A firm segment ends at the deadline; control continues at the point, which waits for its release.
  * duration: 1s
  * trace: 0 main start, end
  * trace: 0 worker start

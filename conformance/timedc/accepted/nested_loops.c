@@ -1,5 +1,5 @@
 /*
- * Points on two levels of loops: conditions and steps between them run under nobody's deadline.
+ * Points on two levels of loops: conditions and steps between them run without a deadline.
  * duration: 1s
  * trace: 0 main start, end
  * trace: 0 worker start

@@ -1,6 +1,6 @@
 /*
  * Earliest deadline first uses a processor to the full, which no fixed priorities can do here: 2 of
- * 4 ms and 3 of 6 ms. Of equal deadlines the one that came first goes on.
+ * 4 ms and 3 of 6 ms. Of equal deadlines the one that came first continues.
  * duration: 24ms
  * cores: 1
  * trace: 0 main start, end

@@ -1,5 +1,5 @@
 /*
- * Of equals, here those without a priority, the first goes on until it waits, over the end of a
+ * Of equals, here those without a priority, the first continues until it waits, over the end of a
  * function and a point that it passes late. Whoever was preempted is still before the others.
  * duration: 50ms
  * cores: 1

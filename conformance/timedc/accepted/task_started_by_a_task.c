@@ -1,5 +1,5 @@
 /*
- * A task may start another; the call goes on at once and the origin is its instant.
+ * A task may start another; the call continues at once and the origin is its instant.
  * duration: 1s
  * trace: 0 main start, end
  * trace: 0 first start, arrive @a

@@ -107,7 +107,7 @@ static void run_rounds(int rounds)
 	}
 }
 
-/* Says that it has come here, and waits for the word to go on. */
+/* Says that it has come here, and waits for the word to continue. */
 static void meet(int number)
 {
 	__atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);

@@ -1,5 +1,5 @@
 /*
- * Listing 3 of Austad et al. 2023: nobody says what `chan` is.
+ * Listing 3 of Austad et al. 2023: `chan` is not bound.
  */
 #include <cilktc.h>
 

@@ -1,6 +1,6 @@
 /*
- * An abort cannot go on behind something that its expression has done already, nor at a point that
- * C may leave out.
+ * An abort cannot continue behind something that its expression has done already, nor at a point
+ * that C may leave out.
  */
 #include <cilktc.h>
 

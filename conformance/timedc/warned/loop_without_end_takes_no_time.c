@@ -1,6 +1,6 @@
 /*
- * Virtual time does not stand still in a loop of which nobody says what it takes: a round is taken
- * to last 100 us.
+ * Virtual time does not stand still in a loop without a declared time: an iteration is assumed to
+ * last 100 us.
  *
  * duration: 25ms
  * trace: 0 main start, end

@@ -305,8 +305,9 @@ typedef struct onbeat_message {
     int64_t capture_ns;
     /**
      * Receipt minus capture. A program that waits, in a read or in `onbeat_select`, receives what
-     * has come by then when it goes on. What came while it did not wait, it received when it could
-     * first have been read. One that has taken the descriptor receives when a call hands over.
+     * has come by then when it continues. What came while it did not wait, it received when it
+     * could first have been read. One that has taken the descriptor receives when a call hands
+     * over.
      */
     int64_t latency_ns;
     /**
@@ -533,7 +534,7 @@ enum onbeat_status onbeat_listener_counters(const struct onbeat_listener *listen
  * one, reads the other's into `received`, and continues at the later of the two capture times + D
  * (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
  * gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
- * `ONBEAT_LATE` is among its flags when the other side has gone on already because a message was
+ * `ONBEAT_LATE` is among its flags when the other side has continued already because a message was
  * lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Allocates nothing.
  */
 enum onbeat_status onbeat_rendezvous(struct onbeat_talker *talker,
@@ -640,13 +641,13 @@ enum onbeat_status onbeat_start(struct onbeat_context *context);
 
 /**
  * Leaves the run and frees `context`; its channel ends must be closed before. In virtual time the
- * rest of the run goes on when the program has exited. NULL is allowed.
+ * rest of the run continues when the program has exited. NULL is allowed.
  */
 void onbeat_close(struct onbeat_context *context);
 
 /**
- * What this host's copy of the network clock reads. Never blocks; in virtual time it does not go
- * on until the program waits for something, so do not wait for it in a loop.
+ * What this host's copy of the network clock reads. Never blocks; in virtual time it does not
+ * continue until the program waits for something, so do not wait for it in a loop.
  */
 enum onbeat_status onbeat_now(struct onbeat_context *context, int64_t *now_ns);
 
@@ -684,8 +685,8 @@ enum onbeat_status onbeat_work_until(struct onbeat_context *context,
  * host's copy of the network clock, `INT64_MAX` for ever. Returns `ONBEAT_OK` at once when
  * `*word`, which is read atomically, is not `value`; else when `onbeat_wake` is called for `word`,
  * or, rarely, for no reason: look at the word again. Then `ONBEAT_TIMED_OUT`, or `ONBEAT_STOPPED`
- * when the run is over. In virtual time, threads go on in the order in which they began to wait.
- * Allocates nothing.
+ * when the run is over. In virtual time, threads continue in the order in which they began to
+ * wait. Allocates nothing.
  */
 enum onbeat_status onbeat_wait(struct onbeat_context *context,
                                const uint32_t *word,
@@ -694,7 +695,7 @@ enum onbeat_status onbeat_wait(struct onbeat_context *context,
 
 /**
  * As `onbeat_wait`, for what the thread `holder` of this program holds, as `gettid` numbers it; 0
- * if nobody knows. In virtual time, where threads share processors, that one's work is as urgent
+ * if unknown. In virtual time, where threads share processors, that one's work is as urgent
  * meanwhile as the last work of the one that waits (priority inheritance); elsewhere this is
  * `onbeat_wait`. Allocates nothing.
  */

@@ -530,7 +530,8 @@ public:
 
     Thread &operator=(Thread &&) = delete;
 
-    /** Waits until the thread has ended, if nobody has; what its function threw is then lost. */
+    /** Waits until the thread has ended, unless that was done already; what its function threw is
+     * then lost. */
     ~Thread() {
         if (thread_ != nullptr)
             static_cast<void>(onbeat_thread_join(thread_, nullptr));

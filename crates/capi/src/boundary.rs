@@ -202,7 +202,7 @@ pub(crate) fn entry(body: impl FnOnce() -> Result<onbeat_status, Failure>) -> on
 /// The value behind a pointer from C, which the header calls `name`.
 ///
 /// # Safety
-/// `pointer` is NULL, or points to a `T` that this library made and that nobody else uses now.
+/// `pointer` is NULL, or points to a `T` that this library made and that is not in use elsewhere.
 pub(crate) unsafe fn value<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_mut() }.ok_or_else(|| Failure::null(name))

@@ -83,8 +83,9 @@ pub struct onbeat_message {
     /// When the value was captured, by the talker's clock.
     pub capture_ns: i64,
     /// Receipt minus capture. A program that waits, in a read or in `onbeat_select`, receives what
-    /// has come by then when it goes on. What came while it did not wait, it received when it could
-    /// first have been read. One that has taken the descriptor receives when a call hands over.
+    /// has come by then when it continues. What came while it did not wait, it received when it
+    /// could first have been read. One that has taken the descriptor receives when a call hands
+    /// over.
     pub latency_ns: i64,
     /// When the frame was at this host's port; on an interface without `ONBEAT_TIMESTAMPS`, when
     /// it was read.
@@ -408,7 +409,7 @@ pub unsafe extern "C" fn onbeat_listener_counters(
 /// one, reads the other's into `received`, and continues at the later of the two capture times + D
 /// (the longer one), which is the same instant of network time on both sides. `info`, if not NULL,
 /// gets what is known of the received message; its `wakeup_error_ns` is that of this meeting.
-/// `ONBEAT_LATE` is among its flags when the other side has gone on already because a message was
+/// `ONBEAT_LATE` is among its flags when the other side has continued already because a message was
 /// lost. Ends at the earlier limit of both ends with `ONBEAT_TIMED_OUT`. Allocates nothing.
 ///
 /// # Safety

@@ -126,7 +126,7 @@ pub unsafe extern "C" fn onbeat_start(context: *mut onbeat) -> onbeat_status {
 }
 
 /// Leaves the run and frees `context`; its channel ends must be closed before. In virtual time the
-/// rest of the run goes on when the program has exited. NULL is allowed.
+/// rest of the run continues when the program has exited. NULL is allowed.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open` and is not used again.
@@ -142,8 +142,8 @@ pub unsafe extern "C" fn onbeat_close(context: *mut onbeat) {
     });
 }
 
-/// What this host's copy of the network clock reads. Never blocks; in virtual time it does not go
-/// on until the program waits for something, so do not wait for it in a loop.
+/// What this host's copy of the network clock reads. Never blocks; in virtual time it does not
+/// continue until the program waits for something, so do not wait for it in a loop.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `now_ns` is NULL or valid for writing.
@@ -244,8 +244,8 @@ unsafe fn word<'a>(word: *const u32) -> Result<&'a AtomicU32, Failure> {
 /// host's copy of the network clock, `INT64_MAX` for ever. Returns `ONBEAT_OK` at once when
 /// `*word`, which is read atomically, is not `value`; else when `onbeat_wake` is called for `word`,
 /// or, rarely, for no reason: look at the word again. Then `ONBEAT_TIMED_OUT`, or `ONBEAT_STOPPED`
-/// when the run is over. In virtual time, threads go on in the order in which they began to wait.
-/// Allocates nothing.
+/// when the run is over. In virtual time, threads continue in the order in which they began to
+/// wait. Allocates nothing.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `word` is NULL or valid for reading until the
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn onbeat_wait(
 }
 
 /// As `onbeat_wait`, for what the thread `holder` of this program holds, as `gettid` numbers it; 0
-/// if nobody knows. In virtual time, where threads share processors, that one's work is as urgent
+/// if unknown. In virtual time, where threads share processors, that one's work is as urgent
 /// meanwhile as the last work of the one that waits (priority inheritance); elsewhere this is
 /// `onbeat_wait`. Allocates nothing.
 ///

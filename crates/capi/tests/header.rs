@@ -1,4 +1,4 @@
-//! The committed header is the one that the sources give. `ONBEAT_UPDATE=1` writes it anew.
+//! The committed header is the one that the sources give. `ONBEAT_UPDATE=1` rewrites it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Each header's manual page, and that of each family of functions, says what the header's comments
-//! say. `ONBEAT_UPDATE=1` writes the pages anew.
+//! say. `ONBEAT_UPDATE=1` rewrites the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

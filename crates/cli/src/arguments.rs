@@ -156,10 +156,10 @@ Of several systems it shows whether each has the times that it has alone (0), or
     /// Compiles Timed C and plain C, and links, as a C compiler driver does
     #[command(disable_help_flag = true, after_help = CC)]
     Cc(CcArguments),
-    /// Says what stands in the way of a system's promises on this machine; changes nothing
+    /// Checks whether this machine can keep a system's guarantees; changes nothing
     #[command(after_help = DOCTOR)]
     Doctor(crate::doctor::DoctorArguments),
-    /// Makes the report of the last run anew
+    /// Rebuilds the report of the last run
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
     Report(ReportArguments),
     /// Shows the counters of all channel ends of all running programs
@@ -350,7 +350,7 @@ pub(crate) struct SimulateArguments {
     /// Compute no bounds: what is seen has none beside it; deadlines are judged all the same
     #[arg(long)]
     pub(crate) no_bounds: bool,
-    /// Repetitions that are under way at once; changes no result [default: the cores there are]
+    /// Repetitions that run at once; changes no result [default: the cores there are]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pub(crate) jobs: Option<u16>,
     /// Write what ports send as pcapng for Wireshark, of the first repetition
@@ -389,7 +389,7 @@ pub(crate) struct BoundsArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TfgArguments {
-    /// The description, the directory of a system.toml, a file of tasks, or the C files of one
+    /// The description, the directory of a system.toml, a task model, or the C files of one
     /// program; several to put them together
     #[arg(value_name = "SYSTEM|TASKS.toml|FILE.c", required = true, num_args = 1..)]
     pub(crate) subject: Vec<PathBuf>,
@@ -473,7 +473,7 @@ pub(crate) struct StatArguments {
     /// Show this channel only
     #[arg(long, value_name = "NAME")]
     pub(crate) channel: Option<String>,
-    /// Show it anew each second, with rates, until interrupted
+    /// Show it again each second, with rates, until interrupted
     #[arg(long)]
     pub(crate) watch: bool,
     /// Print JSON for machines (docs/cli.md)
@@ -623,7 +623,7 @@ impl From<TimeLevel> for Level {
 pub(crate) enum SchemaKind {
     /// system.toml
     System,
-    /// A file of tasks, tasks.toml
+    /// A task model, tasks.toml
     Tasks,
     /// results.json, what `--json` prints
     Results,

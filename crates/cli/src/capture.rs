@@ -31,7 +31,7 @@ const TIME_TO_LIVE: u8 = 64;
 /// 0, is the other four.
 const STREAM_GROUP: [u8; 2] = [0x53, 0];
 
-/// A capture file under way.
+/// A capture file in progress.
 pub(crate) struct Capture<'a, W: Write> {
     system: &'a System,
     writer: PcapNgWriter<W>,

@@ -40,7 +40,7 @@ struct Driver {
     base: PathBuf,
     /// For FreeRTOS.
     recipe: Recipe,
-    /// For what nobody keeps.
+    /// For files that are not kept.
     directory: TempDir,
     interrupted: Arc<AtomicBool>,
     /// Whether files may be read that are outside of `base` and are no headers of the system.

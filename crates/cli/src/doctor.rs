@@ -1,4 +1,4 @@
-//! The verb `doctor`: what stands in the way of a system's promises on this machine.
+//! The verb `doctor`: what affects a system's guarantees on this machine.
 
 use crate::chosen::WrongArgument;
 use crate::exit::Exit;
@@ -203,7 +203,7 @@ const fn kind(kind: PromiseKind) -> &'static str {
     }
 }
 
-/// What the state of what speaks against a promise means for it.
+/// What the state of a finding means for the guarantee that it affects.
 const fn verdict(state: State) -> &'static str {
     match state {
         State::Ok => "carried",

@@ -17,7 +17,7 @@ pub(crate) enum Exit {
     Early = 4,
     /// The machine did not do what was asked: a file, a socket.
     Machine = 5,
-    /// Nothing is proven, and nothing speaks against it: the verdict of a time-flow graph.
+    /// Nothing is proven, and nothing disproves it: the verdict of a time-flow graph.
     Unproven = 6,
     /// A run or a simulation was interrupted.
     Interrupted = 130,

@@ -1,5 +1,4 @@
-//! The manual page onbeat(1) says what the command says of itself. `ONBEAT_UPDATE=1` writes it
-//! anew.
+//! The manual page onbeat(1) says what the command says of itself. `ONBEAT_UPDATE=1` rewrites it.
 
 use crate::arguments::Arguments;
 use crate::input;

@@ -50,7 +50,7 @@ pub(crate) struct SendArguments {
     /// The interface to send by [default: the one that leads to --to]
     #[arg(value_name = "INTERFACE", required_unless_present = "to")]
     interface: Option<String>,
-    /// Whither [default: the group 239.255.79.78, which stays on the link]
+    /// Destination address [default: the group 239.255.79.78, which stays on the link]
     #[arg(long, value_name = "ADDRESS")]
     to: Option<IpAddr>,
     /// The UDP port there
@@ -257,7 +257,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Whether nobody wants more of it.
+    /// Whether no more of it is wanted.
     fn is_over(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }

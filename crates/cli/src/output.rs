@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     Simulation,
     Measurement,
     Deployment,
-    /// A system to begin with. It is what a person goes on with: it never replaces anything.
+    /// A system to begin with. A person edits it further: it never replaces anything.
     System,
 }
 
@@ -125,7 +125,7 @@ impl<'a> Output<'a> {
             );
         }
         let (partial, directory) = lock(target, kind, keeper)?;
-        // Nobody waits for a measurement to go on.
+        // Nobody waits for a measurement to continue.
         let durable = kind == Kind::Measurement;
         let target = target.to_owned();
         Ok(Self { target, kind, partial, keeper, directory, durable, done: false })
@@ -188,7 +188,7 @@ impl<'a> Output<'a> {
 
 /// Makes the partial directory of a target and locks it, unless another process has one: two
 /// outputs of one name at once would end as the one of whoever is later. A lock goes with its
-/// process, however that ends. Where a file system has no locks, nobody is refused.
+/// process, however that ends. A file system without locks refuses no user.
 fn lock(target: &Path, kind: Kind, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
     let shown = || target.display().to_string();
     let parent = parent(target)?;
@@ -234,7 +234,7 @@ fn lock(target: &Path, kind: Kind, keeper: &mut Keeper) -> anyhow::Result<(PathB
 
 /// Makes what will be called `target`, under the name that it has until it is complete. The keeper
 /// knows of it before it is there: there is no instant at which a kill would leave it behind. Its
-/// name is one that nobody else comes upon.
+/// name is one that no other process chooses.
 fn make<T>(
     target: &Path,
     keeper: &mut Keeper,

@@ -1,4 +1,4 @@
-//! What a run records, on disk while it goes on: what is there when the machine, the disk or this
+//! What a run records, on disk during the run: what is there when the machine, the disk or this
 //! process fails can still be made a report of.
 
 use crate::{input, terminal};
@@ -18,7 +18,7 @@ const LINE: u64 = 110;
 /// Records of fewer octets are not worth a word.
 const WORTH_A_WORD: u64 = 64 << 20;
 
-/// A recording that goes on. It goes away with the run's output complete.
+/// A recording in progress. It goes away with the run's output complete.
 pub(crate) struct Recording {
     path: PathBuf,
     file: Option<File>,
@@ -60,7 +60,7 @@ impl Recording {
     /// The output is complete: it has all of this.
     pub(crate) fn done(mut self) {
         self.done = true;
-        // What cannot be removed is begun anew by the next run.
+        // What cannot be removed is begun again by the next run.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -115,7 +115,7 @@ pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// Makes the report of the last run anew.
+/// Rebuilds the report of the last run.
 pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
     let source = Source::load(&arguments.system, arguments.json, Trust::by(arguments.trust))?;
     let target = out(&source, arguments.out.as_deref())?;

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, Once, mpsc};
 use std::time::Duration;
 
-/// Nobody needs a bar for what is over sooner.
+/// A shorter simulation needs no bar.
 const BAR_AFTER: Duration = Duration::from_secs(2);
 
 /// Simulates a system and sets what was seen beside the plan's bounds.
@@ -112,7 +112,7 @@ fn captured_ports(system: &System, names: &[String]) -> anyhow::Result<Vec<PortI
     Ok(ports)
 }
 
-/// A capture under way.
+/// A capture in progress.
 struct Captured<'a> {
     ports: Vec<PortId>,
     capture: Capture<'a, BufWriter<File>>,

@@ -83,8 +83,8 @@ impl Examined {
         Ok(Self { directory, is_trusted, files, system, diagnostics })
     }
 
-    /// Reads a description and also looks for what stands in the way of its plans; without bounds
-    /// in that of routes and reservations only.
+    /// Reads a description and also looks for what prevents its plans; without bounds only for what
+    /// prevents routes and reservations.
     pub(crate) fn with_plan(path: &Path, bounds: bool, trust: Trust) -> anyhow::Result<Self> {
         let mut examined = Self::read(path, trust)?;
         let Some(system) = examined.system.clone() else { return Ok(examined) };
@@ -131,8 +131,8 @@ impl Examined {
     }
 }
 
-/// What the user should know of a system's plan and of its programs' timing; what stands in their
-/// way as an error.
+/// What the user should know of a system's plan and of its programs' timing; what prevents them as
+/// an error.
 fn findings(
     system: &System,
     graphs: &Graphs,

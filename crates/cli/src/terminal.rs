@@ -23,7 +23,7 @@ pub(crate) fn print(text: impl std::fmt::Display) {
     }
 }
 
-/// Prints a line on standard error. There is nobody to tell if that fails.
+/// Prints a line on standard error. A failure cannot be reported.
 pub(crate) fn say(text: impl std::fmt::Display) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr().lock(), "{}", harmless(&text.to_string()));

@@ -137,7 +137,7 @@ fn run(study: &Study, arguments: &TfgArguments) -> anyhow::Result<Exit> {
     })
 }
 
-/// The study of what is asked for: a description, a file of tasks, or the C files of a program;
+/// The study of what is asked for: a description, a task model, or the C files of a program;
 /// and the system whose network was planned for it, if it has one.
 fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)> {
     let limits = limits(arguments);
@@ -175,7 +175,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)>
     }
 }
 
-/// A file of tasks, if it is one: it has tasks, and no run.
+/// A task model, if it is one: it has tasks, and no run.
 fn file_of_tasks(path: &Path, json: bool) -> anyhow::Result<Option<tasks::TasksFile>> {
     if path.is_dir() {
         return Ok(None);

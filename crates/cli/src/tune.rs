@@ -33,7 +33,7 @@ const LOOK_AGAIN: Span = Span::from_ms(50);
 pub(crate) struct TuneArguments {
     #[command(subcommand)]
     what: TuneVerb,
-    /// The files of another machine, with a kernel that is made up: nothing of this one is changed
+    /// The files of another machine, with a fake kernel: nothing of this one is changed
     #[arg(long, value_name = "DIRECTORY", global = true, hide = true, default_value = "/")]
     root: PathBuf,
 }
@@ -115,7 +115,7 @@ struct ApplyArguments {
     /// Undo everything after this time unless `onbeat tune confirm` comes before
     #[arg(long, value_name = "TIME", value_parser = crate::arguments::duration)]
     confirm_within: Option<Span>,
-    /// Go on, look each second, and make again what has changed
+    /// Continue, look each second, and make again what has changed
     #[arg(long)]
     watch: bool,
 }

@@ -230,7 +230,7 @@ fn over_a_network_channel_times_are_intervals_up_to_its_bound() {
     for (index, (event, (lo, hi))) in events.iter().zip(&reads).take(3).enumerate() {
         let hi = hi.expect("a bound");
         assert!((*lo..=hi).contains(event), "{event} in {lo}..{hi}");
-        // Class A: 2 ms, and the frame is under way for some time.
+        // Class A: 2 ms, and the frame is in flight for some time.
         let written = index as i64 * 10 * MS;
         assert!(written < *lo && *lo < hi && hi <= written + 2 * MS, "{lo}..{hi}");
     }

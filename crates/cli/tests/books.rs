@@ -302,7 +302,7 @@ fn by_the_clocks(drawn: Drawn, latencies: &[i64], listener: &str, context: &str)
     assert!(fits, "{context}: {future} from the future, {longer} longer");
 }
 
-/// A reader that waited received its messages when it went on, not when they came. One may have
+/// A reader that waited received its messages when it continued, not when they came. One may have
 /// come between the program's look at the clock and the library's: it was not waited for.
 fn wake_ups_are_in(read: &BTreeMap<Name, Read>, context: &str) {
     for way in ["read", "select"] {

@@ -1,4 +1,4 @@
-//! `onbeat measure campaign` goes on where it was killed.
+//! `onbeat measure campaign` continues where it was killed.
 
 use onbeat_measure::measurement::{Campaign, State};
 use std::path::{Path, PathBuf};

@@ -54,7 +54,7 @@ fn slower(mut log: RunLog) -> RunLog {
     log
 }
 
-/// Copies an output with slower messages; the command makes all else anew of the records.
+/// Copies an output with slower messages; the command rebuilds all else from the records.
 fn inject(system: &TestSystem, from: &str, to: &str, directory: &str) {
     let [from, target] = [from, to].map(|name| system.path().join(name));
     std::fs::create_dir_all(target.join(directory)).expect("a directory");

@@ -15,7 +15,7 @@ fn verbs(of: &[&str]) -> BTreeSet<String> {
     let help = String::from_utf8(help).expect("text");
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| !line.is_empty());
-    // What a verb does may go on in a second line, further to the right.
+    // What a verb does may continue in a second line, further to the right.
     let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }

@@ -55,7 +55,7 @@ fn without_protection_latency_climbs_to_the_full_queue_and_messages_are_lost_onl
         assert!(!lost_or_slow || noise_is_on(message.capture_ns), "at {}", message.capture_ns);
     }
     // 338 frames of the noise, 1536 octets on a 1 Gb/s link each, are before a message that gets
-    // the last place; the path without noise and the frame under way are on top.
+    // the last place; the path without noise and the frame in flight are on top.
     let full_queue = 337 * 12_288;
     let slowest = number(mcast42, "latency_ns.max");
     assert!(slowest > full_queue, "{slowest}");
@@ -143,7 +143,7 @@ fn one_seed_gives_one_record_and_another_seed_another_even_on_a_loaded_machine()
     assert_eq!(loaded, first);
 }
 
-/// The examples' records are the same on every machine. `ONBEAT_UPDATE=1` writes them down anew.
+/// The examples' records are the same on every machine. `ONBEAT_UPDATE=1` rewrites them.
 #[test]
 fn the_examples_give_the_records_that_are_written_down() {
     for name in ["01-two-hosts", "03-robot-arm"] {

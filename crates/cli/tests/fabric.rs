@@ -78,7 +78,7 @@ fn threads_end_as_posix_lets_them_and_one_that_is_not_made_is_not_expected() {
         let text = two_hosts(&programs("", "")).replace("rate_hz", "reserve = false\nrate_hz");
         let system = TestSystem::new(&text);
         system.program("ends.c", "left").program("listener.c", "right");
-        // Real time goes on while other tests have the processors.
+        // Real time continues while other tests have the processors.
         let arguments = ["run", ".", "--time", time, "--duration", "5s"];
         let results = results(&arguments, system.path(), 0);
         assert_eq!(number(channel(&results, "c"), "received"), 50, "{time}");
@@ -90,7 +90,7 @@ fn threads_hand_values_to_each_other_through_words_in_either_time() {
     for time in ["virtual", "real"] {
         let system = TestSystem::new(&two_hosts(&programs(time, "")));
         system.program("words.c", "left").program("listener.c", "right");
-        // Real time goes on while other tests have the processors.
+        // Real time continues while other tests have the processors.
         let arguments = ["run", ".", "--time", time, "--duration", "5s"];
         let results = results(&arguments, system.path(), 0);
         assert_eq!(number(channel(&results, "c"), "received"), 1);

@@ -38,7 +38,7 @@ fn all_came(results: &Value) -> i64 {
     sent
 }
 
-/// Both forms send every 20 ms, and both sides go on at the same instant.
+/// Both forms send every 20 ms, and both sides continue at the same instant.
 fn exact_in_virtual_time(system: &str) -> Value {
     let example = example();
     let results = results(&["run", system, "--duration", "20s"], example.path(), 0);
@@ -52,7 +52,7 @@ fn exact_in_virtual_time(system: &str) -> Value {
     results
 }
 
-/// `ONBEAT_UPDATE=1` writes the hash down anew.
+/// `ONBEAT_UPDATE=1` rewrites the hash.
 #[test]
 fn listings_11_to_13_give_the_record_that_is_written_down() {
     let results = exact_in_virtual_time(FULL);

@@ -131,7 +131,7 @@ fn memory(channel: &str) -> Vec<u8> {
     octets
 }
 
-/// A tune that nobody confirms, and one that the superuser does; what came of it. `meanwhile` is
+/// A tune without confirmation, and one that the superuser does; what came of it. `meanwhile` is
 /// called with the process that undoes.
 fn story(meanwhile: &dyn Fn(&Machine, &[i32])) -> Vec<String> {
     let machine = Machine::new();
@@ -397,7 +397,7 @@ impl Run {
         all
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     fn go_on(&self) {
         std::fs::write(self.system.path().join("go"), "").expect("written");
     }

@@ -1,5 +1,6 @@
 //! Locks of tasks that share a processor, through the command: what `onbeat tfg` promises, its runs
-//! keep; who may wait for whom for ever, both say; and what nobody can tell is no promise.
+//! keep; both name the tasks that may wait for each other for ever; and what is unknown is not
+//! guaranteed.
 
 use crate::trace;
 

@@ -67,7 +67,7 @@ fn the_two_hosts_example_runs_in_namespaces() {
     let c = channel(&results, "mcast42");
     assert_eq!((&c["verdict"], &c["bound_ns"]), (&"no promise".into(), &Value::Null));
     assert_eq!(c["wakeup_error_ns"]["relative_basis"], "network-time");
-    // The report is made anew from the records, network and all.
+    // The report is made again from the records, network and all.
     let again = common::results(&["report", "."], system.path(), 0);
     assert_eq!(again, results);
 }

@@ -61,7 +61,7 @@ fn messages_from_the_future_and_of_a_second_talker_are_rejected_counted_and_name
         .stderr(Stdio::piped())
         .spawn()
         .expect("onbeat runs");
-    // While the run goes on, `stat` shows them.
+    // While the run continues, `stat` shows them.
     let mut seen = None;
     for _ in 0..200 {
         seen = listener(&system).filter(|end| number(end, "rejected.talker") > 0);

@@ -14,7 +14,7 @@ talker = "b"
 listeners = ["a"]
 "#;
 
-/// Where a side was when it went on after each meeting.
+/// Where a side was when it continued after each meeting.
 fn meetings(system: &TestSystem, side: &str) -> Vec<i64> {
     let text = std::fs::read_to_string(system.path().join(side)).expect("what the program wrote");
     let meetings = text.lines().map(|line| {

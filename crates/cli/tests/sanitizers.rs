@@ -1,7 +1,7 @@
 //! The run time of Timed C, instrumented: a program that shares all that tasks can share has no
 //! data race, no use of freed memory and no undefined behaviour. (That of the compatibility
-//! library is looked at by its own tests.) In virtual time tasks go on one after the other: this is
-//! real time.
+//! library is looked at by its own tests.) In virtual time tasks continue one after the other: this
+//! is real time.
 
 use crate::common::root;
 use onbeat_testkit::{Need, not_run};

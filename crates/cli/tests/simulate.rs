@@ -214,7 +214,7 @@ fn an_interrupt_leaves_what_was_seen_so_far_and_nothing_unfinished() {
         .stderr(Stdio::null())
         .spawn();
     let mut child = child.expect("onbeat runs");
-    // It is under way when the files that it begins are there.
+    // It is in progress when the files that it begins are there.
     let begun = |name: &str| {
         let entries = system.path().read_dir().expect("the directory").flatten();
         entries.map(|e| e.file_name()).any(|n| n.to_string_lossy().starts_with(name))

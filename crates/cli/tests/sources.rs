@@ -117,7 +117,7 @@ fn a_companion_that_never_joins_is_ended_with_the_run() {
     let text = "#include <cilktc.h>\ntask t()\n{\n\twhile (1)\n\t\tsdelay(10, ms);\n}\n\
                 int main(void) { t(); }\n";
     std::fs::write(place.join("p.c"), text).expect("a program");
-    // It would go on for much longer than the run, and says who it is.
+    // It would continue for much longer than the run, and says who it is.
     let load = "echo $$ > pid; exec sleep 3600";
     let programs = format!(
         "[[program]]\nname = \"p\"\nhost = \"host\"\nsource = [\"p.c\"]\n\

@@ -1,4 +1,4 @@
-//! `onbeat tfg` on files of tasks and descriptions.
+//! `onbeat tfg` on task models and descriptions.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -29,7 +29,7 @@ steps = [
 ]
 "#;
 
-/// A directory with a file of tasks.
+/// A directory with a task model.
 struct Place(tempfile::TempDir);
 
 impl Place {

@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// So many systems lie side by side in a run.
 const SIDE_BY_SIDE: usize = 12;
-/// Everything comes again more than ten times.
+/// Everything repeats more than ten times.
 const DURATION_MS: u64 = 400;
 /// How often each system runs.
 const RUNS: u64 = 6;

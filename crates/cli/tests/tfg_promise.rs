@@ -43,7 +43,7 @@ fn the_bound_of_the_loop_is_the_promise_of_its_run_and_is_kept() {
         assert_eq!(chain["verdict"], "kept", "{chain}");
         let most = number(chain, "latency_ns.max");
         assert!(most <= bound && bound <= number(chain, "deadline_ns"), "{chain}");
-        // A run measures to the receipt, the bound goes on to the end of the actuator's wait for
+        // A run measures to the receipt, the bound continues to the end of the actuator's wait for
         // the fixed delay. Of the rest, filter and controller are most.
         let fixed_delay = 2_000_000;
         assert!(most * 10 > (bound - fixed_delay) * 7, "{most} of {bound}");

@@ -180,7 +180,7 @@ fn a_start_offset_is_no_period() {
     assert!(!said.contains("OB5004") && !said.contains("OB5002"), "{said}");
 }
 
-/// A file of tasks on one processor of the host `h`, each an endless loop, the first above the
+/// A task model on one processor of the host `h`, each an endless loop, the first above the
 /// second, and a fifochannel `c` between them.
 fn one_processor(name: &str, tasks: [(&str, &str); 2]) -> String {
     let head = format!("format = 1\nname = \"{name}\"\nhost = [{{ name = \"h\", cores = 1 }}]\n");
@@ -238,7 +238,7 @@ fn a_task_beside_a_chain_leaves_its_bound_as_it_is() {
     }
 }
 
-/// Two files of tasks: a sensor that writes `c` for a processor, and what `%` says.
+/// Two task models: a sensor that writes `c` for a processor, and what `%` says.
 fn two(second: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().expect("a directory");
     let sensor = r#"{ write = "c", at = "w" }, { firm_ms = 10, at = "p" }"#;

@@ -213,7 +213,7 @@ enum NodeKind {
     Release,
 }
 
-/// A task under way.
+/// A task in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     origin: i64,

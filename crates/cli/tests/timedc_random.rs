@@ -30,7 +30,7 @@ static int take_4(int x) { for (int i = 0; i < 4; i++) take_1(x); return x; }
 
 ";
 
-/// A file of tasks that the verdict is about, with the line in which each begins.
+/// A task model that the verdict is about, with the line in which each begins.
 fn file(seed: u64, wanted: fn(&Verdict) -> bool, count: usize) -> (String, Vec<(usize, Program)>) {
     let mut random = Random(seed);
     let (mut text, mut tasks) = (HEAD.to_owned(), Vec::new());

@@ -271,7 +271,7 @@ fn code_before_a_loop_of_constant_rounds_has_the_deadline_of_its_point() {
     let points: Vec<i64> =
         table.iter().filter(|(what, ..)| what.starts_with("release")).map(|e| e.1).collect();
     assert_eq!(points[..5], [5_000_000, 10_000_000, 15_000_000, 25_000_000, 30_000_000]);
-    // The same in a file of tasks.
+    // The same in a task model.
     let tasks = "format = 1\nname = \"t\"\n[[task]]\nname = \"w\"\nsteps = [\n\
                  { loop = \"ever\", steps = [{ work_ms = 1 },\n\
                  { loop = 3, steps = [{ work_ms = 1 }, { hard_ms = 5 }] },\n\

@@ -267,7 +267,7 @@ fn the_security_page_says_of_every_verb_what_it_may_do() {
     let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let verbs: BTreeSet<String> = verbs
         .take_while(|line| !line.is_empty())
-        // What a verb does may go on in a second line, further to the right.
+        // What a verb does may continue in a second line, further to the right.
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|verb| *verb != "help")

@@ -1,4 +1,4 @@
-//! `onbeat tune` on a made-up machine, killed for good, left unconfirmed, and watched.
+//! `onbeat tune` on a fake machine, killed for good, left unconfirmed, and watched.
 
 use crate::common::machine::{CPUSET, JOURNAL, Machine, apply};
 use crate::common::{executable, number, onbeat};
@@ -187,7 +187,7 @@ fn idle_states_are_held_by_a_process_until_it_is_ended() {
     assert_eq!(kernel.held().expect("asked"), None);
 }
 
-/// A program at a path of a made-up machine.
+/// A program at a path of a fake machine.
 fn install(machine: &Machine, path: &str, text: &str) {
     executable(&machine.0.path().join(path.trim_start_matches('/')), text);
 }

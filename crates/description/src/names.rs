@@ -56,7 +56,7 @@ pub(crate) fn check_name(
     false
 }
 
-/// Long garbage in a message helps nobody.
+/// Long garbage in a message is no help.
 pub(crate) fn shorten(text: &str) -> String {
     if text.chars().count() <= 80 {
         return text.to_owned();

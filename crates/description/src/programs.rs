@@ -278,7 +278,7 @@ fn network(
     None
 }
 
-/// What the program's file of tasks says.
+/// What the program's task model says.
 fn read_tasks(
     fields: &mut Fields<'_, raw::Program>,
     path: &At<String>,

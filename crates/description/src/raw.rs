@@ -227,7 +227,7 @@ pub(super) struct Bridge {
     /// Octets of frames that the queues of all ports hold together; no such limit by default.
     #[schemars(range(min = limits::QUEUE_OCTETS_LEAST, max = limits::QUEUE_OCTETS))]
     pub(super) shared_buffer_octets: Option<At<i64>>,
-    /// Whether a frame goes on as soon as its addresses, tag and EtherType are in; false by
+    /// Whether a frame continues as soon as its addresses, tag and EtherType are in; false by
     /// default.
     pub(super) cut_through: Option<At<bool>>,
     /// Whether it learns where hosts are from best-effort frames, and floods those to hosts that
@@ -527,7 +527,7 @@ pub(super) struct Program {
     /// A file with execution times of its tasks' segments, for virtual time; relative to this
     /// file.
     pub(super) execution_times: Option<At<String>>,
-    /// With `command`: a file of tasks that says what the program does; relative to this file.
+    /// With `command`: a task model that says what the program does; relative to this file.
     pub(super) tasks: Option<At<String>>,
     /// Whether it joins the run; one that does not, as a load beside it, uses nothing of Onbeat's
     /// and is ended with the run. True by default.

@@ -22,7 +22,7 @@ impl Sink {
     pub(crate) const fn of(document: &'static str) -> Self {
         Self { list: Vec::new(), document }
     }
-    /// Adds one, unless there are so many already that one more would help nobody.
+    /// Adds one, unless there are so many already that one more is no help.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         if self.list.len() < limits::DIAGNOSTICS {
             self.list.push(diagnostic);

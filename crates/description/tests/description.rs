@@ -254,7 +254,7 @@ fn a_misspelt_word_is_answered_with_the_one_that_was_meant() {
     }
 }
 
-/// Run with `ONBEAT_UPDATE=1` to write the schema anew.
+/// Run with `ONBEAT_UPDATE=1` to rewrite the schema.
 #[test]
 fn the_committed_schema_is_the_one_that_the_types_give() {
     let path = root().join("schema/system.schema.json");

@@ -1,4 +1,4 @@
-//! Files of tasks as their users see them: what is wrong is told, all at once, at the right place.
+//! Task models as their users see them: what is wrong is told, all at once, at the right place.
 
 use onbeat_description::tasks::{self, TasksFile, limits};
 use onbeat_model::codes::{description as shared, tasks as codes};
@@ -189,7 +189,7 @@ fn many_points_that_may_be_next_take_no_time_to_tell() {
     assert_eq!(file.graph.tasks[0].nodes[1].guard, Some(30_003));
 }
 
-/// Run with `ONBEAT_UPDATE=1` to write the schema anew.
+/// Run with `ONBEAT_UPDATE=1` to rewrite the schema.
 #[test]
 fn the_committed_schema_is_the_one_that_the_types_give() {
     let path = root().join("schema/tasks.schema.json");

@@ -1,4 +1,4 @@
-//! How an interface puts off its interrupts, over the ethtool ioctl (`linux/ethtool.h`).
+//! Interrupt coalescing of an interface, over the ethtool ioctl (`linux/ethtool.h`).
 
 use onbeat::interface::ethtool;
 use std::fmt;
@@ -19,7 +19,7 @@ const FIELDS: [(usize, &str); 6] = [
     (11, "adaptive-tx"),
 ];
 
-/// For how long, and for how many frames, an interface puts off an interrupt.
+/// For how long, and for how many frames, an interface delays an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coalescing([u32; FIELDS.len()]);
 

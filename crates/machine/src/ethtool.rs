@@ -30,7 +30,7 @@ pub struct Abilities {
     pub hardware_clock: Option<u32>,
     /// Queues to send from, as set.
     pub transmit_queues: Option<u32>,
-    /// By how many µs the interrupt for received frames is put off.
+    /// By how many µs the interrupt for received frames is delayed.
     pub receive_delay_us: Option<u32>,
     /// Whether the driver changes that by itself.
     pub receive_delay_adapts: Option<bool>,

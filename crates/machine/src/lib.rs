@@ -1,4 +1,4 @@
-//! The machine that programs run on: what stands in the way of a system's promises (`doctor`), the
+//! The machine that programs run on: what affects a system's guarantees (`doctor`), the
 //! settings that change it (`tune`), its clock (`timekeeping`), load on its network (`noise`), and
 //! what it can do (`five_tests`). Programs need nothing of this.
 

@@ -1,4 +1,5 @@
-//! Settings of the kernel that runs this, changed and taken back: only such as nobody else uses.
+//! Settings of the kernel that runs this, changed and taken back: only such as no other program
+//! uses.
 #![allow(unsafe_code)]
 
 use onbeat_machine::tune::{

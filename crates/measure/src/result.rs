@@ -126,7 +126,7 @@ impl NetworkResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// It went on for its whole duration.
+    /// It continued for its whole duration.
     Complete,
     /// It was ended before.
     Early {

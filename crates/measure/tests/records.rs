@@ -8,7 +8,7 @@ use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use proptest::prelude::*;
 
-/// Where the file goes on after its magic and its version.
+/// Where the file continues after its magic and its version.
 const AFTER_VERSION: usize = 12;
 
 fn any_record() -> impl Strategy<Value = Record> {

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-/// How many values a fifochannel has room for, if nobody says.
+/// How many values a fifochannel has room for by default.
 pub const FIFO_VALUES: u32 = 1_024;
 
 /// The most values that a bound fifochannel has room for.

@@ -30,8 +30,8 @@ impl SourceFile {
     }
 }
 
-/// A stable code: `OB` and four digits. [`crate::codes`] has all that there are, and nobody else
-/// can make one.
+/// A stable code: `OB` and four digits. [`crate::codes`] has all that there are, and no other
+/// module can make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(pub(crate) &'static str);
 

@@ -2,7 +2,7 @@
 //! 2023, section 4.1). `docs/time-flow-graphs.md` has the semantics: the analysis computes what
 //! these graphs do, runs do it.
 //!
-//! A graph is made from Timed C or from a file of tasks, first one per program, then one of the
+//! A graph is made from Timed C or from a task model, first one per program, then one of the
 //! whole system, whose channels have their latencies.
 
 use crate::time::Span;
@@ -85,7 +85,7 @@ pub struct Graph {
     pub channels: Vec<Channel>,
     /// What they lock.
     pub resources: Vec<String>,
-    /// Resources of which nobody can say which they are, each with those that it may be.
+    /// Resources of unknown identity, each with those that it may be.
     pub aliases: Vec<(usize, Vec<usize>)>,
     /// The tasks. No two of a program have the same name.
     pub tasks: Vec<Task>,
@@ -98,7 +98,7 @@ pub struct Host {
     pub name: String,
     /// What its clock reads when the system starts.
     pub start: Span,
-    /// From the target of a timed sleep to the task going on, at platform level.
+    /// From the target of a timed sleep to the task continuing, at platform level.
     pub wakeup: Interval,
     /// How many processors its tasks share; none: each task has one to itself.
     pub cores: Option<u16>,
@@ -134,7 +134,7 @@ pub struct NetworkChannel {
     /// From capture to receipt, for tasks of each host that reads it: by the reader's clock, less
     /// the capture by the writer's. The bound is missing where nothing is reserved.
     pub latencies: Vec<(usize, Interval)>,
-    /// From capture to when both ends go on that wait for it.
+    /// From capture to when both ends continue that wait for it.
     pub fixed_delay: Span,
     /// The least mean time between two messages: a write waits until the rate allows it.
     pub interval: Span,
@@ -263,7 +263,7 @@ pub enum NodeKind {
     },
     /// The origin becomes now (`gettime`).
     Gettime,
-    /// `skipdelay`: control goes on at the timing point that is next and does not wait there.
+    /// `skipdelay`: control continues at the timing point that is next and does not wait there.
     Skip,
     /// Code. At program level it takes no time.
     Fragment {
@@ -291,7 +291,7 @@ pub enum NodeKind {
     },
     /// A resource of [`Graph::resources`] is locked.
     Lock(usize),
-    /// The same, of one that was free: nobody waits (`pthread_mutex_trylock`).
+    /// The same, of one that was free, without a wait (`pthread_mutex_trylock`).
     Take(usize),
     /// A resource of [`Graph::resources`] is unlocked.
     Unlock(usize),
@@ -329,7 +329,7 @@ pub enum Expression {
     Constant(i64),
     /// A register's value.
     Register(u16),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
     /// An operation on one value.
     Unary(Unary, Box<Expression>),

@@ -41,7 +41,7 @@ pub const CHANNEL_NAME_OCTETS: usize = 31;
 pub const NAME_OCTETS: usize = 63;
 /// Messages of a channel that may come at once.
 pub const BURST: i64 = 1_024;
-/// Diagnostics that are kept; more help nobody.
+/// Diagnostics that are kept; more are no help.
 pub const DIAGNOSTICS: usize = 1_000;
 /// Wrong keys of one table that are told one by one.
 pub const KEY_ERRORS: usize = 32;

@@ -53,7 +53,7 @@ pub struct GateControl {
     /// In order; never empty, spans are positive.
     pub entries: Vec<GateEntry>,
     /// Whether a frame starts only if it ends, with its gap, before its gate closes. Without it,
-    /// what has started goes on, and guard bands must be planned.
+    /// what has started continues, and guard bands must be planned.
     pub length_aware: bool,
 }
 

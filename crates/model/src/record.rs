@@ -14,7 +14,7 @@ pub struct Record {
     /// capture within the same call, and is not recorded. Listener: when it arrived at the port.
     pub transfer: Option<SyncedTime>,
     /// Listener: when the message was there for the program to read. For a program that was
-    /// waiting for it, when it went on; for one that came later, when it could have.
+    /// waiting for it, when it continued; for one that came later, when it could have.
     pub receive: Option<SyncedTime>,
     /// What `write_wait` or `read_wait` slept until.
     pub wake_target: Option<SyncedTime>,
@@ -145,7 +145,7 @@ pub struct LoadSample {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It went on for its whole duration.
+    /// It continued for its whole duration.
     Complete,
     /// It was ended before, at `at`, because of `reason`; what was recorded until then is kept.
     Early {

@@ -170,7 +170,7 @@ impl System {
         self.programs.iter().filter(move |p| p.host == host)
     }
     /// A link that closes a loop between bridges, if there is one: such a network needs fixed
-    /// routes or a spanning tree, or a frame that is flooded goes round for ever.
+    /// routes or a spanning tree, or a flooded frame circulates for ever.
     pub fn closes_loop(&self) -> Option<LinkId> {
         let mut parent: Vec<usize> = (0..self.nodes.len()).collect();
         let closes = |link: &Link| {
@@ -455,11 +455,11 @@ pub struct Program {
     /// A file with the execution times of its segments in virtual time, relative to the directory
     /// of the description.
     pub execution_times: Option<String>,
-    /// What its command does, if a file of tasks says so: its channels that are the description's
+    /// What its command does, if a task model says so: its channels that are the description's
     /// are [`crate::graph::ChannelKind::Named`].
     pub tasks: Option<Graph>,
-    /// Whether it joins the run. One that does not has no channels, is waited for by nobody, and
-    /// is ended with the run.
+    /// Whether it joins the run. One that does not has no channels, is not waited for, and is ended
+    /// with the run.
     pub joins: bool,
     /// As whom it runs, if not as who runs it.
     pub user: Option<ProgramUser>,

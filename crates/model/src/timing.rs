@@ -99,7 +99,7 @@ pub struct Timing {
     pub level: Level,
     /// The table: visits of nodes, by task, then in an order in which control can come to them.
     pub rows: Vec<Row>,
-    /// Rows behind which control may go on, but the table does not.
+    /// Rows whose successors the table omits.
     pub open: Vec<usize>,
     /// The tasks that are joined by channels, and what is proven of all that they ever do.
     pub components: Vec<Component>,
@@ -140,13 +140,13 @@ pub struct Row {
     pub messages: Vec<usize>,
 }
 
-/// Tasks that are joined by channels: what they do depends on nobody else, but for when another
+/// Tasks that are joined by channels: what they do depends on no other task, except when another
 /// component starts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
     /// In [`crate::graph::Graph::tasks`], ascending.
     pub tasks: Vec<usize>,
-    /// How the table goes on.
+    /// How the table continues.
     pub course: Course,
 }
 
@@ -155,7 +155,7 @@ pub struct Component {
 pub enum Course {
     /// Each of its tasks comes to its end, or stands still: the table has all of it.
     Ends,
-    /// Everything comes again.
+    /// Everything repeats.
     Repeats {
         /// Of each task the first round that does, and after how many; none: it ends.
         rounds: Vec<Option<(u32, u32)>>,
@@ -184,9 +184,9 @@ pub enum Open {
         /// In [`crate::graph::Graph::tasks`].
         task: usize,
     },
-    /// Nobody could go on, and something was taken to come at any time.
+    /// No task could continue, and something was assumed to come at any time.
     Guessed,
-    /// Nothing came again within the rows that there may be.
+    /// Nothing repeated within the rows that there may be.
     Long,
 }
 
@@ -222,7 +222,7 @@ pub enum Verdict {
 }
 
 impl Timing {
-    /// How the table of a task goes on.
+    /// How the table of a task continues.
     pub fn course(&self, task: usize) -> Option<&Course> {
         self.components.iter().find(|one| one.tasks.contains(&task)).map(|one| &one.course)
     }
@@ -242,7 +242,7 @@ impl Timing {
 }
 
 impl Course {
-    /// Of the task with this place in its component: the first round that comes again, after how
+    /// Of the task with this place in its component: the first round that repeats, after how
     /// many rounds, and after what time.
     pub fn again(&self, place: usize) -> Option<(u32, u32, Span)> {
         let Self::Repeats { rounds, shift } = self else { return None };
@@ -251,7 +251,7 @@ impl Course {
     }
 }
 
-/// From some round on, everything comes again.
+/// From some round on, everything repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Of each task: the round of its outermost loop from which on it holds, from 1, and the number
@@ -367,7 +367,7 @@ pub struct Schedule {
     pub core: u16,
     /// Its tasks, the most urgent first.
     pub tasks: Vec<Scheduled>,
-    /// The share of its time that is used, in parts per million, rounded up; none if nobody knows
+    /// The share of its time that is used, in parts per million, rounded up; none if it is unknown
     /// how long a task computes, or how often.
     pub utilisation_ppm: Option<u64>,
     /// To how much all execution times may grow together, in parts per million of what they are,
@@ -384,8 +384,8 @@ pub struct Scheduled {
     pub priority: Option<u8>,
     /// Whether priority or processor are a proposal: nothing states them.
     pub is_proposed: bool,
-    /// The least time between two releases, once it has begun what it does again and again; 0 if
-    /// nobody knows it; none of a task that is released once.
+    /// The least time between two releases, once it has begun what it repeats; 0 if unknown; none
+    /// of a task that is released once.
     pub period: Option<Span>,
     /// From release to deadline; of a task with several, that of the job with the least time left.
     pub deadline: Option<Span>,

@@ -104,8 +104,8 @@ fn network(scale: &Scale) -> Network {
     network
 }
 
-/// Credit for a fifth more than each of the two queues needs; in 250 µs, 10 for queue 7, which
-/// nobody uses, and 240 for the others.
+/// Credit for a fifth more than each of the two queues needs; in 250 µs, 10 for queue 7, which is
+/// not used, and 240 for the others.
 fn shape(settings: &mut PortSettings, scale: &Scale) {
     let streams = scale.streams.div_ceil(scale.talking());
     for (queue, share) in [(6, streams.div_ceil(2)), (5, streams / 2)] {
@@ -154,7 +154,7 @@ fn cpu_s() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// The most memory that the process ever had, in KiB; 0 where nobody says.
+/// The most memory that the process ever had, in KiB; 0 where it is unknown.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -288,7 +288,7 @@ impl Engine {
     }
 
     /// What became of the frames of every channel and stream, and what every port counted, up to
-    /// now. Frames that nobody reads count as received as soon as their last transmission starts,
+    /// now. Frames without a reader count as received as soon as their last transmission starts,
     /// at the time at which they will be.
     pub fn observed(&self) -> Observed {
         let channels = self.channels;

@@ -33,7 +33,7 @@ struct PortFaults {
 }
 
 impl Faults {
-    /// The faults that concern frames under way, if there are any.
+    /// The faults that concern frames in flight, if there are any.
     pub(crate) fn of(system: &System, seed: u64) -> Option<Self> {
         let elsewhere =
             |kind: FaultKind| matches!(kind, FaultKind::Babble(_) | FaultKind::ClockStep { .. });

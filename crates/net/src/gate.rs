@@ -7,7 +7,7 @@
 //! A clock that steps takes its gates with it. The port does not know beforehand: whether a frame
 //! ends before its gate closes goes by the clock as it is when the frame starts. So each window is
 //! looked up by the clock as it is until the next step, and holds no longer. So it is with a clock
-//! that a protocol steers: whenever it does, windows are looked up anew, and what a credit-based
+//! that a protocol steers: whenever it does, windows are looked up again, and what a credit-based
 //! shaper has got meanwhile is reckoned by the clock as it then is.
 
 use onbeat_model::port::{GateControl, PortSettings, QUEUES, Selection};
@@ -172,7 +172,7 @@ impl Gates {
         (!lists.is_empty()).then(|| Box::new(Self { clock, lists, windows, idle_slopes }))
     }
 
-    /// From now on the node's clock is this one: windows are looked up anew.
+    /// From now on the node's clock is this one: windows are looked up again.
     pub(crate) fn set_clock(&mut self, clock: ClockError) {
         self.clock = clock;
         self.windows = [NO_WINDOW; QUEUES];
@@ -206,7 +206,7 @@ impl Gates {
         if longest.saturating_add(more) >= lasts.as_ns() {
             return Some(at);
         }
-        // A window at the end may go on in the next list.
+        // A window at the end may continue in the next list.
         let end = || self.clock.when_from(at, list.until - Span::from_ns(2 * list.cycle));
         let end = if list.until == SyncedTime::MAX { NetTime::MAX } else { end() };
         Some(end.min(steps)).filter(|end| *end != NetTime::MAX)

@@ -33,11 +33,11 @@
 //! first base all gates are open. Each list is in force until the next one's base, which may cut a
 //! cycle. Entries that leave a gate open are one window, across the ends of cycles and lists. If
 //! the list that closes a gate is length-aware, a frame starts only if its gap ends by then;
-//! otherwise what has started goes on.
+//! otherwise what has started continues.
 //!
 //! **The credit-based shaper** (8.6.8.2) gets its idleSlope as given while its gate is open, in a
 //! guard band too. While the gate is closed credit stands still, but the positive credit of an
-//! empty queue is lost as ever. A frame that goes on beyond the closing pays for all its bits.
+//! empty queue is lost as ever. A frame that continues beyond the closing pays for all its bits.
 //!
 //! **Asynchronous shaping** (8.6.8.5, 8.6.11): a frame gets its eligibility time when it is queued,
 //! not before its arrival, nor the last one of its group (the streams that come in by the same port
@@ -51,7 +51,7 @@
 //! the end of the octet that is going out, or when the fragment has 60 octets after its preamble,
 //! if at least 64 are left; it starts after 4 octets of check and the gap, unless its gate would
 //! close too early, and then it does not cut. The rest has a preamble of its own: 24 octets more
-//! per cut. It goes on when no express frame may be sent and its gate is open (length-aware: for
+//! per cut. It continues when no express frame may be sent and its gate is open (length-aware: for
 //! all of it); it needs no credit. A credit-based queue pays for what its fragments take of the
 //! wire and gains while it is interrupted.
 //!
@@ -71,7 +71,7 @@
 //! that cuts through stores what it filters, and what it may flood.
 //!
 //! # Replication and elimination (802.1CB)
-//! A bridge queues a copy at every port at which a way of the stream goes on. Where ways come
+//! A bridge queues a copy at every port at which a path of the stream continues. Where ways come
 //! together at one egress port, the first copy of each number passes, by the vector recovery
 //! algorithm (802.1CB-2017 7.4.3.4); the others count as duplicates, what is further from the
 //! newest number than the history as rogue. Without an accepted frame for 1 s it takes any number.
@@ -92,7 +92,7 @@
 //! starts; a run without faults does nothing for them. A fault lasts from its first instant to its
 //! last, without that.
 //! - *Link down*: lost is what is on the link, from the start of the preamble to the arrival of
-//!   the last octet, at any instant of it. The ports at its ends go on sending. A frame that is cut
+//!   the last octet, at any instant of it. The ports at its ends continue sending. A frame that is cut
 //!   through and damaged behind is lost as a whole.
 //! - *Node down*: lost is what its queues hold at the first instant, what it is sending, receiving
 //!   or forwarding at any instant, and what is in a host's stacks. A host's streams and noise
@@ -107,7 +107,7 @@
 //! hears frames of one EtherType between neighbours, learns when they left and came, and may steer
 //! the clock of its node. Its frames wait in the queue of its traffic class and may overflow, be
 //! preempted and be lost as others; they count in the port's counters and nowhere else, and no tap
-//! keeps them. From the instant at which a clock is steered, all that goes by it does so anew:
+//! keeps them. From the instant at which a clock is steered, all that goes by it does so again:
 //! gates, sources, meters, buckets, and what sleeps until it reads something
 //! ([`Engine::wake_when`]). Frames that wait behind asynchronous shaping keep their eligibility
 //! times. [`gptp`] is one such protocol.
@@ -116,7 +116,7 @@
 //! [`Engine::observed`] has what became of the frames of every channel and stream. Latencies are
 //! from release (or [`Engine::send`]) to receipt, after `stack_rx`, in true time. A frame that
 //! reaches a full queue, a filter or a fault counts there, once per copy; so, with one listener,
-//! frames released are those received, policed, overflowed, faulted and under way. With ways,
+//! frames released are those received, policed, overflowed, faulted and in flight. With ways,
 //! each replication adds a copy, and eliminated ones count as duplicates or rogue.
 //!
 //! # Simultaneous events
@@ -143,7 +143,7 @@
 //!
 //! # Limits
 //! 2²⁴ ports, channels with streams, receiving ends, sources and noise sources, 2²⁴ frames with
-//! octets under way, 2³⁶ wakes and alarms in a run, histories of 2¹⁶ − 1 frames; a system within
+//! octets in flight, 2³⁶ wakes and alarms in a run, histories of 2¹⁶ − 1 frames; a system within
 //! the description's own limits is far below. Sequence numbers count modulo 2³². After queues have
 //! grown to what the traffic needs, nothing is allocated but load samples, what a tap keeps, and
 //! entries for hosts newly heard.

@@ -15,8 +15,8 @@
 //! description and seed.
 //!
 //! Protocols end with the traffic ([`Options::traffic_until`](crate::Options::traffic_until)):
-//! nothing is sent and no timer goes off from there on, what is under way arrives, and clocks go on
-//! as they are.
+//! nothing is sent and no timer goes off from there on, what is in flight arrives, and clocks
+//! continue as they are.
 
 use crate::lane::Lane;
 use onbeat_model::system::{NodeId, PortId, System};
@@ -217,7 +217,7 @@ impl Member {
     }
 }
 
-/// Octets that stand before a frame's own while it is under way: its token, if it has one.
+/// Octets that stand before a frame's own while it is in flight: its token, if it has one.
 pub(crate) const TOKEN: usize = 9;
 
 /// A frame with its token before it.

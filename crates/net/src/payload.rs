@@ -5,7 +5,7 @@
 pub(crate) struct PayloadId(u32);
 
 impl PayloadId {
-    /// A frame whose octets nobody reads.
+    /// A frame whose octets are never read.
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct EgressPort {
     buckets: Buckets,
     /// Whether channels are reserved here, among best effort that no description knows.
     reserves: bool,
-    /// Whether that is in the way of whatever it may be.
+    /// Whether that blocks whatever it may be.
     meets_best_effort: bool,
     busy: Span,
     /// Frames on their way to the queues of the bridge at the other end.
@@ -96,7 +96,7 @@ pub(crate) enum Choice {
         /// When the other end has it.
         arrives: NetTime,
     },
-    /// The transmission of a preemptable frame starts or goes on. It ends at
+    /// The transmission of a preemptable frame starts or continues. It ends at
     /// [`EgressPort::finish_at`] unless it is interrupted.
     Begin {
         /// The frame, if it starts.
@@ -146,7 +146,7 @@ impl EgressPort {
     }
 
     /// From now on the node's clock is this one. Returns whether what waits here may have to be
-    /// chosen from anew: whether there are gates.
+    /// chosen from again: whether there are gates.
     pub(crate) fn set_clock(&mut self, clock: ClockError) -> bool {
         self.buckets.set_clock(clock);
         if let Some(gates) = &mut self.gates {
@@ -197,7 +197,7 @@ impl EgressPort {
         self.occupied != 0 || self.preemption.rest.is_some()
     }
 
-    /// How many frames wait, or are under way to the next node.
+    /// How many frames wait, or are in flight to the next node.
     pub(crate) fn waiting(&self) -> usize {
         self.queues.iter().map(|queue| queue.frames.len()).sum::<usize>() + self.wire.len()
     }

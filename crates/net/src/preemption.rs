@@ -23,7 +23,7 @@ pub(crate) struct Preemption {
     pub(crate) queues: u8,
     /// What is on the wire.
     pub(crate) sending: Option<Fragment>,
-    /// What was interrupted and is yet to go on.
+    /// What was interrupted and is yet to continue.
     pub(crate) rest: Option<Rest>,
 }
 

@@ -13,8 +13,8 @@ pub(crate) enum Recovered {
     New,
     /// Its number was accepted before (frerCpsSeqRcvyDiscardedPackets).
     Duplicate,
-    /// Its number is further back or ahead than the history (frerCpsSeqRcvyRoguePackets): nobody
-    /// can tell whether it was accepted before.
+    /// Its number is further back or ahead than the history (frerCpsSeqRcvyRoguePackets): whether
+    /// it was accepted before is unknown.
     Rogue,
 }
 
@@ -96,7 +96,7 @@ mod tests {
         ] {
             assert_eq!(seen(0, sequence), wanted, "{sequence}");
         }
-        // Numbers begin anew after a second without an accepted frame, not before.
+        // Numbers begin again after a second without an accepted frame, not before.
         assert_eq!(seen(999_999_999, 900), Rogue);
         assert_eq!(seen(1_000_000_000, 900), New);
         assert_eq!(seen(1_000_000_001, 901), New);

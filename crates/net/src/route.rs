@@ -48,7 +48,7 @@ pub(crate) enum Then {
     /// A protocol's frame has come to the neighbour; the participant there that hears it,
     /// or [`NOBODY`](crate::participant::NOBODY).
     Neighbour(u32),
-    /// It has come to where nobody wants it.
+    /// It has come to a node that does not want it.
     Nowhere,
 }
 

@@ -100,7 +100,7 @@ impl Shaper {
         }
     }
 
-    /// The rest of what was cut goes on, until `until` if nothing interrupts it again.
+    /// The rest of what was cut continues, until `until` if nothing interrupts it again.
     pub(crate) fn resumed(&mut self, until: NetTime) {
         if let Self::CreditBased(credit) = self {
             credit.resumed(until);

@@ -26,7 +26,7 @@ const WHOLE: Span = Span::from_s(100 * 365 * 24 * 3_600);
 /// What is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// How long there is traffic, in each repetition. Frames under way at the end still arrive,
+    /// How long there is traffic, in each repetition. Frames in flight at the end still arrive,
     /// unless they take more than [`DRAIN_LIMIT`].
     pub duration: Span,
     /// Where all randomness comes from. Repetition 0 uses it as it is.
@@ -42,7 +42,7 @@ pub struct Simulation {
 pub enum Phases {
     /// As described.
     Described,
-    /// Each at any time within its interval, drawn anew for each repetition; a trace within its
+    /// Each at any time within its interval, drawn again for each repetition; a trace within its
     /// mean interval. Noise begins as described, and so do streams whose bounds hold for their
     /// phases only ([`StreamPlan::phase_specific`](onbeat_model::plan::StreamPlan::scheduled)).
     Random,
@@ -73,8 +73,8 @@ pub struct Capture<'a> {
 }
 
 /// Simulates all repetitions, one after the other, and puts together what they saw. `progress` is
-/// told the repetition, from 0, and its time, and says whether to go on; what was seen until then
-/// is returned all the same.
+/// told the repetition, from 0, and its time, and says whether to continue; what was seen until
+/// then is returned all the same.
 ///
 /// # Errors
 /// When more frames wait than an engine keeps.
@@ -104,7 +104,7 @@ pub fn simulate(
 
 /// Simulates one repetition; what it sees depends on its number alone, not on others before it.
 /// `progress` is told the time at least a hundred times, and each millisecond in which anything
-/// happens, and says whether to go on.
+/// happens, and says whether to continue.
 ///
 /// # Errors
 /// When more frames wait than an engine keeps.

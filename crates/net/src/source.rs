@@ -176,7 +176,7 @@ impl FrameSource {
         Some(release)
     }
 
-    /// The next frame when some babble is still to come or under way: a frame of its own that is
+    /// The next frame when some babble is still to come or in progress: a frame of its own that is
     /// due before it, else one of the babble, in which its own frames are left out.
     fn next_or_babble(&mut self) -> Option<Release> {
         while let Some([from, until]) = self.babbles.last().copied() {

@@ -1,4 +1,4 @@
-//! What a frame under way takes of memory: counted is what the engine has allocated.
+//! What a frame in flight takes of memory: counted is what the engine has allocated.
 #![allow(unsafe_code)] // a counting allocator
 
 #[path = "engine/network.rs"]
@@ -82,7 +82,7 @@ fn late() -> Delay {
     Delay::Interval { min: SECOND, max: SECOND }
 }
 
-/// When as many as wanted are under way.
+/// When as many as wanted are in flight.
 fn end() -> NetTime {
     NetTime::from_ns(INTERVAL * FRAMES - 1)
 }

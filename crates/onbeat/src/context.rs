@@ -124,7 +124,7 @@ impl Context {
         self.wait_for_holder(word, value, until, 0)
     }
 
-    /// The same for what a thread of this program holds, as `gettid` numbers it, 0 if nobody knows.
+    /// The same for what a thread of this program holds, as `gettid` numbers it, 0 if unknown.
     /// In virtual time it inherits the urgency of those that wait for it.
     pub fn wait_for_holder(
         &self,
@@ -166,7 +166,7 @@ impl Context {
         }
     }
 
-    /// Announces a thread that is about to be created; on an interface nobody needs to know.
+    /// Announces a thread that is about to be created; on an interface this has no effect.
     pub fn announce(&self) -> Result<Option<ThreadTicket>, ChannelError> {
         match self {
             Self::Run(context) => context.announce().map(Some),

@@ -157,7 +157,7 @@ impl Header {
         usize::try_from(self.word(HEADERS)).unwrap_or(MAX_ENDS).clamp(1, MAX_ENDS)
     }
 
-    /// Which end it is; `None` when nobody has said it.
+    /// Which end it is; `None` when this is unknown.
     pub fn identity(&self) -> Option<Identity> {
         Some(Identity::from_words(|at| self.word(at))).filter(|i| !i.channel.is_empty())
     }

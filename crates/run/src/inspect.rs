@@ -202,7 +202,7 @@ fn next(said: &Receiver<Word>, until: MonoTime) -> Result<Word, bool> {
         .map_err(|error| error == std::sync::mpsc::RecvTimeoutError::Disconnected)
 }
 
-/// Says all of one user's memories, and then whose they are. Nobody may listen any more.
+/// Says all of one user's memories, and then whose they are. There may be no listener any more.
 fn look(all: &[Process], uid: u32, most: usize, words: &Sender<Word>) -> Option<()> {
     let mut places = BTreeMap::new();
     let (mut room, mut files) = (most, FILES_MAX);

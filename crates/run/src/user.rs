@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
-/// The group of a number that no user has: the kernel's own for "nobody".
+/// The group of a number that no user has: the kernel's own for `nobody`.
 const NOBODY: u32 = 65_534;
 /// The first descriptor after the standard streams.
 const FIRST_OPENED: libc::c_uint = 3;

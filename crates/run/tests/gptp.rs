@@ -224,7 +224,7 @@ fn ptp4l_follows_our_node_and_reports_by_how_much_our_time_is_another_one() {
         offsets.unwrap_or_else(|error| panic!("ptp4l is not SLAVE for long enough: {error}"))
     });
     println!("ptp4l behind our grandmaster: {}", summary(&offsets));
-    // It cannot correct its clock, so it goes on to see it behind.
+    // It cannot correct its clock, so it continues to see it behind.
     let off = median(offsets.clone()) + ahead;
     assert!(off.abs() < CLOSE, "{}", summary(&offsets));
     ptp4l.assert_content();

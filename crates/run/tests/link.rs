@@ -284,7 +284,7 @@ fn the_newest_of_a_backlog_is_read_at_once_and_its_age_told() {
     }
     let found = listener.select(&[&reader], Timeout::Endless).expect("no fault");
     assert_eq!(found, Some(0));
-    // The last one may still be under way when the first is there.
+    // The last one may still be in flight when the first is there.
     while u64::from_le_bytes(value) < 499 {
         let info = reader.read_latest(&mut value).expect("no fault").expect("a message");
         assert!(info.age >= info.latency, "{info:?}");
@@ -413,7 +413,7 @@ fn a_million_hostile_frames_beside_a_live_channel_cost_it_no_message() {
     assert!(counters.rejected.iter().sum::<u64>() > 0, "some are counted: {counters:?}");
 }
 
-/// A small generator of numbers, for frames that nobody should send.
+/// A small generator of numbers, for frames that no program should send.
 struct Random(u64);
 
 impl Random {

@@ -106,7 +106,7 @@ fn check(options: InterfaceOptions, switches: u64) {
     let wrote = counted(|| {
         writer.write(&[7; 8]).expect("written");
     });
-    // What the reader has not yet got by its count is not its fault: the talker goes on.
+    // What the reader has not yet got by its count is not its fault: the talker continues.
     let more = std::thread::spawn(move || while writer.write(&[7; 8]).is_ok() {});
     let read = reading.join().expect("the reader");
     talker.stop();

@@ -46,8 +46,8 @@ pub struct MessageInfo {
     /// When the value was captured, by the talker's clock.
     pub capture: SyncedTime,
     /// From capture to receipt. A program that waits in a read or a select receives what has come
-    /// by then when it goes on; one that waits at the end's descriptor, when a call hands it over.
-    /// What came while it did not wait, it received when it could have been read.
+    /// by then when it continues; one that waits at the end's descriptor, when a call hands it
+    /// over. What came while it did not wait, it received when it could have been read.
     pub latency: Span,
     /// When its last octet was at the host's port.
     pub arrived: SyncedTime,
@@ -213,7 +213,7 @@ pub struct ListenerEndpoint<P, L> {
     frame: [u8; MAX_FRAME],
     expectation: Option<Expectation>,
     last: Option<MessageInfo>,
-    /// When the program last went on that had waited here, in a read or in a select.
+    /// When the program last continued that had waited here, in a read or in a select.
     went_on: Cell<Option<Instant>>,
     /// Whether the program waits with the end's descriptor.
     watched: Cell<bool>,
@@ -233,7 +233,7 @@ impl<P: ChannelIo, L: Log> ListenerEndpoint<P, L> {
         self.went_on.set(Some(at));
     }
 
-    /// From now on the program waits with a descriptor, so that nobody knows when it goes on: it
+    /// From now on the program waits with a descriptor, so that it is unknown when it continues: it
     /// receives a message when a call hands it over.
     pub fn watch(&self) {
         self.watched.set(true);

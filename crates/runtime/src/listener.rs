@@ -83,7 +83,7 @@ pub struct Listener {
     /// Capture times of the last messages, by sequence number: exact copies are told by them.
     history: [Option<SyncedTime>; HISTORY],
     /// The last message that seemed old. The next one in order after it tells that the talker's
-    /// clock was set, not that an old message came again (as RFC 3550 A.1 does it).
+    /// clock was set, not that an old message was repeated (as RFC 3550 A.1 does it).
     suspect: Option<(u8, SyncedTime)>,
 }
 

@@ -66,7 +66,7 @@ pub(crate) enum Relation {
 
 /// After so many intervals, its burst and D without a message, a talker has fallen silent.
 const SILENCE: i64 = 3;
-/// So many earlier talkers are remembered: one that comes again is none that was started again.
+/// So many earlier talkers are remembered: one that returns is none that was started again.
 const FORMER: usize = 4;
 /// A count is believed that differs from what the time makes of it by one part in so many.
 const STEADY: u64 = 1_024;

@@ -1,10 +1,10 @@
 //! Processors that pieces of work share: preemptive, by partition, in time that is handed in.
 //!
 //! Every piece belongs to one processor of a host, a *core*. On each core the piece of the greatest
-//! [`Rank`] goes on, and among equal ranks the one that was started first; what becomes ready with
-//! a greater rank preempts it at once. Who starts a piece at the instant at which its last one was
-//! done has not left the processor in between, and keeps its place. Switching takes no time. A core
-//! never rests while it has work.
+//! [`Rank`] executes, and among equal ranks the one that was started first; what becomes ready
+//! with a greater rank preempts it at once. Who starts a piece at the instant at which its last one
+//! was done has not left the processor in between, and keeps its place. Switching takes no time. A
+//! core never rests while it has work.
 //!
 //! The caller tells what starts and when, asks [`Processors::next`] when something will be done,
 //! and fetches it with [`Processors::advance`]. All of it is exact: integer nanoseconds.
@@ -43,7 +43,7 @@ struct Work {
 }
 
 impl Work {
-    /// What decides: the greatest goes on.
+    /// What decides: the greatest executes.
     fn urgency(&self) -> (Rank, Reverse<u64>) {
         (self.rank, Reverse(self.order))
     }
@@ -54,7 +54,7 @@ impl Work {
 pub struct Processors {
     now: NetTime,
     started: u64,
-    /// Per core what is not done, the most urgent last. That one has been going on up to now.
+    /// Per core what is not done, the most urgent last. That one has been executing up to now.
     cores: Vec<Vec<Work>>,
     /// What is done and was not fetched: when, on which core, what.
     done: Vec<(NetTime, usize, u64)>,
@@ -145,7 +145,7 @@ impl Processors {
         self.done.drain(..).map(|(_, _, id)| id).collect()
     }
 
-    /// What goes on at a core.
+    /// What executes at a core.
     ///
     /// # Panics
     /// When there is no such core.
@@ -266,7 +266,7 @@ mod tests {
         let mut one = Processors::new(1);
         one.start(at(0), 1, 0, Rank::Fixed(3), ns(5));
         one.start(at(2), 2, 0, Rank::Fixed(1), ns(0));
-        // Who is done may go on at the same instant, before the others have their turn.
+        // Who is done may continue at the same instant, before the others have their turn.
         assert_eq!(one.advance(at(5)), [1]);
         one.start(at(5), 1, 0, Rank::Fixed(3), ns(1));
         assert_eq!(one.advance(at(6)), [1]);

@@ -93,7 +93,7 @@ impl Talker {
         }
     }
 
-    /// Goes on where this host's talker was closed that captured its last message at `last`: the
+    /// Continues where this host's talker was closed that captured its last message at `last`: the
     /// declared rate holds across its starts. The one before may have had no credit left.
     pub fn go_on(&mut self, last: SyncedTime) {
         self.due = Some(last + self.parameters.tolerance + self.parameters.interval);

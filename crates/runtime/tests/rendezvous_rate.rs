@@ -130,7 +130,7 @@ fn a_side_that_its_rate_holds_up_says_what_it_has_heard_meanwhile() {
     let meeting = Frame::parse(frame).expect("a frame").header.meeting;
     let word = Word::from_bits(meeting).expect("a word");
     assert_eq!((*at, word.has), (2_500_000, Some(Name { instance: 9, number: 0 })));
-    // Both go on at the later capture + D: ours.
+    // Both continue at the later capture + D: ours.
     assert_eq!((info.wakeup_error, side.now), (Span::ZERO, 4_500_000));
     assert_eq!(value, [1_000_i64 as u8; 8]);
 }

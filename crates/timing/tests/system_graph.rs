@@ -1,5 +1,5 @@
-//! The graph of a system: programs that are known, hosts that are modelled, programs that nobody
-//! knows, and the latencies between them.
+//! The graph of a system: programs that are known, hosts that are modelled, programs of unknown
+//! behaviour, and the latencies between them.
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::graph::{
     ChannelKind, Expression, Graph, Interval, NetworkChannel, NodeKind, Policy, Task,
@@ -9,8 +9,8 @@ use onbeat_model::time::Span;
 use onbeat_model::timing::Chain;
 use onbeat_timing::tfg::system_graph;
 
-/// Three hosts at one bridge: `left` with two programs, `right` with one, `wild` with one that
-/// nobody knows, `plain` with none.
+/// Three hosts at one bridge: `left` with two programs, `right` with one, `wild` with one of
+/// unknown behaviour, `plain` with none.
 const SYSTEM: &str = r#"
 format = 1
 name = "system"

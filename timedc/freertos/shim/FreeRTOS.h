@@ -1,7 +1,7 @@
 /*
  * Not FreeRTOS: the types and macros of its public interface that Timed C's run time uses, written
- * anew from the interface's documentation, for tests where no kernel is at hand. task.h, queue.h
- * and posix.c go with it.
+ * from the interface's documentation, for tests where no kernel is at hand. task.h, queue.h and
+ * posix.c go with it.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */

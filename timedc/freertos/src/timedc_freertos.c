@@ -556,7 +556,7 @@ int timedc_latest_init(struct timedc_latest *latest, const void *value)
 	return timedc_latest_write(latest, value);
 }
 
-/* No other task runs meanwhile: so nobody waits, and no value is torn. */
+/* No other task runs meanwhile: so no task waits, and no value is torn. */
 int timedc_latest_write(struct timedc_latest *latest, const void *value)
 {
 	vTaskSuspendAll();

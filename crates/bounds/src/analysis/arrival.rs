@@ -120,7 +120,7 @@ impl Arrival {
 
     /// The curve of frames of `frame` nanobits each after delays that differ by up to `jitter`.
     ///
-    /// The stairs of whole frames are under two leaky buckets: one through their first two
+    /// The staircase curve of whole frames is under two leaky buckets: one through their first two
     /// corners, one through all the others in the long run.
     pub(crate) fn curve(&self, frame: i128, jitter: i128) -> Curve {
         match &self.kind {
@@ -174,8 +174,8 @@ fn shortest_windows(times: &[i128]) -> Vec<i128> {
     (1..=times.len()).filter_map(shortest).collect()
 }
 
-/// Leaky buckets above the stairs: all at once, and one with the mean rate of each doubling of the
-/// number of frames.
+/// Leaky buckets above the staircase curve: all at once, and one with the mean rate of each
+/// doubling of the number of frames.
 fn trace_curve(windows: &[i128], frame: i128, clock: i128, early: i128, jitter: i128) -> Curve {
     let all = windows.len() as i128;
     let mut curve = Curve::affine(frame * all, 0);

@@ -12,7 +12,7 @@ use onbeat_model::system::{
 };
 use onbeat_model::time::{ClockError, NetTime, Span, SyncedTime};
 
-/// What is promised of every channel and stream. Returns what stands in the way, and where the
+/// What is promised of every channel and stream. Returns what prevents a bound, and where the
 /// analysis ended before it had looked at everything.
 pub(crate) fn fill_in(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     let mut errors = Vec::new();
@@ -324,7 +324,7 @@ fn clocks(
     };
     let latency = i128::from(latency.as_ns());
     let most = apart(0).max(apart(i128::from(duration.as_ns()) + latency));
-    // Between capture and receipt the talker's clock goes on.
+    // Between capture and receipt the talker's clock advances.
     let on_the_way = i128::from(drift_ppb).max(0) * latency;
     // A drifting clock's reading is rounded down, the talker's by less than a nanosecond.
     let wanders = talker.wander != Span::ZERO;

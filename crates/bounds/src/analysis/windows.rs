@@ -188,7 +188,7 @@ impl Analysis<'_> {
     }
 }
 
-/// After how long everything comes again: the least common multiple of the cycle and all
+/// After how long everything repeats: the least common multiple of the cycle and all
 /// intervals, if it does not have too many frames.
 fn pattern(trains: &[Train], cycle: i128) -> Option<i128> {
     let mut pattern = cycle;
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_followed_once_for_each_frame_of_two_patterns_at_most() {
-        // 5,000 frames and 5,001 cycles come again together.
+        // 5,000 frames and 5,001 cycles repeat together.
         let (starts, frames) = followed(400_080);
         assert!(starts.is_some() && (5_000..=10_000).contains(&frames), "{frames}");
         let (starts, frames) = followed(400_100);

@@ -402,7 +402,7 @@ impl LinearProgram {
     }
 
     /// Solves it for an objective and makes the certificate. What a solver in floating point
-    /// cannot go on with, it may still solve from the start, or with more room for rounding.
+    /// cannot continue with, it may still solve from the start, or with more room for rounding.
     fn solve(&mut self, objective: &Objective, bursts: &[i128]) -> Option<Solution> {
         [1e-9, 1e-9, 1e-7].into_iter().find_map(|margin| {
             let mut simplex = self.simplex.take().unwrap_or_else(|| self.simplex(bursts));

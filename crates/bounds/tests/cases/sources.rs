@@ -13,7 +13,7 @@ use onbeat_model::units::Octets;
 fn a_short_frame_does_not_wait_for_what_the_longest_has_more() {
     let mut net = pair();
     net.stream("h1", &["h2"], 5, 1_000).every(1_000_000).frame[0] = Octets::new(180);
-    // Over the whole way the longest counts, and a nanosecond of rounding.
+    // Over the whole path the longest counts, and a nanosecond of rounding.
     Case::new(net).within(0, &[1, sent(1_000)], 980);
 }
 
@@ -105,7 +105,7 @@ fn of_a_source_that_babbles_passes_what_its_meter_lets_pass() {
     });
     let case = Case::new(net);
     // In the engine it waits for the rest of the first frame and for the second one: 72 + 80 µs.
-    // In the bound 8 Mb/s go on (and 0.032 bits are for 4 ns of rounding): less than the line's
+    // In the bound 8 Mb/s pass (and 0.032 bits are for 4 ns of rounding): less than the line's
     // 8000 bits and 1 Gb/s from 8000.032 / 992 = 8064.5 ns on. 160 645.5 − 8064.5.
     let longest = 2 * sent(1_000) + 72_000 + wire(1_000);
     case.has(1, &[sent(1_000), 152_581, sent(1_000)], longest).near(1, 998);

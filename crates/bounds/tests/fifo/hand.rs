@@ -154,7 +154,7 @@ fn a_regulator_restores_the_curve_and_breaks_a_circle() {
     flows.iter_mut().for_each(|f| f.hops[1].reshaped = Some(f.arrival.clone()));
     let network = Network { servers: vec![server(RATE); 2], flows };
     for bounds in [total(&network), best(&network)] {
-        // Up to the nanosecond that servers in a circle get.
+        // Up to the nanosecond that servers in a cycle get.
         assert!((170_000..=170_001).contains(&bounds.hops[0][1].delay.as_ns()));
         assert!((340_000..=340_002).contains(&bounds.hops[0][1].total.as_ns()));
     }
@@ -253,7 +253,7 @@ fn behind_a_cut_a_flow_brings_what_may_have_waited_of_it() {
     let burst = bounds.hops[1][1].arrival.burst();
     assert!((8_900 * BIT..8_901 * BIT).contains(&burst), "{burst}");
     assert!((99_000..=99_001).contains(&bounds.hops[1][1].delay.as_ns()));
-    // Its whole way once more, uncut: 2·10 µs + 16,000 bit.
+    // Its whole path once more, uncut: 2·10 µs + 16,000 bit.
     assert!((180_000..=180_001).contains(&bounds.hops[1][1].total.as_ns()));
 }
 

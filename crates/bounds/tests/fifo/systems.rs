@@ -83,7 +83,7 @@ fn a_system_and_the_fifo_network_that_it_is_have_the_same_bounds() {
         system.ports[2 * size].settings.selection[usize::from(QUEUE)] = Selection::Asynchronous;
         let sum = largest(&system);
         let what = format!("{shape:?} of {size} at {percent} %");
-        // A sum counts whole frames, and is smaller for it, but where queues wait in a circle.
+        // A sum counts whole frames, and is smaller for it, but where queues wait in a cycle.
         let total = network.total_flow().expect("valid");
         let gap = BitRate::from_bps(HOST_RATE).time_for(frame::GAP);
         let total = total.as_ref().map(|bounds| worst(bounds) - gap);

@@ -203,7 +203,7 @@ fn promises_below_the_worst_case_are_warned_of() {
     assert!(warnings(&net.0, &plan(&net.0, true).unwrap()).is_empty());
 }
 
-/// `size` bridges in a circle with a host each; each host talks to the one `hops` further on.
+/// `size` bridges in a ring with a host each; each host talks to the one `hops` further on.
 fn circle(size: usize, hops: usize) -> Net {
     let hosts: Vec<_> = (0..size).map(|i| format!("h{i}")).collect();
     let bridges: Vec<_> = (0..size).map(|i| format!("b{i}")).collect();

@@ -207,8 +207,8 @@ impl Driver {
         Ok(at)
     }
 
-    /// The functions of libraries that the program calls and of which nobody knows that they may be
-    /// aborted, nor has wrapped them by hand.
+    /// The functions of libraries that the program calls and that are neither known to be abortable
+    /// nor wrapped by hand.
     fn deferred(&self, objects: &[PathBuf], wrapped: &[String]) -> anyhow::Result<Vec<String>> {
         // Linked without our libraries, and with shared ones in place of all that it can have so.
         let program = self.temporary("imports");

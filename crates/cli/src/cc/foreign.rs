@@ -1,4 +1,4 @@
-//! What a description that nobody has said to trust may say to the C compiler while its programs
+//! What an untrusted description may say to the C compiler while its programs
 //! are analysed: nothing by which it would execute or write something, or look for headers
 //! elsewhere. What is not known to be harmless is refused, and so are files of others.
 

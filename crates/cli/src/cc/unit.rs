@@ -1,4 +1,4 @@
-//! One C file: through the preprocessor, translated, written anew.
+//! One C file: through the preprocessor, translated, written out.
 
 use super::arguments::compiler;
 use super::{Driver, foreign, watched};

@@ -27,7 +27,7 @@ const MEMORY: u64 = 2 << 30;
 const PATIENCE: Span = Span::from_s(30);
 
 /// How often it is looked at, and how often it may be found waiting: for what reads nothing and
-/// writes nothing, as a pipe that nobody writes.
+/// writes nothing, as a pipe without a writer.
 const LOOK: Duration = Duration::from_millis(50);
 const WAITING_MAX: u32 = 14;
 

@@ -53,7 +53,7 @@ error.")]
 
 Writes report.html, measurement.json and samples/ (docs/measurements.md).")]
     All(TestArguments),
-    /// The paper's nine scenarios, as far as this machine can; goes on where it was stopped
+    /// The paper's nine scenarios, as far as this machine can; continues where it was stopped
     #[command(after_help = "Examples:
   onbeat measure campaign --out campaign
   onbeat measure campaign --out campaign --sync mbs --long

@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use onbeat_model::time::Span;
 use std::time::Duration;
 
-/// Nobody needs a bar for what is over sooner.
+/// A shorter measurement needs no bar.
 const BAR_AFTER: Duration = Duration::from_secs(2);
 
 /// Progress in milliseconds; drawn where somebody looks, and only when it takes long.
@@ -31,7 +31,7 @@ impl Bar {
         }
     }
 
-    /// What is under way now.
+    /// What is in progress now.
     pub(super) fn say(&self, message: impl Into<String>) {
         self.0.set_message(message.into());
     }

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use trial::{Part, Trial, Trialled};
 
-/// Where all tests together are written if nobody says.
+/// Where all tests together are written by default.
 const OUT: &str = "out-measurement";
 
 /// Measures what is asked for.

@@ -10,7 +10,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Makes it, for this user only, under a name that nobody can have taken before.
+    /// Makes it, for this user only, under a name that cannot have been taken before.
     pub(super) fn make(keeper: &mut Keeper) -> anyhow::Result<Self> {
         let made = tempfile::Builder::new().prefix("onbeat-measure-").tempdir();
         let path = made.context("a directory for what is measured")?.keep();

@@ -890,7 +890,7 @@ CALL("catopen") { nl_catd c = catopen("none", 0); if (c != (nl_catd)-1) catclose
 
 CALL("openlog closelog") { openlog("abort", 0, LOG_USER); closelog(); }
 CALL("setlogmask") { setlogmask(LOG_UPTO(LOG_EMERG)); }
-/* A message that nobody shall get: its lock is taken for a priority that the mask lets through. */
+/* A message without a reader: its lock is taken for a priority that the mask lets through. */
 CALL("syslog") { setlogmask(LOG_UPTO(LOG_EMERG)); syslog(LOG_DEBUG, "%d", 1); }
 extern void __syslog_chk(int, int, const char *, ...), __vsyslog_chk(int, int, const char *,
 	va_list);

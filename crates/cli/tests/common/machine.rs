@@ -1,4 +1,4 @@
-//! A made-up machine below a root, for `onbeat tune`.
+//! A fake machine below a root, for `onbeat tune`.
 
 use super::{onbeat, root};
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub const CPUSET: [&str; 7] =
 /// Where its journal is.
 pub const JOURNAL: &str = "var/lib/onbeat/tune.journal";
 
-/// A made-up machine below a root.
+/// A fake machine below a root.
 pub struct Machine(pub TempDir);
 
 impl Machine {
@@ -95,7 +95,7 @@ impl Machine {
         self.0.path().join(JOURNAL).exists()
     }
 
-    /// Starts it, and goes on.
+    /// Starts it, and continues.
     pub fn start(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
         command.stdout(Stdio::null()).stderr(Stdio::piped());

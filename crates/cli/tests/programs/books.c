@@ -2,7 +2,7 @@
  * Keeps its own books on every figure that the library reports of a channel, from what the messages
  * say and from the clock before and after each call, and ends with an error where they differ.
  * `books talk SEED` writes `c`, `books listen SEED D` reads it, each call drawn from the seed; with
- * `again` behind it each closes its end now and then and opens it anew, as a program does that is
+ * `again` behind it each closes its end now and then and opens it again, as a program does that is
  * started again. With `step:FROM:UNTIL:BY` behind D or SEED one of the two hosts' clocks reads BY
  * more from FROM until UNTIL: no readings are compared across that. `books second TRANSPORT`
  * sends frames of `c` from a host that is not its talker.
@@ -240,8 +240,8 @@ static int cannot_tell(const struct reader *r, const struct content *message)
 }
 
 /*
- * How many messages are missing before this one. Of a talker that was opened again nobody can tell
- * the last ones of the time before, nor whoever opens an end again what came meanwhile.
+ * How many messages are missing before this one. The last messages of a talker before it was opened
+ * again are unknown, and so is what came before an end was opened again.
  */
 static uint64_t missing_before(const struct reader *r, const struct content *message)
 {

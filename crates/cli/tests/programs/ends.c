@@ -1,5 +1,5 @@
 /* Threads that end as POSIX lets them: by pthread_exit, cancelled; and one that the system does not
- * make. The run expects none of them any longer: its time goes on. */
+ * make. The run expects none of them any longer: its time continues. */
 #define _DEFAULT_SOURCE
 #include "common.h"
 #include <pthread.h>

@@ -63,7 +63,7 @@ static void hide(const char *path)
 		execlp("sleep", "sleep", "1000", (char *)NULL);
 	}
 	close(written[1]);
-	/* Until nobody has the other end: it is executed. */
+	/* Until the other end is closed: it is executed. */
 	EXPECT(read(written[0], &octet, 1) == 0);
 }
 

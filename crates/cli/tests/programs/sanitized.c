@@ -1,5 +1,5 @@
 /* Timed C for sanitizers: tasks that share channels, locks and memory, that are aborted, ranked
- * anew and started while others end. */
+ * again and started while others end. */
 #include <cilktc.h>
 #include <pthread.h>
 #include <stdio.h>

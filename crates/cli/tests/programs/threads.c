@@ -1,5 +1,5 @@
-/* Three threads share a counter without a lock: in virtual time one goes on at a time, so what they
- * do with it is the same in every run. Then checks joins, timeouts and refusals. */
+/* Three threads share a counter without a lock: in virtual time one executes at a time, so what
+ * they do with it is the same in every run. Then checks joins, timeouts and refusals. */
 #include "common.h"
 
 static onbeat *run;

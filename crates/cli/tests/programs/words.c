@@ -1,5 +1,5 @@
 /* Threads that hand values to each other through words, in either time: two in turns, a thread that
- * a thread makes, one that nobody wakes, and many that are woken in order. */
+ * a thread makes, one that is never woken, and many that are woken in order. */
 #define _GNU_SOURCE
 #include "common.h"
 #include <time.h>
@@ -139,7 +139,7 @@ int main(int count, char **arguments)
 	crowd(is_virtual);
 	ask_the_machine(is_virtual);
 	must(onbeat_write(out, &seen, NULL));
-	/* Nobody wakes it: the end of the run does. */
+	/* Only the end of the run wakes it. */
 	EXPECT(onbeat_wait(run, &never, 0, INT64_MAX) == ONBEAT_STOPPED);
 	EXPECT(onbeat_wait(run, &never, 0, INT64_MAX) == ONBEAT_STOPPED);
 	onbeat_talker_close(out);

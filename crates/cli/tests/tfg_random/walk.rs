@@ -76,7 +76,7 @@ pub(crate) struct Walker<'a> {
     task: usize,
     loops: Loops,
     rows: HashMap<(usize, Vec<u32>), usize>,
-    /// The first visit behind which the table does not go on, by its place among all.
+    /// The first visit behind which the table does not continue, by its place among all.
     end: Option<Vec<u32>>,
     /// By head of a loop and the rounds of those around it: its last round.
     rounds: HashMap<(usize, Vec<u32>), u32>,

@@ -276,7 +276,7 @@ impl Writer<'_> {
         self.text.push_str("\t}\n}\n");
     }
 
-    /// A start offset, or several segments before what comes again and again. Gives its last
+    /// A start offset, or several segments before what repeats. Gives its last
     /// point.
     fn start_up(&mut self) -> String {
         let feature =

@@ -53,7 +53,7 @@ pub(crate) enum Step {
     },
     Put(Variable, i64),
     Increment(Variable),
-    /// Goes on, or to a step if the condition does not hold.
+    /// Continues, or to a step if the condition does not hold.
     Unless(Condition, usize),
     Jump(usize),
     /// A loop begins; the first step that is executed again.
@@ -274,7 +274,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Something runs for so long; where control goes on when it is aborted.
+    /// Something runs for so long; where control continues when it is aborted.
     fn pass(&mut self, at: usize, span: i64) -> Option<usize> {
         let end = self.now + span;
         if let Ok(Some(point)) = self.program.guard(&self.next[at])

@@ -1,4 +1,4 @@
-//! The most that a file of tasks may have.
+//! The most that a task model may have.
 
 pub use onbeat_model::limits::{
     CHANNELS, CORE, DELAY, DURATION, FILE_OCTETS, LIST, NAME_OCTETS, OTHERS as CHAINS,

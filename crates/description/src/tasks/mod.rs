@@ -1,4 +1,4 @@
-//! A file of tasks: what programs do, for those who only model, read and checked into a
+//! A task model: what programs do, for those who only model, read and checked into a
 //! [`Graph`]. `docs/tasks.md` has the format.
 //!
 //! Everything that is wrong is reported at once, in two steps: what each table and step says
@@ -27,7 +27,7 @@ use onbeat_model::timing;
 /// What documents the format.
 const DOCUMENT: &str = "docs/tasks.md";
 
-/// A file of tasks that was read and found right.
+/// A task model that was read and found right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TasksFile {
     /// What the tasks are called together.
@@ -38,14 +38,14 @@ pub struct TasksFile {
     pub chains: Vec<timing::Chain>,
 }
 
-/// Whether a text is a file of tasks rather than a description, right or wrong: it has tasks, and
+/// Whether a text is a task model rather than a description, right or wrong: it has tasks, and
 /// says of no run.
 pub fn is_tasks(text: &str) -> bool {
     let has = |head: &str| text.lines().any(|line| line.trim_start().starts_with(head));
     has("[[task]]") && !has("[run]")
 }
 
-/// Reads a file of tasks. `file` is what it is called. Places of diagnostics are in file 0.
+/// Reads a task model. `file` is what it is called. Places of diagnostics are in file 0.
 ///
 /// # Errors
 /// All that is wrong, in the order of the lines.
@@ -55,7 +55,7 @@ pub fn read(text: &str, file: &str) -> Result<TasksFile, Vec<Diagnostic>> {
     finish(found, sink)
 }
 
-/// Reads the file of tasks of a program in a description with the channels `described`: what the
+/// Reads the task model of a program in a description with the channels `described`: what the
 /// program does that they are written and read by. It has no hosts and no chains; its channels
 /// without a kind are the description's.
 ///

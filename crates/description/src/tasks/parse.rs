@@ -1,4 +1,4 @@
-//! TOML text to the tables of a file of tasks, and their steps one by one, so that one wrong step
+//! TOML text to the tables of a task model, and their steps one by one, so that one wrong step
 //! hides no other.
 
 use super::{limits, raw};

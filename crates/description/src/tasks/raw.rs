@@ -1,4 +1,4 @@
-//! A file of tasks as it is written: every key optional, so that one wrong key hides no other.
+//! A task model as it is written: every key optional, so that one wrong key hides no other.
 
 use crate::At;
 use onbeat_model::graph::Policy;
@@ -39,7 +39,7 @@ pub(super) struct Host {
     pub(super) name: Option<At<String>>,
     /// Processors that its tasks share; without, each task has one to itself.
     pub(super) cores: Option<At<i64>>,
-    /// From the target of a timed sleep to the task going on; zero by default.
+    /// From the target of a timed sleep to the task continuing; zero by default.
     pub(super) wakeup_ns: Option<At<Range>>,
     /// What its clock reads when the system starts, in nanoseconds; 0 by default.
     pub(super) start_ns: Option<At<i64>>,
@@ -70,7 +70,7 @@ pub(super) struct Channel {
     /// From capture to receipt: of a network channel from `min` to `max`, of an IP channel from
     /// `min` on.
     pub(super) latency_ns: Option<At<Range>>,
-    /// From capture to when an end with `wait` goes on, in microseconds.
+    /// From capture to when an end with `wait` continues, in microseconds.
     pub(super) fixed_delay_us: Option<At<i64>>,
     /// Messages per second at most; without, and without `interval_ns`, as many as are written.
     pub(super) rate_hz: Option<At<i64>>,
@@ -170,7 +170,7 @@ pub(super) struct Step {
     pub(super) write: Option<At<String>>,
     /// Reads from this channel.
     pub(super) read: Option<At<String>>,
-    /// Whether a write or a read goes on only at capture time + fixed delay; false by default.
+    /// Whether a write or a read continues only at capture time + fixed delay; false by default.
     pub(super) wait: Option<At<bool>>,
     /// Does `steps` so many times, for `"ever"`, or an `"unknown"` number of times.
     #[serde(rename = "loop")]
@@ -179,13 +179,13 @@ pub(super) struct Step {
     pub(super) lock: Option<At<String>>,
     /// What a loop or a lock is around.
     steps: Option<Vec<Step>>,
-    /// Does one of these lists of steps; nobody knows which.
+    /// Does one of these lists of steps; which one is unknown.
     either: Option<Vec<Vec<Step>>>,
     /// Does these steps, which no deadline aborts.
     critical: Option<Vec<Step>>,
     /// Starts this task.
     pub(super) start: Option<At<String>>,
-    /// Goes on at the timing point that is next, which does not wait.
+    /// Continues at the timing point that is next, which does not wait.
     pub(super) skip: Option<At<bool>>,
     /// Makes the present instant the one that the next point counts from.
     pub(super) gettime: Option<At<bool>>,
@@ -293,7 +293,7 @@ value!(Times, TimesVisitor, {
     ],
 });
 
-/// How often a loop goes round.
+/// How many iterations a loop has.
 #[derive(Clone, Copy)]
 pub(super) enum Rounds {
     Times(i64),

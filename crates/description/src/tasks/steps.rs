@@ -38,7 +38,7 @@ pub(super) enum Does {
     Break,
 }
 
-/// How often a loop goes round.
+/// How many iterations a loop has.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Count {
     Times(i64),

@@ -20,7 +20,7 @@ int main(void)
 }
 ";
 
-/// Before it: functions over abstract channels, which nobody calls.
+/// Before it: functions over abstract channels, which are never called.
 const MOVES: &str = "\
 static inline void move(void)
 {
@@ -36,7 +36,7 @@ const TYPES: [&str; 11] = [
     "uint64_t", "float", "double",
 ];
 
-/// The same as a file of tasks.
+/// The same as a task model.
 const TASKS: &str = "\
 format = 1
 name = \"drawn\"

@@ -23,7 +23,7 @@ impl Draft<'_> {
                 manifest.push(attributes);
             }
             self.push("channel", all);
-            // The next one goes on from a listener, so that there are chains.
+            // The next one continues from a listener, so that there are chains.
             talker = if self.chance(70) { listeners[0] } else { self.two_hosts().0 };
         }
         if in_manifest {

@@ -3,7 +3,7 @@
 use super::{Bounds, Kind, Report, name};
 use serde_json::Value;
 
-/// What is under way for longer at a simulation's end does not arrive.
+/// What is in flight for longer at a simulation's end does not arrive.
 const DRAINED_NS: i64 = 50_000_000_000;
 
 /// One simulation's JSON and where it comes from.

@@ -1,4 +1,4 @@
-//! Directories that are right: the examples, what the command has written, made-up machines.
+//! Directories that are right: the examples, what the command has written, fake machines.
 
 use super::{Entries, Entry};
 use anyhow::{Context, Result, ensure};

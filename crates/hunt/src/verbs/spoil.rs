@@ -109,7 +109,7 @@ const LINKS: [&str; 9] = [
     ".",
 ];
 
-/// Names of files that nobody asked for.
+/// Names of files that no verb writes.
 const NAMES: [&str; 8] = [
     "pipe",
     "x.h",
@@ -193,7 +193,7 @@ fn spoilt(octets: &[u8], path: &str, corpus: &Corpus, dice: &mut Dice) -> Vec<u8
     }
 }
 
-/// One of the places in a text that begin and go on like this.
+/// One of the places in a text that begin and continue like this.
 fn place(text: &str, dice: &mut Dice, of: impl Fn(char) -> bool) -> Option<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, c) in text.char_indices().filter(|(_, c)| of(*c)) {

@@ -98,7 +98,7 @@ pub struct Facts {
     pub throttling: throttling::Throttling,
     /// Idle states, frequencies, processors that share a core.
     pub power: power::Power,
-    /// The cores that are set apart.
+    /// The isolated CPUs.
     pub isolation: isolation::Isolation,
     /// Interrupts.
     pub interrupts: interrupts::Interrupts,

@@ -27,7 +27,7 @@ pub(super) fn fix(facts: &Facts, finding: &Finding) -> String {
     other.unwrap_or_else(|| finding.check.fix.to_owned())
 }
 
-/// How cores can be set apart here; `None` where it is not known that some way is closed.
+/// How CPUs can be isolated here; `None` where it is not known that some way is closed.
 fn isolation(facts: &Facts) -> Option<String> {
     let at_boot = facts.kernel.config.has("CPU_ISOLATION") != Some(false);
     let controllers = facts.isolation.controllers.known()?;

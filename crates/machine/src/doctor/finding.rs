@@ -17,7 +17,7 @@ pub enum Area {
     Throttling,
     /// Idle states, frequencies, processors that share a core.
     Power,
-    /// What runs on the cores that are set apart.
+    /// What runs on the isolated CPUs.
     Isolation,
     /// Interrupts and their threads.
     Interrupts,
@@ -49,7 +49,7 @@ impl fmt::Display for Area {
     }
 }
 
-/// What a promise rests on, and a finding may speak against.
+/// What a guarantee rests on, and a finding may affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
@@ -95,7 +95,7 @@ pub struct Check {
     pub area: Area,
     /// What is looked at.
     pub what: &'static str,
-    /// What a wrong value speaks against.
+    /// What a wrong value affects.
     pub against: &'static [Need],
     /// Why it matters.
     pub why: &'static str,

@@ -1,4 +1,4 @@
-//! The cores that are set apart: as asked, as they are, and what runs there all the same.
+//! Isolated CPUs: those asked for, those there are, and what runs there all the same.
 
 use super::facts::{Fact, cpus, number, text};
 use super::finding::{Area, Check, Need, State};
@@ -6,7 +6,7 @@ use super::judge::Judge;
 use onbeat_run::machine::{CpuList, Machine};
 use serde::{Deserialize, Serialize};
 
-/// The cores that are set apart.
+/// The isolated CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Isolation {
     /// The processors that run.
@@ -55,7 +55,7 @@ impl Isolation {
         }
     }
 
-    /// All that are set apart, in whichever way.
+    /// All that are isolated, by whichever means.
     pub(super) fn apart(&self) -> CpuList {
         let lists = [&self.isolated, &self.partitions].into_iter().filter_map(Fact::known);
         let exclusive = self.cpusets.iter().map(|(_, cpus)| cpus);

@@ -1,4 +1,4 @@
-//! Looks at a machine, read only, and says what stands in the way of a system's promises.
+//! Looks at a machine, read only, and says what affects a system's guarantees.
 //!
 //! ```text
 //! Machine ─┐

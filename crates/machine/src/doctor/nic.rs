@@ -100,7 +100,7 @@ const DRIVERS: [(&str, bool); 6] = [
     ("am65-cpsw-nuss", false),
 ];
 
-/// Interrupts for received frames may be put off by this much, in µs.
+/// Interrupts for received frames may be delayed by this much, in µs.
 const DELAY_US: u32 = 10;
 
 static THERE: Check = Check {
@@ -224,7 +224,7 @@ pub(super) static CHECKS: [&Check; 11] = [
     &EGRESS,
 ];
 
-/// The interface that is wanted; without a wish, what is in use.
+/// The interface that is required; without a requirement, the one in use.
 fn chosen<'a>(interfaces: &'a [Interface], wanted: Option<&str>) -> Vec<&'a Interface> {
     let is_it = |interface: &&Interface| match wanted {
         Some(name) => interface.name == name,

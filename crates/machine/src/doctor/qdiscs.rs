@@ -1,6 +1,6 @@
 //! The queueing disciplines of all interfaces, asked for over rtnetlink, whose options
 //! `netlink-packet-route` does not know; and which kinds of them the kernel has, found out by
-//! asking for one of each in a network namespace that nobody else sees.
+//! asking for one of each in a network namespace of its own.
 
 use super::facts::Fact;
 use rustix::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! A made-up host that is tuned well, and one fault planted in it at a time.
+//! A fake host that is tuned well, and one fault planted in it at a time.
 
 mod faults;
 mod host;

@@ -8,7 +8,7 @@ use super::wanted::{Promise, Wanted};
 pub struct Verdict<'a> {
     /// What is promised.
     pub promise: &'a Promise,
-    /// The worst of what speaks against it; `Ok` if nothing does.
+    /// The worst of what affects it; `Ok` if nothing does.
     pub state: State,
     /// The findings that do, the worst first.
     pub against: Vec<&'a Finding>,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 /// this is held than it is afterwards: whoever reports figures says so.
 #[derive(Debug)]
 pub struct CpuLatencyHeld {
-    /// The kernel takes the wish back when it is closed.
+    /// The kernel drops the request when it is closed.
     _file: File,
 }
 

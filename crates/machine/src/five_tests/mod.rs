@@ -143,7 +143,7 @@ pub fn allowed_cpus() -> io::Result<CpuList> {
     Ok(CpuList((0..most).filter(|cpu| set.is_set(usize::from(*cpu))).collect()))
 }
 
-/// Which processor is measured on if nobody says: an isolated one, else the last one, which has
+/// Which processor is measured on by default: an isolated one, else the last one, which has
 /// the least to do on most machines.
 pub fn default_cpu(allowed: &CpuList, isolated: &CpuList) -> Option<u16> {
     allowed.and(isolated).0.first().or(allowed.0.last()).copied()

@@ -101,7 +101,7 @@ pub struct Load {
 
 /// What stress-ng is called with: 3 workers that compute 25 % of the time, one that commits the
 /// caches of filesystems to disk, one that writes, reads and removes files, one timer of 1 MHz. It
-/// ends by itself after `seconds`, if nobody ends it before.
+/// ends by itself after `seconds`, unless it is ended before.
 pub fn stress_ng(cpus: &CpuList, seconds: u64, directory: &Path) -> Vec<String> {
     let words = "stress-ng --quiet --cpu 3 --cpu-load 25 --io 1 --hdd 1 --hdd-bytes 64m --timer 1 \
                  --timer-freq 1000000";

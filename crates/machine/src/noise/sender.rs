@@ -39,7 +39,7 @@ const BUFFER_OCTETS: i32 = 4 << 20;
 pub struct Sending {
     /// By which interface; else by the one that leads to `to`.
     pub interface: Option<String>,
-    /// Whither; else to [`GROUP`] on the interface.
+    /// Where to; else to [`GROUP`] on the interface.
     pub to: Option<IpAddr>,
     /// The port there.
     pub port: u16,

@@ -185,7 +185,7 @@ impl Reader {
     fn run(mut self, stop: &AtomicBool) {
         let mut end = None;
         loop {
-            // What is there when it is to stop is counted; who goes on sending is not waited for.
+            // What is there when it is to stop is counted; who continues sending is not waited for.
             if stop.load(Ordering::Relaxed) && end.is_none() {
                 end = Some(MonoTime::now() + DRAIN);
             }

@@ -28,10 +28,10 @@ pub struct Facts {
     pub apart: Option<Span>,
 }
 
-/// One thing that speaks against it.
+/// One reason why it is not in sync.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// Nobody answers.
+    /// No daemon answers.
     #[error("ptp4l does not answer: it does not run, or this user may not ask it")]
     NoPtp4l,
     /// It has other settings.
@@ -64,7 +64,7 @@ pub enum Reason {
         /// The longest that is allowed.
         threshold: Span,
     },
-    /// Nobody at the other end measures.
+    /// The other end of the link does not measure.
     #[error(
         "port {0} is not capable of gPTP: its neighbour does not answer its measurements of the \
          delay: is a ptp4l with delay_mechanism P2P and the same transportSpecific there?"
@@ -89,7 +89,7 @@ pub enum Reason {
     /// Masters are there that do not count.
     #[error("port {0} hears masters and follows none: is its link capable of gPTP?")]
     Unfollowed(u16),
-    /// Nobody says that it is master.
+    /// No node announces itself as master.
     #[error("port {0} hears no master: is a grandmaster there?")]
     NoMaster(u16),
     /// A master, and not locked yet.
@@ -154,7 +154,7 @@ fn with_profile(number: u8) -> &'static str {
 pub struct Status {
     /// By how much the clock is wrong, as far as is known.
     pub error: Option<Span>,
-    /// What speaks against its being on network time; nothing: it is.
+    /// Why it is not on network time; nothing: it is.
     pub reasons: Vec<Reason>,
 }
 

@@ -19,7 +19,7 @@ const PATIENCE: Span = Span::from_s(2);
 const LOOK_AGAIN: Span = Span::from_ms(10);
 /// CAP_SYS_TIME of `linux/capability.h`: to set clocks.
 const CAP_SYS_TIME: libc::c_ulong = 25;
-/// The most lines of a history: eleven days of one each second. Then it begins anew, and the last
+/// The most lines of a history: eleven days of one each second. Then it begins again, and the last
 /// one is kept beside it.
 const LINES_MAX: u64 = 1_000_000;
 /// How much of a log's end is looked at for a program's last words.

@@ -21,7 +21,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The edge of a machine: this one's kernel, or a made-up one if its files are below a root.
+    /// The edge of a machine: this one's kernel, or a fake one if its files are below a root.
     /// `holder` is the command that runs [`super::hold`].
     pub fn of(machine: Machine, holder: Vec<OsString>) -> Self {
         let kernel = kernel::of(&machine, holder);
@@ -179,7 +179,7 @@ impl Edge {
         Ok(())
     }
 
-    /// What still runs in it goes on in the group above.
+    /// What still runs in it continues in the group above.
     fn remove_group(&self, path: &str) -> io::Result<()> {
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);
         self.move_tasks(path, above)?;

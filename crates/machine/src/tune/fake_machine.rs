@@ -1,4 +1,4 @@
-//! A kernel that is made up: what the real one has in files is in files below a root, and what it
+//! A fake kernel: what the real one has in files is in files below a root, and what it
 //! has not is in files of its own below `/pretended` there. Tests use it, and who wants to see what
 //! would be done to another machine, of whose files there is a copy.
 
@@ -22,7 +22,7 @@ const GROUPS: &str = "/sys/fs/cgroup";
 /// `PF_NO_SETAFFINITY` of linux/sched.h: a thread that stays on its processor.
 const STAYS: u64 = 0x0400_0000;
 
-/// The made-up kernel of a machine below a root.
+/// The fake kernel of a machine below a root.
 #[derive(Debug)]
 pub struct FakeMachine {
     machine: Machine,

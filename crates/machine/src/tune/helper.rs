@@ -75,7 +75,7 @@ impl Helper {
     fn notice(self, machine: &Machine) -> Result<Option<Notice>, JournalError> {
         let Some(directory) = Directory::existing(machine)? else { return Ok(None) };
         let Some(octets) = directory.read(self.name(), NOTICE_MAX)? else { return Ok(None) };
-        // What is no notice is nobody's: a helper writes it anew.
+        // What is no notice is nobody's: a helper rewrites it.
         Ok(serde_json::from_slice(&octets).ok())
     }
 
@@ -115,8 +115,8 @@ impl Helper {
         }
     }
 
-    /// Starts it, and returns when it is ready; gives what is in the way of its outliving the
-    /// session, if something is.
+    /// Starts it, and returns when it is ready; gives what prevents its outliving the session, if
+    /// anything.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl Helper {
     }
 }
 
-/// Starts a process that goes on when the user's session ends. Where there is systemd it gets a
+/// Starts a process that continues when the user's session ends. Where there is systemd it gets a
 /// unit of its own, since a session's processes may be killed with it (logind.conf(5),
 /// KillUserProcesses); else, and where that fails, which is said, a session of its own.
 fn outlive(machine: &Machine, helper: Helper, words: &[OsString]) -> io::Result<Option<String>> {

@@ -106,7 +106,7 @@ pub enum Ending {
 /// Why a journal could not be read, opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// A line that nobody who keeps to the format wrote.
+    /// A line that breaks the format.
     #[error(
         "/var/lib/onbeat/{JOURNAL}: line {line}: {why}; nothing was changed: put it right, or move \
          it away if what it says no longer matters"
@@ -302,7 +302,7 @@ fn octets(machine: &Machine, name: &str) -> Result<Vec<u8>, JournalError> {
     Ok(directory.read(name, OCTETS_MAX)?.unwrap_or_default())
 }
 
-/// The machine's journal, open for writing: nobody else has it meanwhile.
+/// The machine's journal, open for writing: no other process has it meanwhile.
 #[derive(Debug)]
 pub struct Journal {
     machine: Machine,
@@ -432,7 +432,7 @@ impl Journal {
             return Err(interrupted.into());
         }
         if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
-            // Half a line may be there: who opens it again goes on behind the last whole one.
+            // Half a line may be there: who opens it again continues behind the last whole one.
             self.file = None;
             return Err(failed(error));
         }

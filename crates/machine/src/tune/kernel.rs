@@ -27,7 +27,7 @@ pub trait Kernel {
     fn set_scheduling(&self, task: u32, scheduling: &str) -> io::Result<()>;
     /// Binds a task to processors.
     fn set_affinity(&self, task: u32, cpus: &CpuList) -> io::Result<()>;
-    /// How an interface puts off interrupts.
+    /// Interrupt coalescing of an interface.
     fn coalescing(&self, interface: &str) -> io::Result<Value>;
     /// Sets that.
     fn set_coalescing(&self, interface: &str, value: &str) -> io::Result<()>;

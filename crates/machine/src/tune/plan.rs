@@ -64,7 +64,7 @@ pub struct Change {
     pub old: Value,
     /// The value that is wanted.
     pub new: Value,
-    /// Whether the tune goes on if the kernel refuses it.
+    /// Whether the tune continues if the kernel refuses it.
     pub may_refuse: bool,
     /// Whether it takes effect after a reboot only.
     pub reboot: bool,
@@ -99,7 +99,7 @@ impl Plan {
     }
 }
 
-/// A wish that cannot be had.
+/// A requirement that cannot be met.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WishError {
     /// A profile that isolates, without processors.
@@ -135,7 +135,7 @@ pub enum WishError {
 ///
 /// # Errors
 ///
-/// All that is wrong with the wish, on this machine.
+/// All that is wrong with the requirement, on this machine.
 pub fn plan(snapshot: &Snapshot, wish: &Requirement) -> Result<Plan, Vec<WishError>> {
     let errors = wrong(snapshot, wish);
     if !errors.is_empty() {

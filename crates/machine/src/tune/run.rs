@@ -18,7 +18,7 @@ const TRY_AGAIN_MAX: Span = Span::from_s(60);
 /// For how long who has the lock may do nothing when the time is over.
 const STUCK: Span = Span::from_s(10);
 
-/// A hook for tests: ends what is under way at a given step as a kill would, with nothing put
+/// A hook for tests: ends what is in progress at a given step as a kill would, with nothing put
 /// right.
 #[derive(Debug)]
 pub struct Interrupt(Option<u32>);
@@ -33,7 +33,7 @@ impl Interrupt {
         Self(None)
     }
 
-    /// What is under way ends after `steps` steps.
+    /// What is in progress ends after `steps` steps.
     pub const fn after(steps: u32) -> Self {
         Self(Some(steps))
     }
@@ -43,7 +43,7 @@ impl Interrupt {
         self.0 == Some(0)
     }
 
-    /// One step of what is under way.
+    /// One step of what is in progress.
     pub(super) fn step(&mut self) -> Result<(), Interrupted> {
         match &mut self.0 {
             None => Ok(()),
@@ -401,11 +401,11 @@ fn effective(edge: &Edge, target: &Target, now: &Value) -> State {
 
 /// The dead-man timer of the tune that began at `started_ns`: waits until it is confirmed or
 /// undone, or its time is over, and then undoes it, again and again until all is undone. What
-/// stands in its way is told. Gives whether it undid anything.
+/// prevents it is reported. Gives whether it undid anything.
 ///
 /// # Errors
 ///
-/// It cannot say that it is there: nobody would know of it.
+/// It cannot say that it is there: no other process would know of it.
 pub fn guard(edge: &Edge, started_ns: i64, tell: &mut dyn FnMut(&str)) -> Result<bool, TuneError> {
     let word = started_ns.to_string();
     let failed = |error| JournalError::File { path: edge.machine().path("/"), error };

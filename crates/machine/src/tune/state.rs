@@ -1,5 +1,5 @@
 //! The directory for what the superuser acts on later. It is its owner's alone, and what is in it
-//! is looked at before it is believed: nobody else can write there, lock there or look.
+//! is looked at before it is believed: no other user can write there, lock there or look.
 
 use super::journal::JournalError;
 use onbeat_run::machine::Machine;
@@ -154,7 +154,7 @@ impl Directory {
     }
 
     /// Takes a file's lock; none if another process has it. A file that others could open is made
-    /// anew: they may have it open, and locked.
+    /// again: they may have it open, and locked.
     pub(super) fn lock(&self, name: &str) -> Result<Option<File>, JournalError> {
         let named = || rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW);
         if named().is_ok_and(|about| about.st_mode & OTHERS != 0) {
@@ -167,7 +167,7 @@ impl Directory {
                 Err(Errno::AGAIN) => return Ok(None),
                 locked => locked.map_err(|error| failed(&self.path(name), error))?,
             }
-            // Another may have made it anew meanwhile.
+            // Another may have made it again meanwhile.
             let now = rustix::fs::fstat(&file).map_err(|error| failed(&self.path(name), error))?;
             if named().is_ok_and(|about| (about.st_dev, about.st_ino) == (now.st_dev, now.st_ino)) {
                 return Ok(Some(file));
@@ -176,7 +176,7 @@ impl Directory {
     }
 }
 
-/// Whether nobody but the superuser and this user can have written it.
+/// Whether only the superuser and this user can have written it.
 fn is_ours(about: &Stat) -> Result<(), String> {
     let me = rustix::process::geteuid().as_raw();
     if about.st_uid != 0 && about.st_uid != me {

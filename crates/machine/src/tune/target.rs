@@ -71,7 +71,7 @@ pub enum Target {
         /// Those that get their processors back when they return.
         bound: Vec<Bound>,
     },
-    /// How an interface puts off interrupts: `rx-usecs 3 rx-frames 0 …`.
+    /// Interrupt coalescing of an interface: `rx-usecs 3 rx-frames 0 …`.
     Coalescing {
         /// The interface.
         interface: String,

@@ -1,4 +1,4 @@
-//! Whole tunes of a made-up machine, killed wherever a kill can come.
+//! Whole tunes of a fake machine, killed wherever a kill can come.
 
 use super::*;
 use onbeat_model::system::Class;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const FILES: &str = include_str!("machine.txt");
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A made-up machine in a directory of its own; in memory if it can be, since thousands of tunes
+/// A fake machine in a directory of its own; in memory if it can be, since thousands of tunes
 /// wait for the disk otherwise.
 struct Made {
     directory: TempDir,
@@ -388,7 +388,7 @@ fn what_drifts_is_seen_and_made_again_and_undo_still_knows_the_first_value() {
     let mut before = made.all();
     let wish = wish(Profile::Cpuset);
     made.apply(&wish, &mut Interrupt::never()).unwrap();
-    // The interface came up: its driver spread the interrupts anew, and has one more.
+    // The interface came up: its driver spread the interrupts again, and has one more.
     made.write("/proc/irq/24/smp_affinity_list", "0-3\n");
     made.write("/proc/irq/28/smp_affinity_list", "3\n");
     made.write("/proc/irq/25/effective_affinity_list", "3\n");

@@ -311,7 +311,8 @@ impl Traffic {
         let higher: u128 =
             self.classes[..at].iter().map(|class| u128::from(class.idle_slope.as_bps())).sum();
         let longest = u128::from(frame::on_wire(frame::MAX_TAGGED).get());
-        // The longest frame that is under way, while the higher classes fill up, and one of theirs.
+        // The longest frame that is in transmission, while the higher classes fill up, and one of
+        // theirs.
         let mut waits = (longest * rate).div_ceil(rate.saturating_sub(higher).max(1));
         waits += self.classes[..at].iter().map(|class| u128::from(class.octets)).sum::<u128>();
         let high = (waits * slope).div_ceil(rate);

@@ -1,4 +1,4 @@
-//! Keeping a tune in force: drivers spread their interrupts anew when an interface comes up, and
+//! Keeping a tune in force: drivers spread their interrupts again when an interface comes up, and
 //! other programs have settings of their own.
 
 use super::edge::Edge;

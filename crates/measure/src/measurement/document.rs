@@ -80,8 +80,8 @@ pub struct Settings {
     pub priority: u8,
     /// Whether all memory was locked.
     pub memory_locked: bool,
-    /// Whether `/dev/cpu_dma_latency` was held at 0: idle states were shallower than they are when
-    /// nobody measures.
+    /// Whether `/dev/cpu_dma_latency` was held at 0: idle states were shallower than without a
+    /// measurement.
     pub cpu_latency_held: bool,
     /// The clock error that the second node of test 4 was given; its clock is emulated then.
     pub node_error: Option<NodeError>,

@@ -11,8 +11,8 @@ const FLOOR_NS: i64 = 50_000;
 const TIMES_MEDIAN: i64 = 3;
 
 /// Judges the instants of a series: `sides` are the lateness of its own thread and of those that
-/// woke up at the same instants elsewhere, instant by instant. `None` where there is nobody to
-/// compare with, or nothing.
+/// woke up at the same instants elsewhere, instant by instant. `None` if there is no other thread
+/// to compare with, or no time.
 ///
 /// # Panics
 /// When the sides do not have the same length.

@@ -80,7 +80,7 @@ fn overflowed(bound: Option<&Bound>, seen: &LatencyObserved) -> u64 {
     bound.map_or(0, |_| seen.lost.overflowed)
 }
 
-/// Whether frames with a deadline neither came nor were taken away by what is described: something
+/// Whether frames with a deadline neither came nor were removed by what is described: something
 /// holds them for ever.
 fn vanished(flow: &Described<'_>, seen: &FlowObserved, seen_here: &LatencyObserved) -> bool {
     flow.deadline.is_some() && seen.released > 0 && seen_here.lost.total() == 0

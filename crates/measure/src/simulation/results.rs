@@ -65,7 +65,7 @@ pub enum Phases {
     /// When the description says.
     #[default]
     Described,
-    /// At random, in each repetition anew.
+    /// At random, again in each repetition.
     Random,
     /// So that they meet one frame of one flow, another one in each repetition.
     Aligned,

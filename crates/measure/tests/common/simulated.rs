@@ -1,4 +1,4 @@
-//! Systems, plans and probes that look like simulations, for the tests: made up, not simulated.
+//! Systems, plans and probes that look like simulations, for the tests: invented, not simulated.
 
 use super::synthetic::Random;
 use super::{plan, system};

@@ -1,5 +1,5 @@
 //! Logs that look like the experiment of Austad et al. 2023, section 6, for the report's tests:
-//! made up, not simulated.
+//! invented, not simulated.
 
 use super::{channel, log, plan, system};
 use onbeat_measure::{RunResult, analyse};

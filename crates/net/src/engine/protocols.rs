@@ -341,7 +341,7 @@ impl Engine {
         }
     }
 
-    /// The timer of a participant goes off, unless it was set anew.
+    /// The timer of a participant goes off, unless it was set again.
     pub(super) fn timer(&mut self, member: u32) {
         let due = self.protocols.as_ref().map(|p| p.members[member as usize].due);
         if due == Some(self.now) {

@@ -25,7 +25,7 @@ impl LocalClock {
         Self { model, from: NetTime::ZERO, reading, rate, wander_ppt: 0, random }
     }
 
-    /// What it reads; a wander that ends after `at` goes on as it is.
+    /// What it reads; a wander that ends after `at` continues as it is.
     pub(super) fn read(&mut self, at: NetTime) -> LocalClockTime {
         while at - self.from >= WANDER_INTERVAL {
             self.reading = self.extend(self.from + WANDER_INTERVAL);

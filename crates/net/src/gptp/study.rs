@@ -20,7 +20,7 @@ use onbeat_runtime::gptp::ETHERTYPE;
 /// Of a wire that has none.
 const NO_RATE: BitRate = BitRate::from_bps(1_000_000_000_000_000);
 
-/// A simulation under way.
+/// A simulation in progress.
 pub(super) struct Study<'a> {
     scenario: &'a Scenario,
     engine: Engine,

@@ -19,7 +19,7 @@ const PER_BIT: i128 = 1_000_000_000;
 /// there by as much as the gate is closed (802.1Q-2022 8.6.8.2: operIdleSlope is what it leaves);
 /// while it is closed, credit stands still, but for the positive credit of an empty queue, which is
 /// lost as ever. In a guard band, where the gate is open and the head does not fit, credit accrues:
-/// the queue waits as it waits for another. A frame that goes on beyond the closing of its gate
+/// the queue waits as it waits for another. A frame that continues beyond the closing of its gate
 /// pays for all its bits and gets nothing for that time.
 ///
 /// A frame that is interrupted pays for the overhead of its fragments when it is cut, and gets
@@ -82,13 +82,13 @@ impl CreditBased {
         self.sending_until = until;
     }
 
-    /// Takes the bits of a cut, after which the frame goes on at an unknown time.
+    /// Takes the bits of a cut, after which the frame continues at an unknown time.
     pub(crate) fn interrupted(&mut self, overhead_bits: u64) {
         self.credit -= i128::from(overhead_bits) * PER_BIT;
         self.sending_until = NetTime::MAX;
     }
 
-    /// The rest of an interrupted frame goes on until `until`.
+    /// The rest of an interrupted frame continues until `until`.
     pub(crate) fn resumed(&mut self, until: NetTime) {
         self.sending_until = until;
     }

@@ -212,7 +212,7 @@ impl Network {
         self.system.faults.push(Fault { kind, from, until, origin: Origin::default() });
     }
 
-    /// What the probes saw of `ns` of traffic, with all that was under way.
+    /// What the probes saw of `ns` of traffic, with all that was in flight.
     pub(crate) fn observed(&self, ns: i64) -> Observed {
         let simulation = Simulation {
             duration: Span::from_ns(ns),

@@ -91,7 +91,7 @@ fn copies_are_recognised_in_a_burst_too() {
 #[test]
 fn ways_may_part_again_where_they_have_met() {
     // A second diamond after the first: two copies arrive at each of its bridges' ports, one
-    // passes, and two copies of that go on.
+    // passes, and two copies of that continue.
     let mut network = Network::new();
     let (talker, listener) = (network.host(), network.host());
     let bridges = [(); 6].map(|()| network.bridge(1_000));

@@ -30,7 +30,7 @@ pub enum Request<'a> {
     /// protocol, which must be [`VERSION`]. The answer is the ticket of its main thread.
     Hello(u16),
     /// The first message of a thread, as `gettid` numbers it, on the socket that came with its
-    /// ticket. The answer comes when it may go on.
+    /// ticket. The answer comes when it may continue.
     Begin(u32),
     /// Opens an end of a channel.
     Open {
@@ -65,7 +65,7 @@ pub enum Request<'a> {
         key: u64,
         /// How long.
         patience: Timeout,
-        /// The thread that holds it, as `gettid` numbers it; 0: nobody is known.
+        /// The thread that holds it, as `gettid` numbers it; 0: unknown.
         holder: u32,
     },
     /// Wakes the threads of the program that wait for this key. Not answered.

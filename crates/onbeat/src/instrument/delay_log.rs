@@ -1,5 +1,5 @@
 //! The delay log: one line per message and end, in the columns of the first generation's library,
-//! so that what people have to read them goes on working. docs/channels.md says what they mean.
+//! so that existing tools that read them keep working. docs/channels.md says what they mean.
 
 use crate::instrument::WatchError;
 use crate::interface::Timebase;
@@ -45,7 +45,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Begins both anew.
+    /// Begins both again.
     pub(super) fn create(path: &Path, base: Arc<Timebase>, epoch: i64) -> Result<Self, WatchError> {
         let begin = |path: &Path, columns: &str| {
             let begun = File::create(path).and_then(|file| {

@@ -153,7 +153,7 @@ fn a_log_that_takes_no_more_costs_records_and_nothing_else() {
     let refused = Instruments::new(&watch, &base(), 0).expect_err("a full device");
     assert!(refused.to_string().starts_with("the delay log /dev/full: "), "{refused}");
 
-    // The columns fit and then no more: the end goes on, counts, and closes at once.
+    // The columns fit and then no more: the end continues, counts, and closes at once.
     let directory = tempfile::tempdir().expect("a directory");
     let log = directory.path().join("log.csv");
     let base = Arc::new(Timebase::default()); // no clock: the first timed wait cannot be written
@@ -265,7 +265,7 @@ fn a_trace_that_is_not_there_is_refused_in_one_line() {
     assert!(!refused.contains('\n'));
 }
 
-/// An instance of the kernel's trace, so that nobody else's is touched; gone with the value.
+/// An instance of the kernel's trace, so that no other one is touched; gone with the value.
 struct Instance(std::path::PathBuf);
 
 impl Instance {

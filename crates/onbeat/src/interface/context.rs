@@ -67,7 +67,7 @@ pub struct InterfaceSettings {
     pub clock: ClockKind,
     /// By how much that may be wrong before messages are marked uncertain (`tu`).
     pub clock_error: Span,
-    /// Refuse to start while it may be wrong by more than that, or nobody knows.
+    /// Refuse to start while it may be wrong by more than that, or is unknown.
     pub clock_required: bool,
     /// Where ptp4l, if it runs, is asked how well the clock is synchronised.
     pub ptp4l: PathBuf,
@@ -431,7 +431,7 @@ pub fn parameters_of(channel: &Channel) -> ChannelParameters {
 }
 
 /// By how much a reader that follows its schedule is there before a message is due, and how long
-/// after that it goes on polling.
+/// after that it continues polling.
 const EARLY: Span = Span::from_us(40);
 const LATE: Span = Span::from_us(120);
 

@@ -135,7 +135,7 @@ fn stream(
     unit: u32,
     channel: &ChannelParameters,
 ) -> Vec<libc::sock_filter> {
-    /// Where a comparison that fails goes on: lines before the end.
+    /// Where a comparison that fails continues: lines before the end.
     const REJECT: usize = 1;
     const SAMPLE: usize = 5;
     let id = channel.stream_id.0;

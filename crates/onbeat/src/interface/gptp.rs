@@ -25,7 +25,7 @@ const UNDER_WAY: usize = 32;
 /// Frames and notes that are taken from a socket before the node's timers get their turn.
 const AT_ONCE: usize = 64;
 
-/// Why a node does not start, or does not go on.
+/// Why a node does not start, or does not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum GptpError {
     /// An interface cannot be used.

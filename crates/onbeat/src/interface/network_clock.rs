@@ -32,7 +32,7 @@ pub enum NetworkClock {
     Tai {
         /// Network time, in nanoseconds, that programs call zero.
         epoch: i64,
-        /// Whether it is; nobody knows if nobody looks.
+        /// Whether it is; unknown if no thread looks.
         watch: Option<ClockWatch>,
     },
     /// The interface's PTP hardware clock, which ptp4l keeps on network time. A thread follows it;
@@ -122,7 +122,7 @@ fn instant(clock: &EmulatedClock, network: NetTime) -> Instant {
 
 impl NetworkClock {
     /// The clock of an interface. Tells the user, on standard error, what is wrong with it; a
-    /// thread goes on looking, and tells when that changes. Blocks for some tenths of a second.
+    /// thread keeps looking, and tells when that changes. Blocks for some tenths of a second.
     ///
     /// # Errors
     /// When the hardware clock is asked for and the interface has none, or it does not answer.
@@ -181,7 +181,7 @@ impl NetworkClock {
         Ok((follows, watcher.start()?))
     }
 
-    /// The latest verdict on whether it is on network time; `None` where nobody looks. Not for
+    /// The latest verdict on whether it is on network time; `None` where no thread looks. Not for
     /// real-time paths.
     pub fn synchronisation(&self) -> Option<Synchronisation> {
         match self {

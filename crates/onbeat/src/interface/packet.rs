@@ -201,7 +201,7 @@ fn filter_frames(socket: &OwnedFd, channel: &ChannelParameters) -> io::Result<Op
     filter::attach(socket, &address, ADDRESSES as u32 + 2, channel)
 }
 
-/// Sends without what a message header costs, some tenth of the whole way. A full queue must not
+/// Sends without what a message header costs, some tenth of the whole path. A full queue must not
 /// make a task wait: that frame is lost, and the task is told.
 #[inline]
 fn send_whole(socket: &OwnedFd, frame: &[u8]) -> io::Result<()> {

@@ -207,7 +207,7 @@ pub(super) fn connect(path: &Path) -> io::Result<UnixDatagram> {
 /// Asks a running ptp4l. Not for real-time paths: waits up to some tenths of a second.
 ///
 /// # Errors
-/// When nobody listens at `path` in this domain, or this process may not write there.
+/// When no daemon listens at `path` in this domain, or this process may not write there.
 pub fn ask_ptp4l(path: &Path, domain: u8) -> io::Result<PtpStatus> {
     let socket = connect(path)?;
     // Profiles mark their messages: 802.1AS with 1. ptp4l answers its own only.

@@ -86,7 +86,7 @@ pub struct PtpSurvey {
     /// Whether another clock is.
     pub has_grandmaster: bool,
     /// Whether its configuration says that it is to be the grandmaster, [`GRANDMASTER`]; else it
-    /// leads because it hears nobody better.
+    /// leads because it receives no better Announce message.
     ///
     /// [`GRANDMASTER`]: super::GRANDMASTER
     pub appointed: bool,
@@ -189,8 +189,8 @@ fn octets<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
 /// Asks a running ptp4l for all of it. Not for real-time paths: waits up to a second.
 ///
 /// # Errors
-/// When nobody listens at `path`, this process may not write there, or there is no answer for this
-/// domain and profile.
+/// When no daemon listens at `path`, this process may not write there, or there is no answer for
+/// this domain and profile.
 pub fn survey_ptp4l(path: &Path, domain: u8, profile: u8) -> io::Result<PtpSurvey> {
     let socket = connect(path)?;
     let mut survey = PtpSurvey { domain, profile, ..PtpSurvey::default() };

@@ -34,7 +34,7 @@ impl Default for SyncSeen {
     }
 }
 
-/// An interval by its logarithm; one that nobody uses is gPTP's, 125 ms.
+/// An interval by its logarithm; one that is out of use is gPTP's, 125 ms.
 pub(crate) fn sync_interval(log: i8) -> Span {
     let log = if LOG_INTERVALS.contains(&log) { log } else { -3 };
     let second = Span::from_s(1).as_ns();
@@ -104,7 +104,7 @@ impl SyncWatch {
         came.map_or(SyncAge::Unknown, |came| SyncAge::AtMost(now - came))
     }
 
-    /// Nobody answers: what comes after is another ptp4l's.
+    /// No daemon answers: what comes after is another ptp4l's.
     pub fn forget(&mut self) {
         self.last = None;
     }
@@ -129,7 +129,7 @@ impl SyncWatch {
 }
 
 /// Not before what instant a Sync came that is there now and was not at the last look: the stamps
-/// tell how long after the one before, as long as nobody has set the clock that stamps.
+/// tell how long after the one before, as long as the clock that stamps is not set.
 fn came(last: &Last, ingress_ns: i64, now: MonoTime) -> MonoTime {
     let between = last.seen.ingress_ns.and_then(|before| ingress_ns.checked_sub(before));
     let by_stamps = last.came.zip(between.filter(|between| *between > 0));

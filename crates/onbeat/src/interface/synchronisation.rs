@@ -49,7 +49,7 @@ pub enum Finding {
     /// ptp4l follows a master, and measures nothing.
     #[error("ptp4l's port is SLAVE and no Sync comes: nothing was measured, or its master is lost")]
     NoSync,
-    /// ptp4l leads because it hears nobody better.
+    /// ptp4l leads because it receives no better Announce message.
     #[error(
         "ptp4l's port is MASTER because it hears nobody better, not because it was made \
          grandmaster (`onbeat clock config --role master`)"
@@ -76,9 +76,9 @@ pub enum Synchronisation {
         /// To within this much, as far as this host can know.
         error: Span,
     },
-    /// It is not, or nobody knows.
+    /// It is not, or this is unknown.
     NotSynchronised {
-        /// Everything that speaks against it.
+        /// Everything for which it is not.
         reasons: Vec<Finding>,
     },
 }
@@ -145,8 +145,8 @@ pub fn tai_offset() -> io::Result<Span> {
 /// What ptp4l says, and how old the last Sync is that it measured.
 type Ptp = (PtpStatus, SyncAge);
 
-/// What ptp4l's word is worth: how far its clock may be off, or why it follows nobody. A clock
-/// that was made the network's grandmaster is right by definition.
+/// What ptp4l's word is worth: how far its clock may be off, or why it follows no grandmaster. A
+/// clock that was made the network's grandmaster is right by definition.
 fn judge_ptp((ptp, sync): Ptp) -> Result<Span, Finding> {
     match ptp.state {
         PortState::Slave if sync.is_fresh(ptp.sync.interval) => Ok(ptp.offset.abs()),

@@ -2,8 +2,8 @@
 //! deadline aborts it (`docs/timed-c.md`, "What is not aborted at once").
 //!
 //! Each step is taken together with what is held there, so that ways on which something else is
-//! held stay apart up to the next timing point. Where nobody can say whether something is given
-//! back, both are followed.
+//! held stay apart up to the next timing point. If it is unknown whether something is released,
+//! both cases are followed.
 
 use super::inline::{Does, Held, Raw};
 use super::unit::{Effect, Thing};
@@ -23,7 +23,7 @@ type Holds = Vec<usize>;
 /// What became of a task's steps.
 pub(super) struct Deferred {
     pub steps: Vec<Raw>,
-    /// Where nobody can say whether something is given back, or obtained.
+    /// Where it is unknown whether something is released, or obtained.
     pub unknown: Vec<Origin>,
 }
 
@@ -163,8 +163,8 @@ impl<'s> Product<'s> {
         }
     }
 
-    /// What may be held when something of a kind is given back: of what is not known to be held
-    /// nobody can say which it is, or whether it is any.
+    /// What may be held when something of a kind is given back: of what is not known to be held, it
+    /// is unknown which it is, or whether it is any.
     fn given(
         &mut self,
         holds: Holds,

@@ -111,7 +111,7 @@ pub(super) struct Linker<'a> {
     pub warnings: Vec<Diagnostic>,
     /// Those of the graph.
     resources: HashMap<Resource, usize>,
-    /// Of which nobody can say which they are: where they first are locked.
+    /// Those of unknown identity: where they first are locked.
     vague: BTreeMap<String, (usize, Origin)>,
     by_name: Vec<HashMap<&'a str, usize>>,
     shared: HashMap<&'a str, At>,
@@ -400,7 +400,7 @@ impl<'a> Linker<'a> {
         self.graph.resources.len() - 1
     }
 
-    /// One of which nobody can say which it is: all of the same words are one.
+    /// One of unknown identity: all of the same words are one.
     fn vague_resource(&mut self, name: &str, origin: Origin) -> usize {
         if let Some((known, _)) = self.vague.get(name) {
             return *known;
@@ -411,7 +411,7 @@ impl<'a> Linker<'a> {
         at
     }
 
-    /// What nobody can say which one it is may be any of the program's.
+    /// One of unknown identity may be any of the program's.
     fn vague(&mut self) {
         let count = self.graph.resources.len();
         for (name, (at, origin)) in &self.vague {

@@ -72,7 +72,7 @@ fn unbound(call: &unit::Call, at: Origin) -> Diagnostic {
     lost(&text, at, "in no file of the program", help)
 }
 
-/// What the analysis takes for the worst, because nobody can say.
+/// What the analysis takes for the worst, because it is unknown.
 fn doubt(text: &str, at: Origin, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(timing::DOUBT, text.to_owned(), at, "here");
     diagnostic.help(help).warning()

@@ -64,7 +64,7 @@ pub(crate) struct Function {
     pub scheduling: Scheduling,
     /// A `goto` to a label that is computed.
     pub leap: Option<Origin>,
-    /// What of it nobody can bound, and where.
+    /// What of it has no bound, and where.
     pub doubts: Vec<(String, Origin)>,
     pub origin: Origin,
 }
@@ -220,7 +220,7 @@ pub(crate) enum Object {
     },
     /// What the parameter at a position points to, or a part of it: `.lock`.
     Parameter(usize, String),
-    /// Nobody can say: as the program has it.
+    /// Unknown: as the program has it.
     Vague(String),
 }
 

@@ -8,7 +8,7 @@ use super::{Expanded, Group, Pragma, Token};
 use onbeat_model::diagnostic::Origin;
 use std::collections::HashSet;
 
-/// How often markers that the preprocessor stumbled over are taken away.
+/// How often markers that the preprocessor stumbled over are removed.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// Markers or macros that cannot be told apart.

@@ -63,8 +63,8 @@ pub(super) fn spelling(text: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// Where the text goes on behind splices at `at`: a backslash at the end of a line, blanks between
-/// the two allowed as compilers do.
+/// Where the text continues behind splices at `at`: a backslash at the end of a line, blanks
+/// between the two allowed as compilers do.
 pub(super) fn spliced(text: &[u8], mut at: usize) -> usize {
     while text.get(at) == Some(&b'\\') {
         let rest = &text[at + 1..];
@@ -88,7 +88,7 @@ struct Lexer<'a> {
 }
 
 impl Lexer<'_> {
-    /// The next octet but for splices, 0 at the end, and where the text goes on behind it.
+    /// The next octet but for splices, 0 at the end, and where the text continues behind it.
     fn peek(&self, from: usize) -> (u8, usize) {
         let at = spliced(self.text, from);
         self.text.get(at).map_or((0, at), |octet| (*octet, at + 1))

@@ -184,7 +184,7 @@ impl Marker<'_> {
     }
 
     /// The same where the name stands in the first of two groups, at whose `#else` this is asked:
-    /// the arguments go on in both, or behind both.
+    /// the arguments continue in both, or behind both.
     fn closed_behind(&self, inclusion: usize, other: usize) -> Option<usize> {
         let file = self.unit.file_of(inclusion);
         let mut depth = 0;

@@ -192,7 +192,7 @@ impl Unit {
         &self.files[self.inclusions[inclusion].file]
     }
 
-    /// What says, behind a header's text, where the file goes on whose piece includes it.
+    /// What says, behind a header's text, where the file continues whose piece includes it.
     pub(super) fn line_behind(&self, inclusion: usize, piece: usize) -> String {
         let line = self.file_of(inclusion).includes.iter().find(|line| line.piece == piece);
         let (next, name) = line.map_or((1, None), |line| (line.next_line, line.name.as_deref()));
@@ -283,7 +283,7 @@ impl Reader<'_> {
         Ok(self.unit.inclusions.len() - 1)
     }
 
-    /// Notes which line of the file that goes on brought in what has ended.
+    /// Notes which line of the file that continues brought in what has ended.
     fn place(&mut self, ended: &Included, next_line: Option<usize>) {
         if matches!(ended, Included::System(name) if name.starts_with('<')) {
             return;

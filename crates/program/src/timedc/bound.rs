@@ -54,7 +54,7 @@ fn arguments(call: Node<'_>) -> Vec<Node<'_>> {
     call.child_by_field_name("arguments").map(children).unwrap_or_default()
 }
 
-/// The calls of a unit that are about abstract channels, those too that nobody evaluates.
+/// The calls of a unit that are about abstract channels, those too that are never evaluated.
 fn all<'t>(unit: &Unit<'t>) -> Vec<Found<'t>> {
     let mut found = Vec::new();
     for (index, function) in unit.functions.iter().enumerate() {

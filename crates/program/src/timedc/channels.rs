@@ -10,7 +10,7 @@ use onbeat_model::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, HashSet};
 use tree_sitter::Node;
 
-/// How many values a fifochannel has room for, if nobody says.
+/// How many values a fifochannel has room for by default.
 pub(super) const CAPACITY: &str = "1024";
 
 /// The declaration that a channel is declared in.

@@ -26,7 +26,7 @@ pub(super) struct Emitter<'u, 't> {
     pub braced: BTreeSet<usize>,
     /// What the body begins with, for `exectime`.
     pub work: Option<String>,
-    /// Loops of which each round takes time that nobody declares.
+    /// Loops whose iterations take an undeclared time.
     pub idle: &'u [Idle<'t>],
 }
 

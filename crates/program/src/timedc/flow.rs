@@ -114,7 +114,7 @@ pub(super) struct Flow<'t> {
     pub aborts: Vec<(usize, usize)>,
     /// Loops that control enters for certain: from the step before the condition to the body.
     pub entered: HashMap<usize, usize>,
-    /// Loops that nothing but an abort leaves, without timing points: where they go on, and all
+    /// Loops that nothing but an abort leaves, without timing points: where they continue, and all
     /// steps in them.
     pub endless: Vec<Endless<'t>>,
     /// Loops that only somebody else ends, and the step at which their body begins.
@@ -200,7 +200,7 @@ struct Builder<'u, 't> {
     quiet: usize,
     labels: HashMap<&'t str, usize>,
     around: Vec<Around<'t>>,
-    /// Loops that always go on: where they do, and what is behind them.
+    /// Loops that always continue: where they do, and what is behind them.
     endless: Vec<(Node<'t>, usize, usize)>,
 }
 

@@ -817,7 +817,7 @@ impl<'t> Maker<'_, 't> {
         self.doubts.push((text, self.all.unit.at(call.byte_range())));
     }
 
-    /// A call that takes some time, nobody knows how much: unless its statement has one declared.
+    /// A call that takes an unknown time: unless its statement has one declared.
     fn waits(&mut self, at: usize, call: Node<'t>, callee: &str) -> Act {
         self.steps[at].place = self.statement(call);
         let around = std::iter::successors(Some(call), Node::parent);

@@ -239,7 +239,7 @@ impl<'t> Finder<'_, 't> {
     }
 
     /// Whether the deadline has a value at a step, and so have the network channels' ends that the
-    /// function declares around the point: it cannot go on without them.
+    /// function declares around the point: it cannot continue without them.
     fn is_ready(&self, point: usize, node: usize, guards: &Guards) -> bool {
         let Some(deadline) = self.constructs.points[point].guard() else { return false };
         let at = self.flow.steps[node].place.start;
@@ -268,7 +268,7 @@ impl<'t> Finder<'_, 't> {
         })
     }
 
-    /// Code that runs where nobody can say which deadline holds.
+    /// Code that runs where the deadline is ambiguous.
     fn report_conflicts(&mut self, guards: &Guards) {
         let is_many = |n: usize| guards.at[n] == Guard::Many && guards.assigned[n].is_some();
         let loops = cyclic(&self.flow.steps, is_many);

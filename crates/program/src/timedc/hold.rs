@@ -21,7 +21,7 @@ enum Place {
     Behind(usize),
 }
 
-/// What calls do, by their names. Of those that may well fail nobody knows whether they have taken
+/// What calls do, by their names. It is unknown whether those that may well fail have taken
 /// anything; memory and streams are taken to be there.
 const CALLS: [(&str, Thing, Effect, Place); 27] = [
     ("malloc calloc aligned_alloc memalign valloc pvalloc", Memory, Take, Returned),

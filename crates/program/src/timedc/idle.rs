@@ -13,8 +13,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use tree_sitter::Node;
 
-/// What a round takes, if nobody says: short beside periods, long beside the work of a run that
-/// goes on so.
+/// What an iteration takes by default: short beside periods, long beside the work of a run that
+/// continues like this.
 pub(super) const ROUND_NS: i64 = 100_000;
 
 /// Functions of libraries that may wait, and so let time pass, by the beginnings of their names.

@@ -1,4 +1,4 @@
-//! Which mutexes calls are about, and which calls may wait for something that nobody can bound.
+//! Which mutexes calls are about, and which calls may wait for something without a bound.
 //!
 //! Two names are taken for two mutexes only where both are known to be: a variable, or a part of
 //! one, reached by its name or by pointers that are initialised with its address and never change.

@@ -35,7 +35,7 @@ impl<'t> Emitter<'_, 't> {
         self.split(expression);
     }
 
-    /// Removes a keyword and a parenthesis, which come again before the last operand.
+    /// Removes a keyword and a parenthesis, which follow again before the last operand.
     fn take_off(&mut self, statement: Node<'t>, keyword: &str, by: &str) {
         for (kind, by) in [(keyword, by), ("(", "")] {
             let parent = match kind {

@@ -162,7 +162,7 @@ impl Value {
 }
 
 /// Which local variables have values that the graph can know, by their places in the function's
-/// list: integers of C's own types whose address nobody takes, but to write or read a message.
+/// list: integers of C's own types whose address is not taken, but to write or read a message.
 pub(super) fn registers<'t>(unit: &Unit<'t>, function: &Function<'t>) -> Vec<Option<Integer>> {
     let mut found: Vec<Option<Integer>> =
         function.variables.iter().map(|v| register(unit, v)).collect();

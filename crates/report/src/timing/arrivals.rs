@@ -15,7 +15,7 @@ pub(super) struct Arrivals {
     pub(super) rows: Vec<(String, Vec<Cell>)>,
     /// How many more rows there are.
     pub(super) left_out: usize,
-    /// How it goes on, as a sentence.
+    /// How it continues, as a sentence.
     pub(super) closed: String,
 }
 
@@ -143,7 +143,7 @@ fn cell(visit: Option<&Visit>, is_release: bool) -> Cell {
     }
 }
 
-/// How a task's times go on after the table, as a sentence.
+/// How a task's times continue after the table, as a sentence.
 fn closed(timing: &Timing, task: usize) -> String {
     let rounds = timing.rows.iter().filter(|row| row.task == task);
     let rounds = rounds.filter_map(|row| row.iteration.first()).max().copied();

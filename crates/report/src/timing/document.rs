@@ -95,7 +95,7 @@ pub struct HostEntry {
     pub name: String,
     /// What its clock reads when the system starts.
     pub start_ns: i64,
-    /// From the target of a timed sleep to the task going on, at platform level.
+    /// From the target of a timed sleep to the task continuing, at platform level.
     pub wakeup_ns: IntervalEntry,
     /// How many processors its tasks share; null: each task has one to itself.
     pub cores: Option<u16>,
@@ -183,7 +183,7 @@ pub struct NodeEntry {
 pub struct TimingEntry {
     /// Visits of nodes: arrivals and releases.
     pub rows: Vec<RowEntry>,
-    /// Rows behind which control may go on, but the table does not.
+    /// Rows whose successors the table omits.
     pub open: Vec<usize>,
     /// The tasks that are joined by channels, and what is proven of all that they ever do.
     pub components: Vec<ComponentEntry>,
@@ -243,11 +243,11 @@ pub struct ComponentEntry {
     /// Of an open one: how many rounds of each outermost loop are known.
     pub within: Option<u32>,
     /// Of an open one, why: `full` (a channel may lose values), `grows` (its times are ever less
-    /// certain), `guessed` (one waits for what nobody can tell), `long` (nothing came again).
+    /// certain), `guessed` (one waits for something unknown), `long` (nothing repeated).
     pub why: Option<String>,
 }
 
-/// How the table goes on.
+/// How the table continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternEntry {
     /// Of each task; null for one that ends.
@@ -258,10 +258,10 @@ pub struct PatternEntry {
     pub parts: Vec<Option<PartEntry>>,
 }
 
-/// How a task and what is joined to it by channels goes on, alone.
+/// How a task and what is joined to it by channels continues, alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartEntry {
-    /// The number of rounds after which all comes again.
+    /// The number of rounds after which all repeats.
     pub every: u32,
     /// By how much all times shift then.
     pub shift_ns: i64,
@@ -272,7 +272,7 @@ pub struct PartEntry {
 pub struct RepeatEntry {
     /// The first round of its outermost loop of which that is so.
     pub from: u32,
-    /// The number of rounds after which all comes again.
+    /// The number of rounds after which all repeats.
     pub every: u32,
 }
 
@@ -356,8 +356,8 @@ pub struct ScheduleEntry {
     pub host: usize,
     /// Which of its processors.
     pub core: u16,
-    /// The share of its time that is used, in parts per million, rounded up; null: nobody knows how
-    /// long a task computes, or how often.
+    /// The share of its time that is used, in parts per million, rounded up; null: it is unknown
+    /// how long a task computes, or how often.
     pub utilisation_ppm: Option<u64>,
     /// To how much all execution times may grow together, in parts per million of what they are,
     /// until a deadline is missed; null: for ever.

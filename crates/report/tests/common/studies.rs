@@ -362,7 +362,7 @@ fn all_rows(graph: &Graph, level: Level) -> Timing {
             }
         }
     }
-    // All comes again after two rounds: what is alone, after each.
+    // All repeats after two rounds: what is alone, after each.
     let tasks = vec![Some((1, 2)); graph.tasks.len()];
     let parts = vec![Some((1, ms(10))); graph.tasks.len()];
     let course = || Course::Repeats { rounds: vec![Some((1, 1))], shift: ms(10) };

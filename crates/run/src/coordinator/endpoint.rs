@@ -33,7 +33,7 @@ pub(super) struct Endpoint {
     pub(super) transfers: Vec<NetTime>,
     /// Listener: what was delivered, one entry a frame.
     pub(super) delivered: Vec<Delivered>,
-    /// Listener, virtual time: delivered frames that nobody has read yet.
+    /// Listener, virtual time: delivered frames that are not read yet.
     pub(super) inbox: ReceiveQueue<Arrival>,
     /// Real time: the end's own socket.
     pub(super) own: Option<OwnedFd>,
@@ -81,7 +81,7 @@ impl Endpoint {
         own: Option<OwnedFd>,
         queue: Option<SocketQueue>,
     ) -> Self {
-        // Of a long run the engine finds room as it goes on.
+        // Of a long run the engine finds room as it continues.
         let reserve = capacity.min(RESERVED) as usize;
         Self {
             channel,

@@ -83,7 +83,7 @@ pub struct RunOptions<'a> {
     pub network: NetworkKind,
     /// The directory of the description: where programs are found and started.
     pub directory: &'a Path,
-    /// Told of network time as it goes on.
+    /// Told of network time as it advances.
     pub progress: &'a mut dyn FnMut(NetTime),
     /// Told each second what the ends have recorded since the last time.
     pub recorded: Option<&'a mut dyn FnMut(&RunLog)>,

@@ -112,7 +112,7 @@ impl HostProcessors {
         }
     }
 
-    /// The threads whose work is done, in the order in which they go on.
+    /// The threads whose work is done, in the order in which they continue.
     pub(super) fn done(&mut self, engine: &mut Engine, host: NodeId) -> Vec<usize> {
         let Some(shared) = &mut self.hosts[host.index()] else { return Vec::new() };
         let done = shared.processors.advance(engine.now());
@@ -148,7 +148,7 @@ impl Shared {
         rank
     }
 
-    /// Makes work under way as urgent as it is now.
+    /// Makes work in progress as urgent as it is now.
     fn inherit(&mut self, engine: &mut Engine, host: NodeId) {
         for thread in self.ranks.keys() {
             self.processors.set_rank(engine.now(), *thread as u64, self.inherited(*thread));

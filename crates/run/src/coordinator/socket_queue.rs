@@ -35,7 +35,7 @@ impl SocketQueue {
         Ok(Self { theirs: theirs.try_clone_to_owned()?, unit })
     }
 
-    /// Sends a packet; `dropped` gets those that had to go for it. An error: nobody reads any more.
+    /// Sends a packet; `dropped` gets those that had to go for it. An error: the reader is gone.
     pub(super) fn push(
         &self,
         ours: &OwnedFd,

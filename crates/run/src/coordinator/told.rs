@@ -1,4 +1,4 @@
-//! What the ends record, told while the run goes on: what has been told survives this process.
+//! What the ends record, told while the run continues: what has been told survives this process.
 
 use crate::coordinator::session::{Owner, Session};
 use onbeat::clock::MonoTime;

@@ -1,8 +1,8 @@
 //! Virtual time: the engine's clock stands still while a program computes.
 //!
-//! One thread goes on at a time, in an order that the description and the engine fix: programs in
+//! One thread executes at a time, in an order that the description and the engine fix: programs in
 //! the order of the description at the start, then each thread when its sleep or its frame is due.
-//! It goes on until it asks for something that takes time; when all threads wait, the engine
+//! It executes until it asks for something that takes time; when all threads wait, the engine
 //! advances to the next event. So whatever programs share, they find it in the same state in every
 //! run, and how fast the machine is never shows.
 
@@ -25,7 +25,7 @@ const MAX_REQUESTS_AT_ONCE: u64 = 100_000;
 /// How far the engine goes at most before progress is shown and an interrupt is seen.
 const SLICE: Span = Span::from_ms(100);
 
-/// What a thread is told when it goes on.
+/// What a thread is told when it continues.
 enum Wake {
     Done,
     Frame(Arrival),
@@ -37,7 +37,7 @@ enum Wake {
 
 struct Scheduler<'a, 's> {
     session: &'a mut Session<'s>,
-    /// Threads that go on next, in order.
+    /// Threads that continue next, in order.
     ready: VecDeque<(usize, Wake)>,
     /// Threads that are parked, in the order in which they began to wait.
     parked: Vec<usize>,
@@ -57,7 +57,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     scheduler.stop()
 }
 
-/// Whether nobody waits for an answer to a request.
+/// Whether no thread waits for an answer to a request.
 fn is_unanswered(request: &Request<'_>) -> bool {
     matches!(request, Request::Bye | Request::Close(_) | Request::Send(..) | Request::Unpark(_))
 }
@@ -321,7 +321,7 @@ impl Scheduler<'_, '_> {
 }
 
 impl Scheduler<'_, '_> {
-    /// Lets a thread go on at `at`; if it sleeps until its clock reads `until`, which it does
+    /// Lets a thread continue at `at`; if it sleeps until its clock reads `until`, which it does
     /// then as it is now, after the wake-up delay.
     fn sleep(&mut self, thread: usize, at: NetTime, until: Option<SyncedTime>) {
         if at <= self.session.engine.now() {
@@ -462,7 +462,7 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
-    /// Lets the threads of a program go on that wait for a key.
+    /// Lets the threads of a program continue that wait for a key.
     fn unpark(&mut self, program: usize, key: u64) {
         for thread in std::mem::take(&mut self.parked) {
             let found = &self.session.threads[thread];

@@ -27,7 +27,7 @@ impl Machine {
         Self { root: PathBuf::from("/") }
     }
 
-    /// A machine whose files are below a directory: a made-up one, or a copy.
+    /// A machine whose files are below a directory: a fake one, or a copy.
     pub fn below(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// Opens something of a machine that somebody has made up: links lead nowhere but below its
+    /// Opens something of a machine that a user has invented: links lead nowhere but below its
     /// root, or they would show other files of this machine.
     fn below_root(&self, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -2,10 +2,10 @@
 //! the engine would send them at.
 //!
 //! One thread per source, of normal priority. It wakes at most once in [`BATCH`] and sends what has
-//! become due since. Nobody receives: the socket at the other end has a filter that refuses every
-//! datagram, and the kernel counts what a filter refuses. So counting what comes through costs one
-//! system call per batch, and no thread, no copy and no full buffer stands between the network and
-//! the count.
+//! become due since. No program receives: the socket at the other end has a filter that refuses
+//! every datagram, and the kernel counts what a filter refuses. So counting what comes through
+//! costs one system call per batch, and no thread, no copy and no full buffer stands between the
+//! network and the count.
 
 use super::{NetnsError, Network, failed, ipv4_of};
 use onbeat::clock::{EmulatedClock, MonoTime, pause};
@@ -31,7 +31,7 @@ const LOOK_AGAIN: Span = Span::from_ms(10);
 /// What is overdue by more is left out: a machine that cannot keep up sends less, and does not
 /// fall ever further behind.
 const OVERDUE: Span = Span::from_ms(10);
-/// How long frames that were sent last may be under way.
+/// How long frames that were sent last may be in flight.
 const DRAIN: Span = Span::from_s(1);
 
 /// How noise is made.
@@ -93,7 +93,7 @@ impl NoiseTraffic {
     }
 
     /// Ends all sources and tells what they did. Waits up to a second for frames that
-    /// are still under way.
+    /// are still in flight.
     pub fn finish(mut self) -> NoiseLoad {
         self.stop.store(true, Ordering::Relaxed);
         let join = |thread: JoinHandle<Source>| match thread.join() {

@@ -1,4 +1,4 @@
-//! Announcements: what is heard, and what is told (802.1AS-2020 10.3.10 to 10.3.16).
+//! Announce messages, received and sent (802.1AS-2020 10.3.10 to 10.3.16).
 
 use crate::gptp::best_master::PriorityVector;
 use crate::gptp::message::{Announce, Body, Header, MAX_PATH};
@@ -12,10 +12,10 @@ const FLAGS: u8 = 0x08;
 pub const UTC_OFFSET_S: i16 = 37;
 /// timeSource: an internal oscillator (8.6.2.7).
 const INTERNAL_OSCILLATOR: u8 = 0xa0;
-/// What an announcement further away than this says is nobody's business (10.3.11.2.1).
+/// An Announce message from further away than this is discarded (10.3.11.2.1).
 const STEPS_MAX: u16 = 254;
 
-/// The best announcement of a port.
+/// The best Announce message that a port has received.
 #[derive(Clone, Debug)]
 pub(super) struct Heard {
     pub(super) vector: PriorityVector,
@@ -24,7 +24,7 @@ pub(super) struct Heard {
 }
 
 impl Node {
-    /// Takes an announcement (10.3.11, 10.3.12).
+    /// Takes an Announce message (10.3.11, 10.3.12).
     pub(super) fn hear(
         &mut self,
         now: LocalClockTime,
@@ -58,7 +58,7 @@ impl Node {
         Some(())
     }
 
-    /// Sends an announcement (10.3.16).
+    /// Sends an Announce message (10.3.16).
     pub(super) fn announce(&mut self, now: LocalClockTime, index: usize, out: &mut Vec<Action>) {
         let log = self.settings.log_announce_interval;
         let interval = self.interval(log);

@@ -81,7 +81,7 @@ pub struct Choice {
     pub roles: Vec<Role>,
 }
 
-/// Chooses (10.3.12.2.4, updtRolesTree). Ports are numbered from 1 in the order given.
+/// Chooses (10.3.12.2.4, updtStatesTree). Ports are numbered from 1 in the order given.
 pub fn choose(own: &SystemIdentity, ports: &[PortView]) -> Choice {
     let myself = |port| PortIdentity { clock: own.identity, port };
     let system = PriorityVector { root: *own, steps_removed: 0, source: myself(0), port: 0 };

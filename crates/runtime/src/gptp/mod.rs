@@ -1,5 +1,5 @@
 //! gPTP (IEEE 802.1AS-2020) without I/O: events with the local clock's time go in, what is to be
-//! sent comes out. [`Node`] is a time-aware system: an end station if it has one port, a relay if
+//! sent comes out. [`Node`] is a PTP Instance: an end station if it has one port, a relay if
 //! it has several. What is implemented of the standard, and what is not: `docs/gptp.md`.
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!
 //! All arithmetic is in integers: intervals in 2⁻¹⁶ ns, rates in 2⁻⁴¹, as in the messages.
 //! A node keeps a bounded amount of memory per port: the windows of [`peer_delay`], and one
-//! announcement with its path trace.
+//! Announce message with its path trace.
 
 pub mod best_master;
 pub mod message;

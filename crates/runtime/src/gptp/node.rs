@@ -1,4 +1,4 @@
-//! A time-aware system: its ports, its timers, and what happens when.
+//! A PTP Instance: its ports, its timers, and what happens when.
 
 use crate::gptp::announce::Heard;
 use crate::gptp::best_master::{Choice, PortView, Role, SystemIdentity, choose};
@@ -30,7 +30,7 @@ pub struct Settings {
     pub system: SystemIdentity,
     /// domainNumber.
     pub domain: u8,
-    /// The logarithm to base 2 of the time between two announcements, in seconds, −7 to 7.
+    /// The logarithm to base 2 of the time between two Announce messages, in seconds, −7 to 7.
     pub log_announce_interval: i8,
     /// The same for Sync, if this node is grandmaster; relays pass on what comes.
     pub log_sync_interval: i8,
@@ -47,8 +47,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The standard's defaults (10.7.2, 11.5.2): announcements and link delays each second, Sync
-    /// eight times a second.
+    /// The standard's defaults (10.7.2, 11.5.2): Announce messages and link delays each second,
+    /// Sync eight times a second.
     pub fn new(system: SystemIdentity) -> Self {
         Self {
             system,
@@ -138,7 +138,7 @@ pub enum Condition {
     Grandmaster,
     /// It follows the grandmaster behind this port.
     Slave(usize),
-    /// There is no grandmaster (any more): it goes on at the last one's rate.
+    /// There is no grandmaster (any more): it continues at the last one's rate.
     Holdover,
 }
 
@@ -158,7 +158,7 @@ pub(super) struct Port {
     pub(super) sync_out: SyncOut,
 }
 
-/// A time-aware system (802.1AS-2020 7.3).
+/// A PTP Instance (802.1AS-2020 7.3).
 #[derive(Debug)]
 pub struct Node {
     pub(super) settings: Settings,

@@ -26,7 +26,8 @@ pub struct LinkState {
     pub rate: RateOffset,
 }
 
-/// One exchange under way. Its parts come in any order: a time stamp may be later than the answer.
+/// One exchange in progress. Its parts come in any order: a time stamp may be later than the
+/// answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exchange {
     /// When the request left.

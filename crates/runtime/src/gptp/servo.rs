@@ -29,7 +29,7 @@ impl Line {
         self.from + (reading - self.reading).before_rate(self.rate)
     }
 
-    /// Goes on from `at` with another rate.
+    /// Continues from `at` with another rate.
     fn bent(&self, at: LocalClockTime, rate: RateOffset) -> Self {
         Self { from: at, reading: self.read(at), rate }
     }
@@ -140,7 +140,8 @@ impl Servo {
         line
     }
 
-    /// Goes on at the grandmaster's last rate; nothing if the clock is not set, or does so already.
+    /// Continues at the grandmaster's last rate; nothing if the clock is not set, or does so
+    /// already.
     pub fn hold(&mut self, now: LocalClockTime) -> Option<Line> {
         let line = self.line.filter(|line| line.rate != self.drift)?;
         self.line = Some(line.bent(now, self.drift));

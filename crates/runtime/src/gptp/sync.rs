@@ -1,5 +1,5 @@
 //! The transport of time (802.1AS-2020 10.2 and 11.2.14, 11.2.15): Sync and Follow_Up come in at
-//! one port, set the clock, and go on at others with the time that they spent here.
+//! one port, set the clock, and are relayed at others with the time that they spent here.
 
 use crate::gptp::best_master::Role;
 use crate::gptp::message::{Body, FollowUpInformation, Header, PortIdentity, Timestamp};
@@ -12,7 +12,7 @@ use crate::gptp::time::{LocalClockTime, RateOffset, ScaledNs, log_interval};
 pub(super) struct SyncIn {
     /// The last Sync, while its Follow_Up is expected.
     sync: Option<ReceivedSync>,
-    /// When the time is no longer received. Only who has sent time is expected to go on: a
+    /// When the time is no longer received. Only who has sent time is expected to continue: a
     /// grandmaster announces itself before it sends any.
     pub(super) expires: Option<LocalClockTime>,
 }

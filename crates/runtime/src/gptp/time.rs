@@ -125,7 +125,7 @@ macro_rules! instant {
 }
 
 instant! {
-    /// An instant of a node's own clock, which nobody steers (802.1AS-2020 3.15, LocalClock): all
+    /// An instant of a node's own clock, which is not adjusted (802.1AS-2020 3.15, LocalClock): all
     /// time stamps and alarms are of it.
     LocalClockTime
 }

@@ -131,8 +131,8 @@ struct Search<'r, 'a> {
 }
 
 impl Search<'_, '_> {
-    /// Goes on from the last of a chain of requests of different tasks, the first of which is that
-    /// of the first task.
+    /// Continues from the last of a chain of requests of different tasks, the first of which is
+    /// that of the first task.
     fn follow(&mut self, chain: &mut Vec<usize>) {
         self.steps += 1;
         if self.steps > STEPS_MAX || self.found.len() >= CYCLES_MAX {

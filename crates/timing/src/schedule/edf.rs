@@ -123,7 +123,7 @@ fn due(load: &Load) -> Span {
 
 /// Whether all under EDF meet their deadlines: in no time is there more to do than fits (Baruah,
 /// Rosier and Howell 1990; blocking: Baker 1991; in the order of Zhang and Burns 2009). Exact where
-/// each load is a line of its own, without blocking; what waits in between is not covered.
+/// each load is a line of its own, without blocking; self-suspension is not covered.
 pub fn is_feasible(loads: &[Load], protocol: Protocol) -> bool {
     let all = Demand::new(loads, protocol);
     let mut edf = loads.iter().filter(|load| load.priority == EDF);

@@ -179,7 +179,7 @@ impl Tasks<'_> {
         })
     }
 
-    /// How often messages of a channel come to a task; none if nobody knows.
+    /// How often messages of a channel come to a task; none if unknown.
     fn arrival(&self, channel: usize, reader: usize) -> Option<Arrival> {
         let source = self.sources[channel];
         let written = source.map(|source| source.arrival);
@@ -274,7 +274,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// When a task writes a channel; none if nobody knows.
+    /// When a task writes a channel; none if unknown.
     fn source(&self, writer: usize, channel: usize) -> Option<Source> {
         let (task, walk) = (&self.graph.tasks[writer], &self.walks[writer]);
         let counts = walk.counts(|kind| is_write(kind, channel));

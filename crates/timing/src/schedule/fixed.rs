@@ -100,8 +100,8 @@ impl Sight<'_> {
         self.far.iter().map(|line| line.work(time)).sum()
     }
 
-    /// Of a job before which no other one of the load is left. After each time that it waits, it
-    /// finds the others anew.
+    /// Of a job before which no other one of the load is left. After each time that it waits, the
+    /// others interfere again.
     fn first(&self) -> Option<Span> {
         let times = i128::from(self.me.waits) + 1;
         let alone = times * self.blocking + ns(self.me.wcet);

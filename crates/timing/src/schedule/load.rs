@@ -27,9 +27,9 @@ pub struct Load {
     pub period: Option<Span>,
     /// By how much a release may come after the nominal one.
     pub jitter: Span,
-    /// By how much more its work may come late, as others see it, because it waits in between.
+    /// By how much more its work may come late, as others see it, because it suspends itself.
     pub lag: Span,
-    /// How often a job may wait in between, for something else than the processor. That is not
+    /// How often a job may suspend itself: wait for something else than the processor. That is not
     /// counted in its response time.
     pub waits: u32,
     /// The longest execution time.

@@ -39,25 +39,25 @@ pub struct Interference {
     blocking: i128,
     /// More urgent tasks, and those as urgent.
     others: Vec<Line>,
-    /// Under EDF, of a task that never waits in between: the longest execution, and the response
+    /// Under EDF, of a task that never suspends itself: the longest execution, and the response
     /// time.
     whole: Option<(i128, i128)>,
-    /// Whether nobody can say.
+    /// Whether this is unknown.
     is_unbounded: bool,
 }
 
 impl Interference {
-    /// The longest time from an instant at which the task is ready, that is released or going on
+    /// The longest time from an instant at which the task is ready, that is released or continuing
     /// after a wait (its wake-up delay is over by then), or anywhere in its work, to when it has
     /// done so much more work. None if there is no bound.
     ///
     /// It holds however often the task was late or waited before, if
     /// - the task does not wait for anything but the processor and locks in between: each time that
-    ///   it does, the count begins anew;
-    /// - the processor always goes on with the most urgent task that is ready, in the order that
+    ///   it does, the count begins again;
+    /// - the processor always continues with the most urgent task that is ready, in the order that
     ///   [`analyse`] states;
     /// - the other tasks keep to their graphs: execution times, and least times between releases;
-    /// - under EDF, of a task that does not wait in between, all belongs to one job and is at most
+    /// - under EDF, of a task that does not suspend itself, all belongs to one job and is at most
     ///   what its longest execution leaves. (A job that has done *w* was released *w* ago at least,
     ///   so its response time less what would still be to do holds from there as well.) Of others
     ///   only what would hold if all were more urgent is said.
@@ -146,8 +146,8 @@ pub fn interference(graph: &Graph) -> Vec<Interference> {
     all
 }
 
-/// Tasks that may wait for each other's locks for ever. None of them, and nobody who wants what
-/// they hold, has a bound.
+/// Tasks that may wait for each other's locks for ever. None of them, and no task that requests
+/// what they hold, has a bound.
 pub fn lock_cycles(graph: &Graph) -> Vec<LockCycle> {
     Requests::new(graph, &Tasks::new(graph).walks).cycles()
 }
@@ -307,7 +307,7 @@ fn priority(graph: &Graph, task: usize) -> u32 {
         Policy::RateMonotonic => false,
         Policy::DeadlineMonotonic => true,
     };
-    // What the sources state, whether it comes again or not.
+    // What the sources state, whether it repeats or not.
     let shortest = |at: usize, by_deadline: bool| {
         let stated = graph.tasks[at].nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::Point { deadline, .. } if by_deadline => deadline.as_ref()?.value(&[]),

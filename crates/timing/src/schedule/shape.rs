@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub(super) struct Shape {
     /// Its jobs.
     pub(super) releases: Releases,
-    /// How often a job may wait in between.
+    /// How often a job may suspend itself.
     pub(super) waits: u32,
     /// By how much a release may be late.
     pub(super) jitter: i128,
@@ -188,7 +188,7 @@ fn has(task: &Task, kind: &NodeKind) -> bool {
 }
 
 /// The most that is done up to each piece's end on ways that begin at stops that `begins` says and
-/// do not go on behind those that `ends` says; at least [`UNBOUNDED`] if they go round.
+/// do not continue behind those that `ends` says; at least [`UNBOUNDED`] if they have a cycle.
 pub(super) fn sums(
     pieces: &[Piece],
     begins: impl Fn(usize) -> bool,
@@ -260,7 +260,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
         Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
     }
 
-    /// Its jobs: those at its beginning, each once, and those that come again and again: none if it
+    /// Its jobs: those at its beginning, each once, and those that repeat: none if it
     /// ends, in their order if that is known and `is_plain`, or else any of them.
     pub(super) fn phases(&self, is_edf: bool, is_plain: bool) -> (Vec<Job>, Vec<Job>) {
         let (mut before, mut at) = (Vec::new(), 0);
@@ -390,7 +390,7 @@ impl Shape {
         }
     }
 
-    /// The least time between two releases, at last; 0 if nobody knows, none if there is only one.
+    /// The least time between two releases, at last; 0 if unknown, none if there is only one.
     pub(super) fn separation(&self) -> Option<Span> {
         let known = |gap: i128| if gap > 1 { span(gap) } else { Span::ZERO };
         match &self.releases {

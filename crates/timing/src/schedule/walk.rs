@@ -1,7 +1,8 @@
 //! The ways through a task, from each instant at which it may be released to the next.
 //!
-//! A task is released at its start, at timing points, and when it goes on after it may have waited
-//! for a message: those are *stops*. Registers are followed as far as their values are known.
+//! A task is released at its start, at timing points, and when it continues after it may have
+//! waited for a message: those are *stops*. Registers are followed as far as their values are
+//! known.
 
 use super::cycles::Request;
 use super::load::ns;
@@ -356,8 +357,8 @@ impl<'a> Walk<'a> {
         states.filter_map(request).collect()
     }
 
-    /// The critical sections: what is locked, or may be where nobody can say, and the longest work,
-    /// from the first lock to the last unlock.
+    /// The critical sections: what is locked, or may be where this is unknown, and the longest
+    /// work, from the first lock to the last unlock.
     pub(super) fn sections(&self) -> Vec<(Vec<usize>, i128)> {
         let mut all: BTreeMap<Vec<usize>, i128> = BTreeMap::new();
         for ways in &self.ways {
@@ -402,7 +403,7 @@ impl<'a> Walk<'a> {
                 resources.extend(others);
             }
         }
-        // A section that goes on over a stop has no end that is known here.
+        // A section that continues over a stop has no end that is known here.
         let is_last = |at: usize| {
             let (node, held, _) = &ways.states[at];
             matches!(self.task.nodes[*node].kind, NodeKind::Unlock(_)) && held.len() == 1
@@ -431,7 +432,7 @@ fn forget(memory: &mut Memory, live: &[bool]) {
 
 impl Ways {
     /// The greatest sum of weights on a way from state 0 to each one, both included; at least
-    /// [`UNBOUNDED`] where it goes round and round, -1 where no way leads to.
+    /// [`UNBOUNDED`] where it has a cycle, -1 where no way leads to.
     fn longest(&self, weight: impl Fn(usize, bool) -> i128) -> Vec<i128> {
         let next: Vec<Vec<usize>> = self.states.iter().map(|state| state.2.clone()).collect();
         let weights = self.states.iter().map(|(node, held, _)| weight(*node, !held.is_empty()));

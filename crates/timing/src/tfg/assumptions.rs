@@ -71,7 +71,7 @@ fn of_locks(graph: &Graph) -> Vec<String> {
     all
 }
 
-/// Programs of which nobody knows what they do.
+/// Programs of unknown behaviour.
 fn unknown(graph: &Graph, system: &System) -> Vec<String> {
     let is_known = |name: &str| graph.tasks.iter().any(|task| task.program == name);
     let left = system.programs.iter().filter(|program| !is_known(&program.name));

@@ -5,7 +5,7 @@
 //! by what each visit takes, and is never more than the two instants leave it, which ties it to the
 //! timeline again where a task waits for a release. What a task holds is what it has read last.
 //!
-//! The pattern goes on for so long that everything that can happen has happened once.
+//! The pattern continues for so long that everything that can happen has happened once.
 
 use super::state::least;
 use super::unroll::{Unrolled, Unroller};
@@ -517,7 +517,7 @@ impl<'a> Walk<'a> {
         got
     }
 
-    /// From capture to receipt, and to when a reader that waits for the fixed delay goes on.
+    /// From capture to receipt, and to when a reader that waits for the fixed delay continues.
     fn latency(&self, channel: usize, task: usize, waits: bool) -> (Interval, Option<Interval>) {
         let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
             return (Interval::ZERO, None);

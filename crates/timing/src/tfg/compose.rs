@@ -231,7 +231,7 @@ fn is_within(now: Interval, promised: Interval) -> bool {
     now.lo >= promised.lo && ends
 }
 
-/// Whether all rounds that a task ever has are those of its part of the tables: it goes on as it
+/// Whether all rounds that a task ever has are those of its part of the tables: it continues as it
 /// does alone, after the same rounds and the same time, and all rounds until both do are there.
 fn is_proven((before, after): (&Timing, &Timing), first: usize, task: usize) -> bool {
     let again = |timing: &Timing, task: usize| {

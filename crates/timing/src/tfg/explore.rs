@@ -13,7 +13,7 @@ use onbeat_model::time::Span;
 use onbeat_model::timing::{Course, Level, Miss, Row, Trouble, Why};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Registers that come again after at most so many rounds are kept in long loops.
+/// Registers that repeat after at most so many rounds are kept in long loops.
 pub(super) const PERIOD: u32 = 64;
 
 /// For each row all tasks that are joined are looked at: of more than 200, rows are fewer, so that
@@ -51,7 +51,7 @@ pub(super) struct Taken {
     pub(super) at: Interval,
     /// Whether it is done in every execution.
     pub(super) is_certain: bool,
-    /// Whether it is done in all that go on: others have ended, or left the loop.
+    /// Whether it is done in all that continue: others have ended, or left the loop.
     pub(super) is_sole: bool,
 }
 
@@ -59,8 +59,8 @@ pub(super) struct Taken {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reads {
     all: Vec<Taken>,
-    /// The greatest least count of those up to each that are done in all executions that go on: it
-    /// never falls, so that the first beyond a number is found without looking at all.
+    /// The greatest least count of those up to each that are done in all executions that continue:
+    /// it never falls, so that the first beyond a number is found without looking at all.
     reach: Vec<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Reads {
         self.all.iter()
     }
 
-    /// The first that is done in all executions that go on and takes the message of this number.
+    /// The first that is done in all executions that continue and takes the message of this number.
     pub(super) fn of(&self, number: u32) -> Option<&Taken> {
         self.all.get(self.reach.partition_point(|reach| *reach <= number))
     }
@@ -90,7 +90,7 @@ pub(super) struct Head {
     pub(super) is_any: bool,
 }
 
-/// A visit of the head of an outermost loop through which all executions go on.
+/// A visit of the head of an outermost loop through which all executions continue.
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub(super) head: u32,
@@ -129,7 +129,7 @@ pub(super) struct Explorer<'a> {
     pub(super) lost: Vec<Lost>,
     pub(super) misses: Vec<Miss>,
     pub(super) troubles: Vec<Trouble>,
-    /// Whether something was taken as unknown because nobody could go on.
+    /// Whether something was taken as unknown because no task could continue.
     pub(super) is_forced: bool,
     /// The row of which executions were last aborted.
     pub(super) aborted: Option<usize>,
@@ -140,7 +140,7 @@ pub(super) struct Explorer<'a> {
     /// Channels that several tasks write and that may be full: until then they are taken to have
     /// room.
     pub(super) crowded: BTreeSet<usize>,
-    /// Whether tasks have to be looked at anew.
+    /// Whether tasks have to be looked at again.
     pub(super) is_reopened: bool,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Moves the tasks of a component: anew with what turns out about their loops, and about
+    /// Moves the tasks of a component: again with what turns out about their loops, and about
     /// channels that several of them write.
     pub(super) fn explore(&mut self, tasks: &[usize]) -> Course {
         self.rows_max = self.limits.rows.min(LOOKS_MAX / tasks.len().max(1));
@@ -263,7 +263,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Goes on behind outermost loops that may have been left.
+    /// Continues behind outermost loops that may have been left.
     fn widen_all(&mut self, tasks: &[usize], first: usize) {
         let mut widened = true;
         while widened {
@@ -275,7 +275,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// In so many rows everything has to come again.
+    /// In so many rows everything has to repeat.
     fn most(&self) -> usize {
         const MOST: usize = 8_192;
         self.rows_max.min(MOST)
@@ -293,7 +293,7 @@ impl<'a> Explorer<'a> {
         lines.for_each(|(_, line)| *line = Line::default());
     }
 
-    /// Whether there are loops of which nothing comes again but for registers: those are forgotten
+    /// Whether there are loops of which nothing repeats but for registers: those are forgotten
     /// there, and the loops may end in any round.
     fn lengthen(&mut self, tasks: &[usize]) -> bool {
         if self.is_forced {
@@ -337,7 +337,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Goes on until everything comes again.
+    /// Continues until everything repeats.
     fn search(&mut self, tasks: &[usize], first: usize) -> Option<super::pattern::Found> {
         let most = self.most();
         let begins = tasks.iter().filter_map(|t| Some(self.front(*t)?.1.now.lo));
@@ -599,7 +599,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// When a task may go on at the earliest without anybody else; none: never.
+    /// When a task may continue at the earliest without another task; none: never.
     pub(super) fn wake(&self, task: usize) -> Option<Span> {
         let mut frontier = self.tasks[task].frontier.iter();
         let (key, state) = frontier.next()?;
@@ -618,8 +618,8 @@ impl<'a> Explorer<'a> {
         least(own, others)
     }
 
-    /// Where nobody can go on, the one that may go on first does: what it waits for comes then at
-    /// the earliest when another one may go on.
+    /// If no task can continue, the one that may continue first does: what it waits for comes then
+    /// at the earliest when another one may continue.
     fn force(&mut self, tasks: &[usize]) -> bool {
         let mut wakes: Vec<(Option<Span>, usize)> = Vec::new();
         for task in tasks.iter().filter(|t| self.front(**t).is_some()) {
@@ -643,7 +643,7 @@ impl<'a> Explorer<'a> {
         true
     }
 
-    /// Nobody will ever go on.
+    /// No task will ever continue.
     fn deadlock(&mut self, tasks: &[usize]) {
         let mut rows = Vec::new();
         for task in tasks {

@@ -31,7 +31,7 @@ impl Explorer<'_> {
             all.is_shifted(Span::ZERO, &last.state) && all.counts == last.state.counts
         };
         if last.as_ref().is_some_and(is_same) {
-            // Where time passes in it, it may go on for ever.
+            // Where time passes in it, it may continue for ever.
             self.tasks[task].is_lossy |= state.now.hi.is_none();
             if self.shapes[task].order.is_tail(node) {
                 self.end(task, &state);
@@ -68,7 +68,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// Forgets registers that do not come again.
+    /// Forgets registers that do not repeat.
     pub(super) fn forget(&self, task: usize, head: u32, mut state: State) -> State {
         let cuts = &self.tasks[task].cuts;
         for (register, value) in state.registers.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Where everything comes again. Of each task two visits of the head of its endless loop are found
+//! Where everything repeats. Of each task two visits of the head of its endless loop are found
 //! that are equal but for the time, the same time for all tasks, and of each channel the messages
 //! between the first ones and those between the second ones are the same but for that time. What a
 //! task does depends on its state and the messages that it reads and on nothing else, so after the
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const LONGEST: Span = Span::from_s(3_600);
 /// So many first visits are tried.
 const TRIALS: usize = 64;
-/// Up to so many times the shortest shift after which each task alone comes again.
+/// Up to so many times the shortest shift after which each task alone repeats.
 const MULTIPLES: i64 = 4;
 
 /// By task: a visit and one that is the same later.
@@ -25,13 +25,13 @@ type Pairs<'a> = BTreeMap<usize, (&'a Cut, &'a Cut)>;
 /// The pattern of a component.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// Of each task that does not end: its first visit's round and the rounds until it comes again.
+    /// Of each task that does not end: its first visit's round and the rounds until it repeats.
     pub(super) rounds: BTreeMap<usize, (u32, u32)>,
     pub(super) shift: Span,
 }
 
 impl Found {
-    /// How these tasks go on.
+    /// How these tasks continue.
     pub(super) fn course(&self, tasks: &[usize]) -> Course {
         let rounds = tasks.iter().map(|task| self.rounds.get(task).copied()).collect();
         Course::Repeats { rounds, shift: self.shift }
@@ -39,7 +39,7 @@ impl Found {
 }
 
 impl Explorer<'_> {
-    /// Whether all that these tasks do comes again.
+    /// Whether all that these tasks do repeats.
     pub(super) fn repeats(&self, tasks: &[usize]) -> Option<Found> {
         let endless: Vec<usize> =
             tasks.iter().copied().filter(|t| self.front(*t).is_some()).collect();
@@ -126,7 +126,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// Whether a channel has the same messages under way at both visits, and as many written as
+    /// Whether a channel has the same messages in flight at both visits, and as many written as
     /// read in between.
     fn is_same_channel(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
         let count = |task: usize, writes: bool| {
@@ -172,8 +172,8 @@ impl Explorer<'_> {
     }
 
     /// The same of a channel that several tasks write and one reads. From the last of the first
-    /// visits on, all that is written comes again, so that each time of so many messages there are
-    /// as many more; what is under way then is compared.
+    /// visits on, all that is written repeats, so that each time of so many messages there are
+    /// as many more; what is in flight then is compared.
     fn is_same_mix(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
         let [reader] = self.readers[channel][..] else { return false };
         let reads = self.shapes[reader].number(End { channel, writes: false });
@@ -295,7 +295,7 @@ impl Explorer<'_> {
         })
     }
 
-    /// When the read of a message is done at the latest, if the reader goes on.
+    /// When the read of a message is done at the latest, if the reader continues.
     pub(super) fn taken_at(&self, task: usize, end: usize, number: u32) -> Option<Span> {
         self.tasks[task].taken[end].of(number)?.at.hi
     }

@@ -15,7 +15,7 @@ const TRIALS: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Yes,
-    /// As long as the reader goes on.
+    /// As long as the reader continues.
     WhileRead,
     Perhaps,
     No,
@@ -111,7 +111,7 @@ impl Explorer<'_> {
         is_new
     }
 
-    /// Whether all that is known to be written to a channel finds room: each task goes on to when
+    /// Whether all that is known to be written to a channel finds room: each task continues to when
     /// the last of it is there, without waiting for what would come later.
     fn always_fits(
         &mut self,
@@ -202,7 +202,7 @@ impl Explorer<'_> {
     }
 
     /// Whether a reader of a network channel may have missed messages: when one came, as many as
-    /// are kept were not yet taken. From then on nobody knows which one is the next.
+    /// are kept were not yet taken. From then on it is unknown which one is the next.
     pub(super) fn loses(
         &mut self,
         task: usize,

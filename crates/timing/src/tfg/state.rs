@@ -162,7 +162,7 @@ impl State {
         (fits(self.now) && fits(self.origin) && fits(self.elapsed)).then_some(self)
     }
 
-    /// Nothing goes on before `until`, which does not depend on now or origin.
+    /// Nothing continues before `until`, which does not depend on now or origin.
     #[must_use]
     pub(super) fn not_before(mut self, until: Interval) -> Self {
         let waits = until.hi.is_none_or(|hi| hi > self.now.lo);

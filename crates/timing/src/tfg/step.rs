@@ -22,7 +22,7 @@ pub(super) struct Visit {
     pub(super) rounds: Vec<u32>,
     pub(super) row: usize,
     pub(super) is_certain: bool,
-    /// Whether all executions that go on come here: others have ended, or left the loop.
+    /// Whether all executions that continue come here: others have ended, or left the loop.
     is_sole: bool,
     /// The point to which an abort leads, and its deadline.
     pub(super) guard: Option<(usize, Option<Span>)>,
@@ -47,7 +47,7 @@ impl Explorer<'_> {
         self.level == Level::Platform
     }
 
-    /// By how much a task goes on late that has slept.
+    /// By how much a task continues late that has slept.
     fn wakeup(&self, task: usize) -> Interval {
         let host = self.graph.hosts.get(self.graph.tasks[task].host);
         match host {
@@ -64,7 +64,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// By how much a task may go on late whose wait for an instant is aborted.
+    /// By how much a task may continue late whose wait for an instant is aborted.
     fn woken(&self, task: usize) -> Interval {
         Interval { lo: Span::ZERO, hi: self.wakeup(task).hi }
     }
@@ -136,7 +136,7 @@ impl Explorer<'_> {
         after
     }
 
-    /// Moves a task on by one visit. What it waits for and nobody can tell comes, where it is
+    /// Moves a task on by one visit. What it waits for, if unknown, comes, where it is
     /// forced, not before an instant, or never.
     pub(super) fn step(&mut self, task: usize, forced: Option<Option<Span>>) {
         let Some((key, state)) = self.tasks[task].frontier.pop_first() else { return };
@@ -335,7 +335,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// Nobody knows a condition: an outermost loop may be left in any round.
+    /// A condition is unknown: an outermost loop may be left in any round.
     fn reopen(&mut self, visit: &Visit) {
         let (task, node) = (visit.task, visit.node);
         let order = &self.shapes[task].order;
@@ -575,7 +575,7 @@ impl Explorer<'_> {
         parts
     }
 
-    /// After a delay that nobody knows.
+    /// After an unknown delay.
     fn released_some_time(&self, task: usize, mut state: State, wakeup: Interval) -> State {
         state.now.hi = None;
         state.origin = if self.graph.tasks[task].keeps_phase {
@@ -873,7 +873,7 @@ impl Explorer<'_> {
     ) {
         let is_lost = after.is_some_and(|after| after.now.hi.is_none());
         let stops = visit.guard.is_none() && !is_sure;
-        // Whoever waits for ever has no time; those that go on do so in time.
+        // Whoever waits for ever has no time; those that continue do so in time.
         let stops = stops && (is_lost || after.is_none());
         if !is_lost && !stops {
             return;

@@ -57,8 +57,8 @@ pub fn system_graph(
     Ok((merged.graph, chains.collect()))
 }
 
-/// By how much a clock goes on while so much true time passes. Its reading is rounded down, and a
-/// fast one skips readings: who goes on at one of them goes on at the next.
+/// By how much a clock advances while so much true time passes. Its reading is rounded down, and a
+/// fast one skips readings: a task that continues at one of them continues at the next.
 fn by_clock(passed: Interval, clock: &ClockError) -> Interval {
     let drift = i64::from(clock.drift_ppb);
     if drift == 0 && clock.wander == Span::ZERO {

@@ -37,7 +37,7 @@ struct Repeated {
 /// The endless loop of a task.
 struct Again {
     nodes: BTreeSet<usize>,
-    /// The first round that comes again, after how many rounds, and after what.
+    /// The first round that repeats, after how many rounds, and after what.
     first: u32,
     rounds: u32,
     shift: Span,
@@ -50,7 +50,7 @@ fn key(row: &Row) -> Key {
     (row.task, row.node, row.iteration.clone())
 }
 
-/// The shortest time after which both come again.
+/// The shortest time after which both repeat.
 fn common(a: Span, b: Span) -> Span {
     if a == Span::ZERO || b == Span::ZERO {
         return a.max(b);
@@ -100,7 +100,7 @@ impl<'a> Unroller<'a> {
         Some(Self { graph, timing, tasks, steady, shift })
     }
 
-    /// How often the table comes again until an instant.
+    /// How often the table repeats until an instant.
     fn copies(&self, task: usize, until: Span) -> i64 {
         let Repeated { begin, again, .. } = &self.tasks[task];
         match again {
@@ -124,7 +124,7 @@ impl<'a> Unroller<'a> {
 
     /// The rows until an instant.
     pub(super) fn until(&self, until: Span) -> Unrolled {
-        // What is after the loop comes again never.
+        // What is after the loop repeats never.
         let mut made: Vec<(usize, u32)> = Vec::new();
         let mut at = 0;
         let table = &self.timing.rows;
@@ -164,7 +164,7 @@ impl<'a> Unroller<'a> {
         let shift = self.tasks[row.task].again.as_ref().map_or(Span::ZERO, |again| again.shift);
         let by = shift * i64::from(copy);
         let link = |to: &usize| {
-            // Of those that are joined by channels all come again after the same time.
+            // Of those that are joined by channels all repeat after the same time.
             keys.get(&self.later(&self.timing.rows[*to], copy)).copied()
         };
         let arrival = row.arrival + Interval::exactly(by);

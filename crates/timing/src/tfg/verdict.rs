@@ -136,7 +136,7 @@ impl Explorer<'_> {
         path
     }
 
-    /// The culprit with its path. A loop is none if after it nothing happens that others see.
+    /// The cause with its path. A loop is none if after it nothing happens that others see.
     fn culprit(&self, lost: &Lost) -> Option<Culprit> {
         let first = &self.rows[lost.row];
         let round = first.iteration.first();

@@ -64,7 +64,7 @@ fn two_tasks_that_wait_for_each_other_come_as_often_as_the_one_that_time_release
     let answer = Task { priority: Some(9), ..stage(0, 1) };
     let mut graph = graph(Some(1), vec![first, answer]);
     graph.channels = vec![fifo(), fifo()];
-    // 1 + 2 · 1: after its wait it may find the other one anew. That is late by 3.
+    // 1 + 2 · 1: after its wait it may find the other one again. That is late by 3.
     assert_eq!(all(&graph), [3, 4].map(|r| Some(ms(r))));
 }
 
@@ -195,6 +195,6 @@ fn pipelines_on_twenty_hosts_are_as_late_as_they_are() {
     let mut graph = Graph::default();
     (0..20).for_each(|at| host(&mut graph, at));
     let all = all(&graph);
-    // Taken as independent, each of six stages may meet all others anew, but none comes twice.
+    // Taken as independent, each of six stages may meet all others again, but none comes twice.
     assert!(all.iter().all(|response| response.is_some_and(|response| response < ms(10))));
 }

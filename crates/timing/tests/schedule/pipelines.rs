@@ -223,7 +223,7 @@ impl Run<'_> {
         };
     }
 
-    /// When a step goes on, if the processor is not what it waits for.
+    /// When a step continues, if the processor is not what it waits for.
     fn next(&self, at: usize) -> Option<i64> {
         match self.states[at] {
             State::Starts(when, _) | State::Writes(when, _) => Some(when),

@@ -340,7 +340,7 @@ fn no_response_is_shorter_than_the_best() {
         let early =
             |load: usize| jobs.iter().filter(|job| job.load == load && job.nominal < 450).count();
         let early: Vec<usize> = (0..loads.len()).map(early).collect();
-        // What is under way at the begin, and at the end, is not periodic.
+        // What is in flight at the begin, and at the end, is not periodic.
         let ends = run(jobs);
         for at in 0..loads.len() {
             let best = fixed::best_response(&loads, &shortest, at).as_ns();

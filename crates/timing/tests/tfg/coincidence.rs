@@ -57,7 +57,7 @@ const ALONE: i64 = 12_336 + 608 + 2_000 + 12_336 + 608;
 #[test]
 fn messages_that_are_far_apart_do_not_wait_for_each_other() {
     // The longest busy time is that of the other frame and of both with their credit, 2 · 62 500
-    // ns, and of what may begin to come again in it: less than 1.3 %. Instants may be read 2 ns
+    // ns, and of what may begin to repeat in it: less than 1.3 %. Instants may be read 2 ns
     // wrong on either side.
     let busy = 12_336 + 2 * 62_500 + 1_775;
     let window = 2 * TOGETHER + busy;

@@ -111,7 +111,7 @@ fn an_independent_component_changes_no_row_and_no_verdict_of_another() {
     }
 }
 
-/// How a task goes on, without the numbers of tasks and channels.
+/// How a task continues, without the numbers of tasks and channels.
 fn named(timing: &Timing, task: usize) -> impl std::fmt::Debug {
     let one = timing.components.iter().find(|one| one.tasks.contains(&task));
     let place = one.and_then(|one| one.tasks.iter().position(|of| *of == task));

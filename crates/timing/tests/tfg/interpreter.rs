@@ -84,8 +84,8 @@ pub(crate) fn run(random: &Random, level: Level, dice: &mut Dice, steps: usize) 
 }
 
 impl Execution<'_> {
-    /// The task with the earliest event; messages before deadlines, otherwise by chance. Nobody
-    /// goes ahead of a task that has had all its steps.
+    /// The task with the earliest event; messages before deadlines, otherwise by chance. No task
+    /// goes ahead of one that has had all its steps.
     fn choose(&mut self, steps: usize) -> Option<usize> {
         let mut best: Option<((Span, bool), Vec<usize>)> = None;
         for task in 0..self.runners.len() {

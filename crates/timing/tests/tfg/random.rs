@@ -51,12 +51,12 @@ impl Dice {
 /// What may be in a graph.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    /// Branches and loops that nobody knows, and intervals.
+    /// Unknown branches and loops, and intervals.
     pub(crate) is_unknown: bool,
     pub(crate) is_endless: bool,
-    /// Loops that nobody knows.
+    /// Unknown loops.
     pub(crate) has_unknown_loops: bool,
-    /// Endless loops that nobody knows when they are left, with counters.
+    /// Endless loops that are left at an unknown time, with counters.
     pub(crate) has_exits: bool,
     pub(crate) tasks: usize,
 }
@@ -173,7 +173,7 @@ impl Writer<'_> {
         self.nodes[end].next = vec![join];
     }
 
-    /// `for (r = 0; r < n; r++)`, or as often as nobody knows.
+    /// `for (r = 0; r < n; r++)`, or an unknown number of times.
     fn repeat(&mut self, depth: usize) {
         let register = 3 + depth as u16;
         let is_unknown = self.kind.has_unknown_loops && self.dice.chance(40);
@@ -193,7 +193,7 @@ impl Writer<'_> {
         self.nodes[head].next = vec![head + 1, last + 1];
     }
 
-    /// `if (…) break;`, after so many rounds, or when nobody knows; where it leads is open.
+    /// `if (…) break;`, after so many rounds, or at an unknown time; where it leads is open.
     fn exit(&mut self) -> Option<usize> {
         if self.dice.chance(30) {
             return None;

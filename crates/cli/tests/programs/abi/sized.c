@@ -28,7 +28,8 @@ AT(onbeat_message, gap, 48);
 AT(onbeat_message, flags, 52);
 enum { FIRST_COUNTERS = 88, FIRST_MESSAGE = 56 };
 
-/* Whether `size` octets at `got` begin as `all`, go on with zeros, and none behind was touched. */
+/* Whether `size` octets at `got` begin as `all`, continue with zeros, and none behind was
+ * touched. */
 static void begins(const unsigned char *got, size_t size, const void *all, size_t known)
 {
 	size_t both = size < known ? size : known;

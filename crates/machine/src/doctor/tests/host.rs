@@ -1,4 +1,4 @@
-//! The host: four cores, two of them set apart, one interface; a program on core 2.
+//! The host: four cores, two of them isolated, one interface; a program on core 2.
 
 use crate::doctor::calls::{Calls, KernelClock, Ptp4l};
 use crate::doctor::facts::{FACTS_FILE, Fact, Facts};

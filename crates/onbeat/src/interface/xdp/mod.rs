@@ -1,6 +1,6 @@
 //! AF_XDP: frames pass between the driver and the process without the kernel's network stack. A
 //! program in the kernel ([`bpf`]) gives a stream's frames to the ring of its reader; everything
-//! else goes on to the kernel as ever.
+//! else passes to the kernel as ever.
 //!
 //! ```text
 //! interface ── program ─┬─ stream 1 ── ring ── XdpSocket     chunks: Frames, shared by all

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 /// How many frames wait for a reader when the options do not say it, and at most.
 const USUAL_BACKLOG: u32 = 16;
 const MAX_BACKLOG: u32 = 1_024;
-/// How many frames of a writer may be under way in the kernel. A power of two.
+/// How many frames of a writer may be in flight in the kernel. A power of two.
 pub(super) const WRITER_FRAMES: u32 = 8;
 /// How many readers, and how many writers, share a queue when the options do not say it.
 const USUAL_ENDS: u32 = 64;

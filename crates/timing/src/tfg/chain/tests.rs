@@ -227,7 +227,7 @@ fn a_rate_that_was_kept_once_holds_nothing_back_again() {
     // that come sooner have come to the first one later.
     assert_eq!(worst([(9_900, 100), (9_900, 100)], 0), Some(1_100));
     assert_eq!(worst([(9_900, 100), (9_000, 200)], 0), Some(1_100));
-    // Who waits for the rate goes on late once, by the wake-up.
+    // Who waits for the rate continues late once, by the wake-up.
     assert_eq!(worst([(9_900, 100), (9_900, 100)], 100), Some(1_200));
     // A second channel that is slower, or tolerates less, or less than the wake-up: 900 more.
     assert_eq!(worst([(9_900, 100), (9_901, 100)], 0), Some(2_000));
@@ -398,7 +398,7 @@ fn of_shared_memory_it_is_only_known_when_it_was_looked_at_last() {
 #[test]
 fn what_was_captured_once_gets_old_for_ever() {
     let mut made = sampled(true);
-    // One write and one read, and the writer goes on for ever.
+    // One write and one read, and the writer continues for ever.
     made.timing.rows.retain(|row| row.task >= 2 || row.iteration == [1]);
     for row in &mut made.timing.rows {
         let moved = |at: usize| if at < 14 { 0 } else { at - 39 };
