@@ -92,8 +92,8 @@
 //! starts; a run without faults does nothing for them. A fault lasts from its first instant to its
 //! last, without that.
 //! - *Link down*: lost is what is on the link, from the start of the preamble to the arrival of
-//!   the last octet, at any instant of it. The ports at its ends continue sending. A frame that is cut
-//!   through and damaged behind is lost as a whole.
+//!   the last octet, at any instant of it. The ports at its ends continue sending. A frame that is
+//!   cut through and damaged behind is lost as a whole.
 //! - *Node down*: lost is what its queues hold at the first instant, what it is sending, receiving
 //!   or forwarding at any instant, and what is in a host's stacks. A host's streams and noise
 //!   release nothing; what its programs send is lost.
