@@ -12,6 +12,7 @@ mod sources;
 mod verbs;
 pub mod weaken;
 mod weakenings;
+mod words;
 
 pub use weakenings::{WEAKENINGS, Weakening};
 
@@ -123,7 +124,7 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 19] = [
+pub const RULES: [Rule; 20] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
     Rule { name: "publishing", check: crates::publishing },
@@ -141,6 +142,7 @@ pub const RULES: [Rule; 19] = [
     Rule { name: "links", check: documents::links },
     Rule { name: "anchors", check: prose::anchors },
     Rule { name: "sentences", check: prose::sentences },
+    Rule { name: "words", check: words::retired },
     Rule { name: "commits", check: history::commits },
     Rule { name: "map", check: map::map },
 ];
@@ -151,7 +153,7 @@ pub fn repository_root() -> PathBuf {
     here.parent().expect("xtask is a directory of the repository").to_owned()
 }
 
-/// A tree of made-up files, for tests.
+/// A tree of invented files, for tests.
 #[cfg(test)]
 fn tree(files: &[(&str, &str)]) -> Tree {
     let file = |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };

@@ -11,7 +11,7 @@ const UNSAFE: [&str; 4] = ["crates/onbeat/", "crates/run/", "crates/machine/", "
 
 /// The sources that people write: neither generated (which says so in its first ten lines with
 /// `@generated`) nor somebody else's (in a directory `assets` or `vendor`).
-fn written(tree: &Tree) -> impl Iterator<Item = &File> {
+pub(crate) fn written(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.files.iter().filter(|file| {
         let foreign = ["/assets/", "/vendor/"].iter().any(|part| file.path.contains(part));
         let generated = file.text.lines().take(10).any(|line| line.contains("@generated"));

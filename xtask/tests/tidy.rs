@@ -39,6 +39,7 @@ rules! {
     every_relative_link_leads_somewhere: "links",
     every_link_to_a_part_leads_to_a_heading: "anchors",
     sentences_can_be_read_at_once: "sentences",
+    no_retired_word_comes_back: "words",
     every_large_commit_says_why: "commits",
     what_the_map_names_is_there: "map",
 }
