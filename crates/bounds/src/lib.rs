@@ -39,11 +39,11 @@ const MOST_UNDER_WAY: Span = Span::from_ms(3_290);
 /// scenarios: who runs longer sets [`System::run`] first.
 ///
 /// # Errors
-/// Everything that stands in the way, at once: channels and streams without a path in their VLAN
+/// All that prevents the plan, at once: channels and streams without a path in their VLAN
 /// (OB2010), scheduled channels (OB2002), overloaded ports (OB2001), streams in reserved queues
 /// (OB2011), ports set to less than a reservation needs (OB2012) and, where what is admitted can be
 /// analysed, queues that are too small (OB2003) and streams without a useful bound (OB2004); and
-/// clocks too far apart for capture times to be rebuilt (OB2007), or messages too long under way
+/// clocks too far apart for capture times to be rebuilt (OB2007), or messages too long in flight
 /// for it (OB2009).
 ///
 /// # Panics
@@ -74,8 +74,7 @@ pub fn plan_and_limits(
     if errors.is_empty() { Ok((plan, limits)) } else { Err(errors) }
 }
 
-/// Routes, admits and reserves only, for large systems of which nobody asks a bound: none has one
-/// in this plan.
+/// Routes, admits and reserves only, for large systems: no channel has a bound in this plan.
 ///
 /// # Errors
 /// Those of [`plan`] that need no bound.
@@ -92,7 +91,7 @@ pub fn plan_without_bounds(system: &System, protected: bool) -> Result<Plan, Vec
     if errors.is_empty() { Ok(plan) } else { Err(errors) }
 }
 
-/// A plan without bounds, and what stands in its way.
+/// A plan without bounds, and what prevents it.
 struct Draft {
     plan: Plan,
     errors: Vec<Diagnostic>,
@@ -137,8 +136,8 @@ fn draft(system: &System, protected: bool) -> Result<Draft, Vec<Diagnostic>> {
     Ok(Draft { plan, errors, admitted })
 }
 
-/// Fills in the bounds of channels and chains; returns what stands in the way, and what the
-/// analysis did not look at.
+/// Fills in the bounds of channels and chains; returns what prevents bounds, and what the analysis
+/// left out.
 fn bound(system: &System, plan: &mut Plan) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     let (mut errors, limits) = analysis::bound::fill_in(system, plan);
     errors.extend(long_under_way(system, plan));

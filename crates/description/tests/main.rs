@@ -1,4 +1,4 @@
-//! Descriptions, manifests and files of tasks, good and bad. One binary:
+//! Descriptions, manifests and task models, good and bad. One binary:
 //! `cargo test --test description description::` runs one file's tests.
 
 mod description;

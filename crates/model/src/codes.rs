@@ -261,7 +261,7 @@ areas! {
         CHANNEL = "OB4010", "a channel is not in the manifest";
         /// A value is not as large as the channel's.
         SIZE = "OB4011", "a value of another size";
-        /// Control cannot go on at a point.
+        /// Control cannot continue at a point.
         CONTINUE = "OB4012", "control cannot continue at a timing point";
         /// A construct is not formed right.
         FORM = "OB4013", "a malformed construct";

@@ -13,7 +13,7 @@ pub enum ChannelError {
     /// The run is over; the program should clean up and exit.
     #[error("the run is over")]
     Stopped,
-    /// The coordinator or the network is gone, or talks nonsense.
+    /// The coordinator or the network is gone, or violates the protocol.
     #[error("the connection to the fabric is lost")]
     Disconnected,
     /// The call came before `start`.

@@ -5,8 +5,8 @@
 //! that met the other one in the round before needs its word for this round, and no more: one
 //! message each way. A side that did not (its first call, after a call that timed out, when the
 //! other program was started again) *asks*: it needs the other one's word that it was heard, in
-//! this very call. Sides that are in different rounds go on in the later one if the one behind is
-//! in no company. Who hears that the other one is still in the round that it has met in repeats
+//! this very call. Sides that are in different rounds continue in the later one if the one behind
+//! is in no company. Who hears that the other one is still in the round that it has met in repeats
 //! what it said then. So rounds never stay apart, and no message of an earlier call makes a
 //! meeting.
 //!
@@ -91,11 +91,11 @@ pub enum Step {
     Repeat(Word),
     /// Wait for a message until then; without one, [`Meeting::silent`].
     Wait(SyncedTime),
-    /// Go on at `target`.
+    /// Continue at `target`.
     Met {
-        /// The instant at which both go on.
+        /// The instant at which both continue.
         target: SyncedTime,
-        /// The other side has gone on already: a message was lost.
+        /// The other side has continued already: a message was lost.
         late: bool,
     },
 }
@@ -334,7 +334,7 @@ impl Meeting {
         let has = Some(theirs.name).filter(|_| !theirs.word.met);
         self.last = Some(Last { round, partner, has, told });
         self.partner = Some(partner);
-        // They went on at the later of ours and a message that we did not have.
+        // They continued at the later of ours and a message that we did not have.
         let late = self.over;
         let target = if late { ours } else { ours.max(theirs.capture) } + self.delays[0];
         Step::Met { target, late }
@@ -345,7 +345,7 @@ impl Meeting {
 /// the later one's capture time + D, the same instant of network time on both sides.
 ///
 /// # Errors
-/// [`ChannelError::TimedOut`] at the limit of one of the ends; the next call then meets anew.
+/// [`ChannelError::TimedOut`] at the limit of one of the ends; the next call then meets again.
 pub fn rendezvous<P: ChannelIo, L: Log>(
     talker: &mut TalkerEndpoint<P, L>,
     value: &[u8],

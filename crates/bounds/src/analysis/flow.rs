@@ -230,7 +230,7 @@ impl<'a> Analysis<'a> {
         self.held(f, port, jitter) == Some(0)
     }
 
-    /// The longest that its bucket at a port, if nobody else's is in the way, holds a flow with
+    /// The longest that its bucket at a port, if no other stream interferes, holds a flow with
     /// this jitter: until the bucket has gathered what is missing. None: without limit.
     fn held(&self, f: usize, port: usize, jitter: Option<i128>) -> Option<i128> {
         let flow = &self.network.flows[f];

@@ -1,6 +1,6 @@
 //! Multi-hop path analysis: a burst that one queue delays reaches the next one spread out.
 //!
-//! Total flow analysis counts a burst in every queue anew. [`crate::fifo`] does better for queues
+//! Total flow analysis counts a burst in every queue again. [`crate::fifo`] does better for queues
 //! that serve in order, and has bounds in cycles where that has none.
 
 use super::BILLION;

@@ -167,7 +167,7 @@ impl Network {
     /// Whether it can be analysed.
     ///
     /// # Errors
-    /// The first thing that stands in the way.
+    /// The first thing that prevents the analysis.
     pub fn check(&self) -> Result<(), InvalidNetwork> {
         for (at, server) in self.servers.iter().enumerate() {
             let rates = server.rate.as_bps() > 0 && server.rate.as_bps() <= RATE_MAX;

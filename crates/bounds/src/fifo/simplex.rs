@@ -6,7 +6,7 @@
 //!
 //! Of many rows few bind. Those are found one after the other (cutting planes): a dictionary of the
 //! rows seen so far is solved by the primal method, the rows that its solution breaks are added,
-//! and the dual method repairs it. Another objective or other right-hand sides go on from there.
+//! and the dual method repairs it. Another objective or other right-hand sides continue from there.
 
 /// What counts as zero.
 const ZERO: f64 = 1e-9;
@@ -318,7 +318,7 @@ impl Simplex {
 }
 
 /// A little more room in each row, in each another: where many rows meet in one point the method
-/// would otherwise go round in cycles.
+/// would otherwise cycle.
 fn shift(row: usize) -> f64 {
     let spread = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
     1e-8 * (1.0 + spread as f64 / (1_u64 << 24) as f64)

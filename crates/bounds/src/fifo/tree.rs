@@ -13,7 +13,7 @@ pub(crate) struct SubFlow {
     pub(crate) hops: Vec<usize>,
     /// The hops' servers.
     pub(crate) servers: Vec<usize>,
-    /// The sub-flow and hop from which it goes on, over an edge that was cut; none at the source.
+    /// The sub-flow and hop from which it continues, over an edge that was cut; none at the source.
     pub(crate) from: Option<(usize, usize)>,
 }
 

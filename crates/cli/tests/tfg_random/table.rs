@@ -39,12 +39,12 @@ pub(crate) struct Node {
 #[derive(Deserialize)]
 pub(crate) struct Timing {
     pub(crate) rows: Vec<Row>,
-    /// Rows behind which the table does not go on.
+    /// Rows behind which the table does not continue.
     pub(crate) open: Vec<usize>,
     pub(crate) pattern: Option<Pattern>,
 }
 
-/// How the table goes on: by task the first round that repeats itself, and after how many.
+/// How the table continues: by task the first round that repeats itself, and after how many.
 #[derive(Deserialize)]
 pub(crate) struct Pattern {
     #[serde(deserialize_with = "repeats")]

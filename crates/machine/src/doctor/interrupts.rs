@@ -74,7 +74,7 @@ fn counts(table: &str) -> BTreeMap<u32, (u64, String)> {
 static EFFECTIVE: Check = Check {
     id: "interrupts.isolated",
     area: Area::Interrupts,
-    what: "interrupts on cores set apart",
+    what: "interrupts on isolated CPUs",
     against: &[Need::Wakeup],
     why: "An interrupt stops whatever task runs, whatever its priority.",
     fix: "Write the other cores to /proc/irq/N/smp_affinity_list; for queues of disks and the \
@@ -88,7 +88,7 @@ static REFUSED: Check = Check {
     against: &[Need::Wakeup],
     why: "Where an interrupt goes is not where it was sent: the controller could not do it, the \
           interrupt has not come since, or its interface came up again.",
-    fix: "Write smp_affinity_list anew after each change of the link, and compare \
+    fix: "Write smp_affinity_list again after each change of the link, and compare \
           effective_affinity_list.",
     reboot: false,
 };

@@ -88,10 +88,10 @@ fn cpusets(machine: &Machine) -> Vec<(String, String)> {
 static CORES: Check = Check {
     id: "isolation.cores",
     area: Area::Isolation,
-    what: "cores set apart",
+    what: "isolated CPUs",
     against: &[Need::Wakeup],
-    why: "On a core of their own real-time tasks find warm caches and wait for nobody; elsewhere \
-          the kernel moves other work there as it likes.",
+    why: "On a CPU of their own real-time tasks find warm caches and wait for no other task; \
+          elsewhere the kernel moves other work there as it likes.",
     fix: "Make an isolated partition of cgroup v2, or boot with `isolcpus=managed_irq,domain,…`.",
     reboot: false,
 };

@@ -153,9 +153,9 @@ static QUEUES: Check = Check {
 static COALESCING: Check = Check {
     id: "nic.coalescing",
     area: Area::Nic,
-    what: "interrupts put off",
+    what: "interrupt coalescing",
     against: &[Need::Wakeup, Need::Network],
-    why: "A received frame waits that long before anybody is told.",
+    why: "A received frame waits that long for its interrupt.",
     fix: "ethtool -C IFACE adaptive-rx off rx-usecs 0",
     reboot: false,
 };

@@ -89,7 +89,7 @@ static AFFINITY: Check = Check {
     area: Area::Process,
     what: "cores of its real-time threads",
     against: &[Need::Wakeup],
-    why: "A real-time thread that may run on other cores than those set apart for it meets \
+    why: "A real-time thread that may run on other CPUs than those isolated for it meets \
           interrupts and other programs there.",
     fix: "taskset -apc CORES PID, or `cores` in the description.",
     reboot: false,
@@ -99,8 +99,7 @@ static LOCKED: Check = Check {
     area: Area::Process,
     what: "locked memory",
     against: &[Need::Wakeup],
-    why: "Memory that is not locked may be taken away and has to be read from disk when it is \
-          touched again.",
+    why: "The kernel may evict memory that is not locked; the next access reads it from disk.",
     fix: "Call mlockall(MCL_CURRENT | MCL_FUTURE) before the first task starts, and touch all \
           memory.",
     reboot: false,
@@ -117,7 +116,7 @@ static FAULTS: Check = Check {
 static SWITCHES: Check = Check {
     id: "process.switches",
     area: Area::Process,
-    what: "processor taken away",
+    what: "involuntary context switches",
     against: &[Need::Wakeup],
     why: "Something of higher priority runs on the same core as the real-time thread.",
     fix: "See which with `perf sched` or the tracer sched_switch; move it, or raise the priority.",

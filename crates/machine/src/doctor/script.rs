@@ -52,7 +52,7 @@ static CLASSES: Check = Check {
     what: "classes of the qdisc",
     against: &[Need::Network],
     why: "The map names a class that there is not, or the number of queues is not that of \
-          classes: tc refuses it, and the script goes on without the qdisc.",
+          classes: tc refuses it, and the script continues without the qdisc.",
     fix: "Make num_tc, the entries of map and the number of queues agree.",
     reboot: false,
 };

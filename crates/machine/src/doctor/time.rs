@@ -158,7 +158,7 @@ static SYNCHRONISED: Check = Check {
     area: Area::Time,
     what: "synchronisation of the kernel's clock",
     against: &[Need::Time],
-    why: "The kernel counts its clock as running free: nobody steers it.",
+    why: "The kernel counts its clock as running free: no daemon steers it.",
     fix: "Run phc2sys, or ptp4l with stamps of software on this clock.",
     reboot: false,
 };

@@ -63,7 +63,7 @@ static HYPERVISOR: Check = Check {
     why: "A hypervisor stops all of a virtual machine at once when it likes. Tasks are late \
           together then, which hides in figures relative to each other: look at lateness and \
           relative error.",
-    fix: "Measure on the real machine; or pin virtual processors to cores set apart on the host.",
+    fix: "Measure on the real machine; or pin virtual CPUs to isolated CPUs of the host.",
     reboot: false,
 };
 static CONTAINER: Check = Check {

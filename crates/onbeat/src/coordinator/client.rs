@@ -4,7 +4,7 @@
 //! blocks is a question to the coordinator, which answers when its time has come; the time of the
 //! last answer is the time until the next question, since work between calls takes none. In real
 //! time only set-up goes that way: an end has a socket of its own, sleeps are the thread's own, and
-//! so nobody stands between a thread and its frames.
+//! so no process is between a thread and its frames.
 
 use crate::clock::{EmulatedClock, MonoTime, clamp_to_run, want_exact_timers};
 use crate::context::{EndpointIo, Listener, Talker};
@@ -112,7 +112,7 @@ impl Control {
         Self { socket, owner, now: Instant::default(), stopped: false, packet }
     }
 
-    /// Makes the calling thread the one whose socket this is; returns when it may go on.
+    /// Makes the calling thread the one whose socket this is; returns when it may continue.
     fn begin(socket: OwnedFd) -> Result<Self, SetupError> {
         let mut control = Self::over(socket);
         let tid = gettid().as_raw_nonzero().get().unsigned_abs();
@@ -419,7 +419,7 @@ impl RunContext {
         if start.base != Base::Virtual
             && let Err(error) = rustix::mm::mlockall(MlockAllFlags::CURRENT)
         {
-            // The run goes on: only its worst case gets worse.
+            // The run continues: only its worst case gets worse.
             eprintln!("onbeat: memory is not locked ({error}): page faults may delay this program");
         }
         let clock = match start.base {
@@ -525,7 +525,7 @@ impl ThreadTicket {
         self.ticket
     }
 
-    /// Makes the calling thread the announced one; returns when the run lets it go on.
+    /// Makes the calling thread the announced one; returns when the run lets it continue.
     pub fn begin(self) -> Result<(), SetupError> {
         want_exact_timers();
         let farewell = self.socket.try_clone().map_err(|_| ChannelError::Disconnected)?;
@@ -736,7 +736,7 @@ impl Drop for Open {
 }
 
 /// Lets a coordinator in real time know that an end is closed, so that it may be opened again.
-/// After the end nobody listens any more, and it is no matter.
+/// After the end there is no listener any more, and it does not matter.
 fn tell_closed(end: u32) {
     let _ = with_control(|control| {
         let length = Request::Close(end).encode(&mut control.packet);

@@ -2,7 +2,7 @@
 //!
 //! A program is started with a socket of its own, its *door*, on which it greets once. It is
 //! answered with the socket of its main thread; further threads' sockets come with their tickets.
-//! So nothing has a name, and nobody but what was handed a socket can say anything to the
+//! So nothing has a name, and only a process that was handed a socket can say anything to the
 //! coordinator.
 
 use crate::coordinator::session::{Failure, Session, State};
@@ -21,8 +21,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// The same for a wait for its greeting.
 const LOOK_AGAIN_FOR_GREETING: Span = Span::from_ms(20);
 
-/// A socket of a thread, or a program's door: the coordinator's side, which is nobody else's, and
-/// the program's.
+/// A socket of a thread, or a program's door: the coordinator's side, which no other process has,
+/// and the program's.
 pub(super) fn connection() -> Result<(OwnedFd, OwnedFd), Failure> {
     let (ours, theirs) = socket::pair().map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::MFILE | Errno::NFILE) => Failure(

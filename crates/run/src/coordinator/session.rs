@@ -89,11 +89,11 @@ pub(super) struct Member {
 pub(super) enum State {
     /// It has not begun yet.
     Expected,
-    /// It has begun and waits to be let go on.
+    /// It has begun and waits for its turn.
     Connected,
     /// It waits for the common start.
     AtStart,
-    /// It may go on, or is about to.
+    /// It may execute, or is about to.
     Running,
     /// It waits for an alarm.
     Sleeping,
@@ -463,7 +463,7 @@ impl<'a> Session<'a> {
         let length = reply.encode(&mut packet);
         let Some(socket) = &self.threads[thread].socket else { return Ok(()) };
         match socket::try_send_with(socket, &packet[..length], with) {
-            // A program that follows the protocol has at most one answer under way.
+            // A program that follows the protocol has at most one answer in flight.
             Ok(false) => Err(self.nonsense(thread, "does not read the fabric's answers")),
             Ok(true) | Err(_) => Ok(()),
         }
@@ -502,7 +502,7 @@ impl<'a> Session<'a> {
     }
 
     /// Virtual time: a program's main thread has left the run. Until the program has exited nothing
-    /// else goes on, and how it exits counts.
+    /// else continues, and how it exits counts.
     pub(super) fn await_exit(&mut self, program: usize) -> Result<(), Failure> {
         let until = MonoTime::now() + self.options.settings.hang_timeout;
         while self.members[program].running.ended_within(LOOK_AGAIN).is_none() {
@@ -659,7 +659,7 @@ impl<'a> Session<'a> {
             _ => None,
         };
         let start = before.map_or(1, |before| self.endpoints[before].start + 1);
-        // One that wrote nothing goes on where the one before it ended.
+        // One that wrote nothing continues where the one before it ended.
         let mut starts = std::iter::successors(before, |at| self.endpoints[*at].before);
         let last = starts.find_map(|at| self.endpoints[at].last_capture());
         let attachment = self.carrier.attachment();
@@ -770,7 +770,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// How long a message may be under way, with full queues (in reason) on its path.
+/// How long a message may be in flight, with full queues (in reason) on its path.
 fn drain(system: &System, plan: &Plan, most: Span) -> Span {
     let wire = frame::on_wire(frame::MAX_TAGGED);
     let queue = |port: &PortId| {
