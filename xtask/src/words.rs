@@ -56,8 +56,9 @@ const PHRASES: [(&str, &str); 44] = [
 ];
 
 /// Names that code has no more: below which directory (an empty one is everywhere), the name, and
-/// the name that the thing has now. A name of a file or directory is without its ending.
-const NAMES: [(&str, &str, &str); 11] = [
+/// the name that the thing has now. One in lower case is that of a file or directory, without its
+/// ending.
+const NAMES: [(&str, &str, &str); 26] = [
     ("", "LocalTime", "SyncedTime"),
     ("", "FreeTime", "LocalClockTime"),
     ("", "FreeClock", "LocalClock"),
@@ -65,8 +66,23 @@ const NAMES: [(&str, &str, &str); 11] = [
     ("", "Nonsense", "ProtocolViolation"),
     ("", "Wish", "Requirement"),
     ("", "Pretended", "FakeMachine"),
-    ("crates/runtime/", "Fault", "ChannelError"),
+    ("", "TalkerEnd", "TalkerEndpoint"),
+    ("", "ListenerEnd", "ListenerEndpoint"),
+    ("", "LiveEnd", "LiveEndpoint"),
+    ("", "TableEnd", "TableEndpoint"),
+    ("", "EndPort", "EndpointIo"),
+    ("", "FabricPort", "CoordinatorIo"),
+    ("", "LinkPort", "InterfaceIo"),
+    ("", "LinkOptions", "InterfaceOptions"),
+    ("crates/bounds/src/", "Meeting", "Coincidence"),
+    ("crates/bounds/src/", "meeting", "coincidence"),
+    ("crates/bounds/src/", "Ways", "MultiHop"),
+    ("crates/bounds/src/", "ways", "multi_hop"),
     ("crates/onbeat/", "Fault", "ChannelError"),
+    ("crates/onbeat/src/", "fabric", "coordinator"),
+    ("crates/onbeat/src/", "link", "interface"),
+    ("crates/run/src/", "fabric", "coordinator"),
+    ("crates/runtime/", "Fault", "ChannelError"),
     ("crates/runtime/", "Fine", "ScaledNs"),
     ("crates/runtime/", "Ticket", "TimestampId"),
 ];
@@ -190,7 +206,8 @@ fn names(file: &File) -> Vec<Finding> {
         if parts.any(|part| part == *name) {
             findings.push(Finding::new(&file.path, None, message.clone()));
         }
-        for (number, line) in file.lines().filter(|_| file.is(&[".rs"])) {
+        let is_item = file.is(&[".rs"]) && name.starts_with(char::is_uppercase);
+        for (number, line) in file.lines().filter(|_| is_item) {
             if has_word(&code(line), name) {
                 findings.push(Finding::new(&file.path, number, message.clone()));
             }

@@ -1,6 +1,6 @@
 /*
- * A task that finds a mutex taken lets virtual time advance, on processors of their own as well, and
- * those that wait get it in the order in which they came.
+ * A task that finds a mutex taken lets virtual time advance, on processors of their own as well,
+ * and those that wait get it in the order in which they came.
  * duration: 60ms
  * trace: 0 main start, end
  * trace: 0 a start
