@@ -6,15 +6,15 @@ mod documents;
 mod history;
 pub mod hunt;
 mod map;
+mod mutants;
+pub mod mutate;
 mod prose;
 mod pure;
 mod sources;
 mod verbs;
-pub mod weaken;
-mod weakenings;
 mod words;
 
-pub use weakenings::{WEAKENINGS, Weakening};
+pub use mutants::{MUTANTS, Mutant};
 
 use anyhow::{Context, Result};
 use std::fmt;

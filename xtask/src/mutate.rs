@@ -1,21 +1,21 @@
-//! `cargo run -p xtask -- weaken [WORD]`: whether the tests of the bounds notice when a bound is a
-//! little too small, or a promise made without its proof. Each formula of the analyses is weakened
-//! on its own, in a copy of the repository, and the tests must fail. With a word, only weakenings
-//! whose file or expression contains it.
+//! `cargo run -p xtask -- mutate [WORD]`: whether the tests of the bounds notice when a bound is a
+//! little too small, or a promise made without its proof. Mutation testing: each formula of
+//! the analyses is mutated on its own, in a copy of the repository, and the tests must fail. With a
+//! word, only mutants whose file or expression contains it.
 
-use crate::weakenings::{ANALYSIS, TIMING, WEAKENINGS, Weakening};
+use crate::mutants::{ANALYSIS, MUTANTS, Mutant, TIMING};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The tests that may notice a weakening, fastest first.
-fn tests(weakening: &Weakening) -> &'static [&'static str] {
-    match weakening.file.strip_prefix(TIMING) {
+/// The tests that may notice a mutant, fastest first.
+fn tests(mutant: &Mutant) -> &'static [&'static str] {
+    match mutant.file.strip_prefix(TIMING) {
         Some(file) if file.starts_with("schedule/") => &["schedule"],
         Some(_) => &["tfg"],
         // Which messages meet, tables of programs say.
-        None if weakening.file == "coincidence.rs" => &["tfg"],
+        None if mutant.file == "coincidence.rs" => &["tfg"],
         None => &["cases", "attack", "fifo", "plan", "soundness"],
     }
 }
@@ -23,15 +23,15 @@ fn tests(weakening: &Weakening) -> &'static [&'static str] {
 /// What of the repository the tests need not have.
 const LEFT_OUT: [&str; 4] = ["target", ".git", "out", "node_modules"];
 
-/// Applies every weakening by itself and runs the tests; prints which of them notices. Returns how
-/// many weakenings none noticed.
+/// Applies every mutant by itself and runs the tests; prints which of them notices. Returns how
+/// many mutants survive: no test noticed.
 ///
 /// # Errors
-/// When the repository cannot be copied, an expression is not in its file exactly once, a weakened
+/// When the repository cannot be copied, an expression is not in its file exactly once, a mutated
 /// analysis does not compile, or tests fail without any change.
-pub fn weaken(root: &Path, word: &str) -> Result<usize> {
-    let chosen = |w: &&Weakening| w.file.contains(word) || w.expression.contains(word);
-    let chosen: Vec<_> = WEAKENINGS.iter().filter(chosen).collect();
+pub fn mutate(root: &Path, word: &str) -> Result<usize> {
+    let chosen = |w: &&Mutant| w.file.contains(word) || w.expression.contains(word);
+    let chosen: Vec<_> = MUTANTS.iter().filter(chosen).collect();
     let copy = Copied::new(root)?;
     let all: BTreeSet<&str> = chosen.iter().flat_map(|w| tests(w)).copied().collect();
     let all: Vec<&str> = all.into_iter().collect();
@@ -40,35 +40,35 @@ pub fn weaken(root: &Path, word: &str) -> Result<usize> {
         ensure!(copy.passes(test)?, "`{test}` fails without any change");
     }
     let mut survivors = 0;
-    for weakening in &chosen {
-        let whole = source(&copy.0, weakening)?;
-        let path = copy.0.join(ANALYSIS).join(weakening.file);
-        std::fs::write(&path, whole.replacen(weakening.expression, weakening.weaker, 1))?;
-        copy.build(tests(weakening)).with_context(|| weakening.to_string())?;
+    for mutant in &chosen {
+        let whole = source(&copy.0, mutant)?;
+        let path = copy.0.join(ANALYSIS).join(mutant.file);
+        std::fs::write(&path, whole.replacen(mutant.expression, mutant.mutated, 1))?;
+        copy.build(tests(mutant)).with_context(|| mutant.to_string())?;
         let mut noticed = None;
-        for test in tests(weakening) {
+        for test in tests(mutant) {
             if !copy.passes(test)? {
                 noticed = Some(*test);
                 break;
             }
         }
-        println!("{}: {weakening}", noticed.unwrap_or("SURVIVED"));
+        println!("{}: {mutant}", noticed.unwrap_or("SURVIVED"));
         survivors += usize::from(noticed.is_none());
         std::fs::write(&path, whole)?;
     }
-    println!("weaken: {} weakenings, {survivors} survived", chosen.len());
+    println!("mutate: {} mutants, {survivors} survived", chosen.len());
     Ok(survivors)
 }
 
-/// The text of a weakening's file, in which its expression is exactly once.
+/// The text of a mutant's file, in which its expression is exactly once.
 ///
 /// # Errors
 /// When it is not.
-pub fn source(root: &Path, weakening: &Weakening) -> Result<String> {
-    let path = root.join(ANALYSIS).join(weakening.file);
+pub fn source(root: &Path, mutant: &Mutant) -> Result<String> {
+    let path = root.join(ANALYSIS).join(mutant.file);
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let times = text.matches(weakening.expression).count();
-    ensure!(times == 1, "{weakening}: the expression is there {times} times, not once");
+    let times = text.matches(mutant.expression).count();
+    ensure!(times == 1, "{mutant}: the expression is there {times} times, not once");
     Ok(text)
 }
 
@@ -77,7 +77,7 @@ struct Copied(PathBuf);
 
 impl Copied {
     fn new(root: &Path) -> Result<Self> {
-        let to = std::env::temp_dir().join(format!("onbeat-weaken-{}", std::process::id()));
+        let to = std::env::temp_dir().join(format!("onbeat-mutate-{}", std::process::id()));
         let copied = Self(to);
         copy(root, &copied.0)?;
         Ok(copied)
@@ -92,7 +92,7 @@ impl Copied {
         // Not the repository's own: cargo could not tell the copy's crates from its.
         let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
         let target = target.unwrap_or_else(|| crate::repository_root().join("target"));
-        command.env("CARGO_TARGET_DIR", target.join("weaken"));
+        command.env("CARGO_TARGET_DIR", target.join("mutate"));
         // Little is run, much is compiled.
         for package in ["bounds", "timing"] {
             let level = format!("profile.dev.package.onbeat-{package}.opt-level=1");

@@ -1,4 +1,4 @@
-//! The formulas of the analyses, and how each is weakened.
+//! The formulas of the analyses, and a mutant of each: what is a little weaker.
 
 use std::fmt;
 
@@ -11,28 +11,28 @@ pub(crate) const TIMING: &str = "../../../timing/src/";
 /// One formula that is made a little too small, as a rule by 1 %; where a whole nanosecond, octet
 /// or case is at stake, by that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weakening {
+pub struct Mutant {
     /// The file, from the directory of the analysis of bounds: those of `onbeat-timing` begin with
     /// [`TIMING`].
     pub file: &'static str,
     /// The expression, as it is written there exactly once.
     pub expression: &'static str,
     /// What stands in its place.
-    pub weaker: &'static str,
+    pub mutated: &'static str,
 }
-impl fmt::Display for Weakening {
+impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} → {}", self.file, self.expression.trim(), self.weaker.trim())
+        write!(f, "{}: {} → {}", self.file, self.expression.trim(), self.mutated.trim())
     }
 }
 
-/// A weakening.
-const fn of(file: &'static str, expression: &'static str, weaker: &'static str) -> Weakening {
-    Weakening { file, expression, weaker }
+/// A mutant.
+const fn of(file: &'static str, expression: &'static str, mutated: &'static str) -> Mutant {
+    Mutant { file, expression, mutated }
 }
 
 /// All of them.
-pub const WEAKENINGS: &[Weakening] = &[
+pub const MUTANTS: &[Mutant] = &[
     of(
         "arrival.rs",
         "let rate = BILLION + i128::from(clock.drift_ppb);",
