@@ -53,10 +53,10 @@ impl<'a> Routes<'a> {
         let Stream { name, vlan, origin, talker, .. } = stream;
         let wanted = Wanted { what: "stream", name, vlan: *vlan, origin: *origin };
         let paths = |to: &NodeId| {
-            if stream.ways.is_empty() {
+            if stream.paths.is_empty() {
                 return self.shortest(*talker, *to, &wanted).into_iter().collect();
             }
-            let ways = stream.ways.iter();
+            let ways = stream.paths.iter();
             ways.filter_map(|way| self.along(*talker, way, *to, &wanted)).collect()
         };
         stream.listeners.iter().map(paths).collect()

@@ -18,7 +18,7 @@ use onbeat_model::plan::Plan;
 use onbeat_model::record::RunLog;
 use onbeat_model::system::{RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
-use onbeat_model::timing::{Scheduled, Study};
+use onbeat_model::timing::{ScheduledTask, TimingReport};
 use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
 use onbeat_run::process::{Keeper, adopt_orphans, end_orphans};
 use onbeat_timing::tfg::Limits;
@@ -236,12 +236,12 @@ fn modelled(wanted: &Wanted) {
 }
 
 /// The priorities of tasks that state none, as the analysis has judged them.
-fn proposed(study: &Study) -> Vec<ProposedPriority> {
+fn proposed(study: &TimingReport) -> Vec<ProposedPriority> {
     let scheduled = study.schedules.iter().flat_map(|schedule| &schedule.tasks);
-    let one = |found: &Scheduled| {
+    let one = |found: &ScheduledTask| {
         let task = &study.graph.tasks[found.task];
         let function = task.name.split('#').next().unwrap_or_default();
-        let priority = found.priority.filter(|_| found.is_proposed && task.priority.is_none())?;
+        let priority = found.priority.filter(|_| found.is_assigned && task.priority.is_none())?;
         Some(ProposedPriority {
             program: task.program.clone(),
             task: function.to_owned(),

@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use onbeat_model::diagnostic::{Code, Diagnostic, Origin, Severity, SourceFile};
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
-use onbeat_model::timing::Study;
+use onbeat_model::timing::TimingReport;
 use onbeat_timing::tfg::{self, Limits};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -250,7 +250,7 @@ impl Source {
         system: &System,
         protected: bool,
         limits: Limits,
-    ) -> anyhow::Result<(Plan, Option<Study>)> {
+    ) -> anyhow::Result<(Plan, Option<TimingReport>)> {
         let wrong = |errors: Vec<Diagnostic>| self.wrong(&errors);
         let planned = onbeat_bounds::plan_and_limits(system, protected);
         let (mut plan, mut found) = planned.map_err(wrong)?;

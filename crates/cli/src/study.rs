@@ -7,7 +7,7 @@ use onbeat_model::execution_times;
 use onbeat_model::graph::Graph;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::{Chain, NodeId, Program, System};
-use onbeat_model::timing::Study;
+use onbeat_model::timing::TimingReport;
 use onbeat_program::graph::apply_times;
 use onbeat_timing::tfg::{self, Limits};
 use std::path::Path;
@@ -118,18 +118,18 @@ pub(crate) fn study(
     plan: &Plan,
     graphs: &Graphs,
     limits: Limits,
-) -> Result<Option<Study>, Vec<Diagnostic>> {
+) -> Result<Option<TimingReport>, Vec<Diagnostic>> {
     let is_wrong = graphs.diagnostics.iter().any(|d| d.severity == Severity::Error);
     if graphs.all.is_empty() || is_wrong {
         return Ok(None);
     }
     let (graph, chains) = tfg::system_graph(system, plan, &graphs.all)?;
-    Ok(Some(tfg::study(&system.name, graph, chains, limits, Some((system, plan)))))
+    Ok(Some(tfg::analyse(&system.name, graph, chains, limits, Some((system, plan)))))
 }
 
 /// Gives the chains whose programs are all known the bounds of the study: it knows when they read
 /// and write, which the plan can only suppose.
-pub(crate) fn promise(system: &System, graphs: &Graphs, study: &Study, plan: &mut Plan) {
+pub(crate) fn promise(system: &System, graphs: &Graphs, study: &TimingReport, plan: &mut Plan) {
     let is_known = |program: &Program| {
         let mut known = graphs.all.iter().map(|(at, _)| &system.programs[*at].name);
         known.any(|name| *name == program.name)

@@ -12,7 +12,7 @@ use anyhow::bail;
 use onbeat_description::tasks;
 use onbeat_model::diagnostic::SourceFile;
 use onbeat_model::system::{Node, NodeKind, System};
-use onbeat_model::timing::{Kept, Study, Verdict};
+use onbeat_model::timing::{Composability, Kept, TimingReport};
 use onbeat_report::timing;
 use onbeat_timing::tfg::{self, Limits};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ fn limits(arguments: &TfgArguments) -> Limits {
 }
 
 /// Writes what is asked for and shows the rest.
-fn run(study: &Study, arguments: &TfgArguments) -> anyhow::Result<Exit> {
+fn run(study: &TimingReport, arguments: &TfgArguments) -> anyhow::Result<Exit> {
     let level = arguments.level.into();
     let is_printed = arguments.dot.as_deref() == Some(Path::new("-"));
     let mut files = Vec::new();
@@ -132,14 +132,14 @@ fn run(study: &Study, arguments: &TfgArguments) -> anyhow::Result<Exit> {
         terminal::print(timing::table(study, level, arguments.iterations));
     }
     Ok(match study.program.verdict() {
-        Verdict::Composable | Verdict::NotComposable => Exit::Fine,
-        Verdict::Unproven { .. } => Exit::Unproven,
+        Composability::Composable | Composability::NotComposable => Exit::Fine,
+        Composability::Unproven { .. } => Exit::Unproven,
     })
 }
 
 /// The study of what is asked for: a description, a task model, or the C files of a program;
 /// and the system whose network was planned for it, if it has one.
-fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)> {
+fn study_of(arguments: &TfgArguments) -> anyhow::Result<(TimingReport, Option<System>)> {
     let limits = limits(arguments);
     let source = match &arguments.subject[..] {
         files if build::are_sources(files) => {
@@ -150,7 +150,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)>
         _ if !arguments.bind.is_empty() => bail!(WrongArgument(build::BIND.to_owned())),
         [subject] => match file_of_tasks(subject, arguments.json)? {
             Some(tasks) => {
-                let study = tfg::study(&tasks.name, tasks.graph, tasks.chains, limits, None);
+                let study = tfg::analyse(&tasks.name, tasks.graph, tasks.chains, limits, None);
                 return Ok((study, None));
             }
             None => Source::load(subject, arguments.json, Trust::by(arguments.trust))?,
@@ -176,7 +176,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(Study, Option<System>)>
 }
 
 /// A task model, if it is one: it has tasks, and no run.
-fn file_of_tasks(path: &Path, json: bool) -> anyhow::Result<Option<tasks::TasksFile>> {
+fn file_of_tasks(path: &Path, json: bool) -> anyhow::Result<Option<tasks::TaskModel>> {
     if path.is_dir() {
         return Ok(None);
     }

@@ -79,8 +79,8 @@ pub(super) fn check(
 fn by_name<'a>(
     manifest: &'a Manifest,
     sink: &mut Sink,
-) -> BTreeMap<&'a str, &'a crate::manifest::Entry> {
-    let mut map: BTreeMap<&str, &crate::manifest::Entry> = BTreeMap::new();
+) -> BTreeMap<&'a str, &'a crate::manifest::ManifestEntry> {
+    let mut map: BTreeMap<&str, &crate::manifest::ManifestEntry> = BTreeMap::new();
     for entry in &manifest.entries {
         let Some(name) = &entry.name else { continue };
         check_name(name, "channel", Alphabet::C, limits::CHANNEL_NAME_OCTETS, sink);
@@ -120,7 +120,7 @@ fn report_unused(manifest: &Manifest, channels: &Channels, sink: &mut Sink) {
 fn attributes(
     fields: &mut Fields<'_, raw::Channel>,
     manifest: Option<&Manifest>,
-    entry: Option<&crate::manifest::Entry>,
+    entry: Option<&crate::manifest::ManifestEntry>,
 ) -> Attributes {
     let here = written_here(fields);
     let Some(there) = entry else {

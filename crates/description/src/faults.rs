@@ -3,7 +3,7 @@
 use super::fields::{Fields, MS, NS, presence};
 use super::parse::Entry;
 use super::ports::PortNames;
-use super::streams::{Network, Streams};
+use super::streams::{Infrastructure, Streams};
 use super::{Sink, codes, limits, raw};
 use onbeat_model::diagnostic::Diagnostic;
 use onbeat_model::stream::{Fault, FaultKind};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Checks all faults.
 pub(super) fn check(
     entries: &[Entry<raw::Fault>],
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     ports: &PortNames,
     streams: &Streams,
     sink: &mut Sink,
@@ -30,7 +30,7 @@ pub(super) fn check(
 }
 
 /// A clock steps, and back, once: what it reads is the sum of no more.
-fn one_step_each(faults: &[Fault], network: &Network<'_>, sink: &mut Sink) {
+fn one_step_each(faults: &[Fault], network: &Infrastructure<'_>, sink: &mut Sink) {
     let mut stepped = BTreeMap::new();
     for fault in faults {
         let FaultKind::ClockStep { node, .. } = fault.kind else { continue };
@@ -46,7 +46,7 @@ fn one_step_each(faults: &[Fault], network: &Network<'_>, sink: &mut Sink) {
 
 fn kind(
     fields: &mut Fields<'_, raw::Fault>,
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     ports: &PortNames,
     streams: &Streams,
 ) -> Option<FaultKind> {

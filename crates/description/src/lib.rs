@@ -13,6 +13,7 @@ pub mod manifest;
 pub(crate) mod names;
 mod nodes;
 pub(crate) mod parse;
+mod paths;
 mod ports;
 mod programs;
 mod raw;
@@ -24,7 +25,6 @@ mod streams;
 pub mod tasks;
 mod topology;
 mod trace;
-mod ways;
 
 pub use at::At;
 pub(crate) use at::origin;
@@ -93,7 +93,7 @@ fn check(
     let synchronisation = tables.synchronisation.as_ref();
     let synchronisation = synchronisation.and_then(|it| rest::synchronisation(it, &nodes, sink));
     let channels = channels::check(&tables.channels, manifest, &nodes, sink);
-    let network = streams::Network { nodes: &nodes, ports: &ports, channels: &channels };
+    let network = streams::Infrastructure { nodes: &nodes, ports: &ports, channels: &channels };
     let mut traces = trace::Traces::new(&mut *read, sources);
     let streams = streams::check(&tables.streams, &network, &mut traces, sink);
     let faults = faults::check(&tables.faults, &network, &port_names, &streams, sink);
@@ -127,7 +127,7 @@ fn check(
 struct Manifest {
     path: String,
     named_at: Origin,
-    entries: Vec<crate::manifest::Entry>,
+    entries: Vec<crate::manifest::ManifestEntry>,
     /// Whether all of it could be read; if not, that has been reported.
     complete: bool,
 }

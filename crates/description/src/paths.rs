@@ -1,24 +1,24 @@
-//! Ways that a stream must take.
+//! Paths that a stream must take.
 
 use super::fields::Fields;
-use super::streams::Network;
+use super::streams::Infrastructure;
 use super::{At, codes, limits, raw};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::system::{NodeId, NodeKind};
 
-/// How many sequence numbers back a duplicate is recognised: enough for ways that differ by some
+/// How many sequence numbers back a duplicate is recognised: enough for paths that differ by some
 /// frames. 802.1CB-2017 10.4.1.6 (frerSeqRcvyHistoryLength) starts from 2.
 const HISTORY_DEFAULT: i64 = 64;
 
-/// The ways of a stream and how far back its duplicates are recognised; 0 where there are none.
+/// The paths of a stream and how far back its duplicates are recognised; 0 where there are none.
 pub(super) fn check(
     fields: &mut Fields<'_, raw::Stream>,
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     talker: Option<NodeId>,
     listeners: Option<&[NodeId]>,
 ) -> (Vec<Vec<NodeId>>, u32) {
     let raw = &fields.entry.raw;
-    let mut ways = Vec::new();
+    let mut paths = Vec::new();
     if let Some(written) = &raw.paths {
         let listener = match listeners {
             Some([one]) => Some(*one),
@@ -30,36 +30,36 @@ pub(super) fn check(
             }
             None => None,
         };
-        ways = read(fields, network, written);
+        paths = read(fields, network, written);
         if let (Some(talker), Some(listener)) = (talker, listener) {
-            for (bridges, at) in &ways {
+            for (bridges, at) in &paths {
                 check_links(fields, network, talker, bridges, listener, *at);
             }
         }
     }
-    let count = raw.paths.as_ref().map_or(0, |ways| ways.value.len());
+    let count = raw.paths.as_ref().map_or(0, |paths| paths.value.len());
     if let (Some(At { at, .. }), 0..=1) = (raw.history, count) {
         let help = "remove `history`, or give two `paths`";
         fields.error(codes::WAY, "only duplicates have a `history`", at, "this key", help);
     }
     let history = fields.int(codes::OUT_OF_RANGE, ("history", &raw.history), 2..=limits::HISTORY);
     let history = if count < 2 { 0 } else { history.unwrap_or(HISTORY_DEFAULT) };
-    (ways.into_iter().map(|(bridges, _)| bridges).collect(), history as u32)
+    (paths.into_iter().map(|(bridges, _)| bridges).collect(), history as u32)
 }
 
-/// The bridges of each way that can be read, and where it is written.
+/// The bridges of each path that can be read, and where it is written.
 fn read(
     fields: &mut Fields<'_, raw::Stream>,
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     written: &At<raw::Paths>,
 ) -> Vec<(Vec<NodeId>, Origin)> {
-    let mut ways: Vec<(Vec<NodeId>, Origin)> = Vec::new();
-    let longest = written.value.iter().map(|way| way.value.len()).max().unwrap_or(0);
-    if written.value.len() > limits::WAYS || longest > limits::WAYS {
+    let mut paths: Vec<(Vec<NodeId>, Origin)> = Vec::new();
+    let longest = written.value.iter().map(|path| path.value.len()).max().unwrap_or(0);
+    if written.value.len() > limits::PATHS || longest > limits::PATHS {
         let text = format!("{} ways of up to {longest} bridges", written.value.len());
-        let help = format!("at most {0} ways of {0} bridges are read", limits::WAYS);
+        let help = format!("at most {0} ways of {0} bridges are read", limits::PATHS);
         fields.error(codes::WAY, &text, written.at, "these ways", &help);
-        return ways;
+        return paths;
     }
     for At { value: names, at } in &written.value {
         let bridges: Vec<NodeId> =
@@ -70,19 +70,19 @@ fn read(
         if (1..bridges.len()).any(|i| bridges[..i].contains(&bridges[i])) {
             let help = "a way meets each bridge once";
             fields.error(codes::WAY, "a way goes round in a circle", *at, "this way", help);
-        } else if ways.iter().any(|(other, _)| *other == bridges) {
+        } else if paths.iter().any(|(other, _)| *other == bridges) {
             let help = "copies on the same way are lost together: remove one of the two";
             fields.error(codes::WAY, "two of its ways are the same", *at, "again", help);
         } else {
-            ways.push((bridges, *at));
+            paths.push((bridges, *at));
         }
     }
-    ways
+    paths
 }
 
 fn bridge(
     fields: &mut Fields<'_, raw::Stream>,
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     name: &At<String>,
 ) -> Option<NodeId> {
     let id = network.nodes.names.find(codes::UNKNOWN_NODE, name, fields.sink)?;
@@ -101,7 +101,7 @@ fn bridge(
 /// Reports the first two neighbours on a way that no link joins.
 fn check_links(
     fields: &mut Fields<'_, raw::Stream>,
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     talker: NodeId,
     bridges: &[NodeId],
     listener: NodeId,

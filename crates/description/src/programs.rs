@@ -9,7 +9,7 @@ use super::{At, Sink, codes, limits, origin, raw, rest};
 use crate::tasks;
 use onbeat_model::binding::{Binding, Realisation, ValueType};
 use onbeat_model::diagnostic::{Diagnostic, SourceFile};
-use onbeat_model::execution_times::{self, Invalid};
+use onbeat_model::execution_times::{self, InvalidRow};
 use onbeat_model::graph::{Graph, Task};
 use onbeat_model::system::{NodeId, NodeKind, Program, ProgramSource, ProgramUser};
 use onbeat_model::time::Span;
@@ -333,7 +333,7 @@ fn check_execution_times(
     };
     let number = u16::try_from(files.sources.len()).expect("files are limited to far fewer");
     let wrong = execution_times::read(&text, &path.value).err().unwrap_or_default();
-    for Invalid { line, problem, .. } in wrong.into_iter().take(limits::TRACE_ERRORS) {
+    for InvalidRow { line, problem, .. } in wrong.into_iter().take(limits::TRACE_ERRORS) {
         let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
         let length = text[start..].lines().next().map_or(0, |line| line.trim_end().len());
         let at = origin(number, start..start + length);

@@ -6,7 +6,7 @@ use super::names::{Alphabet, Names, check_name};
 use super::nodes::Nodes;
 use super::parse::Entry;
 use super::trace::Traces;
-use super::{At, Sink, codes, limits, raw, source, ways};
+use super::{At, Sink, codes, limits, paths, raw, source};
 use onbeat_model::diagnostic::{Diagnostic, Origin};
 use onbeat_model::port::{Policing, TokenBucket};
 use onbeat_model::stream::Stream;
@@ -14,8 +14,8 @@ use onbeat_model::system::{Port, StreamIndex};
 use onbeat_model::time::Span;
 use onbeat_model::units::{Octets, frame};
 
-/// What streams run on and beside.
-pub(super) struct Network<'a> {
+/// The nodes and ports that streams cross, and the channels beside them.
+pub(super) struct Infrastructure<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) ports: &'a [Port],
     pub(super) channels: &'a Channels,
@@ -30,7 +30,7 @@ pub(super) struct Streams {
 /// Checks all streams.
 pub(super) fn check(
     entries: &[Entry<raw::Stream>],
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     traces: &mut Traces<'_>,
     sink: &mut Sink,
 ) -> Streams {
@@ -46,7 +46,7 @@ pub(super) fn check(
 /// Streams and channels share their names: figures of both stand in one table.
 fn name(
     fields: &mut Fields<'_, raw::Stream>,
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     names: &mut Names<StreamIndex>,
     index: StreamIndex,
 ) -> String {
@@ -69,7 +69,7 @@ fn name(
 fn stream(
     fields: &mut Fields<'_, raw::Stream>,
     name: String,
-    network: &Network<'_>,
+    network: &Infrastructure<'_>,
     traces: &mut Traces<'_>,
 ) -> Option<Stream> {
     let raw = &fields.entry.raw;
@@ -84,7 +84,7 @@ fn stream(
     let longest = source.as_ref().map(|(frame, _)| frame[1]);
     let regulator = raw.regulator.as_ref().and_then(|r| regulator(fields, r, longest));
     let policing = raw.policing.as_ref().map(|p| policing(fields, p, longest));
-    let (ways, history) = ways::check(fields, network, talker, listeners.as_deref());
+    let (paths, history) = paths::check(fields, network, talker, listeners.as_deref());
     let deadline = ("deadline_us", &raw.deadline_us);
     let deadline = fields.time(codes::DURATION, deadline, US, Span::from_us(1)..=limits::DURATION);
     let (frame, source) = source?;
@@ -101,7 +101,7 @@ fn stream(
         phase: phase.unwrap_or_default(),
         regulator,
         policing,
-        ways,
+        paths,
         history,
         deadline,
         origin: raw.name.as_ref().map_or(fields.entry.at, |n| n.at),

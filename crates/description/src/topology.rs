@@ -13,14 +13,14 @@ use onbeat_model::units::BitRate;
 use std::collections::BTreeMap;
 
 /// One end of a link as the description names it.
-struct End {
+struct LinkEnd {
     node: NodeId,
     port: Option<String>,
     at: Origin,
 }
 
 struct Draft {
-    ends: [End; 2],
+    ends: [LinkEnd; 2],
     rate: BitRate,
     propagation: Span,
     origin: Origin,
@@ -72,7 +72,7 @@ fn rate(fields: &mut Fields<'_, raw::Link>) -> BitRate {
     fields.bit_rate(mbps, bps).unwrap_or(BitRate::from_bps(1))
 }
 
-fn end(text: &At<String>, nodes: &Nodes, sink: &mut Sink) -> Option<End> {
+fn end(text: &At<String>, nodes: &Nodes, sink: &mut Sink) -> Option<LinkEnd> {
     let (node, port) = match text.value.split_once('.') {
         Some((node, port)) => (node, Some(port.to_owned())),
         None => (text.value.as_str(), None),
@@ -82,7 +82,7 @@ fn end(text: &At<String>, nodes: &Nodes, sink: &mut Sink) -> Option<End> {
         check_name(&name, "port", Alphabet::Plain, limits::NAME_OCTETS, sink);
     }
     let node = nodes.names.find(codes::UNKNOWN_NODE, &text.with(node.to_owned()), sink)?;
-    Some(End { node, port, at: text.at })
+    Some(LinkEnd { node, port, at: text.at })
 }
 
 /// No port has two links, and a host has exactly one.

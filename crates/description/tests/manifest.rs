@@ -1,6 +1,6 @@
 //! The C manifest: both spellings are read, what is written reads back, damage is told.
 
-use onbeat_description::manifest::{self, Entry, Rate};
+use onbeat_description::manifest::{self, ManifestEntry, Rate};
 use onbeat_model::codes::description as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity};
 use onbeat_model::system::{Class, System};
@@ -9,7 +9,7 @@ use onbeat_model::units::{MacAddress, Octets, StreamId};
 use proptest::prelude::*;
 
 /// The entries of a manifest with nothing wrong.
-fn read(text: &str) -> Vec<Entry> {
+fn read(text: &str) -> Vec<ManifestEntry> {
     let (entries, diagnostics) = manifest::read(text, 0);
     assert_eq!(diagnostics, [], "{text}");
     entries

@@ -1,6 +1,6 @@
 //! Task models as their users see them: what is wrong is told, all at once, at the right place.
 
-use onbeat_description::tasks::{self, TasksFile, limits};
+use onbeat_description::tasks::{self, TaskModel, limits};
 use onbeat_model::codes::{description as shared, tasks as codes};
 use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
 use onbeat_model::graph::{ChannelKind, NodeKind};
@@ -33,7 +33,7 @@ fn good(name: &str) -> String {
     file.expect("it is there").1
 }
 
-fn read(text: &str) -> TasksFile {
+fn read(text: &str) -> TaskModel {
     tasks::read(text, "tasks.toml").unwrap_or_else(|wrong| panic!("{}", shown(text, &wrong)))
 }
 
@@ -81,7 +81,7 @@ fn every_key_reaches_the_graph() {
 }
 
 /// A node in short: its place, what follows, and its guard.
-fn drawn(file: &TasksFile) -> String {
+fn drawn(file: &TaskModel) -> String {
     let mut out = String::new();
     for task in &file.graph.tasks {
         let _ = writeln!(out, "{}", task.name);
@@ -280,7 +280,7 @@ proptest! {
 }
 
 /// Every index in a graph leads to something, and branches have both ways.
-fn is_whole(file: &TasksFile) {
+fn is_whole(file: &TaskModel) {
     let graph = &file.graph;
     for task in &graph.tasks {
         assert!(task.host < graph.hosts.len());

@@ -7,7 +7,7 @@
 
 use crate::result::Verdict;
 use onbeat_model::observed::{ClockObserved, ClockPhase};
-use onbeat_model::record::{Network, RunLog};
+use onbeat_model::record::{Carrier, RunLog};
 use onbeat_model::system::{NodeId, System, TimeMode};
 use onbeat_model::time::Span;
 use schemars::JsonSchema;
@@ -92,7 +92,7 @@ pub(crate) fn premise_broken(system: &System, clocks: &[ClockObserved]) -> Optio
 /// The same of a run, whose file may not have the clocks that it should.
 pub(crate) fn premise_of_run_broken(system: &System, log: &RunLog) -> Option<String> {
     let in_run = system.synchronisation.is_some_and(|it| it.in_run)
-        && log.network == Network::Emulated
+        && log.network == Carrier::Emulated
         && log.time == TimeMode::Virtual;
     if in_run && log.clocks.is_empty() {
         return Some("it is not known how wrong the clocks were that gPTP kept".to_owned());

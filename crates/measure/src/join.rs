@@ -2,7 +2,7 @@
 
 use onbeat_model::observed::ClockObserved;
 use onbeat_model::plan::Plan;
-use onbeat_model::record::{EndLog, Network, Record, Role, RunLog, flag};
+use onbeat_model::record::{Carrier, EndpointLog, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, System};
 use onbeat_model::time::{NetTime, SyncedTime};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// All ends of one channel in one run.
 pub struct Joined<'a> {
     /// What the talker recorded.
-    pub talker: &'a EndLog,
+    pub talker: &'a EndpointLog,
     /// Whether the talker took part in the run, so that what it did is known.
     pub talker_known: bool,
     /// In the order of the channel's listeners.
@@ -20,7 +20,7 @@ pub struct Joined<'a> {
 /// The messages of a channel as seen by one of its listeners.
 pub struct JoinedListener<'a> {
     /// What it recorded.
-    pub end: &'a EndLog,
+    pub end: &'a EndpointLog,
     /// Whether it took part in the run, and whether the talker did.
     known: bool,
     talker_known: bool,
@@ -181,7 +181,7 @@ pub fn channel<'a>(log: &'a RunLog, channel: ChannelId) -> Joined<'a> {
 /// carries unchanged. The sequence number would not do: it may be rebuilt from eight bits, wrongly
 /// so after a gap of 256 messages or more. Only of messages that were captured at the same reading,
 /// as a talker does whose clock was set back, it tells which is which.
-fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedListener<'a> {
+fn listener<'a>(log: &RunLog, talker: &'a EndpointLog, end: &'a EndpointLog) -> JoinedListener<'a> {
     let [known, talker_known] = [end.node, talker.node].map(|node| log.network.includes(node));
     let mut written: Vec<_> = talker.records.iter().collect();
     written.sort_by_key(|r| r.capture);
@@ -220,7 +220,7 @@ fn listener<'a>(log: &RunLog, talker: &'a EndLog, end: &'a EndLog) -> JoinedList
     messages.extend(received.map(|r| message(None, Some(r), false)));
     join_turned(&mut messages);
     mark_copies(&mut messages);
-    let emulated = matches!(log.network, Network::Emulated);
+    let emulated = matches!(log.network, Carrier::Emulated);
     JoinedListener { end, known, talker_known, emulated, messages }
 }
 
@@ -276,8 +276,8 @@ pub fn ends_fit(system: &System, log: &RunLog) -> bool {
         talker.chain(channel.listeners.iter().map(move |host| (id, Role::Listener, *host)))
     });
     let host_fits = match log.network {
-        Network::Interface { host, .. } => host.index() < system.nodes.len(),
-        Network::Emulated | Network::Namespaces { .. } => true,
+        Carrier::Interface { host, .. } => host.index() < system.nodes.len(),
+        Carrier::Emulated | Carrier::Namespaces { .. } => true,
     };
     host_fits && expected.eq(log.ends.iter().map(|end| (end.channel, end.role, end.node)))
 }

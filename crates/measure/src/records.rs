@@ -33,7 +33,7 @@
 mod recorded_clocks;
 
 use onbeat_model::name::is_name;
-use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
+use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use sha2::{Digest, Sha256};
@@ -130,7 +130,7 @@ pub fn decode(file: &[u8]) -> Result<RunLog, Error> {
         duration: Span::from_ns(input.i64()?),
         protected: input.flag("the protection")?,
         network: match version {
-            WITHOUT_NETWORK => Network::Emulated,
+            WITHOUT_NETWORK => Carrier::Emulated,
             _ => input.network()?,
         },
         ending: if input.flag("the ending")? {
@@ -214,14 +214,14 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(text.as_bytes());
 }
 
-fn put_network(out: &mut Vec<u8>, network: &Network) {
+fn put_network(out: &mut Vec<u8>, network: &Carrier) {
     let number = |kind: &TransportKind| {
         TRANSPORTS.iter().position(|t| t == kind).expect("all are in the list") as u8
     };
     match network {
-        Network::Emulated => out.push(0),
-        Network::Namespaces { transport } => out.extend([1, number(transport)]),
-        Network::Interface { transport, host, name, epoch_ns } => {
+        Carrier::Emulated => out.push(0),
+        Carrier::Namespaces { transport } => out.extend([1, number(transport)]),
+        Carrier::Interface { transport, host, name, epoch_ns } => {
             out.extend([2, number(transport)]);
             out.extend(host.0.to_le_bytes());
             put_text(out, name);
@@ -230,7 +230,7 @@ fn put_network(out: &mut Vec<u8>, network: &Network) {
     }
 }
 
-fn put_ends(put: &mut impl FnMut(&[u8]), ends: &[EndLog]) {
+fn put_ends(put: &mut impl FnMut(&[u8]), ends: &[EndpointLog]) {
     put(&u32::try_from(ends.len()).expect("a system has fewer ends").to_le_bytes());
     for end in ends {
         put(&end.channel.0.to_le_bytes());
@@ -298,11 +298,11 @@ impl<'a> Input<'a> {
         let [number] = self.octets()?;
         TRANSPORTS.get(usize::from(number)).copied().ok_or(Error::Value("the transport"))
     }
-    fn network(&mut self) -> Result<Network, Error> {
+    fn network(&mut self) -> Result<Carrier, Error> {
         match self.octets()? {
-            [0] => Ok(Network::Emulated),
-            [1] => Ok(Network::Namespaces { transport: self.transport()? }),
-            [2] => Ok(Network::Interface {
+            [0] => Ok(Carrier::Emulated),
+            [1] => Ok(Carrier::Namespaces { transport: self.transport()? }),
+            [2] => Ok(Carrier::Interface {
                 transport: self.transport()?,
                 host: NodeId(self.u32()?),
                 name: self.interface()?,
@@ -317,12 +317,12 @@ impl<'a> Input<'a> {
         let needed = count.checked_mul(size).ok_or(Error::Truncated)?;
         if needed <= self.0.len() { Ok(count) } else { Err(Error::Truncated) }
     }
-    fn ends(&mut self) -> Result<Vec<EndLog>, Error> {
+    fn ends(&mut self) -> Result<Vec<EndpointLog>, Error> {
         let count = self.u32()?;
         let count = self.count(count.into(), END_MIN)?;
         (0..count).map(|_| self.end()).collect()
     }
-    fn end(&mut self) -> Result<EndLog, Error> {
+    fn end(&mut self) -> Result<EndpointLog, Error> {
         let channel = ChannelId(self.u32()?);
         let role = if self.flag("the role of an end")? { Role::Listener } else { Role::Talker };
         let node = NodeId(self.u32()?);
@@ -330,7 +330,7 @@ impl<'a> Input<'a> {
         let count = self.count(count, Record::SIZE)?;
         let (chunks, _) = self.take(count * Record::SIZE)?.as_chunks();
         let records = chunks.iter().map(Record::from_bytes).collect();
-        Ok(EndLog { channel, role, node, records, unrecorded, malformed })
+        Ok(EndpointLog { channel, role, node, records, unrecorded, malformed })
     }
     fn load(&mut self) -> Result<Vec<LoadSample>, Error> {
         let count = self.u64()?;

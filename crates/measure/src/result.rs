@@ -4,7 +4,7 @@
 use crate::clocks::ClockResult;
 use crate::contract::{indented, schema_of};
 use crate::statistics::Statistics;
-use onbeat_model::record::Network;
+use onbeat_model::record::Carrier;
 use onbeat_model::system::{System, TimeMode, TransportKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,13 +105,13 @@ pub enum NetworkName {
 
 impl NetworkResult {
     /// The same in a log of `system`.
-    pub(crate) fn of(system: &System, network: &Network) -> Self {
+    pub(crate) fn of(system: &System, network: &Carrier) -> Self {
         match network {
-            Network::Emulated => Self::default(),
-            Network::Namespaces { transport } => {
+            Carrier::Emulated => Self::default(),
+            Carrier::Namespaces { transport } => {
                 Self { kind: NetworkName::Netns, transport: Some(*transport), ..Self::default() }
             }
-            Network::Interface { transport, host, name, epoch_ns } => Self {
+            Carrier::Interface { transport, host, name, epoch_ns } => Self {
                 kind: NetworkName::Interface,
                 transport: Some(*transport),
                 host: Some(system.node(*host).name.clone()),

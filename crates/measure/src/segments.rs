@@ -2,7 +2,7 @@
 //! file of execution times that other runs take.
 
 use crate::statistics::Statistics;
-use onbeat_model::execution_times::{self, Row, SegmentEnd};
+use onbeat_model::execution_times::{self, SegmentEnd, SegmentTimes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -117,7 +117,7 @@ fn sample(line: &str) -> Option<(String, String, Sample)> {
     // The names must be such as the file of execution times takes.
     let row = format!("{source},0,0,0,0,{destination}");
     let rows = execution_times::read(&row, "").ok()?;
-    let named = matches!(rows.as_slice(), [Row { source: SegmentEnd::Named { .. }, .. }]);
+    let named = matches!(rows.as_slice(), [SegmentTimes { source: SegmentEnd::Named { .. }, .. }]);
     let time = |text: &str| text.parse::<i64>().ok().filter(|ns| *ns >= 0);
     // A clock that is read twice may give jitter a sign.
     let jitter = jitter.parse::<i64>().ok()?.max(0);

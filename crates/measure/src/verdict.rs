@@ -16,7 +16,7 @@ use crate::join::{Joined, Message};
 use crate::result::Verdict;
 use crate::stepped::{Reach, clock_of_end};
 use onbeat_model::plan::{ChannelPlan, Plan};
-use onbeat_model::record::{Ending, Network, RunLog};
+use onbeat_model::record::{Carrier, Ending, RunLog};
 use onbeat_model::system::{ChannelId, System, TimeMode};
 use onbeat_model::time::{NetTime, Span};
 
@@ -117,7 +117,7 @@ pub(crate) fn reached(system: &System, plan: &Plan, log: &RunLog) -> Vec<bool> {
 
 /// Which side of a channel is known, if it is not both.
 fn one_sided(system: &System, log: &RunLog, joined: &Joined) -> Option<String> {
-    let Network::Interface { host, .. } = log.network else { return None };
+    let Carrier::Interface { host, .. } = log.network else { return None };
     let side = match (joined.is_whole(), joined.talker_known) {
         (true, _) => return None,
         (false, true) => "talker",

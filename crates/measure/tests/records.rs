@@ -3,7 +3,7 @@
 use crate::common;
 use onbeat_measure::records::{Error, decode, encode, record_hash, recording_part, recover};
 use onbeat_model::observed::{ClockObserved, ClockPhase, ClockSample};
-use onbeat_model::record::{EndLog, Ending, LoadSample, Network, Record, Role, RunLog};
+use onbeat_model::record::{Carrier, Ending, EndpointLog, LoadSample, Record, Role, RunLog};
 use onbeat_model::system::{ChannelId, NodeId, NoiseId, TimeMode, TransportKind};
 use onbeat_model::time::{NetTime, Span};
 use proptest::prelude::*;
@@ -23,10 +23,10 @@ prop_compose! {
         records in proptest::collection::vec(any_record(), 0..5),
         unrecorded in any::<u64>(),
         malformed in any::<u64>(),
-    ) -> EndLog {
+    ) -> EndpointLog {
         let role = if listener { Role::Listener } else { Role::Talker };
         let (channel, node) = (ChannelId(channel), NodeId(node));
-        EndLog { channel, role, node, records, unrecorded, malformed }
+        EndpointLog { channel, role, node, records, unrecorded, malformed }
     }
 }
 
@@ -45,7 +45,7 @@ fn any_ending() -> impl Strategy<Value = Ending> {
     prop_oneof![Just(Ending::Complete), early]
 }
 
-fn any_network() -> impl Strategy<Value = Network> {
+fn any_network() -> impl Strategy<Value = Carrier> {
     let transport = prop_oneof![
         Just(TransportKind::Packet),
         Just(TransportKind::Xdp),
@@ -54,9 +54,9 @@ fn any_network() -> impl Strategy<Value = Network> {
     ];
     (0..3, transport, any::<u32>(), "[a-z][a-z0-9.@-]{0,14}", any::<i64>()).prop_map(
         |(kind, transport, host, name, epoch_ns)| match kind {
-            0 => Network::Emulated,
-            1 => Network::Namespaces { transport },
-            _ => Network::Interface { transport, host: NodeId(host), name, epoch_ns },
+            0 => Carrier::Emulated,
+            1 => Carrier::Namespaces { transport },
+            _ => Carrier::Interface { transport, host: NodeId(host), name, epoch_ns },
         },
     )
 }

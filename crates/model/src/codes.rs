@@ -5,7 +5,7 @@ use crate::diagnostic::Code;
 
 /// A code and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CodeEntry {
     /// The code.
     pub code: Code,
     /// What is wrong, in some words: the heading of its section.
@@ -18,17 +18,17 @@ macro_rules! areas {
         $($(#[$doc:meta])* $name:ident = $code:literal, $title:literal;)*
     })*) => {
         $($(#[$about])* pub mod $area {
-            use super::Entry;
+            use super::CodeEntry;
             use crate::diagnostic::Code;
 
             $($(#[$doc])* pub const $name: Code = Code($code);)*
 
             /// All of them, in order.
-            pub const ALL: &[Entry] = &[$(Entry { code: $name, title: $title }),*];
+            pub const ALL: &[CodeEntry] = &[$(CodeEntry { code: $name, title: $title }),*];
         })*
 
         /// All areas.
-        const AREAS: &[&[Entry]] = &[$($area::ALL),*];
+        const AREAS: &[&[CodeEntry]] = &[$($area::ALL),*];
     };
 }
 
@@ -312,7 +312,7 @@ areas! {
 }
 
 /// Every code, area by area.
-pub fn all() -> impl Iterator<Item = &'static Entry> {
+pub fn all() -> impl Iterator<Item = &'static CodeEntry> {
     AREAS.iter().flat_map(|area| area.iter())
 }
 

@@ -44,7 +44,7 @@ impl fmt::Display for SegmentEnd {
 
 /// What one segment takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct SegmentTimes {
     /// Its line in the file, from 1.
     pub line: usize,
     /// Where the segment begins.
@@ -61,7 +61,7 @@ pub struct Row {
     pub destination: SegmentEnd,
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for SegmentTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [best, worst, jitter, abort] =
             [self.best, self.worst, self.release_jitter, self.abort].map(Span::as_ns);
@@ -70,7 +70,7 @@ impl fmt::Display for Row {
 }
 
 /// The file with these rows, header first.
-pub fn write(rows: &[Row]) -> String {
+pub fn write(rows: &[SegmentTimes]) -> String {
     let lines = rows.iter().map(|row| format!("{row}\n"));
     std::iter::once(format!("{HEADER}\n")).chain(lines).collect()
 }
@@ -78,7 +78,7 @@ pub fn write(rows: &[Row]) -> String {
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
-pub struct Invalid {
+pub struct InvalidRow {
     /// The file, as the caller named it.
     pub file: String,
     /// The line, from 1.
@@ -91,8 +91,8 @@ pub struct Invalid {
 ///
 /// # Errors
 /// All that is wrong, in the order of the lines.
-pub fn read(text: &str, file: &str) -> Result<Vec<Row>, Vec<Invalid>> {
-    let mut rows: Vec<Row> = Vec::new();
+pub fn read(text: &str, file: &str) -> Result<Vec<SegmentTimes>, Vec<InvalidRow>> {
+    let mut rows: Vec<SegmentTimes> = Vec::new();
     let mut errors = Vec::new();
     let mut seen: HashMap<(SegmentEnd, SegmentEnd), usize> = HashMap::new();
     let text = text.trim_start_matches('\u{feff}');
@@ -104,7 +104,7 @@ pub fn read(text: &str, file: &str) -> Result<Vec<Row>, Vec<Invalid>> {
         if std::mem::take(&mut is_first) && is_header(&fields) {
             continue;
         }
-        let fail = |problem| Invalid { file: file.to_owned(), line, problem };
+        let fail = |problem| InvalidRow { file: file.to_owned(), line, problem };
         if rows.len() + errors.len() == ROWS_MAX {
             errors.push(fail(format!("more than {ROWS_MAX} lines")));
             break;
@@ -132,11 +132,11 @@ fn is_header(fields: &[&str]) -> bool {
         && fields.iter().zip(HEADER.split(',')).all(|(f, h)| f.eq_ignore_ascii_case(h))
 }
 
-fn row(fields: &[&str], line: usize) -> Result<Row, String> {
+fn row(fields: &[&str], line: usize) -> Result<SegmentTimes, String> {
     let &[source, best, worst, jitter, abort, destination] = fields else {
         return Err(format!("six fields are needed: {HEADER}"));
     };
-    let row = Row {
+    let row = SegmentTimes {
         line,
         source: node(source)?,
         best: time("BCET", best, false)?,
@@ -301,7 +301,7 @@ mod tests {
         ) {
             if let Ok(rows) = read(&text, "t") {
                 let again = read(&write(&rows), "t").unwrap();
-                let plain = |rows: &[Row]| rows.iter().map(ToString::to_string).collect::<Vec<_>>();
+                let plain = |rows: &[SegmentTimes]| rows.iter().map(ToString::to_string).collect::<Vec<_>>();
                 prop_assert_eq!(plain(&again), plain(&rows));
             }
         }

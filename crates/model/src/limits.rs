@@ -67,8 +67,8 @@ pub const QUEUE_FRAMES: i64 = 1_000_000;
 pub const BURST_FRAMES: i64 = 10_000;
 /// Octets of a token bucket.
 pub const BUCKET_OCTETS: i64 = 1 << 30;
-/// Ways of one stream, and bridges on one way, each.
-pub const WAYS: usize = 64;
+/// Paths of one stream, and bridges on one path, each.
+pub const PATHS: usize = 64;
 /// Sequence numbers back to which duplicates are recognised: a sequence number has 16 bits.
 pub const HISTORY: i64 = 32_768;
 /// The least of them: a queue that cannot hold the largest frame would never send one.

@@ -180,7 +180,7 @@ impl PortPlan {
 /// What the plan says of one modelled stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamPlan {
-    /// Per listener its ways, each the egress ports from the talker's on. A listener of a stream
+    /// Per listener its paths, each the egress ports from the talker's on. A listener of a stream
     /// that is replicated has several; all others have one each, and form a tree.
     pub paths: Vec<Vec<Vec<PortId>>>,
     /// Per listener, if it has a bound; empty before the analysis.

@@ -112,12 +112,12 @@ pub enum Role {
     Listener,
 }
 
-/// The records of one end of a channel.
+/// The records and counters of one channel endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndLog {
+pub struct EndpointLog {
     /// Which channel.
     pub channel: ChannelId,
-    /// Which end.
+    /// Which endpoint.
     pub role: Role,
     /// On which host.
     pub node: NodeId,
@@ -156,9 +156,9 @@ pub enum Ending {
     },
 }
 
-/// What carried a run's frames.
+/// The network that carried a run's frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Network {
+pub enum Carrier {
     /// The network engine.
     #[default]
     Emulated,
@@ -181,7 +181,7 @@ pub enum Network {
     },
 }
 
-impl Network {
+impl Carrier {
     /// Whether the ends on a host took part in the run.
     pub fn includes(&self, node: NodeId) -> bool {
         match self {
@@ -199,7 +199,7 @@ pub struct RunLog {
     /// Where its randomness came from.
     pub seed: u64,
     /// What carried its frames.
-    pub network: Network,
+    pub network: Carrier,
     /// In which time it ran; on networks other than the engine's it is real.
     pub time: TimeMode,
     /// How long talkers were allowed to write.
@@ -207,7 +207,7 @@ pub struct RunLog {
     /// Whether reservations were made.
     pub protected: bool,
     /// One per channel end, in the order of the channels, talker first, then its listeners.
-    pub ends: Vec<EndLog>,
+    pub ends: Vec<EndpointLog>,
     /// In order of time, then source. Samples are equally spaced.
     pub load: Vec<LoadSample>,
     /// How it ended.

@@ -27,16 +27,16 @@ pub struct Stream {
     pub source: Source,
     /// The first release; added to every time of the source.
     pub phase: Span,
-    /// Its bucket at every queue with asynchronous shaping on its way.
+    /// Its bucket at every queue with asynchronous shaping on its path.
     pub regulator: Option<TokenBucket>,
     /// What its first bridge drops.
     pub policing: Option<Policing>,
-    /// Ways that it must take: per way, the nodes between talker and listener. Empty: the
+    /// Paths that it must take: per path, the nodes between talker and listener. Empty: the
     /// shortest. With two or more, each bridge where they part replicates its frames, and each
-    /// where they meet again eliminates the duplicates (802.1CB); such a stream has one listener.
-    pub ways: Vec<Vec<NodeId>>,
+    /// where they join again eliminates the duplicates (802.1CB); such a stream has one listener.
+    pub paths: Vec<Vec<NodeId>>,
     /// How many sequence numbers back a duplicate is recognised (frerSeqRcvyHistoryLength);
-    /// only with two or more ways.
+    /// only with two or more paths.
     pub history: u32,
     /// Release to receipt, if the description sets a limit.
     pub deadline: Option<Span>,

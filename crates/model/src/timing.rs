@@ -15,12 +15,12 @@ pub enum Level {
     Platform,
 }
 
-/// All that is known of a system's time.
+/// What the analysis of a system's time-flow graph computed, at both levels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Study {
+pub struct TimingReport {
     /// The system's name.
     pub name: String,
-    /// What was studied.
+    /// The graph that was analysed.
     pub graph: Graph,
     /// In logical time.
     pub program: Timing,
@@ -57,7 +57,7 @@ pub struct LockWait {
 
 impl LockCycle {
     /// The cycle as `M → r1 → L → r2 → M`: each task, and what it waits for.
-    pub fn way(&self, graph: &Graph) -> String {
+    pub fn path(&self, graph: &Graph) -> String {
         let task = |wait: &LockWait| graph.tasks[wait.task].name.clone();
         let wanted = |wait: &LockWait| {
             let name = &graph.resources[wait.wants];
@@ -103,14 +103,14 @@ pub struct Timing {
     pub open: Vec<usize>,
     /// The tasks that are joined by channels, and what is proven of all that they ever do.
     pub components: Vec<Component>,
-    /// Where the whole table repeats itself for ever: all components together.
-    pub pattern: Option<Pattern>,
-    /// Why the program is not composable; empty: nothing says so.
-    pub culprits: Vec<Culprit>,
+    /// The periodic regime of the whole table, all components together; none if none is proven.
+    pub regime: Option<PeriodicRegime>,
+    /// The causes for which the program is not composable; empty if there is none.
+    pub causes: Vec<Cause>,
     /// Points that may be reached late.
     pub misses: Vec<Miss>,
-    /// What else may go wrong.
-    pub troubles: Vec<Trouble>,
+    /// Hazards beside those: messages that may get lost, tasks that may wait for ever.
+    pub hazards: Vec<Hazard>,
 }
 
 /// One visit of a node. Its times are those since the system's start, for all executions in which
@@ -167,13 +167,13 @@ pub enum Course {
         /// So many are in the table.
         rounds: u32,
         /// Why there is no more.
-        why: Open,
+        why: OpenReason,
     },
 }
 
 /// Why nothing is proven of a component's later rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Open {
+pub enum OpenReason {
     /// A channel may be full: what is lost is not followed for ever.
     Full {
         /// In [`crate::graph::Graph::channels`].
@@ -190,7 +190,7 @@ pub enum Open {
     Long,
 }
 
-impl Open {
+impl OpenReason {
     /// For a person.
     pub fn words(&self, graph: &Graph) -> String {
         match self {
@@ -209,7 +209,7 @@ impl Open {
 
 /// Whether a system is composable to its logical timing (Austad et al. 2023, section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Composability {
     /// Every arrival and release that there ever is has a bound.
     Composable,
     /// One has none.
@@ -228,15 +228,15 @@ impl Timing {
     }
 
     /// What these times say of the system that they are of.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Composability {
         let open = self.components.iter().filter_map(|one| match one.course {
             Course::Open { rounds, .. } => Some(rounds),
             Course::Ends | Course::Repeats { .. } => None,
         });
         match open.min() {
-            _ if !self.culprits.is_empty() => Verdict::NotComposable,
-            Some(rounds) => Verdict::Unproven { rounds },
-            None => Verdict::Composable,
+            _ if !self.causes.is_empty() => Composability::NotComposable,
+            Some(rounds) => Composability::Unproven { rounds },
+            None => Composability::Composable,
         }
     }
 }
@@ -253,23 +253,23 @@ impl Course {
 
 /// From some round on, everything repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct PeriodicRegime {
     /// Of each task: the round of its outermost loop from which on it holds, from 1, and the number
-    /// of rounds after which all times are those before plus [`Pattern::shift`]. None for a task
-    /// without an endless loop, which ends.
+    /// of rounds after which all times are those before plus [`PeriodicRegime::shift`]. None for a
+    /// task without an endless loop, which ends.
     pub tasks: Vec<Option<(u32, u32)>>,
     /// By how much all times shift.
     pub shift: Span,
     /// The same of each task and those that are joined to it by channels, alone: rounds and shift.
-    /// So many rounds are in the table; of those of [`Pattern::tasks`] the first may be.
+    /// So many rounds are in the table; of those of [`PeriodicRegime::tasks`] the first may be.
     pub parts: Vec<Option<(u32, Span)>>,
 }
 
-/// What makes a program not composable.
+/// A cause for which a program is not composable: where a bound is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Culprit {
-    /// Why.
-    pub why: Why,
+pub struct Cause {
+    /// How it gets lost.
+    pub kind: CauseKind,
     /// The row where the bound is lost.
     pub row: usize,
     /// From the writing end that is waited for, over the reading end, to the last node of the same
@@ -277,9 +277,9 @@ pub struct Culprit {
     pub path: Vec<usize>,
 }
 
-/// How a bound gets lost.
+/// The kinds of causes for which a bound gets lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum CauseKind {
     /// A best-effort channel has no latency bound.
     BestEffort {
         /// In [`crate::graph::Graph::channels`].
@@ -303,7 +303,7 @@ pub enum Why {
     Processor,
     /// Tasks may wait for each other's locks for ever.
     Locks {
-        /// In [`Study::lock_cycles`].
+        /// In [`TimingReport::lock_cycles`].
         cycle: usize,
     },
 }
@@ -323,9 +323,9 @@ pub struct Miss {
     pub path: Vec<usize>,
 }
 
-/// What else may go wrong.
+/// A hazard beside late points and lost bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Hazard {
     /// A value may find its channel full and get lost.
     Overflow {
         /// The row of the write.
@@ -346,7 +346,7 @@ pub struct ChainTime {
     /// Capture at the first writer to receipt at the last reader; none if the chain never comes to
     /// its end.
     pub latency: Option<Interval>,
-    /// The worst latency as a sum, in the order of the way.
+    /// The worst latency as a sum, in the order of the path.
     pub terms: Vec<BoundTerm>,
     /// How old the data of the last receipt are at most when the next one comes (last to last;
     /// Feiertag et al. 2008).
@@ -354,7 +354,7 @@ pub struct ChainTime {
     /// From something that happens right after a capture to the first receipt that can show it
     /// (first to first).
     pub reaction: Option<Span>,
-    /// Whether more values are on its way than are looked at: then what is none may be bounded.
+    /// Whether more values are on its path than are looked at: then what is none may be bounded.
     pub is_cut_short: bool,
 }
 
@@ -366,7 +366,7 @@ pub struct Schedule {
     /// Which of its processors.
     pub core: u16,
     /// Its tasks, the most urgent first.
-    pub tasks: Vec<Scheduled>,
+    pub tasks: Vec<ScheduledTask>,
     /// The share of its time that is used, in parts per million, rounded up; none if it is unknown
     /// how long a task computes, or how often.
     pub utilisation_ppm: Option<u64>,
@@ -375,15 +375,15 @@ pub struct Schedule {
     pub scaling_ppm: Option<u64>,
 }
 
-/// A task on its processor.
+/// A task on its processor: what the schedulability analysis says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scheduled {
+pub struct ScheduledTask {
     /// In [`crate::graph::Graph::tasks`].
     pub task: usize,
     /// Its priority, 1 to 99; none under EDF, or if it has none.
     pub priority: Option<u8>,
     /// Whether priority or processor are a proposal: nothing states them.
-    pub is_proposed: bool,
+    pub is_assigned: bool,
     /// The least time between two releases, once it has begun what it repeats; 0 if unknown; none
     /// of a task that is released once.
     pub period: Option<Span>,
@@ -402,7 +402,7 @@ pub struct Scheduled {
     pub misses: Vec<(u32, u32)>,
 }
 
-impl Scheduled {
+impl ScheduledTask {
     /// Whether it meets its deadlines.
     pub fn is_met(&self) -> bool {
         self.deadline.is_none() || self.slack.is_some_and(|slack| slack >= Span::ZERO)
@@ -415,14 +415,14 @@ pub struct Composition {
     /// Each of them.
     pub parts: Vec<Part>,
     /// All of them as one system.
-    pub together: Study,
+    pub together: TimingReport,
 }
 
 /// One of several systems that are put together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// By itself.
-    pub alone: Study,
+    pub alone: TimingReport,
     /// What becomes of its times.
     pub kept: Kept,
     /// What it has in common with the others.

@@ -7,7 +7,7 @@ use crate::common::synthetic::{Runs, dense, hostile, paper, two_hosts};
 use crate::studies;
 use onbeat_measure::compare::{self, Kind, Quantity, Series, Subject};
 use onbeat_model::system::System;
-use onbeat_model::timing::Study;
+use onbeat_model::timing::TimingReport;
 use onbeat_report::{comparison, measurement, run, simulation, timing};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -238,7 +238,7 @@ fn hostile_names_of_streams_and_terms_stay_text_in_the_browser() {
 }
 
 /// The page on a time-flow graph after `steps`.
-fn timed(name: &str, study: &Study, steps: &str) -> Option<String> {
+fn timed(name: &str, study: &TimingReport, steps: &str) -> Option<String> {
     let steps = format!("<script>{HANDS}{steps}</script></body>");
     let dom = dom(name, &timing::html(study).replace("</body>", &steps))?;
     assert_eq!(data(&dom, "<html", "errors"), "[]");

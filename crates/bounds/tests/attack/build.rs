@@ -85,7 +85,7 @@ impl Net {
         self.0.streams.push(Stream {
             name: format!("s{}", self.0.streams.len()),
             talker,
-            ways: Vec::new(),
+            paths: Vec::new(),
             listeners: vec![listener],
             traffic_class,
             vlan: 2,

@@ -79,7 +79,7 @@ impl Net {
             phase: Span::ZERO,
             regulator: None,
             policing: None,
-            ways: Vec::new(),
+            paths: Vec::new(),
             history: 64,
             deadline: None,
             origin: Origin::default(),

@@ -128,7 +128,7 @@ pub(crate) fn system(shape: Shape, size: usize, percent: u64) -> System {
             phase: Span::ZERO,
             regulator: None,
             policing: None,
-            ways: Vec::new(),
+            paths: Vec::new(),
             history: 0,
             deadline: None,
             origin: Origin::default(),

@@ -233,7 +233,7 @@ fn a_bounded_stream_whose_queue_may_overflow_is_warned_of() {
         phase: Span::ZERO,
         regulator: None,
         policing: None,
-        ways: Vec::new(),
+        paths: Vec::new(),
         history: 64,
         deadline: None,
         origin: Default::default(),

@@ -176,7 +176,7 @@ fn stream(dice: &mut Dice, mix: &Mix, system: &System) -> Stream {
     Stream {
         name: format!("s{}", system.streams.len()),
         talker: NodeId(talker as u32),
-        ways,
+        paths: ways,
         listeners,
         traffic_class: dice.one(&[7, 7, 7, 6, 6, 6, 5, 5, 5, 4, 4, 3, 2, 1, 0]),
         vlan: 2,

@@ -128,7 +128,7 @@ fn stream(
     Stream {
         name: format!("s{at}"),
         talker,
-        ways: Vec::new(),
+        paths: Vec::new(),
         listeners,
         traffic_class: CLASS,
         vlan: 2,

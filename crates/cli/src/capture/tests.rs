@@ -64,7 +64,7 @@ fn system() -> System {
         phase: Span::ZERO,
         regulator: None,
         policing: None,
-        ways: Vec::new(),
+        paths: Vec::new(),
         history: 0,
         deadline: None,
         origin,

@@ -47,7 +47,7 @@ impl Rate {
 
 /// One entry of a manifest. A field that is missing or wrong has a diagnostic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// `.name`.
     pub name: Option<At<String>>,
     /// `.dst`.
@@ -82,7 +82,7 @@ const CLASSES: [(&str, Class); 5] = [
 ];
 
 /// Reads the manifest `text`, source number `file`: its entries and everything that is wrong.
-pub fn read(text: &str, file: u16) -> (Vec<Entry>, Vec<Diagnostic>) {
+pub fn read(text: &str, file: u16) -> (Vec<ManifestEntry>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     if text.len() > limits::MANIFEST_OCTETS {
         let message = format!("the manifest has more than {} octets", limits::MANIFEST_OCTETS);
@@ -143,7 +143,7 @@ struct Reader<'a> {
     what: String,
     constants: Constants<'a>,
     diagnostics: Vec<Diagnostic>,
-    entries: Vec<Entry>,
+    entries: Vec<ManifestEntry>,
 }
 
 impl<'a> Reader<'a> {
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
     fn entry(&mut self, list: Node<'_>) {
         let what = self.what_is(list);
         self.what.clone_from(&what);
-        let mut entry = Entry::default();
+        let mut entry = ManifestEntry::default();
         let mut seen: [Option<Origin>; FIELDS.len()] = [None; FIELDS.len()];
         for pair in named_children(list) {
             let designator = pair.child_by_field_name("designator");
@@ -367,7 +367,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn field(&mut self, entry: &mut Entry, field: &str, value: Node<'_>) {
+    fn field(&mut self, entry: &mut ManifestEntry, field: &str, value: Node<'_>) {
         let at = self.at(value);
         match field {
             "name" => entry.name = self.string(value).map(|value| At { value, at }),

@@ -1,4 +1,5 @@
-//! What is at the ends of channels: that hosts, kinds and directions fit, and who reads where.
+//! Channel endpoints: checks that hosts, kinds and directions fit, and finds where each channel is
+//! read.
 
 use super::channels::Channels;
 use super::{Whole, codes};
@@ -8,9 +9,9 @@ use onbeat_model::graph::{ChannelKind, Host, Interval, NetworkChannel, NodeKind,
 use onbeat_model::timing::Chain;
 use std::collections::BTreeSet;
 
-/// An end of a channel.
+/// A channel endpoint.
 #[derive(Clone, Copy)]
-struct End {
+struct Endpoint {
     task: usize,
     host: usize,
     is_write: bool,
@@ -18,7 +19,7 @@ struct End {
     at: Origin,
 }
 
-/// Checks the ends of all channels and sets where each network channel is read.
+/// Checks the endpoints of all channels and sets where each network channel is read.
 pub(super) fn check(
     hosts: &[Host],
     channels: &mut Channels,
@@ -26,16 +27,16 @@ pub(super) fn check(
     chains: &[At<Chain>],
     sink: &mut Sink,
 ) {
-    let mut ends: Vec<Vec<End>> = vec![Vec::new(); channels.list.len()];
+    let mut ends: Vec<Vec<Endpoint>> = vec![Vec::new(); channels.list.len()];
     for (number, whole) in tasks.iter().enumerate() {
         for (node, at) in whole.nodes() {
             let (task, host) = (number, whole.task.host);
             match node.kind {
                 NodeKind::Write { channel, waits } => {
-                    ends[channel].push(End { task, host, is_write: true, waits, at });
+                    ends[channel].push(Endpoint { task, host, is_write: true, waits, at });
                 }
                 NodeKind::Read { channel, waits } => {
-                    ends[channel].push(End { task, host, is_write: false, waits, at });
+                    ends[channel].push(Endpoint { task, host, is_write: false, waits, at });
                 }
                 _ => {}
             }
@@ -72,7 +73,7 @@ fn wrong(message: String, at: Origin, help: &str) -> Diagnostic {
     Diagnostic::error(codes::CHANNEL, message, at, "this end").help(help)
 }
 
-fn unwritten(name: &str, ends: &[End], sink: &mut Sink) {
+fn unwritten(name: &str, ends: &[Endpoint], sink: &mut Sink) {
     if let Some(reader) = ends.first().filter(|_| !ends.iter().any(|end| end.is_write)) {
         let message = format!("nobody writes to `{name}`");
         let help = "a reader would wait for ever: add a task that writes";
@@ -80,13 +81,13 @@ fn unwritten(name: &str, ends: &[End], sink: &mut Sink) {
     }
 }
 
-fn fifo(name: &str, ends: &[End], hosts: &[Host], sink: &mut Sink) {
+fn fifo(name: &str, ends: &[Endpoint], hosts: &[Host], sink: &mut Sink) {
     unwritten(name, ends, sink);
     if let Some(end) = ends.iter().find(|end| end.waits) {
         let message = format!("`{name}` is a fifochannel and has no fixed delay to wait for");
         sink.push(wrong(message, end.at, "take `wait` out"));
     }
-    let other = |end: &&End| end.host != ends[0].host;
+    let other = |end: &&Endpoint| end.host != ends[0].host;
     if let Some(end) = ends.iter().find(other) {
         let message = format!(
             "`{name}` is a fifochannel, and its ends are on `{}` and `{}`",
@@ -97,7 +98,7 @@ fn fifo(name: &str, ends: &[End], hosts: &[Host], sink: &mut Sink) {
     }
 }
 
-fn no_fixed_delay(name: &str, ends: &[End], declared: Origin, sink: &mut Sink) {
+fn no_fixed_delay(name: &str, ends: &[Endpoint], declared: Origin, sink: &mut Sink) {
     if let Some(end) = ends.iter().find(|end| end.waits) {
         let message = format!("`{name}` has no fixed delay to wait for");
         let missing = wrong(message, end.at, "give the channel `fixed_delay_us`");
@@ -105,7 +106,7 @@ fn no_fixed_delay(name: &str, ends: &[End], declared: Origin, sink: &mut Sink) {
     }
 }
 
-fn one_talker(name: &str, ends: &[End], hosts: &[Host], sink: &mut Sink) {
+fn one_talker(name: &str, ends: &[Endpoint], hosts: &[Host], sink: &mut Sink) {
     let mut writers = ends.iter().filter(|end| end.is_write);
     let Some(first) = writers.next() else { return };
     if let Some(other) = writers.find(|end| end.host != first.host) {
@@ -119,7 +120,7 @@ fn one_talker(name: &str, ends: &[End], hosts: &[Host], sink: &mut Sink) {
 }
 
 /// Some task reads each channel of a chain and writes the next.
-fn meets(chain: &At<Chain>, channels: &Channels, ends: &[Vec<End>], sink: &mut Sink) {
+fn meets(chain: &At<Chain>, channels: &Channels, ends: &[Vec<Endpoint>], sink: &mut Sink) {
     let tasks = |channel: usize, is_write: bool| -> BTreeSet<usize> {
         let of = ends[channel].iter().filter(|end| end.is_write == is_write);
         of.map(|end| end.task).collect()

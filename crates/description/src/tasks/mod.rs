@@ -6,7 +6,7 @@
 //! and what is at the ends of the channels (`ends`).
 
 mod channels;
-mod ends;
+mod endpoints;
 mod flow;
 mod guard;
 pub mod limits;
@@ -29,7 +29,7 @@ const DOCUMENT: &str = "docs/tasks.md";
 
 /// A task model that was read and found right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TasksFile {
+pub struct TaskModel {
     /// What the tasks are called together.
     pub name: String,
     /// The tasks, and what is between them.
@@ -49,7 +49,7 @@ pub fn is_tasks(text: &str) -> bool {
 ///
 /// # Errors
 /// All that is wrong, in the order of the lines.
-pub fn read(text: &str, file: &str) -> Result<TasksFile, Vec<Diagnostic>> {
+pub fn read(text: &str, file: &str) -> Result<TaskModel, Vec<Diagnostic>> {
     let mut sink = Sink::of(DOCUMENT);
     let found = check(text, file, None, &mut sink);
     finish(found, sink)
@@ -65,13 +65,13 @@ pub fn read_program(
     text: &str,
     file: &str,
     described: &[&str],
-) -> Result<TasksFile, Vec<Diagnostic>> {
+) -> Result<TaskModel, Vec<Diagnostic>> {
     let mut sink = Sink::of(DOCUMENT);
     let found = check(text, file, Some(described), &mut sink);
     finish(found, sink)
 }
 
-fn finish(found: Option<TasksFile>, sink: Sink) -> Result<TasksFile, Vec<Diagnostic>> {
+fn finish(found: Option<TaskModel>, sink: Sink) -> Result<TaskModel, Vec<Diagnostic>> {
     let wrong = sink.into_sorted();
     match found {
         Some(file) if wrong.is_empty() => Ok(file),
@@ -91,7 +91,7 @@ struct Checked {
     at: Origin,
 }
 
-fn check(text: &str, file: &str, described: Option<&[&str]>, sink: &mut Sink) -> Option<TasksFile> {
+fn check(text: &str, file: &str, described: Option<&[&str]>, sink: &mut Sink) -> Option<TaskModel> {
     if text.len() > limits::FILE_OCTETS {
         let message = format!("the file of tasks has more than {} octets", limits::FILE_OCTETS);
         let help = "split it; no tasks need this much";
@@ -135,11 +135,11 @@ fn check(text: &str, file: &str, described: Option<&[&str]>, sink: &mut Sink) ->
         return None;
     }
     let tasks = flows(checked, text, sink);
-    ends::check(&hosts, &mut channels, &tasks, &chains, sink);
+    endpoints::check(&hosts, &mut channels, &tasks, &chains, sink);
     let tasks = tasks.into_iter().map(|whole| whole.task).collect();
     let graph = Graph { hosts, channels: channels.list, resources, tasks, ..Graph::default() };
     let chains = chains.into_iter().map(|chain| chain.value).collect();
-    Some(TasksFile { name, graph, chains })
+    Some(TaskModel { name, graph, chains })
 }
 
 fn name(tables: &parse::Tables, sink: &mut Sink) -> String {
@@ -251,7 +251,7 @@ fn starts(all: &[Whole], places: &[At<String>], sink: &mut Sink) -> Vec<bool> {
                     .help("write two tasks with different names")
                     .related(first, "the first time");
                 sink.push(twice);
-            } else if ends::is_on_cycle(&whole.task.nodes, at) {
+            } else if endpoints::is_on_cycle(&whole.task.nodes, at) {
                 let message = format!("task `{name}` is started again and again");
                 let again = Diagnostic::error(codes::START, message, origin, "in a loop");
                 sink.push(again.help("start it before the loop, and let it wait for messages"));

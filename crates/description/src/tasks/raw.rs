@@ -123,7 +123,7 @@ pub(super) struct Task {
 #[expect(dead_code, reason = "for schema and key list; steps are read one by one")]
 pub(super) struct Step {
     /// Its place, as tables have it; the line that it stands in by default.
-    pub(super) at: Option<At<Place>>,
+    pub(super) at: Option<At<StepName>>,
     /// Execution time in seconds: one number, or the best and the worst case.
     pub(super) work_s: Option<At<Times>>,
     /// The same in milliseconds.
@@ -323,22 +323,22 @@ value!(Rounds, RoundsVisitor, {
     "oneOf": [{ "type": "integer" }, { "type": "string", "enum": ["ever", "unknown"] }],
 });
 
-/// What a step is called.
+/// The name of a step: a text or a number.
 #[derive(Clone)]
-pub(super) struct Place(pub(super) String);
+pub(super) struct StepName(pub(super) String);
 
-struct PlaceVisitor;
+struct StepNameVisitor;
 
-impl Visitor<'_> for PlaceVisitor {
-    type Value = Place;
+impl Visitor<'_> for StepNameVisitor {
+    type Value = StepName;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text or a number")
     }
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Place, E> {
-        Ok(Place(value.to_string()))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<StepName, E> {
+        Ok(StepName(value.to_string()))
     }
-    fn visit_str<E: Error>(self, text: &str) -> Result<Place, E> {
-        Ok(Place(text.to_owned()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<StepName, E> {
+        Ok(StepName(text.to_owned()))
     }
 }
-value!(Place, PlaceVisitor, { "oneOf": [{ "type": "integer" }, { "type": "string" }] });
+value!(StepName, StepNameVisitor, { "oneOf": [{ "type": "integer" }, { "type": "string" }] });

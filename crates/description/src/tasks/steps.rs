@@ -75,8 +75,8 @@ impl Checker<'_> {
         Some(Step { what: what?, place, at: written.entry.at })
     }
 
-    fn place(&mut self, place: &Option<At<raw::Place>>) -> Option<String> {
-        let At { value: raw::Place(name), at } = place.as_ref()?;
+    fn place(&mut self, place: &Option<At<raw::StepName>>) -> Option<String> {
+        let At { value: raw::StepName(name), at } = place.as_ref()?;
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
         if !name.is_empty() && name.len() <= limits::NAME_OCTETS && name.chars().all(allowed) {
             return Some(name.clone());

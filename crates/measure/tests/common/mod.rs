@@ -9,7 +9,7 @@ pub(crate) mod synthetic;
 use onbeat_model::diagnostic::Origin;
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::PortSettings;
-use onbeat_model::record::{EndLog, Ending, Network, Record, Role, RunLog};
+use onbeat_model::record::{Carrier, Ending, EndpointLog, Record, Role, RunLog};
 use onbeat_model::system::{
     Bridge, Channel, ChannelId, Class, Host, Link, LinkId, Node, NodeId, NodeKind, Port, PortId,
     QueueLimits, System, TimeMode,
@@ -112,7 +112,7 @@ pub(crate) fn plan(system: &System, bounds_us: &[Option<i64>]) -> Plan {
 pub(crate) fn log(system: &System) -> RunLog {
     let mut ends = Vec::new();
     for (id, channel) in (0..).map(ChannelId).zip(&system.channels) {
-        let end = |role, node| EndLog {
+        let end = |role, node| EndpointLog {
             channel: id,
             role,
             node,
@@ -126,7 +126,7 @@ pub(crate) fn log(system: &System) -> RunLog {
     RunLog {
         scenario: String::new(),
         seed: 1,
-        network: Network::Emulated,
+        network: Carrier::Emulated,
         time: TimeMode::Virtual,
         duration: Span::from_s(1),
         protected: true,

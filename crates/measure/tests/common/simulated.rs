@@ -46,7 +46,7 @@ pub(crate) fn stream(name: &str, talker: u32, listeners: &[u32], queue: u8) -> S
         phase: Span::ZERO,
         regulator: None,
         policing: None,
-        ways: Vec::new(),
+        paths: Vec::new(),
         history: 0,
         deadline: None,
         origin: Origin::default(),

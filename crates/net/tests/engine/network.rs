@@ -198,7 +198,7 @@ impl Network {
             phase: Span::ZERO,
             regulator: None,
             policing: None,
-            ways: Vec::new(),
+            paths: Vec::new(),
             history: 0,
             deadline: None,
             origin: Origin::default(),

@@ -1,10 +1,10 @@
 //! Tasks with all functions in them that do something with time or channels.
 
 use super::unit::{
-    Act, Argument, Call, Effect, End, Fifo, Function, Hold, Latest, Object, Place, Scheduling,
-    Thing, UnitGraph,
+    Act, Argument, Call, ChannelRef, Effect, Fifo, Function, Hold, Latest, Object, Scheduling,
+    SourcePlace, Thing, UnitGraph,
 };
-use super::{doubt, hold, is_abstract, lost, shape, unbound};
+use super::{doubt, hold, is_abstract, lost, nodes, unbound};
 use crate::timedc::{Integer, endless_loop, is_timed};
 use onbeat_model::codes::timing;
 use onbeat_model::diagnostic::{Diagnostic, Origin};
@@ -432,7 +432,7 @@ impl<'a> Linker<'a> {
         for (task, steps) in tasks.iter().enumerate() {
             for (at, step) in steps.iter().enumerate() {
                 let is_run = matches!(step.does, Does::Run(_));
-                if is_run && shape::reachable(steps, &step.next).contains(&at) {
+                if is_run && nodes::reachable(steps, &step.next).contains(&at) {
                     let text = "a task is started in a loop";
                     let help = "write one call for each task";
                     self.diagnostics.push(lost(text, step.origin, "how many will there be?", help));
@@ -499,8 +499,8 @@ impl<'a> Linker<'a> {
                 continue;
             };
             self.warnings.extend(unknown.into_iter().map(unknown_hold));
-            match shape::task(steps) {
-                Some(shape::Made { nodes, latest, registers }) => {
+            match nodes::task(steps) {
+                Some(nodes::Made { nodes, latest, registers }) => {
                     let task = &mut self.graph.tasks[index];
                     (task.nodes, task.latest, task.registers) = (nodes, latest, registers);
                 }
@@ -663,7 +663,7 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     /// A place as the task's graph has it.
-    fn place(&self, unit: usize, place: &Place, act: &Act) -> String {
+    fn place(&self, unit: usize, place: &SourcePlace, act: &Act) -> String {
         let name = &place.name;
         match &place.file {
             Some(file) => format!("{file}:{name}"),
@@ -806,11 +806,17 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     /// The channel that an end belongs to.
-    fn end(&mut self, unit: usize, end: &End, entry: &Entry<'_>, origin: Origin) -> Option<usize> {
+    fn end(
+        &mut self,
+        unit: usize,
+        end: &ChannelRef,
+        entry: &Entry<'_>,
+        origin: Origin,
+    ) -> Option<usize> {
         match end {
-            End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
-            End::Named(name) => Some(self.linker.network(name)),
-            End::Parameter(at, label) => {
+            ChannelRef::Fifo(index) => Some(self.linker.fifo(unit, *index)),
+            ChannelRef::Named(name) => Some(self.linker.network(name)),
+            ChannelRef::Parameter(at, label) => {
                 let passed = entry.ends.get(*at).copied().flatten();
                 let named = passed.or_else(|| Some(self.linker.network(label.as_deref()?)));
                 if named.is_none() {
@@ -897,9 +903,9 @@ impl<'a> Inliner<'_, 'a> {
         known: &[Option<usize>],
     ) -> Option<usize> {
         match argument.end.as_ref()? {
-            End::Named(name) => Some(self.linker.network(name)),
-            End::Fifo(index) => Some(self.linker.fifo(unit, *index)),
-            End::Parameter(at, _) => known.get(*at).copied().flatten(),
+            ChannelRef::Named(name) => Some(self.linker.network(name)),
+            ChannelRef::Fifo(index) => Some(self.linker.fifo(unit, *index)),
+            ChannelRef::Parameter(at, _) => known.get(*at).copied().flatten(),
         }
     }
 }
@@ -982,7 +988,7 @@ fn after_writes(
         _ => is_write(step),
     };
     let behind = steps.iter().filter(|s| lets_write(s)).flat_map(|s| s.next.iter().copied());
-    shape::reachable(steps, &behind.collect::<Vec<_>>())
+    nodes::reachable(steps, &behind.collect::<Vec<_>>())
 }
 
 /// Steps that come before a timing point of the function.

@@ -2,7 +2,7 @@
 
 mod hold;
 mod inline;
-mod shape;
+mod nodes;
 mod slice;
 mod times;
 pub(crate) mod unit;

@@ -66,7 +66,7 @@ pub(super) fn task(mut steps: Vec<Raw>) -> Option<Made> {
     let slice = slice(&mut steps, &reachable)?;
     let registers = u16::try_from(slice.registers.len()).ok()?;
     let order = order(&steps);
-    let mut shape = Shape {
+    let mut maker = NodeMaker {
         steps,
         slice,
         order,
@@ -75,9 +75,9 @@ pub(super) fn task(mut steps: Vec<Raw>) -> Option<Made> {
         leaders: Vec::new(),
         regions: BTreeMap::new(),
     };
-    shape.classify();
-    shape.lead();
-    let (nodes, latest) = shape.nodes();
+    maker.classify();
+    maker.lead();
+    let (nodes, latest) = maker.nodes();
     Some(Made { nodes, latest, registers })
 }
 
@@ -103,7 +103,8 @@ fn order(steps: &[Raw]) -> Vec<usize> {
     done
 }
 
-struct Shape {
+/// Makes the nodes of a task of the steps that its slice keeps.
+struct NodeMaker {
     steps: Vec<Raw>,
     slice: Slice,
     order: Vec<usize>,
@@ -116,7 +117,7 @@ struct Shape {
     regions: BTreeMap<usize, Region>,
 }
 
-impl Shape {
+impl NodeMaker {
     fn class(&self, at: usize) -> Class {
         let step = &self.steps[at];
         let mut ways = step.next.clone();

@@ -1,13 +1,17 @@
 //! Execution times of segments from a file.
 
 use super::Places;
-use onbeat_model::execution_times::{Row, SegmentEnd};
+use onbeat_model::execution_times::{SegmentEnd, SegmentTimes};
 use onbeat_model::graph::{Graph, Interval, NodeKind, Segment, Task};
 use onbeat_model::time::Span;
 
 /// Adds the segments of a file to the tasks that have them. What is wrong: the row's line, and a
 /// node that the program does not have.
-pub fn apply_times(graph: &mut Graph, places: &Places, rows: &[Row]) -> Vec<(usize, String)> {
+pub fn apply_times(
+    graph: &mut Graph,
+    places: &Places,
+    rows: &[SegmentTimes],
+) -> Vec<(usize, String)> {
     let mut problems = Vec::new();
     for row in rows {
         let segment = |from, to| Segment {

@@ -89,13 +89,13 @@ pub(crate) struct Step {
     pub in_critical: bool,
     /// Whether its time is not declared, but taken for a loop without end.
     pub is_assumed: bool,
-    pub place: Place,
+    pub place: SourcePlace,
     pub origin: Origin,
 }
 
-/// A line of a file, or the name of a point or of a channel's end.
+/// A place in the sources: a line of a file, or the name of a point or of a channel endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct SourcePlace {
     /// The file's name, if it is not the unit's main one.
     pub file: Option<String>,
     /// A line, and the number in it.
@@ -120,11 +120,11 @@ pub(crate) enum Act {
     /// Of a function of the program, or code.
     Call(Call),
     Write {
-        channel: End,
+        channel: ChannelRef,
         waits: bool,
     },
     Read {
-        channel: End,
+        channel: ChannelRef,
         waits: bool,
     },
     /// An end of an lvchannel.
@@ -133,7 +133,7 @@ pub(crate) enum Act {
         is_write: bool,
     },
     /// `cinit`.
-    Init(End),
+    Init(ChannelRef),
     Lock(Object),
     /// The same, of one that was free.
     Take(Object),
@@ -202,7 +202,7 @@ pub(crate) struct Argument {
     /// Its type, if that is known.
     pub kind: Option<Integer>,
     /// The channel's end that it is, if it is one.
-    pub end: Option<End>,
+    pub end: Option<ChannelRef>,
     /// What it points to, if it is a pointer of which that is known.
     pub object: Option<Object>,
 }
@@ -235,9 +235,9 @@ impl Object {
     }
 }
 
-/// Which channel an end belongs to.
+/// The channel that an endpoint belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ChannelRef {
     /// In [`UnitGraph::fifos`].
     Fifo(usize),
     Named(String),

@@ -2,7 +2,7 @@
 
 use super::lexer::{Kind, Piece, lex};
 use super::mark::{MARKER, Marked, Span, mark};
-use super::output::{Change, Line, lines, token};
+use super::output::{Change, OutputLine, lines, token};
 use super::unit::Unit;
 use super::{Expanded, Group, Pragma, Token};
 use onbeat_model::diagnostic::Origin;
@@ -202,9 +202,9 @@ fn read(output: &str) -> Read {
     let mut depth = 0_usize;
     for line in lines(output) {
         match line {
-            Line::From { change: Change::Enter, .. } => depth += 1,
-            Line::From { change: Change::Return, .. } => depth = depth.saturating_sub(1),
-            Line::Text(text) if depth == 0 => {
+            OutputLine::From { change: Change::Enter, .. } => depth += 1,
+            OutputLine::From { change: Change::Return, .. } => depth = depth.saturating_sub(1),
+            OutputLine::Text(text) if depth == 0 => {
                 let mut end = 0;
                 for piece in lex(text) {
                     let word = &text[piece.range.clone()];
@@ -219,11 +219,14 @@ fn read(output: &str) -> Read {
                     }
                 }
             }
-            Line::Pragma(text) if depth == 0 && !read.groups.is_empty() => {
+            OutputLine::Pragma(text) if depth == 0 && !read.groups.is_empty() => {
                 let (group, token) = (read.groups.len() - 1, read.tokens.len());
                 read.pragmas.push(Pragma { group, token, text: text.to_owned() });
             }
-            Line::From { .. } | Line::Define(_) | Line::Text(_) | Line::Pragma(_) => {}
+            OutputLine::From { .. }
+            | OutputLine::Define(_)
+            | OutputLine::Text(_)
+            | OutputLine::Pragma(_) => {}
         }
     }
     read

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// A line of the preprocessor's output.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum OutputLine<'a> {
     /// `# 12 "x.h" 1 3`: what follows is from there. The name is as written, escapes included.
     From { next_line: usize, name: &'a str, change: Change, is_system: bool },
     /// `#define`, as `-dD` lets it through.
@@ -29,14 +29,14 @@ pub(super) enum Change {
 }
 
 /// The lines of an output that matter.
-pub(super) fn lines(output: &str) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn lines(output: &str) -> impl Iterator<Item = OutputLine<'_>> {
     output.lines().filter_map(|line| {
-        let Some(rest) = line.strip_prefix('#') else { return Some(Line::Text(line)) };
+        let Some(rest) = line.strip_prefix('#') else { return Some(OutputLine::Text(line)) };
         if rest.starts_with("define ") {
-            return Some(Line::Define(line));
+            return Some(OutputLine::Define(line));
         }
         if let Some(pragma) = rest.strip_prefix("pragma ") {
-            return Some(Line::Pragma(pragma));
+            return Some(OutputLine::Pragma(pragma));
         }
         let rest = rest.strip_prefix("line").unwrap_or(rest).trim_start();
         let (number, rest) = rest.split_once(' ')?;
@@ -48,7 +48,7 @@ pub(super) fn lines(output: &str) -> impl Iterator<Item = Line<'_>> {
             () if has("2") => Change::Return,
             () => Change::None,
         };
-        Some(Line::From { next_line, name, change, is_system: has("3") })
+        Some(OutputLine::From { next_line, name, change, is_system: has("3") })
     })
 }
 
@@ -196,15 +196,19 @@ mod tests {
     fn lines_of_the_output_are_told_apart() {
         let output = "# 1 \"a \\\"b\\\".h\" 1 3 4\n#define A 1\n#pragma once\nint x;\n\
                       # 7 \"x.c\" 2\n#line 9 \"y.c\"\n#ident \"z\"\n";
-        let from =
-            |next_line, name, change, is_system| Line::From { next_line, name, change, is_system };
+        let from = |next_line, name, change, is_system| OutputLine::From {
+            next_line,
+            name,
+            change,
+            is_system,
+        };
         assert_eq!(
             lines(output).collect::<Vec<_>>(),
             [
                 from(1, "a \\\"b\\\".h", Change::Enter, true),
-                Line::Define("#define A 1"),
-                Line::Pragma("once"),
-                Line::Text("int x;"),
+                OutputLine::Define("#define A 1"),
+                OutputLine::Pragma("once"),
+                OutputLine::Text("int x;"),
                 from(7, "x.c", Change::Return, false),
                 from(9, "y.c", Change::None, false),
             ]

@@ -1,7 +1,7 @@
 //! A translation unit: the user's files and which of their `#include` lines brings in what.
 
 use super::lexer::{Kind, Piece, directive, lex, spelling};
-use super::output::{Change, Line, Macros, lines, single_quoted, token, unescape};
+use super::output::{Change, Macros, OutputLine, lines, single_quoted, token, unescape};
 use onbeat_model::codes::timed_c as codes;
 use onbeat_model::diagnostic::{Diagnostic, Origin, SourceFile};
 use std::borrow::Cow;
@@ -164,17 +164,17 @@ impl Unit {
             Reader { unit: Self::plain(path, text), stack: vec![], is_main: false, read };
         for line in lines(output) {
             match line {
-                Line::From { next_line, name, change, is_system } => {
+                OutputLine::From { next_line, name, change, is_system } => {
                     reader.go(next_line, name, change, is_system)?;
                 }
-                Line::Define(line) => reader.unit.macros.define(line),
-                Line::Text(text) if reader.inclusion().is_some() => {
+                OutputLine::Define(line) => reader.unit.macros.define(line),
+                OutputLine::Text(text) if reader.inclusion().is_some() => {
                     let pieces = lex(text).into_iter();
                     let tokens =
                         pieces.map(|p| (p.kind, token(p.kind, &text[p.range]).into_owned()));
                     reader.unit.tokens.extend(tokens);
                 }
-                Line::Text(_) | Line::Pragma(_) => {}
+                OutputLine::Text(_) | OutputLine::Pragma(_) => {}
             }
         }
         while let Some(ended) = reader.stack.pop() {

@@ -7,8 +7,9 @@ use super::program::Program;
 use super::solve::{backward, cyclic, forward, reachable};
 use super::syntax::children;
 use super::unit::{Role, Unit};
-use super::{Kind, bound, codes};
+use super::{bound, codes};
 use onbeat_model::diagnostic::{Code, Diagnostic};
+use onbeat_model::graph::PointKind;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use tree_sitter::Node;
@@ -85,7 +86,7 @@ impl<'t> Checker<'_, 't> {
     }
 
     fn is_firm(&self, next: &Next) -> bool {
-        matches!(next, Next::Point(p) if self.constructs.points[*p].kind != Kind::Soft)
+        matches!(next, Next::Point(p) if self.constructs.points[*p].kind != PointKind::Soft)
     }
 
     /// Behind a critical block a firm or hard point comes on every way.

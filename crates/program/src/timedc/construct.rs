@@ -2,7 +2,8 @@
 
 use super::syntax::{bare, children, fields, walk};
 use super::unit::{Function, Role, Unit};
-use super::{Kind, Origin, codes};
+use super::{Origin, codes};
+use onbeat_model::graph::PointKind;
 use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
@@ -44,7 +45,7 @@ pub(super) enum Deadline<'t> {
 /// A timing point.
 #[derive(Clone, Debug)]
 pub(super) struct TimingPoint<'t> {
-    pub kind: Kind,
+    pub kind: PointKind,
     pub call: Node<'t>,
     pub function: usize,
     pub period: Length<'t>,
@@ -57,7 +58,7 @@ impl<'t> TimingPoint<'t> {
     /// What the guard waits for; none if it never ends.
     pub(super) fn guard(&self) -> Option<Length<'t>> {
         match (self.kind, self.deadline) {
-            (Kind::Soft, _) | (_, Deadline::None(_)) => None,
+            (PointKind::Soft, _) | (_, Deadline::None(_)) => None,
             (_, Deadline::Same) => Some(self.period),
             (_, Deadline::Length(length)) => Some(length),
         }
@@ -170,9 +171,9 @@ impl<'t> Reader<'_, 't> {
             return;
         }
         let construct = match word {
-            "sdelay" | "stp" => self.point(call, word, Kind::Soft, &arguments),
-            "fdelay" | "ftp" => self.point(call, word, Kind::Firm, &arguments),
-            "hdelay" | "htp" => self.point(call, word, Kind::Hard, &arguments),
+            "sdelay" | "stp" => self.point(call, word, PointKind::Soft, &arguments),
+            "fdelay" | "ftp" => self.point(call, word, PointKind::Firm, &arguments),
+            "hdelay" | "htp" => self.point(call, word, PointKind::Hard, &arguments),
             "gettime" => self.gettime(call, &arguments),
             "spolicy" => self.policy(call, &arguments),
             "aperiodic" => self.aperiodic(call, &arguments),
@@ -199,7 +200,7 @@ impl<'t> Reader<'_, 't> {
         &mut self,
         call: Node<'t>,
         word: &str,
-        kind: Kind,
+        kind: PointKind,
         arguments: &[Node<'t>],
     ) -> Option<Construct<'t>> {
         let is_delay = word.ends_with("delay");

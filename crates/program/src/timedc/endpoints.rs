@@ -1,4 +1,4 @@
-//! Channel ends: where values are written and read, and the names that traces have for them.
+//! Channel endpoints: where values are written and read, and the names that traces have for them.
 
 use super::edits::{Edits, Rank};
 use super::net::MOVERS;
@@ -8,15 +8,15 @@ use super::unit::{Function, Unit};
 use super::{Target, bound};
 use tree_sitter::Node;
 
-/// An end of a fifochannel, of a network channel or of an abstract one.
-pub(super) struct End<'t> {
+/// An endpoint of a fifochannel, of a network channel or of an abstract channel.
+pub(super) struct Endpoint<'t> {
     pub call: Node<'t>,
     /// The line; `12.2` for the second end in it.
     pub place: String,
 }
 
 /// All of a unit, in the order of its functions.
-pub(super) fn read<'t>(unit: &Unit<'t>) -> Vec<End<'t>> {
+pub(super) fn read<'t>(unit: &Unit<'t>) -> Vec<Endpoint<'t>> {
     let mut calls = Vec::new();
     for function in &unit.functions {
         walk(function.body, |node| {
@@ -28,7 +28,7 @@ pub(super) fn read<'t>(unit: &Unit<'t>) -> Vec<End<'t>> {
     }
     let starts: Vec<usize> = calls.iter().map(Node::start_byte).collect();
     let names = place_names(unit, &starts);
-    calls.into_iter().zip(names).map(|(call, place)| End { call, place }).collect()
+    calls.into_iter().zip(names).map(|(call, place)| Endpoint { call, place }).collect()
 }
 
 fn is_end<'t>(unit: &Unit<'t>, function: &Function<'t>, node: Node<'t>) -> bool {
@@ -58,7 +58,7 @@ fn is_latest(unit: &Unit<'_>, call: Node<'_>) -> bool {
 }
 
 /// Lets each end say that control has come to it.
-pub(super) fn edit(unit: &Unit<'_>, ends: &[End<'_>], edits: &mut Edits) {
+pub(super) fn edit(unit: &Unit<'_>, ends: &[Endpoint<'_>], edits: &mut Edits) {
     if unit.options.target == Target::FreeRtos {
         return;
     }

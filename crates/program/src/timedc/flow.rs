@@ -1,11 +1,11 @@
 //! Control flow of one function: a graph of what happens, in the order in which it happens.
 
-use super::Kind;
 use super::construct::{Construct, Constructs};
 use super::program::Program;
 use super::syntax::{bare, children, comma_parts, declared, fields, walk};
 use super::unit::{Function, Unit};
 use super::value::begins;
+use onbeat_model::graph::PointKind;
 use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::Node;
@@ -303,7 +303,7 @@ impl<'t> Builder<'_, 't> {
         let mut found = false;
         walk(expression, |node| {
             if let Some((_, Construct::Point(p))) = self.constructs.calls.get(&node.id()) {
-                found |= self.has_skip || self.constructs.points[*p].kind != Kind::Soft;
+                found |= self.has_skip || self.constructs.points[*p].kind != PointKind::Soft;
             }
             !matches!(node.kind(), "sizeof_expression" | "compound_statement")
         });

@@ -11,10 +11,10 @@ use super::syntax::{bare, children, number, walk};
 use super::unit::{Function, Role, Unit};
 use super::value::{self, Integer, Reader};
 use super::work::{Times, Work};
-use super::{Kind, bound, channels, hold};
+use super::{bound, channels, hold};
 use crate::graph::unit::{
-    Act, Argument, Call, End, Fifo, Function as Made, Latest, Object, Place, Scheduling, Step,
-    UnitGraph,
+    Act, Argument, Call, ChannelRef, Fifo, Function as Made, Latest, Object, Scheduling,
+    SourcePlace, Step, UnitGraph,
 };
 use onbeat_model::binding::{Binding, Realisation};
 use onbeat_model::diagnostic::Origin;
@@ -53,7 +53,7 @@ pub(super) struct Extractor<'u, 't> {
 
 impl<'t> Extractor<'_, 't> {
     pub(super) fn read(&self) -> UnitGraph {
-        let ends = Ends::read(self.unit, Fifos::read(self.unit));
+        let ends = Endpoints::read(self.unit, Fifos::read(self.unit));
         let functions = (0..self.flows.len()).map(|index| self.function(index, &ends)).collect();
         UnitGraph {
             file: self.unit.path(0).to_owned(),
@@ -95,7 +95,7 @@ impl<'t> Extractor<'_, 't> {
         around.is_some_and(|f| self.unit.resolve(f, self.unit.words(node), at).is_some())
     }
 
-    fn function(&self, index: usize, ends: &Ends<'t>) -> Made {
+    fn function(&self, index: usize, ends: &Endpoints<'t>) -> Made {
         let function = &self.unit.functions[index];
         let registers = value::registers(self.unit, function);
         let (steps, doubts) = Maker {
@@ -307,9 +307,9 @@ impl Fifos {
 
 impl Fifos {
     /// What an abstract channel is.
-    fn bound(&mut self, unit: &Unit<'_>, binding: &Binding) -> End {
+    fn bound(&mut self, unit: &Unit<'_>, binding: &Binding) -> ChannelRef {
         match &binding.to {
-            Realisation::Network(channel) => End::Named(channel.clone()),
+            Realisation::Network(channel) => ChannelRef::Named(channel.clone()),
             Realisation::Fifo(count) => {
                 self.all.push(Fifo {
                     name: binding.name.clone(),
@@ -318,7 +318,7 @@ impl Fifos {
                     capacity: Some(*count),
                     origin: unit.at(0..0),
                 });
-                End::Fifo(self.all.len() - 1)
+                ChannelRef::Fifo(self.all.len() - 1)
             }
         }
     }
@@ -326,25 +326,25 @@ impl Fifos {
 
 /// Which channel a call is about.
 enum About {
-    Channel(End),
+    Channel(ChannelRef),
     /// An lvchannel, a shared variable.
     Latest(Latest),
     Unknown,
 }
 
 /// The channels' ends of a unit.
-struct Ends<'t> {
+struct Endpoints<'t> {
     fifos: Fifos,
     /// Variables that are ends, by function and everywhere.
     opened: HashMap<(usize, &'t str), String>,
     anywhere: HashMap<&'t str, String>,
     /// What abstract channels are, by their places in the list of bindings.
-    bound: HashMap<usize, End>,
+    bound: HashMap<usize, ChannelRef>,
     /// Names of places, by the call: those that traces have.
     places: HashMap<usize, String>,
 }
 
-impl<'t> Ends<'t> {
+impl<'t> Endpoints<'t> {
     fn read(unit: &Unit<'t>, fifos: Fifos) -> Self {
         let mut made = Self {
             fifos,
@@ -376,7 +376,7 @@ impl<'t> Ends<'t> {
                 made.opened.insert((*function, variable), end.name);
             }
         }
-        for end in super::ends::read(unit) {
+        for end in super::endpoints::read(unit) {
             let name = end.place.rsplit(':').next().unwrap_or_default().to_owned();
             made.places.insert(end.call.id(), name);
         }
@@ -424,10 +424,10 @@ impl<'t> Ends<'t> {
                 None => self.fifos.by_name.get(name),
             },
         };
-        known.map_or(About::Unknown, |fifo| About::Channel(End::Fifo(*fifo)))
+        known.map_or(About::Unknown, |fifo| About::Channel(ChannelRef::Fifo(*fifo)))
     }
 
-    fn net(&self, unit: &Unit<'t>, function: usize, node: Node<'t>) -> Option<End> {
+    fn net(&self, unit: &Unit<'t>, function: usize, node: Node<'t>) -> Option<ChannelRef> {
         let node = bare(node);
         let name = unit.words(node);
         let label = name.strip_suffix("_du").map(str::to_owned);
@@ -437,10 +437,10 @@ impl<'t> Ends<'t> {
         {
             let mut parameters = subject.variables.iter().filter(|v| v.is_parameter);
             let at = parameters.position(|v| v.place == local.place)?;
-            return Some(End::Parameter(at, label));
+            return Some(ChannelRef::Parameter(at, label));
         }
         let opened = self.opened.get(&(function, name)).or(self.anywhere.get(name));
-        opened.cloned().or(label).map(End::Named)
+        opened.cloned().or(label).map(ChannelRef::Named)
     }
 }
 
@@ -450,7 +450,7 @@ struct Maker<'u, 't> {
     index: usize,
     function: &'u Function<'t>,
     flow: &'u Flow<'t>,
-    ends: &'u Ends<'t>,
+    ends: &'u Endpoints<'t>,
     reader: Reader<'u, 't>,
     points: HashMap<usize, usize>,
     steps: Vec<Step>,
@@ -494,9 +494,9 @@ impl<'t> Maker<'_, 't> {
         (self.steps, self.doubts)
     }
 
-    fn place(&self, at: usize) -> Place {
+    fn place(&self, at: usize) -> SourcePlace {
         let (file, line) = self.all.unit.line(at);
-        Place { file: self.file(file), name: line.to_string() }
+        SourcePlace { file: self.file(file), name: line.to_string() }
     }
 
     fn file(&self, file: u16) -> Option<String> {
@@ -534,7 +534,7 @@ impl<'t> Maker<'_, 't> {
     }
 
     /// The line of the statement that an expression is in.
-    fn statement(&self, node: Node<'t>) -> Place {
+    fn statement(&self, node: Node<'t>) -> SourcePlace {
         let mut outer = node;
         while let Some(parent) = outer.parent() {
             match outer.kind() {
@@ -681,12 +681,8 @@ impl<'t> Maker<'_, 't> {
         let name = &self.all.names[index];
         // The name has the file's already.
         let name = name.rsplit(':').next().unwrap_or(name).to_owned();
-        self.steps[at].place = Place { file: self.file(file), name };
-        let kind = match point.kind {
-            Kind::Soft => PointKind::Soft,
-            Kind::Firm => PointKind::Firm,
-            Kind::Hard => PointKind::Hard,
-        };
+        self.steps[at].place = SourcePlace { file: self.file(file), name };
+        let kind = point.kind;
         let length = |length: &Length<'t>| self.length(length, point.unit);
         let period = length(&point.period);
         let deadline = match &point.deadline {

@@ -6,13 +6,13 @@ use super::syntax::{bare, children, declared};
 use super::unit::{Function, Unit};
 use crate::graph::unit::{Effect, Hold, Thing};
 use Effect::{Give, May, Take};
-use Place::{Argument, Behind, Returned};
+use HeldAt::{Argument, Behind, Returned};
 use Thing::{Directory, Lock, Memory, Other, Stream};
 use tree_sitter::Node;
 
-/// Where a call has the address of what is held.
+/// Where a call has the address of the held object.
 #[derive(Clone, Copy)]
-enum Place {
+enum HeldAt {
     /// It is what the call returns.
     Returned,
     /// The argument at a position.
@@ -23,7 +23,7 @@ enum Place {
 
 /// What calls do, by their names. It is unknown whether those that may well fail have taken
 /// anything; memory and streams are taken to be there.
-const CALLS: [(&str, Thing, Effect, Place); 27] = [
+const CALLS: [(&str, Thing, Effect, HeldAt); 27] = [
     ("malloc calloc aligned_alloc memalign valloc pvalloc", Memory, Take, Returned),
     ("strdup __strdup strndup wcsdup realloc reallocarray", Memory, Take, Returned),
     ("canonicalize_file_name get_current_dir_name backtrace_symbols", Memory, Take, Returned),
@@ -54,7 +54,7 @@ const CALLS: [(&str, Thing, Effect, Place); 27] = [
 ];
 
 /// The same of those whose place is another one.
-const MORE: [(&str, Thing, Effect, Place); 9] = [
+const MORE: [(&str, Thing, Effect, HeldAt); 9] = [
     ("realloc reallocarray", Memory, Give, Argument(0)),
     // The list, and each of its entries.
     ("scandir scandir64", Memory, May, Behind(1)),

@@ -8,7 +8,7 @@ mod construct;
 mod edits;
 mod effort;
 mod emit;
-mod ends;
+mod endpoints;
 mod flow;
 mod graph;
 mod guard;
@@ -38,6 +38,7 @@ use crate::source::{Edit, Expanded};
 use onbeat_model::binding::Binding;
 use onbeat_model::codes::timed_c as codes;
 use onbeat_model::diagnostic::{Diagnostic, Severity, SourceFile};
+use onbeat_model::graph::PointKind;
 use onbeat_model::time::Span;
 
 /// What to make.
@@ -95,16 +96,16 @@ pub struct Translation {
     /// What stands behind its last line.
     pub after: String,
     /// What the unit is made of.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskPoints>,
     /// The abstract channels that it uses, of those that are bound.
     pub bound: Vec<String>,
     /// What it adds to the graph of its program.
     pub graph: UnitGraph,
 }
 
-/// A task, or `main` if it has timing points.
+/// The timing points of a task, or of `main` if it has any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct TaskPoints {
     /// Its function's name.
     pub name: String,
     /// In the order of the text.
@@ -117,22 +118,11 @@ pub struct Point {
     /// As measurements and traces name it: `task:line`.
     pub name: String,
     /// Soft, firm or hard.
-    pub kind: Kind,
+    pub kind: PointKind,
     /// From the origin to the release, if it is constant.
     pub period: Option<Span>,
     /// From the origin to the deadline, if it is constant.
     pub deadline: Option<Span>,
-}
-
-/// What a missed deadline means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The overshoot is returned.
-    Soft,
-    /// The segment is aborted.
-    Firm,
-    /// The error handler runs.
-    Hard,
 }
 
 /// Nesting that programs are read to; deeper ones are no hand's work.
@@ -275,7 +265,7 @@ fn translate_unit(mut unit: unit::Unit<'_>) -> Translation {
     emit(&found, &mut edits, &mut diagnostics);
     bound::edit(&unit, &mut edits);
     pointers::edit(&unit, &mut edits);
-    ends::edit(&unit, &ends::read(&unit), &mut edits);
+    endpoints::edit(&unit, &endpoints::read(&unit), &mut edits);
     for call in &constructs.unevaluated {
         edits.replace(call.byte_range(), "0L");
     }

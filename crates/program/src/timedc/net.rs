@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use tree_sitter::Node;
 
-/// An end of a channel that the unit names.
+/// A channel endpoint that the unit opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct End {
+pub(super) struct OpenedEndpoint {
     pub name: String,
     pub is_talker: bool,
     pub is_first_generation: bool,
@@ -69,9 +69,9 @@ struct Manifests<'t> {
 }
 
 /// Reads ends and manifests, and checks one against the other.
-pub(super) fn read<'t>(unit: &mut Unit<'t>, edits: &mut Edits) -> Vec<End> {
+pub(super) fn read<'t>(unit: &mut Unit<'t>, edits: &mut Edits) -> Vec<OpenedEndpoint> {
     let manifests = manifests(unit, edits);
-    let mut ends: Vec<End> = Vec::new();
+    let mut ends: Vec<OpenedEndpoint> = Vec::new();
     let mut found = Vec::new();
     for function in &unit.functions {
         let mut calls = Vec::new();
@@ -105,11 +105,15 @@ pub(super) fn read<'t>(unit: &mut Unit<'t>, edits: &mut Edits) -> Vec<End> {
 }
 
 /// `pdu_create_standalone("name", 1, net_fifo_chans, …)`
-pub(super) fn end<'t>(unit: &Unit<'t>, call: Node<'t>, is_first: bool) -> Option<(End, Node<'t>)> {
+pub(super) fn end<'t>(
+    unit: &Unit<'t>,
+    call: Node<'t>,
+    is_first: bool,
+) -> Option<(OpenedEndpoint, Node<'t>)> {
     let arguments = children(call.child_by_field_name("arguments")?);
     let [name, talks, array, ..] = arguments[..] else { return None };
     let text = unit.words(name).strip_prefix('"')?.strip_suffix('"')?;
-    let end = End {
+    let end = OpenedEndpoint {
         name: text.to_owned(),
         is_talker: unit.constant(talks)? != 0,
         is_first_generation: is_first,
@@ -137,7 +141,7 @@ pub(super) fn opens(unit: &Unit<'_>, variable: &Variable<'_>) -> bool {
 fn absent(
     unit: &Unit<'_>,
     manifests: &Manifests<'_>,
-    end: &End,
+    end: &OpenedEndpoint,
     place: Node<'_>,
 ) -> Option<Diagnostic> {
     let rows = manifests.arrays.get(end.array.as_str())?;

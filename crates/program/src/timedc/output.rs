@@ -1,11 +1,12 @@
 //! What stands before and behind the user's text.
 
 use super::construct::{Constructs, TimingPoint};
-use super::net::End;
+use super::net::OpenedEndpoint;
 use super::program::Program;
 use super::tasks;
 use super::unit::{Function, Role, Unit};
-use super::{Kind, Point, Task, bound};
+use super::{Point, TaskPoints, bound};
+use onbeat_model::graph::PointKind;
 use onbeat_model::time::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -66,7 +67,7 @@ pub(super) fn tasks(
     constructs: &Constructs<'_>,
     program: &Program<'_>,
     names: &[String],
-) -> Vec<(usize, Task)> {
+) -> Vec<(usize, TaskPoints)> {
     let mut found = Vec::new();
     for (index, function) in unit.functions.iter().enumerate() {
         if function.role == Role::Plain {
@@ -86,7 +87,7 @@ pub(super) fn tasks(
                 deadline: constant_deadline(point).map(Span::from_ns),
             }
         });
-        let task = Task { name: function.name.to_owned(), points: points.collect() };
+        let task = TaskPoints { name: function.name.to_owned(), points: points.collect() };
         found.push((index, task));
     }
     found
@@ -127,9 +128,9 @@ pub(super) fn after(
     unit: &Unit<'_>,
     constructs: &Constructs<'_>,
     names: &[String],
-    tasks: &[(usize, Task)],
+    tasks: &[(usize, TaskPoints)],
     figures: &[Figures],
-    nets: &[End],
+    nets: &[OpenedEndpoint],
     is_plain: bool,
 ) -> String {
     let mut text = points(unit, constructs, names);
@@ -173,7 +174,7 @@ pub(super) fn after(
 }
 
 /// An end of a network channel, as the run time opens it.
-fn opened(end: &End) -> String {
+fn opened(end: &OpenedEndpoint) -> String {
     format!(
         "{{{}, {}, {}, {array}, (int)(sizeof({array}) / sizeof({array}[0])), 0}}",
         quoted(&end.name),
@@ -192,9 +193,9 @@ fn points(unit: &Unit<'_>, constructs: &Constructs<'_>, names: &[String]) -> Str
     for (point, name) in constructs.points.iter().zip(names) {
         let (file, line) = unit.line(point.call.start_byte());
         let kind = match point.kind {
-            Kind::Soft => "TIMEDC_SOFT",
-            Kind::Firm => "TIMEDC_FIRM",
-            Kind::Hard => "TIMEDC_HARD",
+            PointKind::Soft => "TIMEDC_SOFT",
+            PointKind::Firm => "TIMEDC_FIRM",
+            PointKind::Hard => "TIMEDC_HARD",
         };
         text.push_str(&format!(
             "\t{{{}, {}, {}, {line}, {kind}, {}}},\n",
@@ -210,7 +211,7 @@ fn points(unit: &Unit<'_>, constructs: &Constructs<'_>, names: &[String]) -> Str
 fn task_definition(
     unit: &Unit<'_>,
     function: &Function<'_>,
-    task: &Task,
+    task: &TaskPoints,
     figures: &Figures,
 ) -> String {
     let (file, line) = unit.line(function.definition.start_byte());
@@ -228,7 +229,7 @@ fn task_definition(
 }
 
 /// The shortest constant period and deadline in nanoseconds, 0 if there is none.
-pub(super) fn shortest(task: &Task, figures: &Figures) -> (i64, i64) {
+pub(super) fn shortest(task: &TaskPoints, figures: &Figures) -> (i64, i64) {
     let periods = task.points.iter().filter_map(|p| p.period).map(Span::as_ns);
     let deadlines = task.points.iter().filter_map(|p| p.deadline).map(Span::as_ns);
     let period = periods.chain(figures.separation_ns).filter(|ns| *ns > 0).min();

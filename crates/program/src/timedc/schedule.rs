@@ -1,6 +1,6 @@
 //! Whether the declared execution times leave a schedule, on one processor.
 
-use super::Task;
+use super::TaskPoints;
 use super::codes;
 use super::construct::{Construct, Constructs};
 use super::output::{Figures, shortest};
@@ -33,7 +33,7 @@ pub(super) fn check(
     unit: &Unit<'_>,
     constructs: &Constructs<'_>,
     program: &Program<'_>,
-    tasks: &[(usize, Task)],
+    tasks: &[(usize, TaskPoints)],
     figures: &[Figures],
 ) -> Vec<Diagnostic> {
     let mut loads = Vec::new();

@@ -194,7 +194,7 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onbeat_model::record::{Ending, LoadSample, Network};
+    use onbeat_model::record::{Carrier, Ending, LoadSample};
     use onbeat_model::system::TimeMode;
     use proptest::prelude::*;
 
@@ -252,7 +252,7 @@ mod tests {
         let log = RunLog {
             scenario: String::new(),
             seed: 0,
-            network: Network::Emulated,
+            network: Carrier::Emulated,
             time: TimeMode::Virtual,
             duration: Span::from_ms(2),
             protected: false,

@@ -3,7 +3,7 @@
 
 use super::words::{self, letter};
 use onbeat_model::graph::{Interval, NodeKind, Task, TaskNode};
-use onbeat_model::timing::{Course, Level, Row, Study, Timing};
+use onbeat_model::timing::{Course, Level, Row, Timing, TimingReport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The table of one task.
@@ -58,7 +58,12 @@ struct Visit {
 }
 
 /// The table of a task up to a round of its outermost loops, of at most so many rows.
-pub(super) fn arrivals(study: &Study, level: Level, task: usize, most: (u32, usize)) -> Arrivals {
+pub(super) fn arrivals(
+    study: &TimingReport,
+    level: Level,
+    task: usize,
+    most: (u32, usize),
+) -> Arrivals {
     let timing = super::timing(study, level);
     let of = &study.graph.tasks[task];
     let visits = visits(timing, task);

@@ -3,7 +3,9 @@
 use super::words;
 use onbeat_model::graph::Interval;
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Composition, Joint, Kept, Level, Part, Spoilt, Study, Verdict};
+use onbeat_model::timing::{
+    Composability, Composition, Joint, Kept, Level, Part, Spoilt, TimingReport,
+};
 use serde_json::{Value, json};
 
 /// The name of the contract.
@@ -19,7 +21,7 @@ pub fn composed(composition: &Composition) -> String {
 }
 
 /// A verdict in lower case.
-fn sentence(study: &Study) -> String {
+fn sentence(study: &TimingReport) -> String {
     let (verdict, how) = words::verdict(study);
     format!("{verdict} {how}")
 }
@@ -105,11 +107,11 @@ pub fn composition_json(composition: &Composition) -> Value {
 }
 
 /// What a study says of its system, as a word.
-pub(super) fn verdict(study: &Study) -> &'static str {
+pub(super) fn verdict(study: &TimingReport) -> &'static str {
     match study.program.verdict() {
-        Verdict::Composable => "composable",
-        Verdict::NotComposable => "not-composable",
-        Verdict::Unproven { .. } => "unproven",
+        Composability::Composable => "composable",
+        Composability::NotComposable => "not-composable",
+        Composability::Unproven { .. } => "unproven",
     }
 }
 

@@ -6,7 +6,8 @@ use onbeat_model::graph::{
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
-    self, Component, Course, Culprit, Miss, Open, Row, Study, Trouble, Verdict, Why,
+    self, Cause, CauseKind, Component, Composability, Course, Hazard, Miss, OpenReason, Row,
+    TimingReport,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -399,21 +400,21 @@ pub fn schema() -> String {
 }
 
 /// All that is known, for machines.
-pub fn json(study: &Study) -> serde_json::Value {
+pub fn json(study: &TimingReport) -> serde_json::Value {
     serde_json::to_value(document(study)).expect("plain data are JSON")
 }
 
-fn document(study: &Study) -> Document {
+fn document(study: &TimingReport) -> Document {
     let (graph, verdict) = (&study.graph, study.program.verdict());
     Document {
         format: FORMAT.to_owned(),
         version: VERSION,
         system: study.name.clone(),
-        composable: verdict == Verdict::Composable,
+        composable: verdict == Composability::Composable,
         verdict: super::composition::verdict(study).to_owned(),
         unproven_within: match verdict {
-            Verdict::Unproven { rounds } => Some(rounds),
-            Verdict::Composable | Verdict::NotComposable => None,
+            Composability::Unproven { rounds } => Some(rounds),
+            Composability::Composable | Composability::NotComposable => None,
         },
         hosts: graph.hosts.iter().map(host).collect(),
         channels: graph.channels.iter().map(channel).collect(),
@@ -428,13 +429,16 @@ fn document(study: &Study) -> Document {
     }
 }
 
-fn lock_cycle(study: &Study, cycle: &timing::LockCycle) -> LockCycleEntry {
+fn lock_cycle(study: &TimingReport, cycle: &timing::LockCycle) -> LockCycleEntry {
     let wait = |wait: &timing::LockWait| LockWaitEntry {
         task: wait.task,
         node: wait.node,
         resource: wait.wants,
     };
-    LockCycleEntry { cycle: cycle.way(&study.graph), waits: cycle.waits.iter().map(wait).collect() }
+    LockCycleEntry {
+        cycle: cycle.path(&study.graph),
+        waits: cycle.waits.iter().map(wait).collect(),
+    }
 }
 
 fn interval(interval: Interval) -> IntervalEntry {
@@ -565,8 +569,8 @@ const fn kind(what: &NodeKind) -> &'static str {
     }
 }
 
-fn timing(study: &Study, timing: &timing::Timing) -> TimingEntry {
-    let pattern = timing.pattern.as_ref().map(|pattern| PatternEntry {
+fn timing(study: &TimingReport, timing: &timing::Timing) -> TimingEntry {
+    let pattern = timing.regime.as_ref().map(|pattern| PatternEntry {
         tasks: pattern
             .tasks
             .iter()
@@ -584,9 +588,9 @@ fn timing(study: &Study, timing: &timing::Timing) -> TimingEntry {
         open: timing.open.clone(),
         components: timing.components.iter().map(component).collect(),
         pattern,
-        culprits: timing.culprits.iter().map(|it| culprit(study, timing, it)).collect(),
+        culprits: timing.causes.iter().map(|it| culprit(study, timing, it)).collect(),
         misses: timing.misses.iter().map(miss).collect(),
-        troubles: timing.troubles.iter().map(trouble).collect(),
+        troubles: timing.hazards.iter().map(trouble).collect(),
     }
 }
 
@@ -610,10 +614,10 @@ fn component(component: &Component) -> ComponentEntry {
         Course::Open { rounds, why } => {
             entry.within = Some(*rounds);
             let why = match why {
-                Open::Full { .. } => "full",
-                Open::Grows { .. } => "grows",
-                Open::Guessed => "guessed",
-                Open::Long => "long",
+                OpenReason::Full { .. } => "full",
+                OpenReason::Grows { .. } => "grows",
+                OpenReason::Guessed => "guessed",
+                OpenReason::Long => "long",
             };
             entry.why = Some(why.to_owned());
             "open"
@@ -639,15 +643,15 @@ fn row(row: &Row) -> RowEntry {
     }
 }
 
-fn culprit(study: &Study, timing: &timing::Timing, culprit: &Culprit) -> CulpritEntry {
-    let (why, channel) = match culprit.why {
-        Why::BestEffort { channel } => ("best-effort", Some(channel)),
-        Why::Unsent { channel } => ("unsent", Some(channel)),
-        Why::Shared { channel } => ("shared", Some(channel)),
-        Why::Loop => ("loop", None),
-        Why::Delay => ("delay", None),
-        Why::Processor => ("processor", None),
-        Why::Locks { .. } => ("locks", None),
+fn culprit(study: &TimingReport, timing: &timing::Timing, culprit: &Cause) -> CulpritEntry {
+    let (why, channel) = match culprit.kind {
+        CauseKind::BestEffort { channel } => ("best-effort", Some(channel)),
+        CauseKind::Unsent { channel } => ("unsent", Some(channel)),
+        CauseKind::Shared { channel } => ("shared", Some(channel)),
+        CauseKind::Loop => ("loop", None),
+        CauseKind::Delay => ("delay", None),
+        CauseKind::Processor => ("processor", None),
+        CauseKind::Locks { .. } => ("locks", None),
     };
     CulpritEntry {
         why: why.to_owned(),
@@ -668,10 +672,10 @@ fn miss(miss: &Miss) -> MissEntry {
     }
 }
 
-fn trouble(trouble: &Trouble) -> TroubleEntry {
+fn trouble(trouble: &Hazard) -> TroubleEntry {
     let (kind, channel, rows) = match trouble {
-        Trouble::Overflow { row, channel } => ("overflow", Some(*channel), vec![*row]),
-        Trouble::Deadlock { rows } => ("deadlock", None, rows.clone()),
+        Hazard::Overflow { row, channel } => ("overflow", Some(*channel), vec![*row]),
+        Hazard::Deadlock { rows } => ("deadlock", None, rows.clone()),
     };
     TroubleEntry { kind: kind.to_owned(), channel, rows }
 }
@@ -695,10 +699,10 @@ fn chain(chain: &timing::Chain) -> ChainEntry {
 }
 
 fn schedule(schedule: &timing::Schedule) -> ScheduleEntry {
-    let task = |task: &timing::Scheduled| ScheduledEntry {
+    let task = |task: &timing::ScheduledTask| ScheduledEntry {
         task: task.task,
         priority: task.priority,
-        proposed: task.is_proposed,
+        proposed: task.is_assigned,
         met: task.is_met(),
         period_ns: ns(task.period),
         deadline_ns: ns(task.deadline),

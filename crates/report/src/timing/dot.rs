@@ -3,12 +3,12 @@
 use super::draw::wires;
 use super::words::{self, letter};
 use onbeat_model::graph::{Graph, NodeKind};
-use onbeat_model::timing::Study;
+use onbeat_model::timing::TimingReport;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The graph in the language of Graphviz: a cluster for each host and in it one for each task.
-pub fn dot(study: &Study) -> String {
+pub fn dot(study: &TimingReport) -> String {
     let graph = &study.graph;
     let mut text = format!("digraph {} {{\n", quoted(&study.name));
     text.push_str("  node [fontname=\"sans-serif\" fontsize=11];\n");

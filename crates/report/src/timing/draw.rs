@@ -8,7 +8,7 @@ use crate::topology::shortened;
 use minijinja::context;
 use minijinja::value::Serde;
 use onbeat_model::graph::{ChannelKind, Graph, NodeKind, TaskNode};
-use onbeat_model::timing::{Level, Row, Study, Timing};
+use onbeat_model::timing::{Level, Row, Timing, TimingReport};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,7 +105,7 @@ const LEGENDS: [(&str, bool, &str, &str); 12] = [
 ];
 
 /// The graph with the colours of one level.
-pub(super) fn svg(study: &Study, level: Level, style: &str) -> String {
+pub(super) fn svg(study: &TimingReport, level: Level, style: &str) -> String {
     let picture = picture(study, level);
     let mut environment = environment();
     environment.add_template("graph", TEMPLATE).expect("the picture's template is well-formed");
@@ -140,7 +140,7 @@ fn fits(node: &TaskNode) -> bool {
 }
 
 /// Where everything is, and how it looks.
-pub(super) fn picture(study: &Study, level: Level) -> Picture {
+pub(super) fn picture(study: &TimingReport, level: Level) -> Picture {
     let graph = &study.graph;
     let timing = super::timing(study, level);
     let wires = wires(graph);
@@ -261,7 +261,7 @@ impl Marks {
     fn of(timing: &Timing) -> Self {
         let place = |row: &Row| (row.task, row.node);
         let is_open = |row: &&Row| row.arrival.hi.is_none() || row.release.hi.is_none();
-        let ways = || timing.culprits.iter().map(|culprit| &culprit.path);
+        let ways = || timing.causes.iter().map(|culprit| &culprit.path);
         let at = |row: &usize| place(&timing.rows[*row]);
         let mut steps: BTreeSet<(Place, Place)> = BTreeSet::new();
         for path in ways() {

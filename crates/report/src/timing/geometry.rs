@@ -3,7 +3,7 @@
 use super::draw::{Picture, Shape, picture, text_width};
 use super::studies::{best_effort, fifty, late, starting};
 use onbeat_model::graph::{Graph, Task};
-use onbeat_model::timing::{Level, Study};
+use onbeat_model::timing::{Level, TimingReport};
 
 /// Left, top, right, bottom.
 type Area = (i32, i32, i32, i32);
@@ -37,7 +37,7 @@ fn areas(picture: &Picture) -> Vec<(String, Area)> {
     shapes.chain(labels).collect()
 }
 
-fn check(study: &Study) {
+fn check(study: &TimingReport) {
     let picture = picture(study, Level::Program);
     let areas = areas(&picture);
     for (at, (name, area)) in areas.iter().enumerate() {
@@ -104,7 +104,7 @@ fn nothing_overlaps_whatever_follows_what() {
             let nodes = nodes.iter().map(of).collect();
             graph.tasks.push(Task { name: "task".into(), host: *host, nodes, ..Task::default() });
         }
-        check(&Study { graph, ..Study::default() });
+        check(&TimingReport { graph, ..TimingReport::default() });
         Ok(())
     });
     run.expect("nothing overlaps");

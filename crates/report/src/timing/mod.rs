@@ -27,16 +27,16 @@ pub use dot::dot;
 pub use page::html;
 pub use table::table;
 
-use onbeat_model::timing::{Level, Study, Timing};
+use onbeat_model::timing::{Level, Timing, TimingReport};
 
 /// The graph as a picture that stands alone, with the colours of one level: what has no bound,
 /// what may be late, and the way on which the bound is lost.
-pub fn svg(study: &Study, level: Level) -> String {
+pub fn svg(study: &TimingReport, level: Level) -> String {
     draw::svg(study, level, draw::STYLE)
 }
 
 /// What is known at a level.
-const fn timing(study: &Study, level: Level) -> &Timing {
+const fn timing(study: &TimingReport, level: Level) -> &Timing {
     match level {
         Level::Program => &study.program,
         Level::Platform => &study.platform,

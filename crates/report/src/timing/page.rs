@@ -7,7 +7,7 @@ use super::words::{self, Finding, letter};
 use super::{draw, timing};
 use crate::page::Page;
 use crate::text::counted;
-use onbeat_model::timing::{Level, Study, Verdict};
+use onbeat_model::timing::{Composability, Level, TimingReport};
 use serde::Serialize;
 
 const PAGE: Page = Page {
@@ -86,17 +86,17 @@ struct CellView {
 
 /// One self-contained page: whether the system is composable, its graph, arrivals and releases,
 /// chains, deadlines and processors. It asks nothing of the network.
-pub fn html(study: &Study) -> String {
+pub fn html(study: &TimingReport) -> String {
     PAGE.render(&study.name, &view(study), &())
 }
 
-fn view(study: &Study) -> View {
+fn view(study: &TimingReport) -> View {
     let graph = &study.graph;
     let (verdict, how) = words::verdict(study);
     let class = match study.program.verdict() {
-        Verdict::Composable => "kept",
-        Verdict::NotComposable => "broken",
-        Verdict::Unproven { .. } => "no-promise",
+        Composability::Composable => "kept",
+        Composability::NotComposable => "broken",
+        Composability::Unproven { .. } => "no-promise",
     };
     let mut culprits = words::culprits(graph, &study.program);
     culprits.extend(words::open(graph, &study.program));
@@ -120,7 +120,7 @@ fn findings(found: Vec<Finding>) -> Vec<FindingView> {
     found.into_iter().map(view).collect()
 }
 
-fn about(study: &Study) -> Vec<(&'static str, String)> {
+fn about(study: &TimingReport) -> Vec<(&'static str, String)> {
     let graph = &study.graph;
     let nodes: usize = graph.tasks.iter().map(|task| task.nodes.len()).sum();
     let named = graph.tasks.iter().flat_map(|task| &task.nodes);
@@ -133,7 +133,7 @@ fn about(study: &Study) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn level(study: &Study, level: Level) -> LevelView {
+fn level(study: &TimingReport, level: Level) -> LevelView {
     let (id, name, about) = match level {
         Level::Program => ("program", "Program level", "Logical time: code takes none."),
         Level::Platform => (
@@ -156,7 +156,7 @@ fn level(study: &Study, level: Level) -> LevelView {
     }
 }
 
-fn table(study: &Study, level: Level, number: usize) -> TableView {
+fn table(study: &TimingReport, level: Level, number: usize) -> TableView {
     let task = &study.graph.tasks[number];
     let Arrivals { columns, rows, left_out, closed } =
         arrivals(study, level, number, (u32::MAX, ROWS));

@@ -4,7 +4,7 @@ use super::words;
 use crate::text::per_mille;
 use onbeat_model::graph::Policy;
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Schedule, Scheduled, Study};
+use onbeat_model::timing::{Schedule, ScheduledTask, TimingReport};
 use serde::Serialize;
 
 /// All of a processor.
@@ -51,10 +51,10 @@ pub(super) struct ScheduledView {
 }
 
 /// Puts a processor into words. What is used is rounded up, what may be is rounded down.
-pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView {
+pub(super) fn schedule_view(study: &TimingReport, schedule: &Schedule) -> ScheduleView {
     let host = study.graph.hosts.get(schedule.host).map(|host| host.name.as_str());
     let host = host.filter(|name| !name.is_empty()).unwrap_or("host");
-    let is_met = schedule.tasks.iter().all(Scheduled::is_met);
+    let is_met = schedule.tasks.iter().all(ScheduledTask::is_met);
     let is_full = schedule.utilisation_ppm.is_some_and(|ppm| ppm > WHOLE_PPM);
     let verdict = match (is_met, is_full) {
         (false, _) => "deadlines may be missed",
@@ -79,9 +79,9 @@ pub(super) fn schedule_view(study: &Study, schedule: &Schedule) -> ScheduleView 
     }
 }
 
-fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
+fn scheduled(study: &TimingReport, task: &ScheduledTask) -> ScheduledView {
     let known = |span: Option<Span>| span.map_or("–".to_owned(), words::time);
-    let star = if task.is_proposed { "*" } else { "" };
+    let star = if task.is_assigned { "*" } else { "" };
     let percent = |deadline: Span, response: Span| {
         let share = i128::from(response.as_ns()) * 100 / i128::from(deadline.as_ns().max(1));
         share.clamp(0, 100) as i64
@@ -107,7 +107,7 @@ fn scheduled(study: &Study, task: &Scheduled) -> ScheduledView {
         response: task.response.map_or("no bound".to_owned(), words::time),
         slack: known(task.slack),
         misses: misses.collect::<Vec<_>>().join(", "),
-        is_proposed: task.is_proposed,
+        is_proposed: task.is_assigned,
         is_met: task.is_met(),
         share: task.deadline.zip(task.slack).map(|(d, left)| percent(d, d - left)),
     }

@@ -6,7 +6,7 @@ use super::words::{self, Finding};
 use crate::grid::{grid, ruled};
 use crate::text::counted;
 use comfy_table::CellAlignment;
-use onbeat_model::timing::{Level, Schedule, Study};
+use onbeat_model::timing::{Level, Schedule, TimingReport};
 
 /// How many columns stand side by side.
 const COLUMNS: usize = 8;
@@ -15,7 +15,7 @@ const ROWS: usize = 40;
 
 /// The verdict, the arrivals and releases of each task up to an iteration of its outermost loops,
 /// chains, processors and what may go wrong.
-pub fn table(study: &Study, level: Level, iterations: u32) -> String {
+pub fn table(study: &TimingReport, level: Level, iterations: u32) -> String {
     let timing = super::timing(study, level);
     let (verdict, how) = words::verdict(study);
     let mut parts = vec![format!("{}{} {how}", verdict[..1].to_uppercase(), &verdict[1..])];
@@ -60,7 +60,7 @@ fn findings(kind: &str, found: &[Finding]) -> Option<String> {
 }
 
 /// The table of a task, in parts where it has many columns.
-fn of_task(study: &Study, number: usize, arrivals: &Arrivals) -> Option<String> {
+fn of_task(study: &TimingReport, number: usize, arrivals: &Arrivals) -> Option<String> {
     let task = &study.graph.tasks[number];
     if arrivals.rows.is_empty() {
         return None;
@@ -125,7 +125,7 @@ fn chains(chains: &[ChainView]) -> String {
     format!("{}{most}", ruled(&grid))
 }
 
-fn schedule(study: &Study, schedule: &Schedule) -> String {
+fn schedule(study: &TimingReport, schedule: &Schedule) -> String {
     let view = super::schedules::schedule_view(study, schedule);
     let mut grid =
         grid(&["task", "priority", "period", "deadline", "wcet", "response", "slack", "misses"]);

@@ -6,7 +6,8 @@ use onbeat_model::graph::{
 };
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
-    Component, Course, Culprit, LockCycle, Miss, Row, Study, Timing, Trouble, Verdict, Why,
+    Cause, CauseKind, Component, Composability, Course, Hazard, LockCycle, Miss, Row, Timing,
+    TimingReport,
 };
 use std::collections::BTreeMap;
 
@@ -249,33 +250,33 @@ pub(super) fn path(graph: &Graph, timing: &Timing, rows: &[usize]) -> String {
 }
 
 /// Why a bound gets lost, as a clause.
-fn why(graph: &Graph, timing: &Timing, culprit: &Culprit) -> String {
+fn why(graph: &Graph, timing: &Timing, culprit: &Cause) -> String {
     let named = |channel: usize| graph.channels[channel].name.as_str();
     let at = || place_of(graph, &timing.rows[culprit.row]);
-    match culprit.why {
-        Why::BestEffort { channel } => {
+    match culprit.kind {
+        CauseKind::BestEffort { channel } => {
             format!("the best-effort channel {} has no latency bound", named(channel))
         }
-        Why::Unsent { channel } => {
+        CauseKind::Unsent { channel } => {
             let channel = named(channel);
             format!("what is read from {channel} is written in some executions only, or never")
         }
-        Why::Shared { channel } => {
+        CauseKind::Shared { channel } => {
             format!("several readers of {} take each other's messages", named(channel))
         }
-        Why::Loop => format!("the loop at {} has no known number of rounds", at()),
-        Why::Delay => format!("the delay at {} is not known", at()),
-        Why::Processor => format!("the tasks of the processor leave no bound for {}", at()),
+        CauseKind::Loop => format!("the loop at {} has no known number of rounds", at()),
+        CauseKind::Delay => format!("the delay at {} is not known", at()),
+        CauseKind::Processor => format!("the tasks of the processor leave no bound for {}", at()),
         // Its own words are in [`locks`].
-        Why::Locks { .. } => "tasks may wait for each other's locks for ever".to_owned(),
+        CauseKind::Locks { .. } => "tasks may wait for each other's locks for ever".to_owned(),
     }
 }
 
 /// Which tasks may wait for each other's locks for ever, and where.
-pub(super) fn locks(study: &Study) -> Vec<Finding> {
+pub(super) fn locks(study: &TimingReport) -> Vec<Finding> {
     let finding = |cycle: &LockCycle| Finding {
         what: "tasks may wait for each other's locks for ever".to_owned(),
-        when: cycle.way(&study.graph),
+        when: cycle.path(&study.graph),
         path: cycle.places(&study.graph),
     };
     study.lock_cycles.iter().map(finding).collect()
@@ -340,13 +341,13 @@ fn node_at(timing: &Timing, row: usize) -> (usize, usize) {
 
 /// Why the program is not composable.
 pub(super) fn culprits(graph: &Graph, timing: &Timing) -> Vec<Finding> {
-    let key = |it: &Culprit| (why(graph, timing, it), node_at(timing, it.row));
-    let finding = |found: Vec<&Culprit>| Finding {
+    let key = |it: &Cause| (why(graph, timing, it), node_at(timing, it.row));
+    let finding = |found: Vec<&Cause>| Finding {
         what: why(graph, timing, found[0]),
         when: iterations(timing, found.iter().map(|it| it.row)),
         path: path(graph, timing, &found[0].path),
     };
-    grouped(&timing.culprits, key).into_iter().map(finding).collect()
+    grouped(&timing.causes, key).into_iter().map(finding).collect()
 }
 
 /// The deadlines that may be missed.
@@ -371,37 +372,37 @@ pub(super) fn misses(graph: &Graph, timing: &Timing) -> Vec<Finding> {
 /// What else may go wrong.
 pub(super) fn troubles(graph: &Graph, timing: &Timing) -> Vec<Finding> {
     let at = |row: &usize| place_of(graph, &timing.rows[*row]);
-    let what = |trouble: &Trouble| match trouble {
-        Trouble::Overflow { row, channel } => {
+    let what = |trouble: &Hazard| match trouble {
+        Hazard::Overflow { row, channel } => {
             let channel = &graph.channels[*channel].name;
             format!("the channel {channel} may be full at {}, and the value is lost", at(row))
         }
-        Trouble::Deadlock { rows } => {
+        Hazard::Deadlock { rows } => {
             let places = listed(&rows.iter().map(at).collect::<Vec<_>>());
             format!("tasks wait for each other for ever at {places}")
         }
     };
-    let row = |trouble: &&Trouble| match trouble {
-        Trouble::Overflow { row, .. } => Some(*row),
-        Trouble::Deadlock { rows } => rows.first().copied(),
+    let row = |trouble: &&Hazard| match trouble {
+        Hazard::Overflow { row, .. } => Some(*row),
+        Hazard::Deadlock { rows } => rows.first().copied(),
     };
-    let finding = |found: Vec<&Trouble>| Finding {
+    let finding = |found: Vec<&Hazard>| Finding {
         what: what(found[0]),
         when: iterations(timing, found.iter().filter_map(row)),
         path: String::new(),
     };
-    grouped(&timing.troubles, what).into_iter().map(finding).collect()
+    grouped(&timing.hazards, what).into_iter().map(finding).collect()
 }
 
 /// Whether the program is composable, in a word or two and the rest of a sentence.
-pub(super) fn verdict(study: &Study) -> (&'static str, String) {
+pub(super) fn verdict(study: &TimingReport) -> (&'static str, String) {
     let more = |text: &str| text.to_owned();
     match study.program.verdict() {
-        Verdict::Composable => {
+        Composability::Composable => {
             ("composable", more("to its logical timing: every time is bounded."))
         }
-        Verdict::NotComposable => ("not composable", more("to its logical timing.")),
-        Verdict::Unproven { rounds } => {
+        Composability::NotComposable => ("not composable", more("to its logical timing.")),
+        Composability::Unproven { rounds } => {
             let first = match rounds {
                 0 => "before the first iteration".to_owned(),
                 1 => "for the first iteration".to_owned(),

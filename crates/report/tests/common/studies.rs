@@ -7,8 +7,8 @@ use onbeat_model::graph::{
 use onbeat_model::plan::BoundTerm;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
-    Chain, ChainTime, Component, Course, Culprit, Level, Miss, Open, Pattern, Row, Schedule,
-    Scheduled, Study, Timing, Trouble, Why,
+    Cause, CauseKind, Chain, ChainTime, Component, Course, Hazard, Level, Miss, OpenReason,
+    PeriodicRegime, Row, Schedule, ScheduledTask, Timing, TimingReport,
 };
 
 pub(crate) const fn ms(ms: i64) -> Span {
@@ -123,42 +123,42 @@ fn listing3_timing(level: Level, latency: Interval) -> Timing {
     let rounds = vec![Some((1, 1)), Some((2, 1))];
     let course = Course::Repeats { rounds, shift: ms(10) };
     let components = vec![Component { tasks: vec![0, 1], course }];
-    let pattern = Pattern { tasks, parts, shift: ms(10) };
-    Timing { level, rows, components, pattern: Some(pattern), ..Timing::default() }
+    let pattern = PeriodicRegime { tasks, parts, shift: ms(10) };
+    Timing { level, rows, components, regime: Some(pattern), ..Timing::default() }
 }
 
 /// Listing 3 over a channel.
-pub(crate) fn listing3(channel: Channel) -> Study {
+pub(crate) fn listing3(channel: Channel) -> TimingReport {
     let latency = match &channel.kind {
         ChannelKind::Network(network) => network.latencies[0].1,
         _ => Interval::ZERO,
     };
-    Study {
+    TimingReport {
         name: "listing-3".to_owned(),
         graph: listing3_graph(channel),
         program: listing3_timing(Level::Program, latency),
         platform: listing3_timing(Level::Platform, latency),
-        ..Study::default()
+        ..TimingReport::default()
     }
 }
 
 /// Listing 3 over a channel that promises nothing.
-pub(crate) fn best_effort() -> Study {
+pub(crate) fn best_effort() -> TimingReport {
     let mut study = listing3(network("status", Interval::from(Span::from_us(20))));
     for timing in [&mut study.program, &mut study.platform] {
         // Writing end, reading end and process() of each round.
-        let culprit = |round: usize| Culprit {
-            why: Why::BestEffort { channel: 0 },
+        let culprit = |round: usize| Cause {
+            kind: CauseKind::BestEffort { channel: 0 },
             row: 15 + 3 * (round - 1),
             path: vec![3 + 4 * (round - 1), 15 + 3 * (round - 1), 16 + 3 * (round - 1)],
         };
-        timing.culprits = (1..=3).map(culprit).collect();
+        timing.causes = (1..=3).map(culprit).collect();
     }
     study
 }
 
 /// A fork of ways, a loop in a loop, a lock, and points that may be late.
-pub(crate) fn late() -> Study {
+pub(crate) fn late() -> TimingReport {
     let condition = Expression::Binary(
         Binary::Less,
         Box::new(Expression::Register(0)),
@@ -211,20 +211,20 @@ pub(crate) fn late() -> Study {
             is_certain: false,
             path: vec![last - 2, last - 1, last],
         });
-        timing.troubles.push(Trouble::Overflow { row: last - 1, channel: 0 });
+        timing.hazards.push(Hazard::Overflow { row: last - 1, channel: 0 });
     }
     let schedules = vec![fixed_priorities(), edf()];
     timing.open = vec![timing.rows.len() - 1];
-    let course = Course::Open { rounds: 2, why: Open::Full { channel: 0 } };
+    let course = Course::Open { rounds: 2, why: OpenReason::Full { channel: 0 } };
     timing.components = vec![Component { tasks: vec![0], course }];
     let program = Timing { misses: Vec::new(), ..timing.clone() };
-    Study {
+    TimingReport {
         name: "late".to_owned(),
         graph,
         program,
         platform: timing,
         schedules,
-        ..Study::default()
+        ..TimingReport::default()
     }
 }
 
@@ -232,10 +232,10 @@ fn fixed_priorities() -> Schedule {
     Schedule {
         host: 0,
         core: 0,
-        tasks: vec![Scheduled {
+        tasks: vec![ScheduledTask {
             task: 0,
             priority: Some(40),
-            is_proposed: true,
+            is_assigned: true,
             period: Some(ms(10)),
             deadline: Some(ms(10)),
             wcet: ms(4),
@@ -249,10 +249,10 @@ fn fixed_priorities() -> Schedule {
 }
 
 fn edf() -> Schedule {
-    let task = Scheduled {
+    let task = ScheduledTask {
         task: 0,
         priority: None,
-        is_proposed: false,
+        is_assigned: false,
         period: None,
         deadline: None,
         wcet: Span::from_us(1_500),
@@ -264,7 +264,7 @@ fn edf() -> Schedule {
 }
 
 /// A task that starts another one, on its right and on its left.
-pub(crate) fn starting() -> Study {
+pub(crate) fn starting() -> TimingReport {
     let main = |task: usize| {
         vec![
             node(NodeKind::Start, "1", &[1]),
@@ -277,12 +277,12 @@ pub(crate) fn starting() -> Study {
     tasks.extend([cycle("other", 1, &[], true), task("left", 1, "b.c", main(2))]);
     let hosts = ["a", "b"].map(|name| Host { name: name.to_owned(), ..Host::default() });
     let graph = Graph { hosts: hosts.to_vec(), tasks, ..Graph::default() };
-    Study { name: "starting".to_owned(), graph, ..Study::default() }
+    TimingReport { name: "starting".to_owned(), graph, ..TimingReport::default() }
 }
 
 /// Eight tasks on four hosts with 54 nodes: sensors, filters, a controller and actuators, joined
 /// over the network and within hosts, with two chains.
-pub(crate) fn fifty() -> Study {
+pub(crate) fn fifty() -> TimingReport {
     let hosts = ["camera", "arm", "gateway", "base"].map(|name| Host {
         name: name.to_owned(),
         cores: Some(1),
@@ -309,7 +309,7 @@ pub(crate) fn fifty() -> Study {
         cycle("monitor", 3, &[read(3)], false),
     ];
     let graph = Graph { hosts: hosts.to_vec(), channels, tasks, ..Graph::default() };
-    let mut study = Study { name: "robot".to_owned(), graph, ..Study::default() };
+    let mut study = TimingReport { name: "robot".to_owned(), graph, ..TimingReport::default() };
     study.program = all_rows(&study.graph, Level::Program);
     study.platform = all_rows(&study.graph, Level::Platform);
     open_diagnostics(&mut study.program);
@@ -368,8 +368,8 @@ fn all_rows(graph: &Graph, level: Level) -> Timing {
     let course = || Course::Repeats { rounds: vec![Some((1, 1))], shift: ms(10) };
     let alone = |task| Component { tasks: vec![task], course: course() };
     let components = (0..graph.tasks.len()).map(alone).collect();
-    let pattern = Pattern { tasks, parts, shift: ms(20) };
-    Timing { level, rows, components, pattern: Some(pattern), ..Timing::default() }
+    let pattern = PeriodicRegime { tasks, parts, shift: ms(20) };
+    Timing { level, rows, components, regime: Some(pattern), ..Timing::default() }
 }
 
 /// What is read from the best-effort channel has no bound.
@@ -382,7 +382,7 @@ fn open_diagnostics(timing: &mut Timing) {
     rows[read + 1].arrival.hi = None;
     rows[read + 1].release.hi = None;
     let path = vec![written, read, read + 1];
-    timing.culprits.push(Culprit { why: Why::BestEffort { channel: 3 }, row: read, path });
+    timing.causes.push(Cause { kind: CauseKind::BestEffort { channel: 3 }, row: read, path });
 }
 
 fn chain(name: &str, channels: &[usize], deadline: i64) -> Chain {
@@ -406,10 +406,10 @@ fn chain(name: &str, channels: &[usize], deadline: i64) -> Chain {
 
 fn rates(graph: &Graph, host: usize) -> Schedule {
     let tasks = graph.tasks.iter().enumerate().filter(|(_, task)| task.host == host);
-    let scheduled = |(at, (task, of)): (usize, (usize, &Task))| Scheduled {
+    let scheduled = |(at, (task, of)): (usize, (usize, &Task))| ScheduledTask {
         task,
         priority: (of.policy == Policy::Fixed).then_some(50 - at as u8),
-        is_proposed: host == 0,
+        is_assigned: host == 0,
         period: Some(ms(10)),
         deadline: Some(ms(10)),
         wcet: ms(2),
@@ -422,7 +422,7 @@ fn rates(graph: &Graph, host: usize) -> Schedule {
 }
 
 /// Names that would be something else if they were not escaped.
-pub(crate) fn hostile() -> Study {
+pub(crate) fn hostile() -> TimingReport {
     let mut study = best_effort();
     let name = "<img src=x onerror=alert(1)></script>\"{{ 7*7 }}";
     study.name = name.to_owned();

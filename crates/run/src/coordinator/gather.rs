@@ -5,7 +5,7 @@ use crate::coordinator::network::NetworkKind;
 use crate::coordinator::session::{Owner, Session};
 use crate::netns::noise::NoiseTraffic;
 use onbeat::shared_log::SharedLog;
-use onbeat_model::record::{EndLog, Ending, LoadSample, Record, Role, RunLog, flag};
+use onbeat_model::record::{Ending, EndpointLog, LoadSample, Record, Role, RunLog, flag};
 use onbeat_model::system::{ChannelId, TimeMode};
 use onbeat_runtime::channel_io::Reason;
 
@@ -48,7 +48,7 @@ impl Session<'_> {
     }
 
     /// What the ends have recorded, with the run's settings.
-    pub(super) fn log(&self, ends: Vec<EndLog>, ending: Ending) -> RunLog {
+    pub(super) fn log(&self, ends: Vec<EndpointLog>, ending: Ending) -> RunLog {
         let settings = &self.options.settings;
         RunLog {
             network: self.carrier.recorded(),
@@ -67,7 +67,7 @@ impl Session<'_> {
 
     /// What the kernel held for a program that did not come for it any more is not known here: says
     /// where that may explain losses.
-    fn note_tails(&self, ends: &[EndLog], notes: &mut Vec<String>) {
+    fn note_tails(&self, ends: &[EndpointLog], notes: &mut Vec<String>) {
         let mut talker = None;
         for end in ends {
             if end.role == Role::Talker {
@@ -143,7 +143,7 @@ impl Session<'_> {
         place: usize,
         owner: Owner,
         notes: &mut Vec<String>,
-    ) -> EndLog {
+    ) -> EndpointLog {
         let declared = self.system.channel(channel);
         let (role, node) = match place {
             0 => (Role::Talker, declared.talker),
@@ -173,7 +173,7 @@ impl Session<'_> {
             }
             Owner::Program(end) => self.recorded(end, notes),
         };
-        EndLog { channel, role, node, records, unrecorded, malformed }
+        EndpointLog { channel, role, node, records, unrecorded, malformed }
     }
 
     /// The records of an end that a program has opened and of those of before that it has closed,

@@ -158,14 +158,14 @@ impl Carrier {
     }
 
     /// What the records say of it.
-    pub(super) fn recorded(&self) -> record::Network {
+    pub(super) fn recorded(&self) -> record::Carrier {
         match &self.kind {
-            NetworkKind::Emulated => record::Network::Emulated,
+            NetworkKind::Emulated => record::Carrier::Emulated,
             NetworkKind::Namespaces { transport, .. } => {
-                record::Network::Namespaces { transport: *transport }
+                record::Carrier::Namespaces { transport: *transport }
             }
             NetworkKind::Interface { host, name, transport, epoch_ns, .. } => {
-                record::Network::Interface {
+                record::Carrier::Interface {
                     transport: *transport,
                     host: *host,
                     name: name.clone(),

@@ -2,7 +2,7 @@
 
 use crate::coordinator::session::{Owner, Session};
 use onbeat::clock::MonoTime;
-use onbeat_model::record::{EndLog, Ending, Record, Role};
+use onbeat_model::record::{Ending, EndpointLog, Record, Role};
 use onbeat_model::system::ChannelId;
 use onbeat_model::time::Span;
 
@@ -50,7 +50,7 @@ impl Session<'_> {
     }
 
     /// An end's records since the last time, but the very last one, which may still be amended.
-    fn end_since(&mut self, channel: usize, place: usize) -> EndLog {
+    fn end_since(&mut self, channel: usize, place: usize) -> EndpointLog {
         let id = ChannelId(channel as u32);
         let declared = self.system.channel(id);
         let (role, node) = match place {
@@ -68,6 +68,6 @@ impl Session<'_> {
         };
         records.pop();
         self.told.counts[channel][place] += records.len();
-        EndLog { channel: id, role, node, records, unrecorded: 0, malformed: 0 }
+        EndpointLog { channel: id, role, node, records, unrecorded: 0, malformed: 0 }
     }
 }

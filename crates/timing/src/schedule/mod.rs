@@ -20,7 +20,7 @@ use cycles::Requests;
 use load::{Line, least, ns, span};
 use onbeat_model::graph::{Graph, NodeKind, Policy};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{LockCycle, Schedule, Scheduled};
+use onbeat_model::timing::{LockCycle, Schedule, ScheduledTask};
 use propose::{Group, PRIORITY_TOP};
 use shape::{Shape, Tasks};
 use std::cmp::Reverse;
@@ -501,7 +501,7 @@ impl Processor {
         margin::scaling(&self.loads, Protocol::default(), |_| true)
     }
 
-    fn scheduled(&self, placed: &Placed) -> Scheduled {
+    fn scheduled(&self, placed: &Placed) -> ScheduledTask {
         let protocol = Protocol::default();
         let (from, to) = placed.loads;
         let is_lost = placed.remote.is_none();
@@ -529,10 +529,10 @@ impl Processor {
         let me = &self.loads[from];
         let shown = me.priority != EDF && me.priority != 0;
         let wcet = (from..to).map(|at| self.loads[at].wcet).max().unwrap_or_default();
-        Scheduled {
+        ScheduledTask {
             task: placed.task,
             priority: u8::try_from(me.priority).ok().filter(|_| shown),
-            is_proposed: placed.is_proposed,
+            is_assigned: placed.is_proposed,
             period: placed.period,
             deadline: self.loads[least].deadline,
             wcet,

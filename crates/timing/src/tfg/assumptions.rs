@@ -43,7 +43,7 @@ pub(super) fn assumptions(
     if graph.channels.iter().any(|channel| is_network(&channel.kind)) {
         all.push("channels of the network keep to the bounds of the plan".to_owned());
     }
-    if schedules.iter().flat_map(|schedule| &schedule.tasks).any(|task| task.is_proposed) {
+    if schedules.iter().flat_map(|schedule| &schedule.tasks).any(|task| task.is_assigned) {
         all.push(
             "what is proposed (*) is applied: runs in virtual time do so with priorities; in real \
              time the program has to state them"

@@ -3,7 +3,7 @@
 
 use super::explore::Explorer;
 use super::state::Count;
-use onbeat_model::timing::{Course, Open, Trouble};
+use onbeat_model::timing::{Course, Hazard, OpenReason};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The components, each behind those that start its tasks. Who starts the tasks in `joined` is of
@@ -75,10 +75,10 @@ impl Explorer<'_> {
         }
     }
 
-    fn why(&self, tasks: &[usize]) -> Open {
+    fn why(&self, tasks: &[usize]) -> OpenReason {
         let full = self.troubles.iter().find_map(|trouble| match trouble {
-            Trouble::Overflow { row, channel } if tasks.contains(&self.rows[*row].task) => {
-                Some(Open::Full { channel: *channel })
+            Hazard::Overflow { row, channel } if tasks.contains(&self.rows[*row].task) => {
+                Some(OpenReason::Full { channel: *channel })
             }
             _ => None,
         });
@@ -91,8 +91,8 @@ impl Explorer<'_> {
             let half = width(cuts.get(cuts.len() / 2));
             width(cuts.last()).zip(half).is_some_and(|(last, half)| last > half)
         };
-        full.or_else(|| self.is_forced.then_some(Open::Guessed))
-            .or_else(|| tasks.iter().find(grows).map(|task| Open::Grows { task: *task }))
-            .unwrap_or(Open::Long)
+        full.or_else(|| self.is_forced.then_some(OpenReason::Guessed))
+            .or_else(|| tasks.iter().find(grows).map(|task| OpenReason::Grows { task: *task }))
+            .unwrap_or(OpenReason::Long)
     }
 }

@@ -1,10 +1,10 @@
 //! Systems put together: whether each still has the times that it has alone. The theorem is that
 //! composable ones do that have no channel in common (Austad et al. 2023, section 4.1).
 
-use super::{Limits, study};
+use super::{Limits, analyse};
 use onbeat_model::graph::{ChannelKind, Graph, Interval, NetworkChannel, NodeKind, Task};
 use onbeat_model::timing::{
-    Composition, Course, Joint, Kept, Level, Part, Spoilt, Study, Timing, Verdict,
+    Composability, Composition, Course, Joint, Kept, Level, Part, Spoilt, Timing, TimingReport,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,18 +22,18 @@ pub fn compose(
     limits: Limits,
 ) -> Result<Composition, Vec<String>> {
     let mut union = Union::default();
-    let mut parts: Vec<(Study, usize)> = Vec::new();
+    let mut parts: Vec<(TimingReport, usize)> = Vec::new();
     for (name, graph) in systems {
         let first = union.graph.tasks.len();
         union.add(parts.len(), &graph);
-        parts.push((study(&name, graph, Vec::new(), limits, None), first));
+        parts.push((analyse(&name, graph, Vec::new(), limits, None), first));
     }
     if !union.conflicts.is_empty() {
         return Err(union.conflicts);
     }
     let names: Vec<&str> = parts.iter().map(|(alone, _)| alone.name.as_str()).collect();
-    let together = study(&names.join(" and "), union.graph, Vec::new(), limits, None);
-    let part = |(alone, first): (Study, usize)| part(alone, first, &together, networks);
+    let together = analyse(&names.join(" and "), union.graph, Vec::new(), limits, None);
+    let part = |(alone, first): (TimingReport, usize)| part(alone, first, &together, networks);
     let parts = parts.into_iter().map(part).collect();
     Ok(Composition { parts, together })
 }
@@ -125,7 +125,7 @@ fn moved(task: &Task, first: usize, [hosts, channels, resources]: &[Vec<usize>; 
 }
 
 /// What became of one system's promises.
-fn part(alone: Study, first: usize, together: &Study, networks: &[String]) -> Part {
+fn part(alone: TimingReport, first: usize, together: &TimingReport, networks: &[String]) -> Part {
     let tasks = first..first + alone.graph.tasks.len();
     let mut joints: BTreeSet<Joint> = BTreeSet::new();
     for task in tasks.clone() {
@@ -160,11 +160,11 @@ fn part(alone: Study, first: usize, together: &Study, networks: &[String]) -> Pa
     let is_proven = joints.iter().all(is_known)
         && levels.iter().all(|levels| (0..tasks.len()).all(|task| is_proven(*levels, first, task)));
     let kept = match alone.program.verdict() {
-        Verdict::NotComposable => Kept::NothingPromised,
+        Composability::NotComposable => Kept::NothingPromised,
         _ if !spoilt.is_empty() => Kept::Broken,
-        Verdict::Unproven { .. } => Kept::Unproven,
-        Verdict::Composable if is_proven => Kept::Kept,
-        Verdict::Composable => Kept::Unproven,
+        Composability::Unproven { .. } => Kept::Unproven,
+        Composability::Composable if is_proven => Kept::Kept,
+        Composability::Composable => Kept::Unproven,
     };
     Part { alone, kept, joints: joints.into_iter().collect(), spoilt }
 }

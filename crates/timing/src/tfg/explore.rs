@@ -10,7 +10,7 @@ use super::step::Visit;
 use crate::schedule::Interference;
 use onbeat_model::graph::{ChannelKind, Graph, Interval, NodeKind};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Course, Level, Miss, Row, Trouble, Why};
+use onbeat_model::timing::{CauseKind, Course, Hazard, Level, Miss, Row};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Registers that repeat after at most so many rounds are kept in long loops.
@@ -105,7 +105,7 @@ pub(super) struct Cut {
 /// Why a bound is lost, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
-    pub(super) why: Why,
+    pub(super) why: CauseKind,
     pub(super) row: usize,
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Explorer<'a> {
     pub(super) is_wide: Vec<bool>,
     pub(super) lost: Vec<Lost>,
     pub(super) misses: Vec<Miss>,
-    pub(super) troubles: Vec<Trouble>,
+    pub(super) troubles: Vec<Hazard>,
     /// Whether something was taken as unknown because no task could continue.
     pub(super) is_forced: bool,
     /// The row of which executions were last aborted.
@@ -325,8 +325,8 @@ impl<'a> Explorer<'a> {
     /// Leaves out rows that were made in search of a pattern in vain.
     fn hide(&mut self, from: usize) {
         let overflows = self.troubles.iter().filter_map(|trouble| match trouble {
-            Trouble::Overflow { row, .. } => Some(*row),
-            Trouble::Deadlock { .. } => None,
+            Hazard::Overflow { row, .. } => Some(*row),
+            Hazard::Deadlock { .. } => None,
         });
         let lost = self.lost.iter().map(|lost| lost.row);
         let kept: BTreeSet<usize> = overflows.chain(lost).collect();
@@ -658,7 +658,7 @@ impl<'a> Explorer<'a> {
             }
         }
         if !rows.is_empty() {
-            self.troubles.push(Trouble::Deadlock { rows });
+            self.troubles.push(Hazard::Deadlock { rows });
         }
     }
 }

@@ -6,13 +6,14 @@ use onbeat_model::graph::{Graph, PointKind};
 use onbeat_model::system::System;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{
-    Chain, Component, Course, Culprit, Miss, Schedule, Study, Timing, Trouble, Verdict, Why,
+    Cause, CauseKind, Chain, Component, Composability, Course, Hazard, Miss, Schedule, Timing,
+    TimingReport,
 };
 use std::collections::BTreeMap;
 
 /// What to warn of. `system` is the description, if there is one: then the deadlines of its chains
 /// are left to [`crate::warnings`].
-pub fn findings(study: &Study, system: Option<&System>) -> Vec<Diagnostic> {
+pub fn findings(study: &TimingReport, system: Option<&System>) -> Vec<Diagnostic> {
     let finder = Finder { study, system };
     let mut found = finder.culprits();
     found.extend(finder.unproven());
@@ -24,7 +25,7 @@ pub fn findings(study: &Study, system: Option<&System>) -> Vec<Diagnostic> {
 }
 
 struct Finder<'a> {
-    study: &'a Study,
+    study: &'a TimingReport,
     system: Option<&'a System>,
 }
 
@@ -77,17 +78,17 @@ impl Finder<'_> {
 
     fn culprits(&self) -> Vec<Diagnostic> {
         let (program, platform) = (&self.study.program, &self.study.platform);
-        let told = |culprit: &Culprit, timing: &Timing| {
+        let told = |culprit: &Cause, timing: &Timing| {
             let row = &timing.rows[culprit.row];
-            (culprit.why.clone(), row.task, row.node)
+            (culprit.kind.clone(), row.task, row.node)
         };
-        let known: Vec<_> = program.culprits.iter().map(|c| told(c, program)).collect();
-        let more = platform.culprits.iter().filter(|c| !known.contains(&told(c, platform)));
-        let all = program.culprits.iter().map(|c| (c, program)).chain(more.map(|c| (c, platform)));
+        let known: Vec<_> = program.causes.iter().map(|c| told(c, program)).collect();
+        let more = platform.causes.iter().filter(|c| !known.contains(&told(c, platform)));
+        let all = program.causes.iter().map(|c| (c, program)).chain(more.map(|c| (c, platform)));
         all.map(|(culprit, timing)| self.culprit(culprit, timing)).collect()
     }
 
-    fn culprit(&self, culprit: &Culprit, timing: &Timing) -> Diagnostic {
+    fn culprit(&self, culprit: &Cause, timing: &Timing) -> Diagnostic {
         let row = &timing.rows[culprit.row];
         let (place, program) = (self.place(timing, culprit.row), self.program(row.task));
         let at_program = program.map(|origin| (origin, "this program"));
@@ -95,8 +96,8 @@ impl Finder<'_> {
             let (name, origin) = self.channel(channel);
             (name, origin.map(|origin| (origin, "this channel")))
         };
-        let (reason, at, help) = match culprit.why {
-            Why::BestEffort { channel } => {
+        let (reason, at, help) = match culprit.kind {
+            CauseKind::BestEffort { channel } => {
                 let (name, at) = of_channel(channel);
                 let help = "reserve for the channel, or read where nothing has to happen in time";
                 (
@@ -105,31 +106,31 @@ impl Finder<'_> {
                     help,
                 )
             }
-            Why::Unsent { channel } => {
+            CauseKind::Unsent { channel } => {
                 let (name, at) = of_channel(channel);
                 let help = "write the message on every way, or do not wait for it";
                 let reason =
                     format!("{place} waits for a message of `{name}` that need not be written");
                 (reason, at, help)
             }
-            Why::Shared { channel } => {
+            CauseKind::Shared { channel } => {
                 let (name, at) = of_channel(channel);
                 let help = "give every reader a channel of its own";
                 (format!("several tasks take messages from `{name}`, one at {place}"), at, help)
             }
-            Why::Loop => {
+            CauseKind::Loop => {
                 let help = "give the loop a number of rounds, or a firm point behind it";
                 (format!("the loop at {place} has no known number of rounds"), at_program, help)
             }
-            Why::Delay => {
+            CauseKind::Delay => {
                 let help = "write a delay that does not depend on data";
                 (format!("the delay at {place} is not known"), at_program, help)
             }
-            Why::Processor => {
+            CauseKind::Processor => {
                 let help = "give the task another processor, or a higher priority";
                 (format!("nothing bounds how long the code at {place} takes"), at_program, help)
             }
-            Why::Locks { cycle } => return self.locks(cycle, at_program),
+            CauseKind::Locks { cycle } => return self.locks(cycle, at_program),
         };
         let message = format!("`{}` is not composable: {reason}", self.study.name);
         let path = self.path(timing, &culprit.path);
@@ -142,7 +143,9 @@ impl Finder<'_> {
 
     /// Components of which nothing is proven beyond some rounds, where that is all that is wrong.
     fn unproven(&self) -> Vec<Diagnostic> {
-        let Verdict::Unproven { .. } = self.study.program.verdict() else { return Vec::new() };
+        let Composability::Unproven { .. } = self.study.program.verdict() else {
+            return Vec::new();
+        };
         let one = |component: &Component| {
             let Course::Open { rounds, why } = component.course else { return None };
             let name = |task: &usize| format!("`{}`", self.graph().tasks[*task].name);
@@ -164,7 +167,7 @@ impl Finder<'_> {
     /// Tasks that may wait for each other's locks for ever.
     fn locks(&self, cycle: usize, at: Option<(Origin, &str)>) -> Diagnostic {
         let cycle = &self.study.lock_cycles[cycle];
-        let (way, places) = (cycle.way(self.graph()), cycle.places(self.graph()));
+        let (way, places) = (cycle.path(self.graph()), cycle.places(self.graph()));
         let message = format!("tasks may wait for each other's locks for ever: {way}, at {places}");
         let help = "lock what several tasks lock in one and the same order";
         self.warning(codes::LOCKS, message, at, help)
@@ -259,10 +262,10 @@ impl Finder<'_> {
         let timing = &self.study.platform;
         let mut full = Vec::new();
         let mut found = Vec::new();
-        for trouble in &timing.troubles {
+        for trouble in &timing.hazards {
             match trouble {
-                Trouble::Overflow { channel, .. } if full.contains(channel) => {}
-                Trouble::Overflow { row, channel } => {
+                Hazard::Overflow { channel, .. } if full.contains(channel) => {}
+                Hazard::Overflow { row, channel } => {
                     full.push(*channel);
                     let (name, at) = self.channel(*channel);
                     let place = self.place(timing, *row);
@@ -271,7 +274,7 @@ impl Finder<'_> {
                     let help = "read as often as it is written, or give it more room";
                     found.push(self.warning(codes::OVERFLOW, message, at, help));
                 }
-                Trouble::Deadlock { rows } => {
+                Hazard::Deadlock { rows } => {
                     let places: Vec<_> = rows.iter().map(|row| self.place(timing, *row)).collect();
                     let message = format!("tasks wait for each other: {}", places.join(", "));
                     let task = rows.first().map(|row| timing.rows[*row].task);

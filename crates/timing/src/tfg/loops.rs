@@ -4,7 +4,7 @@ use super::explore::{Cut, Explorer, Head, PERIOD};
 use super::order::{Key, Order};
 use super::state::State;
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Level, Why};
+use onbeat_model::timing::{CauseKind, Level};
 
 impl Explorer<'_> {
     /// What the head of a loop needs: notes the cut, stands still where nothing changes any more,
@@ -126,7 +126,7 @@ impl Explorer<'_> {
         if state.now.hi.is_some()
             && let Some((row, _)) = state.before.first()
         {
-            self.lose(Why::Loop, *row);
+            self.lose(CauseKind::Loop, *row);
         }
         state.now.hi = None;
         state.elapsed.hi = None;

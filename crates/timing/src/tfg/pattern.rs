@@ -9,7 +9,7 @@ use super::shape::End;
 use super::state::Count;
 use onbeat_model::graph::{ChannelKind, Interval};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Component, Course, Pattern};
+use onbeat_model::timing::{Component, Course, PeriodicRegime};
 use std::collections::BTreeMap;
 
 /// The longest shift that is of use.
@@ -325,7 +325,7 @@ fn common(a: i64, b: i64) -> Option<i64> {
 }
 
 /// The pattern of all components together, if each that does not end has one.
-pub(super) fn together(tasks: usize, components: &[Component]) -> Option<Pattern> {
+pub(super) fn together(tasks: usize, components: &[Component]) -> Option<PeriodicRegime> {
     let mut all = 1_i64;
     for component in components {
         match component.course {
@@ -344,5 +344,5 @@ pub(super) fn together(tasks: usize, components: &[Component]) -> Option<Pattern
         }
     }
     let is_endless = rounds.iter().any(Option::is_some);
-    is_endless.then_some(Pattern { tasks: rounds, shift: Span::from_ns(all), parts })
+    is_endless.then_some(PeriodicRegime { tasks: rounds, shift: Span::from_ns(all), parts })
 }

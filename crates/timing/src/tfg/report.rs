@@ -1,4 +1,4 @@
-//! All that is known of a graph.
+//! The report of a graph: both levels, chains and schedules.
 
 use super::assumptions::assumptions;
 use super::{Limits, chain, coincidence, time};
@@ -6,17 +6,19 @@ use crate::schedule;
 use onbeat_model::graph::Graph;
 use onbeat_model::plan::Plan;
 use onbeat_model::system::System;
-use onbeat_model::timing::{Chain, Culprit, Level, LockCycle, LockWait, Row, Study, Timing, Why};
+use onbeat_model::timing::{
+    Cause, CauseKind, Chain, Level, LockCycle, LockWait, Row, Timing, TimingReport,
+};
 
-/// Studies a graph: both levels, the chains that are asked for, the hosts' processors. `described`
+/// Analyses a graph: both levels, the chains that are asked for, the hosts' processors. `described`
 /// is the system that [`super::system_graph`] made the graph of, if one did, and its plan.
-pub fn study(
+pub fn analyse(
     name: &str,
     graph: Graph,
     mut chains: Vec<Chain>,
     limits: Limits,
     described: Option<(&System, &Plan)>,
-) -> Study {
+) -> TimingReport {
     let interference = schedule::interference(&graph);
     let lock_cycles = schedule::lock_cycles(&graph);
     let mut program = time(&graph, Level::Program, &[], limits);
@@ -29,7 +31,7 @@ pub fn study(
     }
     let schedules = schedule::analyse(&graph);
     for timing in [&mut program, &mut platform] {
-        timing.culprits.extend(stuck(&lock_cycles, timing));
+        timing.causes.extend(stuck(&lock_cycles, timing));
     }
     let system = described.map(|(system, _)| system);
     let mut assumptions = assumptions(&graph, &schedules, system);
@@ -38,11 +40,11 @@ pub fn study(
         format!("chain {name} was not followed to its end: it has more values than are looked at")
     }));
     let name = name.to_owned();
-    Study { name, graph, program, platform, chains, schedules, lock_cycles, assumptions }
+    TimingReport { name, graph, program, platform, chains, schedules, lock_cycles, assumptions }
 }
 
 /// Where tasks may wait for each other's locks for ever.
-fn stuck(cycles: &[LockCycle], timing: &Timing) -> Vec<Culprit> {
+fn stuck(cycles: &[LockCycle], timing: &Timing) -> Vec<Cause> {
     let first = |cycle: &LockCycle| {
         let is_it = |row: &Row, wait: &LockWait| (row.task, row.node) == (wait.task, wait.node);
         cycle.waits.iter().find_map(|w| timing.rows.iter().position(|row| is_it(row, w)))
@@ -50,8 +52,8 @@ fn stuck(cycles: &[LockCycle], timing: &Timing) -> Vec<Culprit> {
     let found = cycles.iter().enumerate();
     found
         .filter_map(|(cycle, of)| {
-            let why = Why::Locks { cycle };
-            Some(Culprit { why, row: first(of)?, path: Vec::new() })
+            let why = CauseKind::Locks { cycle };
+            Some(Cause { kind: why, row: first(of)?, path: Vec::new() })
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use super::shape::End;
 use super::state::{Count, NEVER, plus};
 use onbeat_model::graph::{ChannelKind, Interval};
 use onbeat_model::time::Span;
-use onbeat_model::timing::Trouble;
+use onbeat_model::timing::Hazard;
 
 /// So often the last of what is written to a channel is looked for.
 const TRIALS: usize = 8;
@@ -190,14 +190,14 @@ impl Explorer<'_> {
     /// A value may get lost at a write.
     pub(super) fn overflow(&mut self, row: usize, channel: usize) {
         let place = |row: usize| (self.rows[row].task, self.rows[row].node);
-        let is_known = |trouble: &Trouble| match trouble {
-            Trouble::Overflow { row: known, channel: of } => {
+        let is_known = |trouble: &Hazard| match trouble {
+            Hazard::Overflow { row: known, channel: of } => {
                 *of == channel && place(*known) == place(row)
             }
-            Trouble::Deadlock { .. } => false,
+            Hazard::Deadlock { .. } => false,
         };
         if !self.troubles.iter().any(is_known) {
-            self.troubles.push(Trouble::Overflow { row, channel });
+            self.troubles.push(Hazard::Overflow { row, channel });
         }
     }
 

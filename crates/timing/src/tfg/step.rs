@@ -7,7 +7,7 @@ use super::shape::End;
 use super::state::{Busy, Count, Holds, Late, State, least, plus, sum};
 use onbeat_model::graph::{ChannelKind, Expression, Interval, NetworkChannel, NodeKind, PointKind};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Level, Miss, Row, Why};
+use onbeat_model::timing::{CauseKind, Level, Miss, Row};
 
 /// Delays above are as good as for ever: sums of them must not overflow.
 const LONGEST: i64 = 1 << 58;
@@ -182,7 +182,7 @@ impl Explorer<'_> {
         });
         self.is_wide.push(state.wide != 0);
         if before.hi.is_some() && state.now.hi.is_none() {
-            self.lose(Why::Processor, visit.row);
+            self.lose(CauseKind::Processor, visit.row);
         }
         if let Some(state) = self.on_time(&mut visit, state) {
             self.happen(&visit, state, forced);
@@ -196,7 +196,7 @@ impl Explorer<'_> {
         !order.is_tail(order.node(key)) && self.tasks[task].frontier.keys().all(is_behind)
     }
 
-    pub(super) fn lose(&mut self, why: Why, row: usize) {
+    pub(super) fn lose(&mut self, why: CauseKind, row: usize) {
         let is_same = |lost: &Lost| {
             let (a, b) = (&self.rows[lost.row], &self.rows[row]);
             lost.why == why && (a.task, a.node) == (b.task, b.node)
@@ -415,7 +415,7 @@ impl Explorer<'_> {
                 // No deadline aborts who waits for a lock.
                 let after = self.execute(visit.task, state.clone(), turn);
                 if state.now.hi.is_some() && after.now.hi.is_none() {
-                    self.lose(Why::Processor, visit.row);
+                    self.lose(CauseKind::Processor, visit.row);
                 }
                 let longest = self.complete(visit.task, Span::from_ns(1));
                 self.leave(visit, Some(after), Interval { lo: Span::ZERO, hi: longest });
@@ -425,7 +425,7 @@ impl Explorer<'_> {
                 let late = self.wakeup(visit.task);
                 let after = self.guarded(visit, &state, Some(after), late);
                 if state.now.hi.is_some() && after.as_ref().is_some_and(|a| a.now.hi.is_none()) {
-                    self.lose(Why::Processor, visit.row);
+                    self.lose(CauseKind::Processor, visit.row);
                 }
                 let longest = execution.hi.and_then(|hi| self.complete(visit.task, hi));
                 self.leave(visit, after, Interval { lo: execution.lo, hi: longest });
@@ -526,7 +526,7 @@ impl Explorer<'_> {
         }
         if state.may_wait {
             if period.is_none() && state.now.hi.is_some() {
-                self.lose(Why::Delay, visit.row);
+                self.lose(CauseKind::Delay, visit.row);
             }
             let parts = match period {
                 Some(period) => self.release(visit.task, &state, period, wakeup),
@@ -541,7 +541,7 @@ impl Explorer<'_> {
         }
         let is_lost = is_bounded && all.as_ref().is_some_and(|after| after.now.hi.is_none());
         if is_lost && period.is_some() {
-            self.lose(Why::Processor, visit.row);
+            self.lose(CauseKind::Processor, visit.row);
         }
         let after = all.map(|mut after| {
             after.points = vec![visit.node];
@@ -879,12 +879,12 @@ impl Explorer<'_> {
             return;
         }
         if is_unknown || self.latency(channel, visit.task).hi.is_none() {
-            self.lose(Why::BestEffort { channel }, visit.row);
+            self.lose(CauseKind::BestEffort { channel }, visit.row);
         }
         if self.is_shared(visit.task, channel) {
-            self.lose(Why::Shared { channel }, visit.row);
+            self.lose(CauseKind::Shared { channel }, visit.row);
         } else if stops && !self.is_told(visit.row) {
-            self.lose(Why::Unsent { channel }, visit.row);
+            self.lose(CauseKind::Unsent { channel }, visit.row);
         }
     }
 

@@ -3,13 +3,13 @@
 use super::explore::{Explorer, Lost};
 use onbeat_model::graph::{Interval, NodeKind};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Component, Culprit, Row, Timing, Trouble, Why};
+use onbeat_model::timing::{Cause, CauseKind, Component, Hazard, Row, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts all that was found together.
 pub(super) fn timing(mut explorer: Explorer<'_>, components: Vec<Component>) -> Timing {
     let lost = std::mem::take(&mut explorer.lost);
-    let culprits: Vec<Culprit> = lost.iter().filter_map(|lost| explorer.culprit(lost)).collect();
+    let culprits: Vec<Cause> = lost.iter().filter_map(|lost| explorer.culprit(lost)).collect();
     let mut misses = std::mem::take(&mut explorer.misses);
     for miss in &mut misses {
         miss.path = explorer.segment(miss.path[0], miss.row);
@@ -19,13 +19,13 @@ pub(super) fn timing(mut explorer: Explorer<'_>, components: Vec<Component>) -> 
         level: explorer.level,
         open: table.open(&explorer),
         rows: std::mem::take(&mut table.rows),
-        pattern: super::pattern::together(explorer.graph.tasks.len(), &components),
+        regime: super::pattern::together(explorer.graph.tasks.len(), &components),
         components,
-        culprits,
+        causes: culprits,
         misses,
-        troubles: explorer.troubles,
+        hazards: explorer.troubles,
     };
-    timing.culprits.retain_mut(|culprit| {
+    timing.causes.retain_mut(|culprit| {
         table.renumber(&mut culprit.path);
         table.of_row(culprit.row).map(|row| culprit.row = row).is_some()
     });
@@ -33,9 +33,9 @@ pub(super) fn timing(mut explorer: Explorer<'_>, components: Vec<Component>) -> 
         table.renumber(&mut miss.path);
         table.of_row(miss.row).map(|row| miss.row = row).is_some()
     });
-    timing.troubles.retain_mut(|trouble| match trouble {
-        Trouble::Overflow { row, .. } => table.of_row(*row).map(|new| *row = new).is_some(),
-        Trouble::Deadlock { rows } => {
+    timing.hazards.retain_mut(|trouble| match trouble {
+        Hazard::Overflow { row, .. } => table.of_row(*row).map(|new| *row = new).is_some(),
+        Hazard::Deadlock { rows } => {
             table.renumber(rows);
             !rows.is_empty()
         }
@@ -137,7 +137,7 @@ impl Explorer<'_> {
     }
 
     /// The cause with its path. A loop is none if after it nothing happens that others see.
-    fn culprit(&self, lost: &Lost) -> Option<Culprit> {
+    fn culprit(&self, lost: &Lost) -> Option<Cause> {
         let first = &self.rows[lost.row];
         let round = first.iteration.first();
         let mut path = Vec::new();
@@ -150,7 +150,7 @@ impl Explorer<'_> {
             }
             let from = row.before.iter().find(|(before, _)| parents.contains_key(before));
             let Some((from, _)) = from else { continue };
-            let is_loop = lost.why == Why::Loop;
+            let is_loop = lost.why == CauseKind::Loop;
             if !is_loop && row.iteration.first() != round {
                 continue;
             }
@@ -165,7 +165,7 @@ impl Explorer<'_> {
                 last = index;
             }
         }
-        if lost.why == Why::Loop && !is_seen {
+        if lost.why == CauseKind::Loop && !is_seen {
             return None;
         }
         let mut back = Vec::new();
@@ -175,6 +175,6 @@ impl Explorer<'_> {
             at = parents[&row];
         }
         path.extend(back.into_iter().rev());
-        Some(Culprit { why: lost.why.clone(), row: lost.row, path })
+        Some(Cause { kind: lost.why.clone(), row: lost.row, path })
     }
 }

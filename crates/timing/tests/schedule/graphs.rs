@@ -86,7 +86,7 @@ fn open_priorities_are_proposed_and_the_responses_are_the_published_ones() {
     let schedule = one(&graph(Some(1), tasks.to_vec()));
     let expected = [(2, Some(ms(10))), (1, Some(ms(20))), (0, Some(ms(52)))];
     assert_eq!(responses(&schedule), expected);
-    let proposed: Vec<_> = schedule.tasks.iter().map(|t| (t.priority, t.is_proposed)).collect();
+    let proposed: Vec<_> = schedule.tasks.iter().map(|t| (t.priority, t.is_assigned)).collect();
     assert_eq!(proposed, [(Some(80), true), (Some(79), true), (Some(78), true)]);
     assert_eq!(schedule.scaling_ppm, Some(961_538));
     assert_eq!(schedule.utilisation_ppm, Some(823_334));
@@ -292,7 +292,7 @@ fn tasks_are_spread_over_processors_and_stated_ones_stay() {
         assert_eq!((schedule.tasks.len(), schedule.utilisation_ppm), (2, Some(1_000_000)));
         assert_eq!(schedule.scaling_ppm, Some(1_000_000));
         assert!(
-            schedule.tasks.iter().all(|task| task.is_met() && task.is_proposed == (task.task != 1))
+            schedule.tasks.iter().all(|task| task.is_met() && task.is_assigned == (task.task != 1))
         );
     }
     assert!(schedules[1].tasks.iter().any(|task| task.task == 1 && task.priority == Some(30)));
@@ -307,7 +307,7 @@ fn policies_rank_tasks_as_the_run_time_does() {
     assert_eq!(ranks, [(1, Some(80)), (2, Some(80)), (0, Some(79))]);
     // Equal ones delay each other.
     assert_eq!(schedule.tasks[0].response, Some(ms(4)));
-    assert!(schedule.tasks.iter().all(|task| !task.is_proposed));
+    assert!(schedule.tasks.iter().all(|task| !task.is_assigned));
 }
 
 #[test]

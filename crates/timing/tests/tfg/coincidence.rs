@@ -2,7 +2,7 @@
 //! the wire; the longest other frame 12 336 ns.
 use onbeat_bounds::plan;
 use onbeat_model::time::Span;
-use onbeat_timing::tfg::{Limits, study, system_graph};
+use onbeat_timing::tfg::{Limits, analyse, system_graph};
 
 /// `apart` is how long after each message of `a` one of `b` is written by the same task; `more` is
 /// in the description.
@@ -44,7 +44,7 @@ fn bound_of_a(apart_ns: i64, more: &str) -> Span {
     let programs = [(0, system.programs[0].tasks.clone().expect("tasks"))];
     let (graph, chains) = system_graph(&system, &plan, &programs).expect("a graph");
     let known = Some((&system, &plan));
-    let study = study("case", graph, chains, Limits::default(), known);
+    let study = analyse("case", graph, chains, Limits::default(), known);
     study.chains[0].time.latency.and_then(|latency| latency.hi).expect("a bound")
 }
 

@@ -5,7 +5,7 @@ use crate::build::ms;
 use crate::random::{Dice, Kind, random};
 use onbeat_model::graph::{Graph, Host, Interval, NodeKind, PointKind};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Composition, Joint, Kept, Level, Row, Timing, Verdict};
+use onbeat_model::timing::{Composability, Composition, Joint, Kept, Level, Row, Timing};
 use onbeat_timing::tfg::{Limits, compose, time};
 
 const LIMITS: Limits = Limits { rounds: 4, rows: 800 };
@@ -119,13 +119,15 @@ fn named(timing: &Timing, task: usize) -> impl std::fmt::Debug {
         .map(|(one, place)| (one.course.again(place), std::mem::discriminant(&one.course)))
 }
 
-fn worst(a: Verdict, b: Verdict) -> Verdict {
+fn worst(a: Composability, b: Composability) -> Composability {
     match (a, b) {
-        (Verdict::NotComposable, _) | (_, Verdict::NotComposable) => Verdict::NotComposable,
-        (Verdict::Unproven { rounds: a }, Verdict::Unproven { rounds: b }) => {
-            Verdict::Unproven { rounds: a.min(b) }
+        (Composability::NotComposable, _) | (_, Composability::NotComposable) => {
+            Composability::NotComposable
         }
-        (Verdict::Composable, other) | (other, Verdict::Composable) => other,
+        (Composability::Unproven { rounds: a }, Composability::Unproven { rounds: b }) => {
+            Composability::Unproven { rounds: a.min(b) }
+        }
+        (Composability::Composable, other) | (other, Composability::Composable) => other,
     }
 }
 
@@ -137,12 +139,13 @@ fn no_verdict_depends_on_how_many_rounds_are_asked_for() {
         let verdict =
             |rounds| time(&graph, Level::Program, &[], Limits { rounds, ..LIMITS }).verdict();
         let all = [20, 60, 200, 1_000].map(verdict);
-        let is = |wanted: Verdict| all.contains(&wanted);
-        let flips = is(Verdict::Composable) && all.iter().any(|one| *one != Verdict::Composable);
+        let is = |wanted: Composability| all.contains(&wanted);
+        let flips = is(Composability::Composable)
+            && all.iter().any(|one| *one != Composability::Composable);
         assert!(!flips, "seed {seed}: {all:?}");
-        seen[0] += usize::from(is(Verdict::Composable));
-        seen[1] += usize::from(is(Verdict::NotComposable));
-        seen[2] += usize::from(all.iter().any(|v| matches!(v, Verdict::Unproven { .. })));
+        seen[0] += usize::from(is(Composability::Composable));
+        seen[1] += usize::from(is(Composability::NotComposable));
+        seen[2] += usize::from(all.iter().any(|v| matches!(v, Composability::Unproven { .. })));
     }
     println!("composable, not, unproven: {seen:?}");
     assert!(seen.iter().all(|count| *count > 3), "{seen:?}");
@@ -157,9 +160,9 @@ fn composable_systems_without_a_channel_in_common_keep_their_times() {
             compose(systems.to_vec(), &[], LIMITS).expect("no names in common");
         for part in parts {
             let wanted = match part.alone.program.verdict() {
-                Verdict::NotComposable => Kept::NothingPromised,
-                Verdict::Unproven { .. } => Kept::Unproven,
-                Verdict::Composable => part.kept,
+                Composability::NotComposable => Kept::NothingPromised,
+                Composability::Unproven { .. } => Kept::Unproven,
+                Composability::Composable => part.kept,
             };
             assert_eq!(part.kept, wanted, "seed {seed}");
             assert_ne!(part.kept, Kept::Broken, "seed {seed}");

@@ -5,7 +5,9 @@ use onbeat_model::graph::{
     Expression, Graph, Interval, NodeKind, PointKind, Segment, Task, TaskNode,
 };
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Course, Level, Pattern, Timing, Trouble, Verdict, Why};
+use onbeat_model::timing::{
+    CauseKind, Composability, Course, Hazard, Level, PeriodicRegime, Timing,
+};
 use onbeat_timing::tfg::{Limits, time};
 
 #[test]
@@ -17,10 +19,10 @@ fn listing_3_with_a_fifochannel_gives_table_1() {
     assert_eq!(arrivals(&graph, &timing, "12")[..3], [0, 0, 10]);
     assert_eq!(releases(&graph, &timing, "12")[..3], [0, 10, 20]);
     assert!(timing.rows.iter().all(|row| row.is_certain));
-    assert!(timing.culprits.is_empty() && timing.misses.is_empty());
+    assert!(timing.causes.is_empty() && timing.misses.is_empty());
     let tasks = vec![Some((1, 1)), Some((2, 1))];
     let parts = vec![Some((1, ms(10))); 2];
-    assert_eq!(timing.pattern, Some(Pattern { tasks, shift: ms(10), parts }));
+    assert_eq!(timing.regime, Some(PeriodicRegime { tasks, shift: ms(10), parts }));
 }
 
 #[test]
@@ -33,16 +35,16 @@ fn a_network_channel_makes_intervals() {
         let capture = Interval::exactly(ms(10 * round as i64));
         assert_eq!(row.release, capture + latency);
     }
-    assert!(timing.culprits.is_empty());
-    assert_eq!(timing.pattern.map(|pattern| pattern.shift), Some(ms(10)));
+    assert!(timing.causes.is_empty());
+    assert_eq!(timing.regime.map(|pattern| pattern.shift), Some(ms(10)));
 }
 
 #[test]
 fn an_ip_channel_is_not_composable_and_is_named_with_the_path() {
     let graph = listing_3(network(Interval::from(Span::from_us(50))), false);
     let timing = time(&graph, Level::Program, &[], Limits::default());
-    let [culprit] = &timing.culprits[..] else { panic!("{:?}", timing.culprits) };
-    assert_eq!(culprit.why, Why::BestEffort { channel: 0 });
+    let [culprit] = &timing.causes[..] else { panic!("{:?}", timing.causes) };
+    assert_eq!(culprit.kind, CauseKind::BestEffort { channel: 0 });
     let places = culprit.path.iter().map(|row| {
         let row = &timing.rows[*row];
         (graph.tasks[row.task].nodes[row.node].place.as_str(), row.iteration[0])
@@ -190,7 +192,7 @@ fn a_loop_of_unknown_rounds_in_which_time_passes_has_no_bound() {
         node("3", point(PointKind::Soft, 5), &[3]),
     ]);
     assert_eq!(visits(&graph, &timing, "3")[0].arrival, Interval::from(Span::ZERO));
-    assert_eq!(timing.culprits[0].why, Why::Loop);
+    assert_eq!(timing.causes[0].kind, CauseKind::Loop);
     let (graph, timing) = single(vec![
         node("0", NodeKind::Start, &[1]),
         node("1", NodeKind::Any, &[2, 3]),
@@ -199,7 +201,7 @@ fn a_loop_of_unknown_rounds_in_which_time_passes_has_no_bound() {
         node("4", NodeKind::End, &[]),
     ]);
     assert_eq!(visits(&graph, &timing, "3")[0].release, Interval::exactly(ms(5)));
-    assert!(timing.culprits.is_empty());
+    assert!(timing.causes.is_empty());
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn an_unknown_delay_has_no_bound() {
     ];
     let (graph, timing) = single(nodes);
     assert_eq!(visits(&graph, &timing, "1")[0].release, Interval::from(Span::ZERO));
-    assert_eq!(timing.culprits[0].why, Why::Delay);
+    assert_eq!(timing.causes[0].kind, CauseKind::Delay);
 }
 
 /// `period` and one message per round, against a reader that takes one in `takes` milliseconds.
@@ -234,10 +236,10 @@ fn rates(capacity: u32, takes: i64) -> Timing {
 
 #[test]
 fn a_channel_that_is_read_too_slowly_overflows() {
-    assert!(rates(1, 1).troubles.iter().all(|t| matches!(t, Trouble::Overflow { .. })));
-    assert!(rates(8, 1).troubles.is_empty());
-    assert!(matches!(rates(8, 2).troubles[..], [Trouble::Overflow { .. }]));
-    assert!(matches!(rates(500, 2).troubles[..], [Trouble::Overflow { .. }]));
+    assert!(rates(1, 1).hazards.iter().all(|t| matches!(t, Hazard::Overflow { .. })));
+    assert!(rates(8, 1).hazards.is_empty());
+    assert!(matches!(rates(8, 2).hazards[..], [Hazard::Overflow { .. }]));
+    assert!(matches!(rates(500, 2).hazards[..], [Hazard::Overflow { .. }]));
 }
 
 /// One message in a millisecond over the network, of which 16 may wait, for a reader that begins to
@@ -261,11 +263,11 @@ fn behind(late: i64) -> Timing {
 
 #[test]
 fn messages_for_which_no_room_is_left_on_the_readers_host_have_no_pattern() {
-    assert_eq!(behind(10).verdict(), Verdict::Composable);
-    assert!(behind(10).pattern.is_some());
+    assert_eq!(behind(10).verdict(), Composability::Composable);
+    assert!(behind(10).regime.is_some());
     for late in [20, 200] {
-        assert!(behind(late).pattern.is_none());
-        assert_ne!(behind(late).verdict(), Verdict::Composable);
+        assert!(behind(late).regime.is_none());
+        assert_ne!(behind(late).verdict(), Composability::Composable);
     }
 }
 
@@ -313,7 +315,7 @@ fn a_task_of_which_nobody_knows_when_it_is_started_is_looked_at_with_who_starts_
     let short = of(50);
     assert!(short.components.iter().all(|one| matches!(one.course, Course::Open { .. })));
     assert!(short.components.iter().any(|one| one.tasks == [0, 1]), "{:?}", short.components);
-    assert!(matches!(short.verdict(), Verdict::Unproven { .. }));
+    assert!(matches!(short.verdict(), Composability::Unproven { .. }));
 }
 
 #[test]
@@ -329,7 +331,7 @@ fn tasks_that_wait_for_each_other_are_named() {
         vec![task("a", 0, side(0, ["1", "2", "3"])), task("b", 0, side(1, ["4", "5", "6"]))];
     let graph = graph(vec![fifo(4), fifo(4)], tasks);
     let timing = time(&graph, Level::Program, &[], Limits::default());
-    let [Trouble::Deadlock { rows }] = &timing.troubles[..] else { panic!("{timing:?}") };
+    let [Hazard::Deadlock { rows }] = &timing.hazards[..] else { panic!("{timing:?}") };
     assert_eq!(rows.len(), 2);
 }
 
@@ -346,7 +348,7 @@ fn a_deadline_ends_a_circle_of_waiting() {
     let graph = graph(vec![fifo(4), fifo(4)], vec![task("a", 0, first), task("b", 0, second)]);
     let timing = time(&graph, Level::Program, &[], Limits::default());
     assert_eq!(releases(&graph, &timing, "6")[..2], [10, 20]);
-    assert!(timing.troubles.is_empty());
+    assert!(timing.hazards.is_empty());
 }
 
 /// Listing 11 of the paper, or, with `running`, without its counter, and Listing 12.
@@ -390,12 +392,12 @@ fn stopped_at_any_time(counts: bool, rounds: i64) -> (Graph, Timing) {
 fn listings_11_and_12_may_stop_in_any_round_and_are_composable() {
     for counts in [false, true] {
         let (graph, timing) = stopped_at_any_time(counts, 900_000);
-        assert_eq!(timing.culprits, []);
+        assert_eq!(timing.causes, []);
         assert_eq!(releases(&graph, &timing, "13")[..4], [3, 23, 43, 63]);
         assert_eq!(arrivals(&graph, &timing, "29")[..4], [0, 20, 40, 60]);
         assert_eq!(visits(&graph, &timing, "29")[3].iteration, [4]);
         assert!(timing.rows.iter().all(|row| row.release.hi.is_some()));
-        assert_eq!(timing.pattern.map(|pattern| pattern.shift), Some(ms(20)));
+        assert_eq!(timing.regime.map(|pattern| pattern.shift), Some(ms(20)));
     }
 }
 
@@ -433,7 +435,7 @@ fn a_counter_beside_a_register_that_comes_again_is_forgotten_alone() {
     task.registers = 2;
     let graph = graph(vec![], vec![task]);
     let timing = time(&graph, Level::Program, &[], Limits::default());
-    let pattern = timing.pattern.unwrap_or_else(|| panic!("it comes again"));
+    let pattern = timing.regime.unwrap_or_else(|| panic!("it comes again"));
     assert_eq!((pattern.shift, pattern.tasks[0].map(|t| t.1)), (ms(45), Some(4)));
     assert!(timing.rows.iter().all(|row| row.arrival.is_exact()));
 }
@@ -452,6 +454,6 @@ fn who_waits_for_what_an_unknown_delay_holds_up_is_no_culprit_besides_it() {
     let reader = vec![node("5", NodeKind::Start, &[1]), node("6", read(0), &[1])];
     let graph = graph(vec![fifo(8)], vec![task("w", 0, writer), task("r", 0, reader)]);
     let timing = time(&graph, Level::Program, &[], Limits::default());
-    let culprits: Vec<_> = timing.culprits.iter().map(|culprit| &culprit.why).collect();
-    assert_eq!(culprits, [&Why::Delay]);
+    let culprits: Vec<_> = timing.causes.iter().map(|culprit| &culprit.kind).collect();
+    assert_eq!(culprits, [&CauseKind::Delay]);
 }

@@ -4,7 +4,7 @@ use crate::interpreter::{Outcome, Place, Visit, run};
 use crate::random::{Dice, Kind, Random, random};
 use onbeat_model::graph::{ChannelKind, Interval, NodeKind};
 use onbeat_model::time::Span;
-use onbeat_model::timing::{Level, Row, Timing, Trouble};
+use onbeat_model::timing::{Hazard, Level, Row, Timing};
 use onbeat_timing::tfg::{Limits, time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ fn row<'a>(
     if random.graph.tasks[place.0].nodes[head].kind != NodeKind::Any {
         return None;
     }
-    let pattern = timing.pattern.as_ref()?;
+    let pattern = timing.regime.as_ref()?;
     let (first, again) = pattern.tasks[place.0]?;
     let (task, node, mut rounds) = place.clone();
     let round = rounds.first_mut()?;
@@ -115,8 +115,8 @@ fn check(random: &Random, timing: &Timing, outcome: &Outcome, seen: &mut Seen) -
             return Some(format!("{place:?} is not certain"));
         }
     }
-    let warns = timing.troubles.iter().any(|t| matches!(t, Trouble::Overflow { .. }));
-    if outcome.overflows && !warns && timing.pattern.is_some() {
+    let warns = timing.hazards.iter().any(|t| matches!(t, Hazard::Overflow { .. }));
+    if outcome.overflows && !warns && timing.regime.is_some() {
         return Some("a channel overflows".to_owned());
     }
     None
@@ -141,7 +141,7 @@ fn explain(random: &Random, timing: &Timing, outcome: &Outcome) {
         let visit: Option<&Visit> = outcome.visits.get(&place);
         println!("{place:?} {:?} {:?} {} | {visit:?}", row.arrival, row.release, row.is_certain);
     }
-    println!("{:?}\n{:?}", timing.pattern, timing.troubles);
+    println!("{:?}\n{:?}", timing.regime, timing.hazards);
 }
 
 fn hold(kind: Kind, first: u64, graphs: u64, runs: usize, steps: usize) -> Seen {
@@ -154,7 +154,7 @@ fn hold(kind: Kind, first: u64, graphs: u64, runs: usize, steps: usize) -> Seen 
             random.follow(&timing);
             seen.graphs += 1;
             seen.rows += timing.rows.len();
-            seen.patterns += usize::from(timing.pattern.is_some());
+            seen.patterns += usize::from(timing.regime.is_some());
             for _ in 0..runs {
                 let outcome = run(&random, level, &mut dice, steps);
                 if let Some(wrong) = check(&random, &timing, &outcome, &mut seen) {
@@ -310,7 +310,7 @@ fn two_hundred_tasks_on_twenty_hosts_are_timed() {
     let graph = graph(channels, tasks);
     for level in [Level::Program, Level::Platform] {
         let timing = time(&graph, level, &[], Limits::default());
-        assert!(timing.culprits.is_empty());
-        assert_eq!(timing.pattern.map(|pattern| pattern.shift), Some(ms(20)));
+        assert!(timing.causes.is_empty());
+        assert_eq!(timing.regime.map(|pattern| pattern.shift), Some(ms(20)));
     }
 }

@@ -6,7 +6,9 @@ use onbeat_model::graph::{
     Channel, ChannelKind, Graph, Host, Interval, Latest, NetworkChannel, NodeKind, Task, TaskNode,
 };
 use onbeat_model::time::Span;
-use onbeat_model::timing::{ChainTime, Component, Course, Level, Open, Pattern, Row, Timing};
+use onbeat_model::timing::{
+    ChainTime, Component, Course, Level, OpenReason, PeriodicRegime, Row, Timing,
+};
 
 type Us = (i64, i64);
 
@@ -54,7 +56,7 @@ impl Made {
         };
         let nodes = whats.iter().enumerate().map(node).collect();
         self.graph.tasks.push(Task { host, nodes, ..Task::default() });
-        let pattern = self.timing.pattern.get_or_insert_with(|| Pattern {
+        let pattern = self.timing.regime.get_or_insert_with(|| PeriodicRegime {
             tasks: Vec::new(),
             shift: Span::from_us(PERIOD),
             parts: Vec::new(),
@@ -99,9 +101,11 @@ impl Made {
 
     fn chain(&self, channels: &[usize]) -> ChainTime {
         let mut timing = self.timing.clone();
-        let pattern = timing.pattern.as_ref();
+        let pattern = timing.regime.as_ref();
         let course = |task: usize| {
-            let Some(pattern) = pattern else { return Course::Open { rounds: 0, why: Open::Long } };
+            let Some(pattern) = pattern else {
+                return Course::Open { rounds: 0, why: OpenReason::Long };
+            };
             let Some((rounds, shift)) = pattern.parts[task] else { return Course::Ends };
             let first = pattern.tasks[task].map(|(first, _)| (first, rounds));
             Course::Repeats { rounds: vec![first], shift }
@@ -258,7 +262,7 @@ fn one_channel_is_a_chain() {
 #[test]
 fn without_a_pattern_nobody_knows_the_worst() {
     let mut made = triggered();
-    made.timing.pattern = None;
+    made.timing.regime = None;
     let time = made.chain(&[0, 1]);
     assert_eq!(latency(&time), (200, None));
     assert_eq!((time.age, time.reaction), (None, None));
@@ -342,7 +346,7 @@ fn sampled(is_known: bool) -> Made {
         made.is_lvchannel((reader, 1), true);
         made.is_lvchannel((writer, 0), false);
     }
-    let pattern = made.timing.pattern.as_mut().expect("one");
+    let pattern = made.timing.regime.as_mut().expect("one");
     pattern.shift = Span::from_us(70_000);
     for (part, rounds) in pattern.parts.iter_mut().zip([1, 1, 10, 10]) {
         let shift = Span::from_us(if rounds == 1 { PERIOD } else { 70_000 });
@@ -405,7 +409,7 @@ fn what_was_captured_once_gets_old_for_ever() {
         row.before.iter_mut().for_each(|(at, _)| *at = if *at < 16 { 1 } else { *at - 39 });
         row.messages.iter_mut().for_each(|at| *at = moved(*at));
     }
-    let pattern = made.timing.pattern.as_mut().expect("one");
+    let pattern = made.timing.regime.as_mut().expect("one");
     (pattern.tasks[0], pattern.tasks[1]) = (None, None);
     (pattern.parts[0], pattern.parts[1]) = (None, None);
     assert_eq!(latency(&made.chain(&[0, 1])), (200, None));
