@@ -523,8 +523,8 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     of(
         "../../../timing/src/schedule/load.rs",
-        "by_thread.min(by_resource) + piece",
-        "by_thread.min(by_resource).max(piece)",
+        "by_thread.min(by_resource) + non_preemptive",
+        "by_thread.min(by_resource).max(non_preemptive)",
     ),
     of(
         "../../../timing/src/schedule/load.rs",
@@ -532,9 +532,9 @@ pub const MUTANTS: &[Mutant] = &[
         "all(|(_, s)| !s.resources.is_empty())",
     ),
     of(
-        "../../../timing/src/schedule/walk.rs",
-        "let is_inside = |at: usize| !ways.states[at].1.is_empty();",
-        "let is_inside = |at: usize| ways.states[at].1.len() == 1;",
+        "../../../timing/src/schedule/extraction.rs",
+        "let is_inside = |at: usize| !paths.states[at].1.is_empty();",
+        "let is_inside = |at: usize| paths.states[at].1.len() == 1;",
     ),
     of(
         "../../../timing/src/schedule/fixed.rs",
@@ -547,7 +547,7 @@ pub const MUTANTS: &[Mutant] = &[
         "fixed::blocked(&self.loads, first, protocol).max(fixed::own(&self.loads, first))",
     ),
     of(
-        "../../../timing/src/schedule/margin.rs",
+        "../../../timing/src/schedule/sensitivity.rs",
         "fixed::blocked(loads, index, protocol) + fixed::own(loads, index)",
         "fixed::blocked(loads, index, protocol).max(fixed::own(loads, index))",
     ),
@@ -582,27 +582,27 @@ pub const MUTANTS: &[Mutant] = &[
         ".or_else(|| shortest(at, false).filter(|_| by_deadline));",
     ),
     of(
-        "../../../timing/src/schedule/shape.rs",
+        "../../../timing/src/schedule/demand.rs",
         "wakeup.saturating_add(late.max().unwrap_or(0))",
         "wakeup.max(late.max().unwrap_or(0))",
     ),
     of(
-        "../../../timing/src/schedule/walk.rs",
+        "../../../timing/src/schedule/extraction.rs",
         "amount += deadline.map_or(0, |_| self.abort(exit));",
         "amount += deadline.map_or(0, |_| 0 * self.abort(exit));",
     ),
     of(
-        "../../../timing/src/schedule/margin.rs",
+        "../../../timing/src/schedule/sensitivity.rs",
         "!Share::of(known).is_over() &&",
         "Share::of(known).ppm() < u64::MAX &&",
     ),
     of(
-        "../../../timing/src/schedule/walk.rs",
+        "../../../timing/src/schedule/extraction.rs",
         "if is_open { UNBOUNDED } else { length }",
         "if is_open { length.min(UNBOUNDED) } else { length }",
     ),
     of(
-        "../../../timing/src/tfg/pattern.rs",
+        "../../../timing/src/tfg/regime.rs",
         "if !self.are_same(&pairs, shift) {",
         "if pairs.is_empty() {",
     ),
@@ -613,11 +613,11 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     of(
         "../../../timing/src/tfg/component.rs",
-        "(0..explorer.shapes.len()).collect();",
-        "vec![0; explorer.shapes.len()];",
+        "(0..fixpoint.statics.len()).collect();",
+        "vec![0; fixpoint.statics.len()];",
     ),
     of(
-        "../../../timing/src/tfg/pattern.rs",
+        "../../../timing/src/tfg/regime.rs",
         "self.has_room(channel, reader, (writes.0.lo, writes.1.lo), reads, shift)",
         "self.has_room(channel, reader, (writes.0.lo, writes.1.lo), reads, shift) || more > 0",
     ),
@@ -631,7 +631,7 @@ pub const MUTANTS: &[Mutant] = &[
         "worse((before, after), first)",
         "worse((before, before), 0)",
     ),
-    of("../../../timing/src/tfg/step.rs", "if state.holds.must || is_in_time", "if is_in_time"),
+    of("../../../timing/src/tfg/transfer.rs", "if state.holds.must || is_in_time", "if is_in_time"),
     of(
         "../../../timing/src/tfg/compose.rs",
         "joints.iter().all(is_known)",
@@ -643,18 +643,18 @@ pub const MUTANTS: &[Mutant] = &[
         ".all(|task| is_proven(*levels, first, task) || task < tasks.len())",
     ),
     of(
-        "../../../timing/src/tfg/explore.rs",
+        "../../../timing/src/tfg/fixpoint.rs",
         "if let Some(found) = self.repeats(tasks) {",
         "if let Some(found) = self.repeats(&tasks[..1]) {",
     ),
     of(
-        "../../../timing/src/tfg/step.rs",
+        "../../../timing/src/tfg/transfer.rs",
         ".map(|segment| segment.jitter)",
         ".map(|segment| Interval { hi: Some(segment.jitter.lo), ..segment.jitter })",
     ),
-    of("../../../timing/src/tfg/step.rs", "late = plus(late, self.woken(visit.task));", ""),
+    of("../../../timing/src/tfg/transfer.rs", "late = plus(late, self.woken(visit.task));", ""),
     of(
-        "../../../timing/src/tfg/step.rs",
+        "../../../timing/src/tfg/transfer.rs",
         "self.execute(task, state, Interval { lo: Span::ZERO, ..time })",
         "self.execute(task, state, Interval::exactly(time.lo * 0))",
     ),

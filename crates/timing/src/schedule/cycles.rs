@@ -4,7 +4,7 @@
 //! holds (Coffman, Elphick and Shoshani 1971). None of them can hold what another one of them
 //! holds, so locks that are all taken within one and the same outer lock are no danger.
 
-use super::walk::Walk;
+use super::extraction::Extraction;
 use onbeat_model::graph::Graph;
 use onbeat_model::timing::{LockCycle, LockWait};
 use std::collections::BTreeSet;
@@ -33,10 +33,10 @@ pub(super) struct Requests<'a> {
 }
 
 impl<'a> Requests<'a> {
-    pub(super) fn new(graph: &'a Graph, walks: &[Walk<'_>]) -> Self {
+    pub(super) fn new(graph: &'a Graph, extractions: &[Extraction<'_>]) -> Self {
         let mut all: Vec<(usize, Request)> = Vec::new();
-        for (task, walk) in walks.iter().enumerate() {
-            for request in walk.requests() {
+        for (task, extraction) in extractions.iter().enumerate() {
+            for request in extraction.requests() {
                 let same = |(of, known): &(usize, Request)| {
                     *of == task && known.wants == request.wants && known.held == request.held
                 };

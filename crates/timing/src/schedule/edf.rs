@@ -3,7 +3,7 @@
 //! Only the loads under EDF count; fixed priorities come after them and can but block.
 //! `docs/schedulability.md` has the formulas.
 
-use super::load::{EDF, Line, Load, Protocol, Share, blocking, least, ns, span};
+use super::load::{EDF, Load, Protocol, Share, Transaction, blocking, least, ns, span};
 use onbeat_model::time::Span;
 
 /// More instants are not looked at: the answer is then the safe one.
@@ -13,13 +13,13 @@ const POINTS_MAX: usize = 200_000;
 struct Demand<'a> {
     loads: &'a [Load],
     protocol: Protocol,
-    lines: Vec<Deadlines>,
+    transactions: Vec<Deadlines>,
 }
 
-/// The loads of a line and the deadlines of their jobs.
+/// The loads of a transaction and the deadlines of their jobs.
 struct Deadlines {
     period: Option<i128>,
-    /// The greatest jitter of the line, with lag: each load is given it.
+    /// The greatest jitter of the transaction, with that of suspensions: each load is given it.
     jitter: i128,
     /// Offset, deadline, execution time.
     frames: Vec<(i128, i128, i128)>,
@@ -61,42 +61,52 @@ impl Deadlines {
 
 impl<'a> Demand<'a> {
     fn new(loads: &'a [Load], protocol: Protocol) -> Self {
-        let mut lines: Vec<(usize, Deadlines)> = Vec::new();
+        let mut transactions: Vec<(usize, Deadlines)> = Vec::new();
         for load in loads.iter().filter(|load| load.priority == EDF && ns(load.wcet) > 0) {
-            let known = lines.iter().position(|(line, _)| *line == load.line);
+            let known =
+                transactions.iter().position(|(transaction, _)| *transaction == load.transaction);
             let at = known.unwrap_or_else(|| {
                 let period = load.period.map(ns);
-                lines.push((load.line, Deadlines { period, jitter: 0, frames: Vec::new() }));
-                lines.len() - 1
+                transactions
+                    .push((load.transaction, Deadlines { period, jitter: 0, frames: Vec::new() }));
+                transactions.len() - 1
             });
-            let line = &mut lines[at].1;
-            line.jitter = line.jitter.max(ns(load.jitter) + ns(load.lag));
-            line.frames.push((ns(load.offset), ns(due(load)), ns(load.wcet)));
+            let transaction = &mut transactions[at].1;
+            transaction.jitter =
+                transaction.jitter.max(ns(load.jitter) + ns(load.suspension_jitter));
+            transaction.frames.push((ns(load.offset), ns(due(load)), ns(load.wcet)));
         }
-        Self { loads, protocol, lines: lines.into_iter().map(|(_, line)| line).collect() }
+        Self {
+            loads,
+            protocol,
+            transactions: transactions.into_iter().map(|(_, transaction)| transaction).collect(),
+        }
     }
 
     fn of(&self, time: i128) -> i128 {
-        self.lines.iter().map(|line| line.demand(time)).sum()
+        self.transactions.iter().map(|transaction| transaction.demand(time)).sum()
     }
 
     fn before(&self, time: i128) -> Option<i128> {
-        self.lines.iter().filter_map(|line| line.before(time)).max()
+        self.transactions.iter().filter_map(|transaction| transaction.before(time)).max()
     }
 
     /// What may hold up jobs that are due within such a time.
     fn blocking(&self, time: i128) -> i128 {
         let is_due = |load: &Load| load.priority == EDF && ns(due(load)) <= time;
         let is_urgent = |load: &Load| {
-            load.priority == EDF && ns(due(load)) - ns(load.jitter) - ns(load.lag) <= time
+            load.priority == EDF
+                && ns(due(load)) - ns(load.jitter) - ns(load.suspension_jitter) <= time
         };
         blocking(self.loads, self.protocol, |load| !is_due(load), is_urgent)
     }
 
     /// The longest time without rest, from when nothing waits.
     fn busy(&self, blocking: i128) -> Option<i128> {
-        let lines = Line::all(self.loads, |at| self.loads[at].priority == EDF);
-        let work = |time: i128| lines.iter().map(|line| line.work(time)).sum::<i128>();
+        let transactions = Transaction::all(self.loads, |at| self.loads[at].priority == EDF);
+        let work = |time: i128| {
+            transactions.iter().map(|transaction| transaction.work(time)).sum::<i128>()
+        };
         least(1.max(blocking), |time| Some(blocking + work(time)))
     }
 
@@ -106,7 +116,7 @@ impl<'a> Demand<'a> {
         let mut steps: Vec<i128> = edf()
             .flat_map(|load| {
                 let due = ns(due(load));
-                [due, due - ns(load.jitter) - ns(load.lag)]
+                [due, due - ns(load.jitter) - ns(load.suspension_jitter)]
             })
             .collect();
         steps.sort_unstable();
@@ -127,7 +137,7 @@ fn due(load: &Load) -> Span {
 pub fn is_feasible(loads: &[Load], protocol: Protocol) -> bool {
     let all = Demand::new(loads, protocol);
     let mut edf = loads.iter().filter(|load| load.priority == EDF);
-    if Share::of(edf.clone()).is_over() || edf.any(|load| load.waits > 0) {
+    if Share::of(edf.clone()).is_over() || edf.any(|load| load.suspensions > 0) {
         return false;
     }
     let steps = all.steps();
@@ -153,8 +163,8 @@ pub fn is_feasible(loads: &[Load], protocol: Protocol) -> bool {
 }
 
 /// From the nominal release of a job of `loads[index]` to its end at most, under EDF (Spuri 1996,
-/// with loads of one line taken as if they had no phase). None if there is no bound, or none was
-/// found.
+/// with loads of one transaction taken as if they had no phase). None if there is no bound, or none
+/// was found.
 ///
 /// # Panics
 /// When there is no such load.
@@ -164,7 +174,7 @@ pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span
         return Some(me.jitter).filter(|jitter| *jitter < Span::MAX);
     }
     let all = Demand::new(loads, protocol);
-    if Share::of(loads.iter().filter(|load| load.priority == EDF)).is_over() || me.waits > 0 {
+    if Share::of(loads.iter().filter(|load| load.priority == EDF)).is_over() || me.suspensions > 0 {
         return None;
     }
     let steps = all.steps();
@@ -202,7 +212,7 @@ impl Rival {
     fn new(load: &Load) -> Self {
         Self {
             period: load.period.map(ns),
-            jitter: ns(load.jitter) + ns(load.lag),
+            jitter: ns(load.jitter) + ns(load.suspension_jitter),
             wcet: ns(load.wcet),
             due: ns(due(load)),
         }

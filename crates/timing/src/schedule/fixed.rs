@@ -2,7 +2,7 @@
 //!
 //! Equal priorities delay each other. `docs/schedulability.md` has the formulas.
 
-use super::load::{EDF, Line, Load, Protocol, Share, blocking, least, ns, span, up};
+use super::load::{EDF, Load, Protocol, Share, Transaction, blocking, least, ns, span, up};
 use onbeat_model::time::Span;
 
 /// More jobs of one busy period are not looked at: there is no bound then.
@@ -11,9 +11,9 @@ const JOBS_MAX: i128 = 100_000;
 /// From the nominal release of a job of `loads[index]` to its end at most; none if there is no
 /// bound, or none was found.
 ///
-/// Sound for any release times that the loads allow. Exact where each load is a line of its own
-/// without jitter, lag or blocking (Lehoczky 1990), with jitter as well (Tindell, Burns and
-/// Wellings 1994).
+/// Sound for any release times that the loads allow. Exact where each load is a transaction of its
+/// own without jitter, suspensions or blocking (Lehoczky 1990), with jitter as well (Tindell, Burns
+/// and Wellings 1994).
 ///
 /// # Panics
 /// When there is no such load.
@@ -26,14 +26,14 @@ pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span
         let other = &loads[at];
         at != index && other.priority >= me.priority && !other.is_same_thread(me)
     };
-    let far = |at: usize| is_rival(at) && loads[at].line != me.line;
-    let is_near = |at: usize| is_rival(at) && loads[at].line == me.line;
+    let far = |at: usize| is_rival(at) && loads[at].transaction != me.transaction;
+    let is_near = |at: usize| is_rival(at) && loads[at].transaction == me.transaction;
     let own_rivals = (0..loads.len()).filter(|at| is_near(*at));
     let mut sight = Sight {
         blocking: blocked(loads, index, protocol),
-        far: Line::all(loads, far),
-        near: Line::all(loads, is_near).pop().unwrap_or_default(),
-        both: Line::all(loads, |at| at == index || is_near(at)).pop().unwrap_or_default(),
+        far: Transaction::all(loads, far),
+        near: Transaction::all(loads, is_near).pop().unwrap_or_default(),
+        both: Transaction::all(loads, |at| at == index || is_near(at)).pop().unwrap_or_default(),
         me,
     };
     let rivals = loads.iter().enumerate().filter(|(at, _)| far(*at) || is_near(*at));
@@ -42,15 +42,15 @@ pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span
         return None;
     }
     let Some(period) = me.period.map(ns) else {
-        // Without a thread, what came before it in its line may be left.
+        // Without a thread, what came before it in its transaction may be left.
         let left = if me.thread.is_none() { sight.near.work_in(2, 1) } else { 0 };
         sight.blocking += left;
         return sight.first();
     };
-    if me.thread.is_some() || me.waits > 0 {
+    if me.thread.is_some() || me.suspensions > 0 {
         let response = sight.first()?;
         let is_alone = loads.iter().filter(|load| load.is_same_thread(me)).count() == 1;
-        if is_alone && me.waits == 0 && ns(response) <= period {
+        if is_alone && me.suspensions == 0 && ns(response) <= period {
             return Some(response);
         }
         // A job that comes late finds what waited for a section, or a piece, of the one before it;
@@ -63,7 +63,7 @@ pub fn response(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span
         return None;
     }
     let begins = own_rivals.chain([index]).map(|at| &loads[at]);
-    let phase = |l: &Load| ns(l.offset) + ns(l.jitter) + ns(l.lag);
+    let phase = |l: &Load| ns(l.offset) + ns(l.jitter) + ns(l.suspension_jitter);
     let each = begins.map(|load| sight.worst(period, phase(load)));
     let all: Option<Vec<i128>> = each.collect();
     all?.into_iter().max().map(span)
@@ -86,33 +86,35 @@ pub(super) fn own(loads: &[Load], index: usize) -> i128 {
 /// What one load sees of the others.
 struct Sight<'a> {
     blocking: i128,
-    /// Those of other lines that delay it.
-    far: Vec<Line>,
-    /// Those of its own line.
-    near: Line,
+    /// Those of other transactions that delay it.
+    far: Vec<Transaction>,
+    /// Those of its own transaction.
+    near: Transaction,
     /// Those and itself.
-    both: Line,
+    both: Transaction,
     me: &'a Load,
 }
 
 impl Sight<'_> {
     fn far(&self, time: i128) -> i128 {
-        self.far.iter().map(|line| line.work(time)).sum()
+        self.far.iter().map(|transaction| transaction.work(time)).sum()
     }
 
     /// Of a job before which no other one of the load is left. After each time that it waits, the
     /// others interfere again.
     fn first(&self) -> Option<Span> {
-        let times = i128::from(self.me.waits) + 1;
+        let times = i128::from(self.me.suspensions) + 1;
         let alone = times * self.blocking + ns(self.me.wcet);
-        let others = |time| self.far.iter().map(|line| line.work_in(times, time)).sum::<i128>();
+        let others = |time| {
+            self.far.iter().map(|transaction| transaction.work_in(times, time)).sum::<i128>()
+        };
         let end = least(alone, |time| Some(alone + others(time)))?;
         Some(span(end + ns(self.me.jitter)))
     }
 
-    /// Over all jobs of a busy period that begins at such a phase of its line.
+    /// Over all jobs of a busy period that begins at such a phase of its transaction.
     fn worst(&self, period: i128, phase: i128) -> Option<i128> {
-        let jitter = ns(self.me.jitter) + ns(self.me.lag);
+        let jitter = ns(self.me.jitter) + ns(self.me.suspension_jitter);
         let all = |time: i128| self.blocking + self.both.work_from(phase, time) + self.far(time);
         let length = least(1.max(self.blocking), |time| Some(all(time)))?;
         let first = (ns(self.me.offset) - phase).rem_euclid(period);

@@ -1,4 +1,4 @@
-//! What comes to a processor, in numbers only: pieces of work that are released again and again.
+//! The load of a processor, in numbers only: jobs that are released again and again.
 
 use onbeat_model::time::Span;
 use std::collections::BTreeSet;
@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 /// Beyond this no bound is looked for: about 36 years.
 const FAR_NS: i128 = 1 << 60;
 
-/// A search that has not ended after so many rounds ends without a bound.
-const ROUNDS_MAX: usize = 100_000;
+/// The search for a fixed point ends without a bound after so many iterations.
+const ITERATIONS_MAX: usize = 100_000;
 
 /// The priority of whatever has a deadline to be scheduled by (EDF): before all fixed ones.
 pub const EDF: u32 = 1_000;
@@ -15,23 +15,23 @@ pub const EDF: u32 = 1_000;
 /// Jobs of one kind. Every job is released once, has a priority and, if there is one, a deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// What is released in fixed phases with each other is of one line (a *transaction*; Tindell
-    /// 1994); all loads of a line have the same period. The positions of lines mean nothing.
-    pub line: usize,
+    /// The transaction that it is part of (Tindell 1994): loads of one transaction are released in
+    /// fixed phases with each other and have the same period. The numbers mean nothing.
+    pub transaction: usize,
     /// Loads of one thread: each job is released when the one before it is done, at the earliest,
     /// and what comes after it is as much later. None: jobs may come before others are done.
     pub thread: Option<usize>,
-    /// The phase in the line.
+    /// The phase in the transaction.
     pub offset: Span,
     /// The least time between two nominal releases, more than 0; none: it is released once.
     pub period: Option<Span>,
     /// By how much a release may come after the nominal one.
     pub jitter: Span,
     /// By how much more its work may come late, as others see it, because it suspends itself.
-    pub lag: Span,
+    pub suspension_jitter: Span,
     /// How often a job may suspend itself: wait for something else than the processor. That is not
     /// counted in its response time.
-    pub waits: u32,
+    pub suspensions: u32,
     /// The longest execution time.
     pub wcet: Span,
     /// From the nominal release to the deadline.
@@ -40,26 +40,32 @@ pub struct Load {
     pub priority: u32,
     /// Its critical sections, the outermost of those within each other.
     pub sections: Vec<Section>,
-    /// Its longest piece that is not preempted.
-    pub piece: Span,
+    /// Its longest non-preemptive region.
+    pub non_preemptive: Span,
 }
 
 impl Load {
     /// A load of its own: no jitter, nothing locked, always preempted.
-    pub fn new(line: usize, priority: u32, wcet: Span, period: Span, deadline: Span) -> Self {
+    pub fn new(
+        transaction: usize,
+        priority: u32,
+        wcet: Span,
+        period: Span,
+        deadline: Span,
+    ) -> Self {
         Self {
-            line,
+            transaction,
             thread: None,
             offset: Span::ZERO,
             period: Some(period),
             jitter: Span::ZERO,
-            lag: Span::ZERO,
-            waits: 0,
+            suspension_jitter: Span::ZERO,
+            suspensions: 0,
             wcet,
             deadline: Some(deadline),
             priority,
             sections: Vec::new(),
-            piece: Span::ZERO,
+            non_preemptive: Span::ZERO,
         }
     }
 
@@ -167,7 +173,7 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
 /// least `start`. `needed` must not decrease. None if there is none, or none was found.
 pub(super) fn least(start: i128, needed: impl Fn(i128) -> Option<i128>) -> Option<i128> {
     let mut at = start;
-    for _ in 0..ROUNDS_MAX {
+    for _ in 0..ITERATIONS_MAX {
         if at > FAR_NS {
             return None;
         }
@@ -193,9 +199,9 @@ pub(super) fn up(a: i128, b: i128) -> i128 {
     -(-a).div_euclid(b)
 }
 
-/// Loads in fixed phases with each other, seen by somebody whom they delay.
+/// A transaction as a load sees it that it delays: loads in fixed phases with each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct Transaction {
     period: Option<i128>,
     frames: Vec<Frame>,
 }
@@ -203,28 +209,32 @@ pub(super) struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Frame {
     offset: i128,
-    /// With the lag.
+    /// With that of suspensions.
     jitter: i128,
     wcet: i128,
 }
 
-impl Line {
-    /// Those of `loads` that are chosen, by line.
+impl Transaction {
+    /// Those of `loads` that are chosen, by transaction.
     pub(super) fn all(loads: &[Load], is_chosen: impl Fn(usize) -> bool) -> Vec<Self> {
-        let mut lines: Vec<(usize, Self)> = Vec::new();
+        let mut transactions: Vec<(usize, Self)> = Vec::new();
         for (_, load) in loads.iter().enumerate().filter(|(i, l)| is_chosen(*i) && ns(l.wcet) > 0) {
-            let known = lines.iter().position(|(line, _)| *line == load.line);
+            let known =
+                transactions.iter().position(|(transaction, _)| *transaction == load.transaction);
             let at = known.unwrap_or_else(|| {
-                lines.push((load.line, Self { period: load.period.map(ns), frames: Vec::new() }));
-                lines.len() - 1
+                transactions.push((
+                    load.transaction,
+                    Self { period: load.period.map(ns), frames: Vec::new() },
+                ));
+                transactions.len() - 1
             });
-            lines[at].1.frames.push(Frame {
+            transactions[at].1.frames.push(Frame {
                 offset: ns(load.offset),
-                jitter: ns(load.jitter) + ns(load.lag),
+                jitter: ns(load.jitter) + ns(load.suspension_jitter),
                 wcet: ns(load.wcet),
             });
         }
-        lines.into_iter().map(|(_, line)| line).collect()
+        transactions.into_iter().map(|(_, transaction)| transaction).collect()
     }
 
     /// The most work that is released in a time of such a length (Palencia and González Harbour
@@ -254,7 +264,7 @@ impl Line {
         self.frames.iter().map(|frame| jobs(frame) * frame.wcet).sum()
     }
 
-    /// The most work that is released in a time that begins at such a phase of the line.
+    /// The most work that is released in a time that begins at such a phase of the transaction.
     pub(super) fn work_from(&self, phase: i128, time: i128) -> i128 {
         let Some(period) = self.period else { return self.work(time) };
         let jobs = |frame: &Frame| {
@@ -286,8 +296,8 @@ fn wanted(loads: &[Load], is_above: impl Fn(&Load) -> bool) -> BTreeSet<usize> {
 }
 
 /// How long something may be blocked: by sections of loads that are less urgent, `is_below`, which
-/// lock what `is_above`, all others, may have to wait for, and by pieces of such loads that are not
-/// preempted. What begins before can block only, so each thread blocks with one section, the
+/// lock what `is_above`, all others, may have to wait for, and by non-preemptive regions of
+/// such loads. What begins before can block only, so each thread blocks with one section, the
 /// outermost of those within each other, and under the ceiling protocols one thread does (Sha,
 /// Rajkumar and Lehoczky 1990; Baker 1991).
 pub(super) fn blocking(
@@ -296,13 +306,13 @@ pub(super) fn blocking(
     is_below: impl Fn(&Load) -> bool,
     is_above: impl Fn(&Load) -> bool,
 ) -> i128 {
-    if loads.iter().all(|load| load.sections.is_empty() && load.piece == Span::ZERO) {
+    if loads.iter().all(|load| load.sections.is_empty() && load.non_preemptive == Span::ZERO) {
         return 0;
     }
     let wanted = wanted(loads, is_above);
     let used = |resource: &usize| wanted.contains(resource);
     let below: Vec<&Load> = loads.iter().filter(|load| is_below(load)).collect();
-    let piece = below.iter().map(|load| ns(load.piece)).max().unwrap_or(0);
+    let non_preemptive = below.iter().map(|load| ns(load.non_preemptive)).max().unwrap_or(0);
     let mut sections: Vec<(usize, &Section)> = Vec::new();
     for (at, load) in below.iter().enumerate() {
         let thread = load.thread.unwrap_or(usize::MAX - at);
@@ -311,13 +321,13 @@ pub(super) fn blocking(
     }
     let longest = sections.iter().map(|(_, s)| ns(s.length)).max().unwrap_or(0);
     if protocol == Protocol::Ceiling {
-        return longest.max(piece);
+        return longest.max(non_preemptive);
     }
     let by_thread = sum_of_longest(sections.iter().map(|(t, s)| (*t, ns(s.length))).collect());
     let is_flat = sections.iter().all(|(_, s)| s.resources.len() == 1);
     let by_resource = sections.iter().map(|(_, s)| (s.resources[0], ns(s.length))).collect();
     let by_resource = if is_flat { sum_of_longest(by_resource) } else { i128::MAX };
-    by_thread.min(by_resource) + piece
+    by_thread.min(by_resource) + non_preemptive
 }
 
 /// Of each key the greatest value, all together.

@@ -1,28 +1,28 @@
 //! Schedulability of hosts: response times under fixed priorities, processor demand under EDF;
 //! `docs/schedulability.md`.
 //!
-//! [`fixed`], [`edf`], [`margin`] and [`propose`] are numbers only ([`Load`]); [`analyse`] and
-//! [`interference`] make them from a graph.
+//! [`fixed`], [`edf`], [`sensitivity`] and [`assignment`] are numbers only ([`Load`]); [`analyse`]
+//! and [`interference`] make them from a graph.
 
+mod activation;
+pub mod assignment;
 mod cycles;
+mod demand;
 pub mod edf;
-mod feed;
+mod extraction;
 pub mod fixed;
 mod load;
-pub mod margin;
-pub mod propose;
-mod shape;
-mod walk;
+pub mod sensitivity;
 
 pub use load::{EDF, Load, Protocol, Section, Share};
 
+use assignment::{Group, PRIORITY_TOP};
 use cycles::Requests;
-use load::{Line, least, ns, span};
+use demand::{Demand, Tasks};
+use load::{Transaction, least, ns, span};
 use onbeat_model::graph::{Graph, NodeKind, Policy};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{LockCycle, Schedule, ScheduledTask};
-use propose::{Group, PRIORITY_TOP};
-use shape::{Shape, Tasks};
 use std::cmp::Reverse;
 
 /// Of so many consecutive jobs of a firm task it is said how many may miss their deadlines.
@@ -30,7 +30,7 @@ const WINDOWS: [u32; 4] = [5, 10, 20, 100];
 
 /// So often response times may grow by what comes late for others; what still does has no bound
 /// then.
-const ROUNDS_MAX: usize = 200;
+const ITERATIONS_MAX: usize = 200;
 
 /// What a task may have to wait for on its processor while it executes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Interference {
     /// What less urgent tasks, or other processors, hold, and what the task held itself.
     blocking: i128,
     /// More urgent tasks, and those as urgent.
-    others: Vec<Line>,
+    others: Vec<Transaction>,
     /// Under EDF, of a task that never suspends itself: the longest execution, and the response
     /// time.
     whole: Option<(i128, i128)>,
@@ -71,7 +71,8 @@ impl Interference {
             return None;
         }
         let alone = self.blocking + ns(work);
-        let others = |time| self.others.iter().map(|line| line.work(time)).sum::<i128>();
+        let others =
+            |time| self.others.iter().map(|transaction| transaction.work(time)).sum::<i128>();
         let fixed = least(alone, |time| Some(alone + others(time)));
         // The rest of the longest execution is still to be done at the end.
         let whole = self.whole.filter(|(wcet, _)| ns(work) <= *wcet);
@@ -117,7 +118,7 @@ struct Processor {
 /// A task on its processor.
 struct Placed {
     task: usize,
-    is_proposed: bool,
+    is_assigned: bool,
     is_firm: bool,
     /// Its loads are those from the first to before the second.
     loads: (usize, usize),
@@ -130,7 +131,7 @@ struct Placed {
 
 /// The processors' schedules: of hosts with a number of processors, and of all tasks with execution
 /// times elsewhere. Waiting for messages is not counted in response times. Priorities and
-/// processors that nothing states are proposals ([`propose`]).
+/// processors that nothing states are proposals ([`assignment`]).
 pub fn analyse(graph: &Graph) -> Vec<Schedule> {
     processors(graph).iter().filter_map(Processor::schedule).collect()
 }
@@ -149,7 +150,7 @@ pub fn interference(graph: &Graph) -> Vec<Interference> {
 /// Tasks that may wait for each other's locks for ever. None of them, and no task that requests
 /// what they hold, has a bound.
 pub fn lock_cycles(graph: &Graph) -> Vec<LockCycle> {
-    Requests::new(graph, &Tasks::new(graph).walks).cycles()
+    Requests::new(graph, &Tasks::new(graph).extractions).cycles()
 }
 
 /// Every task on its processor. Who writes messages late makes others come late, and longer for
@@ -157,9 +158,9 @@ pub fn lock_cycles(graph: &Graph) -> Vec<LockCycle> {
 fn processors(graph: &Graph) -> Vec<Processor> {
     let tasks = Tasks::new(graph);
     let mut ends: Vec<Option<i128>> = vec![Some(0); graph.tasks.len()];
-    let mut shapes = tasks.shapes(&ends);
-    let mut all = place(graph, &shapes);
-    let requests = Requests::new(graph, &tasks.walks);
+    let mut demands = tasks.demands(&ends);
+    let mut all = place(graph, &demands);
+    let requests = Requests::new(graph, &tasks.extractions);
     let stuck = requests.stuck();
     for placed in all.iter_mut().flat_map(|processor| &mut processor.tasks) {
         placed.remote = placed.remote.filter(|_| !stuck.contains(&placed.task));
@@ -168,24 +169,24 @@ fn processors(graph: &Graph) -> Vec<Processor> {
         let mut is_changed = false;
         for (processor, placed) in all.iter().flat_map(|p| p.tasks.iter().map(move |t| (p, t))) {
             let (task, before) = (placed.task, ends[placed.task]);
-            let end = || tasks.end(task, &shapes[task], processor.end(placed)?);
+            let end = || tasks.end(task, &demands[task], processor.end(placed)?);
             let next = before.and_then(|before| Some(end()?.max(before)));
             if next != before {
-                ends[task] = next.filter(|_| round < ROUNDS_MAX);
+                ends[task] = next.filter(|_| round < ITERATIONS_MAX);
                 is_changed = true;
             }
         }
         if !is_changed {
             break;
         }
-        shapes = tasks.shapes(&ends);
-        all.iter_mut().for_each(|processor| processor.reload(&shapes));
+        demands = tasks.demands(&ends);
+        all.iter_mut().for_each(|processor| processor.reload(&demands));
     }
     all
 }
 
 /// Puts every task on a processor.
-fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
+fn place(graph: &Graph, demands: &[Demand]) -> Vec<Processor> {
     let mut all = Vec::new();
     for (host, it) in graph.hosts.iter().enumerate() {
         let here: Vec<usize> =
@@ -193,12 +194,12 @@ fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
         let mut loads: Vec<Load> = Vec::new();
         let mut owned: Vec<(usize, usize)> = Vec::new();
         for task in &here {
-            let mine = shapes[*task].loads(*task, priority(graph, *task));
+            let mine = demands[*task].loads(*task, priority(graph, *task));
             owned.push((loads.len(), loads.len() + mine.len()));
             loads.extend(mine);
         }
         let Some(cores) = it.cores.map(|cores| cores.max(1)) else {
-            all.extend(apart(shapes, host, &here, &loads, &owned));
+            all.extend(apart(demands, host, &here, &loads, &owned));
             continue;
         };
         let is_open = |task: usize| is_open(graph, task);
@@ -207,7 +208,7 @@ fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
             .flat_map(|(task, (from, to))| std::iter::repeat_n(is_open(*task), to - from))
             .collect();
         let groups = groups(graph, &here, &owned, &loads);
-        let places = propose::processors(&loads, &open, &groups, cores);
+        let places = assignment::processors(&loads, &open, &groups, cores);
         let place = |at: usize| {
             let has_it = |group: &Group| group.loads.contains(&owned[at].0);
             groups.iter().position(has_it).map_or(0, |group| places[group])
@@ -225,11 +226,11 @@ fn place(graph: &Graph, shapes: &[Shape]) -> Vec<Processor> {
                     owner.is_some_and(|other| place(other) != core)
                 };
                 let remote = (!is_apart(&loads, (from, to), is_elsewhere)).then_some(0);
-                let is_proposed = is_open(here[at]) || is_chosen;
-                processor.add(here[at], &shapes[here[at]], &loads[from..to], is_proposed, remote);
+                let is_assigned = is_open(here[at]) || is_chosen;
+                processor.add(here[at], &demands[here[at]], &loads[from..to], is_assigned, remote);
                 free.extend_from_slice(&open[from..to]);
             }
-            propose::priorities(&mut processor.loads, &free, Protocol::default());
+            assignment::priorities(&mut processor.loads, &free, Protocol::default());
             processor.make_alike(graph);
             all.push(processor);
         }
@@ -255,7 +256,7 @@ fn is_apart(
 /// The tasks of a host where each has a processor to itself. A lock waits for each other task that
 /// has it, once; if one of those may itself wait for another lock, there is no bound.
 fn apart(
-    shapes: &[Shape],
+    demands: &[Demand],
     host: usize,
     here: &[usize],
     loads: &[Load],
@@ -278,11 +279,11 @@ fn apart(
                 remote = remote.filter(|_| is_flat).map(|remote| remote + longest);
             }
         }
-        let remote = remote.map(|remote| remote.saturating_mul(shapes[*task].locks));
+        let remote = remote.map(|remote| remote.saturating_mul(demands[*task].locks));
         let core = u16::try_from(at).unwrap_or(u16::MAX);
         let mut processor =
             Processor { host, core, tasks: Vec::new(), loads: Vec::new(), is_shared: false };
-        processor.add(*task, &shapes[*task], &loads[from..to], false, remote);
+        processor.add(*task, &demands[*task], &loads[from..to], false, remote);
         all.push(processor);
     }
     all
@@ -378,20 +379,20 @@ impl Processor {
     fn add(
         &mut self,
         task: usize,
-        shape: &Shape,
+        demand: &Demand,
         loads: &[Load],
-        is_proposed: bool,
+        is_assigned: bool,
         remote: Option<i128>,
     ) {
         let from = self.loads.len();
         self.loads.extend_from_slice(loads);
         self.tasks.push(Placed {
             task,
-            is_proposed,
-            is_firm: shape.is_firm,
+            is_assigned,
+            is_firm: demand.is_firm,
             loads: (from, self.loads.len()),
-            period: shape.separation(),
-            deadline: shape.deadline(),
+            period: demand.separation(),
+            deadline: demand.deadline(),
             remote,
         });
     }
@@ -417,11 +418,11 @@ impl Processor {
     }
 
     /// Takes over what has changed but for who is where, and how urgent.
-    fn reload(&mut self, shapes: &[Shape]) {
+    fn reload(&mut self, demands: &[Demand]) {
         for placed in &self.tasks {
             let (from, to) = placed.loads;
             let priority = self.loads.get(from).map_or(0, |load| load.priority);
-            let loads = shapes[placed.task].loads(placed.task, priority);
+            let loads = demands[placed.task].loads(placed.task, priority);
             self.loads[from..to].clone_from_slice(&loads);
         }
     }
@@ -450,12 +451,12 @@ impl Processor {
         let rivals = (0..self.loads.len()).filter(|at| is_rival(*at)).map(|at| &self.loads[at]);
         let protocol = Protocol::default();
         let held = fixed::blocked(&self.loads, first, protocol) + fixed::own(&self.loads, first);
-        let is_whole = me.priority == EDF && me.waits == 0 && placed.loads.1 == first + 1;
+        let is_whole = me.priority == EDF && me.suspensions == 0 && placed.loads.1 == first + 1;
         let response = edf::response(&self.loads, first, protocol).filter(|_| is_whole);
         Interference {
             blocking: held,
             is_unbounded: Share::of(rivals).is_full(),
-            others: Line::all(&self.loads, is_rival),
+            others: Transaction::all(&self.loads, is_rival),
             // It may have been released as early as it nominally is.
             whole: response.map(|response| (ns(me.wcet), ns(response))),
         }
@@ -498,7 +499,7 @@ impl Processor {
         if self.tasks.iter().any(is_lost) {
             return Some(0);
         }
-        margin::scaling(&self.loads, Protocol::default(), |_| true)
+        sensitivity::scaling(&self.loads, Protocol::default(), |_| true)
     }
 
     fn scheduled(&self, placed: &Placed) -> ScheduledTask {
@@ -532,14 +533,14 @@ impl Processor {
         ScheduledTask {
             task: placed.task,
             priority: u8::try_from(me.priority).ok().filter(|_| shown),
-            is_assigned: placed.is_proposed,
+            is_assigned: placed.is_assigned,
             period: placed.period,
             deadline: self.loads[least].deadline,
             wcet,
             response,
             slack: slack(&least),
             misses: windows
-                .map(|k| (margin::misses(&self.loads, from, *k, protocol), *k))
+                .map(|k| (sensitivity::misses(&self.loads, from, *k, protocol), *k))
                 .collect(),
         }
     }

@@ -45,7 +45,7 @@ pub fn chain(graph: &Graph, timing: &Timing, channels: &[usize]) -> ChainTime {
         if unroller.count(until) > ROWS_MAX {
             return cut_short(graph, timing, channels);
         }
-        let mut walk = Walk::new(graph, &unroller, unroller.until(until));
+        let mut walk = Propagation::new(graph, &unroller, unroller.until(until));
         let receipts = walk.follow(channels, last);
         let is_last = unroller.count(unroller.steady + unroller.shift * patterns * 2) > ROWS;
         match walk.is_seen(&receipts) {
@@ -128,7 +128,7 @@ struct Sample {
     message: usize,
     age_then: Option<Span>,
     since: Option<Span>,
-    /// The way that is the longest, in [`Walk::steps`].
+    /// The way that is the longest, in [`Propagation::steps`].
     step: usize,
 }
 
@@ -136,7 +136,7 @@ type Samples = Vec<Sample>;
 
 /// A step of the longest way of a sample.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct PathStep {
     row: usize,
     /// The longest age behind it.
     age: Option<Span>,
@@ -149,7 +149,7 @@ struct Receipt {
     samples: Samples,
 }
 
-struct Walk<'a> {
+struct Propagation<'a> {
     graph: &'a Graph,
     rows: Vec<Row>,
     /// Nothing is missing until then.
@@ -163,7 +163,7 @@ struct Walk<'a> {
     order: Vec<usize>,
     /// Whether there is such an order.
     is_ordered: bool,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     /// Samples that were looked at.
     work: usize,
 }
@@ -209,7 +209,7 @@ fn is_longer(a: Option<Span>, b: Option<Span>) -> bool {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Propagation<'a> {
     fn new(graph: &'a Graph, unroller: &Unroller<'_>, unrolled: Unrolled) -> Self {
         let Unrolled { rows, until } = unrolled;
         let (steady, shift) = (unroller.steady, unroller.shift);
@@ -383,7 +383,7 @@ impl<'a> Walk<'a> {
         at: Interval,
     ) -> Option<Sample> {
         let sample = self.moved(sample, grown, at)?;
-        self.steps.push(Step { row, age: sample.age.hi, before: Some(sample.step) });
+        self.steps.push(PathStep { row, age: sample.age.hi, before: Some(sample.step) });
         Some(Sample { step: self.steps.len() - 1, ..sample })
     }
 
@@ -404,7 +404,7 @@ impl<'a> Walk<'a> {
         let rows = (0..self.rows.len()).filter(|row| self.is_write(*row, channel));
         let rows: Vec<usize> = rows.collect();
         let capture = |row| {
-            self.steps.push(Step { row, age: Some(Span::ZERO), before: None });
+            self.steps.push(PathStep { row, age: Some(Span::ZERO), before: None });
             let step = self.steps.len() - 1;
             let (age, since) = (Interval::ZERO, Some(Span::ZERO));
             let sample = Sample { capture: row, age, message: row, age_then: since, since, step };

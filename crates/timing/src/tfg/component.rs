@@ -1,21 +1,22 @@
 //! Which tasks have to be looked at together: those that are joined by channels. That one starts
 //! another joins them in one direction only, so that is looked at first.
 
-use super::explore::Explorer;
+use super::fixpoint::Fixpoint;
 use super::state::Count;
 use onbeat_model::timing::{Course, Hazard, OpenReason};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The components, each behind those that start its tasks. Who starts the tasks in `joined` is of
 /// their component.
-pub(super) fn components(explorer: &Explorer<'_>, joined: &BTreeSet<usize>) -> Vec<Vec<usize>> {
-    let channels = explorer.graph.channels.len();
-    let mut group: Vec<usize> = (0..explorer.shapes.len()).collect();
+pub(super) fn components(fixpoint: &Fixpoint<'_>, joined: &BTreeSet<usize>) -> Vec<Vec<usize>> {
+    let channels = fixpoint.graph.channels.len();
+    let mut group: Vec<usize> = (0..fixpoint.statics.len()).collect();
     let mut starts = BTreeSet::new();
-    for (channel, (lines, readers)) in explorer.lines.iter().zip(&explorer.readers).enumerate() {
-        let writers = lines.iter().map(|(task, _)| *task);
+    for (channel, (writers, readers)) in fixpoint.writers.iter().zip(&fixpoint.readers).enumerate()
+    {
+        let writers = writers.iter().map(|(task, _)| *task);
         let is_start = channel.checked_sub(channels).is_some_and(|task| !joined.contains(&task));
-        if let (true, 0..=1) = (is_start, lines.len()) {
+        if let (true, 0..=1) = (is_start, writers.len()) {
             starts.extend(writers.flat_map(|w| readers.iter().map(move |reader| (w, *reader))));
             continue;
         }
@@ -52,17 +53,17 @@ pub(super) fn components(explorer: &Explorer<'_>, joined: &BTreeSet<usize>) -> V
 }
 
 /// Those of some tasks of which others do not say when they start them.
-pub(super) fn unsettled(explorer: &Explorer<'_>, tasks: &[usize]) -> Vec<usize> {
+pub(super) fn unsettled(fixpoint: &Fixpoint<'_>, tasks: &[usize]) -> Vec<usize> {
     let is_open = |task: &&usize| {
-        let channel = explorer.graph.channels.len() + **task;
-        let mut writers = explorer.lines[channel].iter();
+        let channel = fixpoint.graph.channels.len() + **task;
+        let mut writers = fixpoint.writers[channel].iter();
         writers.any(|(by, _)| !tasks.contains(by))
-            && !explorer.is_final(channel, Count { lo: 0, hi: Some(0) })
+            && !fixpoint.is_final(channel, Count { lo: 0, hi: Some(0) })
     };
     tasks.iter().filter(is_open).copied().collect()
 }
 
-impl Explorer<'_> {
+impl Fixpoint<'_> {
     /// What is known of tasks without a pattern.
     pub(super) fn course(&self, tasks: &[usize]) -> Course {
         let endless = tasks.iter().filter_map(|task| Some((*task, self.front(*task)?.0)));
@@ -76,13 +77,13 @@ impl Explorer<'_> {
     }
 
     fn why(&self, tasks: &[usize]) -> OpenReason {
-        let full = self.troubles.iter().find_map(|trouble| match trouble {
+        let full = self.hazards.iter().find_map(|trouble| match trouble {
             Hazard::Overflow { row, channel } if tasks.contains(&self.rows[*row].task) => {
                 Some(OpenReason::Full { channel: *channel })
             }
             _ => None,
         });
-        let width = |at: Option<&super::explore::Cut>| {
+        let width = |at: Option<&super::fixpoint::Cut>| {
             let now = at?.state.now;
             Some(now.hi? - now.lo)
         };

@@ -1,12 +1,12 @@
 //! Loops: their rounds, one by one or any number of them.
 
-use super::explore::{Cut, Explorer, Head, PERIOD};
+use super::fixpoint::{Cut, Fixpoint, Head, PERIOD};
 use super::order::{Key, Order};
 use super::state::State;
 use onbeat_model::time::Span;
 use onbeat_model::timing::{CauseKind, Level};
 
-impl Explorer<'_> {
+impl Fixpoint<'_> {
     /// What the head of a loop needs: notes the cut, stands still where nothing changes any more,
     /// and stands for all further rounds where there are too many.
     pub(super) fn enter_loop(
@@ -16,7 +16,7 @@ impl Explorer<'_> {
         key: &Key,
         state: State,
     ) -> Option<State> {
-        let order = &self.shapes[task].order;
+        let order = &self.statics[task].order;
         if !order.is_head(node) {
             return Some(state);
         }
@@ -33,7 +33,7 @@ impl Explorer<'_> {
         if last.as_ref().is_some_and(is_same) {
             // Where time passes in it, it may continue for ever.
             self.tasks[task].is_lossy |= state.now.hi.is_none();
-            if self.shapes[task].order.is_tail(node) {
+            if self.statics[task].order.is_tail(node) {
                 self.end(task, &state);
             }
             return None;
@@ -81,20 +81,20 @@ impl Explorer<'_> {
     }
 
     pub(super) fn cut(&mut self, task: usize, key: &Key, state: &State, round: u32) {
-        let made = self.shapes[task].ends.iter().map(|end| {
-            let line = self.lines[end.channel].iter().find(|(writer, _)| *writer == task);
-            line.filter(|_| end.writes).map_or(0, |(_, line)| line.made())
+        let made = self.statics[task].ends.iter().map(|end| {
+            let messages = self.writers[end.channel].iter().find(|(writer, _)| *writer == task);
+            messages.filter(|_| end.writes).map_or(0, |(_, messages)| messages.made())
         });
         let made = made.collect();
-        let shape = &self.shapes[task];
+        let statics = &self.statics[task];
         let progress = &mut self.tasks[task];
         let is_certain = progress.frontier.is_empty() && !progress.is_lossy;
-        let is_quiet = |key: &Key| !shape.uses[shape.order.node(key)].iter().any(|uses| *uses);
+        let is_quiet = |key: &Key| !statics.uses[statics.order.node(key)].iter().any(|uses| *uses);
         if progress.frontier.keys().all(is_quiet) {
             let mut state = state.clone();
-            let lives = &shape.lives[shape.order.node(key)];
+            let lives = &statics.lives[statics.order.node(key)];
             state.forget(lives);
-            if self.level == Level::Program || shape.task.segments.is_empty() {
+            if self.level == Level::Program || statics.task.segments.is_empty() {
                 state.points.clear();
             }
             progress.cuts.push(Cut { head: key[0], round, state, is_certain, made });
@@ -103,7 +103,7 @@ impl Explorer<'_> {
 
     /// Takes nothing for known that a loop changes, but for the time.
     pub(super) fn any_number(&self, task: usize, head: u32, mut state: State) -> State {
-        let body = self.shapes[task].body(head);
+        let body = self.statics[task].body(head);
         for register in body.registers {
             state.registers[register] = None;
         }
@@ -122,7 +122,7 @@ impl Explorer<'_> {
     /// Takes a state for those of all further rounds of a loop.
     pub(super) fn widen(&mut self, task: usize, head: u32, depth: usize, state: State) -> State {
         let mut state = self.any_number(task, head, state);
-        let body = self.shapes[task].body(head);
+        let body = self.statics[task].body(head);
         if state.now.hi.is_some()
             && let Some((row, _)) = state.before.first()
         {

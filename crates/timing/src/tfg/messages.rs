@@ -16,9 +16,9 @@ pub(super) struct Capture {
     pub(super) is_certain: bool,
 }
 
-/// The messages of one writing task to one channel.
+/// The messages of one writer to one channel.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct WriterMessages {
     /// By number: what may have made it.
     numbered: Vec<Vec<Capture>>,
     /// What may have made any message from a number on.
@@ -27,7 +27,7 @@ pub(super) struct Line {
     pub(super) all: Vec<Capture>,
 }
 
-impl Line {
+impl WriterMessages {
     /// A write that made the message with one of these numbers.
     pub(super) fn add(&mut self, number: Count, capture: Capture) {
         self.all.push(capture);
@@ -77,8 +77,8 @@ impl Known {
 
 /// The message with one of these numbers, of several writers: the least is the least of their
 /// captures of that rank, the greatest that of their certain captures.
-pub(super) fn merged(lines: &[&Line], number: Count) -> Known {
-    let all = || lines.iter().flat_map(|line| &line.all);
+pub(super) fn merged(writers: &[&WriterMessages], number: Count) -> Known {
+    let all = || writers.iter().flat_map(|messages| &messages.all);
     let mut earliest: Vec<Span> = all().map(|capture| capture.at.lo).collect();
     let Some(lo) = ranked(&mut earliest, number.lo) else { return Known::default() };
     let certain = all().filter(|capture| capture.is_certain);

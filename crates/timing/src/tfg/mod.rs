@@ -1,22 +1,22 @@
 //! What time-flow graphs do in time; `docs/time-flow-graphs.md`.
 
 mod assumptions;
+mod buffer_space;
 mod chain;
 mod coincidence;
 mod component;
 mod compose;
-mod explore;
 mod findings;
+mod fixpoint;
 mod loops;
 mod messages;
 mod order;
-mod pattern;
+mod regime;
 mod report;
-mod room;
-mod shape;
 mod state;
-mod step;
+mod statics;
 mod system;
+mod transfer;
 mod unroll;
 mod verdict;
 
@@ -50,19 +50,19 @@ impl Default for Limits {
 pub fn time(graph: &Graph, level: Level, interference: &[Interference], limits: Limits) -> Timing {
     let mut joined = std::collections::BTreeSet::new();
     loop {
-        let mut explorer = explore::Explorer::new(graph, level, interference, limits);
+        let mut fixpoint = fixpoint::Fixpoint::new(graph, level, interference, limits);
         let mut found = Vec::new();
-        let is_done = component::components(&explorer, &joined).into_iter().all(|tasks| {
-            let open = component::unsettled(&explorer, &tasks);
+        let is_done = component::components(&fixpoint, &joined).into_iter().all(|tasks| {
+            let open = component::unsettled(&fixpoint, &tasks);
             if open.is_empty() {
-                let course = explorer.explore(&tasks);
+                let course = fixpoint.iterate(&tasks);
                 found.push(Component { tasks, course });
             }
             joined.extend(&open);
             open.is_empty()
         });
         if is_done {
-            return verdict::timing(explorer, found);
+            return verdict::timing(fixpoint, found);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The table of some tasks, continued by its pattern.
 
 use super::order::Order;
-use super::pattern::gcd;
+use super::regime::gcd;
 use onbeat_model::graph::{Graph, Interval, Task};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Component, Course, Row, Timing};

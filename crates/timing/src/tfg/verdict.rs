@@ -1,29 +1,29 @@
 //! The table, and what it says about the program.
 
-use super::explore::{Explorer, Lost};
+use super::fixpoint::{Fixpoint, Lost};
 use onbeat_model::graph::{Interval, NodeKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Cause, CauseKind, Component, Hazard, Row, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts all that was found together.
-pub(super) fn timing(mut explorer: Explorer<'_>, components: Vec<Component>) -> Timing {
-    let lost = std::mem::take(&mut explorer.lost);
-    let culprits: Vec<Cause> = lost.iter().filter_map(|lost| explorer.culprit(lost)).collect();
-    let mut misses = std::mem::take(&mut explorer.misses);
+pub(super) fn timing(mut fixpoint: Fixpoint<'_>, components: Vec<Component>) -> Timing {
+    let lost = std::mem::take(&mut fixpoint.lost);
+    let culprits: Vec<Cause> = lost.iter().filter_map(|lost| fixpoint.culprit(lost)).collect();
+    let mut misses = std::mem::take(&mut fixpoint.misses);
     for miss in &mut misses {
-        miss.path = explorer.segment(miss.path[0], miss.row);
+        miss.path = fixpoint.segment(miss.path[0], miss.row);
     }
-    let mut table = Table::of(&explorer);
+    let mut table = Table::of(&fixpoint);
     let mut timing = Timing {
-        level: explorer.level,
-        open: table.open(&explorer),
+        level: fixpoint.level,
+        open: table.open(&fixpoint),
         rows: std::mem::take(&mut table.rows),
-        regime: super::pattern::together(explorer.graph.tasks.len(), &components),
+        regime: super::regime::together(fixpoint.graph.tasks.len(), &components),
         components,
         causes: culprits,
         misses,
-        hazards: explorer.troubles,
+        hazards: fixpoint.hazards,
     };
     timing.causes.retain_mut(|culprit| {
         table.renumber(&mut culprit.path);
@@ -50,16 +50,16 @@ struct Table {
 }
 
 impl Table {
-    fn of(explorer: &Explorer<'_>) -> Self {
+    fn of(fixpoint: &Fixpoint<'_>) -> Self {
         let mut order: Vec<usize> =
-            (0..explorer.rows.len()).filter(|row| !explorer.is_wide[*row]).collect();
-        order.sort_by_key(|row| explorer.rows[*row].task);
-        let mut place = vec![None; explorer.rows.len()];
+            (0..fixpoint.rows.len()).filter(|row| !fixpoint.is_wide[*row]).collect();
+        order.sort_by_key(|row| fixpoint.rows[*row].task);
+        let mut place = vec![None; fixpoint.rows.len()];
         order.iter().enumerate().for_each(|(new, old)| place[*old] = Some(new));
         let mut table = Self { rows: Vec::new(), place };
         for old in order {
-            let mut row = explorer.rows[old].clone();
-            row.before = table.before(explorer, old);
+            let mut row = fixpoint.rows[old].clone();
+            row.before = table.before(fixpoint, old);
             row.before.sort_unstable_by_key(|(before, passed)| (*before, passed.lo));
             row.before.dedup();
             table.renumber(&mut row.messages);
@@ -69,27 +69,27 @@ impl Table {
     }
 
     /// Rows that lead to what is not in the table, or to where the exploration stopped.
-    fn open(&self, explorer: &Explorer<'_>) -> Vec<usize> {
-        let rows = explorer.rows.iter().zip(&self.place);
+    fn open(&self, fixpoint: &Fixpoint<'_>) -> Vec<usize> {
+        let rows = fixpoint.rows.iter().zip(&self.place);
         let hidden = rows.filter(|(_, place)| place.is_none()).map(|(row, _)| &row.before);
-        let ahead = explorer.tasks.iter().flat_map(|task| task.frontier.values());
+        let ahead = fixpoint.tasks.iter().flat_map(|task| task.frontier.values());
         let before = hidden.chain(ahead.map(|state| &state.before)).flatten();
         let open: BTreeSet<usize> = before.filter_map(|(row, _)| self.place[*row]).collect();
         open.into_iter().collect()
     }
 
     /// What leads to a row: rows of the table, also over those that are not in it.
-    fn before(&self, explorer: &Explorer<'_>, row: usize) -> Vec<(usize, Interval)> {
-        let arrival = explorer.rows[row].arrival;
+    fn before(&self, fixpoint: &Fixpoint<'_>, row: usize) -> Vec<(usize, Interval)> {
+        let arrival = fixpoint.rows[row].arrival;
         let mut found = Vec::new();
-        let mut open = explorer.rows[row].before.clone();
+        let mut open = fixpoint.rows[row].before.clone();
         let mut seen = BTreeSet::new();
         while let Some((before, passed)) = open.pop() {
             match self.place[before] {
                 Some(place) => found.push((place, passed)),
                 None if seen.insert(before) => {
-                    let further = explorer.rows[before].before.iter().map(|(before, _)| {
-                        let from = explorer.rows[*before].release.lo;
+                    let further = fixpoint.rows[before].before.iter().map(|(before, _)| {
+                        let from = fixpoint.rows[*before].release.lo;
                         let hi = arrival.hi.map(|hi| hi - from);
                         (*before, Interval { lo: Span::ZERO, hi })
                     });
@@ -111,7 +111,7 @@ impl Table {
     }
 }
 
-impl Explorer<'_> {
+impl Fixpoint<'_> {
     /// The path from the last timing point, or the start, to a row, and the row.
     fn segment(&self, from: usize, to: usize) -> Vec<usize> {
         let mut path = if from == to { vec![to] } else { vec![to, from] };

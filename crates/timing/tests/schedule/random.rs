@@ -5,8 +5,8 @@ use crate::dice::{Dice, Mix, loads, ns};
 use crate::simulation::{Job, run, worst};
 use onbeat_model::time::NetTime;
 use onbeat_runtime::processor::Rank;
-use onbeat_timing::schedule::margin::{misses, scaled, scaling};
-use onbeat_timing::schedule::propose::priorities;
+use onbeat_timing::schedule::assignment::priorities;
+use onbeat_timing::schedule::sensitivity::{misses, scaled, scaling};
 use onbeat_timing::schedule::{EDF, Load, Protocol, Share, edf, fixed, is_feasible, response};
 
 /// Of each of the first five kinds.
@@ -148,7 +148,7 @@ fn equal_priorities_and_lines_with_offsets_are_never_above_their_bounds() {
         // The first ones become a line.
         let period = loads[0].period;
         for at in 1..loads.len().min(3) {
-            loads[at].line = 0;
+            loads[at].transaction = 0;
             loads[at].period = period;
             loads[at].offset = ns(dice.between(0, t(&loads[0]) - 1));
         }
@@ -159,7 +159,7 @@ fn equal_priorities_and_lines_with_offsets_are_never_above_their_bounds() {
         let begin = dice.between(0, 40);
         for (at, load) in loads.iter().enumerate() {
             let jitter = load.jitter.as_ns();
-            let begin = if load.line == 0 { begin } else { dice.between(0, 40) };
+            let begin = if load.transaction == 0 { begin } else { dice.between(0, 40) };
             let mut nominal = begin + load.offset.as_ns();
             let mut before = 0;
             while nominal < 500 {
@@ -438,7 +438,7 @@ fn threads_with_phases_and_waits_are_never_above_their_bounds() {
                     Load::new(number, 1 + number as u32, ns(work), ns(period), ns(period));
                 (load.thread, load.offset) = (Some(number), ns(offset));
                 if thread.waits {
-                    (load.waits, load.lag) = (1, ns((gap - work).max(0)));
+                    (load.suspensions, load.suspension_jitter) = (1, ns((gap - work).max(0)));
                 }
                 offset += gap;
                 loads.push(load);

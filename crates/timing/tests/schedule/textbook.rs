@@ -2,8 +2,8 @@
 
 use crate::dice::ns;
 use onbeat_model::time::Span;
-use onbeat_timing::schedule::margin::{misses, scaling};
-use onbeat_timing::schedule::propose::priorities;
+use onbeat_timing::schedule::assignment::priorities;
+use onbeat_timing::schedule::sensitivity::{misses, scaling};
 use onbeat_timing::schedule::{EDF, Load, Protocol, Section, Share, edf, fixed, is_feasible};
 
 const CEILING: Protocol = Protocol::Ceiling;
@@ -154,7 +154,7 @@ fn blocking_and_jitter_are_what_the_equation_says() {
     let inherited = fixed::response(&tasks, 1, Protocol::Inheritance);
     assert_eq!(inherited, Some(ns(3 + (2 + 4) + 2 * 2)));
     // Another one of them may have begun what is not preempted.
-    tasks[3].piece = ns(3);
+    tasks[3].non_preemptive = ns(3);
     let inherited = fixed::response(&tasks, 1, Protocol::Inheritance);
     assert_eq!(inherited, Some(ns(3 + (2 + 4) + 3 + 2 * 2)));
 }
@@ -213,7 +213,7 @@ fn offsets_keep_loads_of_a_line_apart() {
     let mut tasks = ranked(&[(4, 20, 20), (4, 20, 20), (5, 20, 20)]);
     assert_eq!(responses(&tasks), some(&[4, 8, 13]));
     for (at, offset) in [(0, 0), (1, 10), (2, 4)] {
-        tasks[at].line = 0;
+        tasks[at].transaction = 0;
         tasks[at].offset = ns(offset);
     }
     assert_eq!(responses(&tasks), some(&[4, 4, 5]));

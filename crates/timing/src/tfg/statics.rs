@@ -1,4 +1,4 @@
-//! What a task's graph says by itself, before time passes.
+//! Static analysis of a task's graph: what holds of its nodes whatever the time.
 
 use super::order::{Order, targets};
 use onbeat_model::graph::{Expression, Graph, NodeKind, Task, TaskNode};
@@ -7,17 +7,17 @@ use std::collections::BTreeSet;
 /// A channel that a task writes or reads. The start of another task is a message as well: task *t*
 /// reads it from channel number "channels + *t*".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct End {
+pub(super) struct Endpoint {
     pub(super) channel: usize,
     pub(super) writes: bool,
 }
 
-/// A task.
+/// A task and what holds of its nodes.
 #[derive(Debug)]
-pub(super) struct Shape<'a> {
+pub(super) struct TaskStatics<'a> {
     pub(super) task: &'a Task,
     pub(super) order: Order,
-    pub(super) ends: Vec<End>,
+    pub(super) ends: Vec<Endpoint>,
     /// By node: its channel end, if it is one.
     pub(super) end: Vec<Option<usize>>,
     /// By node: which ends it and what may follow have.
@@ -37,11 +37,11 @@ pub(super) struct Body {
     pub(super) moves_origin: bool,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> TaskStatics<'a> {
     pub(super) fn of(graph: &'a Graph, index: usize) -> Self {
         let task = &graph.tasks[index];
-        let mut ends: Vec<End> = Vec::new();
-        let mut number = |end: End| {
+        let mut ends: Vec<Endpoint> = Vec::new();
+        let mut number = |end: Endpoint| {
             ends.iter().position(|e| *e == end).unwrap_or_else(|| {
                 ends.push(end);
                 ends.len() - 1
@@ -49,11 +49,11 @@ impl<'a> Shape<'a> {
         };
         let start = |task: usize| graph.channels.len() + task;
         let end = task.nodes.iter().map(|node| match node.kind {
-            NodeKind::Write { channel, .. } => Some(number(End { channel, writes: true })),
-            NodeKind::Read { channel, .. } => Some(number(End { channel, writes: false })),
-            NodeKind::Run { task } => Some(number(End { channel: start(task), writes: true })),
+            NodeKind::Write { channel, .. } => Some(number(Endpoint { channel, writes: true })),
+            NodeKind::Read { channel, .. } => Some(number(Endpoint { channel, writes: false })),
+            NodeKind::Run { task } => Some(number(Endpoint { channel: start(task), writes: true })),
             NodeKind::Start if !task.is_first => {
-                Some(number(End { channel: start(index), writes: false }))
+                Some(number(Endpoint { channel: start(index), writes: false }))
             }
             _ => None,
         });
@@ -64,7 +64,7 @@ impl<'a> Shape<'a> {
     }
 
     /// The number of one of its ends.
-    pub(super) fn number(&self, end: End) -> Option<usize> {
+    pub(super) fn number(&self, end: Endpoint) -> Option<usize> {
         self.ends.iter().position(|e| *e == end)
     }
 

@@ -1,9 +1,9 @@
-//! Whether channels have room for what is written to them.
+//! Buffer space: whether channels have room for what is written to them.
 
-use super::explore::{Explorer, Taken};
-use super::messages::Line;
-use super::shape::End;
+use super::fixpoint::{Fixpoint, Taken};
+use super::messages::WriterMessages;
 use super::state::{Count, NEVER, plus};
+use super::statics::Endpoint;
 use onbeat_model::graph::{ChannelKind, Interval};
 use onbeat_model::time::Span;
 use onbeat_model::timing::Hazard;
@@ -11,9 +11,9 @@ use onbeat_model::timing::Hazard;
 /// So often the last of what is written to a channel is looked for.
 const TRIALS: usize = 8;
 
-/// Whether a value finds room.
+/// Whether a written value finds space in the buffer of its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
+pub(super) enum BufferSpace {
     Yes,
     /// As long as the reader continues.
     WhileRead,
@@ -21,53 +21,52 @@ pub(super) enum Room {
     No,
 }
 
-impl Explorer<'_> {
+impl Fixpoint<'_> {
     /// Whether the message with one of these numbers finds room in a fifochannel; what happens at
     /// the same instant may happen in any order.
     ///
     /// # Errors
     /// The reader that has to be moved first.
-    pub(super) fn room(
+    pub(super) fn buffer_space(
         &self,
         writer: usize,
         channel: usize,
         number: Count,
         now: Interval,
-    ) -> Result<Room, usize> {
+    ) -> Result<BufferSpace, usize> {
         let Some(ChannelKind::Fifo { capacity }) =
             self.graph.channels.get(channel).map(|c| &c.kind)
         else {
-            return Ok(Room::Yes);
+            return Ok(BufferSpace::Yes);
         };
         if self.has_one_reader(channel) && !self.crowded.contains(&channel) {
-            return Ok(Room::Yes);
+            return Ok(BufferSpace::Yes);
         }
-        let others = self.lines[channel].iter().filter(|(task, _)| *task != writer);
-        let others: usize = others.map(|(_, line)| line.all.len()).sum();
+        let others = self.writers[channel].iter().filter(|(task, _)| *task != writer);
+        let others: usize = others.map(|(_, messages)| messages.all.len()).sum();
         let others = u32::try_from(others).unwrap_or(u32::MAX);
         let most = number.hi.map_or(u32::MAX, |hi| hi.saturating_add(others));
-        let Some(needed) = most.checked_sub(*capacity) else { return Ok(Room::Yes) };
+        let Some(needed) = most.checked_sub(*capacity) else { return Ok(BufferSpace::Yes) };
         let reader = match self.readers[channel][..] {
-            [] if number.lo >= *capacity => return Ok(Room::No),
+            [] if number.lo >= *capacity => return Ok(BufferSpace::No),
             [reader] if others == 0 => reader,
-            _ => return Ok(Room::Perhaps),
+            _ => return Ok(BufferSpace::Perhaps),
         };
-        let Some(end) = self.shapes[reader].number(End { channel, writes: false }) else {
-            return Ok(Room::Perhaps);
+        let Some(end) = self.statics[reader].number(Endpoint { channel, writes: false }) else {
+            return Ok(BufferSpace::Perhaps);
         };
         if self.taken_at(reader, end, needed).is_some_and(|taken| taken < now.lo) {
             let taken = self.tasks[reader].taken[end].iter().filter(|taken| taken.is_certain);
             let mut before = taken.filter(|taken| taken.at.hi.is_some_and(|hi| hi < now.lo));
             let is_certain = before.any(|taken| taken.count.lo > needed);
-            return Ok(if is_certain { Room::Yes } else { Room::WhileRead });
+            return Ok(if is_certain { BufferSpace::Yes } else { BufferSpace::WhileRead });
         }
         let has_passed = |state: &super::state::State| now.hi.is_some_and(|hi| state.now.lo > hi);
-        let shape = &self.shapes[reader];
+        let statics = &self.statics[reader];
         let is_settled = reader == writer
-            || self.tasks[reader]
-                .frontier
-                .iter()
-                .all(|(key, state)| has_passed(state) || !shape.uses[shape.order.node(key)][end]);
+            || self.tasks[reader].frontier.iter().all(|(key, state)| {
+                has_passed(state) || !statics.uses[statics.order.node(key)][end]
+            });
         if !is_settled {
             return Err(reader);
         }
@@ -79,14 +78,14 @@ impl Explorer<'_> {
             })
         };
         Ok(match first {
-            Some(first) if !may_take(first) => Room::No,
-            _ => Room::Perhaps,
+            Some(first) if !may_take(first) => BufferSpace::No,
+            _ => BufferSpace::Perhaps,
         })
     }
 
     /// Whether several tasks write a channel that one reads.
     fn has_one_reader(&self, channel: usize) -> bool {
-        self.lines[channel].len() > 1 && self.readers[channel].len() == 1
+        self.writers[channel].len() > 1 && self.readers[channel].len() == 1
     }
 
     /// Whether a channel that several tasks write, of which each write was taken to have room, may
@@ -121,11 +120,13 @@ impl Explorer<'_> {
         capacity: u32,
     ) -> bool {
         let reader = self.readers[channel][0];
-        let Some(number) = self.shapes[reader].number(End { channel, writes: false }) else {
+        let Some(number) = self.statics[reader].number(Endpoint { channel, writes: false }) else {
             return false;
         };
-        let last = |line: &Line| line.all.iter().filter_map(|capture| capture.at.hi).max();
-        let last = self.lines[channel].iter().filter_map(|(_, line)| last(line)).max();
+        let last = |messages: &WriterMessages| {
+            messages.all.iter().filter_map(|capture| capture.at.hi).max()
+        };
+        let last = self.writers[channel].iter().filter_map(|(_, messages)| last(messages)).max();
         let end = last.map_or(NEVER, |last| last + Span::from_ns(1));
         let mut rows = 0;
         while rows != self.rows.len() {
@@ -136,7 +137,7 @@ impl Explorer<'_> {
         if tasks.iter().any(goes_on) {
             return false;
         }
-        let captures = || self.lines[channel].iter().flat_map(|(_, line)| &line.all);
+        let captures = || self.writers[channel].iter().flat_map(|(_, messages)| &messages.all);
         let mut begins: Vec<Span> = captures().map(|capture| capture.at.lo).collect();
         begins.sort_unstable();
         let taken = self.tasks[reader].taken[number].iter().filter(|taken| taken.is_certain);
@@ -165,11 +166,11 @@ impl Explorer<'_> {
         let (Some(ChannelKind::Fifo { capacity }), [reader], [(writer, _)]) = (
             self.graph.channels.get(channel).map(|c| &c.kind),
             &self.readers[channel][..],
-            &self.lines[channel][..],
+            &self.writers[channel][..],
         ) else {
             return after;
         };
-        let end = self.shapes[*reader].number(End { channel, writes: false });
+        let end = self.statics[*reader].number(Endpoint { channel, writes: false });
         let Some(end) = end.filter(|_| reader != writer) else { return after };
         let taken = &self.tasks[*reader].taken[end];
         let is_over =
@@ -196,8 +197,8 @@ impl Explorer<'_> {
             }
             Hazard::Deadlock { .. } => false,
         };
-        if !self.troubles.iter().any(is_known) {
-            self.troubles.push(Hazard::Overflow { row, channel });
+        if !self.hazards.iter().any(is_known) {
+            self.hazards.push(Hazard::Overflow { row, channel });
         }
     }
 

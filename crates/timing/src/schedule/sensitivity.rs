@@ -1,6 +1,6 @@
 //! How much more would fit, and how often a deadline is missed at most.
 
-use super::load::{Line, Load, Protocol, Share, ns, span};
+use super::load::{Load, Protocol, Share, Transaction, ns, span};
 use super::{fixed, is_feasible, response};
 use onbeat_model::time::Span;
 
@@ -18,7 +18,7 @@ pub fn scaling(loads: &[Load], protocol: Protocol, chosen: impl Fn(usize) -> boo
         let mut grown = loads.to_vec();
         for (_, load) in grown.iter_mut().enumerate().filter(|(at, _)| chosen(*at)) {
             load.wcet = scaled(load.wcet, ppm);
-            load.piece = scaled(load.piece, ppm);
+            load.non_preemptive = scaled(load.non_preemptive, ppm);
             load.sections.iter_mut().for_each(|s| s.length = scaled(s.length, ppm));
         }
         // Who has no deadline and comes at unknown times may come as often as it likes.
@@ -75,12 +75,13 @@ pub fn misses(loads: &[Load], index: usize, jobs: u32, protocol: Protocol) -> u3
     for at in (0..late.len()).filter(|at| is_rival(*at)) {
         let Some(end) = longest(loads, at, protocol) else { return jobs };
         let load = &mut late[at];
-        let is_alone = loads.iter().filter(|other| other.line == load.line).count() == 1;
+        let is_alone =
+            loads.iter().filter(|other| other.transaction == load.transaction).count() == 1;
         let is_short = is_alone && load.period.is_none_or(|period| load.wcet <= period);
         let late_by = ns(end) - if is_short { ns(load.wcet) } else { 0 };
-        load.lag = span((late_by - ns(load.jitter)).max(0));
+        load.suspension_jitter = span((late_by - ns(load.jitter)).max(0));
     }
-    let lines = Line::all(&late, is_rival);
+    let transactions = Transaction::all(&late, is_rival);
     let blocked = fixed::blocked(loads, index, protocol) + fixed::own(loads, index);
     let left = ns(deadline) - ns(me.jitter) - ns(me.wcet) - blocked;
     if left < 0 {
@@ -89,8 +90,10 @@ pub fn misses(loads: &[Load], index: usize, jobs: u32, protocol: Protocol) -> u3
     let all = ns(period) * i128::from(jobs.saturating_sub(1)) + ns(deadline);
     let may_miss = |jobs: u32| {
         let times = i128::from(jobs);
-        let each = |line: &Line| (times * line.work(ns(deadline))).min(line.work(all));
-        lines.iter().map(each).sum::<i128>() >= times * (left + 1)
+        let each = |transaction: &Transaction| {
+            (times * transaction.work(ns(deadline))).min(transaction.work(all))
+        };
+        transactions.iter().map(each).sum::<i128>() >= times * (left + 1)
     };
     // What others do grows ever slower, so the first that does not fit is the end.
     (1..=jobs).find(|many| !may_miss(*many)).map_or(jobs, |many| many - 1)
@@ -100,7 +103,7 @@ pub fn misses(loads: &[Load], index: usize, jobs: u32, protocol: Protocol) -> u3
 fn longest(loads: &[Load], index: usize, protocol: Protocol) -> Option<Span> {
     let load = &loads[index];
     let response = response(loads, index, protocol);
-    let response = response.map(|response| span(ns(response) + ns(load.lag)));
+    let response = response.map(|response| span(ns(response) + ns(load.suspension_jitter)));
     match load.period {
         Some(period) if load.thread.is_some() => Some(response.map_or(period, |r| r.min(period))),
         _ => response,

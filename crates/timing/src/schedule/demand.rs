@@ -1,23 +1,24 @@
-//! What a task of a graph asks of its processor: how often, how much, until when.
+//! The demand of a graph's tasks on their processors: how often, how much, until when.
 
-use super::feed::{Feed, Links, Source};
+use super::activation::{Activation, Links, Source};
+use super::extraction::{Extraction, JobSegment, UNBOUNDED, longest};
 use super::load::{Load, Section, ns, span};
-use super::walk::{Piece, UNBOUNDED, Walk, longest};
 use onbeat_model::graph::{Graph, Interval, NodeKind, PointKind, Policy, Task, TaskNode};
 use onbeat_model::time::Span;
 use std::collections::BTreeSet;
 
-/// What a task asks for.
+/// The demand of a task.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct Demand {
     /// Its jobs.
     pub(super) releases: Releases,
     /// How often a job may suspend itself.
-    pub(super) waits: u32,
+    pub(super) suspensions: u32,
     /// By how much a release may be late.
     pub(super) jitter: i128,
-    /// By how much more jobs may come late because they, or what they depend upon, wait.
-    pub(super) lag: i128,
+    /// The jitter of suspensions: by how much more jobs may come late because they, or what they
+    /// depend upon, wait.
+    pub(super) suspension_jitter: i128,
     /// Whether a job is over before the next one is released.
     pub(super) is_thread: bool,
     /// How often a job locks something, at most.
@@ -55,14 +56,14 @@ impl Default for Releases {
     }
 }
 
-/// All tasks of a graph, walked through.
+/// All tasks of a graph, with their job segments and what activates them.
 pub(super) struct Tasks<'a> {
     pub(super) graph: &'a Graph,
-    pub(super) walks: Vec<Walk<'a>>,
+    pub(super) extractions: Vec<Extraction<'a>>,
     /// Of each task.
-    pub(super) pieces: Vec<Vec<Piece>>,
+    pub(super) job_segments: Vec<Vec<JobSegment>>,
     /// What releases each task that messages release, where that is known.
-    pub(super) feeds: Vec<Option<Feed>>,
+    pub(super) activations: Vec<Option<Activation>>,
     /// These, each behind those whose messages release it.
     pub(super) order: Vec<usize>,
     pub(super) links: Links,
@@ -72,56 +73,58 @@ pub(super) struct Tasks<'a> {
 
 impl<'a> Tasks<'a> {
     pub(super) fn new(graph: &'a Graph) -> Self {
-        let walks: Vec<Walk> = graph.tasks.iter().map(|task| Walk::new(graph, task)).collect();
-        let pieces = walks.iter().map(Walk::pieces).collect();
-        let feeds = vec![None; walks.len()];
+        let extractions: Vec<Extraction> =
+            graph.tasks.iter().map(|task| Extraction::new(graph, task)).collect();
+        let job_segments = extractions.iter().map(Extraction::job_segments).collect();
+        let activations = vec![None; extractions.len()];
         let sources = vec![None; graph.channels.len()];
         let (order, links) = (Vec::new(), Links::new(graph));
-        let mut tasks = Self { graph, walks, pieces, feeds, order, links, sources };
+        let mut tasks =
+            Self { graph, extractions, job_segments, activations, order, links, sources };
         tasks.link();
         tasks
     }
 
-    /// What each task asks for, if from the nominal release of its jobs to their ends takes so long
+    /// The demand of each task, if from the nominal release of its jobs to their ends takes so long
     /// at most, or has no bound.
-    pub(super) fn shapes(&self, ends: &[Option<i128>]) -> Vec<Shape> {
+    pub(super) fn demands(&self, ends: &[Option<i128>]) -> Vec<Demand> {
         let jitters = self.jitters(ends);
-        (0..self.walks.len()).map(|task| self.shape(task, ends, jitters[task])).collect()
+        (0..self.extractions.len()).map(|task| self.demand(task, ends, jitters[task])).collect()
     }
 
-    fn shape(&self, index: usize, ends: &[Option<i128>], jitter: i128) -> Shape {
-        let (task, walk) = (&self.graph.tasks[index], &self.walks[index]);
+    fn demand(&self, index: usize, ends: &[Option<i128>], jitter: i128) -> Demand {
+        let (task, extraction) = (&self.graph.tasks[index], &self.extractions[index]);
         let wakeup = self.graph.hosts[task.host].wakeup.hi.map_or(UNBOUNDED, ns);
-        let (pieces, sections) = (&self.pieces[index], walk.sections());
+        let (job_segments, sections) = (&self.job_segments[index], extraction.sections());
         let late = task.segments.iter().map(|s| s.jitter.hi.map_or(UNBOUNDED, ns));
         let late = wakeup.saturating_add(late.max().unwrap_or(0)).min(UNBOUNDED);
         let is_first = task.is_first;
-        let mut shape = Shape { jitter: late, is_thread: true, is_first, ..Shape::default() };
-        shape.sections = sections;
-        if walk.is_lost() {
-            shape.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, deadline: None });
-            return shape;
+        let mut demand = Demand { jitter: late, is_thread: true, is_first, ..Demand::default() };
+        demand.sections = sections;
+        if extraction.is_lost() {
+            demand.releases = Releases::Apart(Job { work: UNBOUNDED, gap: 1, deadline: None });
+            return demand;
         }
-        let jobs = Jobs::new(walk, pieces);
+        let jobs = Jobs::new(extraction, job_segments);
         if let Some(mut job) = jobs.once() {
             job.gap = task.separation.map_or(0, ns);
-            shape.waits = jobs.waits();
-            shape.releases = match jobs.phases(is_edf(task), true) {
+            demand.suspensions = jobs.suspensions();
+            demand.releases = match jobs.phases(is_edf(task), true) {
                 (before, cycle) if cycle.is_empty() && before.len() > 1 => {
-                    shape.is_thread = is_thread(task, shape.sections.is_empty());
+                    demand.is_thread = is_thread(task, demand.sections.is_empty());
                     Releases::Cycle(before, cycle)
                 }
                 _ => Releases::Once(job),
             };
         } else if jobs.are_timed() {
-            self.timed(task, &jobs, &mut shape);
+            self.timed(task, &jobs, &mut demand);
         } else {
-            self.fed(index, ends, jitter, &mut shape);
+            self.activated(index, ends, jitter, &mut demand);
         }
-        let locks = walk.counts(|kind| matches!(kind, NodeKind::Lock(_)));
-        let locks = locks.iter().map(|piece| piece.amount).max().unwrap_or(0);
-        shape.locks = locks.saturating_mul(i128::from(shape.waits) + 1).min(UNBOUNDED);
-        let again = match &mut shape.releases {
+        let locks = extraction.counts(|kind| matches!(kind, NodeKind::Lock(_)));
+        let locks = locks.iter().map(|job_segment| job_segment.amount).max().unwrap_or(0);
+        demand.locks = locks.saturating_mul(i128::from(demand.suspensions) + 1).min(UNBOUNDED);
+        let again = match &mut demand.releases {
             Releases::Apart(job) => Some(job),
             Releases::Cycle(_, cycle) if cycle.len() == 1 => cycle.first_mut(),
             Releases::Cycle(..) | Releases::Once(_) => None,
@@ -130,31 +133,32 @@ impl<'a> Tasks<'a> {
             job.gap = job.gap.max(task.separation.map_or(0, ns));
             *job
         });
-        if let (Some(job), true) = (again, shape.is_thread && shape.waits > 0) {
-            shape.lag = (job.gap - job.work).max(0);
+        if let (Some(job), true) = (again, demand.is_thread && demand.suspensions > 0) {
+            demand.suspension_jitter = (job.gap - job.work).max(0);
         }
-        shape
+        demand
     }
 
     /// Of a task that comes to a timing point again and again.
-    fn timed(&self, task: &Task, jobs: &Jobs<'_, '_>, shape: &mut Shape) {
-        shape.waits = jobs.waits();
+    fn timed(&self, task: &Task, jobs: &Jobs<'_, '_>, demand: &mut Demand) {
+        demand.suspensions = jobs.suspensions();
         let job = jobs.apart();
-        shape.releases = match jobs.phases(is_edf(task), shape.waits == 0) {
+        demand.releases = match jobs.phases(is_edf(task), demand.suspensions == 0) {
             (before, cycle) if before.is_empty() && cycle.len() == 1 => Releases::Apart(cycle[0]),
             (before, cycle) => Releases::Cycle(before, cycle),
         };
-        shape.is_thread = is_thread(task, shape.sections.is_empty());
+        demand.is_thread = is_thread(task, demand.sections.is_empty());
         let is_point = |node: &&TaskNode| matches!(node.kind, NodeKind::Point { .. });
         let points = || task.nodes.iter().filter(is_point);
         let firm = |n: &TaskNode| matches!(n.kind, NodeKind::Point { kind: PointKind::Firm, .. });
         let has_one = points().count() == 1 && points().all(firm);
-        let is_plain = shape.waits == 0 && shape.sections.is_empty() && task.separation.is_none();
+        let is_plain =
+            demand.suspensions == 0 && demand.sections.is_empty() && task.separation.is_none();
         let is_strict = jobs.is_strict(&job) && !has(task, &NodeKind::Gettime);
         let is_cut = task.segments.iter().all(|segment| segment.abort == Interval::ZERO);
-        shape.is_firm = has_one && is_guarded(task) && is_plain && is_strict && is_cut;
-        if !shape.is_thread && shape.waits > 0 {
-            shape.lag = UNBOUNDED;
+        demand.is_firm = has_one && is_guarded(task) && is_plain && is_strict && is_cut;
+        if !demand.is_thread && demand.suspensions > 0 {
+            demand.suspension_jitter = UNBOUNDED;
         }
     }
 }
@@ -190,45 +194,51 @@ fn has(task: &Task, kind: &NodeKind) -> bool {
 /// The most that is done up to each piece's end on ways that begin at stops that `begins` says and
 /// do not continue behind those that `ends` says; at least [`UNBOUNDED`] if they have a cycle.
 pub(super) fn sums(
-    pieces: &[Piece],
+    job_segments: &[JobSegment],
     begins: impl Fn(usize) -> bool,
     ends: impl Fn(usize) -> bool,
 ) -> Vec<i128> {
-    let follows =
-        |piece: &Piece, other: &Piece| piece.end.to.is_some_and(|to| other.from == to && !ends(to));
-    let next: Vec<Vec<usize>> = pieces
+    let follows = |job_segment: &JobSegment, other: &JobSegment| {
+        job_segment.end.to.is_some_and(|to| other.from == to && !ends(to))
+    };
+    let next: Vec<Vec<usize>> = job_segments
         .iter()
-        .map(|piece| (0..pieces.len()).filter(|at| follows(piece, &pieces[*at])).collect())
+        .map(|job_segment| {
+            (0..job_segments.len()).filter(|at| follows(job_segment, &job_segments[*at])).collect()
+        })
         .collect();
-    let weights: Vec<i128> = pieces.iter().map(|piece| piece.amount).collect();
-    let first = (0..pieces.len()).filter(|at| begins(pieces[*at].from));
+    let weights: Vec<i128> = job_segments.iter().map(|job_segment| job_segment.amount).collect();
+    let first = (0..job_segments.len()).filter(|at| begins(job_segments[*at].from));
     longest(&next, &weights, &first.collect::<Vec<_>>())
 }
 
 /// Pieces of a task, made to jobs.
 pub(super) struct Jobs<'p, 'a> {
-    walk: &'p Walk<'a>,
-    pieces: &'p [Piece],
+    extraction: &'p Extraction<'a>,
+    job_segments: &'p [JobSegment],
 }
 
 impl<'p, 'a> Jobs<'p, 'a> {
-    pub(super) fn new(walk: &'p Walk<'a>, pieces: &'p [Piece]) -> Self {
-        Self { walk, pieces }
+    pub(super) fn new(extraction: &'p Extraction<'a>, job_segments: &'p [JobSegment]) -> Self {
+        Self { extraction, job_segments }
     }
 
-    fn counted(&self) -> Vec<Piece> {
-        self.pieces.iter().map(|piece| Piece { amount: 1, ..*piece }).collect()
+    fn counted(&self) -> Vec<JobSegment> {
+        self.job_segments
+            .iter()
+            .map(|job_segment| JobSegment { amount: 1, ..*job_segment })
+            .collect()
     }
 
     fn is_point(&self, stop: usize) -> bool {
-        self.walk.is_point(stop)
+        self.extraction.is_point(stop)
     }
 
     /// All that is done, if it comes to an end.
     pub(super) fn once(&self) -> Option<Job> {
         let rounds = sums(&self.counted(), |stop| stop == 0, |_| false);
         let is_endless = rounds.iter().any(|sum| *sum >= UNBOUNDED);
-        let work = || sums(self.pieces, |stop| stop == 0, |_| false).into_iter().max();
+        let work = || sums(self.job_segments, |stop| stop == 0, |_| false).into_iter().max();
         (!is_endless).then(|| Job { work: work().unwrap_or(0), gap: 0, deadline: self.deadline() })
     }
 
@@ -239,7 +249,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
     }
 
     /// How often a job waits at most.
-    pub(super) fn waits(&self) -> u32 {
+    pub(super) fn suspensions(&self) -> u32 {
         let begins = |stop| stop == 0 || self.is_point(stop);
         let steps = sums(&self.counted(), begins, |stop| self.is_point(stop));
         let steps = steps.into_iter().max().unwrap_or(1).max(1);
@@ -247,16 +257,19 @@ impl<'p, 'a> Jobs<'p, 'a> {
     }
 
     fn deadline(&self) -> Option<i64> {
-        self.pieces.iter().filter_map(|piece| piece.end.deadline).min()
+        self.job_segments.iter().filter_map(|job_segment| job_segment.end.deadline).min()
     }
 
     /// The most that a job does, and the least time to the next.
     pub(super) fn apart(&self) -> Job {
         let begins = |stop| stop == 0 || self.is_point(stop);
-        let work = sums(self.pieces, begins, |stop| self.is_point(stop)).into_iter().max();
-        let to_points =
-            self.pieces.iter().filter(|piece| piece.end.to.is_some_and(|s| self.is_point(s)));
-        let gap = to_points.map(|piece| i128::from(piece.end.period.unwrap_or(0))).min();
+        let work = sums(self.job_segments, begins, |stop| self.is_point(stop)).into_iter().max();
+        let to_points = self
+            .job_segments
+            .iter()
+            .filter(|job_segment| job_segment.end.to.is_some_and(|s| self.is_point(s)));
+        let gap =
+            to_points.map(|job_segment| i128::from(job_segment.end.period.unwrap_or(0))).min();
         Job { work: work.unwrap_or(0), gap: gap.unwrap_or(0).max(1), deadline: self.deadline() }
     }
 
@@ -274,9 +287,10 @@ impl<'p, 'a> Jobs<'p, 'a> {
         let mut cycle = cycle.unwrap_or_else(|| {
             let mut behind = self.reached(at);
             behind.insert(at);
-            let rest = self.pieces.iter().filter(|piece| behind.contains(&piece.from));
-            let rest: Vec<Piece> = rest.copied().collect();
-            let job = Jobs { walk: self.walk, pieces: &rest }.apart();
+            let rest =
+                self.job_segments.iter().filter(|job_segment| behind.contains(&job_segment.from));
+            let rest: Vec<JobSegment> = rest.copied().collect();
+            let job = Jobs { extraction: self.extraction, job_segments: &rest }.apart();
             let deadline = if is_edf { self.tightest(job.deadline) } else { job.deadline };
             vec![Job { deadline, ..job }]
         });
@@ -289,7 +303,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
 
     /// By which the processor goes: the tightest deadline of all that leave any time, or the job's.
     fn tightest(&self, own: Option<i64>) -> Option<i64> {
-        let all = self.pieces.iter().filter_map(|piece| piece.end.deadline);
+        let all = self.job_segments.iter().filter_map(|job_segment| job_segment.end.deadline);
         all.filter(|deadline| *deadline > 0).chain(own).min()
     }
 
@@ -297,8 +311,10 @@ impl<'p, 'a> Jobs<'p, 'a> {
     fn reached(&self, from: usize) -> BTreeSet<usize> {
         let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
         while let Some(at) = open.pop() {
-            let next = self.pieces.iter().filter(|piece| piece.from == at);
-            open.extend(next.filter_map(|piece| piece.end.to).filter(|to| reached.insert(*to)));
+            let next = self.job_segments.iter().filter(|job_segment| job_segment.from == at);
+            open.extend(
+                next.filter_map(|job_segment| job_segment.end.to).filter(|to| reached.insert(*to)),
+            );
         }
         reached
     }
@@ -307,17 +323,17 @@ impl<'p, 'a> Jobs<'p, 'a> {
     /// task, and where it ends. EDF goes by the task's tightest deadline, but in segments that are
     /// guarded.
     fn only(&self, at: usize, is_edf: bool) -> Option<(Job, Option<usize>)> {
-        let mut ways = self.pieces.iter().filter(|piece| piece.from == at);
-        let piece = ways.next().filter(|_| ways.next().is_none())?;
-        let Some(to) = piece.end.to else {
-            return Some((Job { work: piece.amount, gap: 0, deadline: None }, None));
+        let mut paths = self.job_segments.iter().filter(|job_segment| job_segment.from == at);
+        let job_segment = paths.next().filter(|_| paths.next().is_none())?;
+        let Some(to) = job_segment.end.to else {
+            return Some((Job { work: job_segment.amount, gap: 0, deadline: None }, None));
         };
-        let gap = i128::from(piece.end.period.filter(|period| *period >= 0)?);
-        let deadline = match is_edf && self.walk.is_soft(to) {
-            true => self.tightest(piece.end.deadline),
-            false => piece.end.deadline,
+        let gap = i128::from(job_segment.end.period.filter(|period| *period >= 0)?);
+        let deadline = match is_edf && self.extraction.is_soft(to) {
+            true => self.tightest(job_segment.end.deadline),
+            false => job_segment.end.deadline,
         };
-        Some((Job { work: piece.amount, gap, deadline }, Some(to)))
+        Some((Job { work: job_segment.amount, gap, deadline }, Some(to)))
     }
 
     /// The jobs from a stop until control comes back, in their order, if there is only one.
@@ -327,7 +343,7 @@ impl<'p, 'a> Jobs<'p, 'a> {
             let (job, to) = self.only(at, is_edf)?;
             order.push(job);
             at = to?;
-            if at == first || order.len() > self.pieces.len() {
+            if at == first || order.len() > self.job_segments.len() {
                 break;
             }
         }
@@ -337,13 +353,14 @@ impl<'p, 'a> Jobs<'p, 'a> {
 
     /// Whether each job is as long before the next one, and over then.
     fn is_strict(&self, job: &Job) -> bool {
-        let is_it = |p: &Piece| p.end.period.is_some_and(|period| i128::from(period) == job.gap);
-        let is_over = |p: &Piece| p.end.deadline.is_some_and(|due| i128::from(due) <= job.gap);
-        self.pieces.iter().all(|piece| is_it(piece) && is_over(piece))
+        let is_it =
+            |p: &JobSegment| p.end.period.is_some_and(|period| i128::from(period) == job.gap);
+        let is_over = |p: &JobSegment| p.end.deadline.is_some_and(|due| i128::from(due) <= job.gap);
+        self.job_segments.iter().all(|job_segment| is_it(job_segment) && is_over(job_segment))
     }
 }
 
-impl Shape {
+impl Demand {
     /// The loads of the task with this number, all with one priority.
     pub(super) fn loads(&self, number: usize, priority: u32) -> Vec<Load> {
         let section = |(resources, length): &(Vec<usize>, i128)| Section {
@@ -351,18 +368,18 @@ impl Shape {
             length: span(*length),
         };
         let load = |job: &Job| Load {
-            line: 2 * number,
+            transaction: 2 * number,
             thread: self.is_thread.then_some(number),
             offset: Span::ZERO,
             period: None,
             jitter: span(self.jitter),
-            lag: span(self.lag),
-            waits: self.waits,
+            suspension_jitter: span(self.suspension_jitter),
+            suspensions: self.suspensions,
             wcet: span(job.work),
             deadline: job.deadline.map(Span::from_ns),
             priority,
             sections: self.sections.iter().map(section).collect(),
-            piece: Span::ZERO,
+            non_preemptive: Span::ZERO,
         };
         match &self.releases {
             Releases::Once(job) => vec![load(job)],
@@ -374,7 +391,7 @@ impl Shape {
                 let (mut all, mut offset) = (Vec::new(), 0);
                 for job in before {
                     let line = 2 * number + 1;
-                    all.push(Load { line, offset: span(offset), ..load(job) });
+                    all.push(Load { transaction: line, offset: span(offset), ..load(job) });
                     offset += job.gap;
                 }
                 if let (true, Some(first)) = (self.is_first, all.first_mut()) {

@@ -1,4 +1,4 @@
-//! Priorities and processors where they are left open.
+//! Assignment of priorities and processors where none are stated.
 
 use super::load::{EDF, Load, Protocol, Share};
 use super::{fixed, is_feasible};
@@ -12,12 +12,12 @@ const PRIORITY_MAX: u32 = 99;
 /// proposed where nothing more urgent is stated.
 pub(super) const PRIORITY_TOP: u32 = 80;
 
-/// Gives priorities to the loads that are `open`, one to each line and thread; the others keep
-/// theirs. If any order of the open ones among the others lets all meet their deadlines, so does
-/// this one (Audsley 1991): from the least urgent on, each place goes to one that is in time there.
-/// Where none is, it goes to the one with the longest deadline.
+/// Gives priorities to the loads that are `open`, one to each transaction and thread; the others
+/// keep theirs. If any order of the open ones among the others lets all meet their deadlines, so
+/// does this one (Audsley 1991): from the least urgent on, each place goes to one that is in time
+/// there. Where none is, it goes to the one with the longest deadline.
 ///
-/// Between two stated priorities there may be fewer numbers than lines: they then share one.
+/// Between two stated priorities there may be fewer numbers than transactions: they then share one.
 pub fn priorities(loads: &mut [Load], open: &[bool], protocol: Protocol) {
     let is_open = |at: usize| open[at] && loads[at].priority != EDF;
     let mut left: Vec<Vec<usize>> = Vec::new();
@@ -34,19 +34,19 @@ pub fn priorities(loads: &mut [Load], open: &[bool], protocol: Protocol) {
     levels.sort_unstable();
     levels.dedup();
     let mut levels = levels.into_iter().peekable();
-    let (mut order, mut below): (Vec<Place>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut order, mut below): (Vec<PriorityLevel>, Vec<usize>) = (Vec::new(), Vec::new());
     while !left.is_empty() {
         let is_good = |group: &Vec<usize>| is_met_at(loads, &below, group, protocol);
         if let Some(found) = left.iter().position(is_good) {
             let group = left.remove(found);
             below.extend(&group);
-            order.push(Place::Open(group));
+            order.push(PriorityLevel::Open(group));
             continue;
         }
         let Some(level) = levels.peek() else {
             let group = left.remove(0);
             below.extend(&group);
-            order.push(Place::Open(group));
+            order.push(PriorityLevel::Open(group));
             continue;
         };
         let lowest: Vec<usize> =
@@ -55,23 +55,23 @@ pub fn priorities(loads: &mut [Load], open: &[bool], protocol: Protocol) {
         if !is_met_at(loads, &below, &lowest, protocol) && is_longest() {
             let group = left.remove(0);
             below.extend(&group);
-            order.push(Place::Open(group));
+            order.push(PriorityLevel::Open(group));
             continue;
         }
         below.extend(&lowest);
-        order.extend(levels.next().map(Place::Stated));
+        order.extend(levels.next().map(PriorityLevel::Stated));
     }
-    order.extend(levels.map(Place::Stated));
+    order.extend(levels.map(PriorityLevel::Stated));
     number(loads, &order);
 }
 
 /// Whether both get the same place.
 fn is_one(a: &Load, b: &Load) -> bool {
-    a.line == b.line || a.is_same_thread(b)
+    a.transaction == b.transaction || a.is_same_thread(b)
 }
 
-/// A place in the order of urgency.
-enum Place {
+/// A level in the order of urgency.
+enum PriorityLevel {
     /// Of loads without a priority.
     Open(Vec<usize>),
     /// Of all with this one.
@@ -95,17 +95,17 @@ fn is_met_at(loads: &[Load], below: &[usize], group: &[usize], protocol: Protoco
 }
 
 /// Numbers for an order, the least urgent first: as high as possible, stated ones kept.
-fn number(loads: &mut [Load], order: &[Place]) {
-    let is_low = |place: &Place| !matches!(place, Place::Stated(level) if *level > PRIORITY_TOP);
+fn number(loads: &mut [Load], order: &[PriorityLevel]) {
+    let is_low = |place: &PriorityLevel| !matches!(place, PriorityLevel::Stated(level) if *level > PRIORITY_TOP);
     let is_free = order.len() <= PRIORITY_TOP as usize && order.iter().all(is_low);
     let mut above = if is_free { PRIORITY_TOP } else { PRIORITY_MAX } + 1;
     for (at, place) in order.iter().enumerate().rev() {
         match place {
-            Place::Stated(level) => above = *level,
-            Place::Open(group) => {
+            PriorityLevel::Stated(level) => above = *level,
+            PriorityLevel::Open(group) => {
                 let floor = order[..at].iter().rev().find_map(|place| match place {
-                    Place::Stated(level) => Some(*level),
-                    Place::Open(_) => None,
+                    PriorityLevel::Stated(level) => Some(*level),
+                    PriorityLevel::Open(_) => None,
                 });
                 above = (above - 1).max(floor.map_or(1, |floor| (floor + 1).min(above))).max(1);
                 group.iter().for_each(|load| loads[*load].priority = above);
@@ -161,16 +161,16 @@ fn place(
         };
         let used = |core: u16| Share::of(on(core).into_iter().map(|load| &loads[load])).ppm();
         let may = |core: &u16| groups[at].cores.is_empty() || groups[at].cores.contains(core);
-        let mut ways: Vec<u16> = (0..cores).filter(may).collect();
-        let least = ways.iter().copied().min_by_key(|core| used(*core)).unwrap_or(0);
+        let mut choices: Vec<u16> = (0..cores).filter(may).collect();
+        let least = choices.iter().copied().min_by_key(|core| used(*core)).unwrap_or(0);
         if !is_first_fit {
-            ways = vec![least];
+            choices = vec![least];
         }
         let fits = |core: &u16| {
             let here = on(*core).into_iter().chain(groups[at].loads.iter().copied());
             fits(loads, open, here.collect())
         };
-        let found = ways.into_iter().find(fits);
+        let found = choices.into_iter().find(fits);
         all &= found.is_some();
         chosen[at] = Some(found.unwrap_or(least));
     }

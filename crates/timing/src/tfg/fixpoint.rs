@@ -1,12 +1,13 @@
-//! Moves tasks on, each as far as is known what it waits for. A task's visits depend on the
-//! messages that it reads and on nothing else (Kahn 1974), so in which order tasks move is free.
+//! Iterates tasks to a fixed point, each as far as is known what it waits for. A task's visits
+//! depend on the messages that it reads and on nothing else (Kahn 1974), so in which order tasks
+//! move is free.
 
 use super::Limits;
-use super::messages::{Known, Line, merged};
+use super::messages::{Known, WriterMessages, merged};
 use super::order::{Key, Order};
-use super::shape::{End, Shape};
 use super::state::{Count, NEVER, State, least, plus};
-use super::step::Visit;
+use super::statics::{Endpoint, TaskStatics};
+use super::transfer::Visit;
 use crate::schedule::Interference;
 use onbeat_model::graph::{ChannelKind, Graph, Interval, NodeKind};
 use onbeat_model::time::Span;
@@ -109,18 +110,18 @@ pub(super) struct Lost {
     pub(super) row: usize,
 }
 
-/// The exploration of a graph.
-pub(super) struct Explorer<'a> {
+/// The fixpoint iteration over the states of a graph.
+pub(super) struct Fixpoint<'a> {
     pub(super) graph: &'a Graph,
     pub(super) level: Level,
     pub(super) interference: &'a [Interference],
     pub(super) limits: Limits,
     /// So many rows the tasks that are looked at may have together.
     rows_max: usize,
-    pub(super) shapes: Vec<Shape<'a>>,
+    pub(super) statics: Vec<TaskStatics<'a>>,
     pub(super) tasks: Vec<Progress>,
     /// By channel: its writers.
-    pub(super) lines: Vec<Vec<(usize, Line)>>,
+    pub(super) writers: Vec<Vec<(usize, WriterMessages)>>,
     /// By channel: its readers.
     pub(super) readers: Vec<Vec<usize>>,
     pub(super) rows: Vec<Row>,
@@ -128,7 +129,7 @@ pub(super) struct Explorer<'a> {
     pub(super) is_wide: Vec<bool>,
     pub(super) lost: Vec<Lost>,
     pub(super) misses: Vec<Miss>,
-    pub(super) troubles: Vec<Hazard>,
+    pub(super) hazards: Vec<Hazard>,
     /// Whether something was taken as unknown because no task could continue.
     pub(super) is_forced: bool,
     /// The row of which executions were last aborted.
@@ -151,44 +152,45 @@ pub(super) enum Wait {
     /// For the message with one of these numbers.
     Message(usize, Count),
     /// For what a reader does: it may make room.
-    Room(usize),
+    Space(usize),
 }
 
-impl<'a> Explorer<'a> {
+impl<'a> Fixpoint<'a> {
     pub(super) fn new(
         graph: &'a Graph,
         level: Level,
         interference: &'a [Interference],
         limits: Limits,
     ) -> Self {
-        let shapes: Vec<Shape<'a>> = (0..graph.tasks.len()).map(|t| Shape::of(graph, t)).collect();
+        let statics: Vec<TaskStatics<'a>> =
+            (0..graph.tasks.len()).map(|t| TaskStatics::of(graph, t)).collect();
         let channels = graph.channels.len() + graph.tasks.len();
-        let mut lines: Vec<Vec<(usize, Line)>> = Vec::new();
+        let mut writers: Vec<Vec<(usize, WriterMessages)>> = Vec::new();
         let mut readers = Vec::new();
         for channel in 0..channels {
             let has = |writes: bool| {
-                let uses = |t: &usize| shapes[*t].number(End { channel, writes }).is_some();
-                (0..shapes.len()).filter(uses).collect::<Vec<usize>>()
+                let uses = |t: &usize| statics[*t].number(Endpoint { channel, writes }).is_some();
+                (0..statics.len()).filter(uses).collect::<Vec<usize>>()
             };
-            lines.push(has(true).into_iter().map(|t| (t, Line::default())).collect());
+            writers.push(has(true).into_iter().map(|t| (t, WriterMessages::default())).collect());
             readers.push(has(false));
         }
-        let tasks = shapes.iter().map(|shape| begin(graph, shape)).collect();
+        let tasks = statics.iter().map(|statics| begin(graph, statics)).collect();
         Self {
             graph,
             level,
             interference,
             limits,
             rows_max: limits.rows,
-            shapes,
+            statics,
             tasks,
-            lines,
+            writers,
             readers,
             rows: Vec::new(),
             is_wide: Vec::new(),
             lost: Vec::new(),
             misses: Vec::new(),
-            troubles: Vec::new(),
+            hazards: Vec::new(),
             is_forced: false,
             aborted: None,
             open: vec![BTreeSet::new(); graph.tasks.len()],
@@ -200,10 +202,10 @@ impl<'a> Explorer<'a> {
 
     /// Moves the tasks of a component: again with what turns out about their loops, and about
     /// channels that several of them write.
-    pub(super) fn explore(&mut self, tasks: &[usize]) -> Course {
+    pub(super) fn iterate(&mut self, tasks: &[usize]) -> Course {
         self.rows_max = self.limits.rows.min(LOOKS_MAX / tasks.len().max(1));
         let first = self.rows.len();
-        let known = (self.lost.len(), self.misses.len(), self.troubles.len());
+        let known = (self.lost.len(), self.misses.len(), self.hazards.len());
         loop {
             self.is_forced = false;
             self.advance(tasks, first, None);
@@ -238,23 +240,23 @@ impl<'a> Explorer<'a> {
             self.is_wide.truncate(first);
             self.lost.truncate(known.0);
             self.misses.truncate(known.1);
-            self.troubles.truncate(known.2);
+            self.hazards.truncate(known.2);
             self.restart(tasks);
         }
     }
 
     /// What is written for ever and never read fills its channel, sooner or later.
-    fn unread(&mut self, found: &super::pattern::Found) {
+    fn unread(&mut self, found: &super::regime::FoundRegime) {
         for channel in 0..self.graph.channels.len() {
             let is_fifo = matches!(self.graph.channels[channel].kind, ChannelKind::Fifo { .. });
             if !is_fifo || !self.readers[channel].is_empty() {
                 continue;
             }
-            let writes = self.lines[channel].iter().flat_map(|(_, line)| &line.all);
+            let writes = self.writers[channel].iter().flat_map(|(_, messages)| &messages.all);
             let again = writes.map(|capture| capture.row).find(|row| {
                 let row = &self.rows[*row];
                 let first = found.rounds.get(&row.task).map(|(first, _)| first);
-                !self.shapes[row.task].order.is_tail(row.node)
+                !self.statics[row.task].order.is_tail(row.node)
                     && first.is_some_and(|first| row.iteration.first() >= Some(first))
             });
             if let Some(row) = again {
@@ -285,12 +287,13 @@ impl<'a> Explorer<'a> {
         self.is_reopened = false;
         self.aborted = None;
         for task in tasks {
-            let shape = &mut self.shapes[*task];
-            shape.order = Order::of(shape.task, &self.open[*task]);
-            self.tasks[*task] = begin(self.graph, shape);
+            let statics = &mut self.statics[*task];
+            statics.order = Order::of(statics.task, &self.open[*task]);
+            self.tasks[*task] = begin(self.graph, statics);
         }
-        let lines = self.lines.iter_mut().flatten().filter(|(writer, _)| tasks.contains(writer));
-        lines.for_each(|(_, line)| *line = Line::default());
+        let writers =
+            self.writers.iter_mut().flatten().filter(|(writer, _)| tasks.contains(writer));
+        writers.for_each(|(_, messages)| *messages = WriterMessages::default());
     }
 
     /// Whether there are loops of which nothing repeats but for registers: those are forgotten
@@ -307,14 +310,14 @@ impl<'a> Explorer<'a> {
             else {
                 continue;
             };
-            let shape = &self.shapes[task];
-            let head = shape.order.node(&vec![last.head]);
-            let is_in = |node: &usize| shape.order.loops(*node).first() == Some(&last.head);
+            let statics = &self.statics[task];
+            let head = statics.order.node(&vec![last.head]);
+            let is_in = |node: &usize| statics.order.loops(*node).first() == Some(&last.head);
             let mut open = self.open[task].clone();
-            open.extend((0..shape.task.nodes.len()).filter(is_in));
-            let order = Order::of(shape.task, &open);
+            open.extend((0..statics.task.nodes.len()).filter(is_in));
+            let order = Order::of(statics.task, &open);
             let Some(position) = order.loops(head).first() else { continue };
-            if order.is_closed(shape.task, *position) && self.long[task].insert(head) {
+            if order.is_closed(statics.task, *position) && self.long[task].insert(head) {
                 self.open[task] = open;
                 is_any = true;
             }
@@ -324,7 +327,7 @@ impl<'a> Explorer<'a> {
 
     /// Leaves out rows that were made in search of a pattern in vain.
     fn hide(&mut self, from: usize) {
-        let overflows = self.troubles.iter().filter_map(|trouble| match trouble {
+        let overflows = self.hazards.iter().filter_map(|trouble| match trouble {
             Hazard::Overflow { row, .. } => Some(*row),
             Hazard::Deadlock { .. } => None,
         });
@@ -338,7 +341,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Continues until everything repeats.
-    fn search(&mut self, tasks: &[usize], first: usize) -> Option<super::pattern::Found> {
+    fn search(&mut self, tasks: &[usize], first: usize) -> Option<super::regime::FoundRegime> {
         let most = self.most();
         let begins = tasks.iter().filter_map(|t| Some(self.front(*t)?.1.now.lo));
         let mut horizon = begins.min()?;
@@ -371,7 +374,7 @@ impl<'a> Explorer<'a> {
                 return;
             }
             if let Some(task) = self.next(tasks, horizon) {
-                self.step(task, None);
+                self.transfer(task, None);
                 continue;
             }
             if horizon.is_some() || !self.force(tasks) {
@@ -412,14 +415,14 @@ impl<'a> Explorer<'a> {
         let channel = match self.wait(task) {
             Wait::Ready => return,
             Wait::Message(channel, _) => channel,
-            Wait::Room(reader) => {
+            Wait::Space(reader) => {
                 if needed.insert(reader) {
                     self.need(reader, needed);
                 }
                 return;
             }
         };
-        for (writer, _) in &self.lines[channel] {
+        for (writer, _) in &self.writers[channel] {
             if self.is_promising(*writer, channel) && needed.insert(*writer) {
                 self.need(*writer, needed);
             }
@@ -428,7 +431,7 @@ impl<'a> Explorer<'a> {
 
     /// Whether a writer has lately written for certain.
     fn is_promising(&self, task: usize, channel: usize) -> bool {
-        let Some(end) = self.shapes[task].number(End { channel, writes: true }) else {
+        let Some(end) = self.statics[task].number(Endpoint { channel, writes: true }) else {
             return false;
         };
         let risen = self.tasks[task].risen[end].0;
@@ -449,7 +452,7 @@ impl<'a> Explorer<'a> {
 
     /// Whether a loop, by the position of its head, is longer than there may be rows.
     pub(super) fn is_long(&self, task: usize, head: u32) -> bool {
-        self.long[task].contains(&self.shapes[task].order.node(&vec![head]))
+        self.long[task].contains(&self.statics[task].order.node(&vec![head]))
     }
 
     /// The visit of a task that is next.
@@ -464,14 +467,14 @@ impl<'a> Explorer<'a> {
     /// What the next visit of a task waits for.
     pub(super) fn wait(&self, task: usize) -> Wait {
         let Some((key, state)) = self.front(task) else { return Wait::Ready };
-        let shape = &self.shapes[task];
-        let node = shape.order.node(key);
-        let Some(end) = shape.end[node] else { return Wait::Ready };
-        let End { channel, writes } = shape.ends[end];
+        let statics = &self.statics[task];
+        let node = statics.order.node(key);
+        let Some(end) = statics.end[node] else { return Wait::Ready };
+        let Endpoint { channel, writes } = statics.ends[end];
         let number = state.counts[end];
         if writes {
-            return match self.room(task, channel, number, state.now) {
-                Err(reader) => Wait::Room(reader),
+            return match self.buffer_space(task, channel, number, state.now) {
+                Err(reader) => Wait::Space(reader),
                 Ok(_) => Wait::Ready,
             };
         }
@@ -483,17 +486,17 @@ impl<'a> Explorer<'a> {
 
     /// Whether all is known that will ever be known of a message.
     pub(super) fn is_final(&self, channel: usize, number: Count) -> bool {
-        let lines = &self.lines[channel];
-        let bound = match lines.len() {
+        let writers = &self.writers[channel];
+        let bound = match writers.len() {
             0 | 1 => None,
             _ => self.captures(channel, number).at.and_then(|at| at.hi),
         };
-        lines.iter().all(|(writer, _)| {
-            let shape = &self.shapes[*writer];
-            let Some(end) = shape.number(End { channel, writes: true }) else { return true };
+        writers.iter().all(|(writer, _)| {
+            let statics = &self.statics[*writer];
+            let Some(end) = statics.number(Endpoint { channel, writes: true }) else { return true };
             self.tasks[*writer].frontier.iter().all(|(key, state)| {
-                !shape.uses[shape.order.node(key)][end]
-                    || match (lines.len(), number.hi) {
+                !statics.uses[statics.order.node(key)][end]
+                    || match (writers.len(), number.hi) {
                         (1, Some(hi)) => state.counts[end].lo > hi,
                         (1, None) => false,
                         _ => bound.is_some_and(|bound| state.now.lo >= bound),
@@ -505,11 +508,13 @@ impl<'a> Explorer<'a> {
     /// Whether a message is made in every execution.
     pub(super) fn is_sure(&self, channel: usize, number: Count) -> bool {
         let Some(hi) = number.hi else { return false };
-        match &self.lines[channel][..] {
+        match &self.writers[channel][..] {
             [] => false,
             [(writer, _)] => {
-                let shape = &self.shapes[*writer];
-                let Some(end) = shape.number(End { channel, writes: true }) else { return false };
+                let statics = &self.statics[*writer];
+                let Some(end) = statics.number(Endpoint { channel, writes: true }) else {
+                    return false;
+                };
                 let progress = &self.tasks[*writer];
                 progress.ended[end].is_none_or(|count| count > hi)
                     && progress.frontier.values().all(|state| state.counts[end].lo > hi)
@@ -520,14 +525,14 @@ impl<'a> Explorer<'a> {
 
     /// What is known of the captures of a message.
     pub(super) fn captures(&self, channel: usize, number: Count) -> Known {
-        match &self.lines[channel][..] {
-            [(_, line)] => {
+        match &self.writers[channel][..] {
+            [(_, messages)] => {
                 let mut known = Known::default();
-                for capture in line.captures(number.lo) {
+                for capture in messages.captures(number.lo) {
                     known.or(capture);
                 }
                 let rest = number.hi.map_or(number.lo..=number.lo, |hi| number.lo..=hi);
-                for capture in rest.skip(1).flat_map(|n| line.captures(n)) {
+                for capture in rest.skip(1).flat_map(|n| messages.captures(n)) {
                     known.or(capture);
                 }
                 if let (None, Some(at)) = (number.hi, &mut known.at) {
@@ -535,7 +540,9 @@ impl<'a> Explorer<'a> {
                 }
                 known
             }
-            lines => merged(&lines.iter().map(|(_, line)| line).collect::<Vec<_>>(), number),
+            writers => {
+                merged(&writers.iter().map(|(_, messages)| messages).collect::<Vec<_>>(), number)
+            }
         }
     }
 
@@ -549,7 +556,7 @@ impl<'a> Explorer<'a> {
         capture: Option<Interval>,
         is_sure: bool,
     ) -> Count {
-        let end = self.shapes[visit.task].end[visit.node].unwrap_or(0);
+        let end = self.statics[visit.task].end[visit.node].unwrap_or(0);
         let number = state.counts[end];
         let Some((capture, (_, deadline))) = capture.zip(visit.guard) else { return number };
         let there = plus(capture, self.latency(channel, visit.task));
@@ -609,7 +616,7 @@ impl<'a> Explorer<'a> {
         };
         let known = self.captures(channel, number).at;
         let there = known.map(|at| plus(at, self.latency(channel, task)).lo);
-        let node = &self.shapes[task].task.nodes[self.shapes[task].order.node(key)];
+        let node = &self.statics[task].task.nodes[self.statics[task].order.node(key)];
         let abort = node.guard.map(|point| match self.deadline(task, point, state) {
             Some(deadline) => state.origin.lo + deadline,
             None => state.now.lo,
@@ -639,7 +646,7 @@ impl<'a> Explorer<'a> {
             return true;
         }
         self.is_forced = true;
-        self.step(task, Some(others));
+        self.transfer(task, Some(others));
         true
     }
 
@@ -648,17 +655,17 @@ impl<'a> Explorer<'a> {
         let mut rows = Vec::new();
         for task in tasks {
             let is_read = self.front(*task).is_some_and(|(key, _)| {
-                let shape = &self.shapes[*task];
-                matches!(shape.task.nodes[shape.order.node(key)].kind, NodeKind::Read { .. })
+                let statics = &self.statics[*task];
+                matches!(statics.task.nodes[statics.order.node(key)].kind, NodeKind::Read { .. })
             });
             let row = self.rows.len();
-            self.step(*task, Some(None));
+            self.transfer(*task, Some(None));
             if is_read && row < self.rows.len() {
                 rows.push(row);
             }
         }
         if !rows.is_empty() {
-            self.troubles.push(Hazard::Deadlock { rows });
+            self.hazards.push(Hazard::Deadlock { rows });
         }
     }
 }
@@ -679,11 +686,11 @@ impl Cut {
 }
 
 /// A task before it begins.
-fn begin(graph: &Graph, shape: &Shape<'_>) -> Progress {
-    let ends = shape.ends.len();
-    let mut state = State::start(shape.task.registers, ends);
-    let start = graph.hosts.get(shape.task.host).map_or(Span::ZERO, |host| host.start);
-    if shape.task.is_first {
+fn begin(graph: &Graph, statics: &TaskStatics<'_>) -> Progress {
+    let ends = statics.ends.len();
+    let mut state = State::start(statics.task.registers, ends);
+    let start = graph.hosts.get(statics.task.host).map_or(Span::ZERO, |host| host.start);
+    if statics.task.is_first {
         state.now = Interval::exactly(start);
         state.origin = state.now;
         state.rest();
@@ -691,7 +698,7 @@ fn begin(graph: &Graph, shape: &Shape<'_>) -> Progress {
         state.now = Interval::exactly(NEVER);
         state.origin = state.now;
     }
-    let key = shape.order.key(0, &vec![1; shape.order.depth(0)]);
+    let key = statics.order.key(0, &vec![1; statics.order.depth(0)]);
     Progress {
         frontier: BTreeMap::from([(key, state)]),
         ended: vec![None; ends],

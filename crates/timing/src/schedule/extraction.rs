@@ -1,4 +1,5 @@
-//! The ways through a task, from each instant at which it may be released to the next.
+//! Extraction of job segments: the paths through a task, from each instant at which it may be
+//! released to the next.
 //!
 //! A task is released at its start, at timing points, and when it continues after it may have
 //! waited for a message: those are *stops*. Registers are followed as far as their values are
@@ -49,9 +50,9 @@ pub(super) struct Stop {
     memory: Memory,
 }
 
-/// The ways from a stop to the next ones.
+/// The paths from a stop to the next ones.
 #[derive(Clone, Debug, Default)]
-struct Ways {
+struct Paths {
     /// Node, whether something is held there, what comes next.
     states: Vec<(usize, Vec<usize>, Vec<usize>)>,
     exits: Vec<Exit>,
@@ -59,20 +60,20 @@ struct Ways {
     has_gettime: bool,
 }
 
-/// Where ways end.
+/// Where paths end.
 #[derive(Clone, Debug)]
 struct Exit {
     /// The last state.
     state: usize,
-    end: End,
+    end: SegmentExit,
     /// Where control comes: a timing point, a wait, or the task's end.
     node: usize,
     last: usize,
 }
 
-/// How a piece of work ends.
+/// How a job segment ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct End {
+pub(super) struct SegmentExit {
     /// A stop, or the task's end.
     pub(super) to: Option<usize>,
     /// At a timing point: from the origin to the release, if it is known.
@@ -81,22 +82,22 @@ pub(super) struct End {
     pub(super) deadline: Option<i64>,
 }
 
-/// What is done from a stop to the next one.
+/// A job segment: the work from a stop to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct JobSegment {
     pub(super) from: usize,
-    pub(super) end: End,
+    pub(super) end: SegmentExit,
     /// At most; [`UNBOUNDED`] at most.
     pub(super) amount: i128,
 }
 
-/// All ways through a task.
-pub(super) struct Walk<'a> {
+/// All paths through a task.
+pub(super) struct Extraction<'a> {
     graph: &'a Graph,
     task: &'a Task,
     follow: Follow,
     pub(super) stops: Vec<Stop>,
-    ways: Vec<Ways>,
+    paths: Vec<Paths>,
 }
 
 /// Whether somebody who comes to a node may have to wait for something else than time.
@@ -110,17 +111,17 @@ fn waits(graph: &Graph, kind: &NodeKind) -> bool {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Extraction<'a> {
     pub(super) fn new(graph: &'a Graph, task: &'a Task) -> Self {
         let live = live(task);
         for follow in [Follow::All, Follow::Between] {
-            if let Some(walk) = Self::with(graph, task, follow, &live) {
-                return walk;
+            if let Some(extraction) = Self::with(graph, task, follow, &live) {
+                return extraction;
             }
         }
         Self::with(graph, task, Follow::Nothing, &live).unwrap_or_else(|| {
             // More resources held in more ways than anybody can follow.
-            Self { graph, task, follow: Follow::Nothing, stops: Vec::new(), ways: Vec::new() }
+            Self { graph, task, follow: Follow::Nothing, stops: Vec::new(), paths: Vec::new() }
         })
     }
 
@@ -133,35 +134,35 @@ impl<'a> Walk<'a> {
     fn with(graph: &'a Graph, task: &'a Task, follow: Follow, live: &[Vec<bool>]) -> Option<Self> {
         let registers = vec![None; usize::from(task.registers)];
         let memory = Memory { registers, held: Vec::new(), skips: false };
-        let mut walk = Self { graph, task, follow, stops: Vec::new(), ways: Vec::new() };
-        walk.stops.push(Stop { node: 0, last: 0, memory });
-        while walk.ways.len() < walk.stops.len() {
-            let from = walk.ways.len();
-            let ways = walk.from(from, live)?;
-            walk.ways.push(ways);
-            if walk.stops.len() > STOPS_MAX {
+        let mut extraction = Self { graph, task, follow, stops: Vec::new(), paths: Vec::new() };
+        extraction.stops.push(Stop { node: 0, last: 0, memory });
+        while extraction.paths.len() < extraction.stops.len() {
+            let from = extraction.paths.len();
+            let paths = extraction.from(from, live)?;
+            extraction.paths.push(paths);
+            if extraction.stops.len() > STOPS_MAX {
                 return None;
             }
         }
-        Some(walk)
+        Some(extraction)
     }
 
-    /// The ways from a stop; new stops are added.
-    fn from(&mut self, from: usize, live: &[Vec<bool>]) -> Option<Ways> {
+    /// The paths from a stop; new stops are added.
+    fn from(&mut self, from: usize, live: &[Vec<bool>]) -> Option<Paths> {
         let stop = self.stops[from].clone();
-        let mut ways = Ways::default();
+        let mut paths = Paths::default();
         let mut known: HashMap<(usize, Memory), usize> = HashMap::new();
         let mut memories = vec![stop.memory.clone()];
-        ways.states.push((stop.node, stop.memory.held.clone(), Vec::new()));
+        paths.states.push((stop.node, stop.memory.held.clone(), Vec::new()));
         let mut at = 0;
-        while at < ways.states.len() {
-            let node = ways.states[at].0;
+        while at < paths.states.len() {
+            let node = paths.states[at].0;
             let before = memories[at].clone();
             let nexts = self.nexts(node, &before);
-            ways.has_gettime |= matches!(self.task.nodes[node].kind, NodeKind::Gettime);
+            paths.has_gettime |= matches!(self.task.nodes[node].kind, NodeKind::Gettime);
             let guard = self.task.nodes[node].guard.filter(|_| before.held.is_empty());
             if let Some(guard) = guard {
-                self.exit(&mut ways, at, guard, &before, (stop.last, live));
+                self.exit(&mut paths, at, guard, &before, (stop.last, live));
             }
             for (next, mut memory) in nexts {
                 forget(&mut memory, &live[next]);
@@ -169,23 +170,23 @@ impl<'a> Walk<'a> {
                 let is_point = matches!(kind, NodeKind::Point { .. });
                 let ends = matches!(kind, NodeKind::End) || waits(self.graph, kind);
                 if ends || is_point && !memory.skips {
-                    self.exit(&mut ways, at, next, &memory, (stop.last, live));
+                    self.exit(&mut paths, at, next, &memory, (stop.last, live));
                     continue;
                 }
                 memory.skips &= !is_point;
                 let state = *known.entry((next, memory.clone())).or_insert_with(|| {
-                    ways.states.push((next, memory.held.clone(), Vec::new()));
+                    paths.states.push((next, memory.held.clone(), Vec::new()));
                     memories.push(memory);
-                    ways.states.len() - 1
+                    paths.states.len() - 1
                 });
-                ways.states[at].2.push(state);
+                paths.states[at].2.push(state);
             }
-            if ways.states.len() > STATES_MAX {
+            if paths.states.len() > STATES_MAX {
                 return None;
             }
             at += 1;
         }
-        Some(ways)
+        Some(paths)
     }
 
     /// What comes after a node, and the memory then.
@@ -219,10 +220,10 @@ impl<'a> Walk<'a> {
         nexts.iter().map(|next| (*next, after.clone())).collect()
     }
 
-    /// Control leaves the last state for a node that ends the way.
+    /// Control leaves the last state for a node that ends the path.
     fn exit(
         &mut self,
-        ways: &mut Ways,
+        paths: &mut Paths,
         state: usize,
         node: usize,
         memory: &Memory,
@@ -247,7 +248,7 @@ impl<'a> Walk<'a> {
                 self.stops.len() - 1
             })
         });
-        ways.exits.push(Exit { state, end: End { to, period, deadline }, node, last });
+        paths.exits.push(Exit { state, end: SegmentExit { to, period, deadline }, node, last });
     }
 
     pub(super) fn is_soft(&self, stop: usize) -> bool {
@@ -275,46 +276,48 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The pieces of work. What must be given up at a deadline is no longer than that.
-    pub(super) fn pieces(&self) -> Vec<Piece> {
+    /// The job segments. What must be given up at a deadline is no longer than that.
+    pub(super) fn job_segments(&self) -> Vec<JobSegment> {
         let mut all = Vec::new();
-        for (from, ways) in self.ways.iter().enumerate() {
-            let total = ways.longest(|at, _| self.work(at));
+        for (from, paths) in self.paths.iter().enumerate() {
+            let total = paths.longest(|at, _| self.work(at));
             let parts = |point: usize| {
                 let is_it =
                     |at: usize, held: bool| self.task.nodes[at].guard == Some(point) && !held;
-                let firm = ways.longest(|at, held| if is_it(at, held) { self.work(at) } else { 0 });
-                let rest = ways.longest(|at, held| if is_it(at, held) { 0 } else { self.work(at) });
+                let firm =
+                    paths.longest(|at, held| if is_it(at, held) { self.work(at) } else { 0 });
+                let rest =
+                    paths.longest(|at, held| if is_it(at, held) { 0 } else { self.work(at) });
                 (firm, rest)
             };
             let mut known: BTreeMap<usize, (Vec<i128>, Vec<i128>)> = BTreeMap::new();
-            for exit in &ways.exits {
+            for exit in &paths.exits {
                 let (whole, at) = (self.segment(exit), exit.state);
                 let mut amount = total[at] + whole;
                 let deadline = exit.end.deadline.filter(|_| self.is_firm(exit.node));
-                if let Some(deadline) = deadline.filter(|_| !ways.has_gettime) {
+                if let Some(deadline) = deadline.filter(|_| !paths.has_gettime) {
                     let (firm, rest) = known.entry(exit.node).or_insert_with(|| parts(exit.node));
-                    let is_held = self.task.nodes[ways.states[at].0].kind == NodeKind::Held;
+                    let is_held = self.task.nodes[paths.states[at].0].kind == NodeKind::Held;
                     let (cut, kept) = if is_held { (0, whole) } else { (whole, 0) };
                     // Who would need longer misses it.
                     let firm = (firm[at] + cut).min(i128::from(deadline.max(0)) + 1);
                     amount = amount.min(firm + rest[at] + kept);
                 }
                 amount += deadline.map_or(0, |_| self.abort(exit));
-                all.push(Piece { from, end: exit.end, amount: amount.min(UNBOUNDED) });
+                all.push(JobSegment { from, end: exit.end, amount: amount.min(UNBOUNDED) });
             }
         }
         merged(all)
     }
 
     /// How often something happens, at most.
-    pub(super) fn counts(&self, is_counted: impl Fn(&NodeKind) -> bool) -> Vec<Piece> {
+    pub(super) fn counts(&self, is_counted: impl Fn(&NodeKind) -> bool) -> Vec<JobSegment> {
         let mut all = Vec::new();
-        for (from, ways) in self.ways.iter().enumerate() {
+        for (from, paths) in self.paths.iter().enumerate() {
             let count = |at: usize, _| i128::from(is_counted(&self.task.nodes[at].kind));
-            let counts = ways.longest(count);
-            let exits = ways.exits.iter();
-            all.extend(exits.map(|e| Piece { from, end: e.end, amount: counts[e.state] }));
+            let counts = paths.longest(count);
+            let exits = paths.exits.iter();
+            all.extend(exits.map(|e| JobSegment { from, end: e.end, amount: counts[e.state] }));
         }
         merged(all)
     }
@@ -346,7 +349,7 @@ impl<'a> Walk<'a> {
 
     /// What is waited for, and what is held then.
     pub(super) fn requests(&self) -> Vec<Request> {
-        let states = self.ways.iter().flat_map(|ways| &ways.states);
+        let states = self.paths.iter().flat_map(|paths| &paths.states);
         let request =
             |(node, held, _): &(usize, Vec<usize>, Vec<usize>)| match self.task.nodes[*node].kind {
                 NodeKind::Lock(wants) => {
@@ -361,14 +364,14 @@ impl<'a> Walk<'a> {
     /// work, from the first lock to the last unlock.
     pub(super) fn sections(&self) -> Vec<(Vec<usize>, i128)> {
         let mut all: BTreeMap<Vec<usize>, i128> = BTreeMap::new();
-        for ways in &self.ways {
-            for (node, held, next) in &ways.states {
+        for paths in &self.paths {
+            for (node, held, next) in &paths.states {
                 let kind = &self.task.nodes[*node].kind;
                 if !held.is_empty() || !matches!(kind, NodeKind::Lock(_) | NodeKind::Take(_)) {
                     continue;
                 }
                 for inside in next {
-                    let (resources, length) = self.section(ways, *inside);
+                    let (resources, length) = self.section(paths, *inside);
                     let known = all.entry(resources).or_default();
                     *known = length.max(*known);
                 }
@@ -378,14 +381,14 @@ impl<'a> Walk<'a> {
     }
 
     /// The section that a lock before state `begin` begins.
-    fn section(&self, ways: &Ways, begin: usize) -> (Vec<usize>, i128) {
-        let is_inside = |at: usize| !ways.states[at].1.is_empty();
+    fn section(&self, paths: &Paths, begin: usize) -> (Vec<usize>, i128) {
+        let is_inside = |at: usize| !paths.states[at].1.is_empty();
         let mut states = vec![begin];
         let mut places = HashMap::from([(begin, 0)]);
         let mut next: Vec<Vec<usize>> = Vec::new();
         while let Some(at) = states.get(next.len()) {
             let inside: Vec<usize> =
-                ways.states[*at].2.iter().copied().filter(|to| is_inside(*to)).collect();
+                paths.states[*at].2.iter().copied().filter(|to| is_inside(*to)).collect();
             let place = |to: usize| {
                 *places.entry(to).or_insert_with(|| {
                     states.push(to);
@@ -394,9 +397,9 @@ impl<'a> Walk<'a> {
             };
             next.push(inside.into_iter().map(place).collect());
         }
-        let weights = states.iter().map(|at| self.work(ways.states[*at].0)).collect::<Vec<_>>();
+        let weights = states.iter().map(|at| self.work(paths.states[*at].0)).collect::<Vec<_>>();
         let length = longest(&next, &weights, &[0]).into_iter().max().unwrap_or(0);
-        let held = states.iter().flat_map(|at| ways.states[*at].1.iter().copied());
+        let held = states.iter().flat_map(|at| paths.states[*at].1.iter().copied());
         let mut resources: BTreeSet<usize> = held.collect();
         for (vague, others) in &self.graph.aliases {
             if resources.contains(vague) {
@@ -405,23 +408,23 @@ impl<'a> Walk<'a> {
         }
         // A section that continues over a stop has no end that is known here.
         let is_last = |at: usize| {
-            let (node, held, _) = &ways.states[at];
+            let (node, held, _) = &paths.states[at];
             matches!(self.task.nodes[*node].kind, NodeKind::Unlock(_)) && held.len() == 1
         };
-        let mut exits = ways.exits.iter().map(|exit| exit.state);
+        let mut exits = paths.exits.iter().map(|exit| exit.state);
         let is_open = exits.any(|at| places.contains_key(&at) && !is_last(at));
         (resources.into_iter().collect(), if is_open { UNBOUNDED } else { length })
     }
 }
 
-/// Pieces that end alike become one, with the greater amount.
-fn merged(all: Vec<Piece>) -> Vec<Piece> {
-    let mut merged: BTreeMap<(usize, End), i128> = BTreeMap::new();
-    for piece in all {
-        let amount = merged.entry((piece.from, piece.end)).or_default();
-        *amount = piece.amount.max(*amount);
+/// Job segments that end alike become one, with the greater amount.
+fn merged(all: Vec<JobSegment>) -> Vec<JobSegment> {
+    let mut merged: BTreeMap<(usize, SegmentExit), i128> = BTreeMap::new();
+    for job_segment in all {
+        let amount = merged.entry((job_segment.from, job_segment.end)).or_default();
+        *amount = job_segment.amount.max(*amount);
     }
-    merged.into_iter().map(|((from, end), amount)| Piece { from, end, amount }).collect()
+    merged.into_iter().map(|((from, end), amount)| JobSegment { from, end, amount }).collect()
 }
 
 fn forget(memory: &mut Memory, live: &[bool]) {
@@ -430,7 +433,7 @@ fn forget(memory: &mut Memory, live: &[bool]) {
     }
 }
 
-impl Ways {
+impl Paths {
     /// The greatest sum of weights on a way from state 0 to each one, both included; at least
     /// [`UNBOUNDED`] where it has a cycle, -1 where no way leads to.
     fn longest(&self, weight: impl Fn(usize, bool) -> i128) -> Vec<i128> {
@@ -440,8 +443,8 @@ impl Ways {
     }
 }
 
-/// The greatest sum of weights on a way from one of `begins` to each node, both included; at least
-/// [`UNBOUNDED`] where it grows round and round, -1 where no way leads to.
+/// The greatest sum of weights on a path from one of `begins` to each node, both included; at least
+/// [`UNBOUNDED`] where it grows round and round, -1 where no path leads to.
 pub(super) fn longest(next: &[Vec<usize>], weights: &[i128], begins: &[usize]) -> Vec<i128> {
     let order = finished(next, begins);
     let mut before = vec![Vec::new(); next.len()];

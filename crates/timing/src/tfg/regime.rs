@@ -4,9 +4,9 @@
 //! task does depends on its state and the messages that it reads and on nothing else, so after the
 //! second visits comes what came after the first, that much later, and so for ever.
 
-use super::explore::{Cut, Explorer};
-use super::shape::End;
+use super::fixpoint::{Cut, Fixpoint};
 use super::state::Count;
+use super::statics::Endpoint;
 use onbeat_model::graph::{ChannelKind, Interval};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{Component, Course, PeriodicRegime};
@@ -22,15 +22,15 @@ const MULTIPLES: i64 = 4;
 /// By task: a visit and one that is the same later.
 type Pairs<'a> = BTreeMap<usize, (&'a Cut, &'a Cut)>;
 
-/// The pattern of a component.
+/// The periodic regime of a component.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundRegime {
     /// Of each task that does not end: its first visit's round and the rounds until it repeats.
     pub(super) rounds: BTreeMap<usize, (u32, u32)>,
     pub(super) shift: Span,
 }
 
-impl Found {
+impl FoundRegime {
     /// How these tasks continue.
     pub(super) fn course(&self, tasks: &[usize]) -> Course {
         let rounds = tasks.iter().map(|task| self.rounds.get(task).copied()).collect();
@@ -38,9 +38,9 @@ impl Found {
     }
 }
 
-impl Explorer<'_> {
+impl Fixpoint<'_> {
     /// Whether all that these tasks do repeats.
-    pub(super) fn repeats(&self, tasks: &[usize]) -> Option<Found> {
+    pub(super) fn repeats(&self, tasks: &[usize]) -> Option<FoundRegime> {
         let endless: Vec<usize> =
             tasks.iter().copied().filter(|t| self.front(*t).is_some()).collect();
         let slowest = *endless.iter().min_by_key(|t| self.tasks[**t].cuts.len())?;
@@ -75,7 +75,7 @@ impl Explorer<'_> {
     }
 
     /// The first pair of each task from an instant on.
-    fn pairs(&self, tasks: &[usize], from: Span, shift: Span) -> Option<Found> {
+    fn pairs(&self, tasks: &[usize], from: Span, shift: Span) -> Option<FoundRegime> {
         let mut pairs = BTreeMap::new();
         for task in tasks {
             let cuts = &self.tasks[*task].cuts;
@@ -95,11 +95,11 @@ impl Explorer<'_> {
         self.earliest(&mut pairs, shift);
         let rounds = |(a, b): (&Cut, &Cut)| (a.round, b.round - a.round);
         let rounds = pairs.into_iter().map(|(task, pair)| (task, rounds(pair)));
-        Some(Found { rounds: rounds.collect(), shift })
+        Some(FoundRegime { rounds: rounds.collect(), shift })
     }
 
     fn are_same(&self, pairs: &Pairs<'_>, shift: Span) -> bool {
-        (0..self.lines.len()).all(|channel| self.is_same_channel(channel, pairs, shift))
+        (0..self.writers.len()).all(|channel| self.is_same_channel(channel, pairs, shift))
     }
 
     /// Moves the pairs to earlier rounds where they are as good.
@@ -130,16 +130,16 @@ impl Explorer<'_> {
     /// read in between.
     fn is_same_channel(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
         let count = |task: usize, writes: bool| {
-            let end = self.shapes[task].number(End { channel, writes })?;
+            let end = self.statics[task].number(Endpoint { channel, writes })?;
             let (first, second) = pairs.get(&task)?;
             Some((first.state.counts[end], second.state.counts[end]))
         };
         let made = |task: usize| {
-            let end = self.shapes[task].number(End { channel, writes: true })?;
+            let end = self.statics[task].number(Endpoint { channel, writes: true })?;
             let (first, second) = pairs.get(&task)?;
             Some((first.made[end], second.made[end]))
         };
-        let writers = &self.lines[channel];
+        let writers = &self.writers[channel];
         let has_pair = |task: &usize| pairs.contains_key(task);
         if !writers.iter().map(|(t, _)| t).chain(&self.readers[channel]).any(has_pair) {
             return true;
@@ -176,13 +176,13 @@ impl Explorer<'_> {
     /// as many more; what is in flight then is compared.
     fn is_same_mix(&self, channel: usize, pairs: &Pairs<'_>, shift: Span) -> bool {
         let [reader] = self.readers[channel][..] else { return false };
-        let reads = self.shapes[reader].number(End { channel, writes: false });
+        let reads = self.statics[reader].number(Endpoint { channel, writes: false });
         let Some((reads, (first, second))) = reads.zip(pairs.get(&reader)) else { return false };
         let read = [first, second].map(|cut| exact(cut.state.counts[reads]));
         let (mut more, mut begin) = (0, first.state.now);
         let (mut earliest, mut latest) = (Vec::new(), Vec::new());
-        for (writer, line) in &self.lines[channel] {
-            let end = self.shapes[*writer].number(End { channel, writes: true });
+        for (writer, messages) in &self.writers[channel] {
+            let end = self.statics[*writer].number(Endpoint { channel, writes: true });
             if let Some((end, (first, second))) = end.zip(pairs.get(writer)) {
                 let made = [first, second].map(|cut| exact(cut.state.counts[end]));
                 let [Some(made), Some(then)] = made else { return false };
@@ -191,16 +191,16 @@ impl Explorer<'_> {
             } else if self.front(*writer).is_some() {
                 return false;
             }
-            if !line.all.iter().all(|capture| capture.is_certain) {
+            if !messages.all.iter().all(|capture| capture.is_certain) {
                 return false;
             }
-            earliest.extend(line.all.iter().map(|capture| capture.at.lo));
-            latest.extend(line.all.iter().filter_map(|capture| capture.at.hi));
+            earliest.extend(messages.all.iter().map(|capture| capture.at.lo));
+            latest.extend(messages.all.iter().filter_map(|capture| capture.at.hi));
         }
         let ([Some(from), Some(to)], Some(last)) = (read, begin.hi) else { return false };
         let is_behind =
             |task: &usize| self.front(*task).is_none_or(|(_, state)| state.now.lo > last + shift);
-        let mut tasks = self.lines[channel].iter().map(|(writer, _)| writer).chain([&reader]);
+        let mut tasks = self.writers[channel].iter().map(|(writer, _)| writer).chain([&reader]);
         let is_same = |times: &mut Vec<Span>, begin: Span| {
             times.sort_unstable();
             let steady = times.partition_point(|at| *at <= begin);
@@ -219,10 +219,10 @@ impl Explorer<'_> {
     /// Whether nothing is left to read of writers that have ended.
     fn is_over(&self, channel: usize, reader: usize, reads: Count, pairs: &Pairs<'_>) -> bool {
         let next = Count { lo: reads.lo, hi: Some(reads.lo) };
-        let shape = &self.shapes[reader];
-        let end = shape.number(End { channel, writes: false });
-        let cut = pairs.get(&reader).map(|(first, _)| shape.order.node(&vec![first.head]));
-        let reads_on = cut.zip(end).is_some_and(|(head, end)| shape.uses[head][end]);
+        let statics = &self.statics[reader];
+        let end = statics.number(Endpoint { channel, writes: false });
+        let cut = pairs.get(&reader).map(|(first, _)| statics.order.node(&vec![first.head]));
+        let reads_on = cut.zip(end).is_some_and(|(head, end)| statics.uses[head][end]);
         !reads_on || self.captures(channel, next).at.is_none()
     }
 
@@ -277,7 +277,7 @@ impl Explorer<'_> {
         if more == 0 || latency.hi.is_none() {
             return true;
         }
-        let Some(end) = self.shapes[reader].number(End { channel, writes: false }) else {
+        let Some(end) = self.statics[reader].number(Endpoint { channel, writes: false }) else {
             return false;
         };
         let begin = i64::from(reads.0.lo);

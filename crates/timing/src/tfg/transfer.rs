@@ -1,10 +1,11 @@
-//! What happens in one visit of a node; `docs/time-flow-graphs.md`, "Rules".
+//! The transfer function of a visit: the states behind a node of those before it;
+//! `docs/time-flow-graphs.md`, "Rules".
 
-use super::explore::{Explorer, Lost, Taken};
+use super::buffer_space::BufferSpace;
+use super::fixpoint::{Fixpoint, Lost, Taken};
 use super::order::{Key, Order};
-use super::room::Room;
-use super::shape::End;
 use super::state::{Busy, Count, Holds, Late, State, least, plus, sum};
+use super::statics::Endpoint;
 use onbeat_model::graph::{ChannelKind, Expression, Interval, NetworkChannel, NodeKind, PointKind};
 use onbeat_model::time::Span;
 use onbeat_model::timing::{CauseKind, Level, Miss, Row};
@@ -34,7 +35,7 @@ fn delay(expression: &Expression, registers: &[Option<i64>]) -> Option<Span> {
     expression.value(registers).map(|ns| Span::from_ns(ns.clamp(-LONGEST, LONGEST)))
 }
 
-impl Explorer<'_> {
+impl Fixpoint<'_> {
     /// The deadline of a point.
     pub(super) fn deadline(&self, task: usize, point: usize, state: &State) -> Option<Span> {
         match &self.graph.tasks[task].nodes[point].kind {
@@ -138,9 +139,9 @@ impl Explorer<'_> {
 
     /// Moves a task on by one visit. What it waits for, if unknown, comes, where it is
     /// forced, not before an instant, or never.
-    pub(super) fn step(&mut self, task: usize, forced: Option<Option<Span>>) {
+    pub(super) fn transfer(&mut self, task: usize, forced: Option<Option<Span>>) {
         let Some((key, state)) = self.tasks[task].frontier.pop_first() else { return };
-        let node = self.shapes[task].order.node(&key);
+        let node = self.statics[task].order.node(&key);
         let Some(mut state) = self.enter_loop(task, node, &key, state) else { return };
         if node == 0 && !self.graph.tasks[task].is_first {
             let Some(begun) = self.started(task, state) else { return };
@@ -191,7 +192,7 @@ impl Explorer<'_> {
 
     /// Whether all other executions have ended or left the loop.
     fn goes_on(&self, task: usize, key: &Key) -> bool {
-        let order = &self.shapes[task].order;
+        let order = &self.statics[task].order;
         let is_behind = |other: &Key| order.is_tail(order.node(other)) && other[0] == key[0];
         !order.is_tail(order.node(key)) && self.tasks[task].frontier.keys().all(is_behind)
     }
@@ -338,7 +339,7 @@ impl Explorer<'_> {
     /// A condition is unknown: an outermost loop may be left in any round.
     fn reopen(&mut self, visit: &Visit) {
         let (task, node) = (visit.task, visit.node);
-        let order = &self.shapes[task].order;
+        let order = &self.statics[task].order;
         let leaves = |to: &usize| order.common(node, *to) == 0;
         let is_left =
             order.depth(node) > 0 && self.graph.tasks[task].nodes[node].next.iter().any(leaves);
@@ -353,19 +354,19 @@ impl Explorer<'_> {
 
     /// A condition is known: the loops that it may leave have a known number of rounds.
     fn count(&mut self, visit: &Visit) {
-        let shape = &self.shapes[visit.task];
-        for to in &shape.task.nodes[visit.node].next {
-            let is_behind = shape.order.is_tail(*to) && !shape.order.is_tail(visit.node);
-            let stays = if is_behind { 0 } else { shape.order.common(visit.node, *to) };
-            let left = &shape.order.loops(visit.node)[stays..];
+        let statics = &self.statics[visit.task];
+        for to in &statics.task.nodes[visit.node].next {
+            let is_behind = statics.order.is_tail(*to) && !statics.order.is_tail(visit.node);
+            let stays = if is_behind { 0 } else { statics.order.common(visit.node, *to) };
+            let left = &statics.order.loops(visit.node)[stays..];
             self.tasks[visit.task].counted.extend(left);
         }
     }
 
     /// Along an edge.
     fn go(&mut self, visit: &Visit, to: usize, mut state: State) {
-        let shape = &self.shapes[visit.task];
-        let order = &shape.order;
+        let statics = &self.statics[visit.task];
+        let order = &statics.order;
         let rounds = order.follow(visit.node, &visit.rounds, to);
         if order.is_back(visit.node, to) && state.wide >> order.depth(to) & 1 == 1 {
             self.end(visit.task, &state);
@@ -633,7 +634,7 @@ impl Explorer<'_> {
     }
 
     fn write(&mut self, visit: &Visit, state: State, channel: usize, waits: bool) {
-        let Some(end) = self.shapes[visit.task].end[visit.node] else { return };
+        let Some(end) = self.statics[visit.task].end[visit.node] else { return };
         let mut after = state.clone();
         let wakeup = self.wakeup(visit.task);
         let network = self.network(channel).cloned();
@@ -657,12 +658,14 @@ impl Explorer<'_> {
             captured.due[end] = plus(due, Interval::exactly(network.interval));
         }
         let number = captured.counts[end];
-        let room = self.room(visit.task, channel, number, captured.now).unwrap_or(Room::Perhaps);
-        if room != Room::Yes {
+        let room = self
+            .buffer_space(visit.task, channel, number, captured.now)
+            .unwrap_or(BufferSpace::Perhaps);
+        if room != BufferSpace::Yes {
             self.overflow(visit.row, channel);
         }
-        let has_room = matches!(room, Room::Yes | Room::WhileRead);
-        if room == Room::No {
+        let has_room = matches!(room, BufferSpace::Yes | BufferSpace::WhileRead);
+        if room == BufferSpace::No {
             self.leave(visit, Some(captured), took);
             return;
         }
@@ -675,9 +678,9 @@ impl Explorer<'_> {
         // As many as it has had by then, this one is the last of.
         let last = after.hi.map(|hi| hi.saturating_sub(1).max(number.lo));
         let number = Count { lo: number.lo, hi: last };
-        let line = self.lines[channel].iter_mut().find(|(task, _)| *task == visit.task);
-        if let Some((_, line)) = line {
-            line.add(number, capture);
+        let messages = self.writers[channel].iter_mut().find(|(task, _)| *task == visit.task);
+        if let Some((_, messages)) = messages {
+            messages.add(number, capture);
         }
         captured.counts[end] = after;
         self.rise(visit, end, captured.counts[end].lo);
@@ -697,7 +700,7 @@ impl Explorer<'_> {
     }
 
     fn rise(&mut self, visit: &Visit, end: usize, count: u32) {
-        if self.shapes[visit.task].order.is_tail(visit.node) {
+        if self.statics[visit.task].order.is_tail(visit.node) {
             return;
         }
         let round = visit.rounds.first().copied().unwrap_or(0);
@@ -743,13 +746,13 @@ impl Explorer<'_> {
         waits: bool,
         forced: Option<Option<Span>>,
     ) {
-        let Some(end) = self.shapes[visit.task].end[visit.node] else { return };
+        let Some(end) = self.statics[visit.task].end[visit.node] else { return };
         let number = state.counts[end];
         let known = self.captures(channel, number);
         let mut capture = known.at;
         let is_unknown =
             matches!(self.graph.channels.get(channel).map(|c| &c.kind), Some(ChannelKind::Named))
-                && self.lines[channel].is_empty();
+                && self.writers[channel].is_empty();
         let is_shared = self.is_shared(visit.task, channel);
         let loses = self.loses(visit.task, channel, end, number, capture, &known.rows);
         if is_unknown || is_shared || loses {
@@ -758,7 +761,7 @@ impl Explorer<'_> {
         if let Some(Some(first)) = forced {
             capture = Some(Interval::from(capture.map_or(first, |at| at.lo.min(first))));
         }
-        let own = self.shapes[visit.task].number(End { channel, writes: true });
+        let own = self.statics[visit.task].number(Endpoint { channel, writes: true });
         let is_own = own.is_none_or(|own| number.hi.is_some_and(|hi| state.counts[own].lo > hi));
         let is_sure = !is_shared
             && !loses

@@ -1,24 +1,24 @@
-//! What releases tasks that wait for messages (holistic analysis; Tindell and Clark 1994): a
+//! Activation of tasks by messages (holistic analysis; Tindell and Clark 1994): a
 //! message comes as often as its writer's jobs do, and as late as that one and its channel may be.
 //!
 //! Messages of a channel have *nominal* times, at least a period apart, and come up to a jitter
 //! after theirs. Periods are found once; jitters grow with the response times of the writers.
 
+use super::demand::{Demand, Job, Jobs, Releases, Tasks, is_thread, sums};
+use super::extraction::{JobSegment, UNBOUNDED};
 use super::load::ns;
-use super::shape::{Job, Jobs, Releases, Shape, Tasks, is_thread, sums};
-use super::walk::{Piece, UNBOUNDED};
 use onbeat_model::graph::{ChannelKind, Graph, NetworkChannel, NodeKind, Task, TaskNode};
 
-/// What releases a task.
+/// The activation of a task by messages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Feed {
-    /// Its messages are in each of the task's ways round.
+pub(super) struct Activation {
+    /// Its messages are in each of the task's loops.
     channel: usize,
     arrival: Arrival,
     /// The most that is done for one message.
     work: i128,
-    /// How often the task waits for something else meanwhile.
-    waits: u32,
+    /// How often the task suspends itself meanwhile.
+    suspensions: u32,
     /// Whether it does so only for channels whose rates allow all messages in the end.
     is_paced: bool,
     /// By how many periods more a job may be late at the begin.
@@ -73,23 +73,27 @@ impl Tasks<'_> {
     /// Finds what releases each task, beginning with what nothing but time releases. A task is
     /// decided when all that it reads is, or else when no such one is left.
     pub(super) fn link(&mut self) {
-        let mut is_fed: Vec<bool> = (0..self.walks.len()).map(|task| self.is_fed(task)).collect();
-        let timed: Vec<usize> = (0..is_fed.len()).filter(|task| !is_fed[*task]).collect();
+        let mut is_activated: Vec<bool> =
+            (0..self.extractions.len()).map(|task| self.is_activated(task)).collect();
+        let timed: Vec<usize> =
+            (0..is_activated.len()).filter(|task| !is_activated[*task]).collect();
         timed.into_iter().for_each(|task| self.write(task));
         loop {
-            let open = (0..is_fed.len()).filter(|task| is_fed[*task]);
-            let found: Vec<(usize, bool, Feed)> = open
-                .filter_map(|task| self.feed(task).map(|(all, feed)| (task, all, feed)))
+            let open = (0..is_activated.len()).filter(|task| is_activated[*task]);
+            let found: Vec<(usize, bool, Activation)> = open
+                .filter_map(|task| {
+                    self.activation(task).map(|(all, activation)| (task, all, activation))
+                })
                 .collect();
             let is_any_whole = found.iter().any(|(_, is_whole, _)| *is_whole);
             let count = if is_any_whole { found.len() } else { found.len().min(1) };
             if count == 0 {
                 return;
             }
-            for (task, is_whole, feed) in found.into_iter().take(count) {
+            for (task, is_whole, activation) in found.into_iter().take(count) {
                 if is_whole || !is_any_whole {
-                    is_fed[task] = false;
-                    self.feeds[task] = Some(feed);
+                    is_activated[task] = false;
+                    self.activations[task] = Some(activation);
                     self.order.push(task);
                     self.write(task);
                 }
@@ -98,28 +102,33 @@ impl Tasks<'_> {
     }
 
     /// Whether messages release a task.
-    fn is_fed(&self, index: usize) -> bool {
-        let walk = &self.walks[index];
-        let jobs = Jobs::new(walk, &self.pieces[index]);
-        !walk.is_lost() && jobs.once().is_none() && !jobs.are_timed()
+    fn is_activated(&self, index: usize) -> bool {
+        let extraction = &self.extractions[index];
+        let jobs = Jobs::new(extraction, &self.job_segments[index]);
+        !extraction.is_lost() && jobs.once().is_none() && !jobs.are_timed()
     }
 
     /// The channel whose messages are in each of a task's ways round and rarest, of those of which
     /// it is known when they come; and whether that is all of them.
-    fn feed(&self, index: usize) -> Option<(bool, Feed)> {
-        let (walk, pieces) = (&self.walks[index], &self.pieces[index]);
-        let mut read: Vec<usize> =
-            (0..walk.stops.len()).filter_map(|stop| Some(walk.reads(stop)?.0)).collect();
+    fn activation(&self, index: usize) -> Option<(bool, Activation)> {
+        let (extraction, job_segments) = (&self.extractions[index], &self.job_segments[index]);
+        let mut read: Vec<usize> = (0..extraction.stops.len())
+            .filter_map(|stop| Some(extraction.reads(stop)?.0))
+            .collect();
         read.sort_unstable();
         read.dedup();
-        let (mut is_whole, mut rarest) = (true, None::<Feed>);
+        let (mut is_whole, mut rarest) = (true, None::<Activation>);
         for channel in read {
-            let is_read = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == channel);
+            let is_read =
+                |stop: usize| extraction.reads(stop).is_some_and(|(read, _)| read == channel);
             let begins = |stop: usize| is_read(stop) || stop == 0;
-            let most = |pieces: &[Piece]| sums(pieces, begins, is_read).into_iter().max();
-            let steps: Vec<Piece> = pieces.iter().map(|p| Piece { amount: 1, ..*p }).collect();
+            let most =
+                |job_segments: &[JobSegment]| sums(job_segments, begins, is_read).into_iter().max();
+            let steps: Vec<JobSegment> =
+                job_segments.iter().map(|p| JobSegment { amount: 1, ..*p }).collect();
             let steps = most(&steps).unwrap_or(0);
-            let Some(waits) = u32::try_from(steps - 1).ok().filter(|_| steps < UNBOUNDED) else {
+            let Some(suspensions) = u32::try_from(steps - 1).ok().filter(|_| steps < UNBOUNDED)
+            else {
                 continue;
             };
             // Of a rate alone something is known even before the writer is.
@@ -131,11 +140,12 @@ impl Tasks<'_> {
             if rarest.is_some_and(|rarest| !arrival.is_rarer(rarest.arrival)) {
                 continue;
             }
-            let work = most(pieces).unwrap_or(0);
+            let work = most(job_segments).unwrap_or(0);
             let is_paced = arrival.messages == 1
                 && arrival.period.is_some_and(|period| self.is_paced(index, period, is_read));
             // What is done before the first message may come right before it.
-            let first = sums(pieces, |stop| stop == 0, is_read).into_iter().max().unwrap_or(0);
+            let first =
+                sums(job_segments, |stop| stop == 0, is_read).into_iter().max().unwrap_or(0);
             let is_early = first > 0 || self.writes_first(index, channel);
             let waiting = if self.links.starts_at_once(self.graph, index) {
                 0
@@ -143,36 +153,36 @@ impl Tasks<'_> {
                 capacity(&self.graph.channels[channel].kind)
             };
             let late = waiting + i128::from(is_early);
-            rarest = Some(Feed { channel, arrival, work, waits, is_paced, late });
+            rarest = Some(Activation { channel, arrival, work, suspensions, is_paced, late });
         }
-        rarest.map(|feed| (is_whole, feed))
+        rarest.map(|activation| (is_whole, activation))
     }
 
     /// Whether it is not decided yet what releases a channel's only writer.
     fn is_open(&self, channel: usize) -> bool {
         let writer = self.links.writer(channel);
-        writer.is_some_and(|writer| self.feeds[writer].is_none() && self.is_fed(writer))
+        writer.is_some_and(|writer| self.activations[writer].is_none() && self.is_activated(writer))
     }
 
     /// Whether a task may write something before it reads a channel first.
     fn writes_first(&self, index: usize, channel: usize) -> bool {
-        let walk = &self.walks[index];
-        let is_read = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == channel);
-        let counts = walk.counts(|kind| matches!(kind, NodeKind::Write { .. }));
+        let extraction = &self.extractions[index];
+        let is_read = |stop: usize| extraction.reads(stop).is_some_and(|(read, _)| read == channel);
+        let counts = extraction.counts(|kind| matches!(kind, NodeKind::Write { .. }));
         sums(&counts, |stop| stop == 0, is_read).into_iter().any(|writes| writes > 0)
     }
 
     /// Whether a task waits for nothing but rates of channels between the stops that `begins` says,
     /// and these rates allow one message each period, as it writes them.
     fn is_paced(&self, index: usize, period: i128, begins: impl Fn(usize) -> bool) -> bool {
-        let walk = &self.walks[index];
+        let extraction = &self.extractions[index];
         let is_begin = |stop: usize| begins(stop) || stop == 0;
-        (0..walk.stops.len()).filter(|stop| !is_begin(*stop)).all(|stop| {
-            let Some(channel) = walk.writes(stop) else { return false };
+        (0..extraction.stops.len()).filter(|stop| !is_begin(*stop)).all(|stop| {
+            let Some(channel) = extraction.writes(stop) else { return false };
             let ChannelKind::Network(network) = &self.graph.channels[channel].kind else {
                 return false;
             };
-            let counts = walk.counts(|kind| is_write(kind, channel));
+            let counts = extraction.counts(|kind| is_write(kind, channel));
             let each = sums(&counts, is_begin, is_begin).into_iter().max().unwrap_or(0);
             let is_alone = self.links.writer(channel) == Some(index);
             is_alone && each <= 1 && ns(network.interval) <= period
@@ -219,41 +229,48 @@ impl Tasks<'_> {
 
     /// By how much the messages that release each task come late, if the tasks' jobs end so.
     pub(super) fn jitters(&self, ends: &[Option<i128>]) -> Vec<i128> {
-        let mut jitters = vec![0; self.feeds.len()];
+        let mut jitters = vec![0; self.activations.len()];
         for task in &self.order {
-            let feed = self.feeds[*task].as_ref();
-            jitters[*task] = feed.map_or(0, |feed| self.jitter(feed, *task, ends, &jitters));
+            let activation = self.activations[*task].as_ref();
+            jitters[*task] =
+                activation.map_or(0, |activation| self.jitter(activation, *task, ends, &jitters));
         }
         jitters
     }
 
-    fn jitter(&self, feed: &Feed, reader: usize, ends: &[Option<i128>], jitters: &[i128]) -> i128 {
-        let written = || self.written(feed.channel, ends, jitters);
-        let jitter = match &self.graph.channels[feed.channel].kind {
+    fn jitter(
+        &self,
+        activation: &Activation,
+        reader: usize,
+        ends: &[Option<i128>],
+        jitters: &[i128],
+    ) -> i128 {
+        let written = || self.written(activation.channel, ends, jitters);
+        let jitter = match &self.graph.channels[activation.channel].kind {
             ChannelKind::Network(network) => {
-                let varies = self.varies(feed.channel, network, reader).unwrap_or(UNBOUNDED);
-                let rate = paced(network).filter(|rate| *rate == feed.arrival);
+                let varies = self.varies(activation.channel, network, reader).unwrap_or(UNBOUNDED);
+                let rate = paced(network).filter(|rate| *rate == activation.arrival);
                 let rate = rate.map(|_| ns(network.tolerance));
-                let is_written =
-                    self.sources[feed.channel].is_some_and(|s| s.arrival == feed.arrival);
+                let is_written = self.sources[activation.channel]
+                    .is_some_and(|s| s.arrival == activation.arrival);
                 let written = is_written.then(written);
                 rate.into_iter().chain(written).min().unwrap_or(UNBOUNDED) + varies
             }
             _ => written(),
         };
-        let period = feed.arrival.period.unwrap_or(0);
-        (jitter + feed.late.saturating_mul(period)).min(UNBOUNDED)
+        let period = activation.arrival.period.unwrap_or(0);
+        (jitter + activation.late.saturating_mul(period)).min(UNBOUNDED)
     }
 
     /// By how much the messages of a channel are captured late.
     fn written(&self, channel: usize, ends: &[Option<i128>], jitters: &[i128]) -> i128 {
         let Some(source) = &self.sources[channel] else { return UNBOUNDED };
         let Some(period) = source.arrival.period else { return 0 };
-        let most = match (source.most, &self.feeds[source.writer]) {
+        let most = match (source.most, &self.activations[source.writer]) {
             (Most::Thread, _) => period,
             // As many as the channel holds, and the one that it is at.
-            (Most::Backlog, Some(feed)) => {
-                let left = capacity(&self.graph.channels[feed.channel].kind) + 1;
+            (Most::Backlog, Some(activation)) => {
+                let left = capacity(&self.graph.channels[activation.channel].kind) + 1;
                 (jitters[source.writer] + left.saturating_mul(period)).min(UNBOUNDED)
             }
             _ => UNBOUNDED,
@@ -276,11 +293,12 @@ impl Tasks<'_> {
 
     /// When a task writes a channel; none if unknown.
     fn source(&self, writer: usize, channel: usize) -> Option<Source> {
-        let (task, walk) = (&self.graph.tasks[writer], &self.walks[writer]);
-        let counts = walk.counts(|kind| is_write(kind, channel));
-        let (jobs, written) = (Jobs::new(walk, &self.pieces[writer]), Jobs::new(walk, &counts));
+        let (task, extraction) = (&self.graph.tasks[writer], &self.extractions[writer]);
+        let counts = extraction.counts(|kind| is_write(kind, channel));
+        let (jobs, written) =
+            (Jobs::new(extraction, &self.job_segments[writer]), Jobs::new(extraction, &counts));
         let is_known = |arrival: &Arrival| arrival.messages < UNBOUNDED;
-        if walk.is_lost() {
+        if extraction.is_lost() {
             return None;
         }
         if let Some(all) = written.once() {
@@ -289,29 +307,32 @@ impl Tasks<'_> {
             let source = Source { writer, arrival, best: 0, is_prompt: false, most };
             return Some(source).filter(|source| is_known(&source.arrival));
         }
-        let is_point = |stop: usize| stop == 0 || walk.is_point(stop);
+        let is_point = |stop: usize| stop == 0 || extraction.is_point(stop);
         if jobs.are_timed() {
             let period = jobs.apart().gap.max(task.separation.map_or(0, ns));
             let arrival = Arrival { period: Some(period), messages: written.apart().work };
             let is_first = || counts.iter().all(|p| p.amount <= 0 || is_point(p.from));
             let is_paced = || self.is_paced(writer, period, is_point);
-            let is_prompt = jobs.waits() == 0 || is_first() || is_paced();
-            let is_thread = is_thread(task, walk.sections().is_empty());
+            let is_prompt = jobs.suspensions() == 0 || is_first() || is_paced();
+            let is_thread = is_thread(task, extraction.sections().is_empty());
             let most = if is_thread { Most::Thread } else { Most::Unknown };
             let is_known = period > 1 && is_known(&arrival);
-            let is_bounded = is_thread || jobs.waits() == 0;
+            let is_bounded = is_thread || jobs.suspensions() == 0;
             let best = shortest(task, channel, |kind| matches!(kind, NodeKind::Point { .. }));
             let source = Source { writer, arrival, best, is_prompt, most };
             return (is_known && is_bounded).then_some(source);
         }
-        let feed = self.feeds[writer].as_ref()?;
-        let is_fed = |stop: usize| walk.reads(stop).is_some_and(|(read, _)| read == feed.channel);
-        let each = sums(&counts, |stop| is_fed(stop) || stop == 0, is_fed).into_iter().max()?;
-        let arrival = Arrival { messages: each.max(0) * feed.arrival.messages, ..feed.arrival };
-        let is_prompt = feed.waits == 0 || feed.is_paced;
-        let is_it = |kind: &NodeKind| -> bool {
-            matches!(kind, NodeKind::Read { channel, .. } if *channel == feed.channel)
+        let activation = self.activations[writer].as_ref()?;
+        let is_activated = |stop: usize| {
+            extraction.reads(stop).is_some_and(|(read, _)| read == activation.channel)
         };
+        let each = sums(&counts, |stop| is_activated(stop) || stop == 0, is_activated)
+            .into_iter()
+            .max()?;
+        let arrival =
+            Arrival { messages: each.max(0) * activation.arrival.messages, ..activation.arrival };
+        let is_prompt = activation.suspensions == 0 || activation.is_paced;
+        let is_it = |kind: &NodeKind| matches!(kind, NodeKind::Read { channel, .. } if *channel == activation.channel);
         let best = shortest(task, channel, is_it);
         let source = Source { writer, arrival, best, is_prompt, most: Most::Backlog };
         Some(source).filter(|source| is_known(&source.arrival))
@@ -319,25 +340,32 @@ impl Tasks<'_> {
 
     /// What a task asks for that is released by messages. Where it waits for others between them,
     /// what came meanwhile is then done at once: as much as its channel holds.
-    pub(super) fn fed(&self, index: usize, ends: &[Option<i128>], jitter: i128, shape: &mut Shape) {
-        shape.is_thread = false;
-        let Some(feed) = &self.feeds[index] else {
-            let pieces = self.pieces[index].iter();
-            let work = pieces.map(|piece| piece.amount).max().unwrap_or(0);
-            shape.releases = Releases::Apart(Job { work, gap: 1, deadline: None });
+    pub(super) fn activated(
+        &self,
+        index: usize,
+        ends: &[Option<i128>],
+        jitter: i128,
+        demand: &mut Demand,
+    ) {
+        demand.is_thread = false;
+        let Some(activation) = &self.activations[index] else {
+            let job_segments = self.job_segments[index].iter();
+            let work = job_segments.map(|job_segment| job_segment.amount).max().unwrap_or(0);
+            demand.releases = Releases::Apart(Job { work, gap: 1, deadline: None });
             return;
         };
-        shape.jitter = (shape.jitter + jitter).min(UNBOUNDED);
-        shape.waits = feed.waits;
-        let period = feed.arrival.period.unwrap_or(0);
-        if feed.waits > 0 {
-            let backlog = capacity(&self.graph.channels[feed.channel].kind).saturating_mul(period);
-            let own = ends[index].filter(|_| feed.is_paced).map(|end| end - shape.jitter);
-            shape.lag = own.map_or(backlog, |own| own.max(0)).min(UNBOUNDED);
+        demand.jitter = (demand.jitter + jitter).min(UNBOUNDED);
+        demand.suspensions = activation.suspensions;
+        let period = activation.arrival.period.unwrap_or(0);
+        if activation.suspensions > 0 {
+            let backlog =
+                capacity(&self.graph.channels[activation.channel].kind).saturating_mul(period);
+            let own = ends[index].filter(|_| activation.is_paced).map(|end| end - demand.jitter);
+            demand.suspension_jitter = own.map_or(backlog, |own| own.max(0)).min(UNBOUNDED);
         }
-        let work = (feed.work * feed.arrival.messages).min(UNBOUNDED);
+        let work = (activation.work * activation.arrival.messages).min(UNBOUNDED);
         let job = Job { work, gap: period, deadline: None };
-        shape.releases = match feed.arrival.period {
+        demand.releases = match activation.arrival.period {
             Some(_) => Releases::Apart(job),
             None => Releases::Once(job),
         };
@@ -346,12 +374,13 @@ impl Tasks<'_> {
     /// When a task is done with a job that responds so, if that says anything. After each wait it
     /// may wake up late. If messages release it, a job may wait for the one before unless that is
     /// over when the next one comes.
-    pub(super) fn end(&self, index: usize, shape: &Shape, response: i128) -> Option<i128> {
+    pub(super) fn end(&self, index: usize, demand: &Demand, response: i128) -> Option<i128> {
         let wakeup = self.graph.hosts[self.graph.tasks[index].host].wakeup.hi.map_or(UNBOUNDED, ns);
-        let end = response + i128::from(shape.waits).saturating_mul(wakeup);
-        let Some(feed) = &self.feeds[index] else { return Some(end) };
-        let period = feed.arrival.period.unwrap_or(0);
-        let is_over = feed.waits == 0 || feed.is_paced && end - shape.jitter <= period;
+        let end = response + i128::from(demand.suspensions).saturating_mul(wakeup);
+        let Some(activation) = &self.activations[index] else { return Some(end) };
+        let period = activation.arrival.period.unwrap_or(0);
+        let is_over =
+            activation.suspensions == 0 || activation.is_paced && end - demand.jitter <= period;
         is_over.then_some(end)
     }
 }
