@@ -301,7 +301,9 @@ mod tests {
         ) {
             if let Ok(rows) = read(&text, "t") {
                 let again = read(&write(&rows), "t").unwrap();
-                let plain = |rows: &[SegmentTimes]| rows.iter().map(ToString::to_string).collect::<Vec<_>>();
+                let plain = |rows: &[SegmentTimes]| -> Vec<_> {
+                    rows.iter().map(ToString::to_string).collect()
+                };
                 prop_assert_eq!(plain(&again), plain(&rows));
             }
         }

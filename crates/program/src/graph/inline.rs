@@ -806,23 +806,17 @@ impl<'a> Inliner<'_, 'a> {
     }
 
     /// The channel that an end belongs to.
-    fn end(
-        &mut self,
-        unit: usize,
-        end: &ChannelRef,
-        entry: &Entry<'_>,
-        origin: Origin,
-    ) -> Option<usize> {
-        match end {
+    fn end(&mut self, unit: usize, of: &ChannelRef, call: &Entry<'_>, at: Origin) -> Option<usize> {
+        match of {
             ChannelRef::Fifo(index) => Some(self.linker.fifo(unit, *index)),
             ChannelRef::Named(name) => Some(self.linker.network(name)),
-            ChannelRef::Parameter(at, label) => {
-                let passed = entry.ends.get(*at).copied().flatten();
+            ChannelRef::Parameter(index, label) => {
+                let passed = call.ends.get(*index).copied().flatten();
                 let named = passed.or_else(|| Some(self.linker.network(label.as_deref()?)));
                 if named.is_none() {
                     let text = "nobody can say which channel this is about";
                     let help = "pass a variable that the calling function has opened";
-                    self.linker.lose(unit, origin, text, "which channel?", help);
+                    self.linker.lose(unit, at, text, "which channel?", help);
                 }
                 named
             }

@@ -18,7 +18,7 @@ use crate::graph::unit::{
 };
 use onbeat_model::binding::{Binding, Realisation};
 use onbeat_model::diagnostic::Origin;
-use onbeat_model::graph::{Binary, Expression, Interval, PointKind, Policy};
+use onbeat_model::graph::{Binary, Expression, Interval, Policy};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tree_sitter::Node;

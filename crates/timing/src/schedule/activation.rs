@@ -332,7 +332,9 @@ impl Tasks<'_> {
         let arrival =
             Arrival { messages: each.max(0) * activation.arrival.messages, ..activation.arrival };
         let is_prompt = activation.suspensions == 0 || activation.is_paced;
-        let is_it = |kind: &NodeKind| matches!(kind, NodeKind::Read { channel, .. } if *channel == activation.channel);
+        let is_it = |kind: &NodeKind| -> bool {
+            matches!(kind, NodeKind::Read { channel, .. } if *channel == activation.channel)
+        };
         let best = shortest(task, channel, is_it);
         let source = Source { writer, arrival, best, is_prompt, most: Most::Backlog };
         Some(source).filter(|source| is_known(&source.arrival))

@@ -96,7 +96,9 @@ fn is_met_at(loads: &[Load], below: &[usize], group: &[usize], protocol: Protoco
 
 /// Numbers for an order, the least urgent first: as high as possible, stated ones kept.
 fn number(loads: &mut [Load], order: &[PriorityLevel]) {
-    let is_low = |place: &PriorityLevel| !matches!(place, PriorityLevel::Stated(level) if *level > PRIORITY_TOP);
+    let is_low = |place: &PriorityLevel| -> bool {
+        !matches!(place, PriorityLevel::Stated(level) if *level > PRIORITY_TOP)
+    };
     let is_free = order.len() <= PRIORITY_TOP as usize && order.iter().all(is_low);
     let mut above = if is_free { PRIORITY_TOP } else { PRIORITY_MAX } + 1;
     for (at, place) in order.iter().enumerate().rev() {
