@@ -12,8 +12,8 @@ use onbeat_machine::timekeeping::{
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
 use onbeat_run::netns::enter;
-use onbeat_testkit::{Need, not_run};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use onbeat_testkit::{Need, cable, not_run, run, within};
+use rustix::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -22,39 +22,6 @@ use std::sync::mpsc;
 const LONG: Span = Span::from_s(60);
 /// No measurement between two hosts that read one clock is as wrong as this.
 const LIMIT: Span = Span::from_s(1);
-
-/// Runs a command in the calling thread's namespace.
-fn run(command: &str) -> Result<(), String> {
-    let mut words = command.split(' ');
-    let program = words.next().expect("a program");
-    let output = Command::new(program).args(words).output().map_err(|e| e.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()))
-}
-
-/// Runs in a namespace, on a thread of its own.
-fn within<T: Send>(host: &OwnedFd, body: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            enter(host.as_fd()).expect("a namespace of ours");
-            body()
-        });
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-fn new_namespace() -> Result<OwnedFd, String> {
-    let thread = std::thread::spawn(|| {
-        // SAFETY: only this thread changes its namespace, and it ends here.
-        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
-            .map_err(|error| format!("a network namespace: {error}"))?;
-        let file = std::fs::File::open("/proc/thread-self/ns/net").map_err(|e| e.to_string())?;
-        Ok(OwnedFd::from(file))
-    });
-    thread.join().expect("no panic")
-}
 
 /// Two hosts on one cable; `None`, after one line that says why, where there is no such thing.
 fn pair() -> Option<[OwnedFd; 2]> {
@@ -65,16 +32,7 @@ fn pair() -> Option<[OwnedFd; 2]> {
         not_run(Need::Tools, "ptp4l (linuxptp) or setpriv is not installed");
         return None;
     }
-    let build = || {
-        let hosts = [new_namespace()?, new_namespace()?];
-        let far = format!("/proc/{}/fd/{}", std::process::id(), hosts[1].as_raw_fd());
-        within(&hosts[0], || run(&format!("ip link add eth0 type veth peer eth0 netns {far}")))?;
-        for host in &hosts {
-            within(host, || run("ip link set eth0 up"))?;
-        }
-        Ok(hosts)
-    };
-    build().map_err(|error: String| not_run(Need::Namespaces, error)).ok()
+    cable().map_err(|error| not_run(Need::Namespaces, error)).ok()
 }
 
 fn settings(role: Role, socket: &Path) -> Settings {

@@ -10,11 +10,10 @@ use onbeat::interface::{
 use onbeat_model::record::flag;
 use onbeat_model::time::Span;
 use onbeat_model::units::{MacAddress, Octets, StreamId};
-use onbeat_run::netns::enter;
 use onbeat_runtime::channel_io::{ChannelError, Timeout};
 use onbeat_runtime::talker::ChannelParameters;
-use onbeat_testkit::{Need, not_run};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use onbeat_testkit::{Need, cable, not_run, run, within};
+use rustix::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,40 +25,6 @@ const SIZE: Octets = Octets::new(8);
 /// Two hosts on one cable; each has one interface, `eth0`.
 struct Pair {
     hosts: [OwnedFd; 2],
-}
-
-/// Runs a command in the calling thread's namespace.
-fn run(command: &str) -> Result<(), String> {
-    let mut words = command.split(' ');
-    let program = words.next().expect("a program");
-    let output = Command::new(program).args(words).output().map_err(|e| e.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()))
-}
-
-/// Runs in a namespace, on a thread of its own.
-fn within<T: Send>(host: &OwnedFd, body: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            enter(host.as_fd()).expect("a namespace of ours");
-            body()
-        });
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-fn new_namespace() -> Result<OwnedFd, String> {
-    let thread = std::thread::spawn(|| {
-        // SAFETY: only this thread changes its namespace, and it ends here.
-        #[allow(unsafe_code)]
-        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
-            .map_err(|error| format!("a network namespace: {error}"))?;
-        let file = std::fs::File::open("/proc/thread-self/ns/net").map_err(|e| e.to_string())?;
-        Ok(OwnedFd::from(file))
-    });
-    thread.join().expect("no panic")
 }
 
 impl Pair {
@@ -75,12 +40,12 @@ impl Pair {
     }
 
     fn build() -> Result<Self, String> {
-        let hosts = [new_namespace()?, new_namespace()?];
-        let far = format!("/proc/{}/fd/{}", std::process::id(), hosts[1].as_raw_fd());
-        within(&hosts[0], || run(&format!("ip link add eth0 type veth peer eth0 netns {far}")))?;
+        let hosts = cable()?;
         for (number, host) in (1..).zip(&hosts) {
             within(host, || {
                 run("ip link set lo up")?;
+                // No address that the kernel makes of itself.
+                run("ip link set eth0 down")?;
                 run("ip link set eth0 addrgenmode none")?;
                 run("ip link set eth0 up")?;
                 run(&format!("ip addr add 10.0.0.{number}/24 dev eth0"))?;

@@ -5,10 +5,9 @@
 use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{GptpNode, PortState, ask_ptp4l};
 use onbeat_model::time::Span;
-use onbeat_run::netns::enter;
 use onbeat_runtime::gptp::{Condition, Settings, UTC_OFFSET_S};
-use onbeat_testkit::{Need, not_run};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use onbeat_testkit::{Need, cable, not_run, within};
+use rustix::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,50 +19,6 @@ const THRESHOLD: Span = Span::from_ms(100);
 /// Far more than time stamps of a kernel are off at the median, far less than a mistake of units,
 /// sign or time scale would make.
 const CLOSE: Span = Span::from_ms(1);
-
-fn run(command: &str) -> Result<(), String> {
-    let mut words = command.split(' ');
-    let program = words.next().expect("a program");
-    let output = Command::new(program).args(words).output().map_err(|e| e.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()))
-}
-
-/// Runs in a namespace, on a thread of its own.
-fn within<T: Send>(host: &OwnedFd, body: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            enter(host.as_fd()).expect("a namespace of ours");
-            body()
-        });
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-fn new_namespace() -> Result<OwnedFd, String> {
-    let thread = std::thread::spawn(|| {
-        // SAFETY: only this thread changes its namespace, and it ends here.
-        #[allow(unsafe_code)]
-        unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
-            .map_err(|error| format!("a network namespace: {error}"))?;
-        let file = std::fs::File::open("/proc/thread-self/ns/net").map_err(|e| e.to_string())?;
-        Ok(OwnedFd::from(file))
-    });
-    thread.join().expect("no panic")
-}
-
-/// Two hosts on one cable; each has one interface, `eth0`.
-fn cable() -> Result<[OwnedFd; 2], String> {
-    let hosts = [new_namespace()?, new_namespace()?];
-    let far = format!("/proc/{}/fd/{}", std::process::id(), hosts[1].as_raw_fd());
-    within(&hosts[0], || run(&format!("ip link add eth0 type veth peer eth0 netns {far}")))?;
-    for host in &hosts {
-        within(host, || run("ip link set eth0 up"))?;
-    }
-    Ok(hosts)
-}
 
 /// A ptp4l of ours on the second host, ended with the test.
 struct Ptp4l {

@@ -1,7 +1,9 @@
 //! What tests of several crates share. Nothing but tests depends on it.
 
 mod built;
+mod cable;
 mod not_run;
 
 pub use built::{home, library, root, tree};
+pub use cable::{cable, run, within};
 pub use not_run::{NOT_RUN, Need, REQUIRE, not_run};

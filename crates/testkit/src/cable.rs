@@ -1,0 +1,59 @@
+//! Two hosts in network namespaces, on one cable.
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use std::fs::File;
+use std::process::Command;
+
+/// Runs a command, a program and its words, in the calling thread's namespace.
+///
+/// # Errors
+/// When it does not end well: what it says.
+pub fn run(command: &str) -> Result<(), String> {
+    let mut words = command.split(' ');
+    let program = words.next().expect("a program");
+    let output = Command::new(program).args(words).output().map_err(|e| e.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// Runs in a network namespace, on a thread of its own.
+pub fn within<T: Send>(host: &OwnedFd, body: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let network = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(host.as_fd(), network).expect("a namespace of ours");
+            body()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn new_namespace() -> Result<OwnedFd, String> {
+    let thread = std::thread::spawn(|| {
+        // SAFETY: only this thread changes its namespace, and it ends here.
+        #[allow(unsafe_code)]
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
+            .map_err(|error| format!("a network namespace: {error}"))?;
+        let file = File::open("/proc/thread-self/ns/net").map_err(|e| e.to_string())?;
+        Ok(OwnedFd::from(file))
+    });
+    thread.join().expect("no panic")
+}
+
+/// Two hosts on one cable; each has one interface, `eth0`, which is up. They are gone when the
+/// descriptors of their namespaces are closed.
+///
+/// # Errors
+/// When this machine does not permit or have it: why.
+pub fn cable() -> Result<[OwnedFd; 2], String> {
+    let hosts = [new_namespace()?, new_namespace()?];
+    let far = format!("/proc/{}/fd/{}", std::process::id(), hosts[1].as_raw_fd());
+    within(&hosts[0], || run(&format!("ip link add eth0 type veth peer eth0 netns {far}")))?;
+    for host in &hosts {
+        within(host, || run("ip link set eth0 up"))?;
+    }
+    Ok(hosts)
+}
