@@ -36,10 +36,10 @@ static SOURCE: Check = Check {
     area: Area::Clocksource,
     what: "clock source",
     against: &[Need::Wakeup, Need::Time],
-    why: "Slow hardware makes each reading take a microsecond and more, and every timer of the \
-          kernel with it; a kernel falls back to it when it distrusts the processor's counter.",
-    fix: "See why in `dmesg` (`clocksource: … unstable`); where the counter is right after all, \
-          boot with `tsc=reliable`.",
+    why: "Slow hardware makes each reading of the clock take a microsecond or more, and delays \
+          every kernel timer. A kernel falls back to it if it distrusts the CPU's counter.",
+    fix: "Find the reason in `dmesg` (`clocksource: … unstable`); if the counter is correct after \
+          all, boot with `tsc=reliable`.",
     reboot: true,
 };
 static COST: Check = Check {
@@ -47,10 +47,9 @@ static COST: Check = Check {
     area: Area::Clocksource,
     what: "reading the clock",
     against: &[Need::Time],
-    why: "Each time stamp costs this; more than some tens of nanoseconds means that every reading \
-          is a system call, not one of the vDSO.",
-    fix: "Use a clock source that programs can read by themselves: tsc, arch_sys_counter, \
-          kvm-clock.",
+    why: "Each timestamp costs this. More than some tens of nanoseconds means that every reading \
+          is a system call and not one of the vDSO.",
+    fix: "Use a clock source that programs can read directly: tsc, arch_sys_counter, kvm-clock.",
     reboot: false,
 };
 static RESOLUTION: Check = Check {
@@ -58,7 +57,7 @@ static RESOLUTION: Check = Check {
     area: Area::Clocksource,
     what: "high-resolution timers",
     against: &[Need::Wakeup],
-    why: "Without them sleeps end on a tick only: 1 to 10 ms late.",
+    why: "Without them sleeps end only at ticks: 1 to 10 ms late.",
     fix: "Boot without `highres=off` and `nohz=off`, on a kernel with CONFIG_HIGH_RES_TIMERS.",
     reboot: true,
 };

@@ -25,7 +25,7 @@ pub enum Fact<T> {
 
 impl<T> Default for Fact<T> {
     fn default() -> Self {
-        Self::Unknown("it was not looked at".to_owned())
+        Self::Unknown("it was not examined".to_owned())
     }
 }
 

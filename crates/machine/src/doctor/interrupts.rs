@@ -76,18 +76,18 @@ static EFFECTIVE: Check = Check {
     area: Area::Interrupts,
     what: "interrupts on isolated CPUs",
     against: &[Need::Wakeup],
-    why: "An interrupt stops whatever task runs, whatever its priority.",
-    fix: "Write the other cores to /proc/irq/N/smp_affinity_list; for queues of disks and the \
-          like, which the kernel places itself, boot with `isolcpus=managed_irq,…`.",
+    why: "An interrupt delays any running task, whatever its priority.",
+    fix: "Write the housekeeping CPUs to /proc/irq/N/smp_affinity_list; for queues of disks and \
+          other interrupts that the kernel places itself, boot with `isolcpus=managed_irq,…`.",
     reboot: false,
 };
 static REFUSED: Check = Check {
     id: "interrupts.effective",
     area: Area::Interrupts,
-    what: "interrupts where they were sent",
+    what: "effective affinity of interrupts",
     against: &[Need::Wakeup],
-    why: "Where an interrupt goes is not where it was sent: the controller could not do it, the \
-          interrupt has not come since, or its interface came up again.",
+    why: "An interrupt goes to another CPU than it is bound to: the controller does not support \
+          it, no interrupt has occurred since, or its interface came up again.",
     fix: "Write smp_affinity_list again after each change of the link, and compare \
           effective_affinity_list.",
     reboot: false,
@@ -95,11 +95,11 @@ static REFUSED: Check = Check {
 static DEFAULT: Check = Check {
     id: "interrupts.default",
     area: Area::Interrupts,
-    what: "where new interrupts go",
+    what: "affinity of new interrupts",
     against: &[Need::Wakeup],
-    why: "An interface that comes up, or a device that is plugged in, gets new interrupts: they \
-          go here.",
-    fix: "Write the mask of the other cores to /proc/irq/default_smp_affinity, or boot with \
+    why: "An interface that comes up, or a new device, requests new interrupts: they go to these \
+          CPUs.",
+    fix: "Write the mask of the housekeeping CPUs to /proc/irq/default_smp_affinity, or boot with \
           `irqaffinity=`.",
     reboot: false,
 };
@@ -108,7 +108,7 @@ static BALANCER: Check = Check {
     area: Area::Interrupts,
     what: "irqbalance",
     against: &[Need::Wakeup],
-    why: "It moves interrupts every ten seconds, and undoes what was set by hand.",
+    why: "It moves interrupts every ten seconds and reverts manual settings.",
     fix: "systemctl disable --now irqbalance",
     reboot: false,
 };
@@ -117,18 +117,18 @@ static THREADS: Check = Check {
     area: Area::Interrupts,
     what: "priority of interrupt threads",
     against: &[Need::Wakeup],
-    why: "With threaded interrupts a handler of at least the program's priority goes before it on \
-          the same core, also for devices that the program has nothing to do with.",
-    fix: "Give the programs a priority above 50, where the kernel puts these threads, or lower \
+    why: "With threaded interrupts, a handler of at least the program's priority delays the \
+          program on the same CPU, even for unrelated devices.",
+    fix: "Give the programs a priority above 50, the kernel's default for these threads, or lower \
           those of other devices with chrt.",
     reboot: false,
 };
 static NAPI: Check = Check {
     id: "interrupts.napi",
     area: Area::Interrupts,
-    what: "threads that take frames in",
+    what: "NAPI threads",
     against: &[Need::Wakeup, Need::Network],
-    why: "With threaded NAPI a thread of normal priority takes frames out of the interface: they \
+    why: "With threaded NAPI a thread of normal priority receives the interface's frames: they \
           wait whenever the machine is busy.",
     fix: "chrt -f -p 60 PID for the threads napi/INTERFACE-N.",
     reboot: false,

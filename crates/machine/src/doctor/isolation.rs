@@ -90,48 +90,49 @@ static CORES: Check = Check {
     area: Area::Isolation,
     what: "isolated CPUs",
     against: &[Need::Wakeup],
-    why: "On a CPU of their own real-time tasks find warm caches and wait for no other task; \
-          elsewhere the kernel moves other work there as it likes.",
+    why: "On isolated CPUs real-time tasks find warm caches and do not wait for other threads; \
+          elsewhere the kernel places other work at will.",
     fix: "Make an isolated partition of cgroup v2, or boot with `isolcpus=managed_irq,domain,…`.",
     reboot: false,
 };
 static ASKED: Check = Check {
     id: "isolation.asked",
     area: Area::Isolation,
-    what: "isolation as asked at boot",
+    what: "isolation requested at boot",
     against: &[Need::Wakeup],
-    why: "Cores named in `isolcpus=` that are not isolated: the parameter was not understood, or \
-          the cores are not there.",
-    fix: "Correct the boot parameter; `dmesg` says what was wrong with it.",
+    why: "CPUs in `isolcpus=` that are not isolated: the kernel did not understand the parameter, \
+          or the CPUs do not exist.",
+    fix: "Correct the boot parameter; `dmesg` shows the kernel's complaint.",
     reboot: true,
 };
 static ONLINE: Check = Check {
     id: "isolation.online",
     area: Area::Isolation,
-    what: "cores of the programs",
+    what: "CPUs of the programs",
     against: &[Need::Wakeup],
-    why: "A program cannot be bound to a core that is not there or does not run: it is refused \
-          when it starts.",
-    fix: "Name other cores in the description, or switch the core on: \
-          echo 1 > /sys/devices/system/cpu/cpuN/online",
+    why: "A program cannot be bound to a CPU that does not exist or is offline: it is refused at \
+          its start.",
+    fix: "Name other CPUs in the description, or switch the CPU on: echo 1 > \
+          /sys/devices/system/cpu/cpuN/online",
     reboot: false,
 };
 static HOUSEKEEPING: Check = Check {
     id: "isolation.housekeeping",
     area: Area::Isolation,
-    what: "a core for everything else",
+    what: "a housekeeping CPU",
     against: &[Need::Wakeup],
-    why: "Interrupts, kernel threads and all other programs need a core as well: without one they \
-          run on the cores that were to be left alone.",
-    fix: "Leave at least one core out of the isolation.",
+    why: "Interrupts, kernel threads and all other programs also need a CPU: without a \
+          housekeeping CPU they run on the isolated ones.",
+    fix: "Exclude at least one CPU from the isolation.",
     reboot: true,
 };
 static OTHERS: Check = Check {
     id: "isolation.others",
     area: Area::Isolation,
-    what: "others on these cores",
+    what: "other programs on these CPUs",
     against: &[Need::Wakeup],
-    why: "Programs that were bound there, or started there, share the core's caches and time.",
+    why: "Programs that are bound to these CPUs, or were started there, share their caches and \
+          time.",
     fix: "taskset -cp HOUSEKEEPING PID, for each of them.",
     reboot: false,
 };
@@ -140,8 +141,8 @@ static WORKQUEUES: Check = Check {
     area: Area::Isolation,
     what: "work queues",
     against: &[Need::Wakeup],
-    why: "Deferred work of the kernel that may run anywhere runs on the isolated cores as well.",
-    fix: "Write the mask of the other cores to /sys/devices/virtual/workqueue/cpumask.",
+    why: "Unbound deferred work of the kernel runs on the isolated CPUs as well.",
+    fix: "Write the mask of the housekeeping CPUs to /sys/devices/virtual/workqueue/cpumask.",
     reboot: false,
 };
 static WATCHDOG: Check = Check {
@@ -149,8 +150,8 @@ static WATCHDOG: Check = Check {
     area: Area::Isolation,
     what: "watchdog",
     against: &[Need::Wakeup],
-    why: "A timer and a thread of highest priority on each watched core look whether it hangs.",
-    fix: "Write the other cores to /proc/sys/kernel/watchdog_cpumask.",
+    why: "On each watched CPU a timer and a thread of highest priority check for lockups.",
+    fix: "Write the housekeeping CPUs to /proc/sys/kernel/watchdog_cpumask.",
     reboot: false,
 };
 

@@ -92,7 +92,7 @@ impl<'a> Judge<'a> {
             State::Ok => (State::Ok, wanted),
             // What no promise rests on is not worth a word.
             _ if !general && !rests && !check.against.is_empty() => {
-                (State::Ok, format!("{wanted}, if it were needed"))
+                (State::Ok, format!("{wanted}, if needed"))
             }
             State::Blocks if !rests => (State::Advice, wanted),
             state => (state, wanted),

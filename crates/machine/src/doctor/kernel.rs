@@ -164,9 +164,9 @@ static REALTIME: Check = Check {
     area: Area::Kernel,
     what: "real-time kernel",
     against: &[Need::Wakeup],
-    why: "Without PREEMPT_RT interrupt handlers and locks of the kernel keep any task waiting: \
-          3.1 ms at worst under load, against 16 µs with it (Austad et al. 2023, Table 5).",
-    fix: "Boot a kernel with CONFIG_PREEMPT_RT; distributions call it `rt`, `realtime`.",
+    why: "Without PREEMPT_RT, interrupt handlers and locks of the kernel delay any task: by up to \
+          3.1 ms under load, compared with 16 µs with it (Austad et al. 2023, Table 5).",
+    fix: "Boot a kernel with CONFIG_PREEMPT_RT; distributions call it `rt` or `realtime`.",
     reboot: true,
 };
 static PREEMPTION: Check = Check {
@@ -175,7 +175,7 @@ static PREEMPTION: Check = Check {
     what: "preemption",
     against: &[Need::Wakeup],
     why: "With `none` and `voluntary` a task of highest priority waits until a system call of \
-          another one ends or gives way.",
+          another task completes or yields.",
     fix: "Boot with `preempt=full`, or better with a real-time kernel.",
     reboot: true,
 };
@@ -184,9 +184,9 @@ static LOCKDOWN: Check = Check {
     area: Area::Kernel,
     what: "lockdown",
     against: &[],
-    why: "A kernel that is locked down refuses debugfs: the fair server and the preemption cannot \
-          be seen or set there.",
-    fix: "Boot without `lockdown=`; with secure boot some distributions lock down by themselves.",
+    why: "A locked-down kernel refuses debugfs: the fair server and the preemption model cannot be \
+          read or set there.",
+    fix: "Boot without `lockdown=`; some distributions lock down automatically with secure boot.",
     reboot: true,
 };
 static TRACER: Check = Check {
@@ -194,7 +194,7 @@ static TRACER: Check = Check {
     area: Area::Kernel,
     what: "tracer",
     against: &[Need::Wakeup],
-    why: "A tracer lengthens every function or every section that it watches, in all programs.",
+    why: "A tracer lengthens every function or section that it traces, in all programs.",
     fix: "echo nop > /sys/kernel/tracing/current_tracer",
     reboot: false,
 };
@@ -203,8 +203,8 @@ static HUGE_PAGES: Check = Check {
     area: Area::Kernel,
     what: "transparent huge pages",
     against: &[Need::Wakeup],
-    why: "A thread of the kernel joins pages and stops a program's accesses meanwhile, locked \
-          memory or not.",
+    why: "A kernel thread joins pages and blocks a program's accesses meanwhile, even to locked \
+          memory.",
     fix: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
     reboot: false,
 };
@@ -213,8 +213,8 @@ static NUMA_BALANCING: Check = Check {
     area: Area::Kernel,
     what: "NUMA balancing",
     against: &[Need::Wakeup],
-    why: "The kernel unmaps pages now and then to see who uses them: page faults in the middle of \
-          a task, locked memory or not.",
+    why: "The kernel unmaps pages periodically to detect which CPUs use them. This causes page \
+          faults within tasks, even in locked memory.",
     fix: "sysctl kernel.numa_balancing=0",
     reboot: false,
 };
@@ -223,8 +223,8 @@ static VLAN: Check = Check {
     area: Area::Kernel,
     what: "VLAN interfaces",
     against: &[],
-    why: "Some programs leave the tag to a VLAN interface. Onbeat's own ends tag by themselves \
-          and do without.",
+    why: "Some programs leave the tag to a VLAN interface. Onbeat's own endpoints write the tag \
+          themselves and need none.",
     fix: "Load the module 8021q, or use a kernel with CONFIG_VLAN_8021Q.",
     reboot: false,
 };
@@ -233,8 +233,8 @@ static MQPRIO: Check = Check {
     area: Area::Kernel,
     what: "qdisc mqprio",
     against: &[Need::Network],
-    why: "It puts each traffic class into a queue of its own; without it reserved frames wait \
-          behind all others.",
+    why: "It assigns each traffic class to its own queue; without it reserved frames wait behind \
+          all others.",
     fix: "Load the module sch_mqprio, or use a kernel with CONFIG_NET_SCH_MQPRIO.",
     reboot: false,
 };
@@ -243,8 +243,8 @@ static CBS: Check = Check {
     area: Area::Kernel,
     what: "qdisc cbs",
     against: &[Need::Network],
-    why: "It shapes classes A and B (802.1Q 8.6.8.2); the plan's bounds count on it at the talker \
-          as in every bridge.",
+    why: "It shapes classes A and B (802.1Q 8.6.8.2); the plan's bounds assume it at the talker as \
+          in every bridge.",
     fix: "Load the module sch_cbs, or use a kernel with CONFIG_NET_SCH_CBS.",
     reboot: false,
 };
@@ -253,7 +253,8 @@ static ETF: Check = Check {
     area: Area::Kernel,
     what: "qdisc etf",
     against: &[Need::Network],
-    why: "It launches each frame at its time, which keeps scheduled frames within their windows.",
+    why: "It launches each frame at its launch time, which keeps scheduled frames within their \
+          windows.",
     fix: "Load the module sch_etf, or use a kernel with CONFIG_NET_SCH_ETF.",
     reboot: false,
 };
@@ -270,13 +271,12 @@ static TAPRIO: Check = Check {
 static MITIGATIONS: Check = Check {
     id: "kernel.mitigations",
     area: Area::Kernel,
-    what: "mitigations of processor flaws",
+    what: "mitigations of CPU vulnerabilities",
     against: &[],
-    why: "They make each system call, interrupt and switch of tasks longer, by an amount that \
-          differs from one processor and kernel to the next: execution times that were measured \
-          with others do not hold.",
-    fix: "Measure as it will run. Only where nothing foreign ever runs: boot with \
-          `mitigations=off`.",
+    why: "They lengthen each system call, interrupt and context switch by an amount that depends \
+          on CPU and kernel: execution times measured with other mitigations do not apply.",
+    fix: "Measure with the mitigations that will be in use. Only if no untrusted code ever runs: \
+          boot with `mitigations=off`.",
     reboot: true,
 };
 

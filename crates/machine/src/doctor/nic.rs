@@ -108,8 +108,8 @@ static THERE: Check = Check {
     area: Area::Nic,
     what: "interface",
     against: &[Need::Network, Need::Time],
-    why: "Channels use it: without it, or without a link, there are no frames.",
-    fix: "ip link set IFACE up; look at the cable and at the name.",
+    why: "Channels use it: without it, or without a link, no frames pass.",
+    fix: "ip link set IFACE up; check the cable and the name.",
     reboot: false,
 };
 static SPEED: Check = Check {
@@ -117,9 +117,9 @@ static SPEED: Check = Check {
     area: Area::Nic,
     what: "rate of the link",
     against: &[Need::Network],
-    why: "The plan's bounds are for the link's rate in the description; at a lower one frames \
-          take longer and reservations do not fit.",
-    fix: "Look at cable, switch and autonegotiation (`ethtool IFACE`), or correct rate_mbps.",
+    why: "The plan's bounds assume the link rate of the description; at a lower rate frames take \
+          longer and reservations do not fit.",
+    fix: "Check cable, bridge and autonegotiation (`ethtool IFACE`), or correct rate_mbps.",
     reboot: false,
 };
 static MTU: Check = Check {
@@ -134,10 +134,10 @@ static MTU: Check = Check {
 static STAMPS: Check = Check {
     id: "nic.stamps",
     area: Area::Nic,
-    what: "hardware time stamps",
+    what: "hardware timestamps",
     against: &[Need::Time],
-    why: "Stamps of software contain the kernel's delays: clocks agree to tens of microseconds \
-          instead of tens of nanoseconds.",
+    why: "Software timestamps include kernel delays: clocks agree to tens of microseconds instead \
+          of tens of nanoseconds.",
     fix: "Use an interface with a PTP hardware clock, such as I210, I225, I226.",
     reboot: false,
 };
@@ -146,7 +146,7 @@ static QUEUES: Check = Check {
     area: Area::Nic,
     what: "transmit queues",
     against: &[Need::Network],
-    why: "Each class needs a queue of its own; in one queue reserved frames wait behind others.",
+    why: "Each class needs its own queue; in a common queue reserved frames wait behind others.",
     fix: "ethtool -L IFACE combined 4, or another interface.",
     reboot: false,
 };
@@ -155,7 +155,7 @@ static COALESCING: Check = Check {
     area: Area::Nic,
     what: "interrupt coalescing",
     against: &[Need::Wakeup, Need::Network],
-    why: "A received frame waits that long for its interrupt.",
+    why: "The interface delays the interrupt of a received frame by up to this time.",
     fix: "ethtool -C IFACE adaptive-rx off rx-usecs 0",
     reboot: false,
 };
@@ -165,7 +165,7 @@ static SLEEPS: Check = Check {
     what: "energy-efficient Ethernet",
     against: &[Need::Network],
     why: "A link that sleeps between frames takes 16 µs at 1 Gb/s, 30 µs at 100 Mb/s to wake \
-          (802.3 clause 78): each frame after a pause is later by that.",
+          (802.3 clause 78), which delays each frame after a pause.",
     fix: "ethtool --set-eee IFACE eee off",
     reboot: false,
 };
@@ -174,17 +174,17 @@ static GATING: Check = Check {
     area: Area::Nic,
     what: "gates and launch times in hardware",
     against: &[Need::Network],
-    why: "Gates that the kernel opens are late by its wake-ups; those of hardware are not.",
+    why: "Gates that the kernel opens are late by its wake-up delay; hardware gates are not.",
     fix: "Use an interface whose driver offers taprio and etf, such as I225 and I226 (igc).",
     reboot: false,
 };
 static PRIORITIES: Check = Check {
     id: "nic.priority-map",
     area: Area::Nic,
-    what: "classes of priorities",
+    what: "traffic classes of priorities",
     against: &[Need::Network],
-    why: "A map has 16 entries. Those left out are class 0, often the highest: best-effort \
-          frames of these priorities then travel with reserved ones; and a channel whose priority \
+    why: "A map has 16 entries. Omitted entries are class 0, often the highest: best-effort frames \
+          of these priorities then share a class with reserved frames. A channel whose priority \
           has the class of priority 0 is not protected.",
     fix: "Give all 16 entries: map 3 3 1 0 2 2 2 2 2 2 2 2 2 2 2 2.",
     reboot: false,
@@ -194,8 +194,8 @@ static QDISC: Check = Check {
     area: Area::Nic,
     what: "queueing discipline",
     against: &[Need::Network],
-    why: "Reserved classes are shaped by mqprio with cbs, or taprio, at the talker too. Without \
-          them its frames leave in one queue, as fast as they come.",
+    why: "mqprio with cbs, or taprio, shapes reserved classes, at the talker too. Without them its \
+          frames leave through one queue, as fast as they come.",
     fix: "tc qdisc replace dev IFACE root handle 100: mqprio …, and cbs below it.",
     reboot: false,
 };
@@ -204,8 +204,8 @@ static EGRESS: Check = Check {
     area: Area::Nic,
     what: "priorities of the VLAN interface",
     against: &[Need::Network],
-    why: "A VLAN interface writes the priority of its map into the tag, 0 for those not in it: \
-          bridges then treat the frames as best effort.",
+    why: "A VLAN interface writes the priority of its map into the tag, and 0 for unmapped \
+          priorities: bridges then treat the frames as best effort.",
     fix: "ip link set VLAN type vlan egress-qos-map 2:2 3:3",
     reboot: false,
 };

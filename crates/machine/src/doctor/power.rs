@@ -107,8 +107,8 @@ static GOVERNOR: Check = Check {
     area: Area::Power,
     what: "frequency governor",
     against: &[Need::Wakeup],
-    why: "A processor that runs slowly when it has little to do runs every periodic task slowly, \
-          and worst-case execution times that were measured at full speed do not hold.",
+    why: "A CPU that runs slowly under low load slows every periodic task, and worst-case \
+          execution times measured at full speed do not apply.",
     fix: "cpupower frequency-set -g performance",
     reboot: false,
 };
@@ -117,8 +117,8 @@ static IDLE: Check = Check {
     area: Area::Power,
     what: "idle states",
     against: &[Need::Wakeup],
-    why: "A processor that sleeps deeply wakes late. Measuring tools hold /dev/cpu_dma_latency \
-          open, so a machine looks better while it is measured.",
+    why: "A CPU in a deep idle state wakes late. Measuring tools hold /dev/cpu_dma_latency open, \
+          so a machine looks better while it is measured.",
     fix: "Let a program hold /dev/cpu_dma_latency at 0 while the system runs, or boot with \
           `processor.max_cstate=1 intel_idle.max_cstate=1`.",
     reboot: false,
@@ -126,19 +126,19 @@ static IDLE: Check = Check {
 static SMT: Check = Check {
     id: "power.smt",
     area: Area::Power,
-    what: "processors that share a core",
+    what: "CPUs that share a physical core",
     against: &[Need::Wakeup],
-    why: "What the sibling does changes how long a task takes, and no priority helps.",
+    why: "The load of the sibling changes how long a task takes, and no priority helps.",
     fix: "echo off > /sys/devices/system/cpu/smt/control, or boot with `nosmt`.",
     reboot: false,
 };
 static HOT: Check = Check {
     id: "power.heat",
     area: Area::Power,
-    what: "slowed down by heat",
+    what: "thermal throttling",
     against: &[Need::Wakeup],
-    why: "A processor that got too hot was made slower than its frequency says.",
-    fix: "Cool it better, or lower its highest frequency to one that it can keep.",
+    why: "A CPU that became too hot ran slower than its frequency indicates.",
+    fix: "Improve the cooling, or limit the frequency to one that the CPU can sustain.",
     reboot: false,
 };
 
@@ -149,11 +149,11 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
     let first = cpus.iter().find(|c| c.governor.as_deref().is_some_and(|g| g != "performance"));
     match first.and_then(|cpu| cpu.governor.as_ref().map(|governor| (cpu.number, governor))) {
         Some((number, governor)) => {
-            let value = format!("{governor} on core {number}");
-            judge.say(&GOVERNOR, State::Advice, value, "performance on all cores");
+            let value = format!("{governor} on CPU {number}");
+            judge.say(&GOVERNOR, State::Advice, value, "performance on all CPUs");
         }
         None if cpus.iter().any(|cpu| cpu.governor.is_some()) => {
-            judge.say(&GOVERNOR, State::Ok, "performance", "performance on all cores");
+            judge.say(&GOVERNOR, State::Ok, "performance", "performance on all CPUs");
         }
         None => judge.say(&GOVERNOR, State::Ok, "none", "performance, if there is any"),
     }
@@ -168,21 +168,17 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
     let counts: Vec<u64> = cpus.iter().filter_map(|cpu| cpu.hot).collect();
     match counts.iter().copied().fold(0, u64::saturating_add) {
         _ if counts.is_empty() => {
-            judge.unknown(
-                &HOT,
-                "no core counts it (thermal_throttle/core_throttle_count)",
-                "never",
-            );
+            judge.unknown(&HOT, "no CPU counts it (thermal_throttle/core_throttle_count)", "never");
         }
         times => {
-            let value = format!("{times} times on {} of {} cores", counts.len(), cpus.len());
+            let value = format!("{times} times on {} of {} CPUs", counts.len(), cpus.len());
             judge.require(&HOT, times == 0, value, "never");
         }
     }
 }
 
 /// Why idle states are not known.
-const NO_IDLE: &str = "the kernel lists none (no cpuidle driver): what an idle processor does is \
+const NO_IDLE: &str = "the kernel lists none (no cpuidle driver): what an idle CPU does is \
                        up to firmware or hypervisor";
 
 fn idle(judge: &mut Judge<'_>) {

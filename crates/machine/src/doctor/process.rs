@@ -80,18 +80,18 @@ static POLICY: Check = Check {
     area: Area::Process,
     what: "real-time threads",
     against: &[Need::Wakeup],
-    why: "A thread without a real-time policy waits for its turn among all programs.",
+    why: "A thread without a real-time policy competes with all programs.",
     fix: "Give the program a priority in the description, or chrt -f -p PRIORITY PID.",
     reboot: false,
 };
 static AFFINITY: Check = Check {
     id: "process.affinity",
     area: Area::Process,
-    what: "cores of its real-time threads",
+    what: "CPUs of its real-time threads",
     against: &[Need::Wakeup],
-    why: "A real-time thread that may run on other CPUs than those isolated for it meets \
-          interrupts and other programs there.",
-    fix: "taskset -apc CORES PID, or `cores` in the description.",
+    why: "Interrupts and other programs delay a real-time thread that may run outside the isolated \
+          CPUs.",
+    fix: "taskset -apc CPUS PID, or `cores` in the description.",
     reboot: false,
 };
 static LOCKED: Check = Check {
@@ -99,7 +99,8 @@ static LOCKED: Check = Check {
     area: Area::Process,
     what: "locked memory",
     against: &[Need::Wakeup],
-    why: "The kernel may evict memory that is not locked; the next access reads it from disk.",
+    why: "Memory that is not locked may be paged out, and is then read from disk at the next \
+          access.",
     fix: "Call mlockall(MCL_CURRENT | MCL_FUTURE) before the first task starts, and touch all \
           memory.",
     reboot: false,
@@ -107,9 +108,9 @@ static LOCKED: Check = Check {
 static FAULTS: Check = Check {
     id: "process.faults",
     area: Area::Process,
-    what: "page faults that needed the disk",
+    what: "major page faults",
     against: &[Need::Wakeup],
-    why: "Each one kept a real-time thread waiting for the disk.",
+    why: "Each one delayed a real-time thread until the disk had answered.",
     fix: "Lock memory, and touch all of it and of the program's code before the first task starts.",
     reboot: false,
 };
@@ -118,8 +119,8 @@ static SWITCHES: Check = Check {
     area: Area::Process,
     what: "involuntary context switches",
     against: &[Need::Wakeup],
-    why: "Something of higher priority runs on the same core as the real-time thread.",
-    fix: "See which with `perf sched` or the tracer sched_switch; move it, or raise the priority.",
+    why: "A thread of higher priority runs on the same CPU as the real-time thread.",
+    fix: "Find it with `perf sched` or the tracer sched_switch; move it, or raise the priority.",
     reboot: false,
 };
 

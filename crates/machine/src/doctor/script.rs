@@ -19,11 +19,11 @@ const RATES_KBIT: [i64; 7] =
 static MESSAGE: Check = Check {
     id: "script.affinity",
     area: Area::Script,
-    what: "affinity as it is announced",
+    what: "affinity as announced",
     against: &[Need::Wakeup],
-    why: "The message or comment says other processors than those that are written: one of the \
-          two is wrong, and who reads the log believes the message.",
-    fix: "Write what the message says; say processors as a list, and write smp_affinity_list.",
+    why: "The message or comment names other CPUs than the command writes: one of the two is \
+          wrong, and readers of the log believe the message.",
+    fix: "Make both agree; name CPUs as a list, and write smp_affinity_list.",
     reboot: false,
 };
 static FORM: Check = Check {
@@ -31,8 +31,8 @@ static FORM: Check = Check {
     area: Area::Script,
     what: "mask or list",
     against: &[Need::Wakeup],
-    why: "smp_affinity takes a hexadecimal mask, smp_affinity_list a list of processors: `2` is \
-          processor 1 in the one and processor 2 in the other.",
+    why: "smp_affinity takes a hexadecimal mask, smp_affinity_list a list of CPUs: `2` is CPU 1 in \
+          the first and CPU 2 in the second.",
     fix: "Write lists to smp_affinity_list, masks to smp_affinity.",
     reboot: false,
 };
@@ -41,8 +41,8 @@ static MAP: Check = Check {
     area: Area::Script,
     what: "entries of the priority map",
     against: &[Need::Network],
-    why: "A map has 16 entries, one for each priority. Those left out are class 0, which is often \
-          the highest: such frames then travel with reserved ones.",
+    why: "A map has 16 entries, one for each priority. Omitted entries are class 0, often the \
+          highest: these frames then share a class with reserved frames.",
     fix: "Give all 16 entries: map 3 3 1 0 2 2 2 2 2 2 2 2 2 2 2 2.",
     reboot: false,
 };
@@ -51,8 +51,8 @@ static CLASSES: Check = Check {
     area: Area::Script,
     what: "classes of the qdisc",
     against: &[Need::Network],
-    why: "The map names a class that there is not, or the number of queues is not that of \
-          classes: tc refuses it, and the script continues without the qdisc.",
+    why: "The map names a class that does not exist, or the number of queues differs from the \
+          number of classes: tc refuses it, and the script continues without the qdisc.",
     fix: "Make num_tc, the entries of map and the number of queues agree.",
     reboot: false,
 };
@@ -61,8 +61,8 @@ static SLOPES: Check = Check {
     area: Area::Script,
     what: "slopes of the shaper",
     against: &[Need::Network],
-    why: "sendSlope is idleSlope less the link's rate (802.1Q-2022 8.6.8.2); with any other the \
-          class gets another bandwidth than is said.",
+    why: "sendSlope is idleSlope minus the link's rate (802.1Q-2022 8.6.8.2); with another value \
+          the class gets another bandwidth than stated.",
     fix: "sendslope = idleslope - rate of the link, in kbit/s.",
     reboot: false,
 };
@@ -71,8 +71,8 @@ static HANDLE: Check = Check {
     area: Area::Script,
     what: "handles of qdiscs",
     against: &[Need::Network],
-    why: "The kernel counts handles that are not given from 8001 on: the second time the script \
-          runs the qdisc has another one, and what is added below it goes nowhere.",
+    why: "The kernel numbers handles from 8001 on if none are given: on the script's second run \
+          the qdisc has another handle, and the parent that the script names does not exist.",
     fix: "Give the root qdisc a handle: … root handle 100: mqprio …, then parent 100:1.",
     reboot: false,
 };
@@ -81,9 +81,9 @@ static THROTTLING: Check = Check {
     area: Area::Script,
     what: "throttling switched off",
     against: &[],
-    why: "From kernel 6.12 the fair server takes 50 ms of each second all the same; and a \
-          real-time task that does not rest takes the machine with it.",
-    fix: "Leave sched_rt_runtime_us at 950000, and let tasks sleep.",
+    why: "Since Linux 6.12 the fair server takes 50 ms of each second regardless; and a real-time \
+          task that never sleeps blocks the machine.",
+    fix: "Keep sched_rt_runtime_us at 950000, and let tasks sleep.",
     reboot: false,
 };
 
@@ -236,7 +236,7 @@ fn affinity(judge: &mut Judge<'_>, place: &str, commands: &[Command<'_>]) {
     let right = list.is_some_and(|list| list == written)
         || !names && mask.is_some_and(|mask| mask == written);
     let state = if right { State::Ok } else { State::Advice };
-    let value = format!("writes {value} (processors {written})");
+    let value = format!("writes {value} (CPUs {written})");
     judge.say_of(place, &MESSAGE, state, value, format!("{said}, as it says"));
 }
 

@@ -36,9 +36,7 @@ pub(super) fn watch() -> (Fact<i64>, i64) {
     });
     let stall = match watched {
         Ok(gaps) if gaps.len() > 1 => Fact::Known(together(&gaps)),
-        Ok(_) => {
-            Fact::Unknown("with one core a stall of all looks like any other delay".to_owned())
-        }
+        Ok(_) => Fact::Unknown("with one CPU a stall of all looks like any other delay".to_owned()),
         Err(error) => Fact::Unknown(format!(
             "watching takes a real-time priority, or load looks like a stall ({error})"
         )),

@@ -163,9 +163,9 @@ static RUNTIME: Check = Check {
     area: Area::Throttling,
     what: "time for real-time tasks",
     against: &[Need::Wakeup],
-    why: "Once real-time tasks have used this much of a period they all stand still until the \
-          next one. The default of 95 % is right for tasks that sleep, and saves the machine from \
-          one that does not.",
+    why: "Once real-time tasks have used this share of a period, all of them stop until the next \
+          one. The default of 95 % suits tasks that sleep, and protects the machine from a task \
+          that never does.",
     fix: "sysctl kernel.sched_rt_runtime_us=950000",
     reboot: false,
 };
@@ -174,11 +174,11 @@ static FAIR_SERVER: Check = Check {
     area: Area::Throttling,
     what: "fair server",
     against: &[Need::Wakeup],
-    why: "From kernel 6.12 the fair server gives normal tasks 50 ms of each second against FIFO \
-          tasks that never rest, whatever sched_rt_runtime_us says: setting that to -1 no longer \
-          has the effect that it had.",
-    fix: "Leave sched_rt_runtime_us at 950000 and let tasks sleep; if one must spin without end, \
-          echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for its core only.",
+    why: "Since Linux 6.12 the fair server gives normal tasks 50 ms of each second if FIFO tasks \
+          never sleep, regardless of sched_rt_runtime_us: setting that to -1 no longer has its \
+          former effect.",
+    fix: "Keep sched_rt_runtime_us at 950000 and let tasks sleep; if a task must poll endlessly, \
+          echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for its CPU only.",
     reboot: false,
 };
 static GROUP: Check = Check {
@@ -186,10 +186,10 @@ static GROUP: Check = Check {
     area: Area::Throttling,
     what: "real-time budget of the cgroup",
     against: &[Need::Wakeup],
-    why: "With cgroup v1 and CONFIG_RT_GROUP_SCHED no task of a group without a budget may become \
-          real-time: SCHED_FIFO is refused.",
-    fix: "Give the group and those above it a budget (cpu.rt_runtime_us), or start the programs \
-          from the root group.",
+    why: "With cgroup v1 and CONFIG_RT_GROUP_SCHED, tasks of a group without a budget cannot \
+          become real-time: SCHED_FIFO is refused.",
+    fix: "Give the group and its ancestors a budget (cpu.rt_runtime_us), or start the programs in \
+          the root group.",
     reboot: false,
 };
 static QUOTA: Check = Check {
@@ -198,7 +198,7 @@ static QUOTA: Check = Check {
     what: "quota of the cgroup",
     against: &[Need::Wakeup],
     why: "Once the group has used its quota of a period, its threads without a real-time priority \
-          stand still until the next one: also the helpers of a real-time program.",
+          stop until the next one, including the helper threads of a real-time program.",
     fix: "Remove the quota (`cpu.max` = max; for a container: no --cpus), or start the programs \
           elsewhere.",
     reboot: false,
@@ -208,7 +208,7 @@ static PRIORITY: Check = Check {
     area: Area::Throttling,
     what: "permission for real-time priority",
     against: &[Need::Wakeup],
-    why: "Without it SCHED_FIFO is refused, and the program runs among all others.",
+    why: "Without it SCHED_FIFO is refused, and the program competes with all others.",
     fix: "Add `@GROUP - rtprio 90` to /etc/security/limits.conf, or give the program \
           CAP_SYS_NICE.",
     reboot: false,
@@ -218,8 +218,8 @@ static LOCKED: Check = Check {
     area: Area::Throttling,
     what: "permission to lock memory",
     against: &[Need::Wakeup],
-    why: "Memory that is not locked may be on disk when it is needed; mlockall fails, and so does \
-          AF_XDP, where the limit is lower than what the program has.",
+    why: "Memory that is not locked may be on disk when it is needed. If the limit is lower than \
+          the program's memory, mlockall fails, and so does AF_XDP.",
     fix: "Add `@GROUP - memlock unlimited` to /etc/security/limits.conf, or give the program \
           CAP_IPC_LOCK.",
     reboot: false,
@@ -227,10 +227,10 @@ static LOCKED: Check = Check {
 static RTTIME: Check = Check {
     id: "throttling.rttime",
     area: Area::Throttling,
-    what: "limit of real-time without a pause",
+    what: "limit of uninterrupted real-time execution",
     against: &[Need::Wakeup],
-    why: "A real-time task that computes for longer without sleeping is sent SIGXCPU, which ends \
-          it; desktop sessions set this.",
+    why: "A real-time task that computes for longer without sleeping gets SIGXCPU, which ends it; \
+          desktop sessions set this limit.",
     fix: "ulimit -R unlimited, or start the programs outside the desktop session.",
     reboot: false,
 };
@@ -239,7 +239,7 @@ static RAW: Check = Check {
     area: Area::Throttling,
     what: "permission for raw frames",
     against: &[Need::Network],
-    why: "Frames of network channels are sent through AF_PACKET sockets, which need CAP_NET_RAW.",
+    why: "Channels send frames through AF_PACKET sockets, which need CAP_NET_RAW.",
     fix: "setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep PROGRAM, or run it as the superuser.",
     reboot: false,
 };

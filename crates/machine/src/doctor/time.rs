@@ -147,9 +147,9 @@ static TAI: Check = Check {
     area: Area::Time,
     what: "offset of CLOCK_TAI",
     against: &[Need::Time],
-    why: "Until somebody sets it CLOCK_TAI equals CLOCK_REALTIME: this machine's times are then \
-          37 s from those of others, and gates (taprio) and launch times (etf) are at the wrong \
-          time.",
+    why: "Until a program sets its offset, CLOCK_TAI equals CLOCK_REALTIME: this machine's times \
+          then differ by 37 s from other machines', and gates (taprio) and launch times (etf) are \
+          at the wrong time.",
     fix: "Let ptp4l and phc2sys set it (utc_offset 37), or chronyd with `leapsectz right/UTC`.",
     reboot: false,
 };
@@ -158,8 +158,8 @@ static SYNCHRONISED: Check = Check {
     area: Area::Time,
     what: "synchronisation of the kernel's clock",
     against: &[Need::Time],
-    why: "The kernel counts its clock as running free: no daemon steers it.",
-    fix: "Run phc2sys, or ptp4l with stamps of software on this clock.",
+    why: "The kernel reports that its clock runs free: no program adjusts it.",
+    fix: "Run phc2sys, or ptp4l with software timestamping on this clock.",
     reboot: false,
 };
 static PTP4L: Check = Check {
@@ -167,9 +167,9 @@ static PTP4L: Check = Check {
     area: Area::Time,
     what: "ptp4l",
     against: &[Need::Time],
-    why: "It is what follows the network's clock; in another state than SLAVE or MASTER it does \
-          not yet, or no longer.",
-    fix: "Start ptp4l on the interface; with a state such as LISTENING look at domain, profile and \
+    why: "It follows the network's clock. In a state other than SLAVE or MASTER it does not follow \
+          yet, or no longer.",
+    fix: "Start ptp4l on the interface; in a state such as LISTENING check domain, profile and \
           VLAN of the master.",
     reboot: false,
 };
@@ -178,8 +178,9 @@ static OFFSET_NOW: Check = Check {
     area: Area::Time,
     what: "offset from the master",
     against: &[Need::Time],
-    why: "Clocks that are apart take the difference from the time that messages have.",
-    fix: "Wait until it has settled; else look at load, priority and time stamping of ptp4l.",
+    why: "A clock offset shortens the time budget of messages.",
+    fix: "Wait until the clock has settled; otherwise check load, priority and timestamping of \
+          ptp4l.",
     reboot: false,
 };
 static PHC2SYS: Check = Check {
@@ -187,8 +188,8 @@ static PHC2SYS: Check = Check {
     area: Area::Time,
     what: "phc2sys",
     against: &[Need::Time],
-    why: "With hardware stamps ptp4l steers the interface's clock only; programs that read \
-          CLOCK_REALTIME or CLOCK_TAI see nothing of that without phc2sys.",
+    why: "With hardware timestamps ptp4l adjusts only the interface's clock: programs that read \
+          CLOCK_REALTIME or CLOCK_TAI also need phc2sys.",
     fix: "phc2sys -a -r --transportSpecific=1, with a real-time priority.",
     reboot: false,
 };
@@ -197,19 +198,20 @@ static RIVAL: Check = Check {
     area: Area::Time,
     what: "another daemon on this clock",
     against: &[Need::Time],
-    why: "Two that steer one clock pull it apart: each takes the other's correction for an error.",
+    why: "Two daemons that adjust one clock counteract each other: each takes the other's \
+          correction for an error.",
     fix: "systemctl disable --now chronyd ntpd systemd-timesyncd, on all but the grandmaster.",
     reboot: false,
 };
 pub(super) static THRESHOLD: Check = Check {
     id: "time.path-threshold",
     area: Area::Time,
-    what: "threshold for the path delay",
+    what: "threshold of the link delay",
     against: &[Need::Time],
-    why: "gPTP takes a neighbour whose path delay is above neighborPropDelayThresh (800 ns in \
-          the profile) for one that cannot gPTP. With stamps of software the delay contains the \
-          kernel's, so no port ever becomes SLAVE.",
-    fix: "neighborPropDelayThresh 1000000 in ptp4l's configuration, or hardware stamps.",
+    why: "gPTP considers a neighbour incapable if its link delay exceeds neighborPropDelayThresh \
+          (800 ns in the profile). With software timestamps the delay includes the kernel's, so no \
+          port ever becomes SLAVE.",
+    fix: "neighborPropDelayThresh 1000000 in ptp4l's configuration, or hardware timestamps.",
     reboot: false,
 };
 static STEP: Check = Check {
@@ -217,8 +219,8 @@ static STEP: Check = Check {
     area: Area::Time,
     what: "steps of the clock",
     against: &[Need::Time],
-    why: "A clock that steps makes sleeps end early or late by the step; it should be slewed \
-          once it runs.",
+    why: "If a clock steps, sleeps end early or late by the step; a running clock should only be \
+          slewed.",
     fix: "step_threshold 1, or 0, for ptp4l and phc2sys.",
     reboot: false,
 };
@@ -227,8 +229,8 @@ static PROFILE: Check = Check {
     area: Area::Time,
     what: "profile of phc2sys",
     against: &[Need::Time],
-    why: "ptp4l answers only messages of its own profile: phc2sys with another one waits for it \
-          for ever.",
+    why: "ptp4l answers only messages of its own profile: phc2sys with another profile waits for \
+          it for ever.",
     fix: "Give phc2sys the same --transportSpecific as ptp4l has (1 for gPTP).",
     reboot: false,
 };
@@ -237,8 +239,9 @@ static PRIORITY: Check = Check {
     area: Area::Time,
     what: "priority of the daemons",
     against: &[Need::Time],
-    why: "Among other programs ptp4l and phc2sys stamp and steer late under load.",
-    fix: "chrt -f -p 30 PID, above all that is not real-time, below the programs.",
+    why: "Without a real-time priority, ptp4l and phc2sys take timestamps and adjust clocks late \
+          under load.",
+    fix: "chrt -f -p 30 PID: above all threads that are not real-time, below the programs.",
     reboot: false,
 };
 
@@ -399,7 +402,7 @@ pub(super) fn threshold(judge: &mut Judge<'_>, place: &str, settings: &[(String,
     let threshold = setting(settings, "neighborPropDelayThresh");
     let ns = threshold.and_then(|text| text.parse().ok()).unwrap_or(20_000_000);
     let state = if ns >= SOFTWARE_PATH.as_ns() { State::Ok } else { State::Blocks };
-    let value = format!("{} with software stamps", Span::from_ns(ns));
+    let value = format!("{} with software timestamps", Span::from_ns(ns));
     let wanted = format!("{SOFTWARE_PATH} at least");
     judge.say_of(place, &THRESHOLD, state, value, wanted);
 }

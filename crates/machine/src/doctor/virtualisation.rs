@@ -60,9 +60,8 @@ static HYPERVISOR: Check = Check {
     area: Area::Virtualisation,
     what: "hypervisor",
     against: &[Need::Wakeup],
-    why: "A hypervisor stops all of a virtual machine at once when it likes. Tasks are late \
-          together then, which hides in figures relative to each other: look at lateness and \
-          relative error.",
+    why: "A hypervisor may stop the whole virtual machine at any time. All tasks are then late \
+          together, which figures relative to each other hide: check lateness and relative error.",
     fix: "Measure on the real machine; or pin virtual CPUs to isolated CPUs of the host.",
     reboot: false,
 };
@@ -71,8 +70,8 @@ static CONTAINER: Check = Check {
     area: Area::Virtualisation,
     what: "container",
     against: &[],
-    why: "A container shares its kernel: settings of the machine are made outside, and other \
-          processes of the machine are not seen here.",
+    why: "A container shares its kernel: machine settings are made outside, and other processes of \
+          the machine are not visible here.",
     fix: "Run `onbeat doctor` on the machine itself as well.",
     reboot: false,
 };
@@ -81,19 +80,19 @@ static STEAL: Check = Check {
     area: Area::Virtualisation,
     what: "stolen time",
     against: &[Need::Wakeup],
-    why: "The hypervisor ran others while this machine had work to do: tasks were late by that.",
-    fix: "Give the virtual machine cores of its own on the host.",
+    why: "The hypervisor ran other machines while this one had work: tasks were late by that time.",
+    fix: "Give the virtual machine dedicated CPUs on the host.",
     reboot: false,
 };
 static STALLS: Check = Check {
     id: "virtualisation.stalls",
     area: Area::Virtualisation,
-    what: "stalls of all cores at once",
+    what: "stalls of all CPUs at once",
     against: &[Need::Wakeup],
-    why: "No core ran at all for a while: a hypervisor, or firmware in system management mode, \
-          stopped the machine. No priority helps against that.",
-    fix: "On real hardware look for system management interrupts (the tracer hwlat); in a \
-          virtual machine see the hypervisor.",
+    why: "For a while no CPU ran: a hypervisor, or firmware in system management mode, stopped the \
+          machine. No priority helps against that.",
+    fix: "On real hardware search for system management interrupts (tracer hwlat); in a virtual \
+          machine examine the hypervisor.",
     reboot: false,
 };
 

@@ -48,7 +48,7 @@ fn its_map_of_14_entries_its_handle_and_its_second_affinity_are_found() {
         .collect();
     assert_eq!(places, ["setup.sh:2", "setup.sh:6", "setup.sh:22"]);
     let affinity = found.last().unwrap();
-    assert_eq!(affinity.value, "writes 1 (processors 0)");
+    assert_eq!(affinity.value, "writes 1 (CPUs 0)");
     assert_eq!(affinity.wanted, "14, as it says");
 }
 
