@@ -6,7 +6,7 @@
 mod families;
 
 use families::{Shape, network, worst};
-use onbeat_bounds::fifo::{Bounds, Network};
+use onbeat_bounds::fifo::{Bounds, FifoNetwork};
 use std::time::{Duration, Instant};
 
 /// What panco (through Saihu) found for the worst flow, in µs, and the seconds of processor time
@@ -57,7 +57,7 @@ fn ms(time: Duration) -> String {
 }
 
 fn line(shape: Shape, size: usize, load: u64) {
-    let network: Network = network(shape, size, load);
+    let network: FifoNetwork = network(shape, size, load);
     let (total, first) = timed(|| network.total_flow().expect("valid"));
     let (best, second) = timed(|| network.bounds().expect("valid"));
     let ratio = |best: &Bounds, total: &Bounds| {

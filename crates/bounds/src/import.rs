@@ -16,7 +16,7 @@
 //! Quantities are read as decimals, exactly, and rounded to whole nanoseconds, nanobits and bits
 //! per second to the side that makes bounds larger.
 
-use crate::fifo::{Bucket, Curve, Departure, Flow, Hop, InvalidNetwork, Network, Server};
+use crate::fifo::{Bucket, Curve, Departure, FifoNetwork, Flow, Hop, InvalidNetwork, Server};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use serde::Deserialize;
@@ -34,13 +34,13 @@ const NUMBER_MAX: usize = DIGITS_MAX + 10;
 pub struct Imported {
     /// Its name, if it has one.
     pub name: String,
-    /// The servers' names, as in [`Network::servers`].
+    /// The servers' names, as in [`FifoNetwork::servers`].
     pub servers: Vec<String>,
-    /// The flows' names, as in [`Network::flows`].
+    /// The flows' names, as in [`FifoNetwork::flows`].
     pub flows: Vec<String>,
     /// The network. Without a packetizer all outputs are [`Departure::Bits`], with one
     /// [`Departure::Fragments`]: the format does not say that transmissions are not interrupted.
-    pub network: Network,
+    pub network: FifoNetwork,
 }
 
 /// Why a network could not be read.
@@ -175,7 +175,7 @@ pub fn import(json: &str) -> Result<Imported, ImportError> {
         .enumerate()
         .map(|(at, item)| item.read(general, at, &flows))
         .collect::<Result<Vec<_>, _>>()?;
-    let network = Network { servers, flows };
+    let network = FifoNetwork { servers, flows };
     let names = |at: usize| file.flows[at].name.clone();
     network.check().map_err(|source| {
         let item = match source {

@@ -69,7 +69,7 @@ impl MultiHop {
             ports.into_iter().filter(|port| !is_clear(analysis, (*port, queue))).collect();
         let servers = ports.iter().map(|port| server(analysis, (*port, queue)));
         let Some(servers) = servers.collect::<Option<Vec<_>>>() else { return };
-        let mut network = fifo::Network { servers, flows: Vec::new() };
+        let mut network = fifo::FifoNetwork { servers, flows: Vec::new() };
         let mut places = Vec::new();
         for &f in &members {
             let Some(parts) = parts(analysis, f, &ports) else { return };

@@ -4,7 +4,7 @@
 //! whatever *y ≥ 0* satisfies the rows: weak duality, whoever chose them. They are rounded to
 //! multiples of a power of two; all columns are then checked and the sum is made in integers.
 
-use super::Network;
+use super::FifoNetwork;
 
 /// What a variable or a row counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// That of the servers of a tree, and of the greatest burst.
-    pub(crate) fn new(network: &Network, tree: &[usize], burst: i128) -> Self {
+    pub(crate) fn new(network: &FifoNetwork, tree: &[usize], burst: i128) -> Self {
         let rates = tree.iter().map(|s| network.servers[*s].rate.as_bps());
         let rate = rates.max().expect("a server") as f64;
         Self { time: burst as f64 / rate, rate }

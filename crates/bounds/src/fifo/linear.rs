@@ -7,7 +7,7 @@ use super::program::{Known, LinearProgram, SubFlowEntry, TreeFacts, constant};
 use super::total::{self, Limit, least, members, regulated};
 use super::tree::{Forest, SubFlow, fluid};
 use super::work::{Work, cube};
-use super::{AMOUNT_MAX, Bounds, Method, Network, separate};
+use super::{AMOUNT_MAX, Bounds, FifoNetwork, Method, separate};
 use onbeat_model::time::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ const STEPS_PER_FLOW: u64 = 500;
 const STEPS_MAX: usize = 40;
 
 /// The best bounds, given those of total flow analysis if it has any.
-pub(crate) fn analyse(network: &Network, total: Option<Bounds>, work: &Work) -> Option<Bounds> {
+pub(crate) fn analyse(network: &FifoNetwork, total: Option<Bounds>, work: &Work) -> Option<Bounds> {
     let mut analysis = Analysis::new(network, total.as_ref(), work);
     if !analysis.find_bursts() {
         return total;
@@ -29,7 +29,7 @@ pub(crate) fn analyse(network: &Network, total: Option<Bounds>, work: &Work) -> 
 }
 
 struct Analysis<'a> {
-    network: &'a Network,
+    network: &'a FifoNetwork,
     facts: TreeFacts<'a>,
     forest: Forest,
     /// What total flow analysis found.
@@ -43,7 +43,7 @@ struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    fn new(network: &'a Network, total: Option<&'a Bounds>, work: &'a Work) -> Self {
+    fn new(network: &'a FifoNetwork, total: Option<&'a Bounds>, work: &'a Work) -> Self {
         let forest = Forest::new(network);
         let mut analysis = Self {
             network,

@@ -1,6 +1,6 @@
 //! Worst-case delay and backlog in networks of FIFO servers, by network calculus.
 //!
-//! Pure numbers: a [`Network`] is servers with a rate and a latency, and flows with an arrival
+//! Pure numbers: a [`FifoNetwork`] is servers with a rate and a latency, and flows with an arrival
 //! curve that cross them. It knows no ports, classes or frames. `docs/network-calculus.md` derives
 //! what is computed. Everything is an integer, rounded to the side that makes a bound larger.
 
@@ -22,7 +22,7 @@ use onbeat_model::units::BitRate;
 
 /// Servers and the flows that cross them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Network {
+pub struct FifoNetwork {
     /// The servers; [`Hop::server`] is a position in it.
     pub servers: Vec<Server>,
     /// The flows.
@@ -163,7 +163,7 @@ pub enum Method {
     Linear,
 }
 
-impl Network {
+impl FifoNetwork {
     /// Whether it can be analysed.
     ///
     /// # Errors
@@ -213,17 +213,17 @@ impl Network {
     /// from each other without end.
     ///
     /// # Errors
-    /// What [`Network::check`] says.
+    /// What [`FifoNetwork::check`] says.
     pub fn total_flow(&self) -> Result<Option<Bounds>, InvalidNetwork> {
         self.check()?;
         Ok(total::analyse(self, &[]))
     }
 
-    /// The best bounds of all methods: never above those of [`Network::total_flow`], and there
+    /// The best bounds of all methods: never above those of [`FifoNetwork::total_flow`], and there
     /// for many networks where that finds none.
     ///
     /// # Errors
-    /// What [`Network::check`] says.
+    /// What [`FifoNetwork::check`] says.
     pub fn bounds(&self) -> Result<Option<Bounds>, InvalidNetwork> {
         self.bounds_within(&Work::default())
     }

@@ -12,7 +12,7 @@
 //!   to that of the first: the others bind nothing;
 //! - for a flow of which the burst behind the root is asked, how much more it may have sent.
 
-use super::Network;
+use super::FifoNetwork;
 use super::certify::{self, Exact, Objective, Solution, Unit};
 use super::curve::{Bucket, Curve};
 use super::simplex::{Inequality, Simplex};
@@ -39,7 +39,7 @@ pub(crate) struct SubFlowEntry {
 
 /// What is the same for all trees of a network.
 pub(crate) struct TreeFacts<'a> {
-    pub(crate) network: &'a Network,
+    pub(crate) network: &'a FifoNetwork,
     /// Per server, the largest packet.
     largest: Vec<i128>,
     /// The greatest burst of a source.
@@ -47,7 +47,7 @@ pub(crate) struct TreeFacts<'a> {
 }
 
 impl<'a> TreeFacts<'a> {
-    pub(crate) fn new(network: &'a Network) -> Self {
+    pub(crate) fn new(network: &'a FifoNetwork) -> Self {
         let mut largest = vec![0; network.servers.len()];
         for flow in &network.flows {
             for hop in &flow.hops {
@@ -201,7 +201,7 @@ impl LinearProgram {
     /// one: that loses nothing. In a `coarse` program their curves need not be the same.
     fn add_members(
         &mut self,
-        network: &Network,
+        network: &FifoNetwork,
         forest: &Forest,
         sub_flows: &[usize],
         entries: &[SubFlowEntry],
@@ -325,7 +325,7 @@ impl LinearProgram {
     }
 
     /// No more comes over a line than it carries.
-    fn add_input_links(&mut self, network: &Network, forest: &Forest) {
+    fn add_input_links(&mut self, network: &FifoNetwork, forest: &Forest) {
         for node in 0..self.nodes.len() {
             // All sub-flows of a member come over one line.
             let mut lines: BTreeMap<Option<usize>, (Vec<usize>, Vec<At>)> = BTreeMap::new();
@@ -450,7 +450,7 @@ impl LinearProgram {
 }
 
 /// The constant delays between the servers of a sub-flow up to position `to`.
-pub(crate) fn constant(network: &Network, forest: &Forest, sub_flow: usize, to: usize) -> Span {
+pub(crate) fn constant(network: &FifoNetwork, forest: &Forest, sub_flow: usize, to: usize) -> Span {
     let of = &forest.sub_flows[sub_flow];
     (1..=to).map(|at| between(network, of, at)).fold(Span::ZERO, |sum, s| sum + s)
 }

@@ -3,7 +3,7 @@
 use super::curve::ceil;
 use super::total::span;
 use super::tree::Forest;
-use super::{Bounds, Network};
+use super::{Bounds, FifoNetwork};
 use onbeat_model::time::Span;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// flow at *R − ρ* after *T + b/R* (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1
 /// with θ chosen so): along the path the latencies add up and the smallest rate counts.
 pub(crate) fn paths(
-    network: &Network,
+    network: &FifoNetwork,
     forest: &Forest,
     bounds: &Bounds,
 ) -> BTreeMap<(usize, usize), Span> {
@@ -78,7 +78,7 @@ mod tests {
             output: Departure::Bits,
         };
         let flows = vec![flow(&[0, 1], 8_000, 10), flow(&[0], 4_000, 20), flow(&[1], 2_000, 50)];
-        let network = Network { servers: vec![server; 2], flows };
+        let network = FifoNetwork { servers: vec![server; 2], flows };
         let bounds = network.total_flow().unwrap().expect("a bound");
         let paths = paths(&network, &Forest::new(&network), &bounds);
         // The second flow: 10 + 80 µs, then 4000 bit at 90 Mb/s. The first: 10 + 40 µs, then

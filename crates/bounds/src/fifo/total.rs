@@ -4,7 +4,7 @@
 //! other, server by server, until nothing changes.
 
 use super::curve::{Bucket, Curve, ceil};
-use super::{Bounds, DELAY_MAX, Departure, Flow, Hop, HopBound, Method, Network, Server};
+use super::{Bounds, DELAY_MAX, Departure, FifoNetwork, Flow, Hop, HopBound, Method, Server};
 use onbeat_model::time::Span;
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct Limit {
 pub(crate) type At = (usize, usize);
 
 /// The flows at each server.
-pub(crate) fn members(network: &Network) -> Vec<Vec<At>> {
+pub(crate) fn members(network: &FifoNetwork) -> Vec<Vec<At>> {
     let mut members = vec![Vec::new(); network.servers.len()];
     for (flow, of) in network.flows.iter().enumerate() {
         for (hop, at) in of.hops.iter().enumerate() {
@@ -34,7 +34,7 @@ pub(crate) fn members(network: &Network) -> Vec<Vec<At>> {
 
 /// The servers in an order in which each comes after those that feed it, then those that are in a
 /// cycle or behind one; and how many of the first kind there are.
-pub(crate) fn order(network: &Network) -> (Vec<usize>, usize) {
+pub(crate) fn order(network: &FifoNetwork) -> (Vec<usize>, usize) {
     let count = network.servers.len();
     let mut edges = vec![std::collections::BTreeSet::new(); count];
     for flow in &network.flows {
@@ -66,7 +66,7 @@ pub(crate) fn order(network: &Network) -> (Vec<usize>, usize) {
 }
 
 /// All bounds, or none. `limits` hold besides what is computed here.
-pub(crate) fn analyse(network: &Network, limits: &[Limit]) -> Option<Bounds> {
+pub(crate) fn analyse(network: &FifoNetwork, limits: &[Limit]) -> Option<Bounds> {
     let members = members(network);
     let (order, sorted) = order(network);
     let mut limited: BTreeMap<At, Vec<Bucket>> = BTreeMap::new();
@@ -133,7 +133,7 @@ fn start(arrival: &Curve) -> HopBound {
 
 /// Computes what enters a server with one flow from what is known upstream.
 fn enter(
-    network: &Network,
+    network: &FifoNetwork,
     (flow, hop): At,
     limited: &BTreeMap<At, Vec<Bucket>>,
     states: &mut [Vec<HopBound>],
@@ -210,7 +210,7 @@ pub(crate) fn over<'a>(hops: &'a [Hop], hop: &Hop) -> Option<&'a Hop> {
 
 /// The bucket of an input link: how fast the flows of `members` may come over the link of the
 /// server `from`, if that link has a rate.
-pub(crate) fn input_link(network: &Network, from: usize, members: &[At]) -> Option<Bucket> {
+pub(crate) fn input_link(network: &FifoNetwork, from: usize, members: &[At]) -> Option<Bucket> {
     let server = &network.servers[from];
     let rate = server.link_rate?;
     let hop = |(f, h): &At| &network.flows[*f].hops[*h];
@@ -221,7 +221,7 @@ pub(crate) fn input_link(network: &Network, from: usize, members: &[At]) -> Opti
 }
 
 /// The flows of a server by the line over which they come.
-pub(crate) fn groups(network: &Network, here: &[At]) -> BTreeMap<Option<usize>, Vec<At>> {
+pub(crate) fn groups(network: &FifoNetwork, here: &[At]) -> BTreeMap<Option<usize>, Vec<At>> {
     let mut groups: BTreeMap<Option<usize>, Vec<At>> = BTreeMap::new();
     for (flow, hop) in here {
         let hops = &network.flows[*flow].hops;
@@ -232,7 +232,7 @@ pub(crate) fn groups(network: &Network, here: &[At]) -> BTreeMap<Option<usize>, 
 }
 
 /// All that comes to a server.
-fn arrivals(network: &Network, here: &[At], states: &[Vec<HopBound>]) -> Curve {
+fn arrivals(network: &FifoNetwork, here: &[At], states: &[Vec<HopBound>]) -> Curve {
     let groups = groups(network, here);
     let sums: Vec<Curve> = groups
         .iter()
@@ -248,7 +248,7 @@ fn arrivals(network: &Network, here: &[At], states: &[Vec<HopBound>]) -> Curve {
 }
 
 /// Sets each hop's bound from the source as the sum of the delays before it.
-pub(crate) fn totals(network: &Network, bounds: &mut Bounds) -> Option<()> {
+pub(crate) fn totals(network: &FifoNetwork, bounds: &mut Bounds) -> Option<()> {
     for (flow, hops) in network.flows.iter().zip(&mut bounds.hops) {
         for (index, hop) in flow.hops.iter().enumerate() {
             let before = hop.upstream.map_or(Span::ZERO, |up| hops[up].total);

@@ -1,7 +1,7 @@
 //! The network cut into trees, and the flows cut into the sub-flows that stay in one.
 
 use super::total::{At, groups, members, order, over};
-use super::{Departure, Network};
+use super::{Departure, FifoNetwork};
 use onbeat_model::time::Span;
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(crate) struct Forest {
 impl Forest {
     /// Keeps for each server the edge to the next of its successors in the order of the flows'
     /// paths, of the edges that all their flows pass unchanged and in the same time.
-    pub(crate) fn new(network: &Network) -> Self {
+    pub(crate) fn new(network: &FifoNetwork) -> Self {
         let (order, _) = order(network);
         let mut position = vec![0; order.len()];
         order.iter().enumerate().for_each(|(at, server)| position[*server] = at);
@@ -87,7 +87,11 @@ impl Forest {
 
     /// Only the servers of one path, whose flows come from elsewhere or along it; none if an edge
     /// of it cannot be kept. `members` are the flows at each server.
-    pub(crate) fn along(network: &Network, members: &[Vec<At>], path: &[usize]) -> Option<Self> {
+    pub(crate) fn along(
+        network: &FifoNetwork,
+        members: &[Vec<At>],
+        path: &[usize],
+    ) -> Option<Self> {
         let mut parent = vec![None; network.servers.len()];
         for edge in path.windows(2) {
             let group = groups(network, &members[edge[1]]).remove(&Some(edge[0]))?;
@@ -117,7 +121,7 @@ impl Forest {
         Some(forest)
     }
 
-    fn cut(&mut self, network: &Network, flow: usize) {
+    fn cut(&mut self, network: &FifoNetwork, flow: usize) {
         let mut sub_flow_of: Vec<usize> = Vec::new();
         let hops = &network.flows[flow].hops;
         for (at, hop) in hops.iter().enumerate() {
@@ -152,7 +156,7 @@ impl Forest {
 }
 
 /// Whether all flows of a group take the same constant time to `server`.
-fn steady(network: &Network, server: usize, group: &[At]) -> bool {
+fn steady(network: &FifoNetwork, server: usize, group: &[At]) -> bool {
     let hop = |(f, h): &At| &network.flows[*f].hops[*h];
     let first = hop(&group[0]);
     debug_assert_eq!(first.server, server);
@@ -161,11 +165,11 @@ fn steady(network: &Network, server: usize, group: &[At]) -> bool {
 }
 
 /// The constant time between leaving a sub-flow's server and entering the next one of the sub-flow.
-pub(crate) fn between(network: &Network, sub_flow: &SubFlow, at: usize) -> Span {
+pub(crate) fn between(network: &FifoNetwork, sub_flow: &SubFlow, at: usize) -> Span {
     network.flows[sub_flow.flow].hops[sub_flow.hops[at]].latest
 }
 
 /// Whether all servers of a tree deliver bit by bit.
-pub(crate) fn fluid(network: &Network, tree: &[usize]) -> bool {
+pub(crate) fn fluid(network: &FifoNetwork, tree: &[usize]) -> bool {
     tree.iter().all(|server| network.servers[*server].output == Departure::Bits)
 }

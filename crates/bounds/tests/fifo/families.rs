@@ -1,7 +1,7 @@
 //! Families of FIFO networks for tests and benchmarks: tandems, rings and meshes of equal servers
 //! at a given load. 100 Mb/s, 10 µs of latency, bursts of 1 kB.
 
-use onbeat_bounds::fifo::{Bounds, Curve, Departure, Flow, Hop, Network, Server};
+use onbeat_bounds::fifo::{Bounds, Curve, Departure, FifoNetwork, Flow, Hop, Server};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 
@@ -74,7 +74,7 @@ pub(crate) fn share(paths: &[Vec<usize>], size: usize, percent: u64) -> u64 {
 }
 
 /// The network of `size` servers whose busiest ones are loaded to `percent`.
-pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> Network {
+pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> FifoNetwork {
     let paths = paths(shape, size);
     let rate = share(&paths, size, percent);
     let mut servers = vec![server(RATE); size];
@@ -82,7 +82,7 @@ pub(crate) fn network(shape: Shape, size: usize, percent: u64) -> Network {
         servers[size - 1].rate = BitRate::from_bps(2 * RATE);
         servers[size - 1].link_rate = Some(BitRate::from_bps(2 * RATE));
     }
-    Network { servers, flows: paths.iter().map(|p| flow(p, BURST, rate)).collect() }
+    FifoNetwork { servers, flows: paths.iter().map(|p| flow(p, BURST, rate)).collect() }
 }
 
 /// The longest time of any flow to the end of its way.

@@ -1,7 +1,7 @@
 //! Sums by hand. 100 Mb/s takes 10 ns a bit; 1 kB is 8000 bit, 80 µs.
 
 use crate::families::{BURST, RATE, flow, server};
-use onbeat_bounds::fifo::{Bounds, Bucket, Curve, Departure, InvalidNetwork, Method, Network};
+use onbeat_bounds::fifo::{Bounds, Bucket, Curve, Departure, FifoNetwork, InvalidNetwork, Method};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 
@@ -10,16 +10,16 @@ const BIT: i128 = 1_000_000_000;
 /// 10 Mb/s.
 const SLOW: u64 = RATE / 10;
 
-fn total(network: &Network) -> Bounds {
+fn total(network: &FifoNetwork) -> Bounds {
     network.total_flow().unwrap().expect("a bound")
 }
 
-fn best(network: &Network) -> Bounds {
+fn best(network: &FifoNetwork) -> Bounds {
     network.bounds().unwrap().expect("a bound")
 }
 
 /// Without lines: nothing is known of how fast what comes from the server before comes.
-fn unshaped(mut network: Network) -> Network {
+fn unshaped(mut network: FifoNetwork) -> FifoNetwork {
     network.servers.iter_mut().for_each(|server| server.link_rate = None);
     network
 }
@@ -27,7 +27,7 @@ fn unshaped(mut network: Network) -> Network {
 #[test]
 fn one_server_delays_all_bursts_together() {
     let flows = vec![flow(&[0], BURST, SLOW), flow(&[0], BURST, SLOW)];
-    let network = Network { servers: vec![server(RATE)], flows };
+    let network = FifoNetwork { servers: vec![server(RATE)], flows };
     let bounds = total(&network);
     // 10 µs + 2·80 µs.
     assert_eq!(bounds.hops[0][0].delay, Span::from_us(170));
@@ -44,7 +44,7 @@ fn a_packet_that_is_being_sent_goes_at_the_rate_of_the_line() {
     let mut servers = vec![server(RATE / 2), server(RATE)];
     servers[0].link_rate = Some(BitRate::from_bps(RATE));
     servers.iter_mut().for_each(|server| server.output = Departure::Packets);
-    let network = Network { servers, flows };
+    let network = FifoNetwork { servers, flows };
     let bounds = total(&network);
     // 10 µs + (16,000 − 2000) bit at 50 Mb/s; then 2000 bit at 100 Mb/s.
     assert_eq!(bounds.hops[0][0].wait, Span::from_us(290));
@@ -69,7 +69,7 @@ fn a_packet_that_is_being_sent_goes_at_the_rate_of_the_line() {
 #[test]
 fn delays_make_bursts_at_the_next_server() {
     let flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[0, 1], BURST, SLOW)];
-    let network = unshaped(Network { servers: vec![server(RATE); 2], flows });
+    let network = unshaped(FifoNetwork { servers: vec![server(RATE); 2], flows });
     let bounds = total(&network);
     // 170 µs at 10 Mb/s: 1700 bit more.
     assert_eq!(bounds.hops[0][1].arrival.burst(), 9_700 * BIT);
@@ -85,7 +85,7 @@ fn delays_make_bursts_at_the_next_server() {
 fn a_line_holds_bursts_apart() {
     let flows =
         vec![flow(&[0, 1], BURST, SLOW), flow(&[0, 1], BURST, SLOW), flow(&[1], BURST, SLOW)];
-    let network = Network { servers: vec![server(RATE); 2], flows };
+    let network = FifoNetwork { servers: vec![server(RATE); 2], flows };
     let bounds = total(&network);
     // Over the line 100 Mb/s until 19,400 bit + 20 Mb/s·t is less: t = 242.5 µs. The other flow
     // has brought 8000 + 2425 bit then, and all of it waits.
@@ -100,7 +100,7 @@ fn two_flows_that_meet_twice_delay_each_other_once() {
     // One over both servers, one over the first, one over the second. Worst for the first flow: the
     // second's burst comes with its own, 160 µs of work, and the third's meets it at the end of it.
     let flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[0], BURST, SLOW), flow(&[1], BURST, SLOW)];
-    let network = unshaped(Network { servers: vec![server(RATE); 2], flows });
+    let network = unshaped(FifoNetwork { servers: vec![server(RATE); 2], flows });
     let total = total(&network).hops[0][1].total;
     // 170 µs; then 8000 + 1700 bit and 8000 bit: 10 + 177 µs.
     assert_eq!(total, Span::from_us(357));
@@ -113,7 +113,7 @@ fn two_flows_that_meet_twice_delay_each_other_once() {
 #[test]
 fn servers_that_wait_for_each_other_settle_at_the_fixed_point() {
     let flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[1, 0], BURST, SLOW)];
-    let network = unshaped(Network { servers: vec![server(RATE); 2], flows });
+    let network = unshaped(FifoNetwork { servers: vec![server(RATE); 2], flows });
     // d = 10 µs + (8000 + 8000 + 10 Mb/s·d) / 100 Mb/s: 0.9·d = 170 µs.
     let bounds = total(&network);
     let delay = bounds.hops[0][0].delay.as_ns();
@@ -127,7 +127,7 @@ fn servers_that_wait_for_each_other_settle_at_the_fixed_point() {
 #[test]
 fn an_overloaded_server_has_no_bound() {
     let flows = vec![flow(&[0], BURST, RATE / 2), flow(&[0], BURST, RATE / 2 + 1)];
-    let mut network = Network { servers: vec![server(RATE)], flows };
+    let mut network = FifoNetwork { servers: vec![server(RATE)], flows };
     assert_eq!(network.total_flow(), Ok(None));
     assert_eq!(network.bounds(), Ok(None));
     network.flows[1].arrival = Curve::bucket(BURST, BitRate::from_bps(RATE / 2));
@@ -138,7 +138,8 @@ fn an_overloaded_server_has_no_bound() {
 fn a_source_that_is_held_to_a_peak_rate_delays_less() {
     let fast = Bucket { burst: 1_000 * BIT, rate: BitRate::from_bps(3 * RATE) };
     let slow = Bucket { burst: BURST, rate: BitRate::from_bps(SLOW) };
-    let mut network = Network { servers: vec![server(RATE)], flows: vec![flow(&[0], BURST, SLOW)] };
+    let mut network =
+        FifoNetwork { servers: vec![server(RATE)], flows: vec![flow(&[0], BURST, SLOW)] };
     network.flows[0].arrival = Curve::new(vec![slow, fast]);
     // 1000 bit + 300 Mb/s·t meets 8000 bit + 10 Mb/s·t after 7000/290 µs: 24.138 µs; then
     // 1000 bit + 200 Mb/s·24.138 µs are left: 5827.6 bit.
@@ -152,7 +153,7 @@ fn a_source_that_is_held_to_a_peak_rate_delays_less() {
 fn a_regulator_restores_the_curve_and_breaks_a_circle() {
     let mut flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[1, 0], BURST, SLOW)];
     flows.iter_mut().for_each(|f| f.hops[1].reshaped = Some(f.arrival.clone()));
-    let network = Network { servers: vec![server(RATE); 2], flows };
+    let network = FifoNetwork { servers: vec![server(RATE); 2], flows };
     for bounds in [total(&network), best(&network)] {
         // Up to the nanosecond that servers in a cycle get.
         assert!((170_000..=170_001).contains(&bounds.hops[0][1].delay.as_ns()));
@@ -162,7 +163,7 @@ fn a_regulator_restores_the_curve_and_breaks_a_circle() {
 
 #[test]
 fn delays_between_servers_count_and_their_differences_make_bursts() {
-    let mut network = unshaped(Network {
+    let mut network = unshaped(FifoNetwork {
         servers: vec![server(RATE); 2],
         flows: vec![flow(&[0, 1], BURST, SLOW)],
     });
@@ -186,7 +187,7 @@ fn delays_between_servers_count_and_their_differences_make_bursts() {
 
 #[test]
 fn each_branch_of_a_tree_has_its_own_bound() {
-    let mut network = unshaped(Network {
+    let mut network = unshaped(FifoNetwork {
         servers: vec![server(RATE); 3],
         flows: vec![flow(&[0, 1, 2], BURST, SLOW), flow(&[2], BURST, SLOW)],
     });
@@ -203,9 +204,9 @@ fn each_branch_of_a_tree_has_its_own_bound() {
 
 #[test]
 fn what_cannot_be_a_network_is_refused() {
-    let valid = Network { servers: vec![server(RATE)], flows: vec![flow(&[0], BURST, SLOW)] };
+    let valid = FifoNetwork { servers: vec![server(RATE)], flows: vec![flow(&[0], BURST, SLOW)] };
     assert_eq!(valid.check(), Ok(()));
-    let refused = |change: fn(&mut Network)| {
+    let refused = |change: fn(&mut FifoNetwork)| {
         let mut network = valid.clone();
         change(&mut network);
         network.bounds().unwrap_err()
@@ -232,7 +233,7 @@ fn many_flows_alike_are_as_one_that_is_as_large() {
         let part = flow(&path, 10 * BURST / parts, SLOW / u64::try_from(parts).unwrap());
         let mut flows = vec![part; usize::try_from(parts).unwrap()];
         flows.push(flow(&[1], BURST, SLOW));
-        Network { servers: vec![server(RATE); 3], flows }
+        FifoNetwork { servers: vec![server(RATE); 3], flows }
     };
     let one = best(&split(1)).hops[0][2].total.as_ns();
     let many = best(&split(100)).hops[0][2].total.as_ns();
@@ -240,9 +241,9 @@ fn many_flows_alike_are_as_one_that_is_as_large() {
 }
 
 /// Two flows through one server, each to another one: the second edge is cut.
-fn fork() -> Network {
+fn fork() -> FifoNetwork {
     let flows = vec![flow(&[0, 1], BURST, SLOW), flow(&[0, 2], BURST, SLOW)];
-    Network { servers: vec![server(RATE); 3], flows }
+    FifoNetwork { servers: vec![server(RATE); 3], flows }
 }
 
 #[test]

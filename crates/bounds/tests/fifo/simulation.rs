@@ -4,7 +4,7 @@
 //! begin a packet no sooner than their rate asks. Sources send as much as their buckets allow, at
 //! once or after having saved up.
 
-use onbeat_bounds::fifo::{Bounds, Curve, Departure, Flow, Hop, Network, Server};
+use onbeat_bounds::fifo::{Bounds, Curve, Departure, FifoNetwork, Flow, Hop, Server};
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
 use std::cmp::Reverse;
@@ -35,7 +35,7 @@ fn time(bits: i64, bps: u64) -> i64 {
     i64::try_from(ns).expect("short")
 }
 
-fn random_network(random: &mut Random, output: Departure) -> Network {
+fn random_network(random: &mut Random, output: Departure) -> FifoNetwork {
     let count = 1 + random.below(5) as usize;
     let line = 100_000_000;
     let servers: Vec<Server> = (0..count)
@@ -80,7 +80,7 @@ fn random_network(random: &mut Random, output: Departure) -> Network {
             }
         })
         .collect();
-    Network { servers, flows }
+    FifoNetwork { servers, flows }
 }
 
 /// When a source sends: a bucket that is emptied at once, then trickles, and may save up again.
@@ -113,7 +113,7 @@ struct Seen {
     backlog: Vec<i128>,
 }
 
-fn simulate(network: &Network, sent: &[Vec<i64>], slack: i64) -> Seen {
+fn simulate(network: &FifoNetwork, sent: &[Vec<i64>], slack: i64) -> Seen {
     #[derive(Default)]
     struct Queue {
         start: i64,
@@ -159,7 +159,7 @@ fn simulate(network: &Network, sent: &[Vec<i64>], slack: i64) -> Seen {
     seen
 }
 
-fn compare(network: &Network, bounds: &Bounds, seen: &Seen, seed: u64) -> f64 {
+fn compare(network: &FifoNetwork, bounds: &Bounds, seen: &Seen, seed: u64) -> f64 {
     let mut closest = 0.0_f64;
     for (flow, (bound, seen)) in bounds.hops.iter().zip(&seen.hops).enumerate() {
         for (hop, (bound, seen)) in bound.iter().zip(seen).enumerate() {
@@ -227,7 +227,7 @@ fn a_greater_burst_or_rate_makes_no_bound_smaller() {
         let bucket = flow.arrival.sustained();
         let rate = bucket.rate.as_bps() * (100 + random.below(5)) / 100;
         flow.arrival = Curve::bucket(bucket.burst * 11 / 10, BitRate::from_bps(rate));
-        let total = |network: &Network| network.total_flow().expect("valid");
+        let total = |network: &FifoNetwork| network.total_flow().expect("valid");
         if let Some(more) = total(&more) {
             assert_below(&total(&less).expect("a bound"), &more, 0, seed);
         }

@@ -2,7 +2,7 @@
 
 use crate::ethernet::{FORWARDING, HOST_RATE, QUEUE, WIRE, interval, rate, system, ways};
 use crate::families::{Shape, worst};
-use onbeat_bounds::fifo::{Curve, Departure, Flow, Hop, Network, Server};
+use onbeat_bounds::fifo::{Curve, Departure, FifoNetwork, Flow, Hop, Server};
 use onbeat_bounds::plan;
 use onbeat_model::port::Selection;
 use onbeat_model::system::System;
@@ -11,7 +11,7 @@ use onbeat_model::units::{BitRate, frame};
 
 /// The same system as servers: those of the bridges, then per flow those of its hosts' links. Or
 /// these as constant delays, since nothing ever waits for them: then without the last one.
-fn equivalent(shape: Shape, size: usize, percent: u64, constant: bool) -> Network {
+fn equivalent(shape: Shape, size: usize, percent: u64, constant: bool) -> FifoNetwork {
     let ways = ways(shape, size);
     let server = |bps: u64| Server {
         rate: BitRate::from_bps(bps),
@@ -41,7 +41,7 @@ fn equivalent(shape: Shape, size: usize, percent: u64, constant: bool) -> Networ
         let hops = hops.collect();
         Flow { arrival: Curve::bucket(bits, rate), smallest: bits, largest: bits, hops }
     });
-    Network { flows: flows.collect(), servers }
+    FifoNetwork { flows: flows.collect(), servers }
 }
 
 /// The largest bound of any stream, if all have one.

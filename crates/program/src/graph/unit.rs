@@ -56,7 +56,7 @@ pub(crate) struct Function {
     /// Whether its points count from its call, and the caller's not from them.
     pub has_origin: bool,
     /// Step 0 is where it begins.
-    pub steps: Vec<Step>,
+    pub steps: Vec<UnitStep>,
     pub exit: usize,
     pub variable_count: u16,
     /// By position: the register and its type, if it is one.
@@ -80,7 +80,7 @@ pub(crate) struct Scheduling {
 
 /// A step of a function.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct UnitStep {
     pub act: Act,
     /// The order of [`Act`].
     pub next: Vec<usize>,

@@ -14,7 +14,7 @@ use super::work::{Times, Work};
 use super::{bound, channels, hold};
 use crate::graph::unit::{
     Act, Argument, Call, ChannelRef, Fifo, Function as Made, Latest, Object, Scheduling,
-    SourcePlace, Step, UnitGraph,
+    SourcePlace, UnitGraph, UnitStep,
 };
 use onbeat_model::binding::{Binding, Realisation};
 use onbeat_model::diagnostic::Origin;
@@ -453,7 +453,7 @@ struct Maker<'u, 't> {
     ends: &'u Endpoints<'t>,
     reader: Reader<'u, 't>,
     points: HashMap<usize, usize>,
-    steps: Vec<Step>,
+    steps: Vec<UnitStep>,
     /// Arguments of calls that lock a mutex if they can, and that decide conditions.
     tested: HashSet<usize>,
     /// Where variables are declared that do not keep their value.
@@ -462,13 +462,13 @@ struct Maker<'u, 't> {
 }
 
 impl<'t> Maker<'_, 't> {
-    fn run(mut self) -> (Vec<Step>, Vec<(String, Origin)>) {
+    fn run(mut self) -> (Vec<UnitStep>, Vec<(String, Origin)>) {
         let guards = in_force(self.all.program, self.flow, &self.all.guards[self.index]);
         self.tested = self.tested();
         for (at, step) in self.flow.steps.iter().enumerate() {
             let mut next = step.next.clone();
             next.retain(|to| !self.flow.aborts.contains(&(at, *to)));
-            let made = Step {
+            let made = UnitStep {
                 act: Act::Nothing,
                 next,
                 guard: guards[at].and_then(|point| self.points.get(&point).copied()),
@@ -830,7 +830,7 @@ impl<'t> Maker<'_, 't> {
         if !locks::waits(callee) {
             return holds;
         }
-        let step = Step { act: holds, ..self.steps[at].clone() };
+        let step = UnitStep { act: holds, ..self.steps[at].clone() };
         self.steps.push(step);
         self.steps[at].next = vec![self.steps.len() - 1];
         self.waits(at, call, callee)
@@ -854,7 +854,7 @@ impl<'t> Maker<'_, 't> {
     /// A step at which a mutex was free and is taken.
     fn taken(&mut self, at: usize, mutex: Node<'t>, next: Vec<usize>) -> usize {
         let act = Act::Take(self.objects().pointed(mutex));
-        let step = Step { act, next, ..self.steps[at].clone() };
+        let step = UnitStep { act, next, ..self.steps[at].clone() };
         self.steps.push(step);
         self.steps.len() - 1
     }
