@@ -8,6 +8,7 @@ pub mod hunt;
 mod map;
 mod mutants;
 pub mod mutate;
+mod names;
 mod prose;
 mod pure;
 mod sources;
@@ -124,7 +125,7 @@ pub struct Rule {
 }
 
 /// All of them.
-pub const RULES: [Rule; 20] = [
+pub const RULES: [Rule; 21] = [
     Rule { name: "edges", check: crates::edges },
     Rule { name: "supply", check: crates::supply },
     Rule { name: "publishing", check: crates::publishing },
@@ -145,6 +146,7 @@ pub const RULES: [Rule; 20] = [
     Rule { name: "words", check: words::retired },
     Rule { name: "commits", check: history::commits },
     Rule { name: "map", check: map::map },
+    Rule { name: "overloaded", check: names::overloaded },
 ];
 
 /// The root of the repository that this program was built in.

@@ -42,4 +42,5 @@ rules! {
     no_retired_word_comes_back: "words",
     every_large_commit_says_why: "commits",
     what_the_map_names_is_there: "map",
+    types_have_names_of_their_own: "overloaded",
 }
