@@ -16,7 +16,7 @@ fn tests(mutant: &Mutant) -> &'static [&'static str] {
         Some(_) => &["tfg"],
         // Which messages meet, tables of programs say.
         None if mutant.file == "coincidence.rs" => &["tfg"],
-        None => &["cases", "attack", "fifo", "plan", "soundness"],
+        None => &["cases", "regression", "fifo", "plan", "soundness"],
     }
 }
 

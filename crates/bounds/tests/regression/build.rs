@@ -18,7 +18,7 @@ pub(crate) struct Net(pub(crate) System);
 
 impl Net {
     pub(crate) fn new() -> Self {
-        Self(System::empty("attack", Span::from_ms(100)))
+        Self(System::empty("regression", Span::from_ms(100)))
     }
 
     fn node(&mut self, name: String, kind: NodeKind) -> NodeId {
