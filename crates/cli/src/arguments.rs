@@ -18,30 +18,30 @@ Example:
   onbeat run examples/01-two-hosts
 
 Exit codes:
-  0    everything is fine
-  1    the description, or the plan that follows from it, has errors; compare: it is worse
-  2    the arguments are wrong
-  3    a run or a simulation broke a promise; tfg: systems spoil each other's times
-  4    a run ended before its time: a program died, hung or talked nonsense
-  5    the machine did not do what was asked (a file, a socket)
-  6    tfg: nothing is proven beyond the iterations that were computed
-  130  a run or a simulation was interrupted";
+  0    success
+  1    the description, or its plan, has errors; compare: the second is worse
+  2    invalid arguments
+  3    a run or a simulation violated a guarantee; tfg: systems disturb each other's times
+  4    a run ended early: a program died, hung or violated the protocol
+  5    an operation of the machine failed (a file, a socket)
+  6    tfg: nothing is proven beyond the computed iterations
+  130  the run or simulation was interrupted";
 
 const CC: &str = "\
 Options:
-  -o FILE            write to FILE
-  -c                 compile only, FILE.c to FILE.o
-  -S                 write the C that FILE.c becomes to FILE.timed.c; `-o -` to standard output
-  -E                 the same behind the preprocessor
-  --keep-phase       soft, firm and hard points that are passed late keep their phase
-  --origin ORIGIN    what points of called functions count from: task, the default, or function
-  --bind BINDING     what an abstract channel is: chan=fifo, chan=fifo:64,double, or of a run's
-                     description chan=network:speed; several where a program has several
-  --starts TASKS     the tasks that start, as sensor,filter; starts of all others do nothing
-  --target TARGET    posix, the default, or freertos
-  --kernel DIR       the source tree of the FreeRTOS kernel, for a program with --target freertos
-  --json             also print what is wrong as JSON
-All others, and files that are not C, go to the C compiler: $CC, or cc.
+  -o FILE            output file
+  -c                 compiles only, FILE.c to FILE.o
+  -S                 writes the generated C to FILE.timed.c; with `-o -` to standard output
+  -E                 the same, preprocessed
+  --keep-phase       keeps the phase of timing points that are passed late
+  --origin ORIGIN    origin of timing points in called functions: task (default) or function
+  --bind BINDING     binding of an abstract channel: chan=fifo, chan=fifo:64,double, or to a
+                     channel of the description, chan=network:speed; may be repeated
+  --starts TASKS     tasks that start, as in sensor,filter; starts of all others do nothing
+  --target TARGET    platform: posix (default) or freertos
+  --kernel DIR       source tree of the FreeRTOS kernel, with --target freertos
+  --json             also prints diagnostics as JSON
+All other options, and files that are not C, go to the C compiler: $CC, or cc.
 
 Examples:
   onbeat cc talker.c -o talker
@@ -53,7 +53,7 @@ Examples:
   onbeat cc --target freertos --kernel FreeRTOS-Kernel talker.c -o talker
 
 Headers and libraries are found beside this command, or in $ONBEAT_HOME (docs/cli.md). Exits with 1
-if something is wrong in the files. docs/timed-c.md describes the language.";
+if the files have errors. docs/timed-c.md describes the language.";
 
 const DOCTOR: &str = "\
 Examples:
@@ -63,8 +63,8 @@ Examples:
   onbeat doctor --save here.json; onbeat doctor examples/01-two-hosts --facts here.json
   onbeat doctor --script setup.sh
 
-Exits with 0 if all is fine, 1 if there is advice, 2 if a promise of the system cannot be kept like
-this (docs/doctor.md).";
+Exits with 0 without findings, with 1 if there is advice, with 2 if the machine cannot keep a
+guarantee of the system (docs/doctor.md).";
 
 /// The most repetitions of one simulation.
 pub(crate) const REPETITIONS_MAX: i64 = 1_000_000;
@@ -72,7 +72,7 @@ pub(crate) const REPETITIONS_MAX: i64 = 1_000_000;
 const ITERATIONS_MAX: i64 = 1_000;
 
 /// Distributed real-time systems on Linux and Ethernet: described once, analysed, planned, run and
-/// measured against what was promised.
+/// measured against their guarantees.
 #[derive(Debug, Parser)]
 #[command(name = "onbeat", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -82,20 +82,20 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Makes a directory with a small system to begin with
+    /// Creates a directory with a small system
     #[command(after_help = "Examples:
   onbeat new press --template control-loop
   onbeat new --list
 
-The directory has a description, C programs, a Makefile and a README. It must not exist yet. Then
-`make`, `onbeat check`, `onbeat plan` and `onbeat run` work in it (docs/tutorial.md).")]
+The new directory has a description, C programs, a Makefile and a README. There `make`,
+`onbeat check`, `onbeat plan` and `onbeat run` work (docs/tutorial.md).")]
     New(crate::new::NewArguments),
-    /// Checks a description and reports everything that is wrong with it
+    /// Checks a description and reports all errors
     #[command(after_help = "Examples:
   onbeat check examples/01-two-hosts
   onbeat check large.toml --no-bounds")]
     Check(CheckArguments),
-    /// Routes, reserves and bounds: what the network promises
+    /// Routes streams, reserves bandwidth and bounds latencies
     #[command(after_help = "Examples:
   onbeat plan examples/01-two-hosts --json
   onbeat plan examples/01-two-hosts --deploy tables
@@ -112,12 +112,12 @@ The directory has a description, C programs, a Makefile and a README. It must no
   onbeat run examples/01-two-hosts --host talker --interface eth0
   onbeat run examples/01-two-hosts --host listener --interface eth0
 
-The last two are typed on two machines within one minute; their clocks must be synchronised
+Start the last two on two machines within one minute; their clocks must be synchronised
 (docs/engines.md).
 
 Writes report.html, results.json and, per run, records.onb and messages.csv.")]
     Run(RunArguments),
-    /// Simulates a system in virtual time with modelled traffic only
+    /// Simulates a system in virtual time with synthetic traffic only
     #[command(after_help = "Examples:
   onbeat simulate examples/01-two-hosts --duration 1s
   onbeat simulate examples/01-two-hosts --repetitions 100 --phases random --seed 8
@@ -125,17 +125,17 @@ Writes report.html, results.json and, per run, records.onb and messages.csv.")]
   onbeat simulate large.toml --duration 10ms --no-bounds
   onbeat simulate examples/01-two-hosts --capture x.pcapng --capture-port cat1.p4 --json
 
-No program is started: channels are modelled, one message each interval. Writes simulation.json and
+Starts no program: synthetic talkers write one message each interval. Writes simulation.json and
 simulation.html; exits with 3 if a bound was exceeded (docs/simulate.md).")]
     Simulate(SimulateArguments),
-    /// Bounds the latency of every channel and stream, and what may wait in every queue
+    /// Bounds the latency of flows and the backlog of queues
     #[command(after_help = "Examples:
   onbeat bounds examples/01-two-hosts
   onbeat bounds network.json --method best --json
 
 A file that ends in .json is a FIFO network in the form of Saihu and panco (docs/simulate.md).")]
     Bounds(BoundsArguments),
-    /// Says when each timing point, piece of code and channel end of programs begins and ends
+    /// Computes when timing points, segments and channel operations happen
     #[command(after_help = "Examples:
   onbeat tfg examples/05-control-loop
   onbeat tfg tasks.toml --level platform --html times.html
@@ -145,39 +145,39 @@ A file that ends in .json is a FIFO network in the form of Saihu and panco (docs
   onbeat tfg sensing.toml logging.toml
   onbeat tfg --compose sensor.c logger.c
 
-Shows whether the system is composable to its logical timing and, if not, on which way the bound is
+Shows whether the system is composable to its logical timing and, if not, on which path the bound is
 lost; arrivals and releases by iteration; chains; deadlines that may be missed. These are findings,
-not errors: the exit code is 0, but for 6 where nothing is proven beyond the iterations that were
-computed (docs/time-flow-graphs.md).
+not errors: the exit code is 0, or 6 if nothing is proven beyond the computed iterations
+(docs/time-flow-graphs.md).
 
-Of several systems it shows whether each has the times that it has alone (0), or what spoils them
-(3); 6 where that is not proven, or one has times without a bound alone.")]
+Given several systems, shows whether each keeps the times that it has alone (0), or what disturbs
+them (3); 6 if that is not proven, or if one alone has times without a bound.")]
     Tfg(TfgArguments),
-    /// Compiles Timed C and plain C, and links, as a C compiler driver does
+    /// Compiles Timed C and plain C, and links
     #[command(disable_help_flag = true, after_help = CC)]
     Cc(CcArguments),
-    /// Checks whether this machine can keep a system's guarantees; changes nothing
+    /// Checks whether this machine can keep the guarantees
     #[command(after_help = DOCTOR)]
     Doctor(crate::doctor::DoctorArguments),
     /// Rebuilds the report of the last run
     #[command(after_help = "Example:\n  onbeat report examples/01-two-hosts")]
     Report(ReportArguments),
-    /// Shows the counters of all channel ends of all running programs
+    /// Shows the counters of all channel endpoints of running programs
     #[command(after_help = "Examples:
   onbeat stat
   onbeat stat --watch --channel joint_targets
   onbeat stat --pid 4711 --json
 
-Other users' programs are shown to the superuser only.")]
+Only the superuser sees other users' programs.")]
     Stat(StatArguments),
-    /// Sets this machine up for a real-time system, and back
+    /// Tunes this machine for real time and reverts it
     Tune(crate::tune::TuneArguments),
-    /// Measures programs, and this machine: the five tests of synchronised time
+    /// Measures programs, and this machine by synchronised-time benchmarks
     Measure {
         #[command(subcommand)]
         what: MeasureVerb,
     },
-    /// Says whether the second of two runs is better or worse than the first
+    /// Compares two runs: whether the second is better or worse
     #[command(after_help = "Examples:
   onbeat compare before after
   onbeat compare before after --effect 2% --html comparison.html
@@ -186,246 +186,246 @@ Other users' programs are shown to the superuser only.")]
 Takes the output directories of two runs, simulations with repetitions, or measurements of one
 system. Exits with 1 if the second is worse (docs/compare.md).")]
     Compare(CompareArguments),
-    /// Keeps this node's clock on the network's time with linuxptp, and says whether it is
+    /// Synchronises this node's clock with linuxptp and checks it
     Clock {
         #[command(subcommand)]
         what: ClockVerb,
     },
-    /// Makes noise on a real network, and counts what comes through
+    /// Sends noise on a real network and counts received datagrams
     Noise {
         #[command(subcommand)]
         what: NoiseVerb,
     },
-    /// Writes the description's channels as a manifest for C programs
+    /// Writes the description's channels as a C manifest
     #[command(after_help = "Example:\n  onbeat manifest examples/03-robot-arm --c > manifest.h")]
     Manifest(ManifestArguments),
     /// Prints the JSON Schema of a file format
     Schema {
-        /// Which format
+        /// File format
         kind: SchemaKind,
     },
-    /// Prints a script with which a shell completes this command's arguments
+    /// Prints a shell's completion script for this command
     #[command(after_help = "Example:
   onbeat completions bash > ~/.local/share/bash-completion/completions/onbeat
 
 `make install` installs the scripts where shells find them.")]
     Completions {
-        /// Which shell
+        /// Shell
         shell: crate::completions::Shell,
     },
-    /// Clears up after a run that was killed
+    /// Cleans up after a killed run
     #[command(hide = true)]
     Keeper,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The description, or the directory of a system.toml
+    /// Description, or directory of a system.toml
     pub(crate) system: PathBuf,
-    /// Compute no bounds and no times of programs, and report nothing that follows from them
+    /// Computes no bounds and no program times, and reports nothing that depends on them
     #[arg(long)]
     pub(crate) no_bounds: bool,
-    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are, and files elsewhere that it names are read
+    /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
+    /// may name files elsewhere
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Print JSON for machines
+    /// Prints JSON for machines
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArguments {
-    /// The description, or the directory of a system.toml
+    /// Description, or directory of a system.toml
     pub(crate) system: PathBuf,
-    /// Make no reservations
+    /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Write into this directory, for each host, the table of its channels that programs on an
-    /// interface read: HOST.channels
+    /// Directory for the channel tables that programs on an interface read: per host,
+    /// HOST.channels
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) deploy: Option<PathBuf>,
-    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are, and files elsewhere that it names are read
+    /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
+    /// may name files elsewhere
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Print JSON for machines
+    /// Prints JSON for machines
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The description, the directory of a system.toml, or the C files of one program
+    /// Description, directory of a system.toml, or C files of one program
     #[arg(value_name = "SYSTEM|FILE.c", required = true, num_args = 1..)]
     pub(crate) system: Vec<PathBuf>,
-    /// Of C files, what timing points of called functions count from [default: task]
+    /// Of C files: origin of timing points in called functions [default: task]
     #[arg(long)]
     pub(crate) origin: Option<CountFrom>,
-    /// Of C files, what an abstract channel is, as in chan=fifo or chan=fifo:64,double
+    /// Of C files: binding of an abstract channel, as in chan=fifo or chan=fifo:64,double
     #[arg(long, value_name = "NAME=fifo[:VALUES][,TYPE]")]
     pub(crate) bind: Vec<Binding>,
-    /// Run one of the description's scenarios instead of its [run] settings
+    /// Scenario of the description to run, instead of its [run] settings
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
-    /// Run all of the description's scenarios, one after the other
+    /// Runs all scenarios of the description in sequence
     #[arg(long, conflicts_with = "scenario")]
     pub(crate) all_scenarios: bool,
-    /// Virtual time: deterministic, as fast as it goes. Real time: paced by this machine's clock
+    /// Time base: virtual is deterministic, real is paced by this machine's clock
     #[arg(long)]
     pub(crate) time: Option<Time>,
-    /// Which network carries the frames; on this machine's own, time is real
+    /// Network that carries the frames; on the kernel's, time is real
     #[arg(long, default_value = "emulated", conflicts_with = "interface")]
     pub(crate) network: Network,
-    /// Run one host's programs on this interface of this machine, in real time
+    /// Interface of this machine on which one host's programs run, in real time
     #[arg(long, value_name = "NAME", requires = "host", conflicts_with = "all_scenarios")]
     pub(crate) interface: Option<String>,
-    /// Which of the description's hosts this machine is
+    /// Host of the description that this machine is
     #[arg(long, value_name = "NAME", requires = "interface")]
     pub(crate) host: Option<String>,
-    /// When a run with --interface starts, the same on all machines: an instant of UTC, as in
+    /// Start of a run with --interface, the same on all machines: UTC, as in
     /// 2026-12-01T08:00:00Z, or +5s from now [default: the next full minute]
     #[arg(long, value_name = "TIME", value_parser = start, requires = "interface")]
     pub(crate) start: Option<StartAt>,
-    /// How frames get to the kernel, with --network netns or --interface [default: packet]
+    /// Transport of frames to the kernel, with --network netns or --interface [default: packet]
     #[arg(long)]
     pub(crate) transport: Option<Transport>,
-    /// Readers sleep to shortly before a message is due, then poll; with --network netns or
-    /// --interface
+    /// Lets readers sleep until shortly before the expected arrival, then poll; with --network
+    /// netns or --interface
     #[arg(long, alias = "follow-schedule")]
     pub(crate) poll_expected: bool,
-    /// How long talkers may write, as in 20s, 500ms or 5min; a bare number is seconds
+    /// Time during which talkers may write, as in 20s, 500ms or 5min; a bare number is seconds
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Span>,
-    /// Where all randomness comes from
+    /// Seed of all random numbers
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Make no reservations
+    /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Real time: programs write a marker into the kernel's trace for each message
+    /// Real time: writes a marker into the kernel's trace for each message
     #[arg(long)]
     pub(crate) trace: bool,
-    /// Programs of Timed C write there what their tasks do: DIRECTORY/PROGRAM.csv
+    /// Directory for the task traces of Timed C programs: PROGRAM.csv
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "all_scenarios")]
     pub(crate) task_trace: Option<PathBuf>,
-    /// Real time: freeze the kernel's trace when a message takes longer, in microseconds
+    /// Real time: latency of a message, in microseconds, above which the kernel's trace stops
     #[arg(long, value_name = "MICROSECONDS", value_parser = micros)]
     pub(crate) break_us: Option<Span>,
-    /// Where to write [default: `out` beside the description]
+    /// Output directory [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
-    /// Put what is written on the disk before it has its name: neither a crash of the machine nor
-    /// a loss of power leaves it in part
+    /// Syncs output to disk before it gets its name: a crash or power failure leaves no partial
+    /// output
     #[arg(long)]
     pub(crate) sync: bool,
-    /// Print JSON for machines (docs/results.md)
+    /// Prints JSON for machines (docs/results.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArguments {
-    /// The description, or the directory of a system.toml
+    /// Description, or directory of a system.toml
     pub(crate) system: PathBuf,
-    /// Use one of the description's scenarios instead of its [run] settings
+    /// Scenario of the description to simulate, instead of its [run] settings
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
-    /// How long sources release frames, as in 20s, 500ms or 5min; a bare number is seconds
+    /// Time during which sources release frames, as in 20s, 500ms or 5min; a bare number is seconds
     #[arg(long, value_parser = duration)]
     pub(crate) duration: Option<Span>,
-    /// Where all randomness comes from
+    /// Seed of all random numbers
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// How many times, each with randomness of its own
+    /// Number of repetitions, each with its own random numbers
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
     pub(crate) repetitions: u32,
-    /// When sources release their first frames [default: described; random with --repetitions]
+    /// Phases of sources [default: described; random with --repetitions]
     #[arg(long)]
     pub(crate) phases: Option<Phases>,
-    /// Make no reservations
+    /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Compute no bounds: what is seen has none beside it; deadlines are judged all the same
+    /// Computes no bounds; deadlines are evaluated all the same
     #[arg(long)]
     pub(crate) no_bounds: bool,
-    /// Repetitions that run at once; changes no result [default: the cores there are]
+    /// Number of concurrent repetitions; changes no result [default: number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pub(crate) jobs: Option<u16>,
-    /// Write what ports send as pcapng for Wireshark, of the first repetition
+    /// pcapng file for Wireshark of what ports send in the first repetition
     #[arg(long, value_name = "FILE")]
     pub(crate) capture: Option<PathBuf>,
-    /// A port to capture, as in cat1.p2; may be repeated [default: all]
+    /// Port to capture, as in cat1.p2; may be repeated [default: all]
     #[arg(long, value_name = "NODE.PORT", requires = "capture")]
     pub(crate) capture_port: Vec<String>,
-    /// Where to write [default: `out-simulation` beside the description]
+    /// Output directory [default: `out-simulation` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
-    /// Put what is written on the disk before it has its name: neither a crash of the machine nor
-    /// a loss of power leaves it in part
+    /// Syncs output to disk before it gets its name: a crash or power failure leaves no partial
+    /// output
     #[arg(long)]
     pub(crate) sync: bool,
-    /// Print JSON for machines (docs/simulation-results.md)
+    /// Prints JSON for machines (docs/simulation-results.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BoundsArguments {
-    /// The description, the directory of a system.toml, or a FIFO network as JSON
+    /// Description, directory of a system.toml, or FIFO network as JSON
     #[arg(value_name = "SYSTEM|NETWORK.json")]
     pub(crate) subject: PathBuf,
-    /// Make no reservations
+    /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Bound a network with this method only [default: both]
+    /// Method for a FIFO network [default: both]
     #[arg(long)]
     pub(crate) method: Option<Method>,
-    /// Print JSON for machines (docs/cli.md)
+    /// Prints JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TfgArguments {
-    /// The description, the directory of a system.toml, a task model, or the C files of one
-    /// program; several to put them together
+    /// Description, directory of a system.toml, task model, or C files of one program; several to
+    /// compose them
     #[arg(value_name = "SYSTEM|TASKS.toml|FILE.c", required = true, num_args = 1..)]
     pub(crate) subject: Vec<PathBuf>,
-    /// Put together what is given: each C file is a program of its own
+    /// Composes what is given: each C file is a separate program
     #[arg(long)]
     pub(crate) compose: bool,
-    /// Whose times the table and the SVG show
+    /// Timeline that the table and the SVG show
     #[arg(long, default_value = "program")]
     pub(crate) level: TimeLevel,
-    /// How many iterations of each task's outermost loop are computed, at least, and shown
+    /// Minimum number of iterations to compute and to show, of each task's outermost loop
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=ITERATIONS_MAX))]
     pub(crate) iterations: u32,
-    /// Write a page with the graph, the tables and all that was found
+    /// HTML file for the graph, the tables and all findings
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the graph as a picture
+    /// SVG file for the graph
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write the graph for Graphviz; - for standard output, instead of the table
+    /// Graphviz file for the graph; - for standard output, instead of the table
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) dot: Option<PathBuf>,
-    /// Make no reservations
+    /// Makes no reservations
     #[arg(long)]
     pub(crate) unprotected: bool,
-    /// Of C files, what timing points of called functions count from [default: task]
+    /// Of C files: origin of timing points in called functions [default: task]
     #[arg(long)]
     pub(crate) origin: Option<CountFrom>,
-    /// Of C files, what an abstract channel is, as in chan=fifo or chan=fifo:64,double
+    /// Of C files: binding of an abstract channel, as in chan=fifo or chan=fifo:64,double
     #[arg(long, value_name = "NAME=fifo[:VALUES][,TYPE]")]
     pub(crate) bind: Vec<Binding>,
-    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are, and files elsewhere that it names are read
+    /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
+    /// may name files elsewhere
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Print JSON for machines (docs/cli.md)
+    /// Prints JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -444,58 +444,58 @@ pub(crate) struct CcArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// The description, or the directory of a system.toml
+    /// Description, or directory of a system.toml
     pub(crate) system: PathBuf,
-    /// Where the run was written [default: `out` beside the description]
+    /// Output directory of the run [default: `out` beside the description]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
-    /// Put what is written on the disk before it has its name: neither a crash of the machine nor
-    /// a loss of power leaves it in part
+    /// Syncs output to disk before it gets its name: a crash or power failure leaves no partial
+    /// output
     #[arg(long)]
     pub(crate) sync: bool,
-    /// Of a run that was cut off: what it had recorded until then
+    /// Reports an interrupted run from its recording
     #[arg(long)]
     pub(crate) recovered: bool,
-    /// Trust the directory of the description, now and later: its `cflags` go to the C compiler as
-    /// they are, and files elsewhere that it names are read
+    /// Trusts the description's directory, from now on: its `cflags` reach the C compiler, and it
+    /// may name files elsewhere
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Print JSON for machines (docs/results.md)
+    /// Prints JSON for machines (docs/results.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StatArguments {
-    /// Show the programs of this process only
+    /// Process to show [default: all]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) pid: Option<u32>,
-    /// Show this channel only
+    /// Channel to show [default: all]
     #[arg(long, value_name = "NAME")]
     pub(crate) channel: Option<String>,
-    /// Show it again each second, with rates, until interrupted
+    /// Refreshes each second, with rates, until interrupted
     #[arg(long)]
     pub(crate) watch: bool,
-    /// Print JSON for machines (docs/cli.md)
+    /// Prints JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManifestArguments {
-    /// The description, or the directory of a system.toml
+    /// Description, or directory of a system.toml
     pub(crate) system: PathBuf,
-    /// As a C header (the only form there is)
+    /// Writes a C header (the only form)
     #[arg(long, required = true)]
     pub(crate) c: bool,
-    /// In the first generation's spelling: struct net_fifo, class, freq
+    /// Uses the first generation's names: struct net_fifo, class, freq
     #[arg(long)]
     pub(crate) first_generation: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Time {
-    /// Deterministic, as fast as it goes
+    /// Deterministic, as fast as possible
     Virtual,
     /// Paced by this machine's clock
     Real,
@@ -514,7 +514,7 @@ impl From<Time> for TimeMode {
 pub(crate) enum Network {
     /// The network engine
     Emulated,
-    /// The kernel's: a namespace per host and bridge, joined by virtual links
+    /// The kernel's: one namespace per host and bridge, joined by virtual links
     Netns,
 }
 
@@ -554,11 +554,11 @@ pub(crate) enum Method {
 /// When sources release their first frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Phases {
-    /// As the description says
+    /// The described phases
     Described,
-    /// Each source at an instant of its first interval, drawn from the seed
+    /// A random instant in the first interval of each source
     Random,
-    /// Such that one frame meets as many others as it can, another one in each repetition
+    /// One frame meets as many others as possible, another one in each repetition
     Aligned,
 }
 
@@ -585,9 +585,9 @@ impl From<Phases> for onbeat_measure::simulation::Phases {
 /// What timing points of called functions count from.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum CountFrom {
-    /// The task's last timing point
+    /// Last timing point of the task
     Task,
-    /// The call
+    /// Call of the function
     Function,
 }
 
@@ -604,9 +604,9 @@ impl CountFrom {
 /// On which timeline.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum TimeLevel {
-    /// Logical time: code takes none
+    /// Logical time: code takes no time
     Program,
-    /// With execution times, and late wake-ups
+    /// With execution times and wake-up latencies
     Platform,
 }
 
@@ -623,19 +623,19 @@ impl From<TimeLevel> for Level {
 pub(crate) enum SchemaKind {
     /// system.toml
     System,
-    /// A task model, tasks.toml
+    /// Task model, tasks.toml
     Tasks,
-    /// results.json, what `--json` prints
+    /// results.json, output of `run --json`
     Results,
-    /// simulation.json, what `simulate --json` prints
+    /// simulation.json, output of `simulate --json`
     Simulation,
-    /// What `tfg --json` prints
+    /// Output of `tfg --json`
     Tfg,
-    /// measurement.json, what `measure` prints with `--json`
+    /// measurement.json, output of `measure --json`
     Measurement,
-    /// campaign.json, what `measure campaign --json` prints
+    /// campaign.json, output of `measure campaign --json`
     Campaign,
-    /// What `compare --json` prints
+    /// Output of `compare --json`
     Comparison,
 }
 

@@ -28,7 +28,7 @@ const LOOK_AGAIN: Span = Span::from_ms(20);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClockVerb {
-    /// Writes the configuration of ptp4l and phc2sys, units and command lines
+    /// Writes configurations, units and command lines for ptp4l and phc2sys
     #[command(after_help = "Examples:
   onbeat clock config --scenario sms --role slave --interface eth0 --out /etc/onbeat
   onbeat clock config --scenario mbs --role master --interface eth0 --software --out clock
@@ -36,7 +36,7 @@ pub(crate) enum ClockVerb {
 Scenarios: in sms a bridge is the grandmaster and hosts follow it; in mbs a host is
 (docs/clock.md).")]
     Config(ConfigArguments),
-    /// Runs ptp4l and phc2sys with that configuration, and says when the clock is in sync
+    /// Runs ptp4l and phc2sys and reports whether the clock is synchronised
     #[command(after_help = "Examples:
   onbeat clock run --scenario sms --role slave --interface eth0 --out clock
   onbeat clock run --scenario mbs --role slave --interface eth0 --software --free-running \\
@@ -44,12 +44,14 @@ Scenarios: in sms a bridge is the grandmaster and hosts follow it; in mbs a host
 
 Never steers the machine's clock in another network namespace or on a virtual interface.")]
     Run(RunArguments),
-    /// Looks once: exits with 0 if the clock is in sync, with 1 and the reasons if it is not
+    /// Checks once whether the clock is synchronised
     #[command(after_help = "Examples:
   onbeat clock status --within 1us
-  onbeat clock status --interface eth0 --json")]
+  onbeat clock status --interface eth0 --json
+
+Exits with 0 if the clock is in sync, with 1 and the reasons if it is not.")]
     Status(StatusArguments),
-    /// Simulates gPTP over bridges in a row: how far each clock is from the grandmaster's
+    /// Simulates gPTP over a chain of bridges
     #[command(after_help = "Examples:
   onbeat clock simulate --hops 7
   onbeat clock simulate --hops 100 --timestamping coarse --seed 8 --json")]
@@ -58,29 +60,29 @@ Never steers the machine's clock in another network namespace or on a virtual in
 
 #[derive(Debug, Args)]
 struct Node {
-    /// Who is the grandmaster
+    /// Scenario, which says where the grandmaster is
     #[arg(long)]
     scenario: ScenarioName,
-    /// What this node is
+    /// Role of this node
     #[arg(long)]
     role: RoleName,
-    /// Its interface; may be repeated for a bridge
+    /// Interface of this node; may be repeated for a bridge
     #[arg(long, value_name = "NAME", required = true)]
     interface: Vec<String>,
-    /// The kernel stamps messages, rather than the interface
+    /// Uses timestamps of the kernel instead of the interface
     #[arg(long)]
     software: bool,
-    /// The PTP domain
+    /// PTP domain
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(0..=127))]
     domain: u8,
-    /// The longest delay to a neighbour, as in 800ns [default: 800ns, with --software 20ms]
+    /// Largest accepted link delay, as in 800ns [default: 800ns, with --software 20ms]
     #[arg(long, value_name = "TIME", value_parser = span)]
     threshold: Option<Span>,
-    /// Only measure: set no clock
+    /// Only measures: sets no clock
     #[arg(long)]
     free_running: bool,
-    /// Where to write
+    /// Output directory
     #[arg(long, value_name = "DIRECTORY")]
     out: PathBuf,
 }
@@ -89,10 +91,10 @@ struct Node {
 pub(crate) struct ConfigArguments {
     #[command(flatten)]
     node: Node,
-    /// Where ptp4l listens
+    /// Socket of ptp4l
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
     socket: String,
-    /// Print JSON for machines
+    /// Prints JSON for machines
     #[arg(long)]
     json: bool,
 }
@@ -101,56 +103,56 @@ pub(crate) struct ConfigArguments {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     node: Node,
-    /// Where ptp4l listens [default: /var/run/ptp4l, free-running `ptp4l` in --out]
+    /// Socket of ptp4l [default: /var/run/ptp4l, free-running `ptp4l` in --out]
     #[arg(long, value_name = "PATH")]
     socket: Option<String>,
-    /// By how much the clock may be wrong
+    /// Largest accepted clock error
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = span)]
     within: Span,
-    /// How long [default: until interrupted]
+    /// Duration [default: until interrupted]
     #[arg(long, value_name = "TIME", value_parser = crate::arguments::duration)]
     duration: Option<Span>,
-    /// Print a line of JSON each second (docs/clock.md)
+    /// Prints a line of JSON each second (docs/clock.md)
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArguments {
-    /// Also look at this interface's link and hardware clock; may be repeated
+    /// Interface whose link and hardware clock are checked too; may be repeated
     #[arg(long, value_name = "NAME")]
     interface: Vec<String>,
-    /// Where ptp4l listens
+    /// Socket of ptp4l
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
     socket: PathBuf,
-    /// The PTP domain
+    /// PTP domain
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u8).range(0..=127))]
     domain: u8,
-    /// By how much the clock may be wrong
+    /// Largest accepted clock error
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = span)]
     within: Span,
-    /// Judge by what ptp4l measures: no clock is set
+    /// Checks what ptp4l measures: no clock is set
     #[arg(long)]
     free_running: bool,
-    /// Print JSON for machines (docs/clock.md)
+    /// Prints JSON for machines (docs/clock.md)
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ScenarioName {
-    /// Slave, master, slave: a bridge
+    /// Slave, master, slave: a bridge is the grandmaster
     Sms,
-    /// Master, bridge, slave: a host
+    /// Master, bridge, slave: a host is the grandmaster
     Mbs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum RoleName {
-    /// The grandmaster
+    /// Grandmaster
     Master,
-    /// It follows
+    /// Follows the grandmaster
     Slave,
 }
 

@@ -22,17 +22,17 @@ const EFFECT_MAX: u32 = 100_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
-    /// The output directory of the first run, simulation or measurement, or a directory of several
+    /// Output directory of the first run, simulation or measurement, or a directory of several
     pub(crate) first: PathBuf,
-    /// That of the second, which is judged
+    /// The same of the second, which is evaluated
     pub(crate) second: PathBuf,
-    /// By how much a figure has to change to be of interest, of the first's
+    /// Smallest change to report, relative to the first
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = effect)]
     pub(crate) effect: u32,
-    /// Write a page with all verdicts and both distributions of each series
+    /// HTML file with all verdicts and both distributions of each series
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Print JSON for machines (docs/compare.md)
+    /// Prints JSON for machines (docs/compare.md)
     #[arg(long)]
     pub(crate) json: bool,
 }

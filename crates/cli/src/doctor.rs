@@ -18,36 +18,34 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
-    /// The description whose promises are to be kept; without one, what is good in general is
-    /// advised
+    /// Description whose guarantees are checked, or directory of a system.toml [default: general
+    /// advice]
     system: Option<PathBuf>,
-    /// Which host of the description this machine is; without it, all of them, on the emulated
-    /// network
+    /// Host of the description that this machine is [default: all of them, on the emulated network]
     #[arg(long, value_name = "NAME", requires = "system")]
     host: Option<String>,
-    /// The interface that channels use; without it, all that are up
+    /// Interface that channels use [default: all that are up]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// Look at this process as well
+    /// Process to check as well
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// Look at a copy of a machine's /proc, /sys and /etc below this directory
+    /// Directory with a copy of a machine's /proc, /sys and /etc to check
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "facts")]
     root: Option<PathBuf>,
-    /// Judge what was saved in this file, perhaps on another machine
+    /// File of --save to check, perhaps of another machine
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     facts: Option<PathBuf>,
-    /// Save what is known of the machine to this file as well
+    /// File for the facts about the machine
     #[arg(long, value_name = "FILE", conflicts_with = "facts")]
     save: Option<PathBuf>,
-    /// Look only through this script that tunes a machine, or configuration of ptp4l; may be
-    /// repeated
+    /// Tuning script, or configuration of ptp4l, to check instead of the machine; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "root", "facts", "save"])]
     script: Vec<PathBuf>,
-    /// Also show what is as it should be
+    /// Also shows checks without a finding
     #[arg(long)]
     all: bool,
-    /// Print JSON
+    /// Prints JSON
     #[arg(long)]
     json: bool,
 }
@@ -232,7 +230,7 @@ fn judged(wanted: &Wanted, verdicts: &[Verdict<'_>]) -> String {
             names.join(", "),
         ]);
     }
-    format!("Does this machine carry what {} promises?\n{}", wanted.system, ruled(&grid))
+    format!("Can this machine keep the guarantees of {}?\n{}", wanted.system, ruled(&grid))
 }
 
 fn to_json(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>]) -> Value {

@@ -28,13 +28,13 @@ pub(crate) enum Template {
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArguments {
-    /// The directory to make; its last part is the system's name
+    /// Directory to create; its last part is the system's name
     #[arg(value_name = "NAME", required_unless_present = "list")]
     pub(crate) name: Option<PathBuf>,
-    /// What to begin with
+    /// Template of the system
     #[arg(long, required_unless_present = "list")]
     pub(crate) template: Option<Template>,
-    /// List the templates
+    /// Lists the templates
     #[arg(long, conflicts_with_all = ["name", "template"])]
     pub(crate) list: bool,
 }

@@ -29,16 +29,16 @@ const LOOK_AGAIN: Span = Span::from_ms(20);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NoiseVerb {
-    /// Sends UDP datagrams at a rate, without pause or in bursts
+    /// Sends UDP datagrams at a rate, continuously or in bursts
     #[command(after_help = "Examples:
   onbeat noise send eth1 --rate 500mbit
   onbeat noise send --to 10.0.0.2 --rate 900mbit --on 1s --off 1s --duration 1min
   onbeat noise send eth1 --to 10.0.0.2 --rate 9gbit --threads 4 --csv noise.csv
 
-The rate is of the wire, with headers, preamble and gap, while it is on. Refuses an interface that
+The rate counts headers, preamble and gap, and holds while noise is on. Refuses an interface that
 carries a default route unless --force is given (docs/noise.md).")]
     Send(SendArguments),
-    /// Counts what comes
+    /// Counts received datagrams
     #[command(after_help = "Examples:
   onbeat noise sink eth1
   onbeat noise sink --address 10.0.0.2 --duration 1min --json")]
@@ -47,36 +47,36 @@ carries a default route unless --force is given (docs/noise.md).")]
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArguments {
-    /// The interface to send by [default: the one that leads to --to]
+    /// Sending interface [default: the one that leads to --to]
     #[arg(value_name = "INTERFACE", required_unless_present = "to")]
     interface: Option<String>,
     /// Destination address [default: the group 239.255.79.78, which stays on the link]
     #[arg(long, value_name = "ADDRESS")]
     to: Option<IpAddr>,
-    /// The UDP port there
+    /// Destination UDP port
     #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// How much of the wire, as in 500mbit, 64kbit or 1gbit
+    /// Rate on the wire, as in 500mbit, 64kbit or 1gbit
     #[arg(long, value_parser = rate)]
     rate: BitRate,
     /// Octets of each datagram, without headers
     #[arg(long, value_name = "OCTETS", default_value_t = 1_470,
           value_parser = clap::value_parser!(u32).range(i64::from(SIZE_MIN)..=i64::from(SIZE_MAX)))]
     size: u32,
-    /// How long it sends before it rests, as in 1s or 500ms
+    /// Length of a burst, as in 1s or 500ms
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "off")]
     on: Option<Span>,
-    /// How long it rests before it sends again
+    /// Pause between two bursts
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "on")]
     off: Option<Span>,
-    /// Threads that share the work
+    /// Number of sending threads
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=i64::from(THREADS_MAX)))]
     threads: u16,
-    /// Let the kernel or the interface cut packets into datagrams: cheaper (docs/noise.md)
+    /// Lets the kernel or the interface segment packets into datagrams (docs/noise.md)
     #[arg(long)]
     offload: bool,
-    /// Send although the interface carries a default route
+    /// Sends even if the interface carries a default route
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -85,13 +85,13 @@ pub(crate) struct SendArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct SinkArguments {
-    /// What comes in here only; also what is sent to the group 239.255.79.78
+    /// Receiving interface; joins the group 239.255.79.78 there [default: all]
     #[arg(value_name = "INTERFACE")]
     interface: Option<String>,
-    /// The address of this host that it comes to [default: any of IPv4]
+    /// Local address [default: any of IPv4]
     #[arg(long)]
     address: Option<IpAddr>,
-    /// The UDP port
+    /// Local UDP port
     #[arg(long, default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
     #[command(flatten)]
@@ -101,13 +101,13 @@ pub(crate) struct SinkArguments {
 /// How long, and how it is told.
 #[derive(Debug, Args)]
 struct Telling {
-    /// How long [default: until interrupted]
+    /// Duration [default: until interrupted]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Span>,
-    /// Write a line each second here, too
+    /// CSV file with a line per second
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Print a line of JSON each second (docs/noise.md)
+    /// Prints a line of JSON each second (docs/noise.md)
     #[arg(long)]
     json: bool,
 }

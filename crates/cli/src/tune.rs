@@ -40,70 +40,70 @@ pub(crate) struct TuneArguments {
 
 #[derive(Debug, Subcommand)]
 enum TuneVerb {
-    /// Shows what would be changed; changes nothing
+    /// Shows what `apply` would change; changes nothing
     #[command(after_help = "Examples:
   onbeat tune plan --profile cpuset --cores 2-3
   onbeat tune plan --profile tuned-like --cores 2-3 --interface eth1 --json
   onbeat tune plan robot-arm --host controller --profile cpuset --cores 2-3 --interface eth1")]
     Plan(WishArguments),
-    /// Changes the settings; each is written down first, and read back
+    /// Changes the settings; records and verifies each of them
     #[command(after_help = "Examples:
   onbeat tune apply --profile cpuset --cores 2-3 --confirm-within 60s
   onbeat tune apply --profile cpuset --cores 2-3 --watch
   onbeat tune apply --profile tuned-like --cores 2-3 --write-boot
 
-Settings last until `onbeat tune undo` or the next boot; what --write-boot writes lasts until
+Settings last until `onbeat tune undo` or the next boot; those of --write-boot last until
 `onbeat tune undo`.")]
     Apply(ApplyArguments),
-    /// Reads the settings back and shows which have changed since; exits with 1 if any has
+    /// Shows which settings have changed since; exits with 1 if any
     #[command(visible_alias = "verify")]
     Status {
-        /// Print JSON for machines (docs/cli.md)
+        /// Prints JSON for machines (docs/cli.md)
         #[arg(long)]
         json: bool,
     },
-    /// Keeps the settings that `apply --confirm-within` made
+    /// Keeps the settings of `apply --confirm-within`
     Confirm,
-    /// Takes all settings back, the last first; what others have changed since stays
+    /// Reverts all settings; keeps what others have changed since
     Undo,
-    /// Holds the processors' idle states
+    /// Holds the CPUs' idle states
     #[command(hide = true)]
     Hold { latency: i32 },
-    /// Undoes a tune that is not confirmed
+    /// Undoes an unconfirmed tune
     #[command(hide = true)]
     Guard { started_ns: i64 },
 }
 
 #[derive(Debug, Args)]
 struct WishArguments {
-    /// The description, or the directory of a system.toml: for priorities, shapers and VLANs
+    /// Description, or directory of a system.toml: for priorities, shapers and VLANs
     #[arg(requires = "host")]
     system: Option<PathBuf>,
-    /// Which of the description's hosts this machine is
+    /// Host of the description that this machine is
     #[arg(long, value_name = "NAME", requires = "system")]
     host: Option<String>,
-    /// How processors are isolated
+    /// Isolation of CPUs
     #[arg(long)]
     profile: ProfileName,
-    /// The processors to isolate, as in 2-3
+    /// CPUs to isolate, as in 2-3
     #[arg(long, value_name = "LIST")]
     cores: Option<CpuList>,
-    /// The interface that carries the system's messages
+    /// Interface that carries the system's messages
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// Change that interface also if it carries your own session or a default route
+    /// Changes the interface even if it carries your own session or a default route
     #[arg(long, requires = "interface")]
     force: bool,
-    /// Handle that interface's packets in threads of their own
+    /// Handles the interface's packets in dedicated threads
     #[arg(long, requires = "interface")]
     napi_threads: bool,
-    /// Have that interface's hardware shape what it sends
+    /// Lets the interface's hardware shape what it sends
     #[arg(long, requires_all = ["interface", "system"])]
     offload: bool,
-    /// Write boot parameters to /etc/default/grub.d/onbeat.cfg instead of printing them
+    /// Writes boot parameters to /etc/default/grub.d/onbeat.cfg instead of printing them
     #[arg(long)]
     write_boot: bool,
-    /// Print JSON for machines (docs/cli.md)
+    /// Prints JSON for machines (docs/cli.md)
     #[arg(long)]
     json: bool,
 }
@@ -112,10 +112,10 @@ struct WishArguments {
 struct ApplyArguments {
     #[command(flatten)]
     wish: WishArguments,
-    /// Undo everything after this time unless `onbeat tune confirm` comes before
+    /// Time after which everything is undone without `onbeat tune confirm`
     #[arg(long, value_name = "TIME", value_parser = crate::arguments::duration)]
     confirm_within: Option<Span>,
-    /// Continue, look each second, and make again what has changed
+    /// Checks each second and restores changed settings, until interrupted
     #[arg(long)]
     watch: bool,
 }
@@ -123,9 +123,9 @@ struct ApplyArguments {
 /// As the user writes it.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ProfileName {
-    /// No processor is isolated
+    /// No isolation
     None,
-    /// At run time, in a set of processors
+    /// At run time, by a cpuset
     Cpuset,
     /// By boot parameters, as TuneD's cpu-partitioning does
     TunedLike,
@@ -304,10 +304,10 @@ fn tell(event: Event<'_>) {
             terminal::say(format_args!("onbeat: refused by the kernel: {what}: {why}"));
         }
         Event::Undone(what, Ending::Left) => terminal::say(format_args!(
-            "onbeat: left as it is, since somebody else has changed it: {what}"
+            "onbeat: left as it is, because it was changed meanwhile: {what}"
         )),
         Event::Undone(what, Ending::Gone) => {
-            terminal::say(format_args!("onbeat: gone by itself: {what}"));
+            terminal::say(format_args!("onbeat: already gone: {what}"));
         }
         Event::Failed(what, why) => {
             terminal::say(format_args!("onbeat: failed: {what}: {why}"));

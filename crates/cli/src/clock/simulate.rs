@@ -18,21 +18,21 @@ const SHOWN_MAX: usize = 16;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArguments {
-    /// Links between the grandmaster and the last clock
+    /// Number of links between the grandmaster and the last clock
     #[arg(long, value_name = "N", default_value_t = 7,
           value_parser = clap::value_parser!(u16).range(1..NODES_MAX as i64))]
     hops: u16,
-    /// What takes timestamps, and how exactly
+    /// Source and granularity of timestamps
     #[arg(long, alias = "stamps", default_value = "hardware")]
     timestamping: Timestamping,
-    /// How long, as in 100s
+    /// Simulated time, as in 100s
     #[arg(long, value_name = "TIME", default_value = "100s",
           value_parser = crate::arguments::duration)]
     duration: Span,
-    /// Where all randomness comes from
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print JSON for machines (docs/clock.md)
+    /// Prints JSON for machines (docs/clock.md)
     #[arg(long)]
     json: bool,
 }

@@ -19,7 +19,7 @@ const LONG: usize = 1_000_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MeasureVerb {
-    /// Measures what the segments of a Timed C program take on this machine
+    /// Measures execution times of Timed C segments on this machine
     #[command(after_help = "Examples:
   onbeat measure wcet program.c --duration 10s --csv times.csv
   onbeat measure wcet program --repetitions 20 --margin 20 --csv times.csv -- 7
@@ -28,24 +28,24 @@ pub(crate) enum MeasureVerb {
 Several files are compiled together, with onbeat cc. What the program prints goes to standard
 error.")]
     Wcet(WcetArguments),
-    /// Test 1: what reading the local, the global and the TAI clock costs
+    /// Test 1: measures the overhead of reading each clock
     #[command(after_help = "Example:\n  onbeat measure clock --cpu 3")]
     Clock(TestArguments),
-    /// Test 2: what reading one clock costs by the other, both ways round
+    /// Test 2: measures the overhead of each clock by the other
     #[command(after_help = "Example:\n  onbeat measure cross --long --out cross")]
     Cross(TestArguments),
-    /// Test 3: how late a thread wakes up, beside cyclictest in the same run
+    /// Test 3: measures wake-up latency, beside cyclictest
     #[command(after_help = "Examples:
   onbeat measure latency
   onbeat measure latency --under-load --period 1ms --wakes 10000 --out latency")]
     Latency(TestArguments),
-    /// Test 4: how far apart two nodes act at the same instants of network time
+    /// Test 4: measures how far apart two nodes act
     #[command(after_help = "Examples:
   onbeat measure sync
   onbeat measure sync --node-offset-ns 5000 --node-drift-ppb 100
   onbeat measure sync --gpio /dev/gpiochip0:17")]
     Sync(TestArguments),
-    /// All five tests, within five minutes, with a report
+    /// Runs all five tests within five minutes and writes a report
     #[command(after_help = "Examples:
   onbeat measure all
   onbeat measure all --long --out monday
@@ -53,45 +53,45 @@ error.")]
 
 Writes report.html, measurement.json and samples/ (docs/measurements.md).")]
     All(TestArguments),
-    /// The paper's nine scenarios, as far as this machine can; continues where it was stopped
+    /// Runs the paper's nine scenarios; resumes where it was stopped
     #[command(after_help = "Examples:
   onbeat measure campaign --out campaign
   onbeat measure campaign --out campaign --sync mbs --long
 
-A scenario is done when its directory is there. What the machine is not set up for is said, and
-tried again the next time (docs/measurements.md).")]
+A scenario is done when its directory exists. Scenarios that the machine is not set up for are
+listed, and tried again the next time (docs/measurements.md).")]
     Campaign(CampaignArguments),
-    /// One node of test 4
+    /// Runs one node of test 4
     #[command(hide = true)]
     Node(NodeArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WcetArguments {
-    /// The program's C files, or a program that onbeat cc has made
+    /// C files of the program, or a program built with onbeat cc
     #[arg(required = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<PathBuf>,
-    /// How long each run lasts, if the program does not end before; a bare number is seconds
+    /// Longest time of each run; a bare number is seconds
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) duration: Span,
-    /// How many runs
+    /// Number of runs
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
     pub(crate) repetitions: u32,
-    /// By how many per cent worst cases are written larger than they were measured
+    /// Margin on measured worst cases, in per cent
     #[arg(long, value_name = "PERCENT", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) margin: u32,
-    /// Write execution times, for the description or other tools (docs/timed-c.md)
+    /// CSV file of execution times, for the description or other tools (docs/timed-c.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write a page with the segments' histograms
+    /// HTML file with the segments' histograms
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Print JSON for machines (docs/cli.md)
+    /// Prints JSON for machines (docs/cli.md)
     #[arg(long)]
     pub(crate) json: bool,
-    /// The program's arguments
+    /// Arguments of the program
     #[arg(last = true)]
     pub(crate) arguments: Vec<String>,
 }
@@ -99,13 +99,13 @@ pub(crate) struct WcetArguments {
 /// One of the paper's tests; the fifth is others under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Test {
-    /// 1: what reading a clock costs
+    /// 1: overhead of reading a clock
     Clock,
     /// 2: the same by the other clock
     Cross,
-    /// 3: how late a thread wakes up
+    /// 3: wake-up latency
     Latency,
-    /// 4: how far apart two nodes act
+    /// 4: distance between the actions of two nodes
     Sync,
 }
 
@@ -128,7 +128,7 @@ impl Test {
 /// How to measure.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HowArguments {
-    /// The paper's 10⁶ samples of each series: hours
+    /// Takes the paper's 10⁶ samples of each series: hours
     #[arg(long)]
     pub(crate) long: bool,
     /// Samples of each series of tests 1 and 2 [default: 200,000; 1,000,000 with --long]
@@ -137,27 +137,27 @@ pub(crate) struct HowArguments {
     /// Wake-ups of each series of tests 3 and 4 [default: 1,500; 1,000,000 with --long]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=SAMPLES_MAX))]
     pub(crate) wakes: Option<u32>,
-    /// From one wake-up to the next, at least 100 µs
+    /// Period of wake-ups, at least 100 µs
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = period)]
     pub(crate) period: Span,
-    /// The processor to measure on [default: an isolated one, else the last]
+    /// CPU to measure on [default: an isolated one, else the last]
     #[arg(long, value_name = "N")]
     pub(crate) cpu: Option<u16>,
     /// SCHED_FIFO priority; 0: none
     #[arg(long, value_name = "N", default_value_t = 99,
           value_parser = clap::value_parser!(u8).range(0..=99))]
     pub(crate) priority: u8,
-    /// Hold /dev/cpu_dma_latency at 0 meanwhile: figures are better than they are otherwise
+    /// Holds /dev/cpu_dma_latency at 0 during the test: figures are better than without
     #[arg(long)]
     pub(crate) hold_cpu_latency: bool,
-    /// Test 4: an output that the first node toggles, as in /dev/gpiochip0:17
+    /// Test 4: output that the first node toggles, as in /dev/gpiochip0:17
     #[arg(long, value_name = "CHIP:LINE", value_parser = line)]
     pub(crate) gpio: Option<GpioLine>,
-    /// Test 4: give the second node an emulated clock that is ahead by so much
+    /// Test 4: offset of the second node's emulated clock; positive is ahead
     #[arg(long, value_name = "NS", allow_negative_numbers = true,
           value_parser = clap::value_parser!(i64).range(-1_000_000_000..=1_000_000_000))]
     pub(crate) node_offset_ns: Option<i64>,
-    /// Test 4: give the second node an emulated clock that is fast by so much
+    /// Test 4: frequency offset of the second node's emulated clock; positive is fast
     #[arg(long, value_name = "PPB", allow_negative_numbers = true, value_parser = drift)]
     pub(crate) node_drift_ppb: Option<i32>,
 }
@@ -166,13 +166,13 @@ pub(crate) struct HowArguments {
 pub(crate) struct TestArguments {
     #[command(flatten)]
     pub(crate) how: HowArguments,
-    /// Test 5: under the paper's load, by stress-ng; with `all`, tests 1 and 2 too
+    /// Test 5: adds the paper's load, by stress-ng; with `all`, to tests 1 and 2 too
     #[arg(long)]
     pub(crate) under_load: bool,
-    /// Write the report, the figures and all samples there [default of `all`: out-measurement]
+    /// Output directory for report, figures and samples [default of `all`: out-measurement]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
-    /// Print JSON for machines (docs/measurements.md)
+    /// Prints JSON for machines (docs/measurements.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -181,16 +181,16 @@ pub(crate) struct TestArguments {
 pub(crate) struct CampaignArguments {
     #[command(flatten)]
     pub(crate) how: HowArguments,
-    /// Which tests; 3 and 4 also under load
+    /// Tests to run; 3 and 4 also under load
     #[arg(long, value_delimiter = ',', default_values = ["clock", "cross", "latency", "sync"])]
     pub(crate) tests: Vec<Test>,
-    /// Who is grandmaster now, where this machine follows one: the bridge, or the other node
+    /// Current grandmaster, if this machine is a slave: the bridge or the other node
     #[arg(long, value_name = "sms|mbs")]
     pub(crate) sync: Option<Sync>,
-    /// Where scenarios are written, and what was written before is looked for
+    /// Output directory, where earlier scenarios are found
     #[arg(long, value_name = "DIRECTORY", default_value = "out-campaign")]
     pub(crate) out: PathBuf,
-    /// Print JSON for machines (docs/measurements.md)
+    /// Prints JSON for machines (docs/measurements.md)
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -198,9 +198,9 @@ pub(crate) struct CampaignArguments {
 /// Who is grandmaster.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Sync {
-    /// The bridge
+    /// Bridge
     Sms,
-    /// A node
+    /// Node
     Mbs,
 }
 
