@@ -5,21 +5,20 @@
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Life of a program:
- *   onbeat_open, onbeat_talker_open / onbeat_listener_open for each channel end, onbeat_start;
+ *   onbeat_open, onbeat_talker_open / onbeat_listener_open for each endpoint, onbeat_start;
  *   then write, read and sleep until a call returns ONBEAT_STOPPED; then onbeat_close.
- * Outside of `onbeat run`, onbeat_open uses the interface that the environment names in
- * ONBEAT_INTERFACE, with the channels of its host that the table has which it names in
- * ONBEAT_SYSTEM (`onbeat plan --deploy` makes it; ONBEAT_TRANSPORT: packet, xdp, udp4, udp6); or
- * a program says all that with onbeat_open_interface.
+ * Outside of `onbeat run`, onbeat_open uses the interface of the environment variable
+ * ONBEAT_INTERFACE and the channel table of its host, which ONBEAT_SYSTEM names (`onbeat plan
+ * --deploy` writes it; ONBEAT_TRANSPORT: packet, xdp, udp4, udp6). With onbeat_open_interface a
+ * program passes all of this itself.
  *
  * All times are nanoseconds of the network clock as this host reads it; their epoch is the common
- * start of the run. On an interface that the environment names it is the next full second, on one
- * that a program names what `epoch_ns` says. Every pointer is NULL, which is refused unless it is
- * said to be allowed, or valid for what the call does with it. Where a call puts numbers (a time,
- * counters, what is known of a message) may always be NULL. A program never sees in which engine it
- * runs.
+ * start of the run. On an interface of the environment it is the next full second, on one that a
+ * program opens it is `epoch_ns`. Every pointer is either valid for the call or NULL. A call
+ * refuses NULL unless its description allows it. Pointers for results (a time, counters, metadata)
+ * may always be NULL. A program never sees in which engine it runs.
  *
- * Later versions keep functions, numbers and where structures have what; structures may get fields
+ * Later versions keep functions, numbers and the layout of structures; structures may get fields
  * at their ends. A call without a size reads and writes the fields of version 0.1. One that is told
  * the size of the program's structure reads and writes no more than that: fields that the program
  * does not know are left out or count as 0, those that the library does not know are written as 0
@@ -42,17 +41,17 @@
 #define ONBEAT_VERSION ONBEAT_VERSION_NUMBER(0, 1, 0)
 
 /**
- * Counts what breaks programs.
+ * Incremented by changes that break programs.
  */
 #define ONBEAT_VERSION_MAJOR 0
 
 /**
- * Counts what is added.
+ * Incremented by additions.
  */
 #define ONBEAT_VERSION_MINOR 1
 
 /**
- * Counts what is repaired.
+ * Incremented by fixes.
  */
 #define ONBEAT_VERSION_PATCH 0
 
@@ -84,7 +83,7 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_UNCERTAIN 4
 
 /**
- * Not a new message but, again, the last one.
+ * The last message again, not a new one.
  */
 #define ONBEAT_REPEATED 64
 
@@ -99,29 +98,29 @@ typedef struct onbeat_context onbeat;
 #define ONBEAT_BUSY_POLL 2
 
 /**
- * Note when the hardware or the kernel had each frame: `arrived_ns`.
+ * Takes receive timestamps of the hardware or kernel: `arrived_ns`.
  */
 #define ONBEAT_TIMESTAMPS 4
 
 /**
- * Write markers into the kernel's trace.
+ * Writes markers into the kernel's trace.
  */
 #define ONBEAT_TRACE 8
 
 /**
- * Readers sleep to shortly before a message is due, then poll: the least latency, for a part of a
- * core.
+ * Readers sleep until shortly before the expected arrival, then poll: the least latency, for a
+ * part of a CPU.
  */
 #define ONBEAT_FOLLOW_SCHEDULE 16
 
 /**
- * Let the kernel launch what `onbeat_write_at` writes (SO_TXTIME).
+ * Lets the kernel launch the frames of `onbeat_write_at` (SO_TXTIME).
  */
 #define ONBEAT_LAUNCH_TIME 32
 
 /**
- * What a call returns. Zero and above: it did what its description says. Below zero: it did
- * nothing, and `onbeat_last_error` says why. Numbers are never used again for something else.
+ * Result of a call. Zero or more means success. Below zero the call did nothing, and
+ * `onbeat_last_error` says why. Numbers are never reused.
  */
 typedef enum onbeat_status {
     /**
@@ -149,7 +148,7 @@ typedef enum onbeat_status {
      */
     ONBEAT_E_ARGUMENT = -1,
     /**
-     * There is no fabric, or it is gone.
+     * There is no run coordinator, or it is gone.
      */
     ONBEAT_E_FABRIC = -2,
     /**
@@ -202,7 +201,7 @@ typedef enum onbeat_class {
 } onbeat_class;
 
 /**
- * How frames get to the network.
+ * Transport of frames to the network.
  */
 typedef enum onbeat_transport {
     /**
@@ -229,12 +228,12 @@ typedef enum onbeat_transport {
 typedef struct onbeat_context onbeat_context;
 
 /**
- * A reading end of a channel. Used by one thread at a time.
+ * A listener endpoint of a channel. Used by one thread at a time.
  */
 typedef struct onbeat_listener onbeat_listener;
 
 /**
- * The writing end of a channel. Used by one thread at a time.
+ * The talker endpoint of a channel. Used by one thread at a time.
  */
 typedef struct onbeat_talker onbeat_talker;
 
@@ -244,8 +243,8 @@ typedef struct onbeat_talker onbeat_talker;
 typedef struct onbeat_thread onbeat_thread;
 
 /**
- * What has happened at a channel end so far. Later versions may add counters at the end, which the
- * calls fill that are told the structure's size; others give what is here.
+ * Counters of a channel endpoint. Later versions may add counters at the end of the structure,
+ * which only calls that take its size fill.
  */
 typedef struct onbeat_counters {
     /**
@@ -257,7 +256,7 @@ typedef struct onbeat_counters {
      */
     uint64_t received;
     /**
-     * Messages missing by their numbers.
+     * Messages missing by sequence number.
      */
     uint64_t lost;
     /**
@@ -265,7 +264,7 @@ typedef struct onbeat_counters {
      */
     uint64_t late;
     /**
-     * Copies of messages that were there before.
+     * Copies of earlier messages.
      */
     uint64_t duplicate;
     /**
@@ -285,22 +284,22 @@ typedef struct onbeat_counters {
      */
     uint64_t rejected_size;
     /**
-     * Messages of another talker than the one that is read; `onbeat stat` names it.
+     * Messages of a second talker; `onbeat stat` names it.
      */
     uint64_t rejected_talker;
     /**
-     * Messages that say they were captured later than the clocks allow.
+     * Messages with a capture time later than the clocks allow.
      */
     uint64_t rejected_future;
 } onbeat_counters;
 
 /**
- * What is known of a message that was read. Later versions may add fields at the end, which
- * `onbeat_listener_message` fills; other calls give what is here.
+ * Metadata of a received message. Later versions may add fields at the end of the structure, which
+ * only `onbeat_listener_message` fills.
  */
 typedef struct onbeat_message {
     /**
-     * When the value was captured, by the talker's clock.
+     * Capture time of the value, by the talker's clock.
      */
     int64_t capture_ns;
     /**
@@ -343,7 +342,7 @@ typedef struct onbeat_message {
 typedef void *(*onbeat_thread_body)(void *argument);
 
 /**
- * How a program reaches the network. All of it but `name` may be zero. Later versions may add
+ * An interface and its settings. All fields but `name` may be zero. Later versions may add
  * fields at the end, which only `onbeat_open_interface_sized` looks at.
  */
 typedef struct onbeat_interface {
@@ -377,11 +376,11 @@ typedef struct onbeat_interface {
      */
     int64_t clock_error_ns;
     /**
-     * Freeze the kernel's trace when a message takes longer; 0 means never.
+     * Latency above which the kernel's trace stops; 0 means never.
      */
     int64_t break_ns;
     /**
-     * Where the delay log goes; NULL means nowhere.
+     * Path of the delay log; NULL means none.
      */
     const char *log;
 } onbeat_interface;
@@ -413,7 +412,7 @@ typedef struct onbeat_channel {
      */
     uint32_t size;
     /**
-     * How many messages may come at once; 0 means 1.
+     * Messages that may come at once; 0 means 1.
      */
     uint32_t burst;
     /**
@@ -452,8 +451,8 @@ const char *onbeat_strerror(int status);
 const char *onbeat_last_error(void);
 
 /**
- * Opens the writing end of the channel `name`, whose messages the program believes to have
- * `size` octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
+ * Opens the talker endpoint of the channel `name`; the program expects messages of `size`
+ * octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
 enum onbeat_status onbeat_talker_open(struct onbeat_context *context,
                                       const char *name,
@@ -461,7 +460,7 @@ enum onbeat_status onbeat_talker_open(struct onbeat_context *context,
                                       struct onbeat_talker **out);
 
 /**
- * Closes a writing end and frees it. NULL is allowed.
+ * Closes a talker endpoint and frees it. NULL is allowed.
  */
 void onbeat_talker_close(struct onbeat_talker *talker);
 
@@ -504,27 +503,27 @@ enum onbeat_status onbeat_write_at(struct onbeat_talker *talker,
                                    int64_t *capture_ns);
 
 /**
- * From now on calls that wait at this end return `ONBEAT_TIMED_OUT` when this host's copy of the
- * network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
+ * From now on calls that wait at this endpoint return `ONBEAT_TIMED_OUT` when this host's copy of
+ * the network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
  * before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks,
  * allocates nothing.
  */
 enum onbeat_status onbeat_talker_limit(struct onbeat_talker *talker, int64_t until_ns);
 
 /**
- * The same for a reading end. A message that was taken before stays taken.
+ * The same for a listener endpoint. A message that was taken before stays taken.
  */
 enum onbeat_status onbeat_listener_limit(struct onbeat_listener *listener, int64_t until_ns);
 
 /**
- * What has happened at a writing end so far, as far as version 0.1 counted it:
- * `onbeat_talker_counters_sized` says the rest. Never blocks, allocates nothing.
+ * Counters of a talker endpoint, those of version 0.1: `onbeat_talker_counters_sized` gives all.
+ * Never blocks, allocates nothing.
  */
 enum onbeat_status onbeat_talker_counters(const struct onbeat_talker *talker,
                                           struct onbeat_counters *out);
 
 /**
- * The same for a reading end: `onbeat_listener_counters_sized`.
+ * The same for a listener endpoint: `onbeat_listener_counters_sized` gives all.
  */
 enum onbeat_status onbeat_listener_counters(const struct onbeat_listener *listener,
                                             struct onbeat_counters *out);
@@ -544,11 +543,11 @@ enum onbeat_status onbeat_rendezvous(struct onbeat_talker *talker,
                                      struct onbeat_message *info);
 
 /**
- * Waits until one of `count` reading ends has something to read, at most `timeout_ns`, or for
- * ever if that is negative; `index` gets the position of the first that has. `ONBEAT_TIMED_OUT`
- * when none had in time. At most 256 ends in a run in virtual time, else 1024. What was there may
- * turn out to be a frame that is not given to programs: read it with `onbeat_try_read`. Allocates
- * nothing.
+ * Waits until one of `count` listener endpoints has something to read, at most `timeout_ns`, or
+ * for ever if that is negative; `index` gets the position of the first that has.
+ * `ONBEAT_TIMED_OUT` when none had in time. At most 256 ends in a run in virtual time, else 1024.
+ * What was there may turn out to be a frame that is not given to programs: read it with
+ * `onbeat_try_read`. Allocates nothing.
  */
 enum onbeat_status onbeat_select(struct onbeat_context *context,
                                  const struct onbeat_listener *const *listeners,
@@ -567,7 +566,7 @@ enum onbeat_status onbeat_listener_descriptor(const struct onbeat_listener *list
                                               int *descriptor);
 
 /**
- * Opens a reading end of the channel `name`, whose messages the program believes to have `size`
+ * Opens a listener endpoint of the channel `name`; the program expects messages of `size`
  * octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
  */
 enum onbeat_status onbeat_listener_open(struct onbeat_context *context,
@@ -576,12 +575,12 @@ enum onbeat_status onbeat_listener_open(struct onbeat_context *context,
                                         struct onbeat_listener **out);
 
 /**
- * Closes a reading end and frees it. NULL is allowed.
+ * Closes a listener endpoint and frees it. NULL is allowed.
  */
 void onbeat_listener_close(struct onbeat_listener *listener);
 
 /**
- * Waits for a message. `info`, if not NULL, gets what is known of it. Allocates nothing.
+ * Waits for a message. `info`, if not NULL, gets its metadata. Allocates nothing.
  */
 enum onbeat_status onbeat_read(struct onbeat_listener *listener,
                                void *message,
@@ -628,7 +627,7 @@ enum onbeat_status onbeat_read_timeout(struct onbeat_listener *listener,
  * Joins the run that the environment names; `onbeat run` sets it. The calling thread becomes the
  * program's main thread, and the one that opens channels.
  *
- * Blocks until the fabric answers. Allocates.
+ * Blocks until the run coordinator answers. Allocates.
  */
 enum onbeat_status onbeat_open(struct onbeat_context **out);
 
@@ -640,7 +639,7 @@ enum onbeat_status onbeat_open(struct onbeat_context **out);
 enum onbeat_status onbeat_start(struct onbeat_context *context);
 
 /**
- * Leaves the run and frees `context`; its channel ends must be closed before. In virtual time the
+ * Leaves the run and frees `context`; its endpoints must be closed before. In virtual time the
  * rest of the run continues when the program has exited. NULL is allowed.
  */
 void onbeat_close(struct onbeat_context *context);
@@ -781,7 +780,7 @@ enum onbeat_status onbeat_talker_counters_sized(const struct onbeat_talker *talk
                                                 struct onbeat_counters *out);
 
 /**
- * The same for a reading end.
+ * The same for a listener endpoint.
  */
 enum onbeat_status onbeat_listener_counters_sized(const struct onbeat_listener *listener,
                                                   size_t size,

@@ -359,7 +359,7 @@ private:
     detail::Owned<::onbeat_context, onbeat_close> context_;
 };
 
-/** The writing end of a channel for messages of type T. Used by one thread at a time. Octets
+/** The talker endpoint of a channel for messages of type T. Used by one thread at a time. Octets
  * between T's members are sent as they are. */
 template <class T> class Talker {
 public:
@@ -424,8 +424,8 @@ private:
     detail::Owned<onbeat_talker, onbeat_talker_close> talker_;
 };
 
-/** A reading end of a channel for messages of type T. Used by one thread at a time. A call that
- * does not return Status::ok leaves the message, and what is known of it, as they are. */
+/** A listener endpoint of a channel for messages of type T. Used by one thread at a time. A call
+ * that does not return Status::ok leaves the message and its metadata as they are. */
 template <class T> class Listener {
 public:
     /** Opens the channel: onbeat_listener_open. Throws, for instance when it has another size. */

@@ -15,13 +15,13 @@ use onbeat_runtime::meeting::rendezvous;
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
 
-/// The writing end of a channel. Used by one thread at a time.
+/// The talker endpoint of a channel. Used by one thread at a time.
 #[allow(non_camel_case_types)]
 pub struct onbeat_talker {
     end: Talker,
 }
 
-/// A reading end of a channel. Used by one thread at a time.
+/// A listener endpoint of a channel. Used by one thread at a time.
 #[allow(non_camel_case_types)]
 pub struct onbeat_listener {
     end: Listener,
@@ -74,13 +74,13 @@ impl onbeat_listener {
     }
 }
 
-/// What is known of a message that was read. Later versions may add fields at the end, which
-/// `onbeat_listener_message` fills; other calls give what is here.
+/// Metadata of a received message. Later versions may add fields at the end of the structure, which
+/// only `onbeat_listener_message` fills.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(non_camel_case_types)]
 pub struct onbeat_message {
-    /// When the value was captured, by the talker's clock.
+    /// Capture time of the value, by the talker's clock.
     pub capture_ns: i64,
     /// Receipt minus capture. A program that waits, in a read or in `onbeat_select`, receives what
     /// has come by then when it continues. What came while it did not wait, it received when it
@@ -106,11 +106,11 @@ pub struct onbeat_message {
 pub const ONBEAT_LATE: u32 = 1;
 /// The talker's clock was not synchronised.
 pub const ONBEAT_UNCERTAIN: u32 = 4;
-/// Not a new message but, again, the last one.
+/// The last message again, not a new one.
 pub const ONBEAT_REPEATED: u32 = 64;
 
-/// What has happened at a channel end so far. Later versions may add counters at the end, which the
-/// calls fill that are told the structure's size; others give what is here.
+/// Counters of a channel endpoint. Later versions may add counters at the end of the structure,
+/// which only calls that take its size fill.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(non_camel_case_types)]
@@ -119,11 +119,11 @@ pub struct onbeat_counters {
     pub sent: u64,
     /// Messages read, each once.
     pub received: u64,
-    /// Messages missing by their numbers.
+    /// Messages missing by sequence number.
     pub lost: u64,
     /// Messages that came after capture + D.
     pub late: u64,
-    /// Copies of messages that were there before.
+    /// Copies of earlier messages.
     pub duplicate: u64,
     /// Writes that the declared rate did not allow at once.
     pub rate_exceeded: u64,
@@ -133,9 +133,9 @@ pub struct onbeat_counters {
     pub rejected_stream: u64,
     /// Frames whose message has another size.
     pub rejected_size: u64,
-    /// Messages of another talker than the one that is read; `onbeat stat` names it.
+    /// Messages of a second talker; `onbeat stat` names it.
     pub rejected_talker: u64,
-    /// Messages that say they were captured later than the clocks allow.
+    /// Messages with a capture time later than the clocks allow.
     pub rejected_future: u64,
 }
 
@@ -196,8 +196,8 @@ unsafe fn octets<'a>(message: *const c_void, size: Octets) -> Result<&'a [u8], F
     Ok(unsafe { std::slice::from_raw_parts(message.cast(), size.get() as usize) })
 }
 
-/// Opens the writing end of the channel `name`, whose messages the program believes to have
-/// `size` octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
+/// Opens the talker endpoint of the channel `name`; the program expects messages of `size`
+/// octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open`; `name` is NULL or ends with a zero octet; `out`
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn onbeat_talker_open(
     })
 }
 
-/// Closes a writing end and frees it. NULL is allowed.
+/// Closes a talker endpoint and frees it. NULL is allowed.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open` and is not used again.
@@ -339,8 +339,8 @@ pub unsafe extern "C" fn onbeat_write_at(
     })
 }
 
-/// From now on calls that wait at this end return `ONBEAT_TIMED_OUT` when this host's copy of the
-/// network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
+/// From now on calls that wait at this endpoint return `ONBEAT_TIMED_OUT` when this host's copy of
+/// the network clock reads `until_ns`; `INT64_MAX` is without a limit. A message that was written
 /// before stays written, and `onbeat_write_at` waits for its instant all the same. Never blocks,
 /// allocates nothing.
 ///
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn onbeat_talker_limit(
     })
 }
 
-/// The same for a reading end. A message that was taken before stays taken.
+/// The same for a listener endpoint. A message that was taken before stays taken.
 ///
 /// # Safety
 /// `listener` is NULL or comes from `onbeat_listener_open`.
@@ -378,8 +378,8 @@ pub unsafe extern "C" fn onbeat_listener_limit(
     })
 }
 
-/// What has happened at a writing end so far, as far as version 0.1 counted it:
-/// `onbeat_talker_counters_sized` says the rest. Never blocks, allocates nothing.
+/// Counters of a talker endpoint, those of version 0.1: `onbeat_talker_counters_sized` gives all.
+/// Never blocks, allocates nothing.
 ///
 /// # Safety
 /// `talker` is NULL or comes from `onbeat_talker_open`; `out` is NULL or valid for writing.
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn onbeat_talker_counters(
     unsafe { onbeat_talker_counters_sized(talker, first::COUNTERS, out) }
 }
 
-/// The same for a reading end: `onbeat_listener_counters_sized`.
+/// The same for a listener endpoint: `onbeat_listener_counters_sized` gives all.
 ///
 /// # Safety
 /// `listener` is NULL or comes from `onbeat_listener_open`; `out` is NULL or valid for writing.
@@ -438,11 +438,11 @@ pub unsafe extern "C" fn onbeat_rendezvous(
     })
 }
 
-/// Waits until one of `count` reading ends has something to read, at most `timeout_ns`, or for
-/// ever if that is negative; `index` gets the position of the first that has. `ONBEAT_TIMED_OUT`
-/// when none had in time. At most 256 ends in a run in virtual time, else 1024. What was there may
-/// turn out to be a frame that is not given to programs: read it with `onbeat_try_read`. Allocates
-/// nothing.
+/// Waits until one of `count` listener endpoints has something to read, at most `timeout_ns`, or
+/// for ever if that is negative; `index` gets the position of the first that has.
+/// `ONBEAT_TIMED_OUT` when none had in time. At most 256 ends in a run in virtual time, else 1024.
+/// What was there may turn out to be a frame that is not given to programs: read it with
+/// `onbeat_try_read`. Allocates nothing.
 ///
 /// # Safety
 /// `context` is NULL or comes from `onbeat_open` or `onbeat_open_interface`; `listeners` is NULL or
@@ -520,7 +520,7 @@ pub unsafe extern "C" fn onbeat_listener_descriptor(
     })
 }
 
-/// Opens a reading end of the channel `name`, whose messages the program believes to have `size`
+/// Opens a listener endpoint of the channel `name`; the program expects messages of `size`
 /// octets. `ONBEAT_E_REFUSED` when the description says otherwise. Allocates.
 ///
 /// # Safety
@@ -548,7 +548,7 @@ pub unsafe extern "C" fn onbeat_listener_open(
     })
 }
 
-/// Closes a reading end and frees it. NULL is allowed.
+/// Closes a listener endpoint and frees it. NULL is allowed.
 ///
 /// # Safety
 /// `listener` is NULL or comes from `onbeat_listener_open` and is not used again.
@@ -560,7 +560,7 @@ pub unsafe extern "C" fn onbeat_listener_close(listener: *mut onbeat_listener) {
     }
 }
 
-/// Waits for a message. `info`, if not NULL, gets what is known of it. Allocates nothing.
+/// Waits for a message. `info`, if not NULL, gets its metadata. Allocates nothing.
 ///
 /// # Safety
 /// `listener` is NULL or comes from `onbeat_listener_open`; `message` is NULL or valid for writing

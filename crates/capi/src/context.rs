@@ -95,7 +95,7 @@ fn start(beginning: Box<Beginning>) -> Result<libc::pthread_t, Failure> {
 /// Joins the run that the environment names; `onbeat run` sets it. The calling thread becomes the
 /// program's main thread, and the one that opens channels.
 ///
-/// Blocks until the fabric answers. Allocates.
+/// Blocks until the run coordinator answers. Allocates.
 ///
 /// # Safety
 /// `out` is NULL or valid for writing a pointer.
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn onbeat_start(context: *mut onbeat) -> onbeat_status {
     })
 }
 
-/// Leaves the run and frees `context`; its channel ends must be closed before. In virtual time the
+/// Leaves the run and frees `context`; its endpoints must be closed before. In virtual time the
 /// rest of the run continues when the program has exited. NULL is allowed.
 ///
 /// # Safety

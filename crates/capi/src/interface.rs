@@ -24,7 +24,7 @@ pub enum onbeat_class {
     OnbeatClassScheduled = 2,
 }
 
-/// How frames get to the network.
+/// Transport of frames to the network.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_camel_case_types, clippy::enum_variant_names)] // one name space in C
@@ -56,7 +56,7 @@ pub struct onbeat_channel {
     pub traffic_class: u32,
     /// Octets of a message, 1 to 1476.
     pub size: u32,
-    /// How many messages may come at once; 0 means 1.
+    /// Messages that may come at once; 0 means 1.
     pub burst: u32,
     /// The least mean time between two messages.
     pub interval_ns: i64,
@@ -68,7 +68,7 @@ pub struct onbeat_channel {
     pub pcp: u8,
 }
 
-/// How a program reaches the network. All of it but `name` may be zero. Later versions may add
+/// An interface and its settings. All fields but `name` may be zero. Later versions may add
 /// fields at the end, which only `onbeat_open_interface_sized` looks at.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -89,9 +89,9 @@ pub struct onbeat_interface {
     /// How well the network clock must be synchronised for times to count as certain; 0 means
     /// 1000.
     pub clock_error_ns: i64,
-    /// Freeze the kernel's trace when a message takes longer; 0 means never.
+    /// Latency above which the kernel's trace stops; 0 means never.
     pub break_ns: i64,
-    /// Where the delay log goes; NULL means nowhere.
+    /// Path of the delay log; NULL means none.
     pub log: *const c_char,
 }
 
@@ -99,14 +99,14 @@ pub struct onbeat_interface {
 pub const ONBEAT_UNTAGGED: u32 = 1;
 /// A blocking read polls the driver for a short time first.
 pub const ONBEAT_BUSY_POLL: u32 = 2;
-/// Note when the hardware or the kernel had each frame: `arrived_ns`.
+/// Takes receive timestamps of the hardware or kernel: `arrived_ns`.
 pub const ONBEAT_TIMESTAMPS: u32 = 4;
-/// Write markers into the kernel's trace.
+/// Writes markers into the kernel's trace.
 pub const ONBEAT_TRACE: u32 = 8;
-/// Readers sleep to shortly before a message is due, then poll: the least latency, for a part of a
-/// core.
+/// Readers sleep until shortly before the expected arrival, then poll: the least latency, for a
+/// part of a CPU.
 pub const ONBEAT_FOLLOW_SCHEDULE: u32 = 16;
-/// Let the kernel launch what `onbeat_write_at` writes (SO_TXTIME).
+/// Lets the kernel launch the frames of `onbeat_write_at` (SO_TXTIME).
 pub const ONBEAT_LAUNCH_TIME: u32 = 32;
 /// All of them; a later version may give the others a meaning.
 const FLAGS: u32 = ONBEAT_UNTAGGED

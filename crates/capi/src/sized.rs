@@ -98,7 +98,7 @@ pub unsafe extern "C" fn onbeat_talker_counters_sized(
     })
 }
 
-/// The same for a reading end.
+/// The same for a listener endpoint.
 ///
 /// # Safety
 /// `listener` is NULL or comes from `onbeat_listener_open`; `out` is NULL or valid for writing

@@ -30,7 +30,7 @@ const FAMILIES: [(&str, &str); 14] = [
          onbeat_stop",
     ),
     (
-        "open, limit and close the ends of channels",
+        "open, limit and close channel endpoints",
         "onbeat_talker_open onbeat_listener_open onbeat_talker_close onbeat_listener_close \
          onbeat_talker_limit onbeat_listener_limit",
     ),
@@ -40,10 +40,10 @@ const FAMILIES: [(&str, &str); 14] = [
         "onbeat_read onbeat_read_wait onbeat_try_read onbeat_read_latest onbeat_read_timeout \
          onbeat_listener_message",
     ),
-    ("wait for several reading ends", "onbeat_select onbeat_listener_descriptor"),
-    ("meet the program at the other end of two channels", "onbeat_rendezvous"),
+    ("wait for several listener endpoints", "onbeat_select onbeat_listener_descriptor"),
+    ("meet the program at the other endpoint of two channels", "onbeat_rendezvous"),
     (
-        "count what has happened at the ends of channels",
+        "counters of channel endpoints",
         "onbeat_talker_counters onbeat_listener_counters onbeat_talker_counters_sized \
          onbeat_listener_counters_sized",
     ),
