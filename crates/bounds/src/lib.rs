@@ -153,11 +153,11 @@ fn long_under_way(system: &System, plan: &Plan) -> Vec<Diagnostic> {
     let long = bounded.filter_map(|(channel, bound)| {
         let bound = bound.filter(|bound| *bound > MOST_UNDER_WAY)?;
         let message = format!(
-            "a message of `{}` may take {bound}, more than the {MOST_UNDER_WAY} for which a frame \
-             can tell its capture time",
+            "a message of `{}` may take {bound}, more than the {MOST_UNDER_WAY} that a frame can \
+             express",
             channel.name
         );
-        let help = "lower the delays that `onbeat plan` would list, or set `reserve = false`";
+        let help = "reduce the delays that `onbeat plan` lists, or set `reserve = false`";
         Some(
             Diagnostic::error(codes::LONG_UNDER_WAY, message, channel.origin, "takes long")
                 .help(help),
@@ -178,7 +178,7 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
             let apart = apart + steps;
             if apart > MOST_APART {
                 let message = format!(
-                    "channel `{}`: the clocks of `{}` and `{}` come {apart} apart, more than \
+                    "channel `{}`: the clocks of `{}` and `{}` differ by up to {apart}, more than \
                      {MOST_APART}",
                     channel.name, talker.name, listener.name,
                 );
@@ -186,7 +186,7 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
                     Diagnostic::error(codes::CLOCKS, message, channel.origin, "between these")
                         .related(talker.origin, "the talker")
                         .related(listener.origin, "a listener")
-                        .help("lower the offsets, drifts or steps of the clocks, or the duration");
+                        .help("reduce the offsets, drifts or steps of the clocks, or the duration");
                 errors.push(error);
             }
         }
@@ -196,8 +196,8 @@ fn clocks_too_far_apart(system: &System) -> Vec<Diagnostic> {
 
 fn no_gates(name: &str, origin: onbeat_model::diagnostic::Origin) -> Diagnostic {
     let message =
-        format!("gates are not planned yet: scheduled channel `{name}` cannot be protected");
-    Diagnostic::error(codes::SCHEDULED, message, origin, "asks for class Scheduled")
+        format!("scheduled channel `{name}` cannot be protected: the plan has no gates yet");
+    Diagnostic::error(codes::SCHEDULED, message, origin, "class Scheduled")
         .help("use class A, or set `reserve = false` to send it as best effort")
 }
 
@@ -217,7 +217,7 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             );
             Diagnostic::error(codes::LATE, message, channel.origin, "may be late")
                 .warning()
-                .help("raise the fixed delay, or lower the delays that `onbeat plan` lists for it")
+                .help("raise the fixed delay, or reduce the delays that `onbeat plan` lists")
         })
     });
     let missed = system.chains.iter().zip(&plan.chains).filter_map(|(chain, bound)| {
@@ -229,7 +229,7 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             );
             Diagnostic::error(codes::CHAIN_DEADLINE, message, chain.origin, "may miss its deadline")
                 .warning()
-                .help("raise the deadline, or lower the work or the delays on its way")
+                .help("raise the deadline, or reduce the work or the delays on its path")
         })
     });
     let protected = |chain: &&Chain| chain.channels.iter().all(|c| plan.channel(*c).protected);
@@ -242,10 +242,10 @@ pub fn warnings(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 codes::UNTRIGGERED,
                 message,
                 chain.origin,
-                "is measured, not promised",
+                "measured, not guaranteed",
             )
             .warning()
-            .help("a bound needs programs that write one message for each that they read"),
+            .help("let each program write one message for each that it reads"),
         )
     });
     late.chain(missed)
@@ -272,9 +272,7 @@ fn late_streams(system: &System, plan: &Plan) -> Vec<Diagnostic> {
             let warning =
                 Diagnostic::error(codes::STREAM_DEADLINE, message, stream.origin, "may be late")
                     .warning()
-                    .help(
-                        "raise the deadline, or lower the delays that `onbeat plan` lists for it",
-                    );
+                    .help("raise the deadline, or reduce the delays that `onbeat plan` lists");
             late.push(warning);
         }
     }
@@ -295,7 +293,7 @@ fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         });
         if let Some((port, backlog)) = full.filter(|_| planned.bounds.iter().any(Option::is_some)) {
             let message = format!(
-                "frames of `{}` may be lost: queue {queue} of {} may have to hold {} frames \
+                "frames of `{}` may be lost: the backlog of queue {queue} of {} may reach {} frames \
                  ({} octets)",
                 stream.name,
                 system.port_label(port),
@@ -310,7 +308,7 @@ fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
                 "may lose frames",
             )
             .warning()
-            .related(node.origin, "its queues hold less")
+            .related(node.origin, "its queues are smaller")
             .help("raise `queue_frames` or `queue_octets` of the node, or send smaller bursts");
             lossy.push(warning);
         }

@@ -119,7 +119,7 @@ fn too_little(
     let origin = system.channel(first).origin;
     Diagnostic::error(codes::TOO_LITTLE, message, origin, "the first channel that needs it")
         .related(system.link_of(port).origin, "the port's link")
-        .help("raise the idleSlope in the port's [[port]], or leave it out: the plan then sets it")
+        .help("raise the idleSlope in the port's [[port]], or remove it: the plan then sets it")
 }
 
 /// What a talker may really send, as it occupies the wire of a port, rounded up.
@@ -227,7 +227,7 @@ fn overload(
     let largest = system.channel(streams[0]).origin;
     let mut error =
         Diagnostic::error(codes::OVERLOADED, message, largest, "the largest reservation here")
-            .related(system.link_of(port).origin, "the link that is overloaded")
+            .related(system.link_of(port).origin, "the overloaded link")
             .help(
                 "lower the size or the rate of the largest streams, use a faster link, or set \
              `reserve = false` where best effort will do",

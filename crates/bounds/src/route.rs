@@ -119,12 +119,12 @@ impl<'a> Routes<'a> {
         if path.is_none() {
             let Wanted { what, name, vlan, origin } = wanted;
             let message = format!(
-                "{what} `{name}`: no way from `{}` to `{}` lies within VLAN {vlan}",
+                "{what} `{name}`: no path from `{}` to `{}` within VLAN {vlan}",
                 self.system.node(from).name,
                 self.system.node(to).name,
             );
             let help =
-                "add the VLAN to the `vlans` of the ports on the way, or choose another `vlan`";
+                "add the VLAN to the `vlans` of the ports on the path, or choose another `vlan`";
             let none =
                 Diagnostic::error(codes::NO_WAY, message, *origin, "is in this VLAN").help(help);
             self.errors.push(none);

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a call returns. Zero and above: it did what its description says. Below zero: it did
-/// nothing, and `onbeat_last_error` says why. Numbers are never used again for something else.
+/// Result of a call. Zero or more means success. Below zero the call did nothing, and
+/// `onbeat_last_error` says why. Numbers are never reused.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(non_camel_case_types, clippy::enum_variant_names)] // one name space in C
@@ -25,7 +25,7 @@ pub enum onbeat_status {
     OnbeatRateExceeded = 4,
     /// An argument is not valid: a pointer is NULL, a text is not UTF-8, a flag is not known.
     OnbeatEArgument = -1,
-    /// There is no fabric, or it is gone.
+    /// There is no run coordinator, or it is gone.
     OnbeatEFabric = -2,
     /// The description does not allow it: an unknown channel, another size, another host.
     OnbeatERefused = -3,
@@ -52,7 +52,7 @@ const MEANINGS: [(onbeat_status, &CStr); 14] = [
     (onbeat_status::OnbeatTimedOut, c"no message came in time"),
     (onbeat_status::OnbeatRateExceeded, c"the declared rate does not allow a message yet"),
     (onbeat_status::OnbeatEArgument, c"an argument is not valid"),
-    (onbeat_status::OnbeatEFabric, c"there is no fabric, or it is gone"),
+    (onbeat_status::OnbeatEFabric, c"there is no run coordinator, or it is gone"),
     (onbeat_status::OnbeatERefused, c"the description does not allow it"),
     (onbeat_status::OnbeatENotStarted, c"the run has not been started"),
     (onbeat_status::OnbeatEThread, c"the calling thread does not take part in the run"),

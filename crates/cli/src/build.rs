@@ -112,7 +112,7 @@ pub(crate) fn compile(
             let message = format!("program `{}` does not compile", program.name);
             let at = program.origin;
             let found = Diagnostic::error(codes::NOT_COMPILED, message, at, "this program");
-            wrong.push(found.help("what the compiler found stands above"));
+            wrong.push(found.help("correct the errors that the compiler lists above"));
         }
         built.push(Some(text(&to)?));
     }

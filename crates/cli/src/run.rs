@@ -380,7 +380,7 @@ fn judge(results: &Results, interrupted: bool) -> Exit {
         for channel in run.channels.iter().filter(|c| c.verdict == Verdict::Broken) {
             let why = &channel.verdict_reason;
             terminal::say(format_args!(
-                "onbeat: the promise of channel `{}` is broken: {why}",
+                "onbeat: the guarantee of channel `{}` is broken: {why}",
                 channel.name
             ));
             exit = Exit::Broken;

@@ -36,8 +36,8 @@ pub(crate) fn graphs(system: &System, directory: &Path, is_trusted: bool) -> Gra
             Some(Err(error)) => {
                 let name = &program.name;
                 let text = format!("the timing of program `{name}` is not analysed: {error:#}");
-                let help = "`--trust` passes all `cflags` of the directory's descriptions on, and \
-                            lets them name files elsewhere, now and later; see SECURITY.md";
+                let help = "use `--trust` to pass all `cflags` of the directory's descriptions on, \
+                            and to let them name files elsewhere, from now on; see SECURITY.md";
                 let unread = Diagnostic::error(
                     codes::run::NOT_ANALYSED,
                     text,
@@ -96,7 +96,7 @@ fn declare(found: &mut Found, path: &str, directory: &Path) {
         let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
         let length = text[start..].lines().next().map_or(0, str::len);
         let [start, end] = [start, start + length].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
-        let help = "a node is task:line of a timing point, task:start or task:end";
+        let help = "write a node as task:line of a timing point, task:start or task:end";
         let at = Origin { file, start, end };
         let wrong =
             Diagnostic::error(codes::description::EXECUTION_TIMES, problem, at, "this line");

@@ -156,7 +156,7 @@ fn study_of(arguments: &TfgArguments) -> anyhow::Result<(TimingReport, Option<Sy
             None => Source::load(subject, arguments.json, Trust::by(arguments.trust))?,
         },
         _ => {
-            let text = "a graph is of one description, of one file of tasks, or of C files";
+            let text = "give one description, one task model, or C files";
             bail!(WrongArgument(text.to_owned()))
         }
     };

@@ -147,7 +147,7 @@ fn a_program_that_ignores_the_end_is_named() {
 fn a_program_that_talks_nonsense_is_named_and_the_run_ends() {
     for time in ["virtual", "real"] {
         let said = misbehaving("nonsense", time);
-        assert!(said.contains("program `right` talks nonsense"), "{said}");
+        assert!(said.contains("program `right` violates the protocol"), "{said}");
     }
 }
 

@@ -147,7 +147,7 @@ fn who_waits_for_whom_for_ever_is_named_by_the_analysis_and_by_the_run() {
     let text = said(&output);
     let ways = ["L → r2 (in L) → M → r1 (in M) → L", "M → r1 (in M) → L → r2 (in L) → M"];
     assert!(ways.iter().any(|way| text.contains(way)), "{text}");
-    assert!(text.contains("wait for each other's locks for ever"), "{text}");
+    assert!(text.contains("deadlock on each other's locks"), "{text}");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn what_sleeps_or_waits_has_no_bound_and_its_line_is_named() {
         let said = case.check();
         let name = call.split('(').next().expect("a name");
         assert!(said.contains("OB5021") && said.contains("n.c:11:"), "{said}");
-        assert!(said.contains(&format!("nothing bounds how long `{name}` takes")), "{said}");
+        assert!(said.contains(&format!("the time of `{name}` has no bound")), "{said}");
     }
     // Whoever says what it takes knows.
     let document = Case::new(&text("W(3000) usleep(3000);")).tfg();
@@ -359,7 +359,7 @@ fn whoever_locks_through_a_pointer_gets_no_verdict() {
     let case = urgent(globals, "lock(&m);");
     let said = said(&run(&["tfg", "system.toml"], case.path(), 5));
     assert!(
-        said.contains("OB5007") && said.contains("`pthread_mutex_lock` does something"),
+        said.contains("OB5007") && said.contains("`pthread_mutex_lock` is timed code"),
         "{said}"
     );
 }
@@ -446,7 +446,7 @@ fn only_what_is_named_waits_for_ever() {
         let output = onbeat().args(["run", "system.toml"]).current_dir(case.path()).output();
         let output = output.expect("onbeat runs");
         let is_stuck = output.status.code() != Some(0);
-        assert_eq!(is_stuck, said(&output).contains("wait for each other's locks for ever"));
+        assert_eq!(is_stuck, said(&output).contains("deadlock on each other's locks"));
         assert!(has_circle || !is_stuck, "{text}\n{}", said(&output));
         named += u32::from(is_named);
         stuck += u32::from(is_stuck);

@@ -301,7 +301,7 @@ fn judge(directory: &Path, seen: &mut Seen) -> Vec<Wrong> {
 }
 
 /// What a run says that comes into a circle of locks.
-const STUCK: &str = "wait for each other's locks for ever";
+const STUCK: &str = "deadlock on each other's locks";
 
 /// Whether the analysis has named the circle of tasks and locks that a run came into, and promises
 /// its tasks nothing.

@@ -86,9 +86,9 @@ fn by_name<'a>(
         check_name(name, "channel", Alphabet::C, limits::CHANNEL_NAME_OCTETS, sink);
         let first = map.get(name.value.as_str()).and_then(|e| e.name.as_ref());
         if let Some(first) = first {
-            let message = format!("there are two channels named `{}`", name.value);
+            let message = format!("duplicate channel name `{}`", name.value);
             let second = Diagnostic::error(codes::DUPLICATE_NAME, message, name.at, "the second")
-                .help("give one of them another name")
+                .help("rename one of them")
                 .related(first.at, "the first");
             sink.push(second);
         } else {
@@ -198,7 +198,7 @@ fn interval(fields: &mut Fields<'_, raw::Channel>, rate: At<Rate>) -> Option<At<
             Rate::Hz(hz) => format!("a rate of {hz} Hz"),
             Rate::IntervalNs(ns) => format!("an interval of {ns} ns"),
         };
-        let help = format!("a message every 1 ns to {}", limits::DURATION);
+        let help = format!("use an interval of 1 ns to {}", limits::DURATION);
         fields.error(codes::RATE, &text, rate.at, "out of range", &help);
     }
     interval.map(|interval| rate.with(interval))
@@ -245,17 +245,17 @@ fn channel(
     let at_name = raw.name.as_ref().map_or(fields.entry.at, |n| n.at);
     if let Some(stream) = attributes.stream_id {
         let first = taken.streams.insert(stream.value, stream.at);
-        let text = format!("the stream identifier {} is taken", stream.value);
+        let text = format!("duplicate stream identifier {}", stream.value);
         report_taken(fields, codes::DUPLICATE_STREAM, &text, stream.at, first);
         if stream.value == 0 {
-            let help = "use a number of its own, as the talker's address and a count";
+            let help = "use a unique number, such as the talker's address and a count";
             let text = "the stream identifier is 0";
             fields.error(codes::BAD_STREAM, text, stream.at, "this number", help);
         }
     }
     if let Some(destination) = attributes.destination {
         let first = taken.destinations.insert(destination.value, destination.at);
-        let text = format!("the destination {} is taken", destination.value);
+        let text = format!("duplicate destination {}", destination.value);
         report_taken(fields, codes::DUPLICATE_DESTINATION, &text, destination.at, first);
         check_destination(fields, destination, listeners.as_deref(), nodes);
     }
@@ -300,7 +300,7 @@ fn report_taken(
 ) {
     let Some(first) = first else { return };
     let message = format!("{}: {text}", fields.what);
-    let help = "give each channel its own";
+    let help = "give each channel another one";
     let taken = Diagnostic::error(code, message, at, "the second").help(help);
     fields.sink.push(taken.related(first, "the first"));
 }
@@ -313,12 +313,12 @@ fn check_destination(
 ) {
     let At { value: address, at } = destination;
     if address == MacAddress::default() {
-        let text = format!("{address} is nobody's address");
+        let text = format!("no host has the address {address}");
         let help = "use a group address (odd first octet) or the `mac` of a [[host]]";
         fields.error(codes::BAD_ADDRESS, &text, at, "this address", help);
     } else if address.0[..5] == LINK_LOCAL && address.0[5] < 0x10 {
         let text = format!("bridges do not forward frames to {address}");
-        let help = "choose a group address outside 01:80:c2:00:00:00 to 0f";
+        let help = "use a group address outside 01:80:c2:00:00:00 to 0f";
         fields.error(codes::BAD_ADDRESS, &text, at, "this address", help);
     } else if !address.is_multicast() {
         let Some((host, named)) = nodes.addresses.get(&address) else {
@@ -361,11 +361,17 @@ pub(super) fn ends<R>(
         let Some(listener) = nodes.host(name, &what, fields.sink) else { continue };
         if Some(listener) == talker {
             let text = format!("the talker `{}` is among the listeners", name.value);
-            let help = "a program that needs its own messages keeps them";
+            let help = "remove it from `listeners`";
             fields.error(codes::TALKER_LISTENS, &text, name.at, "this listener", help);
         } else if !seen.insert(listener) {
-            let text = format!("the listener `{}` is there twice", name.value);
-            fields.error(codes::DUPLICATE_LISTENER, &text, name.at, "again", "remove one");
+            let text = format!("duplicate listener `{}`", name.value);
+            fields.error(
+                codes::DUPLICATE_LISTENER,
+                &text,
+                name.at,
+                "the second",
+                "remove one of them",
+            );
         } else if let Some(talker) = talker {
             nodes.need_path(&what, talker, listener, name.at, fields.sink);
         }

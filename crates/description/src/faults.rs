@@ -36,10 +36,10 @@ fn one_step_each(faults: &[Fault], network: &Infrastructure<'_>, sink: &mut Sink
         let FaultKind::ClockStep { node, .. } = fault.kind else { continue };
         let Some(first) = stepped.insert(node, fault.origin) else { continue };
         let name = &network.nodes.list[node.index()].name;
-        let message = format!("the clock of `{name}` steps a second time");
+        let message = format!("the clock of `{name}` steps twice");
         let second = Diagnostic::error(codes::CLOCK_STEPS, message, fault.origin, "this step")
             .related(first, "the first one")
-            .help("a clock may step once, and back once: keep one of the two faults");
+            .help("keep one of the two faults: a clock may step once, and back once");
         sink.push(second);
     }
 }
@@ -60,14 +60,14 @@ fn kind(
     if raw.link.is_none()
         && let Some(errors) = raw.errors_ppb
     {
-        let help = "only links damage frames: add `link`, or remove `errors_ppb`";
-        fields.error(codes::MISSING_KEY, "`link` is missing", errors.at, "of which link", help);
+        let help = "add `link`, or remove `errors_ppb`: only links damage frames";
+        fields.error(codes::MISSING_KEY, "`link` is missing", errors.at, "needs a link", help);
     }
     if raw.node.is_none()
         && let Some(step) = raw.clock_step_ns
     {
-        let help = "only nodes have clocks: add `node`, or remove `clock_step_ns`";
-        fields.error(codes::MISSING_KEY, "`node` is missing", step.at, "whose clock", help);
+        let help = "add `node`, or remove `clock_step_ns`: only nodes have clocks";
+        fields.error(codes::MISSING_KEY, "`node` is missing", step.at, "needs a node", help);
     }
     if let Some(port) = &raw.link {
         let errors =
@@ -95,7 +95,7 @@ fn kind(
     let keys = ["link", "node", "babble", "errors_ppb", "clock_step_ns"];
     if !keys.iter().any(|key| fields.entry.is_broken(key)) {
         let help = "add one of `link`, `node` and `babble`";
-        let text = "nothing says what goes wrong";
+        let text = "`link`, `node` or `babble` is missing";
         fields.error(codes::MISSING_KEY, text, fields.entry.at, "in this table", help);
     }
     None
@@ -111,8 +111,8 @@ fn when(fields: &mut Fields<'_, raw::Fault>) -> (NetTime, NetTime) {
     if let (Some(until), Some(written)) = (until, &raw.until_ms)
         && until <= from
     {
-        let text = format!("it ends at {until} and starts at {from}");
-        let help = "`until_ms` is after `from_ms`; without it the fault never ends";
+        let text = format!("it ends at {until}, but starts at {from}");
+        let help = "set `until_ms` after `from_ms`, or remove it for a fault without end";
         fields.error(codes::MIN_ABOVE_MAX, &text, written.at, "this end", help);
     }
     let until = until.map_or(NetTime::MAX, |until| NetTime::ZERO + until);

@@ -67,7 +67,7 @@ impl<'a, R> Fields<'a, R> {
             return Some(value);
         }
         let text = format!("`{key}` is {value}");
-        let help = format!("`{key}` may be {} to {}", range.start(), range.end());
+        let help = format!("use {} to {}", range.start(), range.end());
         self.error(code, &text, at, "out of range", &help);
         None
     }

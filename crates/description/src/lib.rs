@@ -78,7 +78,7 @@ fn check(
     if text.len() > limits::FILE_OCTETS {
         let message = format!("the description has more than {} octets", limits::FILE_OCTETS);
         let at = origin(0, 0..0);
-        let help = "split the system; no description needs this much";
+        let help = "split the system";
         sink.push(Diagnostic::error(codes::FILE_TOO_LARGE, message, at, "here").help(help));
         return None;
     }
@@ -148,7 +148,7 @@ fn read_manifest(
         }
         Err(reason) => {
             let message = format!("the manifest {} cannot be read: {reason}", path.value);
-            let help = "the path is relative to the directory of the description";
+            let help = "give a path relative to the directory of the description";
             let code = codes::MANIFEST_UNREADABLE;
             sink.push(Diagnostic::error(code, message, path.at, "named here").help(help));
             (Vec::new(), false)

@@ -46,7 +46,7 @@ pub(crate) fn check_name(
     } else if name.value.len() > octets_max {
         "is too long"
     } else if !alphabet.allows(&name.value) {
-        "has a letter that it may not have"
+        "has a character that is not allowed"
     } else {
         return true;
     };
@@ -83,9 +83,9 @@ impl<Id: Copy> Names<Id> {
     /// Adds a name, or says that it is taken.
     pub(crate) fn add(&mut self, name: &At<String>, id: Id, sink: &mut Sink) {
         if let Some((_, first)) = self.known.get(&name.value) {
-            let message = format!("there are two {}s named `{}`", self.what, name.value);
+            let message = format!("duplicate {} name `{}`", self.what, name.value);
             let second = Diagnostic::error(codes::DUPLICATE_NAME, message, name.at, "the second")
-                .help("give one of them another name")
+                .help("rename one of them")
                 .related(*first, "the first");
             sink.push(second);
         } else {
@@ -98,7 +98,7 @@ impl<Id: Copy> Names<Id> {
             return Some(*id);
         }
         if self.complete {
-            let message = format!("there is no {} named `{}`", self.what, shorten(&name.value));
+            let message = format!("unknown {} `{}`", self.what, shorten(&name.value));
             let known = self.known.keys().map(String::as_str);
             let help = match did_you_mean(&name.value, known) {
                 Some(close) => format!("did you mean `{close}`?"),

@@ -35,7 +35,7 @@ impl Nodes {
         let message = format!("{what}: `{}` is a bridge", name.value);
         let bridge = self.list[id.index()].origin;
         let wrong = Diagnostic::error(codes::NOT_A_HOST, message, name.at, "must be a host")
-            .help("only hosts run programs, talk and listen")
+            .help("name a host: only hosts run programs, talk and listen")
             .related(bridge, "the bridge");
         sink.push(wrong);
         None
@@ -56,7 +56,7 @@ impl Nodes {
             return;
         }
         let name = |id: NodeId| &self.list[id.index()].name;
-        let message = format!("{what}: no links lead from `{}` to `{}`", name(from), name(to));
+        let message = format!("{what}: no path from `{}` to `{}`", name(from), name(to));
         let unreachable = Diagnostic::error(codes::UNREACHABLE, message, at, "not reachable")
             .help("add the [[link]] that joins the two parts of the network");
         sink.push(unreachable);
@@ -155,14 +155,14 @@ fn address(fields: &mut Fields<'_, raw::Host>, nodes: &mut Nodes) -> MacAddress 
         at = text.at;
         match text.value.parse::<MacAddress>() {
             Ok(given) if given.is_multicast() || given == MacAddress::default() => {
-                let help = "a host's address has an even first octet and is not all zero";
+                let help = "use an address with an even first octet that is not all zero";
                 let text = format!("`mac` is {given}, which is not a host's address");
                 fields.error(codes::BAD_ADDRESS, &text, at, "this address", help);
                 return address;
             }
             Ok(given) => address = given,
             Err(error) => {
-                let help = "as in mac = \"02:00:00:00:00:01\"";
+                let help = "write it as in mac = \"02:00:00:00:00:01\"";
                 fields.error(codes::BAD_ADDRESS, &error.to_string(), at, "this text", help);
                 return address;
             }
@@ -170,7 +170,7 @@ fn address(fields: &mut Fields<'_, raw::Host>, nodes: &mut Nodes) -> MacAddress 
     }
     let id = NodeId(nodes.list.len() as u32);
     if let Some((_, first)) = nodes.addresses.get(&address) {
-        let message = format!("{}: the address {address} is taken", fields.what);
+        let message = format!("{}: duplicate address {address}", fields.what);
         let taken = Diagnostic::error(codes::DUPLICATE_ADDRESS, message, at, "the second")
             .help("give one of the two hosts another `mac`")
             .related(*first, "the first");
@@ -216,11 +216,13 @@ fn clock<R>(fields: &mut Fields<'_, R>, raw: &Option<raw::Clock>) -> ClockError 
         && i64::from(clock.drift_ppb).abs().saturating_add(clock.wander_ppb()) >= most
     {
         let text = format!(
-            "it wanders by up to {} ppb and drifts by {} ppb beside",
+            "it wanders by up to {} ppb and drifts by {} ppb",
             clock.wander_ppb(),
             clock.drift_ppb
         );
-        let help = format!("both are less than {most} ppb: four times `wander_ns` per period");
+        let help = format!(
+            "keep their sum below {most} ppb; the wander is four times `wander_ns` per period"
+        );
         fields.error(codes::DRIFT, &text, written.at, "too much", &help);
     }
     clock
@@ -250,7 +252,7 @@ fn delay<R>(fields: &mut Fields<'_, R>, raw: &Option<At<raw::Delay>>) -> Delay {
     if let Some(histogram) = &raw.histogram {
         if let Some(other) = raw.min.as_ref().or(raw.max.as_ref()) {
             let help = "keep `histogram`, or `min` and `max`";
-            let text = "a delay is an interval or a histogram, not both";
+            let text = "both `histogram` and `min` or `max` are given";
             fields.error(codes::BOTH_KEYS, text, other.at, "this key", help);
         }
         return self::histogram(fields, histogram);
@@ -284,7 +286,7 @@ fn histogram<R>(fields: &mut Fields<'_, R>, pairs: &At<raw::Histogram>) -> Delay
     let mut values = Vec::with_capacity(pairs.value.len());
     for At { value: (ns, weight), at } in &pairs.value {
         if !(1..=limits::WEIGHT).contains(weight) {
-            let text = format!("the weight {weight} is not 1 to {}", limits::WEIGHT);
+            let text = format!("the weight {weight} is outside 1 to {}", limits::WEIGHT);
             fields.error(codes::HISTOGRAM, &text, *at, "this value", help);
         }
         let ns = Some(At { value: *ns, at: *at });

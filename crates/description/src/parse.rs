@@ -111,7 +111,7 @@ pub(crate) fn document<'t>(text: &'t str, sink: &mut Sink) -> Option<DeTable<'t>
         if span.start >= line_end {
             let at = origin(0, span.clone());
             let message = format!("this is not TOML: {}", error.message());
-            let help = "see https://toml.io for how values and tables are written";
+            let help = "see https://toml.io for the syntax of values and tables";
             sink.push(Diagnostic::error(codes::SYNTAX, message, at, "here").help(help));
             let rest = text.get(span.start..).unwrap_or("");
             line_end = span.start + rest.find('\n').unwrap_or(rest.len()) + 1;
@@ -132,15 +132,15 @@ fn format_is_known(root: &DeTable<'_>, sink: &mut Sink) -> bool {
     if version == Some(FORMAT) {
         return true;
     }
-    let message = format!("format {} is not known", shorten(number.as_str()));
+    let message = format!("unknown format {}", shorten(number.as_str()));
     let at = origin(0, value.span());
-    let help = format!("this release reads format {FORMAT}");
+    let help = format!("write format {FORMAT}, which this release reads");
     sink.push(Diagnostic::error(codes::FORMAT_VERSION, message, at, "this version").help(help));
     false
 }
 
 pub(crate) fn wrong_shape(key: &str, wanted: &str, span: Range<usize>, sink: &mut Sink) {
-    let message = format!("`{key}` is not written as {wanted}");
+    let message = format!("`{key}` must be {wanted}");
     let at = origin(0, span);
     let help = format!("write {wanted}");
     sink.push(Diagnostic::error(codes::WRONG_TYPE, message, at, "here").help(help));
@@ -192,7 +192,7 @@ pub(crate) fn elements<'t>(
     if array.len() > most {
         let message = format!("there are {} [[{key}]] tables", array.len());
         let at = origin(0, array.get(most).map_or(span, Spanned::span));
-        let help = format!("at most {most} are read");
+        let help = format!("use at most {most}");
         sink.push(Diagnostic::error(codes::TOO_MANY, message, at, "one too many").help(help));
         return Err(at);
     }
@@ -241,15 +241,15 @@ fn describe(message: &str, at: Origin, document: &str) -> (Diagnostic, Option<St
     };
     let word = shorten(word);
     if message.starts_with("unknown field") {
-        let text = format!("there is no key `{word}` here");
+        let text = format!("unknown key `{word}`");
         let found = Diagnostic::error(codes::UNKNOWN_KEY, text, at, "unknown key").help(help);
         return (found, meant.map(str::to_owned));
     }
     if message.starts_with("unknown variant") {
-        let text = format!("`{word}` is none of the allowed words");
+        let text = format!("unknown word `{word}`");
         return (Diagnostic::error(codes::UNKNOWN_CHOICE, text, at, "this word").help(help), None);
     }
     let text = format!("a value of the wrong type: {}", shorten(message));
-    let help = format!("{document} lists the type and unit of every key");
+    let help = format!("see {document} for the type and unit of every key");
     (Diagnostic::error(codes::WRONG_TYPE, text, at, "this value").help(help), None)
 }

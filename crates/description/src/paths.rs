@@ -23,9 +23,9 @@ pub(super) fn check(
         let listener = match listeners {
             Some([one]) => Some(*one),
             Some(several) => {
-                let text = format!("it has ways and {} listeners", several.len());
-                let help = "only a stream to one listener has ways: make one stream per listener";
-                fields.error(codes::WAY, &text, written.at, "these ways", help);
+                let text = format!("it has paths, but {} listeners", several.len());
+                let help = "make one stream per listener: only a stream to one listener has paths";
+                fields.error(codes::WAY, &text, written.at, "these paths", help);
                 None
             }
             None => None,
@@ -40,7 +40,13 @@ pub(super) fn check(
     let count = raw.paths.as_ref().map_or(0, |paths| paths.value.len());
     if let (Some(At { at, .. }), 0..=1) = (raw.history, count) {
         let help = "remove `history`, or give two `paths`";
-        fields.error(codes::WAY, "only duplicates have a `history`", at, "this key", help);
+        fields.error(
+            codes::WAY,
+            "`history` applies to two or more paths only",
+            at,
+            "this key",
+            help,
+        );
     }
     let history = fields.int(codes::OUT_OF_RANGE, ("history", &raw.history), 2..=limits::HISTORY);
     let history = if count < 2 { 0 } else { history.unwrap_or(HISTORY_DEFAULT) };
@@ -56,9 +62,9 @@ fn read(
     let mut paths: Vec<(Vec<NodeId>, Origin)> = Vec::new();
     let longest = written.value.iter().map(|path| path.value.len()).max().unwrap_or(0);
     if written.value.len() > limits::PATHS || longest > limits::PATHS {
-        let text = format!("{} ways of up to {longest} bridges", written.value.len());
-        let help = format!("at most {0} ways of {0} bridges are read", limits::PATHS);
-        fields.error(codes::WAY, &text, written.at, "these ways", &help);
+        let text = format!("{} paths of up to {longest} bridges", written.value.len());
+        let help = format!("give at most {0} paths of {0} bridges", limits::PATHS);
+        fields.error(codes::WAY, &text, written.at, "these paths", &help);
         return paths;
     }
     for At { value: names, at } in &written.value {
@@ -68,11 +74,11 @@ fn read(
             continue;
         }
         if (1..bridges.len()).any(|i| bridges[..i].contains(&bridges[i])) {
-            let help = "a way meets each bridge once";
-            fields.error(codes::WAY, "a way goes round in a circle", *at, "this way", help);
+            let help = "name each bridge once";
+            fields.error(codes::WAY, "the path visits a bridge twice", *at, "this path", help);
         } else if paths.iter().any(|(other, _)| *other == bridges) {
-            let help = "copies on the same way are lost together: remove one of the two";
-            fields.error(codes::WAY, "two of its ways are the same", *at, "again", help);
+            let help = "remove one of the two: copies on one path are lost together";
+            fields.error(codes::WAY, "duplicate path", *at, "the second", help);
         } else {
             paths.push((bridges, *at));
         }
@@ -92,7 +98,7 @@ fn bridge(
     }
     let message = format!("{}: `{}` is a host", fields.what, name.value);
     let wrong = Diagnostic::error(codes::WAY, message, name.at, "must be a bridge")
-        .help("a way names the bridges between talker and listener, without these two")
+        .help("name the bridges between talker and listener, without these two")
         .related(node.origin, "the host");
     fields.sink.push(wrong);
     None
@@ -118,7 +124,7 @@ fn check_links(
     let nodes: Vec<NodeId> = [talker].iter().chain(bridges).chain([&listener]).copied().collect();
     if let Some(apart) = nodes.windows(2).find(|pair| !linked(pair[0], pair[1])) {
         let text = format!("no link joins `{}` and `{}`", node(apart[0]).name, node(apart[1]).name);
-        let help = "a way names, in order, every bridge from the talker's to the listener's";
-        fields.error(codes::WAY, &text, at, "this way", help);
+        let help = "name every bridge in order, from the talker's to the listener's";
+        fields.error(codes::WAY, &text, at, "this path", help);
     }
 }

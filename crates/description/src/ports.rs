@@ -49,7 +49,7 @@ impl PortNames {
                     .to_owned(),
             };
             let shown = super::shorten(&text.value);
-            let message = format!("there is no port `{shown}`");
+            let message = format!("unknown port `{shown}`");
             sink.push(
                 Diagnostic::error(codes::UNKNOWN_PORT, message, text.at, "not found").help(help),
             );
@@ -76,9 +76,9 @@ pub(super) fn check(
             let port = &mut ports[id.index()];
             let label = format!("{}.{}", nodes.list[port.node.index()].name, port.name);
             if let Some(first) = set.insert(id, at) {
-                let message = format!("port `{label}` is set twice");
+                let message = format!("duplicate settings of port `{label}`");
                 let twice = Diagnostic::error(codes::PORT_SET_TWICE, message, at, "the second")
-                    .help("say everything about a port in one [[port]]")
+                    .help("merge them into one [[port]]")
                     .related(first, "the first");
                 fields.sink.push(twice);
                 continue;
@@ -132,7 +132,7 @@ fn settings(fields: &mut Fields<'_, raw::Port>) -> PortSettings {
         for queue in (0..onbeat_model::port::QUEUES).filter(|q| queues & 1 << q != 0) {
             if settings.selection[queue] != Selection::StrictPriority {
                 let text = format!("queue {queue} has an idleSlope and asynchronous shaping");
-                let help = "a queue has one transmission selection algorithm: keep one of them";
+                let help = "keep one of them: a queue has one transmission selection algorithm";
                 fields.error(codes::TWO_SHAPERS, &text, list.at, "this list", help);
             }
             settings.selection[queue] = Selection::Asynchronous;
@@ -141,8 +141,8 @@ fn settings(fields: &mut Fields<'_, raw::Port>) -> PortSettings {
     if let Some(list) = &raw.preemptable {
         settings.preemptable = fields.queues("preemptable", &list.value);
         if settings.preemptable == u8::MAX {
-            let help = "leave out the queues whose frames are to interrupt the others";
-            let text = "all queues are preemptable, so none can interrupt another";
+            let help = "remove the queues whose frames may interrupt the others";
+            let text = "all queues are preemptable: no express queue is left";
             fields.error(codes::PREEMPTION, text, list.at, "this list", help);
         }
     }
@@ -159,8 +159,8 @@ fn slope(
     unit_bps: i64,
 ) -> Option<(usize, BitRate)> {
     let Some(queue) = queue.parse().ok().filter(|q| *q < onbeat_model::port::QUEUES) else {
-        let text = format!("there is no queue `{}`", super::shorten(queue));
-        let help = "queues are 0 to 7, as in idle_slope_mbps = { 7 = 100, 6 = 50 }";
+        let text = format!("unknown queue `{}`", super::shorten(queue));
+        let help = "use queues 0 to 7, as in idle_slope_mbps = { 7 = 100, 6 = 50 }";
         fields.error(codes::OUT_OF_RANGE, &text, rate.at, "its idleSlope", help);
         return None;
     };
@@ -183,7 +183,7 @@ fn check_slopes(
     if sum > link.rate {
         let message = format!("port `{label}`: idle slopes of {sum} on a link of {}", link.rate);
         let beyond = Diagnostic::error(codes::IDLE_SLOPES, message, at, "this port")
-            .help("all idle slopes together may be the rate of the link at most")
+            .help("reduce them: their sum may not exceed the rate of the link")
             .related(link.origin, "its link");
         fields.sink.push(beyond);
     }
@@ -205,7 +205,7 @@ fn gates(fields: &mut Fields<'_, raw::Port>) -> Vec<GateControl> {
     let total: usize = lists.value.iter().map(entries).sum();
     if total > limits::GATE_ENTRIES {
         let text = format!("its gate control lists have {total} entries");
-        let help = format!("at most {} are read", limits::GATE_ENTRIES);
+        let help = format!("use at most {}", limits::GATE_ENTRIES);
         fields.error(codes::GATES, &text, lists.at, "these lists", &help);
         return Vec::new();
     }
@@ -213,7 +213,7 @@ fn gates(fields: &mut Fields<'_, raw::Port>) -> Vec<GateControl> {
     for list in &lists.value {
         let Some(gate) = gate_control(fields, list) else { continue };
         if gates.last().is_some_and(|before| before.base >= gate.base) {
-            let text = "the list starts no later than the one before it";
+            let text = "the list starts no later than the previous one";
             let help =
                 "order the lists by `base_time_ns`: each is in force until the next one starts";
             fields.error(codes::GATES, text, list.at, "this list", help);
@@ -231,14 +231,14 @@ fn gate_control(fields: &mut Fields<'_, raw::Port>, list: &At<raw::Gates>) -> Op
     let cycle =
         fields.time(codes::DURATION, ("cycle_time_ns", &raw.cycle_time_ns), NS, positive.clone());
     let Some(raw_entries) = raw.entries.as_ref().filter(|e| !e.value.is_empty()) else {
-        let help = "as in entries = [{ open = [7], interval_ns = 50000 }, …]";
+        let help = "write entries = [{ open = [7], interval_ns = 50000 }, …]";
         fields.error(codes::GATES, "a gate control list has no entries", *at, "this list", help);
         return None;
     };
     let mut entries = Vec::with_capacity(raw_entries.value.len());
     for At { value: entry, at } in &raw_entries.value {
         let (Some(open), Some(_)) = (&entry.open, &entry.interval_ns) else {
-            let help = "as in { open = [7, 6], interval_ns = 50000 }; `open` may be empty";
+            let help = "write { open = [7, 6], interval_ns = 50000 }; `open` may be empty";
             let text = "an entry of a gate control list needs `open` and `interval_ns`";
             fields.error(codes::MISSING_KEY, text, *at, "this entry", help);
             continue;

@@ -74,8 +74,8 @@ fn program(
     let beyond = |task: &&Task| task.cores.iter().any(|core| i64::from(*core) > most);
     let beyond = tasks.iter().flat_map(|graph| &graph.tasks).find(beyond);
     if let (Some(task), Some(path)) = (beyond, &raw.tasks) {
-        let text = format!("its task `{}` uses processors that its host does not have", task.name);
-        let help = format!("`cores` may be 0 to {most}");
+        let text = format!("task `{}` uses CPUs that its host does not have", task.name);
+        let help = format!("use 0 to {most} in `cores`");
         fields.error(codes::OUT_OF_RANGE, &text, path.at, "in this file", &help);
     }
     let (command, mut source) = code?;
@@ -123,7 +123,7 @@ fn code(
     for (key, given) in for_sources {
         if let Some(given) = given {
             let text = format!("`{key}` is given without `source`");
-            let help = "a command has its arguments in it; only sources are compiled";
+            let help = "write arguments into `command`; the other keys are for sources";
             fields.error(codes::PROGRAM_SOURCE, &text, given.at, "this key", help);
         }
     }
@@ -134,7 +134,7 @@ fn command(fields: &mut Fields<'_, raw::Program>) -> Option<Vec<String>> {
     let words = fields.entry.raw.command.clone()?;
     let first = words.value.first().map_or("", |w| w.value.as_str());
     if first.is_empty() || has_nul(&words.value) || words.value.len() > limits::LIST {
-        let help = "the first word is the file to execute, as in [\"build/talker\"]";
+        let help = "name the file to execute first, as in [\"build/talker\"]";
         let text = "`command` names no program";
         fields.error(codes::EMPTY_COMMAND, text, words.at, "this command", help);
         return None;
@@ -163,19 +163,25 @@ fn source(
     for file in &list.value {
         let problem = match file.value.ends_with(".c") {
             true => (files.read)(&file.value).err().map(|why| format!("cannot be read: {why}")),
-            false => Some("is no C file: its name does not end in .c".to_owned()),
+            false => Some("is not a C file: its name does not end in .c".to_owned()),
         };
         if let Some(problem) = problem {
             let text = format!("the source {} {problem}", file.value);
-            let help = "the path is relative to the directory of the description";
+            let help = "give a path relative to the directory of the description";
             fields.error(code, &text, file.at, "named here", help);
             right = false;
         }
     }
     for words in [&raw.cflags, &raw.arguments].into_iter().flatten() {
         if has_nul(&words.value) || words.value.len() > limits::LIST {
-            let help = "a command line has no zero octets, and at most 10,000 words here";
-            fields.error(code, "these words cannot be handed on", words.at, "here", help);
+            let help = "remove zero octets, and use at most 10,000 words";
+            fields.error(
+                code,
+                "the words cannot be passed to the compiler",
+                words.at,
+                "here",
+                help,
+            );
             right = false;
         }
     }
@@ -223,9 +229,9 @@ fn binding(
     let At { value: raw, at } = bound;
     let is_one = raw.fifo.is_some() != raw.channel.is_some();
     let Some(name) = raw.name.as_ref().filter(|_| is_one) else {
-        let text = "what an abstract channel is has a `name`, and either `fifo` or `channel`";
+        let text = "a binding needs `name`, and either `fifo` or `channel`";
         let help =
-            "as in { name = \"chan\", fifo = 1024 } or { name = \"chan\", channel = \"speed\" }";
+            "write { name = \"chan\", fifo = 1024 } or { name = \"chan\", channel = \"speed\" }";
         fields.error(codes::BINDING, text, *at, "this table", help);
         return None;
     };
@@ -262,13 +268,13 @@ fn network(
         // What is wrong with the channel has been said.
         None
     } else if !host.is_none_or(is_end) {
-        let help = "let the program run on the channel's talker, or on a listener";
-        Some((format!("its host is no end of `{}`", channel.value), help))
+        let help = "run the program on the channel's talker or on a listener";
+        Some((format!("its host has no endpoint of `{}`", channel.value), help))
     } else if size != octets {
         let (name, channel) = (value.name(), &channel.value);
         let text =
             format!("a value of type {name} has {octets} octets, a message of `{channel}` {size}");
-        Some((text, "give `size_octets` of the channel the size of a value, or another `type`"))
+        Some((text, "set `size_octets` to the size of a value, or use another `type`"))
     } else {
         return Some(Realisation::Network(channel.value.clone()));
     };
@@ -287,15 +293,15 @@ fn read_tasks(
 ) -> Option<Graph> {
     let code = codes::PROGRAM_TASKS;
     if fields.entry.raw.source.is_some() {
-        let help = "take it out: what the source does is found out from the source";
+        let help = "remove it: Onbeat derives the tasks from the source";
         fields.error(code, "`tasks` is given beside `source`", path.at, "this key", help);
         return None;
     }
     let text = match (files.read)(&path.value) {
         Ok(text) => text,
         Err(reason) => {
-            let text = format!("the tasks cannot be read: {reason}");
-            let help = "the path is relative to the directory of the description";
+            let text = format!("the task model cannot be read: {reason}");
+            let help = "give a path relative to the directory of the description";
             fields.error(code, &text, path.at, "named here", help);
             return None;
         }
@@ -327,7 +333,7 @@ fn check_execution_times(
         Ok(text) => text,
         Err(reason) => {
             let text = format!("the execution times cannot be read: {reason}");
-            let help = "the path is relative to the directory of the description";
+            let help = "give a path relative to the directory of the description";
             return fields.error(code, &text, path.at, "named here", help);
         }
     };

@@ -62,7 +62,7 @@ pub(super) struct File {
     port: Option<Vec<Port>>,
     /// Modelled traffic.
     stream: Option<Vec<Stream>>,
-    /// What goes wrong on purpose.
+    /// Injected faults.
     fault: Option<Vec<Fault>>,
     /// Network channels.
     channel: Option<Vec<Channel>>,
@@ -86,7 +86,7 @@ pub(super) struct Run {
     /// How long talkers may write, in milliseconds.
     #[schemars(range(min = 1, max = MONTH_MS))]
     pub(super) duration_ms: Option<At<i64>>,
-    /// Where all randomness comes from; 0 by default.
+    /// Seed of all random numbers; 0 by default.
     pub(super) seed: Option<At<u64>>,
     /// Which engine; `virtual` by default.
     pub(super) time: Option<At<TimeMode>>,
@@ -137,7 +137,7 @@ pub(super) struct Synchronisation {
     pub(super) grandmaster: Option<At<String>>,
     /// How nodes note the times of messages; `hardware` by default.
     pub(super) timestamping: Option<At<StampKind>>,
-    /// Where oscillators and jitter come from; 0 by default.
+    /// Seed of oscillators, delays and jitter; 0 by default.
     pub(super) seed: Option<At<u64>>,
     /// Whether gPTP takes part in runs and simulations, so that faults of theirs change clocks;
     /// false by default.

@@ -71,10 +71,11 @@ pub(super) fn synchronisation(
     let in_run = raw.in_run.as_ref().is_some_and(|in_run| in_run.value);
     let described = |node: &&Node| in_run && node.clock != ClockError::default();
     for node in nodes.list.iter().filter(described) {
-        let message = format!("`{}` has a `clock`, and gPTP keeps it in the run", node.name);
-        let help = "take the `clock` out, or `in_run`: without it, nodes with a `clock` keep that";
+        let message =
+            format!("`{}` has a `clock`, but gPTP steers its clock in the run", node.name);
+        let help = "remove the `clock`, or `in_run`: without `in_run` the described clock applies";
         let wrong = Diagnostic::error(codes::CLOCK_KEPT, message, node.origin, "its clock");
-        fields.sink.push(wrong.help(help).related(grandmaster.at, "gPTP is asked for here"));
+        fields.sink.push(wrong.help(help).related(grandmaster.at, "gPTP is enabled here"));
     }
     Some(Synchronisation {
         grandmaster: nodes.names.find(codes::UNKNOWN_NODE, &grandmaster, fields.sink)?,
@@ -105,8 +106,8 @@ fn noise_source(
     if let (Some(from), Some(to), Some(at)) = (from, to, raw.to.as_ref().map(|t| t.at)) {
         if from == to {
             let help = "name two different hosts";
-            let text = "it sends to itself";
-            fields.error(codes::NOISE_TO_SELF, text, at, "its own host", help);
+            let text = "source and destination are the same host";
+            fields.error(codes::NOISE_TO_SELF, text, at, "the same host", help);
         }
         nodes.need_path(&fields.what, from, to, at, fields.sink);
     }
@@ -223,8 +224,8 @@ fn check_meeting(
         let text = format!("the talker of `{}` does not listen to `{}`", after.name, before.name);
         let message = format!("{}: {text}", fields.what);
         let apart = Diagnostic::error(codes::BROKEN_CHAIN, message, place.at, "this channel")
-            .help("each channel of a chain starts at a listener of the one before it")
-            .related(before.origin, "the channel before it")
+            .help("start each channel of a chain at a listener of the previous one")
+            .related(before.origin, "the previous channel")
             .related(after.origin, "this channel");
         fields.sink.push(apart);
     }

@@ -26,7 +26,7 @@ pub(super) fn check(
     let Some((first, _)) = keys.first() else {
         if !KEYS.iter().any(|key| fields.entry.is_broken(key)) {
             let help = "add one of `interval_ns`, `rate_hz`, `trace` and `trace_file`";
-            let text = "nothing says when its frames come";
+            let text = "no key says when its frames are sent";
             fields.error(codes::MISSING_KEY, text, fields.entry.at, "in this table", help);
         }
         return None;
@@ -91,8 +91,8 @@ fn interval(fields: &mut Fields<'_, raw::Stream>) -> Option<Span> {
     let rate = rate.or(raw.rate_hz.map(|hz| hz.with(Rate::Hz(hz.value))))?;
     let interval = rate.value.interval();
     if interval.is_none() {
-        let help = format!("a frame every 1 ns to {}", limits::DURATION);
-        fields.error(codes::RATE, "its rate", rate.at, "out of range", &help);
+        let help = format!("use an interval of 1 ns to {}", limits::DURATION);
+        fields.error(codes::RATE, "its rate is out of range", rate.at, "out of range", &help);
     }
     interval
 }

@@ -57,9 +57,9 @@ fn name(
     check_name(&name, "stream", Alphabet::Plain, limits::NAME_OCTETS, fields.sink);
     names.add(&name, index, fields.sink);
     if let Some((_, first)) = network.channels.names.get(&name.value) {
-        let message = format!("there are a channel and a stream named `{}`", name.value);
+        let message = format!("a channel and a stream share the name `{}`", name.value);
         let taken = Diagnostic::error(codes::DUPLICATE_NAME, message, name.at, "the stream")
-            .help("give one of them another name")
+            .help("rename one of them")
             .related(first, "the channel");
         fields.sink.push(taken);
     }
@@ -136,7 +136,7 @@ fn bucket(
     longest: Option<Octets>,
 ) -> Option<TokenBucket> {
     if burst.is_none() || (mbps.1.is_none() && bps.1.is_none()) {
-        let help = "as in { rate_mbps = 10, burst_octets = 1542 }";
+        let help = "write { rate_mbps = 10, burst_octets = 1542 }";
         let text = "a token bucket needs a rate and `burst_octets`";
         fields.error(codes::MISSING_KEY, text, at, "this bucket", help);
         return None;
@@ -146,8 +146,8 @@ fn bucket(
     let octets = fields.int(codes::OUT_OF_RANGE, ("burst_octets", burst), range)? as u32;
     let least = longest.map(frame::on_wire);
     if let Some(least) = least.filter(|least| octets < least.get()) {
-        let text = format!("a bucket of {octets} octets, and frames of up to {}", least.get());
-        let help = "a frame counts as on the wire: with preamble and gap, 20 octets more";
+        let text = format!("a bucket of {octets} octets for frames of up to {}", least.get());
+        let help = "enlarge the bucket: a frame counts with preamble and gap, 20 octets more";
         fields.error(codes::BUCKET, &text, at, "too small", help);
     }
     Some(TokenBucket { rate: rate?, burst: Octets::new(octets) })
@@ -164,7 +164,7 @@ fn policing(
     let keys = [("rate_mbps", rate_mbps), ("rate_bps", rate_bps)];
     let meter = metered.then(|| bucket(fields, written.at, keys, burst_octets, longest)).flatten();
     if !metered && frame_octets_max.is_none() {
-        let help = "as in { rate_mbps = 10, burst_octets = 1542 } or { frame_octets_max = 128 }";
+        let help = "write { rate_mbps = 10, burst_octets = 1542 } or { frame_octets_max = 128 }";
         let text = "policing needs a token bucket or `frame_octets_max`";
         fields.error(codes::MISSING_KEY, text, written.at, "drops nothing", help);
     }

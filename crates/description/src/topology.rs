@@ -57,7 +57,7 @@ fn draft(entry: &Entry<raw::Link>, nodes: &Nodes, sink: &mut Sink) -> Option<Dra
     if ends[0].node == ends[1].node {
         let name = &nodes.list[ends[0].node.index()].name;
         let message = format!("a link joins `{name}` to itself");
-        let help = "a link joins two different nodes";
+        let help = "name two different nodes";
         let error = Diagnostic::error(codes::SELF_LINK, message, at, "these ends").help(help);
         sink.push(error);
         return None;
@@ -96,7 +96,7 @@ fn check_ports(drafts: &[Draft], nodes: &Nodes, sink: &mut Sink) {
         {
             let message = format!("port `{}.{port}` has two links", node.name);
             let error = Diagnostic::error(codes::PORT_TAKEN, message, end.at, "the second")
-                .help("name another port, or none: unnamed ports are numbered")
+                .help("name another port, or leave the name out: unnamed ports are numbered")
                 .related(first, "the first");
             sink.push(error);
         } else if matches!(node.kind, NodeKind::Host(_))
@@ -104,7 +104,7 @@ fn check_ports(drafts: &[Draft], nodes: &Nodes, sink: &mut Sink) {
         {
             let message = format!("host `{}` has two links", node.name);
             let error = Diagnostic::error(codes::HOST_LINKS, message, end.at, "the second")
-                .help("put a [[bridge]] between")
+                .help("put a [[bridge]] between them")
                 .related(first, "the first");
             sink.push(error);
         }

@@ -67,7 +67,7 @@ impl<'a> Traces<'a> {
             Ok(fetched) => fetched,
             Err(reason) => {
                 let text = format!("the trace cannot be read: {reason}");
-                let help = "the path is relative to the directory of the description";
+                let help = "give a path relative to the directory of the description";
                 fields.error(codes::TRACE, &text, path.at, "named here", help);
                 return None;
             }
@@ -82,7 +82,7 @@ impl<'a> Traces<'a> {
             }
             let added = match pair(line) {
                 Some((ns, octets)) => self.add(&mut frames, ns, octets),
-                None => Err("a line is no pair of numbers".to_owned()),
+                None => Err("a line is not a pair of numbers".to_owned()),
             };
             if let Err(problem) = added {
                 fields.sink.push(in_file(&fields.what, &problem, at, path.at));
@@ -118,14 +118,14 @@ impl<'a> Traces<'a> {
         let octets =
             u32::try_from(octets).ok().filter(|o| lengths.contains(o)).ok_or_else(|| {
                 format!(
-                    "a frame of {octets} octets, which is not {} to {}",
+                    "a frame of {octets} octets, outside {} to {}",
                     lengths.start(),
                     lengths.end()
                 )
             })?;
         let time = Span::from_ns(ns);
         if !(Span::ZERO..=limits::DURATION).contains(&time) {
-            return Err(format!("{ns} ns is not 0 to {}", limits::DURATION));
+            return Err(format!("{ns} ns is outside 0 to {}", limits::DURATION));
         }
         if let Some((before, _)) = frames.last().filter(|(before, _)| *before > time) {
             return Err(format!("{ns} ns comes after {} ns", before.as_ns()));

@@ -113,7 +113,7 @@ pub fn read(text: &str, file: &str) -> Result<Vec<SegmentTimes>, Vec<InvalidRow>
             let pair = (row.source.clone(), row.destination.clone());
             match seen.insert(pair, line) {
                 Some(first) => Err(format!(
-                    "the segment from {} to {} stands in line {first} already",
+                    "duplicate segment from {} to {}, first in line {first}",
                     row.source, row.destination
                 )),
                 None => Ok(row),
@@ -280,7 +280,7 @@ mod tests {
                 "times.csv:7: no segment ends at a:start".to_owned(),
                 format!("times.csv:8: \"a:0\" {node}"),
                 "times.csv:9: 1 and a:1 are not of one task".to_owned(),
-                "times.csv:11: the segment from a:3 to a:4 stands in line 10 already".to_owned(),
+                "times.csv:11: duplicate segment from a:3 to a:4, first in line 10".to_owned(),
                 "times.csv:12: six fields are needed: SRC,BCET,WCET,JITTER,ABORT,DST".to_owned(),
             ]
         );

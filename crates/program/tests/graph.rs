@@ -221,10 +221,10 @@ fn what_cannot_be_followed_is_told() {
             3,
             "cinit",
         ),
-        ("int main(void) {\n chan_read(row->end, 0); }", 2, "which channel"),
-        ("task f();\nint main(void) {\n f(); }", 3, "in no file"),
+        ("int main(void) {\n chan_read(row->end, 0); }", 2, "the channel of"),
+        ("task f();\nint main(void) {\n f(); }", 3, "no file of the program"),
         ("int main(void) { void *p = &&a;\na:\n sdelay(1, ms);\n goto *p; }", 4, "label"),
-        ("extern int\n fifochannel(c); int main(void) { cwrite(c, 1); }", 2, "room"),
+        ("extern int\n fifochannel(c); int main(void) { cwrite(c, 1); }", 2, "capacity"),
     ];
     for (text, line, message) in cases {
         let told = lost(text);

@@ -14,7 +14,7 @@ pub enum ChannelError {
     #[error("the run is over")]
     Stopped,
     /// The coordinator or the network is gone, or violates the protocol.
-    #[error("the connection to the fabric is lost")]
+    #[error("the connection to the run coordinator is lost")]
     Disconnected,
     /// The call came before `start`.
     #[error("start has not been called")]

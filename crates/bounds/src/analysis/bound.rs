@@ -76,21 +76,21 @@ fn of_babblers(system: &System, plan: &Plan, streams: &mut [ListenerBounds]) {
 fn unbounded(system: &System, id: ChannelId, reason: &Unbounded) -> Diagnostic {
     let channel = system.channel(id);
     let why = &reason.why;
-    let message = format!("no useful bound exists for protected channel `{}`: {why}", channel.name);
+    let message = format!("protected channel `{}` has no useful bound: {why}", channel.name);
     let help = match reason.cause {
-        Cause::UnlimitedTraffic => "give the higher queue a shaper, or its traffic a limit",
-        Cause::Babbling => "give the stream that babbles a meter (`policing`)",
-        Cause::Overload => "send less there, or give the queue more of the link or of the cycle",
+        Cause::UnlimitedTraffic => "add a shaper to the higher queue, or a limit to its traffic",
+        Cause::Babbling => "add a meter (`policing`) to the babbling stream",
+        Cause::Overload => "send less, or give the queue more of the link or of the cycle",
         Cause::ShortWindows => "make the windows longer, or the frames shorter",
-        Cause::Preemption => "make the queue express, or take its gates away",
-        Cause::Regulator => "shape at every port of the way, by clocks of the same rate",
+        Cause::Preemption => "make the queue express, or remove its gates",
+        Cause::Regulator => "shape at every port of the path, by clocks of the same rate",
         Cause::Circle | Cause::TooLong => {
             "lower the jitter of the talkers' `stack_tx` or `burst_messages`, use faster links, \
              give the class a greater idleSlope than it needs in a [[port]], or route so that \
              streams do not wait for each other in a circle"
         }
     };
-    Diagnostic::error(codes::UNBOUNDED, message, channel.origin, "may wait without end").help(help)
+    Diagnostic::error(codes::UNBOUNDED, message, channel.origin, "has no bound").help(help)
 }
 
 /// One bound per listener, by their clocks; or why there is none at one of them.

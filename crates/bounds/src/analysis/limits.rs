@@ -21,12 +21,12 @@ fn windows(analysis: &Analysis<'_>) -> Option<Diagnostic> {
         others => format!(" and of {others} other queues"),
     };
     let message = format!(
-        "the frames of queue {queue} of port {}{others} were not followed through their windows: \
-         that takes too long, and their bounds hold for any phase",
+        "the frames of queue {queue} of port {}{others} were not analysed window by window: \
+         that takes too long; their bounds hold for any phase",
         system.port_label(PortId(port as u32)),
     );
     let node = system.node(system.ports[port].node);
-    let help = "let the cycle and the intervals have a small common multiple";
+    let help = "choose a cycle and intervals with a small common multiple";
     Some(warning(message, node.origin, "has windows").help(help))
 }
 
@@ -40,12 +40,12 @@ fn cut_short(analysis: &Analysis<'_>, multi_hop: &MultiHop) -> Option<Diagnostic
         Some(stream) => system.streams[stream].origin,
     };
     let message = format!(
-        "not all whole ways of queue {} were looked at: that takes too long, and bounds are sums \
-         over single queues there",
+        "not all paths of queue {} were analysed as a whole: that takes too long, and bounds are \
+         sums over single queues there",
         queues.join(", "),
     );
-    let help = "they hold, but may be larger than they need be; a part of the system by itself may \
-                have smaller ones";
+    let help = "describe a part of the system by itself: the bounds hold, but may be larger \
+                than necessary";
     Some(warning(message, origin, "the first of them").help(help))
 }
 

@@ -97,7 +97,7 @@ fn reserved_in(analysis: &Analysis<'_>, at: impl Fn(usize, usize) -> bool) -> Ve
 fn overflow(system: &System, port: PortId, channels: &[usize], backlog: &Backlog) -> Diagnostic {
     let node = system.node(system.port(port).node);
     let message = format!(
-        "port {} may have to queue {} frames ({} octets) of class {:?}, but a queue of `{}` \
+        "the backlog of port {} may reach {} frames ({} octets) of class {:?}, but a queue of `{}` \
          holds {} frames and {} octets",
         system.port_label(port),
         backlog.frames,

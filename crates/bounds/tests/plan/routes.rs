@@ -147,7 +147,7 @@ fn frames_only_leave_ports_that_send_their_vlan() {
     let errors = plan(&net.0, true).unwrap_err();
     let [error] = &errors[..] else { panic!("{errors:?}") };
     assert_eq!(error.code.as_str(), "OB2010");
-    assert_eq!(error.message, "channel `c`: no way from `h1` to `h2` lies within VLAN 2");
+    assert_eq!(error.message, "channel `c`: no path from `h1` to `h2` within VLAN 2");
 }
 
 #[test]

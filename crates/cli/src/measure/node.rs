@@ -102,7 +102,7 @@ pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
             before = now;
         };
         if !status.success() {
-            bail!("a node of test 4 failed ({status}); what it said stands above");
+            bail!("a node of test 4 failed ({status}); see its output above");
         }
     }
     for group in groups {

@@ -152,9 +152,7 @@ impl<'a> Trial<'a> {
         let held = held.context("/dev/cpu_dma_latency (--hold-cpu-latency)")?;
         if held.is_some() {
             collected.document.settings.cpu_latency_held = true;
-            collected.note(
-                "/dev/cpu_dma_latency was held at 0: figures are better than when nobody holds it",
-            );
+            collected.note("/dev/cpu_dma_latency was held at 0: figures are better than without");
         }
         let others: Vec<u16> = here.0.iter().copied().filter(|other| *other != cpu).collect();
         let written = &mut collected.document.settings;
@@ -245,7 +243,7 @@ impl<'a> Trial<'a> {
         let mut load = Load::of(running);
         pause(LOAD_BEGINS);
         if !load.is_there() {
-            bail!("stress-ng ended at once; what it said stands above");
+            bail!("stress-ng ended at once; see its output above");
         }
         Ok(Some((load, group)))
     }

@@ -92,7 +92,7 @@ impl<'a> Constants<'a> {
 
     fn value_at(&mut self, node: Node<'_>, text: &str, depth: u32) -> Result<Value, String> {
         if depth > DEPTH {
-            return Err("this nests too deep".to_owned());
+            return Err("the nesting is too deep".to_owned());
         }
         match node.kind() {
             "initializer_list" => {
@@ -125,7 +125,7 @@ impl<'a> Constants<'a> {
             Some(None) => return Err(format!("`{name}` is defined by itself")),
             None => {}
         }
-        let unknown = || format!("the value of `{name}` is not known here");
+        let unknown = || format!("the value of `{name}` is unknown");
         let body = self.macros.get(name).ok_or_else(unknown)?;
         self.known.insert(name.to_owned(), None);
         let value = self.body(name, body, depth);
@@ -144,7 +144,7 @@ impl<'a> Constants<'a> {
             }
             _ => None,
         };
-        let value = value.ok_or_else(|| format!("`{name}` does not stand for a number"))?;
+        let value = value.ok_or_else(|| format!("`{name}` is not a number"))?;
         self.value_at(value, &text, depth + 1)
     }
 
@@ -170,7 +170,7 @@ impl<'a> Constants<'a> {
             "sizeof_expression" => {
                 let size = self.layouts.size_of(node, text);
                 let source = words(node, text);
-                size.ok_or_else(|| format!("the value of `{source}` is not known here"))
+                size.ok_or_else(|| format!("the value of `{source}` is unknown"))
             }
             _ => Err(not_constant(node, text)),
         }
@@ -204,7 +204,7 @@ fn too_large() -> String {
 
 fn not_constant(node: Node<'_>, text: &str) -> String {
     let words: String = words(node, text).chars().take(60).collect();
-    format!("`{words}` is not a constant that can be computed here")
+    format!("`{words}` is not a constant that Onbeat can compute")
 }
 
 /// A C integer constant: decimal, hexadecimal, octal or binary, with any integer suffix.

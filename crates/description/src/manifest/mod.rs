@@ -87,7 +87,7 @@ pub fn read(text: &str, file: u16) -> (Vec<ManifestEntry>, Vec<Diagnostic>) {
     if text.len() > limits::MANIFEST_OCTETS {
         let message = format!("the manifest has more than {} octets", limits::MANIFEST_OCTETS);
         let at = origin(file, 0..0);
-        let help = "keep the manifest in a file of its own";
+        let help = "keep the manifest in a separate file";
         let large = Diagnostic::error(codes::FILE_TOO_LARGE, message, at, "here").help(help);
         return (Vec::new(), vec![large]);
     }
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         let near = manifests.any(inside) || STRUCTS.iter().any(|s| self.words(node).contains(s));
         let text = match node.is_missing() {
             true => format!("expected `{}`", node.kind()),
-            false => "this is not understood as C".to_owned(),
+            false => "this is not C".to_owned(),
         };
         let at = self.at(node);
         let help = "check the line before it for a missing `,`, `;` or `}`";
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
             if places.take(index) {
                 let text = format!("entry {} is given twice", places.next - 1);
                 let at = self.at(child);
-                self.error(codes::MANIFEST_ARRAY, text, at, "C keeps the last: remove one");
+                self.error(codes::MANIFEST_ARRAY, text, at, "remove one: C keeps the last");
             }
             match value {
                 Some(value) if value.kind() == "initializer_list" => self.entry(value),
@@ -273,8 +273,8 @@ impl<'a> Reader<'a> {
             Value::Int(index) if index >= 0 => Some(index),
             _ => {
                 let at = self.at(expression);
-                let help = "indices are numbers, from 0 on";
-                self.wrong(codes::MANIFEST_VALUE, "this is no index", at, help);
+                let help = "use a number from 0 on";
+                self.wrong(codes::MANIFEST_VALUE, "this is not an index", at, help);
                 None
             }
         }
@@ -283,11 +283,11 @@ impl<'a> Reader<'a> {
     fn report_places(&mut self, places: &Places, list: Node<'_>) {
         let at = origin(self.file, list.start_byte()..list.start_byte() + 1);
         if let Some(missing) = places.missing() {
-            let text = format!("entry {missing} of the array is not given: C makes it all zero");
-            self.error(codes::MANIFEST_ARRAY, text, at, "give it, or leave out the array's length");
+            let text = format!("entry {missing} of the array is missing: C makes it all zero");
+            self.error(codes::MANIFEST_ARRAY, text, at, "add it, or remove the array's length");
         } else if let Some(length) = places.length.filter(|length| *length < places.end) {
             let text = format!("the array has room for {length} entries, {} are given", places.end);
-            self.error(codes::MANIFEST_ARRAY, text, at, "leave out the array's length");
+            self.error(codes::MANIFEST_ARRAY, text, at, "remove the array's length");
         }
     }
 
@@ -350,9 +350,9 @@ impl<'a> Reader<'a> {
     fn unknown_field(&mut self, field: &str, at: Origin) {
         let help = match did_you_mean(field, FIELDS.iter().copied().flatten().copied()) {
             Some(close) => format!("did you mean `.{close}`?"),
-            None => "an entry has dst, stream_id, sc, size, interval_ns and name".to_owned(),
+            None => "use dst, stream_id, sc, size, interval_ns and name".to_owned(),
         };
-        let text = format!("there is no field `.{}` in a manifest", shorten(field));
+        let text = format!("unknown field `.{}`", shorten(field));
         self.wrong(codes::MANIFEST_FIELD, &text, at, &help);
     }
 
@@ -401,7 +401,9 @@ impl<'a> Reader<'a> {
         let (text, help) = match self.value(node)? {
             Value::Int(value) => match T::try_from(value) {
                 Ok(value) => return Some(value),
-                Err(_) => (format!("{value} does not fit the field"), "fields are unsigned"),
+                Err(_) => {
+                    (format!("{value} does not fit the field"), "use a smaller, unsigned number")
+                }
             },
             Value::List(_) => ("a list where a number is expected".to_owned(), "write a number"),
         };
@@ -413,7 +415,7 @@ impl<'a> Reader<'a> {
         let Value::List(list) = self.value(node)? else {
             let at = self.at(node);
             let text = "an address is a list of six octets";
-            let help = "as in {0x01, 0x00, 0x5e, 0x01, 0x11, 0x42}";
+            let help = "write it as in {0x01, 0x00, 0x5e, 0x01, 0x11, 0x42}";
             self.wrong(codes::BAD_ADDRESS, text, at, help);
             return None;
         };
@@ -423,7 +425,7 @@ impl<'a> Reader<'a> {
             None => {
                 let at = self.at(node);
                 let text = "an address has six octets, each 0 to 255";
-                let help = "as in {0x01, 0x00, 0x5e, 0x01, 0x11, 0x42}";
+                let help = "write it as in {0x01, 0x00, 0x5e, 0x01, 0x11, 0x42}";
                 self.wrong(codes::BAD_ADDRESS, text, at, help);
                 None
             }
@@ -440,7 +442,7 @@ impl<'a> Reader<'a> {
             None => "use SC_CLASS_A, SC_CLASS_B, SC_TAS, CLASS_A or CLASS_B".to_owned(),
         };
         let at = self.at(node);
-        let text = format!("`{}` is no stream class", shorten(word));
+        let text = format!("unknown stream class `{}`", shorten(word));
         self.wrong(codes::MANIFEST_CLASS, &text, at, &help);
         None
     }
@@ -448,7 +450,7 @@ impl<'a> Reader<'a> {
     fn string(&mut self, node: Node<'_>) -> Option<String> {
         let string = plain_string(node, self.text);
         if string.is_none() {
-            let (at, help) = (self.at(node), "as in .name = \"mcast42\"");
+            let (at, help) = (self.at(node), "write it as in .name = \"mcast42\"");
             self.wrong(codes::MANIFEST_VALUE, "a name is one plain string", at, help);
         }
         string.map(str::to_owned)

@@ -168,7 +168,7 @@ impl State<'_> {
             (_, Some(name)) if is_word(name) => self.macros.contains_key(name),
             _ => {
                 if self.active() {
-                    let message = "this condition cannot be decided here".to_owned();
+                    let message = "Onbeat cannot decide this condition".to_owned();
                     let at = origin(self.file, range);
                     let error = Diagnostic::error(codes::MANIFEST_VALUE, message, at, "here")
                         .help("use #ifdef, #ifndef, #if 0, #if 1 or #if defined(NAME)");

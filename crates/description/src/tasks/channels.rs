@@ -34,9 +34,9 @@ pub(super) fn only_in_descriptions(tables: &Tables, sink: &mut Sink) {
     let hosts = tables.hosts.first().map(|host| ("host", host.at));
     let chains = tables.chains.first().map(|chain| ("chain", chain.at));
     for (table, at) in hosts.into_iter().chain(chains) {
-        let mut fields = Fields::new(&tables.head, "program's file of tasks", &None, sink);
-        let text = format!("[[{table}]] stands in it");
-        let help = format!("write [[{table}]] into the description");
+        let mut fields = Fields::new(&tables.head, "program's task model", &None, sink);
+        let text = format!("it has [[{table}]]");
+        let help = format!("move [[{table}]] into the description");
         fields.error(shared::PROGRAM_TASKS, &text, at, "this table", &help);
     }
 }
@@ -86,7 +86,7 @@ fn range<R>(fields: &mut Fields<'_, R>, range: &At<raw::Range>, is_bounded: bool
         }
         (Some(max), false) => {
             let text = "an IP channel's latency has no `max`";
-            let help = "take it out, or make the channel's kind \"network\"";
+            let help = "remove it, or make the channel's kind \"network\"";
             fields.error(codes::CHANNEL, text, max.at, "this key", help);
         }
         _ => {}
@@ -147,14 +147,14 @@ fn channel(
     let is_described = described.is_some_and(|all| all.contains(&name.as_str()));
     let kind = match raw.kind {
         Some(At { at, .. }) if is_described => {
-            let help = "take `kind` out, or give the channel another name";
-            let text = "the description says what it is";
+            let help = "remove `kind`, or rename the channel";
+            let text = "the description defines this channel already";
             fields.error(shared::PROGRAM_TASKS, text, at, "this key", help);
             None
         }
         Some(At { value: Kind::Network | Kind::Ip, at }) if described.is_some() => {
-            let help = "add [[channel]] to the description, and take `kind` out here";
-            let text = "the description does not have it";
+            let help = "add [[channel]] to the description, and remove `kind` here";
+            let text = "the description lacks this channel";
             fields.error(shared::PROGRAM_TASKS, text, at, "a channel of the network", help);
             None
         }
@@ -216,7 +216,7 @@ fn strangers(fields: &mut Fields<'_, raw::Channel>, kind: Option<Kind>) {
             Some(_) => format!("a fifochannel has no `{key}`"),
             None => format!("`{key}` needs a `kind` of channel that has it"),
         };
-        let help = "a fifochannel has a `capacity`; of a described channel all is described";
+        let help = "remove it: a fifochannel has a `capacity`, and the description has the rest";
         fields.error(codes::CHANNEL, &text, at, "this key", help);
     }
 }
@@ -234,7 +234,7 @@ fn rate(fields: &mut Fields<'_, raw::Channel>) -> (Span, Span) {
     let burst = ("burst_messages", &raw.burst_messages);
     let burst = fields.int(shared::OUT_OF_RANGE, burst, 1..=most);
     if let (Some(stated), None, None) = (raw.burst_messages, raw.rate_hz, raw.interval_ns) {
-        let help = "add `rate_hz` or `interval_ns`; without, as many come as are written";
+        let help = "add `rate_hz` or `interval_ns`";
         let text = "`burst_messages` needs a rate";
         fields.error(codes::CHANNEL, text, stated.at, "this key", help);
     }

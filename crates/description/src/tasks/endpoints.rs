@@ -70,13 +70,13 @@ fn set_latencies(network: &mut NetworkChannel, latency: Interval, readers: &BTre
 }
 
 fn wrong(message: String, at: Origin, help: &str) -> Diagnostic {
-    Diagnostic::error(codes::CHANNEL, message, at, "this end").help(help)
+    Diagnostic::error(codes::CHANNEL, message, at, "this endpoint").help(help)
 }
 
 fn unwritten(name: &str, ends: &[Endpoint], sink: &mut Sink) {
     if let Some(reader) = ends.first().filter(|_| !ends.iter().any(|end| end.is_write)) {
-        let message = format!("nobody writes to `{name}`");
-        let help = "a reader would wait for ever: add a task that writes";
+        let message = format!("no task writes `{name}`");
+        let help = "add a task that writes: a reader would wait for ever";
         sink.push(wrong(message, reader.at, help));
     }
 }
@@ -84,23 +84,23 @@ fn unwritten(name: &str, ends: &[Endpoint], sink: &mut Sink) {
 fn fifo(name: &str, ends: &[Endpoint], hosts: &[Host], sink: &mut Sink) {
     unwritten(name, ends, sink);
     if let Some(end) = ends.iter().find(|end| end.waits) {
-        let message = format!("`{name}` is a fifochannel and has no fixed delay to wait for");
-        sink.push(wrong(message, end.at, "take `wait` out"));
+        let message = format!("`wait` on `{name}`, a fifochannel, which has no fixed delay");
+        sink.push(wrong(message, end.at, "remove `wait`"));
     }
     let other = |end: &&Endpoint| end.host != ends[0].host;
     if let Some(end) = ends.iter().find(other) {
         let message = format!(
-            "`{name}` is a fifochannel, and its ends are on `{}` and `{}`",
+            "the fifochannel `{name}` has endpoints on `{}` and `{}`",
             hosts[ends[0].host].name, hosts[end.host].name
         );
         let apart = wrong(message, end.at, "use a channel of kind \"network\" between hosts");
-        sink.push(apart.related(ends[0].at, "an end on another host"));
+        sink.push(apart.related(ends[0].at, "an endpoint on another host"));
     }
 }
 
 fn no_fixed_delay(name: &str, ends: &[Endpoint], declared: Origin, sink: &mut Sink) {
     if let Some(end) = ends.iter().find(|end| end.waits) {
-        let message = format!("`{name}` has no fixed delay to wait for");
+        let message = format!("`wait` on `{name}`, which has no fixed delay");
         let missing = wrong(message, end.at, "give the channel `fixed_delay_us`");
         sink.push(missing.related(declared, "the channel"));
     }
@@ -114,7 +114,7 @@ fn one_talker(name: &str, ends: &[Endpoint], hosts: &[Host], sink: &mut Sink) {
             "`{name}` is written on `{}` and on `{}`",
             hosts[first.host].name, hosts[other.host].name
         );
-        let two = wrong(message, other.at, "a network channel has one talker: use two channels");
+        let two = wrong(message, other.at, "use two channels: a network channel has one talker");
         sink.push(two.related(first.at, "the first talker"));
     }
 }
@@ -133,14 +133,14 @@ fn meets(chain: &At<Chain>, channels: &Channels, ends: &[Vec<Endpoint>], sink: &
                 chain.value.name
             );
             let apart = Diagnostic::error(codes::CHANNEL, message, chain.at, "this chain");
-            sink.push(apart.help("name all channels on the way, those within a host too"));
+            sink.push(apart.help("name all channels on the path, those within a host too"));
         }
     }
     if let Some(last) = chain.value.channels.last().filter(|last| tasks(**last, false).is_empty()) {
         let name = &channels.list[*last].name;
         let message = format!("chain `{}`: no task reads `{name}`", chain.value.name);
         let open = Diagnostic::error(codes::CHANNEL, message, chain.at, "this chain");
-        sink.push(open.help("a chain ends where its last channel is read"));
+        sink.push(open.help("end the chain with a channel that a task reads"));
     }
 }
 

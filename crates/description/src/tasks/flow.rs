@@ -199,7 +199,7 @@ impl<'a> Builder<'a> {
         self.no_waiting_in_a_lock(step);
         if self.critical > 0 {
             let help = "end `critical` before the point: an abort waits for its end";
-            self.error("a timing point stands in `critical`", step.at, help);
+            self.error("a timing point inside `critical`", step.at, help);
         }
         let constant = Expression::Constant;
         let (period, deadline) = (constant(period), deadline.map(constant));
@@ -209,15 +209,15 @@ impl<'a> Builder<'a> {
     /// What others wait for while a task waits has no bound on its own.
     fn no_waiting_in_a_lock(&mut self, step: &Step) {
         if !self.locks.is_empty() {
-            let help = "end the `lock` before it: others that need it would wait as well";
+            let help = "end the `lock` before it: other tasks would wait for it as well";
             self.error("the task waits while it holds a lock", step.at, help);
         }
     }
 
     fn leave(&mut self, step: &Step) {
         let Some(around) = self.loops.last().map(|around| around.locks) else {
-            let help = "put it into the `steps` of a loop, or take it out";
-            return self.error("`break` stands in no loop", step.at, help);
+            let help = "move it into the `steps` of a loop, or remove it";
+            return self.error("`break` outside a loop", step.at, help);
         };
         self.node(NodeKind::Any, step);
         for held in (around..self.locks.len()).rev() {

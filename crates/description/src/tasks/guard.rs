@@ -81,7 +81,7 @@ fn check(flow: &Flow, sink: &mut Sink) {
     for (from, at) in &flow.busy {
         if flow.nodes[*from].guard.is_none() {
             let message = "the loop never ends and waits for nothing";
-            let help = "put a timing point or a read into it, or a firm or hard point behind it";
+            let help = "add a timing point or a read to it, or a firm or hard point after it";
             sink.push(Diagnostic::error(codes::FLOW, message, *at, "this loop").help(help));
         }
     }
@@ -95,9 +95,9 @@ fn check(flow: &Flow, sink: &mut Sink) {
     }
     // What follows on a step that is not reached follows from that.
     for at in (1..flow.nodes.len()).filter(|at| is_reached[at - 1] && !is_reached[*at]) {
-        let message = "control never comes to this step";
-        let help = "take it out, or give the loop before it a `break`; behind a loop that only a \
-                    deadline ends stands its firm or hard point";
+        let message = "this step is unreachable";
+        let help = "remove it, or add a `break` to the loop before it; a loop that only a deadline \
+                    ends needs its firm or hard point next";
         let origin = flow.origins[at];
         sink.push(Diagnostic::error(codes::FLOW, message, origin, "this step").help(help));
     }
@@ -136,14 +136,14 @@ fn takes_no_time(kind: &NodeKind) -> bool {
 fn two_deadlines(flow: &Flow, at: usize, (first, other): (usize, usize)) -> Diagnostic {
     let place = |point: usize| &flow.nodes[point].place;
     let message = format!(
-        "nobody can say which deadline holds here: that of `{}` or of `{}`",
+        "either of two deadlines may apply here: that of `{}` or of `{}`",
         place(first),
         place(other)
     );
     Diagnostic::error(codes::TWO_DEADLINES, message, flow.origins[at], "either may be next")
         .related(flow.origins[first], "one point")
         .related(flow.origins[other], "the other point")
-        .help("put a timing point between, give both the same deadline, or make it `critical`")
+        .help("add a timing point between, give both the same deadline, or make it `critical`")
 }
 
 fn skip(flow: &mut Flow, at: usize, next: &BTreeSet<Option<usize>>, sink: &mut Sink) {
@@ -151,8 +151,8 @@ fn skip(flow: &mut Flow, at: usize, next: &BTreeSet<Option<usize>>, sink: &mut S
     match (all.next(), all.next()) {
         (Some(Some(point)), None) => flow.nodes[at].next = vec![*point],
         _ => {
-            let message = "`skip` goes to the timing point that is next, and that is not one";
-            let help = "there must be one timing point that is next on every way from here";
+            let message = "`skip` has no single next timing point";
+            let help = "put the same timing point next on every path from here";
             let origin = flow.origins[at];
             sink.push(Diagnostic::error(codes::FLOW, message, origin, "this step").help(help));
         }

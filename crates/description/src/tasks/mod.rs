@@ -93,8 +93,8 @@ struct Checked {
 
 fn check(text: &str, file: &str, described: Option<&[&str]>, sink: &mut Sink) -> Option<TaskModel> {
     if text.len() > limits::FILE_OCTETS {
-        let message = format!("the file of tasks has more than {} octets", limits::FILE_OCTETS);
-        let help = "split it; no tasks need this much";
+        let message = format!("the task model has more than {} octets", limits::FILE_OCTETS);
+        let help = "split the task model";
         let large = Diagnostic::error(shared::FILE_TOO_LARGE, message, origin(0, 0..0), "here");
         sink.push(large.help(help));
         return None;
@@ -143,7 +143,7 @@ fn check(text: &str, file: &str, described: Option<&[&str]>, sink: &mut Sink) ->
 }
 
 fn name(tables: &parse::Tables, sink: &mut Sink) -> String {
-    let mut fields = Fields::new(&tables.head, "file of tasks", &None, sink);
+    let mut fields = Fields::new(&tables.head, "task model", &None, sink);
     fields.need("format", &tables.head.raw.format);
     let name = fields.need("name", &tables.head.raw.name);
     if tables.tasks.is_empty() {
@@ -173,7 +173,7 @@ fn task(
     if table.steps.as_ref().is_none_or(|steps| steps.list.is_empty()) && !entry.is_broken("steps")
         || table.steps.as_ref().is_some_and(|steps| steps.list.is_empty())
     {
-        let help = "add steps = [ … ] with what it does";
+        let help = "add steps = [ … ]";
         fields.error(shared::MISSING_KEY, "it has no steps", entry.at, "this task", help);
     }
     let host = match &raw.host {
@@ -252,8 +252,8 @@ fn starts(all: &[Whole], places: &[At<String>], sink: &mut Sink) -> Vec<bool> {
                     .related(first, "the first time");
                 sink.push(twice);
             } else if endpoints::is_on_cycle(&whole.task.nodes, at) {
-                let message = format!("task `{name}` is started again and again");
-                let again = Diagnostic::error(codes::START, message, origin, "in a loop");
+                let message = format!("task `{name}` is started in a loop");
+                let again = Diagnostic::error(codes::START, message, origin, "in this loop");
                 sink.push(again.help("start it before the loop, and let it wait for messages"));
             }
         }
@@ -273,7 +273,7 @@ fn starts(all: &[Whole], places: &[At<String>], sink: &mut Sink) -> Vec<bool> {
             let never = Diagnostic::error(codes::START, message, place.at, "this task");
             sink.push(
                 never.help(
-                    "let a task start it that begins by itself, or leave the `start` steps out",
+                    "start it from a task that begins by itself, or remove the `start` steps",
                 ),
             );
         }

@@ -85,7 +85,7 @@ impl Reader<'_> {
             if self.left > 0 {
                 self.left = 0;
                 let message = format!("there are more than {} steps", limits::STEPS);
-                let help = "write a loop instead of the same steps again and again";
+                let help = "write a loop instead of repeated steps";
                 let many = Diagnostic::error(codes::TOO_MANY, message, at, "these are too many");
                 self.sink.push(many.help(help));
             }

@@ -81,7 +81,7 @@ impl Checker<'_> {
         if !name.is_empty() && name.len() <= limits::NAME_OCTETS && name.chars().all(allowed) {
             return Some(name.clone());
         }
-        let message = "`at` is no place";
+        let message = "`at` is not a place";
         let help =
             format!("use 1 to {} letters, digits, `-`, `_`, `.`, `:` and `/`", limits::NAME_OCTETS);
         let wrong = Diagnostic::error(shared::BAD_NAME, message, *at, "this place").help(help);
@@ -116,7 +116,7 @@ impl Checker<'_> {
         let deeds = Self::deeds(written);
         let Some(&(first, first_at)) = deeds.first() else {
             if !written.entry.is_hopeless() {
-                let help = "a step is one of `work_us`, `soft_ms`, `firm_ms`, `hard_ms` (with any \
+                let help = "use one of `work_us`, `soft_ms`, `firm_ms`, `hard_ms` (with any \
                             unit), `write`, `read`, `loop`, `either`, `critical`, `lock`, \
                             `start`, `skip`, `gettime` and `break`";
                 self.wrong("this step does nothing", written.entry.at, help);
@@ -167,7 +167,7 @@ impl Checker<'_> {
     /// Steps of which there must be one.
     fn some(&mut self, written: &Steps) -> Option<Vec<Step>> {
         if written.list.is_empty() {
-            self.wrong("there are no steps in it", written.at, "put into it what the task does");
+            self.wrong("it has no steps", written.at, "add steps");
             return None;
         }
         Some(self.steps(written))
@@ -189,8 +189,8 @@ impl Checker<'_> {
             ("wait", wait, &["write", "read"]),
         ] {
             if let Some(at) = at.filter(|_| !of.contains(&deed)) {
-                let message = format!("`{key}` is no key of `{deed}`");
-                let help = format!("`{key}` belongs to `{}`", of.join("`, `"));
+                let message = format!("`{deed}` has no key `{key}`");
+                let help = format!("remove it: `{key}` belongs to `{}`", of.join("`, `"));
                 let stranger = Diagnostic::error(codes::STEP, message, at, "this key");
                 self.sink.push(stranger.help(help));
             }
@@ -201,7 +201,7 @@ impl Checker<'_> {
         let value = value.as_ref()?;
         if !value.value {
             let message = format!("`{key} = false` does nothing");
-            let help = format!("write `{key} = true`, or leave the step out");
+            let help = format!("write `{key} = true`, or remove the step");
             self.wrong(&message, value.at, &help);
             return None;
         }
@@ -261,7 +261,7 @@ impl Checker<'_> {
         if let (Some(deadline), Some((_, at))) = (deadline.filter(|d| *d > period), stated) {
             let message = format!("the deadline {deadline} is after the release at {period}");
             let wrong = Diagnostic::error(shared::MIN_ABOVE_MAX, message, at, "this deadline");
-            self.sink.push(wrong.help("the deadline of a point is at most its period"));
+            self.sink.push(wrong.help("use at most the period as the deadline of a point"));
             return None;
         }
         Some(Does::Point { kind, period: period.as_ns(), deadline: deadline.map(Span::as_ns) })
@@ -306,8 +306,8 @@ impl Checker<'_> {
     fn either(&mut self, written: &Written) -> Option<Does> {
         let (ways, at) = written.either.as_ref()?;
         if ways.len() < 2 {
-            let help = "write each way as a list, as in [[{ work_us = 5 }], []]";
-            self.wrong("`either` has fewer than two ways", *at, help);
+            let help = "write each branch as a list, as in [[{ work_us = 5 }], []]";
+            self.wrong("`either` has fewer than two branches", *at, help);
             return None;
         }
         Some(Does::Either(ways.iter().map(|way| self.steps(way)).collect()))

@@ -137,7 +137,7 @@ fn clock_unmet(
         (Role::Slave, Role::Slave) if said != Some(mode) => Some(Unmet::new(
             true,
             match said {
-                None => "say with --sync who is grandmaster: sms, the bridge, or mbs, a node",
+                None => "state the grandmaster with --sync: sms (the bridge) or mbs (a node)",
                 Some(_) => "the grandmaster is another one, as --sync says",
             },
         )),

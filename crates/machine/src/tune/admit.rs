@@ -37,7 +37,7 @@ impl Target {
         }
         for value in [old, new] {
             if matches!(self, Self::Document { .. }) && !self.takes(old) {
-                return Err(format!("{place}: somebody else's is there"));
+                return Err(format!("{place}: another program's is there"));
             }
             if !self.takes(value) {
                 let value = value.as_deref().unwrap_or("nothing");
@@ -48,7 +48,7 @@ impl Target {
         match self {
             // What somebody else has made is not replaced: it could not be given back.
             Self::Qdiscs { .. } | Self::Vlan { .. } if old.is_some() => {
-                Err(format!("{place}: somebody else's is there"))
+                Err(format!("{place}: another program's is there"))
             }
             _ => Ok(()),
         }

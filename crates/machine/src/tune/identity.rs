@@ -34,7 +34,7 @@ impl Identity {
     /// `/proc` does not say.
     pub fn own() -> io::Result<Self> {
         let pid = std::process::id();
-        let start = start_of(pid).ok_or_else(|| io::Error::other("/proc does not say who I am"))?;
+        let start = start_of(pid).ok_or_else(|| io::Error::other("/proc lacks this process"))?;
         Ok(Self { pid, start, boot: boot()? })
     }
 

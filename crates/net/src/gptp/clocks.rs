@@ -32,7 +32,7 @@ pub fn synchronise(system: &mut System) -> Result<(), Vec<Diagnostic>> {
     }
     let scenario = scenario(system, &synchronisation);
     let trace = simulate(&scenario).map_err(|error| {
-        let message = format!("gPTP of this network cannot be simulated: {error}");
+        let message = format!("the the gPTP of this network cannot be simulated: {error}");
         vec![Diagnostic::error(codes::NOT_IN_SYNC, message, origin, "asked for here").help(HELP)]
     })?;
     let mut errors = Vec::new();
@@ -106,7 +106,7 @@ pub fn join(engine: &mut Engine, system: &System, until: NetTime) {
     engine.join(system, joining, until, &steered);
 }
 
-const HELP: &str = "shorten its way to the grandmaster, or describe its `clock` instead";
+const HELP: &str = "shorten its path to the grandmaster, or describe its `clock` instead";
 
 /// Whether it has no clock of its own description.
 fn needs_time(node: &Node) -> bool {
@@ -125,8 +125,9 @@ fn hindrances(system: &System, synchronisation: &Synchronisation) -> Vec<Diagnos
     let origin = synchronisation.origin;
     let count = system.nodes.len();
     if count > NODES_MAX {
-        let message = format!("gPTP of {count} nodes cannot be simulated: {NODES_MAX} at most can");
-        let help = "take [synchronisation] out and describe the `clock` of each host and bridge";
+        let message =
+            format!("gPTP of {count} nodes cannot be simulated: the limit is {NODES_MAX}");
+        let help = "remove [synchronisation] and describe the `clock` of each host and bridge";
         return vec![
             Diagnostic::error(codes::NOT_IN_SYNC, message, origin, "asked for here").help(help),
         ];
@@ -138,11 +139,11 @@ fn hindrances(system: &System, synchronisation: &Synchronisation) -> Vec<Diagnos
             system.port_label(link.ports[1]),
             link.propagation,
         );
-        let help = "lower `propagation_ns`, or take [synchronisation] out and describe the `clock` \
+        let help = "reduce `propagation_ns`, or remove [synchronisation] and describe the `clock` \
                     of each host and bridge";
         Diagnostic::error(codes::NOT_IN_SYNC, message, link.origin, "this link")
             .help(help)
-            .related(origin, "gPTP is asked for here")
+            .related(origin, "gPTP is enabled here")
     });
     let reached = reached(system, synchronisation.grandmaster);
     let apart = system.nodes.iter().zip(&reached).filter(|(node, reached)| {
@@ -150,7 +151,7 @@ fn hindrances(system: &System, synchronisation: &Synchronisation) -> Vec<Diagnos
         !**reached && (needs_time(node) || node.ports.is_empty())
     });
     let apart = apart.map(|(node, _)| {
-        not_in_sync(node, "has no way to the grandmaster of gPTP", synchronisation)
+        not_in_sync(node, "has no path to the grandmaster of gPTP", synchronisation)
     });
     long.chain(apart).take(limits::DIAGNOSTICS).collect()
 }

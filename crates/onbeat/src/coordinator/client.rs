@@ -63,9 +63,7 @@ pub enum SetupError {
     #[error("this thread has joined the run already")]
     Twice,
     /// The environment variable is not of its form.
-    #[error(
-        "{ENVIRONMENT} is not of the form DESCRIPTOR:INODE: it is of another version of Onbeat"
-    )]
+    #[error("{ENVIRONMENT} is not of the form DESCRIPTOR:INODE: another version of Onbeat set it")]
     BadEnvironment,
     /// The socket that the program was started with is not there.
     #[error(
@@ -74,13 +72,13 @@ pub enum SetupError {
     )]
     Closed(RawFd),
     /// The coordinator went away.
-    #[error("the fabric cannot be reached: {0}")]
+    #[error("the run coordinator cannot be reached: {0}")]
     Unreachable(#[from] io::Error),
     /// The coordinator will not have it.
     #[error("{0}")]
     Refused(String),
     /// The coordinator answered something else than what was asked.
-    #[error("the fabric does not speak this library's protocol")]
+    #[error("the run coordinator uses another protocol than this library")]
     ProtocolViolation,
     /// Something that was to be watched cannot be.
     #[error(transparent)]

@@ -217,7 +217,7 @@ pub struct Start {
 
 /// A packet that is none of the above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a message that is not of the fabric's protocol")]
+#[error("a message that the run protocol does not have")]
 pub struct ProtocolViolation;
 
 /// Builds a packet in a caller's buffer.

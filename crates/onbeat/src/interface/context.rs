@@ -251,7 +251,7 @@ impl InterfaceContext {
             && *own != role
         {
             let end = if role == Role::Talker { "talker" } else { "listener" };
-            return Err(SetupError::Refused(format!("host `{host}` is no {end} of `{name}`")));
+            return Err(SetupError::Refused(format!("host `{host}` is not a {end} of `{name}`")));
         }
         Ok(found.clone())
     }
@@ -377,7 +377,7 @@ fn refuse_unsynchronised(name: &str, verdict: Option<Synchronisation>) -> Result
         Some(Synchronisation::NotSynchronised { reasons }) => {
             reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         }
-        None => "nobody looks at its clock".to_owned(),
+        None => "nothing monitors its clock".to_owned(),
     };
     Err(SetupError::Refused(format!(
         "interface `{name}`: its clock is not on the network's time: {why}; `onbeat clock status` \

@@ -268,10 +268,10 @@ impl<'a> Linker<'a> {
             for (name, origin) in &made.pointers {
                 let own = |f: At| self.followed.contains(&f) && !self.only_hold.contains(&f);
                 if self.named(unit, name).map_or_else(|| is_timed(name), own) {
-                    let what = "does something in time and may be called through a pointer";
+                    let what = "is timed code and may be called through a pointer";
                     let text = format!("`{name}` {what}");
                     let help = "call it by its name, or start it as a task";
-                    self.lose(unit, *origin, &text, "nobody can say when", help);
+                    self.lose(unit, *origin, &text, "the time of the call is unknown", help);
                 }
             }
         }
@@ -355,9 +355,9 @@ impl<'a> Linker<'a> {
             false => fifo.capacity,
         };
         if stated.is_none() {
-            let text = format!("nobody can say how many values `{}` has room for", fifo.name);
+            let text = format!("the capacity of `{}` is unknown", fifo.name);
             let help = "write the number, and give `onbeat tfg` all files of the program";
-            self.lose(unit, fifo.origin, &text, "how many?", help);
+            self.lose(unit, fifo.origin, &text, "unknown capacity", help);
         }
         let name = format!("{}.{}", self.program, fifo.name);
         let kind = ChannelKind::Fifo { capacity: stated.unwrap_or(0) };
@@ -417,9 +417,8 @@ impl<'a> Linker<'a> {
         for (name, (at, origin)) in &self.vague {
             let others = (0..count).filter(|other| other != at).collect();
             self.graph.aliases.push((*at, others));
-            let text = format!(
-                "nobody can say which mutex `{name}` is: it is taken to be any of the program's"
-            );
+            let text =
+                format!("the mutex `{name}` is unknown: the analysis assumes any of the program's");
             let help = "lock it by its name, or by a pointer that always has one value";
             self.warnings.push(doubt(&text, *origin, help));
         }
@@ -435,7 +434,12 @@ impl<'a> Linker<'a> {
                 if is_run && nodes::reachable(steps, &step.next).contains(&at) {
                     let text = "a task is started in a loop";
                     let help = "write one call for each task";
-                    self.diagnostics.push(lost(text, step.origin, "how many will there be?", help));
+                    self.diagnostics.push(lost(
+                        text,
+                        step.origin,
+                        "the number of tasks is unknown",
+                        help,
+                    ));
                 }
             }
             let mut emptied: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -448,7 +452,7 @@ impl<'a> Linker<'a> {
                 let late = after_writes(&tasks, &starts, task, channel);
                 for at in places.into_iter().filter(|at| late.contains(at)) {
                     let text = "`cinit` may empty a fifochannel that was written";
-                    let help = "call it before the tasks are started that write it";
+                    let help = "call it before the start of the tasks that write it";
                     self.diagnostics.push(lost(text, steps[at].origin, "emptied here", help));
                 }
             }
@@ -493,8 +497,8 @@ impl<'a> Linker<'a> {
             let at = steps.first().map_or(Origin::default(), |s| s.origin);
             let Some(hold::Deferred { steps, unknown }) = hold::defer(steps) else {
                 let name = &self.graph.tasks[index].name;
-                let text = format!("`{name}` holds more than anybody can follow");
-                let help = "give back in a segment what it has obtained";
+                let text = format!("`{name}` holds more resources than the analysis can track");
+                let help = "release resources in the segment that obtained them";
                 self.diagnostics.push(lost(&text, at, "this task", help));
                 continue;
             };
@@ -506,7 +510,7 @@ impl<'a> Linker<'a> {
                 }
                 None => {
                     let text = format!("`{}` has too many variables", self.graph.tasks[index].name);
-                    self.diagnostics.push(lost(&text, at, "this task", "divide it"));
+                    self.diagnostics.push(lost(&text, at, "this task", "split the task"));
                 }
             }
         }
@@ -578,13 +582,13 @@ impl<'a> Inliner<'_, 'a> {
     fn function(&mut self, at: At, entry: &Entry<'_>) -> (usize, usize) {
         let function = self.linker.function(at);
         if let Some(origin) = function.leap {
-            let text = format!("`{}` goes to a label that it computes", function.name);
+            let text = format!("`{}` jumps to a computed label", function.name);
             let help = "name the label, or choose with `switch`";
-            self.linker.lose(at.0, origin, &text, "where to?", help);
+            self.linker.lose(at.0, origin, &text, "unknown target", help);
         }
         for (text, origin) in &function.doubts {
             let origin = self.linker.origin(at.0, *origin);
-            let help = "`onbeat tfg` has no bound for what comes after it";
+            let help = "`onbeat tfg` has no bound for the code after it";
             self.linker.warnings.push(doubt(text, origin, help));
         }
         let first = self.steps.len();
@@ -632,7 +636,7 @@ impl<'a> Inliner<'_, 'a> {
         if !std::mem::replace(&mut self.linker.is_full, true) {
             let text = format!("the program's tasks have more than {STEPS_MAX} steps");
             let origin = self.linker.function(at).origin;
-            let help = "call functions with timing points and channels at fewer places";
+            let help = "call functions with timing points and channels in fewer places";
             self.linker.lose(at.0, origin, &text, "at the latest here", help);
         }
     }
@@ -741,7 +745,7 @@ impl<'a> Inliner<'_, 'a> {
             }
             Act::Lost(text) => {
                 let help =
-                    "name the channel here, or pass its end to a function called by its name";
+                    "name the channel here, or pass its endpoint to a function called by its name";
                 self.linker.lose(at.0, step.origin, text, "here", help);
                 Does::Nothing
             }
@@ -778,7 +782,7 @@ impl<'a> Inliner<'_, 'a> {
         known: &[Option<Resource>],
     ) -> Does {
         let Some(function) = self.linker.named(unit, &call.name) else {
-            let text = format!("the task `{}` is in no file of the program", call.name);
+            let text = format!("no file of the program defines the task `{}`", call.name);
             let help = "give `onbeat tfg` all files of the program";
             self.linker.lose(unit, origin, &text, "started here", help);
             return Does::Code;
@@ -814,9 +818,9 @@ impl<'a> Inliner<'_, 'a> {
                 let passed = call.ends.get(*index).copied().flatten();
                 let named = passed.or_else(|| Some(self.linker.network(label.as_deref()?)));
                 if named.is_none() {
-                    let text = "nobody can say which channel this is about";
+                    let text = "the channel of this call is unknown";
                     let help = "pass a variable that the calling function has opened";
-                    self.linker.lose(unit, at, text, "which channel?", help);
+                    self.linker.lose(unit, at, text, "unknown channel", help);
                 }
                 named
             }
@@ -850,7 +854,7 @@ impl<'a> Inliner<'_, 'a> {
         }
         if is_deep {
             let text = match self.stack.contains(&to) {
-                true => format!("`{}` does something in time and calls itself", call.name),
+                true => format!("`{}` is timed code and calls itself", call.name),
                 false => format!("calls of functions are more than {DEPTH_MAX} deep"),
             };
             let help = "write a loop instead";
@@ -933,10 +937,10 @@ fn path_of(object: &Object) -> &str {
 
 /// An abort waits, or it does not.
 fn unknown_hold(at: Origin) -> Diagnostic {
-    let text = "nobody can say whether the segment holds something behind this call";
-    let label = "an abort waits, or does not";
-    let help = "call `timedc_on_abort` for what is held, put it into `critical`, or give it back \
-                under the name that it was obtained under";
+    let text = "the analysis cannot tell whether the segment holds a resource after this call";
+    let label = "an abort may wait";
+    let help = "call `timedc_on_abort` for the resource, move it into `critical`, or release it \
+                under the name that obtained it";
     Diagnostic::error(timing::HOLD, text, at, label).help(help).warning()
 }
 

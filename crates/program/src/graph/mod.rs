@@ -66,10 +66,10 @@ fn is_abstract(call: &unit::Call) -> bool {
 
 /// That it is declared says nothing of what its channel is.
 fn unbound(call: &unit::Call, at: Origin) -> Diagnostic {
-    let text = format!("nobody can say which channel `{}` is about", call.name);
+    let text = format!("the channel of `{}` is unknown", call.name);
     let help = "bind `chan` (`channels` in the description, or `--bind chan=fifo`), or give \
                 `onbeat tfg` the file that defines the function";
-    lost(&text, at, "in no file of the program", help)
+    lost(&text, at, "not defined in the program", help)
 }
 
 /// What the analysis takes for the worst, because it is unknown.

@@ -80,7 +80,7 @@ pub fn normal(text: &str, file: u16) -> (String, Vec<Diagnostic>) {
         warnings.push(
             Diagnostic::error(codes::QUOTES, message, origin, "write \" in place of '")
                 .warning()
-                .help("C compilers refuse this line: a file's name stands in \"…\" or <…>"),
+                .help("write the file's name in \"…\" or <…>: C compilers refuse this line"),
         );
     }
     let text = String::from_utf8(octets).expect("octets of ASCII were replaced by such");

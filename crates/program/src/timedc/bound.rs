@@ -151,8 +151,10 @@ pub(super) fn check(unit: &Unit<'_>, program: &Program<'_>) -> Vec<Diagnostic> {
     for ((channel, is_write), users) in uses {
         let (who, verb) = if is_write { ("writer", "writes") } else { ("reader", "reads") };
         let what = format!("the abstract channel `{channel}`");
-        let help =
-            format!("let one task {}: a network channel has two ends", &verb[..verb.len() - 1]);
+        let help = format!(
+            "let one task {}: a network channel has two endpoints",
+            &verb[..verb.len() - 1]
+        );
         wrong.extend(second_user(unit, program, (&what, who, verb), &help, &users));
     }
     wrong
@@ -166,13 +168,13 @@ fn one<'t>(
 ) -> Option<Diagnostic> {
     let (channel, at) = (what.channel, unit.at(call.byte_range()));
     let Some(binding) = what.binding.map(|binding| &unit.options.bindings[binding]) else {
-        let text = format!("nobody says what the abstract channel `{channel}` is");
+        let text = format!("the abstract channel `{channel}` has no binding");
         let help = format!(
             "write in the program's `[[program]]` channels = [{{ name = \"{channel}\", fifo = \
              1024 }}], or with `channel = …` for `fifo` a network channel; for C files alone \
              `--bind {channel}=fifo`"
         );
-        return Some(Diagnostic::error(codes::UNBOUND, text, at, "which one?").help(help));
+        return Some(Diagnostic::error(codes::UNBOUND, text, at, "not bound").help(help));
     };
     let value = match (what.is_write, &arguments(call)[..]) {
         (true, [value]) => bare(*value),

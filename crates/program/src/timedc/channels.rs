@@ -45,7 +45,7 @@ fn one<'t>(unit: &mut Unit<'t>, edits: &mut Edits, node: Node<'t>, channels: &[&
     let has_body = kind.is_some_and(|k| k.child_by_field_name("body").is_some());
     if has_body || fields(node, "declarator").len() != channels.len() {
         let at = channels[0].word.start..channels[0].end;
-        let help = "declare a struct, or a variable, in a declaration of its own";
+        let help = "declare the struct or variable in a separate declaration";
         unit.error(codes::FORM, at, "a channel's declaration declares nothing else", "here", help);
         return;
     }

@@ -127,7 +127,7 @@ impl<'t> Checker<'_, 't> {
                 if !self.leads_to_firm(function, at, &followed)
                     && self.guards[function].assigned[at].is_some()
                 {
-                    let help = "put a firm or hard timing point behind it, or leave `critical` out";
+                    let help = "add a firm or hard timing point after it, or remove `critical`";
                     let text = "no firm or hard timing point follows the critical block";
                     let at = node.start_byte()..node.start_byte() + 8;
                     self.error(codes::CRITICAL, at, text, "nothing to wait for", help);
@@ -165,7 +165,7 @@ impl<'t> Checker<'_, 't> {
                 ),
             };
             let at = self.unit.at(node.byte_range());
-            let mut wrong = Diagnostic::error(codes::SKIP, text, at, "to where?").help(help);
+            let mut wrong = Diagnostic::error(codes::SKIP, text, at, "no single target").help(help);
             for point in &next {
                 wrong = match point {
                     Next::Point(p) => {
@@ -222,7 +222,7 @@ impl<'t> Checker<'_, 't> {
                     };
                     let at = self.unit.at(argument.byte_range());
                     let mut found = Diagnostic::error(codes::UNASSIGNED, text, at, "used here")
-                        .help("give it a value where it is declared")
+                        .help("initialise it in its declaration")
                         .related(self.unit.at(known.place.clone()), "declared here");
                     if let Some(early) = early.filter(|_| assigned.contains(&variable)) {
                         found =
@@ -301,9 +301,10 @@ impl<'t> Checker<'_, 't> {
                 }
             }
         }
-        let help = "write one call for each task: their number is known before the program runs";
+        let help =
+            "write one call for each task: their number must be known before the program runs";
         for (call, text) in found {
-            let label = "how many will there be?";
+            let label = "the number of tasks is unknown";
             self.error(codes::TASK_COUNT, call.byte_range(), &text, label, help);
         }
     }
@@ -438,7 +439,7 @@ impl<'t> Checker<'_, 't> {
             let text = format!("`{name}` cannot be aborted");
             let at = self.unit.at(inner.byte_range());
             let mut wrong = Diagnostic::error(codes::CALL, text, at, "in guarded code")
-                .help("put it into `critical { … }`, or where no firm or hard point follows");
+                .help("move it into `critical { … }`, or where no firm or hard point follows");
             if inner != outer {
                 wrong = wrong.related(self.unit.at(outer.byte_range()), "called from here");
             }
@@ -473,7 +474,7 @@ impl<'t> Checker<'_, 't> {
         let text = "a read that may wait comes before a firm or hard timing point";
         let at = self.unit.at(call.byte_range());
         let found = Diagnostic::error(codes::BLOCKING, text, at, "aborted if no message comes")
-            .help("read behind a soft point, or look at `timedc_aborted()` before using the value")
+            .help("read after a soft point, or check `timedc_aborted()` before using the value")
             .related(self.unit.at(point.byte_range()), "by this point's deadline")
             .warning();
         self.diagnostics.push(found);

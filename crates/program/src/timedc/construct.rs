@@ -267,7 +267,7 @@ impl<'t> Reader<'_, 't> {
                 after / unit.scale(),
                 release / unit.scale()
             );
-            let help = "let the deadline be at most the period; `infty` means that there is none";
+            let help = "use at most the period as the deadline; `infty` means none";
             let (at, release) = (deadline.node.byte_range(), period.node.byte_range());
             let release = self.unit.at(release);
             let found = self.unit.error(codes::DEADLINE, at, text, "the deadline", help);
@@ -306,7 +306,7 @@ impl<'t> Reader<'_, 't> {
         }
         let value = self.unit.constant(node);
         if value.is_some_and(|v| v < 0) {
-            let help = "time goes forwards: write 0 or more";
+            let help = "write 0 or more";
             let text = format!("a delay of {}", value.unwrap_or(0));
             self.unit.error(codes::NEGATIVE, node.byte_range(), text, "negative", help);
             return None;
@@ -360,8 +360,8 @@ impl<'t> Reader<'_, 't> {
         if let Some(exponent @ (0 | -3 | -6 | -9)) = exponent {
             return Some(TimeUnit(exponent));
         }
-        let message = format!("`{text}` is no unit of time");
-        let help = "units are sec, ms, us and ns, or 0, -3, -6 and -9";
+        let message = format!("unknown unit of time `{text}`");
+        let help = "use sec, ms, us or ns, or 0, -3, -6 or -9";
         self.unit.error(codes::UNIT, node.byte_range(), message, "here", help);
         None
     }
@@ -391,7 +391,7 @@ impl<'t> Reader<'_, 't> {
             return Some(Construct::Policy(constant, arguments[0]));
         }
         let text = match arguments {
-            [word] => format!("`{}` is no scheduling policy", self.unit.words(*word)),
+            [word] => format!("unknown scheduling policy `{}`", self.unit.words(*word)),
             _ => format!("`spolicy` has 1 argument, not {}", arguments.len()),
         };
         self.form(call, text, "policies are EDF, FIFO_RM, RR_RM, FIFO_DM and RR_DM");

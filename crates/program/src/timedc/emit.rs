@@ -323,14 +323,14 @@ impl<'t> Emitter<'_, 't> {
             };
             let wrong = wrong.or_else(|| self.behind_scope(call, sources));
             let Some((cause, reason)) = wrong else { continue };
-            let text = format!("after an abort control cannot go on at a point {reason}");
+            let text = format!("after an abort, control cannot continue at a point {reason}");
             let mut found = Diagnostic::error(
                 codes::CONTINUE,
                 text,
                 self.unit.at(call.byte_range()),
-                "control has to go on here",
+                "control must continue here",
             )
-            .help("let the point be a statement of its own");
+            .help("write the point as a separate statement");
             if cause.id() != call.id() {
                 found = found.related(self.unit.at(cause.byte_range()), "because of this");
             }

@@ -745,7 +745,7 @@ impl<'t> Maker<'_, 't> {
                 About::Latest(latest) => return Act::Latest { latest, is_write: writes },
                 About::Channel(channel) => channel,
                 About::Unknown => {
-                    let text = format!("nobody can say which channel `{callee}` is about");
+                    let text = format!("the channel of `{callee}` is unknown");
                     return Act::Lost(text);
                 }
             };
@@ -772,9 +772,7 @@ impl<'t> Maker<'_, 't> {
                 match self.ends.fifo(unit, self.index, *channel) {
                     About::Channel(channel) => Act::Init(channel),
                     About::Latest(_) => Act::Nothing,
-                    About::Unknown => {
-                        Act::Lost("nobody can say which channel `cinit` is about".to_owned())
-                    }
+                    About::Unknown => Act::Lost("the channel of `cinit` is unknown".to_owned()),
                 }
             }
             _ if is_defined || is_local => self.plain(at, call, callee, is_local),
@@ -821,7 +819,7 @@ impl<'t> Maker<'_, 't> {
         if statements.any(|node| self.all.work.at_statement(node.start_byte()).is_some()) {
             return Act::Code;
         }
-        self.doubt(call, format!("nothing bounds how long `{callee}` takes"));
+        self.doubt(call, format!("the time of `{callee}` has no bound"));
         Act::Work(Interval { lo: Span::ZERO, hi: None })
     }
 
@@ -843,7 +841,7 @@ impl<'t> Maker<'_, 't> {
             _ => self.waits(at, call, callee),
         };
         if !self.tested.contains(&mutex.id()) {
-            self.doubt(call, format!("nobody can say whether `{callee}` has locked it afterwards"));
+            self.doubt(call, format!("whether `{callee}` has locked it is unknown"));
             let next = self.steps[at].next.clone();
             let taken = self.taken(at, mutex, next);
             self.steps[at].next.push(taken);

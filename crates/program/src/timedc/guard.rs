@@ -289,7 +289,7 @@ impl<'t> Finder<'_, 't> {
                 codes::GUARD,
                 "timing points with different deadlines may be next",
                 self.unit.at(place),
-                "which deadline holds here?",
+                "ambiguous deadline",
             )
             .help("choose between the points first, or give both the same deadline");
             for point in points {

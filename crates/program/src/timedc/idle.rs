@@ -135,7 +135,7 @@ fn passes<'t>(
 /// What is said of a loop that stands there.
 pub(crate) fn endless_loop(at: Origin) -> Diagnostic {
     let round = ROUND_NS / 1_000;
-    let text = format!("no time passes in this loop: a round is taken to last {round} us");
+    let text = format!("no time passes in this loop: the run charges {round} us per iteration");
     let help = "state what it takes: `__attribute__((exectime(bcet, wcet, us)));` in the loop, or \
                 before the definition of a function that it calls";
     let label = "virtual time would stand still";

@@ -156,7 +156,7 @@ fn translate_here(expanded: &Expanded, files: &[SourceFile], options: Options) -
     if syntax::depth(root) > DEPTH_MAX {
         let text = format!("the program is nested more than {DEPTH_MAX} deep");
         let at = expanded.origin(0..1);
-        let help = "divide what is nested so deep";
+        let help = "reduce the nesting";
         let deep = Diagnostic::error(codes::FORM, text, at, "in this file").help(help);
         return Translation { diagnostics: vec![deep], ..Translation::default() };
     }

@@ -206,7 +206,7 @@ fn braces<'t>(unit: &mut Unit<'t>, edits: &mut Edits, list: Node<'t>) {
     let (Some(open), Some(close)) = (token(list, "{"), token(list, "}")) else { return };
     edits.after(open.byte_range(), Rank::Open, "{");
     edits.before(close.byte_range(), Rank::Open, "}");
-    let text = "the manifest's row has no braces of its own: taken as one row";
+    let text = "the manifest's row has no braces: taken as one row";
     let help = "write `{{ .dst = …, … }}`";
     let found = unit.error(codes::BRACES, first.byte_range(), text, "here", help);
     *found = found.clone().warning();
@@ -244,7 +244,7 @@ fn wrong_size<'t>(
         return None;
     }
     let (Size::Exactly(size) | Size::Many(size)) = size;
-    let text = format!("a value of {size} octets, where messages of `{name}` have {wanted}");
+    let text = format!("a value of {size} octets, but messages of `{name}` have {wanted}");
     let help = "give the value the size of the channel, or change .size in the manifest";
     let place = unit.at(value.byte_range());
     let found = Diagnostic::error(codes::SIZE, text, place, "of another size").help(help);

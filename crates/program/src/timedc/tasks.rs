@@ -240,7 +240,7 @@ pub(super) fn check(unit: &Unit<'_>) -> Vec<Diagnostic> {
             continue;
         };
         let text = format!("the task `{}` takes any number of arguments", function.name);
-        let help = "name its parameters: they are copied for the task";
+        let help = "name its parameters: the task gets copies";
         found.push(
             Diagnostic::error(codes::FORM, text, unit.at(dots.byte_range()), "here").help(help),
         );

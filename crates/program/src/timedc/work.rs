@@ -80,8 +80,8 @@ fn times(unit: &mut Unit<'_>, attribute: &Exectime) -> Option<Times> {
         "us" | "micro" | "-6" => 1_000,
         "ns" | "-9" => 1,
         _ => {
-            let text = format!("`{word}` is no unit of time");
-            let help = "units are sec, ms, us and ns, or 0, -3, -6 and -9";
+            let text = format!("unknown unit of time `{word}`");
+            let help = "use sec, ms, us or ns, or 0, -3, -6 or -9";
             unit.error(codes::UNIT, at, text, "here", help);
             return None;
         }
@@ -92,7 +92,7 @@ fn times(unit: &mut Unit<'_>, attribute: &Exectime) -> Option<Times> {
         return None;
     };
     if best < 0 || worst < 0 {
-        let help = "time goes forwards: write 0 or more";
+        let help = "write 0 or more";
         unit.error(codes::NEGATIVE, at, "a negative execution time", "here", help);
         return None;
     }

@@ -115,13 +115,13 @@ pub enum NoRun {
     #[error("{}", .0.message)]
     Description(Box<Diagnostic>),
     /// Something is wrong with the machine.
-    #[error("the fabric cannot be set up: {0}")]
+    #[error("the run coordinator cannot start: {0}")]
     Machine(#[from] io::Error),
     /// The network is not to be had.
     #[error(transparent)]
     Network(#[from] NoNetwork),
     /// An end on a host without programs cannot be played.
-    #[error("an end on host `{host}`, which has no programs: {error}")]
+    #[error("an endpoint on host `{host}`, which has no programs: {error}")]
     Player {
         /// The host.
         host: String,
@@ -141,7 +141,7 @@ pub fn run<'a>(
     let real = options.settings.time == TimeMode::Real;
     if let Some(it) = system.synchronisation.filter(|it| it.in_run && real) {
         let message = "gPTP takes part in runs in virtual time only".to_owned();
-        let help = "run with `--time virtual`, or take `in_run` out of [synchronisation]";
+        let help = "run with `--time virtual`, or remove `in_run` from [synchronisation]";
         let wrong = Diagnostic::error(codes::NOT_VIRTUAL, message, it.origin, "asked for here");
         return Err(NoRun::Description(Box::new(wrong.help(help))));
     }
@@ -220,17 +220,23 @@ fn users(programs: &[&Program], network: &NetworkKind) -> Result<Vec<Option<User
             return Ok(None);
         }
         if !own.is_root() {
-            let help = "run as that user, or as the superuser, or take the key out";
-            return Err(wrong("only the superuser can start programs as others".into(), help));
+            let help = "run as that user or as the superuser, or remove the key";
+            return Err(wrong("only the superuser can start programs as other users".into(), help));
         }
         if matches!(network, NetworkKind::Namespaces { .. }) {
-            let help = "take the key out, or run on the emulated network";
-            return Err(wrong("only the superuser's can enter network namespaces".into(), help));
+            let help = "remove the key, or run on the emulated network";
+            return Err(wrong(
+                "only the superuser's programs can enter network namespaces".into(),
+                help,
+            ));
         }
         let is_udp = |kind| [TransportKind::Udp4, TransportKind::Udp6].contains(&kind);
         if matches!(network, NetworkKind::Interface { transport, .. } if !is_udp(*transport)) {
-            let help = "take the key out, or run with --transport udp4 or udp6";
-            return Err(wrong("only the superuser's send frames on interfaces".into(), help));
+            let help = "remove the key, or run with --transport udp4 or udp6";
+            return Err(wrong(
+                "only the superuser's programs can send frames on interfaces".into(),
+                help,
+            ));
         }
         Ok(Some(user))
     };

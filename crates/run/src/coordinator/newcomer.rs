@@ -24,13 +24,15 @@ const LOOK_AGAIN_FOR_GREETING: Span = Span::from_ms(20);
 /// A socket of a thread, or a program's door: the coordinator's side, which no other process has,
 /// and the program's.
 pub(super) fn connection() -> Result<(OwnedFd, OwnedFd), Failure> {
-    let (ours, theirs) = socket::pair().map_err(|error| match Errno::from_io_error(&error) {
+    let (ours, theirs) = socket::pair().map_err(|error| {
+        match Errno::from_io_error(&error) {
         Some(Errno::MFILE | Errno::NFILE) => Failure(
-            "the run has more threads and channel ends than this process may have open files: \
+            "the run has more threads and channel endpoints than this process may have open files: \
              raise the limit (ulimit -n)"
                 .to_owned(),
         ),
         _ => error.into(),
+    }
     })?;
     set_socket_timeout(&ours, Timeout::Recv, Some(LOOK_AGAIN)).map_err(io::Error::from)?;
     Ok((ours, theirs))
@@ -62,8 +64,7 @@ impl Session<'_> {
     fn missing(&self, thread: usize) -> &'static str {
         match self.threads[thread].socket {
             None if self.members[self.threads[thread].program].door.is_none() => {
-                "has closed the descriptor that ONBEAT_COORDINATOR names and has not called \
-                 onbeat_open"
+                "has closed the descriptor of ONBEAT_COORDINATOR and has not called onbeat_open"
             }
             _ => "has not called onbeat_open",
         }
@@ -102,7 +103,7 @@ impl Session<'_> {
         let refused = match Request::decode(packet) {
             Ok(Request::Hello(VERSION)) => None,
             Ok(Request::Hello(_)) => {
-                Some("this program was built against another version of Onbeat: build it again")
+                Some("the program was built against another version of Onbeat: rebuild it")
             }
             _ => Some("the first message must be a greeting"),
         };
@@ -127,7 +128,7 @@ impl Session<'_> {
     /// A thread has said its first word on its own socket.
     pub(super) fn begun(&mut self, thread: usize, packet: &[u8]) -> Result<(), Failure> {
         let Request::Begin(tid) = self.decode(thread, packet)? else {
-            return Err(self.nonsense(thread, "asks for something before it has begun"));
+            return Err(self.nonsense(thread, "sends a request before its greeting"));
         };
         self.threads[thread].state = State::Connected;
         self.threads[thread].tid = tid;

@@ -264,6 +264,6 @@ fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), 
             session.done(thread);
             Ok(())
         }
-        _ => Err(session.nonsense(thread, "asks in real time for what only virtual time has")),
+        _ => Err(session.nonsense(thread, "asks in real time for an operation of virtual time")),
     }
 }

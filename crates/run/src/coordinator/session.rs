@@ -66,7 +66,7 @@ pub(super) struct Failure(pub(super) String);
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self(format!("the fabric itself failed: {error}"))
+        Self(format!("the run coordinator failed: {error}"))
     }
 }
 
@@ -378,7 +378,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn nonsense(&self, thread: usize, what: &str) -> Failure {
-        self.blame(self.threads[thread].program, format!("talks nonsense: it {what}"))
+        self.blame(self.threads[thread].program, format!("violates the protocol: it {what}"))
     }
 
     /// The clock of a thread's host.
@@ -464,7 +464,7 @@ impl<'a> Session<'a> {
         let Some(socket) = &self.threads[thread].socket else { return Ok(()) };
         match socket::try_send_with(socket, &packet[..length], with) {
             // A program that follows the protocol has at most one answer in flight.
-            Ok(false) => Err(self.nonsense(thread, "does not read the fabric's answers")),
+            Ok(false) => Err(self.nonsense(thread, "does not read replies")),
             Ok(true) | Err(_) => Ok(()),
         }
     }
@@ -487,7 +487,7 @@ impl<'a> Session<'a> {
             self.check_interrupt()?;
             let now = MonoTime::now();
             if now > *until.get_or_insert(now + self.options.settings.hang_timeout) {
-                let what = "has computed without waiting for anything of Onbeat's";
+                let what = "computes without calling Onbeat";
                 return Err(self.hung(program, what));
             }
         }
@@ -508,7 +508,7 @@ impl<'a> Session<'a> {
         while self.members[program].running.ended_within(LOOK_AGAIN).is_none() {
             self.check_interrupt()?;
             if MonoTime::now() > until {
-                return Err(self.hung(program, "has left the run and has not exited"));
+                return Err(self.hung(program, "has left the run, but not exited"));
             }
         }
         self.look_after(program)
@@ -533,7 +533,7 @@ impl<'a> Session<'a> {
         let program = self.threads[thread].program;
         let Some(end) = self.endpoints.get_mut(end as usize).filter(|end| end.program == program)
         else {
-            return Err(self.nonsense(thread, "closes an end that is not its own"));
+            return Err(self.nonsense(thread, "closes an endpoint of another program"));
         };
         end.close();
         Ok(())
@@ -612,7 +612,7 @@ impl<'a> Session<'a> {
         };
         let end = if role == Role::Talker { "talker" } else { "listener" };
         let listener = place.ok_or_else(|| {
-            format!("host `{host}`, where `{}` runs, is no {end} of `{name}`", program.name)
+            format!("host `{host}`, where `{}` runs, is not a {end} of `{name}`", program.name)
         })?;
         let owner = if role == Role::Talker { 0 } else { 1 + listener };
         match &self.owners[id.index()][owner] {
@@ -621,7 +621,7 @@ impl<'a> Session<'a> {
                 self.program_name(self.endpoints[*other].program)
             )),
             _ if self.endpoints.len() >= MAX_ENDPOINTS => {
-                Err("too many channel ends are open".to_owned())
+                Err("too many channel endpoints are open".to_owned())
             }
             _ => Ok((id, listener)),
         }
@@ -689,7 +689,7 @@ impl<'a> Session<'a> {
                 })
         });
         if !known {
-            let what = "talks nonsense: it sends a frame that is not of its channel";
+            let what = "violates the protocol: it sends a frame of another channel";
             return Err(self.blame(program, what));
         }
         // The program's side has refused what is written too late; what it let through just before
@@ -732,7 +732,7 @@ impl<'a> Session<'a> {
         let program = self.threads[thread].program;
         match self.endpoints.get(end as usize) {
             Some(e) if e.program == program && e.role == Role::Listener => Ok(end as usize),
-            _ => Err(self.nonsense(thread, "reads from an end that is not its own")),
+            _ => Err(self.nonsense(thread, "reads from an endpoint of another program")),
         }
     }
 
@@ -742,7 +742,7 @@ impl<'a> Session<'a> {
         packet: &'p [u8],
     ) -> Result<Request<'p>, Failure> {
         Request::decode(packet).map_err(|ProtocolViolation| {
-            self.nonsense(thread, "sent a message that is not of the protocol")
+            self.nonsense(thread, "sends a message that the protocol does not have")
         })
     }
 

@@ -273,7 +273,7 @@ impl Scheduler<'_, '_> {
         let asks = &mut self.session.members[program].requests;
         *asks += 1;
         if *asks > MAX_REQUESTS_AT_ONCE {
-            let what = "calls Onbeat for ever without letting time pass";
+            let what = "calls Onbeat endlessly without letting time pass";
             return Err(self.session.nonsense(thread, what));
         }
         let packet = self.session.packet.clone();

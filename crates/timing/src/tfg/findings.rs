@@ -99,36 +99,39 @@ impl Finder<'_> {
         let (reason, at, help) = match culprit.kind {
             CauseKind::BestEffort { channel } => {
                 let (name, at) = of_channel(channel);
-                let help = "reserve for the channel, or read where nothing has to happen in time";
+                let help = "reserve for the channel, or read it outside of timed code";
                 (
-                    format!("nothing bounds the latency of channel `{name}`, read at {place}"),
+                    format!("the latency of channel `{name}`, read at {place}, has no bound"),
                     at,
                     help,
                 )
             }
             CauseKind::Unsent { channel } => {
                 let (name, at) = of_channel(channel);
-                let help = "write the message on every way, or do not wait for it";
-                let reason =
-                    format!("{place} waits for a message of `{name}` that need not be written");
+                let help = "write the message on every path, or do not wait for it";
+                let reason = format!("{place} reads `{name}`, which some executions never write");
                 (reason, at, help)
             }
             CauseKind::Shared { channel } => {
                 let (name, at) = of_channel(channel);
-                let help = "give every reader a channel of its own";
+                let help = "give each reader a separate channel";
                 (format!("several tasks take messages from `{name}`, one at {place}"), at, help)
             }
             CauseKind::Loop => {
-                let help = "give the loop a number of rounds, or a firm point behind it";
-                (format!("the loop at {place} has no known number of rounds"), at_program, help)
+                let help = "bound the iterations of the loop, or add a firm point after it";
+                (
+                    format!("the number of iterations of the loop at {place} is unknown"),
+                    at_program,
+                    help,
+                )
             }
             CauseKind::Delay => {
                 let help = "write a delay that does not depend on data";
-                (format!("the delay at {place} is not known"), at_program, help)
+                (format!("the delay at {place} is unknown"), at_program, help)
             }
             CauseKind::Processor => {
-                let help = "give the task another processor, or a higher priority";
-                (format!("nothing bounds how long the code at {place} takes"), at_program, help)
+                let help = "give the task another CPU, or a higher priority";
+                (format!("the time of the code at {place} has no bound"), at_program, help)
             }
             CauseKind::Locks { cycle } => return self.locks(cycle, at_program),
         };
@@ -136,7 +139,7 @@ impl Finder<'_> {
         let path = self.path(timing, &culprit.path);
         let help = match path.is_empty() {
             true => help.to_owned(),
-            false => format!("{help}; without a bound is {path}"),
+            false => format!("{help}; the path without a bound is {path}"),
         };
         self.warning(codes::NOT_COMPOSABLE, message, at, &help)
     }
@@ -157,8 +160,8 @@ impl Finder<'_> {
             );
             let program = component.tasks.first().and_then(|task| self.program(*task));
             let at = program.map(|origin| (origin, "this program"));
-            let help = "`onbeat tfg` has the times; write what comes again after some rounds, and \
-                        read as often as is written";
+            let help = "see the times of `onbeat tfg`; write periodic code, and read as often as \
+                        is written";
             Some(self.warning(codes::UNPROVEN, message, at, help))
         };
         self.study.program.components.iter().filter_map(one).collect()
@@ -168,8 +171,8 @@ impl Finder<'_> {
     fn locks(&self, cycle: usize, at: Option<(Origin, &str)>) -> Diagnostic {
         let cycle = &self.study.lock_cycles[cycle];
         let (way, places) = (cycle.path(self.graph()), cycle.places(self.graph()));
-        let message = format!("tasks may wait for each other's locks for ever: {way}, at {places}");
-        let help = "lock what several tasks lock in one and the same order";
+        let message = format!("tasks may deadlock on each other's locks: {way}, at {places}");
+        let help = "lock shared mutexes in the same order in all tasks";
         self.warning(codes::LOCKS, message, at, help)
     }
 
@@ -198,11 +201,11 @@ impl Finder<'_> {
             };
             let how = if miss.is_certain { "misses" } else { "may miss" };
             let message = format!(
-                "the {kind} point {place} {how} its deadline: what leads to it may take {by}"
+                "the {kind} point {place} {how} its deadline: the code before it may take {by}"
             );
             let at = self.program(task).map(|origin| (origin, "this program"));
             let path = self.path(timing, &miss.path);
-            let help = format!("shorten what is done on the way {path}, or lengthen the deadline");
+            let help = format!("shorten the work on the path {path}, or lengthen the deadline");
             self.warning(codes::MAY_BE_LATE, message, at, &help)
         };
         worst.into_iter().map(one).collect()
@@ -226,11 +229,11 @@ impl Finder<'_> {
                 Some(known) if known > asked => format!("{what} {known}"),
                 Some(_) => return None,
             };
-            let message = format!("chain `{}` {how}, where {asked} is asked for", chain.name);
+            let message = format!("chain `{}` {how}; the limit is {asked}", chain.name);
             let terms = chain.time.terms.iter().max_by_key(|term| term.span);
             let help = match terms {
                 Some(term) => format!("its largest term is {} {}", term.span, term.what),
-                None => "`onbeat tfg` shows where it has no bound".to_owned(),
+                None => "see `onbeat tfg` for the part without a bound".to_owned(),
             };
             Some(self.warning(codes::CHAIN, message, at, &help))
         });
@@ -247,12 +250,12 @@ impl Finder<'_> {
                 None => "may take any time".to_owned(),
             };
             let message = format!(
-                "task `{name}` {took} on processor {} of `{host}`, with a deadline of {deadline}",
+                "task `{name}` {took} on CPU {} of `{host}`, with a deadline of {deadline}",
                 schedule.core
             );
             let node = self.system.and_then(|s| s.nodes.iter().find(|n| n.name == *host));
             let at = node.map(|node| (node.origin, "its tasks share this"));
-            let help = "shorten the work of its tasks, change priorities, or add a processor";
+            let help = "shorten the work of its tasks, change priorities, or add a CPU";
             self.warning(codes::NOT_SCHEDULABLE, message, at, help)
         });
         late.collect()
@@ -271,7 +274,7 @@ impl Finder<'_> {
                     let place = self.place(timing, *row);
                     let message = format!("channel `{name}` may be full when {place} writes to it");
                     let at = at.map(|origin| (origin, "this channel"));
-                    let help = "read as often as it is written, or give it more room";
+                    let help = "read it as often as it is written, or enlarge it";
                     found.push(self.warning(codes::OVERFLOW, message, at, help));
                 }
                 Hazard::Deadlock { rows } => {

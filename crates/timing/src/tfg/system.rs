@@ -208,7 +208,7 @@ impl<'a> Merged<'a> {
             }
             if channel.kind == ChannelKind::Named {
                 let message = format!(
-                    "program `{}` uses the channel `{}`, which the description does not have",
+                    "program `{}` uses the channel `{}`, which the description lacks",
                     program.name, channel.name
                 );
                 let found =
@@ -249,7 +249,7 @@ impl<'a> Merged<'a> {
             program.name, channel.name
         );
         Diagnostic::error(codes::NO_END, message, program.origin, "this program")
-            .help(format!("put `{host}` into the channel's `{key}`, or run it on another host"))
+            .help(format!("add `{host}` to the channel's `{key}`, or run it on another host"))
             .related(channel.origin, "the channel")
     }
 
