@@ -293,8 +293,8 @@ fn lossy(system: &System, plan: &Plan) -> Vec<Diagnostic> {
         });
         if let Some((port, backlog)) = full.filter(|_| planned.bounds.iter().any(Option::is_some)) {
             let message = format!(
-                "frames of `{}` may be lost: the backlog of queue {queue} of {} may reach {} frames \
-                 ({} octets)",
+                "frames of `{}` may be lost: the backlog of queue {queue} of {} may reach {} \
+                 frames ({} octets)",
                 stream.name,
                 system.port_label(port),
                 backlog.frames,

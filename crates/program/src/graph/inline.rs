@@ -434,12 +434,7 @@ impl<'a> Linker<'a> {
                 if is_run && nodes::reachable(steps, &step.next).contains(&at) {
                     let text = "a task is started in a loop";
                     let help = "write one call for each task";
-                    self.diagnostics.push(lost(
-                        text,
-                        step.origin,
-                        "the number of tasks is unknown",
-                        help,
-                    ));
+                    self.diagnostics.push(lost(text, step.origin, "unknown number", help));
                 }
             }
             let mut emptied: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
