@@ -5,7 +5,7 @@ use crate::source::Source;
 use anyhow::{Context, bail};
 use onbeat::interface::{ChannelTable, MAX_CHANNELS, TABLE_EXTENSION};
 use onbeat_model::system::{NodeId, NodeKind};
-use onbeat_run::process::Keeper;
+use onbeat_run::process::Reaper;
 use std::path::Path;
 use std::process::Command;
 
@@ -25,8 +25,8 @@ pub(crate) fn deploy(source: &Source, directory: &Path) -> anyhow::Result<usize>
     if tables.is_empty() {
         bail!("no host has a channel: there is nothing to deploy");
     }
-    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let output = Output::begin(directory, Kind::Deployment, &mut keeper)?;
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let output = Output::begin(directory, Kind::Deployment, &mut reaper)?;
     for table in &tables {
         output.write(&format!("{}.{TABLE_EXTENSION}", table.host), table.to_string())?;
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use onbeat_model::limits::NAME_OCTETS;
 use onbeat_model::name::is_name;
-use onbeat_run::process::Keeper;
+use onbeat_run::process::Reaper;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -145,8 +145,8 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<Exit> {
     }
     let onbeat = Onbeat::find()?;
     let changes = template.changes(name, &onbeat);
-    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let output = Output::begin(target, Kind::System, &mut keeper)?;
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let output = Output::begin(target, Kind::System, &mut reaper)?;
     for (file, text) in template.files() {
         output.write(file, changed(file, text, &changes))?;
     }

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS};
 use onbeat_model::time::Span;
-use onbeat_run::process::{Keeper, Kept};
+use onbeat_run::process::{Reaper, Kept};
 use rustix::fs::{
     CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, renameat_with,
 };
@@ -94,12 +94,12 @@ pub(crate) fn place(beside: &Path, name: &str, asked: Option<&Path>) -> anyhow::
 }
 
 /// A directory that appears under its name only when it is complete. Until then, and if the process
-/// is killed, it exists under another name that the keeper removes.
+/// is killed, it exists under another name that the reaper removes.
 pub(crate) struct Output<'a> {
     target: PathBuf,
     kind: Kind,
     partial: PathBuf,
-    keeper: &'a mut Keeper,
+    reaper: &'a mut Reaper,
     /// The partial directory, locked: whoever else would write the same target sees that.
     directory: File,
     /// Whether all of it is on the disk before it has its name, and the name before it is done.
@@ -109,7 +109,7 @@ pub(crate) struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// Begins a directory that will be called `target`.
-    pub(crate) fn begin(target: &Path, kind: Kind, keeper: &'a mut Keeper) -> anyhow::Result<Self> {
+    pub(crate) fn begin(target: &Path, kind: Kind, reaper: &'a mut Reaper) -> anyhow::Result<Self> {
         // A link that leads nowhere is there, too.
         if kind == Kind::System && target.symlink_metadata().is_ok() {
             bail!("{} exists: choose another name", target.display());
@@ -124,11 +124,11 @@ impl<'a> Output<'a> {
                 kind.flag(),
             );
         }
-        let (partial, directory) = lock(target, kind, keeper)?;
+        let (partial, directory) = lock(target, kind, reaper)?;
         // Nobody waits for a measurement to continue.
         let durable = kind == Kind::Measurement;
         let target = target.to_owned();
-        Ok(Self { target, kind, partial, keeper, directory, durable, done: false })
+        Ok(Self { target, kind, partial, reaper, directory, durable, done: false })
     }
 
     /// The same, on the disk when it is finished: what fails then, as a loss of power, leaves it or
@@ -138,9 +138,9 @@ impl<'a> Output<'a> {
         self
     }
 
-    /// The keeper that watches over it, for what else there is to watch over.
-    pub(crate) fn keeper(&mut self) -> &mut Keeper {
-        self.keeper
+    /// The reaper that watches over it, for what else there is to watch over.
+    pub(crate) fn reaper(&mut self) -> &mut Reaper {
+        self.reaper
     }
 
     /// Writes one file of it, which is new, below it, and not by way of a link.
@@ -180,7 +180,7 @@ impl<'a> Output<'a> {
         if self.durable {
             sync_parent(&self.target)?;
         }
-        self.keeper.release(Kept::Path(&self.partial))?;
+        self.reaper.release(Kept::Path(&self.partial))?;
         self.done = true;
         Ok(())
     }
@@ -189,7 +189,7 @@ impl<'a> Output<'a> {
 /// Makes the partial directory of a target and locks it, unless another process has one: two
 /// outputs of one name at once would end as the one of whoever is later. A lock goes with its
 /// process, however that ends. A file system without locks refuses no user.
-fn lock(target: &Path, kind: Kind, keeper: &mut Keeper) -> anyhow::Result<(PathBuf, File)> {
+fn lock(target: &Path, kind: Kind, reaper: &mut Reaper) -> anyhow::Result<(PathBuf, File)> {
     let shown = || target.display().to_string();
     let parent = parent(target)?;
     // Looking and making is one step: who comes meanwhile waits. Anybody who may read the directory
@@ -225,27 +225,27 @@ fn lock(target: &Path, kind: Kind, keeper: &mut Keeper) -> anyhow::Result<(PathB
         }
     }
     // As open to others as what the user makes otherwise.
-    let ((), partial) = make(target, keeper, |path| std::fs::create_dir(path))?;
+    let ((), partial) = make(target, reaper, |path| std::fs::create_dir(path))?;
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = File::from(openat(CWD, &partial, flags, Mode::empty()).with_context(shown)?);
     let _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
     Ok((partial, directory))
 }
 
-/// Makes what will be called `target`, under the name that it has until it is complete. The keeper
+/// Makes what will be called `target`, under the name that it has until it is complete. The reaper
 /// knows of it before it is there: there is no instant at which a kill would leave it behind. Its
 /// name is one that no other process chooses.
 fn make<T>(
     target: &Path,
-    keeper: &mut Keeper,
+    reaper: &mut Reaper,
     mut make: impl FnMut(&Path) -> std::io::Result<T>,
 ) -> anyhow::Result<(T, PathBuf)> {
     let mut name = target.file_name().context("the output has no name")?.to_owned();
     name.push(format!("{PARTIAL}{}-", std::process::id()));
     let parent = parent(target)?;
     let made = tempfile::Builder::new().prefix(&name).rand_bytes(16).make_in(parent, |path| {
-        keeper.guard(Kept::Path(path))?;
-        make(path).inspect_err(|_| drop(keeper.release(Kept::Path(path))))
+        reaper.guard(Kept::Path(path))?;
+        make(path).inspect_err(|_| drop(reaper.release(Kept::Path(path))))
     });
     let shown = || target.display().to_string();
     made.with_context(shown)?.keep().map_err(|failed| failed.error).with_context(shown)
@@ -314,7 +314,7 @@ impl OutputFile {
     pub(crate) fn begin(
         target: &Path,
         durable: bool,
-        keeper: &mut Keeper,
+        reaper: &mut Reaper,
     ) -> anyhow::Result<(Self, File)> {
         if target.exists() && !target.is_file() {
             bail!("{} is not a file: it is not replaced", target.display());
@@ -322,13 +322,13 @@ impl OutputFile {
         if target.exists() && !is_capture(target)? {
             bail!("{} holds something else than a capture: it is not replaced", target.display());
         }
-        let (file, partial) = make(target, keeper, |path| File::create_new(path))?;
+        let (file, partial) = make(target, reaper, |path| File::create_new(path))?;
         let durable = if durable { Some(file.try_clone()?) } else { None };
         Ok((Self { target: target.to_owned(), partial, durable, done: false }, file))
     }
 
     /// Gives it its name; a file that was there before goes away.
-    pub(crate) fn finish(mut self, keeper: &mut Keeper) -> anyhow::Result<()> {
+    pub(crate) fn finish(mut self, reaper: &mut Reaper) -> anyhow::Result<()> {
         let failed = || format!("{} cannot be replaced", self.target.display());
         if let Some(file) = &self.durable {
             file.sync_all().with_context(failed)?;
@@ -337,7 +337,7 @@ impl OutputFile {
         if self.durable.is_some() {
             sync_parent(&self.target)?;
         }
-        keeper.release(Kept::Path(&self.partial))?;
+        reaper.release(Kept::Path(&self.partial))?;
         self.done = true;
         Ok(())
     }
@@ -346,7 +346,7 @@ impl OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if !self.done {
-            // The keeper tries again if this fails.
+            // The reaper tries again if this fails.
             let _ = std::fs::remove_file(&self.partial);
         }
     }
@@ -441,7 +441,7 @@ fn is_output(directory: &Path, kind: Kind) -> anyhow::Result<bool> {
 impl Drop for Output<'_> {
     fn drop(&mut self) {
         if !self.done {
-            // The keeper tries again if this fails.
+            // The reaper tries again if this fails.
             let _ = std::fs::remove_dir_all(&self.partial);
         }
     }
@@ -453,16 +453,16 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn the_keeper_is_told_before_there_is_anything_to_remove() {
+    fn the_reaper_is_told_before_there_is_anything_to_remove() {
         let home = tempfile::tempdir().expect("a directory");
         let told = home.path().join("told");
-        let mut keeper = Keeper::start(Command::new("tee").arg(&told)).expect("tee");
+        let mut reaper = Reaper::start(Command::new("tee").arg(&told)).expect("tee");
         let knows = |path: &Path| {
             let text = std::fs::read(&told).unwrap_or_default();
             let mut messages = text.split(|octet| *octet == 0);
             messages.any(|m| m == [b"+f", path.as_os_str().as_encoded_bytes()].concat())
         };
-        let ((), path) = make(&home.path().join("out"), &mut keeper, |path| {
+        let ((), path) = make(&home.path().join("out"), &mut reaper, |path| {
             while !knows(path) {
                 pause(LOOK_AGAIN); // for ever, if it is told later
             }

@@ -20,7 +20,7 @@ use onbeat_model::system::{RunSettings, System, TimeMode};
 use onbeat_model::time::NetTime;
 use onbeat_model::timing::{ScheduledTask, TimingReport};
 use onbeat_run::coordinator::{self, NetworkKind, NoRun, Outcome, ProposedPriority, RunOptions};
-use onbeat_run::process::{Keeper, adopt_orphans, end_orphans};
+use onbeat_run::process::{Reaper, adopt_orphans, end_orphans};
 use onbeat_timing::tfg::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -56,17 +56,17 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     }
     let task_trace = arguments.task_trace.as_deref().map(task_trace).transpose()?;
     let interrupted = interrupt()?;
-    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     adopt_orphans();
     // First, so that nobody waits for a run whose results have no place.
-    let mut output = Output::begin(&target, Kind::Run, &mut keeper)?.durable(arguments.sync);
+    let mut output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
     recording::announce(wanted.iter().map(|wanted| &wanted.system), &target);
     let mut recording = Recording::begin(&target)?;
     let mut runs = Vec::new();
     for wanted in wanted {
         let watch = (&watch, task_trace.as_deref(), &mut recording);
-        let log = execute(&source, &wanted, watch, output.keeper(), &interrupted);
-        let left = end_orphans(output.keeper().number());
+        let log = execute(&source, &wanted, watch, output.reaper(), &interrupted);
+        let left = end_orphans(output.reaper().number());
         if !left.is_empty() {
             terminal::say(format_args!(
                 "onbeat: processes {left:?}, which the programs left behind, could not be ended"
@@ -107,7 +107,7 @@ fn task_trace(directory: &Path) -> anyhow::Result<PathBuf> {
 pub(crate) fn interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second one ends this process at once; the keeper clears up.
+        // The second one ends this process at once; the reaper clears up.
         let again = i32::from(Exit::Interrupted as u8);
         flag::register_conditional_shutdown(signal, again, Arc::clone(&interrupted))?;
         flag::register(signal, Arc::clone(&interrupted))?;
@@ -130,8 +130,8 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
         let (plan, _) = source.plan_and_study(&system, log.protected, Limits::default())?;
         runs.push(measured(plan, &system, log)?);
     }
-    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let output = Output::begin(&target, Kind::Run, &mut keeper)?.durable(arguments.sync);
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let output = Output::begin(&target, Kind::Run, &mut reaper)?.durable(arguments.sync);
     let results = write(&source.system, &runs, output)?;
     if arguments.recovered {
         // The output has it now.
@@ -269,7 +269,7 @@ fn execute(
     source: &Source,
     wanted: &Wanted,
     (watch, task_trace, recording): (&Watch, Option<&Path>, &mut Recording),
-    keeper: &mut Keeper,
+    reaper: &mut Reaper,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<RunLog> {
     let settings = wanted.system.run;
@@ -291,7 +291,7 @@ fn execute(
         trace: watch.trace,
         break_at: watch.break_at,
         task_trace,
-        keeper: Some(keeper),
+        reaper: Some(reaper),
     };
     let outcome = coordinator::run(&wanted.system, &wanted.plan, options);
     bar.finish_and_clear();

@@ -18,7 +18,7 @@ use onbeat_model::system::{PortId, RunSettings, System};
 use onbeat_model::time::{NetTime, Span};
 use onbeat_net::{Simulation, Transmission, simulate_one};
 use onbeat_report::simulation::{self, Repetitions};
-use onbeat_run::process::Keeper;
+use onbeat_run::process::Reaper;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -46,11 +46,11 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
         ));
     }
     let interrupted = run::interrupt()?;
-    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
     // First, so that nobody waits for a simulation whose results have no place.
-    let capture = Captured::begin(&system, arguments, &mut keeper)?;
+    let capture = Captured::begin(&system, arguments, &mut reaper)?;
     let target = output::place(&source.directory, "out-simulation", arguments.out.as_deref())?;
-    let mut output = Output::begin(&target, Kind::Simulation, &mut keeper)?.durable(arguments.sync);
+    let mut output = Output::begin(&target, Kind::Simulation, &mut reaper)?.durable(arguments.sync);
     let wanted = Wanted::new(&system, &plan, arguments, &interrupted);
     let (observed, repetitions, capture) = wanted.repeat(capture)?;
     let results = Results::new(&system, &plan, &observed, wanted.settings(&observed));
@@ -61,7 +61,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
         output.write(REPETITIONS, repetitions.to_csv())?;
     }
     if let Some(capture) = capture {
-        capture.finish(output.keeper())?;
+        capture.finish(output.reaper())?;
     }
     output.finish()?;
     let report = target.join(SIMULATION_REPORT);
@@ -123,18 +123,18 @@ impl<'a> Captured<'a> {
     fn begin(
         system: &'a System,
         arguments: &SimulateArguments,
-        keeper: &mut Keeper,
+        reaper: &mut Reaper,
     ) -> anyhow::Result<Option<Self>> {
         let Some(file) = &arguments.capture else { return Ok(None) };
         let ports = captured_ports(system, &arguments.capture_port)?;
-        let (output, into) = OutputFile::begin(file, arguments.sync, keeper)?;
+        let (output, into) = OutputFile::begin(file, arguments.sync, reaper)?;
         let capture = Capture::new(system, &ports, BufWriter::new(into))?;
         Ok(Some(Self { ports, capture, output }))
     }
 
-    fn finish(self, keeper: &mut Keeper) -> anyhow::Result<()> {
+    fn finish(self, reaper: &mut Reaper) -> anyhow::Result<()> {
         self.capture.finish().flush().context("the capture")?;
-        self.output.finish(keeper)
+        self.output.finish(reaper)
     }
 }
 

@@ -143,7 +143,7 @@ impl Cgroup {
         self.counted.push((controller, directory.join(file), word));
     }
 
-    /// Where it is, for the keeper.
+    /// Where it is, for the reaper.
     pub fn directories(&self) -> &[PathBuf] {
         &self.directories
     }

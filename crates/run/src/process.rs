@@ -1,9 +1,9 @@
-//! Programs as children, and the keeper that leaves nothing behind.
+//! Programs as children, and the reaper that leaves nothing behind.
 //!
 //! A run must leave no process and no temporary file, however it ends. Children die with their
 //! parent by the kernel's parent-death signal, and what they started dies with their process group,
 //! and with their control group where there is one. For the day when the run itself is killed there
-//! is the *keeper*: a second process that holds the read end of a pipe, is told of all groups and
+//! is the *reaper*: a second process that holds the read end of a pipe, is told of all groups and
 //! temporary files, and clears up when the pipe closes without their having been released.
 
 use onbeat_model::system::Program;
@@ -32,12 +32,12 @@ const PATIENCE: Span = Span::from_s(2);
 
 /// The process that clears up when this one cannot.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Reaper {
     child: Child,
     pipe: Option<ChildStdin>,
 }
 
-/// What the keeper watches over.
+/// What the reaper watches over.
 #[derive(Clone, Copy, Debug)]
 pub enum Kept<'a> {
     /// A process group.
@@ -48,8 +48,8 @@ pub enum Kept<'a> {
     Path(&'a Path),
 }
 
-impl Keeper {
-    /// Starts the keeper; `command` must come to [`keep`].
+impl Reaper {
+    /// Starts the reaper; `command` must come to [`keep`].
     pub fn start(command: &mut Command) -> io::Result<Self> {
         // Its own group: a signal from the terminal must not reach it.
         let mut child =
@@ -64,7 +64,7 @@ impl Keeper {
     }
 
     /// Where a program that is about to be executed reports its own group, so that there is no
-    /// instant at which it runs and the keeper does not know of it.
+    /// instant at which it runs and the reaper does not know of it.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
@@ -93,14 +93,14 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Reaper {
     fn drop(&mut self) {
-        self.pipe = None; // the keeper sees the end of its input, clears up and exits
+        self.pipe = None; // the reaper sees the end of its input, clears up and exits
         let _ = self.child.wait();
     }
 }
 
-/// The keeper's whole life: learns what to watch over until `input` ends, then clears it up.
+/// The reaper's whole life: learns what to watch over until `input` ends, then clears it up.
 pub fn keep(input: impl Read) {
     let mut groups: Vec<u32> = Vec::new();
     let (mut paths, mut cgroups): (Vec<PathBuf>, Vec<PathBuf>) = Default::default();
@@ -190,7 +190,7 @@ pub struct Start<'a> {
     /// [`Running::shortfall`] tells.
     pub schedule: bool,
     /// Watches over its group from before it is executed.
-    pub keeper: Option<&'a Keeper>,
+    pub reaper: Option<&'a Reaper>,
     /// What it is handed, under the same number.
     pub with: Option<BorrowedFd<'a>>,
     /// As whom it runs, if that is another one.
@@ -232,7 +232,7 @@ impl Running {
         Ok(Self { child, status: None })
     }
 
-    /// The process group, for the keeper.
+    /// The process group, for the reaper.
     pub fn group(&self) -> u32 {
         self.child.id()
     }
@@ -324,7 +324,7 @@ impl Before {
         let cgroup: io::Result<Vec<OwnedFd>> = cgroup.iter().map(OwnedFd::try_clone).collect();
         Ok(Self {
             parent: rustix::process::getpid(),
-            report_to: start.keeper.and_then(Keeper::descriptor).map(|fd| fd.as_raw_fd()),
+            report_to: start.reaper.and_then(Reaper::descriptor).map(|fd| fd.as_raw_fd()),
             cores: if start.schedule { program.cores.clone() } else { Vec::new() },
             priority: program.priority.filter(|_| start.schedule),
             cgroup: cgroup?,
@@ -345,8 +345,8 @@ impl Before {
         if rustix::process::getppid() != Some(self.parent) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        if let Some(keeper) = self.report_to {
-            report_group(keeper)?;
+        if let Some(reaper) = self.report_to {
+            report_group(reaper)?;
         }
         if let Some(with) = self.with {
             // SAFETY: it is open in the parent, of which this process is a copy.
@@ -405,18 +405,18 @@ fn has_priority(pid: Pid, wanted: i32) -> bool {
     policy == libc::SCHED_FIFO && got.sched_priority == wanted
 }
 
-/// Tells the keeper, from a process that is about to be executed, its group. Neither allocates nor
+/// Tells the reaper, from a process that is about to be executed, its group. Neither allocates nor
 /// locks.
-fn report_group(keeper: RawFd) -> io::Result<()> {
+fn report_group(reaper: RawFd) -> io::Result<()> {
     let mut message = *b"+g0000000000\0";
     let mut left = std::process::id();
     for digit in message[2..12].iter_mut().rev() {
         *digit = b'0' + (left % 10) as u8;
         left /= 10;
     }
-    // SAFETY: the keeper's pipe is open in the parent, of which this process is a copy.
-    let keeper = unsafe { BorrowedFd::borrow_raw(keeper) };
-    rustix::io::write(keeper, &message)?;
+    // SAFETY: the reaper's pipe is open in the parent, of which this process is a copy.
+    let reaper = unsafe { BorrowedFd::borrow_raw(reaper) };
+    rustix::io::write(reaper, &message)?;
     Ok(())
 }
 
@@ -450,8 +450,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_keeper_clears_up_what_was_not_released() {
-        let directory = std::env::temp_dir().join(format!("onbeat-keeper-{}", std::process::id()));
+    fn the_reaper_clears_up_what_was_not_released() {
+        let directory = std::env::temp_dir().join(format!("onbeat-reaper-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         let (kept, released) = (directory.join("kept"), directory.join("released"));
         std::fs::write(&kept, "").expect("a file");

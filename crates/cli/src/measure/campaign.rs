@@ -3,7 +3,7 @@
 use super::arguments::CampaignArguments;
 use super::bar::Bar;
 use super::trial::{Part, Trial, estimate};
-use super::{keeper, write};
+use super::{reaper, write};
 use crate::exit::Exit;
 use crate::output::{Kind, MEASUREMENT, Output, write_files};
 use crate::{input, run, terminal};
@@ -15,7 +15,7 @@ use onbeat_measure::measurement::{
 };
 use onbeat_report::measurement::{campaign_html, campaign_table};
 use onbeat_run::machine::Machine;
-use onbeat_run::process::Keeper;
+use onbeat_run::process::Reaper;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -67,7 +67,7 @@ fn name(id: &str, (isolation, mode, role): Kinds) -> ScenarioName {
 /// the others why not.
 pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
     let interrupted = run::interrupt()?;
-    let mut keeper = keeper()?;
+    let mut reaper = reaper()?;
     let out = &arguments.out;
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
     let mut found: Vec<CampaignScenario> = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
             None if exit == Exit::Interrupted => not_reached(name),
             None => {
                 let judged = judge(name, kinds, arguments);
-                match measure(judged.clone(), &directory, arguments, &mut keeper, &interrupted)? {
+                match measure(judged.clone(), &directory, arguments, &mut reaper, &interrupted)? {
                     Some(measured) => measured,
                     None => {
                         exit = Exit::Interrupted;
@@ -140,7 +140,7 @@ fn measure(
     scenario: Scenario,
     directory: &Path,
     arguments: &CampaignArguments,
-    keeper: &mut Keeper,
+    reaper: &mut Reaper,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Option<CampaignScenario>> {
     if scenario.state == State::Cannot {
@@ -149,8 +149,8 @@ fn measure(
     let parts = Part::all(&arguments.tests, false);
     let settings = arguments.how.settings();
     let bar = Bar::new(estimate(&parts, &settings), scenario.name.id.clone());
-    let mut output = Output::begin(directory, Kind::Measurement, keeper)?;
-    let mut done = Trial::begin(&settings, output.keeper(), interrupted, &bar)?.run(&parts)?;
+    let mut output = Output::begin(directory, Kind::Measurement, reaper)?;
+    let mut done = Trial::begin(&settings, output.reaper(), interrupted, &bar)?.run(&parts)?;
     bar.finish();
     if done.interrupted {
         return Ok(None);

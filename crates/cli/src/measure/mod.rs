@@ -17,7 +17,7 @@ use crate::{run, terminal};
 use arguments::{Test, TestArguments};
 use bar::Bar;
 use onbeat_report::measurement;
-use onbeat_run::process::Keeper;
+use onbeat_run::process::Reaper;
 use std::path::PathBuf;
 use std::process::Command;
 use trial::{Part, Trial, Trialled};
@@ -47,23 +47,23 @@ pub(crate) fn measure(what: &MeasureVerb) -> anyhow::Result<Exit> {
 }
 
 /// The process that clears up when this one cannot.
-fn keeper() -> anyhow::Result<Keeper> {
-    Ok(Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?)
+fn reaper() -> anyhow::Result<Reaper> {
+    Ok(Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?)
 }
 
 /// Measures, writes the output if there is to be one, and shows the figures.
 fn tests(parts: &[Part], asked: &TestArguments, out: Option<PathBuf>) -> anyhow::Result<Exit> {
     let interrupted = run::interrupt()?;
-    let mut keeper = keeper()?;
+    let mut reaper = reaper()?;
     let mut output = None;
     let bar = Bar::new(trial::estimate(parts, &asked.settings()), "measuring");
-    let keeper = match &out {
-        None => &mut keeper,
+    let reaper = match &out {
+        None => &mut reaper,
         Some(target) => {
-            output.insert(Output::begin(target, Kind::Measurement, &mut keeper)?).keeper()
+            output.insert(Output::begin(target, Kind::Measurement, &mut reaper)?).reaper()
         }
     };
-    let done = Trial::begin(&asked.settings(), keeper, &interrupted, &bar)?.run(parts)?;
+    let done = Trial::begin(&asked.settings(), reaper, &interrupted, &bar)?.run(parts)?;
     bar.finish();
     if let Some(output) = output.filter(|_| !done.interrupted) {
         write(&output, &done)?;

@@ -78,7 +78,7 @@ pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
         let cpu = cpu.unwrap_or(trial.place.cpu);
         let words = words(trial, start_ns, cpu, file, !nodes.is_empty())?;
         let program = build::alone("a node of test 4".into(), words);
-        let start = Start { keeper: Some(trial.keeper), ..Start::default() };
+        let start = Start { reaper: Some(trial.reaper), ..Start::default() };
         let running = Running::start(&program, Path::new("."), start)?;
         nodes.push(running);
     }
@@ -106,7 +106,7 @@ pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
         }
     }
     for group in groups {
-        trial.keeper.release(Kept::Group(group))?;
+        trial.reaper.release(Kept::Group(group))?;
     }
     let [first, second] = files.map(samples);
     Ok(Some(put_together(&first?, &second?)))

@@ -1,7 +1,7 @@
 //! A directory for what is needed only while something is measured.
 
 use anyhow::Context;
-use onbeat_run::process::{Keeper, Kept};
+use onbeat_run::process::{Reaper, Kept};
 use std::path::PathBuf;
 
 /// A directory that is gone at the end, however that comes.
@@ -11,17 +11,17 @@ pub(super) struct Directory {
 
 impl Directory {
     /// Makes it, for this user only, under a name that cannot have been taken before.
-    pub(super) fn make(keeper: &mut Keeper) -> anyhow::Result<Self> {
+    pub(super) fn make(reaper: &mut Reaper) -> anyhow::Result<Self> {
         let made = tempfile::Builder::new().prefix("onbeat-measure-").tempdir();
         let path = made.context("a directory for what is measured")?.keep();
-        keeper.guard(Kept::Path(&path))?;
+        reaper.guard(Kept::Path(&path))?;
         Ok(Self { path })
     }
 }
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // The keeper tries again if this fails.
+        // The reaper tries again if this fails.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

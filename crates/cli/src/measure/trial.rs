@@ -17,7 +17,7 @@ use onbeat_machine::five_tests::{
 use onbeat_measure::measurement::{self, Measurement, NodeError, Tool, relative};
 use onbeat_model::time::Span;
 use onbeat_run::machine::{CpuList, Machine};
-use onbeat_run::process::{Keeper, Kept, Running, Start};
+use onbeat_run::process::{Reaper, Kept, Running, Start};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,7 +97,7 @@ pub(super) struct Trialled {
 /// Tests on a machine that has been made ready for them.
 pub(super) struct Trial<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) keeper: &'a mut Keeper,
+    pub(super) reaper: &'a mut Reaper,
     pub(super) stop: &'a AtomicBool,
     pub(super) bar: &'a Bar,
     pub(super) collected: Collected,
@@ -116,7 +116,7 @@ impl<'a> Trial<'a> {
     /// Makes the machine ready as far as it lets us, and notes what it does not.
     pub(super) fn begin(
         settings: &'a Settings,
-        keeper: &'a mut Keeper,
+        reaper: &'a mut Reaper,
         stop: &'a AtomicBool,
         bar: &'a Bar,
     ) -> anyhow::Result<Self> {
@@ -160,10 +160,10 @@ impl<'a> Trial<'a> {
         written.witnesses = others.iter().copied().take(WITNESSES_MAX).collect();
         let free = allowed.without(&facts.isolated);
         let load_cpus = if free.is_empty() { allowed } else { free };
-        let directory = Directory::make(keeper)?;
+        let directory = Directory::make(reaper)?;
         let trial = Self {
             settings,
-            keeper,
+            reaper,
             stop,
             bar,
             collected,
@@ -209,7 +209,7 @@ impl<'a> Trial<'a> {
         }
         if let Some((load, group)) = load {
             drop(load);
-            self.keeper.release(Kept::Group(group))?;
+            self.reaper.release(Kept::Group(group))?;
         }
         let interrupted = self.is_stopped();
         let Collected { document, values, .. } = self.collected;
@@ -237,7 +237,7 @@ impl<'a> Trial<'a> {
         }
         self.collected.document.settings.load = Some(words.clone());
         let program = build::alone("stress-ng".into(), words);
-        let start = Start { keeper: Some(self.keeper), ..Start::default() };
+        let start = Start { reaper: Some(self.reaper), ..Start::default() };
         let running = Running::start(&program, Path::new("."), start)?;
         let group = running.group();
         let mut load = Load::of(running);
@@ -339,7 +339,7 @@ impl<'a> Trial<'a> {
                 let done = &done;
                 scope.spawn(move || wake_on_all(clock, there, more, period, enough, done))
             });
-            let text = cyclictest(&asked, &file, Some(self.keeper), self.stop);
+            let text = cyclictest(&asked, &file, Some(self.reaper), self.stop);
             done.store(true, Ordering::Relaxed);
             if let Some(beside) = beside {
                 beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

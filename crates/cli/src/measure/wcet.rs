@@ -17,7 +17,7 @@ use onbeat_measure::segments::{Measured, Samples, WARNING};
 use onbeat_model::system::Program;
 use onbeat_model::time::Span;
 use onbeat_report::segments;
-use onbeat_run::process::{Keeper, Running, Start};
+use onbeat_run::process::{Reaper, Running, Start};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -31,8 +31,8 @@ const PATIENCE: Span = Span::from_s(10);
 /// Builds the program if need be, runs it, and shows what its segments took.
 pub(crate) fn wcet(arguments: &WcetArguments) -> anyhow::Result<Exit> {
     let interrupted = run::interrupt()?;
-    let mut keeper = Keeper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
-    let directory = Directory::make(&mut keeper)?;
+    let mut reaper = Reaper::start(Command::new(std::env::current_exe()?).arg("keeper"))?;
+    let directory = Directory::make(&mut reaper)?;
     let program = program(arguments, &directory.path)?;
     let mut samples = Samples::default();
     let mut exit = Exit::Fine;
@@ -44,7 +44,7 @@ pub(crate) fn wcet(arguments: &WcetArguments) -> anyhow::Result<Exit> {
     let bar = Bar::new(arguments.duration * i64::from(arguments.repetitions), message);
     while runs < arguments.repetitions && exit == Exit::Fine {
         let file = directory.path.join(format!("samples-{runs}"));
-        exit = once(&program, arguments, &file, &keeper, &interrupted, &bar)?;
+        exit = once(&program, arguments, &file, &reaper, &interrupted, &bar)?;
         add(&mut samples, &file, &program.name)?;
         std::fs::remove_file(&file)?;
         runs += 1;
@@ -86,12 +86,12 @@ fn once(
     program: &Program,
     arguments: &WcetArguments,
     file: &Path,
-    keeper: &Keeper,
+    reaper: &Reaper,
     interrupted: &AtomicBool,
     bar: &Bar,
 ) -> anyhow::Result<Exit> {
     let environment = [("ONBEAT_MEASURE", file.as_os_str())];
-    let start = Start { environment: &environment, keeper: Some(keeper), ..Start::default() };
+    let start = Start { environment: &environment, reaper: Some(reaper), ..Start::default() };
     let mut running = Running::start(program, Path::new("."), start)?;
     let until = MonoTime::now() + arguments.duration;
     let mut before = MonoTime::now();

@@ -4,7 +4,7 @@ use super::{Clock, Place};
 use onbeat_model::time::Span;
 use onbeat_run::environment;
 use onbeat_run::machine::CpuList;
-use onbeat_run::process::{Keeper, Kept, Running};
+use onbeat_run::process::{Reaper, Kept, Running};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub struct CyclicTest {
 pub fn cyclictest(
     asked: &CyclicTest,
     file: &Path,
-    mut keeper: Option<&mut Keeper>,
+    mut reaper: Option<&mut Reaper>,
     stop: &AtomicBool,
 ) -> io::Result<String> {
     let mut command = environment::program("cyclictest");
@@ -66,8 +66,8 @@ pub fn cyclictest(
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&words)?);
     let mut child = command.process_group(0).spawn()?;
     let number = child.id();
-    if let Some(keeper) = &mut keeper {
-        keeper.guard(Kept::Group(number))?;
+    if let Some(reaper) = &mut reaper {
+        reaper.guard(Kept::Group(number))?;
     }
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -79,8 +79,8 @@ pub fn cyclictest(
         }
         onbeat::clock::pause(LOOK);
     };
-    if let Some(keeper) = keeper {
-        keeper.release(Kept::Group(number))?;
+    if let Some(reaper) = reaper {
+        reaper.release(Kept::Group(number))?;
     }
     let said = std::fs::read_to_string(&words).unwrap_or_default();
     let _ = std::fs::remove_file(&words);

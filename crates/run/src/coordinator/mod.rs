@@ -28,7 +28,7 @@ pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 use crate::cgroup::Cgroup;
 use crate::coordinator::network::Carrier;
 use crate::coordinator::session::{Failure, Session};
-use crate::process::{Keeper, Kept, Running, Start};
+use crate::process::{Reaper, Kept, Running, Start};
 use crate::user::User;
 use onbeat::coordinator::client::SetupError;
 use onbeat::coordinator::protocol::{ENVIRONMENT, OLD_ENVIRONMENT};
@@ -96,7 +96,7 @@ pub struct RunOptions<'a> {
     /// Programs of Timed C write there what their tasks do, each in a file with its name.
     pub task_trace: Option<&'a Path>,
     /// Watches over the programs should this process be killed.
-    pub keeper: Option<&'a mut Keeper>,
+    pub reaper: Option<&'a mut Reaper>,
 }
 
 /// What a run leaves.
@@ -137,7 +137,7 @@ pub fn run<'a>(
     plan: &'a Plan,
     mut options: RunOptions<'a>,
 ) -> Result<Outcome, NoRun> {
-    let (keeper, limits) = (options.keeper.take(), options.settings.limits);
+    let (reaper, limits) = (options.reaper.take(), options.settings.limits);
     let real = options.settings.time == TimeMode::Real;
     if let Some(it) = system.synchronisation.filter(|it| it.in_run && real) {
         let message = "gPTP takes part in runs in virtual time only".to_owned();
@@ -156,7 +156,7 @@ pub fn run<'a>(
     let proposed = options.proposed.clone();
     let mut session = Session::new(system, plan, options, carrier);
     session.open_players()?;
-    let (mut started, mut notes) = Started::new(&limits, keeper)?;
+    let (mut started, mut notes) = Started::new(&limits, reaper)?;
     let users = users(&session.programs, &session.carrier.kind)?;
     for (program, user) in session.programs.clone().into_iter().zip(&users) {
         let (door, theirs) =
@@ -177,7 +177,7 @@ pub fn run<'a>(
         let start = Start {
             environment: &environment,
             schedule: real,
-            keeper: started.keeper.as_deref(),
+            reaper: started.reaper.as_deref(),
             with: Some(theirs.as_fd()).filter(|_| program.joins),
             user: user.as_ref(),
             cgroup: started.cgroup.as_ref(),
@@ -283,31 +283,31 @@ fn settings_of(
     shares.into_iter().chain(times).chain(trace).collect()
 }
 
-/// What of programs the keeper watches over for the time of a run.
+/// What of programs the reaper watches over for the time of a run.
 struct Started<'a> {
     groups: Vec<u32>,
     cgroup: Option<Cgroup>,
     directories: Vec<PathBuf>,
-    keeper: Option<&'a mut Keeper>,
+    reaper: Option<&'a mut Reaper>,
 }
 
 impl<'a> Started<'a> {
     /// Makes the programs' control group, and says what it does not do for them, and why.
     fn new(
         limits: &ProgramLimits,
-        mut keeper: Option<&'a mut Keeper>,
+        mut reaper: Option<&'a mut Reaper>,
     ) -> io::Result<(Self, Vec<String>)> {
         let (cgroup, notes) = match Cgroup::new(limits) {
             Ok((cgroup, notes)) => (Some(cgroup), notes),
             Err(error) => (None, without_cgroup(limits, &error)),
         };
         let directories = cgroup.as_ref().map(|one| one.directories().to_vec()).unwrap_or_default();
-        if let Some(keeper) = &mut keeper {
+        if let Some(reaper) = &mut reaper {
             for directory in &directories {
-                keeper.guard(Kept::Cgroup(directory))?;
+                reaper.guard(Kept::Cgroup(directory))?;
             }
         }
-        Ok((Self { groups: Vec::new(), cgroup, directories, keeper }, notes))
+        Ok((Self { groups: Vec::new(), cgroup, directories, reaper }, notes))
     }
 
     /// Ends all processes of the control group; what the user should know of it.
@@ -331,13 +331,13 @@ fn without_cgroup(limits: &ProgramLimits, why: &io::Error) -> Vec<String> {
 impl Drop for Started<'_> {
     fn drop(&mut self) {
         self.end();
-        if let Some(keeper) = &mut self.keeper {
+        if let Some(reaper) = &mut self.reaper {
             for directory in &self.directories {
-                let _ = keeper.release(Kept::Cgroup(directory));
+                let _ = reaper.release(Kept::Cgroup(directory));
             }
             for group in &self.groups {
-                // A keeper that is gone watches over nothing.
-                let _ = keeper.release(Kept::Group(*group));
+                // A reaper that is gone watches over nothing.
+                let _ = reaper.release(Kept::Group(*group));
             }
         }
     }
