@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{ChannelTable, TABLE_EXTENSION, TABLE_OCTETS};
 use onbeat_model::time::Span;
-use onbeat_run::process::{Reaper, Kept};
+use onbeat_run::process::{Kept, Reaper};
 use rustix::fs::{
     CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, renameat_with,
 };

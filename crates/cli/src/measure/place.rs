@@ -1,7 +1,7 @@
 //! A directory for what is needed only while something is measured.
 
 use anyhow::Context;
-use onbeat_run::process::{Reaper, Kept};
+use onbeat_run::process::{Kept, Reaper};
 use std::path::PathBuf;
 
 /// A directory that is gone at the end, however that comes.

@@ -17,7 +17,7 @@ use onbeat_machine::five_tests::{
 use onbeat_measure::measurement::{self, Measurement, NodeError, Tool, relative};
 use onbeat_model::time::Span;
 use onbeat_run::machine::{CpuList, Machine};
-use onbeat_run::process::{Reaper, Kept, Running, Start};
+use onbeat_run::process::{Kept, Reaper, Running, Start};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

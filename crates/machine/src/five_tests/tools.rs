@@ -4,7 +4,7 @@ use super::{Clock, Place};
 use onbeat_model::time::Span;
 use onbeat_run::environment;
 use onbeat_run::machine::CpuList;
-use onbeat_run::process::{Reaper, Kept, Running};
+use onbeat_run::process::{Kept, Reaper, Running};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;

@@ -159,14 +159,14 @@ impl Session<'_> {
                 ));
                 (Vec::new(), 0, 0)
             }
-            Owner::Talker(modelled) => (modelled.records, 0, 0),
-            Owner::Listener(modelled) => {
-                let malformed = modelled.malformed();
-                (modelled.records, 0, malformed)
+            Owner::Talker(synthetic) => (synthetic.records, 0, 0),
+            Owner::Listener(synthetic) => {
+                let malformed = synthetic.malformed();
+                (synthetic.records, 0, malformed)
             }
             Owner::Elsewhere => (Vec::new(), 0, 0),
-            Owner::Player(mut player) => {
-                let log = player.finish();
+            Owner::OnKernel(mut endpoint) => {
+                let log = endpoint.finish();
                 let counters = log.counters();
                 notes.extend(rejections(&declared.name, host, log));
                 (log.records(), counters.unrecorded, counters.rejected_in_all())

@@ -10,14 +10,14 @@
 
 mod endpoint;
 mod gather;
-mod modelled;
+mod handshake;
 mod network;
-mod newcomer;
-mod player;
 mod processors;
 mod real_time;
 mod session;
 mod socket_queue;
+mod synthetic;
+mod synthetic_on_kernel;
 mod told;
 mod virtual_time;
 mod wakeup;
@@ -28,7 +28,7 @@ pub use network::{NOTICE, NetworkKind, NoNetwork, StartAt, until, utc_of};
 use crate::cgroup::Cgroup;
 use crate::coordinator::network::Carrier;
 use crate::coordinator::session::{Failure, Session};
-use crate::process::{Reaper, Kept, Running, Start};
+use crate::process::{Kept, Reaper, Running, Start};
 use crate::user::User;
 use onbeat::coordinator::client::SetupError;
 use onbeat::coordinator::protocol::{ENVIRONMENT, OLD_ENVIRONMENT};
@@ -122,7 +122,7 @@ pub enum NoRun {
     Network(#[from] NoNetwork),
     /// An end on a host without programs cannot be played.
     #[error("an endpoint on host `{host}`, which has no programs: {error}")]
-    Player {
+    SyntheticOnKernel {
         /// The host.
         host: String,
         /// Why not.
@@ -155,12 +155,12 @@ pub fn run<'a>(
     let task_trace = options.task_trace;
     let proposed = options.proposed.clone();
     let mut session = Session::new(system, plan, options, carrier);
-    session.open_players()?;
+    session.open_synthetic_on_kernel()?;
     let (mut started, mut notes) = Started::new(&limits, reaper)?;
     let users = users(&session.programs, &session.carrier.kind)?;
     for (program, user) in session.programs.clone().into_iter().zip(&users) {
         let (door, theirs) =
-            newcomer::connection().map_err(|Failure(why)| io::Error::other(why))?;
+            handshake::connection().map_err(|Failure(why)| io::Error::other(why))?;
         let theirs = rustix::io::fcntl_dupfd_cloexec(theirs, DOOR_MIN).map_err(io::Error::from)?;
         let inode = rustix::fs::fstat(&theirs).map_err(io::Error::from)?.st_ino;
         let value = format!("{}:{inode}", theirs.as_raw_fd());

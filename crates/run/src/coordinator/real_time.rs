@@ -68,7 +68,7 @@ pub(super) fn run(session: &mut Session<'_>) -> Result<(), Failure> {
     }
     session.started = true;
     for channel in 0..session.owners.len() as u32 {
-        session.set_modelled_alarm(ChannelId(channel));
+        session.set_synthetic_alarm(ChannelId(channel));
     }
     let mut look_again = None;
     loop {
@@ -145,7 +145,7 @@ fn catch_up(session: &mut Session<'_>, clock: &NetworkClock) -> Result<(), Failu
             Output::Woke { token } => {
                 // Here threads sleep by the machine's clock, and have processors of their own.
                 if let Wakeup::Talker(channel) = token.into() {
-                    session.modelled_talker(channel);
+                    session.write_synthetic(channel);
                 }
             }
             Output::Delivered { channel, listener, arrived } => {
@@ -180,12 +180,12 @@ fn deliver(
             }
             dropped.iter().for_each(|frame| end.overflow(frame));
         }
-        Owner::Listener(modelled) => {
+        Owner::Listener(synthetic) => {
             let node = session.system.channel(channel).listeners[listener];
             let times = [arrived, now].map(|at| session.engine.read_clock(node, at));
-            modelled.read(frame, times, now);
+            synthetic.read(frame, times, now);
         }
-        Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
+        Owner::Nobody | Owner::Talker(_) | Owner::OnKernel(_) | Owner::Elsewhere => {}
     }
     Ok(())
 }
@@ -264,6 +264,7 @@ fn serve(session: &mut Session<'_>, thread: usize, length: usize) -> Result<(), 
             session.done(thread);
             Ok(())
         }
-        _ => Err(session.nonsense(thread, "asks in real time for an operation of virtual time")),
+        _ => Err(session
+            .protocol_violation(thread, "asks in real time for an operation of virtual time")),
     }
 }

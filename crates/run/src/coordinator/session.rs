@@ -1,11 +1,12 @@
 //! One run's programs, threads and channel endpoints, as both kinds of time need them.
 
 use crate::coordinator::endpoint::{Endpoint, capacity};
-use crate::coordinator::modelled::{ModelledListener, ModelledTalker};
+use crate::coordinator::handshake::connection;
+use crate::coordinator::handshake::connection;
 use crate::coordinator::network::Carrier;
-use crate::coordinator::newcomer::connection;
-use crate::coordinator::player::Player;
 use crate::coordinator::socket_queue::SocketQueue;
+use crate::coordinator::synthetic::{SyntheticListener, SyntheticTalker};
+use crate::coordinator::synthetic_on_kernel::SyntheticOnKernel;
 use crate::coordinator::told::Told;
 use crate::coordinator::wakeup::Wakeup;
 use crate::coordinator::{NoRun, RunOptions};
@@ -74,7 +75,7 @@ impl From<io::Error> for Failure {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) running: Running,
-    /// Where it is to greet.
+    /// The socket on which it is to say Hello.
     pub(super) door: Option<OwnedFd>,
     /// Its main thread.
     pub(super) main: usize,
@@ -141,11 +142,11 @@ pub(super) enum Owner {
     /// `Session::endpoints` at this position.
     Program(usize),
     /// There is no program on its host.
-    Talker(Box<ModelledTalker>),
+    Talker(Box<SyntheticTalker>),
     /// The same for a listener.
-    Listener(Box<ModelledListener>),
+    Listener(Box<SyntheticListener>),
     /// The same for either on a network of the kernel.
-    Player(Box<Player>),
+    OnKernel(Box<SyntheticOnKernel>),
     /// Its host is another machine.
     Elsewhere,
 }
@@ -242,7 +243,7 @@ impl<'a> Session<'a> {
         if !self.carrier.is_emulated() {
             let nodes = std::iter::once(&declared.talker).chain(&declared.listeners);
             let here = |node: &NodeId| self.carrier.includes(*node);
-            // Who has no program is replaced by a player.
+            // A host without a program gets a synthetic endpoint.
             return nodes.map(|n| if here(n) { Owner::Nobody } else { Owner::Elsewhere }).collect();
         }
         let parameters = self.parameters(id);
@@ -250,13 +251,13 @@ impl<'a> Session<'a> {
             Owner::Nobody
         } else {
             let clock = self.engine.clock_of(declared.talker);
-            Owner::Talker(Box::new(ModelledTalker::new(declared, clock, parameters)))
+            Owner::Talker(Box::new(SyntheticTalker::new(declared, clock, parameters)))
         };
         let listeners = declared.listeners.iter().map(|node| {
             if self.system.has_program(*node) {
                 return Owner::Nobody;
             }
-            Owner::Listener(Box::new(ModelledListener::new(parameters)))
+            Owner::Listener(Box::new(SyntheticListener::new(parameters)))
         });
         std::iter::once(talker).chain(listeners).collect()
     }
@@ -306,7 +307,7 @@ impl<'a> Session<'a> {
     }
 
     /// Opens the ends of hosts without programs on a network of the kernel.
-    pub(super) fn open_players(&mut self) -> Result<(), NoRun> {
+    pub(super) fn open_synthetic_on_kernel(&mut self) -> Result<(), NoRun> {
         let Some(attachment) = self.carrier.attachment() else { return Ok(()) };
         for (id, channel) in (0..).map(ChannelId).zip(&self.system.channels) {
             let parameters = self.parameters(id);
@@ -321,12 +322,12 @@ impl<'a> Session<'a> {
                 let namespace = self.carrier.namespace(*node);
                 let namespace = namespace.map(|n| n.try_clone_to_owned()).transpose()?;
                 let part = (parameters, channel.phase);
-                let player = Player::open(role, part, capacity, attachment, namespace);
-                let player = player.map_err(|error| NoRun::Player {
+                let endpoint = SyntheticOnKernel::open(role, part, capacity, attachment, namespace);
+                let endpoint = endpoint.map_err(|error| NoRun::SyntheticOnKernel {
                     host: self.system.node(*node).name.clone(),
                     error,
                 })?;
-                self.owners[id.index()][place] = Owner::Player(Box::new(player));
+                self.owners[id.index()][place] = Owner::OnKernel(Box::new(endpoint));
             }
         }
         Ok(())
@@ -337,10 +338,10 @@ impl<'a> Session<'a> {
         for (channel, owners) in self.system.channels.iter().zip(&mut self.owners) {
             let nodes = std::iter::once(&channel.talker).chain(&channel.listeners);
             for (node, owner) in nodes.zip(owners) {
-                let Owner::Player(player) = owner else { continue };
+                let Owner::OnKernel(endpoint) = owner else { continue };
                 let error = clock_error(self.system, &self.carrier, *node);
                 let limits = Limits { write_until: self.write_until, stop: self.stop };
-                player.begin(clock.with_error(error), limits)?;
+                endpoint.begin(clock.with_error(error), limits)?;
             }
         }
         if let Some(network) = self.carrier.namespaces() {
@@ -373,12 +374,17 @@ impl<'a> Session<'a> {
         &self.programs[program].name
     }
 
-    pub(super) fn blame(&self, program: usize, what: impl std::fmt::Display) -> Failure {
+    /// The failure of a run by what a program did.
+    pub(super) fn program_error(&self, program: usize, what: impl std::fmt::Display) -> Failure {
         Failure(format!("program `{}` {what}", self.program_name(program)))
     }
 
-    pub(super) fn nonsense(&self, thread: usize, what: &str) -> Failure {
-        self.blame(self.threads[thread].program, format!("violates the protocol: it {what}"))
+    /// The failure of a run by a message that violates the protocol.
+    pub(super) fn protocol_violation(&self, thread: usize, what: &str) -> Failure {
+        self.program_error(
+            self.threads[thread].program,
+            format!("violates the protocol: it {what}"),
+        )
     }
 
     /// The clock of a thread's host.
@@ -428,14 +434,14 @@ impl<'a> Session<'a> {
 
     pub(super) fn hung(&self, program: usize, what: &str) -> Failure {
         let patience = self.options.settings.hang_timeout;
-        self.blame(program, format!("hangs: it {what} for {patience}"))
+        self.program_error(program, format!("hangs: it {what} for {patience}"))
     }
 
     /// A thread that is about to be created, by one that is answered with its ticket.
     pub(super) fn announce(&mut self, by: usize) -> Result<usize, Failure> {
         let live = self.threads.iter().filter(|t| t.state != State::Done).count();
         if live >= MAX_THREADS {
-            return Err(self.nonsense(by, "creates more threads than a run may have"));
+            return Err(self.protocol_violation(by, "creates more threads than a run may have"));
         }
         let (ours, theirs) = connection()?;
         let ticket = self.threads.len();
@@ -464,7 +470,7 @@ impl<'a> Session<'a> {
         let Some(socket) = &self.threads[thread].socket else { return Ok(()) };
         match socket::try_send_with(socket, &packet[..length], with) {
             // A program that follows the protocol has at most one answer in flight.
-            Ok(false) => Err(self.nonsense(thread, "does not read replies")),
+            Ok(false) => Err(self.protocol_violation(thread, "does not read replies")),
             Ok(true) | Err(_) => Ok(()),
         }
     }
@@ -533,7 +539,7 @@ impl<'a> Session<'a> {
         let program = self.threads[thread].program;
         let Some(end) = self.endpoints.get_mut(end as usize).filter(|end| end.program == program)
         else {
-            return Err(self.nonsense(thread, "closes an endpoint of another program"));
+            return Err(self.protocol_violation(thread, "closes an endpoint of another program"));
         };
         end.close();
         Ok(())
@@ -554,7 +560,8 @@ impl<'a> Session<'a> {
             Some(status) if !status.success() => {
                 let why = self.members[program].refused.as_ref();
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                Err(self.blame(program, format!("ended before the run did ({status}){why}")))
+                Err(self
+                    .program_error(program, format!("ended before the run did ({status}){why}")))
             }
             Some(_) => {
                 self.all_done(program);
@@ -690,7 +697,7 @@ impl<'a> Session<'a> {
         });
         if !known {
             let what = "violates the protocol: it sends a frame of another channel";
-            return Err(self.blame(program, what));
+            return Err(self.program_error(program, what));
         }
         // The program's side has refused what is written too late; what it let through just before
         // may come a little later in real time.
@@ -702,8 +709,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Sets the alarm at which a modelled talker writes next.
-    pub(super) fn set_modelled_alarm(&mut self, channel: ChannelId) {
+    /// Sets the alarm at which a synthetic talker writes next.
+    pub(super) fn set_synthetic_alarm(&mut self, channel: ChannelId) {
         let now = self.engine.now();
         let node = self.system.channel(channel).talker;
         if let Owner::Talker(talker) = &mut self.owners[channel.index()][0] {
@@ -714,8 +721,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Lets the modelled talker of a channel, whose alarm came, write its message.
-    pub(super) fn modelled_talker(&mut self, channel: ChannelId) {
+    /// Lets the synthetic talker of a channel, whose alarm came, write its message.
+    pub(super) fn write_synthetic(&mut self, channel: ChannelId) {
         let now = self.engine.now();
         let clock = self.engine.clock_of(self.system.channel(channel).talker);
         if let Owner::Talker(talker) = &mut self.owners[channel.index()][0]
@@ -724,7 +731,7 @@ impl<'a> Session<'a> {
             let queued = self.engine.send(channel, frame);
             talker.queued(clock.read(queued));
         }
-        self.set_modelled_alarm(channel);
+        self.set_synthetic_alarm(channel);
     }
 
     /// The end on which a thread wants to receive.
@@ -732,7 +739,7 @@ impl<'a> Session<'a> {
         let program = self.threads[thread].program;
         match self.endpoints.get(end as usize) {
             Some(e) if e.program == program && e.role == Role::Listener => Ok(end as usize),
-            _ => Err(self.nonsense(thread, "reads from an endpoint of another program")),
+            _ => Err(self.protocol_violation(thread, "reads from an endpoint of another program")),
         }
     }
 
@@ -742,7 +749,7 @@ impl<'a> Session<'a> {
         packet: &'p [u8],
     ) -> Result<Request<'p>, Failure> {
         Request::decode(packet).map_err(|ProtocolViolation| {
-            self.nonsense(thread, "sends a message that the protocol does not have")
+            self.protocol_violation(thread, "sends a message that the protocol does not have")
         })
     }
 
@@ -758,11 +765,13 @@ impl<'a> Session<'a> {
             match self.members[program].running.ended_within(EXIT_PATIENCE) {
                 Some(status) if status.success() => {}
                 Some(status) => {
-                    return Err(self.blame(program, format!("ended with {status} after the run")));
+                    return Err(
+                        self.program_error(program, format!("ended with {status} after the run"))
+                    );
                 }
                 None => {
                     let what = format!("hangs: it did not exit within {EXIT_PATIENCE} of the end");
-                    return Err(self.blame(program, what));
+                    return Err(self.program_error(program, what));
                 }
             }
         }

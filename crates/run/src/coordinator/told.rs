@@ -61,9 +61,9 @@ impl Session<'_> {
         let since = |records: &[Record]| records.get(from..).unwrap_or_default().to_vec();
         let mut records = match &self.owners[channel][place] {
             Owner::Nobody | Owner::Elsewhere => Vec::new(),
-            Owner::Talker(modelled) => since(&modelled.records),
-            Owner::Listener(modelled) => since(&modelled.records),
-            Owner::Player(player) => player.recorded().records_from(from),
+            Owner::Talker(synthetic) => since(&synthetic.records),
+            Owner::Listener(synthetic) => since(&synthetic.records),
+            Owner::OnKernel(endpoint) => endpoint.recorded().records_from(from),
             Owner::Program(end) => self.recorded_from(*end, from),
         };
         records.pop();

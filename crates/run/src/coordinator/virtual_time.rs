@@ -75,7 +75,7 @@ impl Scheduler<'_, '_> {
         }
         self.session.started = true;
         for channel in 0..self.session.owners.len() as u32 {
-            self.session.set_modelled_alarm(ChannelId(channel));
+            self.session.set_synthetic_alarm(ChannelId(channel));
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Scheduler<'_, '_> {
                 None => {}
                 Some(Output::Overfull(full)) => return Err(self.session.overfull(&full)),
                 Some(Output::Woke { token }) => match token.into() {
-                    Wakeup::Talker(channel) => self.session.modelled_talker(channel),
+                    Wakeup::Talker(channel) => self.session.write_synthetic(channel),
                     Wakeup::Processors(host) => self.worked(host),
                     Wakeup::Thread { thread, alarm } => self.alarm(thread as usize, alarm),
                 },
@@ -170,13 +170,13 @@ impl Scheduler<'_, '_> {
                 self.session.threads[thread].state = State::Running;
                 self.ready.push_back((thread, Wake::Frame(arrival)));
             }
-            Owner::Listener(modelled) => {
+            Owner::Listener(synthetic) => {
                 let node = self.session.system.channel(channel).listeners[listener];
                 let engine = &self.session.engine;
                 let times = [arrived, now].map(|at| engine.read_clock(node, at));
-                modelled.read(engine.delivered_frame(), times, now);
+                synthetic.read(engine.delivered_frame(), times, now);
             }
-            Owner::Nobody | Owner::Talker(_) | Owner::Player(_) | Owner::Elsewhere => {}
+            Owner::Nobody | Owner::Talker(_) | Owner::OnKernel(_) | Owner::Elsewhere => {}
         }
     }
 
@@ -274,7 +274,7 @@ impl Scheduler<'_, '_> {
         *asks += 1;
         if *asks > MAX_REQUESTS_AT_ONCE {
             let what = "calls Onbeat endlessly without letting time pass";
-            return Err(self.session.nonsense(thread, what));
+            return Err(self.session.protocol_violation(thread, what));
         }
         let packet = self.session.packet.clone();
         let request = self.session.decode(thread, &packet[..length])?;
@@ -284,7 +284,7 @@ impl Scheduler<'_, '_> {
         }
         match request {
             Request::Hello(_) | Request::Begin(_) => {
-                Err(self.session.nonsense(thread, "greets twice"))
+                Err(self.session.protocol_violation(thread, "greets twice"))
             }
             Request::Open { role, size, name } => self.session.open(thread, role, size, name),
             Request::Send(end, frame) => self.session.send(program, end, frame),
@@ -517,7 +517,9 @@ impl Scheduler<'_, '_> {
                 }
                 Ok(())
             }
-            _ => Err(self.session.nonsense(thread, "waits for a thread that it does not have")),
+            _ => Err(self
+                .session
+                .protocol_violation(thread, "waits for a thread that it does not have")),
         }
     }
 

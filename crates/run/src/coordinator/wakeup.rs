@@ -9,7 +9,7 @@ pub(super) enum Wakeup {
     Thread { thread: u32, alarm: u32 },
     /// The processors that the threads of a host share.
     Processors(NodeId),
-    /// The modelled talker of a channel.
+    /// The synthetic talker of a channel.
     Talker(ChannelId),
 }
 

@@ -1,6 +1,6 @@
-//! How threads come into the run.
+//! The handshake by which threads join a run.
 //!
-//! A program is started with a socket of its own, its *door*, on which it greets once. It is
+//! A program is started with a socket of its own, its *door*, on which it says Hello once. It is
 //! answered with the socket of its main thread; further threads' sockets come with their tickets.
 //! So nothing has a name, and only a process that was handed a socket can say anything to the
 //! coordinator.
@@ -18,8 +18,8 @@ use std::time::Duration;
 
 /// How often a wait for a program looks whether the run was interrupted.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// The same for a wait for its greeting.
-const LOOK_AGAIN_FOR_GREETING: Span = Span::from_ms(20);
+/// The same for a wait for its Hello.
+const LOOK_AGAIN_FOR_HELLO: Span = Span::from_ms(20);
 
 /// A socket of a thread, or a program's door: the coordinator's side, which no other process has,
 /// and the program's.
@@ -50,12 +50,14 @@ impl Session<'_> {
                     self.all_done(program);
                     return Ok(());
                 }
-                return Err(self.blame(program, format!("ended ({status}) before it began")));
+                return Err(
+                    self.program_error(program, format!("ended ({status}) before it began"))
+                );
             }
             if MonoTime::now() > until {
                 return Err(self.hung(program, self.missing(thread)));
             }
-            self.hear_newcomer(thread)?;
+            self.advance_handshake(thread)?;
         }
         Ok(())
     }
@@ -70,36 +72,36 @@ impl Session<'_> {
         }
     }
 
-    /// Waits a little for what a thread that is expected, or its program, says first.
-    fn hear_newcomer(&mut self, thread: usize) -> Result<(), Failure> {
+    /// Waits a little for the first message of an expected thread, or of its program.
+    fn advance_handshake(&mut self, thread: usize) -> Result<(), Failure> {
         let program = self.threads[thread].program;
         let mut packet = [0; MAX_PACKET];
         if let Some(door) = &self.members[program].door {
-            match first_words(door, &mut packet)? {
-                Heard::Nothing => {}
-                Heard::Gone => self.members[program].door = None,
-                Heard::Packet(length) => self.greeted(program, &packet[..length])?,
+            match first_message(door, &mut packet)? {
+                FirstMessage::Nothing => {}
+                FirstMessage::Gone => self.members[program].door = None,
+                FirstMessage::Packet(length) => self.answer_hello(program, &packet[..length])?,
             }
             return Ok(());
         }
         let Some(own) = &self.threads[thread].socket else {
-            pause(LOOK_AGAIN_FOR_GREETING);
+            pause(LOOK_AGAIN_FOR_HELLO);
             return Ok(());
         };
-        match first_words(own, &mut packet)? {
-            Heard::Nothing => Ok(()),
-            Heard::Packet(length) => self.begun(thread, &packet[..length]),
-            Heard::Gone if self.members[program].main == thread => {
+        match first_message(own, &mut packet)? {
+            FirstMessage::Nothing => Ok(()),
+            FirstMessage::Packet(length) => self.begun(thread, &packet[..length]),
+            FirstMessage::Gone if self.members[program].main == thread => {
                 self.threads[thread].socket = None;
                 Ok(())
             }
             // It could not be created; or the program has ended.
-            Heard::Gone => self.departed(thread, LOOK_AGAIN_FOR_GREETING),
+            FirstMessage::Gone => self.departed(thread, LOOK_AGAIN_FOR_HELLO),
         }
     }
 
-    /// A program has greeted: the socket of its main thread, or why not.
-    fn greeted(&mut self, program: usize, packet: &[u8]) -> Result<(), Failure> {
+    /// A program has answer_hello: the socket of its main thread, or why not.
+    fn answer_hello(&mut self, program: usize, packet: &[u8]) -> Result<(), Failure> {
         let refused = match Request::decode(packet) {
             Ok(Request::Hello(VERSION)) => None,
             Ok(Request::Hello(_)) => {
@@ -125,10 +127,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A thread has said its first word on its own socket.
+    /// Takes a thread's first message on its own socket.
     pub(super) fn begun(&mut self, thread: usize, packet: &[u8]) -> Result<(), Failure> {
         let Request::Begin(tid) = self.decode(thread, packet)? else {
-            return Err(self.nonsense(thread, "sends a request before its greeting"));
+            return Err(self.protocol_violation(thread, "sends a request before its greeting"));
         };
         self.threads[thread].state = State::Connected;
         self.threads[thread].tid = tid;
@@ -136,8 +138,8 @@ impl Session<'_> {
     }
 }
 
-/// What came first on a socket.
-enum Heard {
+/// The first message on a socket.
+enum FirstMessage {
     Nothing,
     /// The other side is closed.
     Gone,
@@ -145,13 +147,13 @@ enum Heard {
     Packet(usize),
 }
 
-fn first_words(socket: &OwnedFd, packet: &mut [u8]) -> Result<Heard, Failure> {
-    if !socket::readable(socket, LOOK_AGAIN_FOR_GREETING)? {
-        return Ok(Heard::Nothing);
+fn first_message(socket: &OwnedFd, packet: &mut [u8]) -> Result<FirstMessage, Failure> {
+    if !socket::readable(socket, LOOK_AGAIN_FOR_HELLO)? {
+        return Ok(FirstMessage::Nothing);
     }
     match socket::try_receive(socket, packet) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Heard::Nothing),
-        Ok(Some(length)) => Ok(Heard::Packet(length)),
-        Ok(None) | Err(_) => Ok(Heard::Gone),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(FirstMessage::Nothing),
+        Ok(Some(length)) => Ok(FirstMessage::Packet(length)),
+        Ok(None) | Err(_) => Ok(FirstMessage::Gone),
     }
 }

@@ -1,5 +1,5 @@
-//! Channel ends on hosts without programs: a talker that writes on time, a listener that reads at
-//! once.
+//! Synthetic endpoints, on hosts without programs: a talker that writes on time, a listener that
+//! reads at once.
 
 use onbeat_model::record::Record;
 use onbeat_model::system::Channel;
@@ -8,16 +8,16 @@ use onbeat_runtime::channel_io::Framing;
 use onbeat_runtime::listener::{Listener, Reading, record_of};
 use onbeat_runtime::talker::{ChannelParameters, Talker};
 
-/// A modelled talker.
+/// A synthetic talker.
 #[derive(Debug)]
-pub(super) struct ModelledTalker {
+pub(super) struct SyntheticTalker {
     talker: Talker,
     next: SyncedTime,
     value: Vec<u8>,
     pub(super) records: Vec<Record>,
 }
 
-impl ModelledTalker {
+impl SyntheticTalker {
     /// With what its host's clock is at the epoch.
     pub(super) fn new(
         declared: &Channel,
@@ -70,16 +70,16 @@ impl ModelledTalker {
     }
 }
 
-/// A modelled listener.
+/// A synthetic listener.
 #[derive(Debug)]
-pub(super) struct ModelledListener {
+pub(super) struct SyntheticListener {
     listener: Listener,
     value: Vec<u8>,
     pub(super) records: Vec<Record>,
     malformed: u64,
 }
 
-impl ModelledListener {
+impl SyntheticListener {
     pub(super) fn new(parameters: ChannelParameters) -> Self {
         let value = vec![0; parameters.size.get() as usize];
         let (listener, records) = (Listener::new(parameters), Vec::new());

@@ -1,4 +1,4 @@
-//! Ends on hosts without programs, on networks of the kernel: a thread each that writes on time or
+//! Synthetic endpoints on networks of the kernel: a thread each that writes on time or
 //! reads at once, through the same I/O as a program's.
 
 use onbeat::clock::want_exact_timers;
@@ -21,9 +21,9 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// An end that is played. Dropping it ends it.
+/// A synthetic endpoint. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Player {
+pub(super) struct SyntheticOnKernel {
     base: Arc<Timebase>,
     /// What it recorded.
     log: SharedLog,
@@ -38,7 +38,7 @@ enum Part {
     Listens(Box<Listener>, ChannelParameters),
 }
 
-impl Player {
+impl SyntheticOnKernel {
     /// Opens the end's way to its interface, so that nothing that is sent from now on is missed. A
     /// talker writes `phase` after the start for the first time.
     pub(super) fn open(
@@ -78,14 +78,14 @@ impl Player {
         Ok(Self { base, log, part: Some(part), thread: None })
     }
 
-    /// Begins to play; `clock` tells when it is zero.
+    /// Begins; `clock` tells when it is zero.
     pub(super) fn begin(&mut self, clock: NetworkClock, limits: Limits) -> io::Result<()> {
         let Some(part) = self.part.take() else { return Ok(()) };
         self.base.begin(clock, limits);
         let base = Arc::clone(&self.base);
         let play = move || {
             want_exact_timers();
-            // It plays until it is told that the run is over, or the network is gone.
+            // It goes on until it is told that the run is over, or the network is gone.
             let _: Result<(), ChannelError> = match part {
                 Part::Talks(mut end, parameters, phase) => {
                     talk(&base, &mut end, &parameters, phase)
@@ -113,7 +113,7 @@ impl Player {
     }
 }
 
-impl Drop for Player {
+impl Drop for SyntheticOnKernel {
     fn drop(&mut self) {
         self.finish();
     }
