@@ -9,7 +9,8 @@ use crate::trust::Trust;
 use anyhow::Context;
 use clap::Args;
 use onbeat_machine::doctor::{
-    Fact, Facts, Finding, PromiseKind, State, Verdict, Wanted, judge, lint, verdicts, worst,
+    Fact, Facts, Finding, PromiseKind, Requirements, State, Verdict, evaluate, lint, verdicts,
+    worst,
 };
 use onbeat_report::grid::{grid, ruled};
 use onbeat_run::machine::Machine;
@@ -54,7 +55,7 @@ pub(crate) struct DoctorArguments {
 pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<Exit> {
     let wanted = wanted(arguments)?;
     let findings = match arguments.script.is_empty() {
-        true => judge(&facts(arguments)?, Some(&wanted)),
+        true => evaluate(&facts(arguments)?, Some(&wanted)),
         false => scripts(&arguments.script, &wanted)?,
     };
     // Scripts alone do not say whether a machine carries anything.
@@ -75,16 +76,16 @@ pub(crate) fn doctor(arguments: &DoctorArguments) -> anyhow::Result<Exit> {
 }
 
 /// What the description asks of the machine.
-fn wanted(arguments: &DoctorArguments) -> anyhow::Result<Wanted> {
+fn wanted(arguments: &DoctorArguments) -> anyhow::Result<Requirements> {
     let mut wanted = match &arguments.system {
-        None => Wanted::default(),
+        None => Requirements::default(),
         Some(path) => {
             let source = Source::load(path, arguments.json, Trust::AsKnown)?;
             let protected = source.system.run.protected;
             let plan = source.plan(&source.system, protected)?;
             match &arguments.host {
-                None => Wanted::of_all(&source.system, &plan),
-                Some(host) => Wanted::of_host(&source.system, &plan, host)
+                None => Requirements::of_all(&source.system, &plan),
+                Some(host) => Requirements::of_host(&source.system, &plan, host)
                     .map_err(|error| WrongArgument(format!("--host: {error}")))?,
             }
         }
@@ -120,7 +121,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
     source::read(path).map_err(anyhow::Error::msg)
 }
 
-fn scripts(paths: &[PathBuf], wanted: &Wanted) -> anyhow::Result<Vec<Finding>> {
+fn scripts(paths: &[PathBuf], wanted: &Requirements) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in paths {
         findings.extend(lint(&path.display().to_string(), &read(path)?, Some(wanted)));
@@ -134,7 +135,12 @@ const WIDTH: usize = 96;
 const INDENT: &str = "        ";
 
 /// What a person reads: a table, what to do about each finding, the verdicts.
-fn text(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>], all: bool) -> String {
+fn text(
+    wanted: &Requirements,
+    findings: &[Finding],
+    verdicts: &[Verdict<'_>],
+    all: bool,
+) -> String {
     let mut grid = grid(&["area", "what", "", "state", "value", "wanted"]);
     for finding in findings.iter().filter(|finding| all || finding.state != State::Ok) {
         grid.add_row([
@@ -163,7 +169,7 @@ fn text(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>], all: bo
     let shown = if all || fine == 0 { "" } else { "; --all shows them" };
     parts.push(format!("{fine} of {} are as they should be{shown}.", findings.len()));
     if !verdicts.is_empty() {
-        parts.push(judged(wanted, verdicts));
+        parts.push(guarantees(wanted, verdicts));
     }
     parts.join("\n\n")
 }
@@ -214,7 +220,7 @@ const fn verdict(state: State) -> &'static str {
 /// How many findings of one state a verdict names.
 const NAMED: usize = 4;
 
-fn judged(wanted: &Wanted, verdicts: &[Verdict<'_>]) -> String {
+fn guarantees(wanted: &Requirements, verdicts: &[Verdict<'_>]) -> String {
     let mut grid = grid(&["promise", "", "of", "verdict", "because of"]);
     for one in verdicts {
         let worst: Vec<_> = one.against.iter().filter(|f| f.state == one.state).collect();
@@ -233,7 +239,7 @@ fn judged(wanted: &Wanted, verdicts: &[Verdict<'_>]) -> String {
     format!("Can this machine keep the guarantees of {}?\n{}", wanted.system, ruled(&grid))
 }
 
-fn to_json(wanted: &Wanted, findings: &[Finding], verdicts: &[Verdict<'_>]) -> Value {
+fn to_json(wanted: &Requirements, findings: &[Finding], verdicts: &[Verdict<'_>]) -> Value {
     let of_finding = |finding: &Finding| {
         let check = finding.check;
         let seen = finding.state != State::Unknown;

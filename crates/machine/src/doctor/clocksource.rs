@@ -1,8 +1,8 @@
 //! The clock that the kernel reads, and what reading it costs.
 
+use super::evaluation::Evaluation;
 use super::facts::{Fact, text};
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +64,8 @@ static RESOLUTION: Check = Check {
 
 pub(super) static CHECKS: [&Check; 3] = [&SOURCE, &COST, &RESOLUTION];
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    let Clocksource { current, available } = &judge.facts.clocksource;
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    let Clocksource { current, available } = &evaluation.facts.clocksource;
     let wanted = "tsc, or another one that programs read by themselves";
     match current {
         Fact::Known(name) => {
@@ -75,14 +75,19 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
                 _ => State::Ok,
             };
             let available = available.known().map_or("", String::as_str);
-            judge.say(&SOURCE, state, format!("{name} of {available}"), wanted);
+            evaluation.say(&SOURCE, state, format!("{name} of {available}"), wanted);
         }
-        Fact::Unknown(why) => judge.unknown(&SOURCE, why, wanted),
+        Fact::Unknown(why) => evaluation.unknown(&SOURCE, why, wanted),
     }
-    let Fact::Known(calls) = &judge.facts.calls else { return };
+    let Fact::Known(calls) = &evaluation.facts.calls else { return };
     let cost = calls.reading_ns;
-    judge.require(&COST, cost <= COST_NS, format!("{cost} ns"), format!("at most {COST_NS} ns"));
+    evaluation.require(
+        &COST,
+        cost <= COST_NS,
+        format!("{cost} ns"),
+        format!("at most {COST_NS} ns"),
+    );
     let (one, resolution) = (calls.resolution_ns == 1, calls.resolution_ns);
     let state = if one { State::Ok } else { State::Blocks };
-    judge.say(&RESOLUTION, state, format!("{resolution} ns"), "1 ns");
+    evaluation.say(&RESOLUTION, state, format!("{resolution} ns"), "1 ns");
 }

@@ -2,19 +2,19 @@
 
 use super::facts::{Fact, Facts};
 use super::finding::{Check, Finding, State};
-use super::wanted::Wanted;
+use super::requirements::Requirements;
 use std::fmt::Display;
 
-/// What all areas judge by, and what they have found.
-pub(super) struct Judge<'a> {
+/// What all areas evaluation by, and what they have found.
+pub(super) struct Evaluation<'a> {
     pub(super) facts: &'a Facts,
-    pub(super) wanted: &'a Wanted,
+    pub(super) requirements: &'a Requirements,
     findings: Vec<Finding>,
 }
 
-impl<'a> Judge<'a> {
-    pub(super) fn new(facts: &'a Facts, wanted: &'a Wanted) -> Self {
-        Self { facts, wanted, findings: Vec::new() }
+impl<'a> Evaluation<'a> {
+    pub(super) fn new(facts: &'a Facts, requirements: &'a Requirements) -> Self {
+        Self { facts, requirements, findings: Vec::new() }
     }
 
     /// In the order in which they were made.
@@ -85,8 +85,8 @@ impl<'a> Judge<'a> {
         value: String,
         wanted: String,
     ) {
-        let general = self.wanted.is_general();
-        let rests = check.against.iter().any(|need| self.wanted.rests_on(*need));
+        let general = self.requirements.is_general();
+        let rests = check.against.iter().any(|need| self.requirements.rests_on(*need));
         let (state, wanted) = match state {
             State::Blocks if general => (State::Advice, wanted),
             State::Ok => (State::Ok, wanted),

@@ -1,9 +1,9 @@
 //! Interrupts: where they were sent, where they go, and what is done about it meanwhile.
 
+use super::evaluation::Evaluation;
 use super::facts::{Fact, text};
 use super::finding::{Area, Check, Need, State};
 use super::isolation::parsed;
-use super::judge::Judge;
 use onbeat_run::machine::{CpuList, Machine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -153,38 +153,38 @@ fn at(line: &Line) -> &str {
     if line.effective.is_empty() { &line.asked } else { &line.effective }
 }
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    let Interrupts { lines, default } = &judge.facts.interrupts;
-    let apart = judge.facts.isolation.apart();
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    let Interrupts { lines, default } = &evaluation.facts.interrupts;
+    let apart = evaluation.facts.isolation.apart();
     let wanted = format!("none of {apart}");
     if !apart.is_empty() {
         let there = |line: &&Line| line.count > 0 && !parsed(at(line)).and(&apart).is_empty();
         let found: Vec<&Line> = lines.iter().filter(there).collect();
-        judge.require(&EFFECTIVE, found.is_empty(), named(&found), "none");
+        evaluation.require(&EFFECTIVE, found.is_empty(), named(&found), "none");
         match default {
             Fact::Known(list) => {
                 let right = parsed(list).and(&apart).is_empty();
-                judge.require(&DEFAULT, right, list, wanted);
+                evaluation.require(&DEFAULT, right, list, wanted);
             }
-            Fact::Unknown(why) => judge.unknown(&DEFAULT, why, wanted),
+            Fact::Unknown(why) => evaluation.unknown(&DEFAULT, why, wanted),
         }
     }
     let strays = |line: &&Line| {
         line.count > 0 && !parsed(&line.effective).without(&parsed(&line.asked)).is_empty()
     };
     let found: Vec<&Line> = lines.iter().filter(strays).collect();
-    judge.require(&REFUSED, found.is_empty(), named(&found), "all where they were sent");
-    let tasks = &judge.facts.tasks;
+    evaluation.require(&REFUSED, found.is_empty(), named(&found), "all where they were sent");
+    let tasks = &evaluation.facts.tasks;
     let balancer = tasks.iter().find(|task| task.name == "irqbalance");
     let value = balancer.map_or("not running".to_owned(), |task| format!("pid {}", task.pid));
-    judge.require(&BALANCER, balancer.is_none(), value, "not running");
-    threads(judge);
+    evaluation.require(&BALANCER, balancer.is_none(), value, "not running");
+    threads(evaluation);
 }
 
-fn threads(judge: &mut Judge<'_>) {
-    let tasks = &judge.facts.tasks;
-    if let Some(priority) = judge.wanted.priority() {
-        let interface = judge.wanted.interface.as_deref();
+fn threads(evaluation: &mut Evaluation<'_>) {
+    let tasks = &evaluation.facts.tasks;
+    if let Some(priority) = evaluation.requirements.priority() {
+        let interface = evaluation.requirements.interface.as_deref();
         // The interface's own handler brings what the program waits for.
         let other = |name: &str| interface.is_none_or(|interface| !name.contains(interface));
         let above = tasks.iter().filter(|task| {
@@ -199,7 +199,7 @@ fn threads(judge: &mut Judge<'_>) {
             0 => "all below".to_owned(),
             n => format!("{n}: {}", names.collect::<Vec<_>>().join(", ")),
         };
-        judge.say(
+        evaluation.say(
             &THREADS,
             if found.is_empty() { State::Ok } else { State::Advice },
             value,
@@ -213,7 +213,7 @@ fn threads(judge: &mut Judge<'_>) {
         (None, 0) => "no such threads".to_owned(),
         (None, n) => format!("{n}, all real-time"),
     };
-    judge.require(&NAPI, slow.is_empty(), value, "real-time, if there are any");
+    evaluation.require(&NAPI, slow.is_empty(), value, "real-time, if there are any");
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Isolated CPUs: those asked for, those there are, and what runs there all the same.
 
+use super::evaluation::Evaluation;
 use super::facts::{Fact, cpus, number, text};
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use onbeat_run::machine::{CpuList, Machine};
 use serde::{Deserialize, Serialize};
 
@@ -158,12 +158,12 @@ static WATCHDOG: Check = Check {
 pub(super) static CHECKS: [&Check; 7] =
     [&CORES, &ASKED, &ONLINE, &HOUSEKEEPING, &OTHERS, &WORKQUEUES, &WATCHDOG];
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    let isolation = &judge.facts.isolation;
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    let isolation = &evaluation.facts.isolation;
     let apart = isolation.apart();
     let online = isolation.online.known().map(|list| parsed(list));
-    let needed = judge.wanted.cores();
-    asked(judge);
+    let needed = evaluation.requirements.cores();
+    asked(evaluation);
     if let Some(online) = &online {
         let missing = needed.without(online);
         let state = if missing.is_empty() { State::Ok } else { State::Blocks };
@@ -171,19 +171,19 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
             true => format!("{online} run"),
             false => format!("{missing} not running"),
         };
-        judge.say(&ONLINE, state, value, or_any(&needed));
+        evaluation.say(&ONLINE, state, value, or_any(&needed));
         let rest = online.without(&apart);
-        judge.require(&HOUSEKEEPING, !rest.is_empty(), or_none(&rest), "one at least");
+        evaluation.require(&HOUSEKEEPING, !rest.is_empty(), or_none(&rest), "one at least");
     }
     let bare = needed.without(&apart);
     let wanted = if needed.is_empty() { "some".to_owned() } else { needed.to_string() };
     let right = bare.is_empty() && !apart.is_empty();
     // Programs that ask for no cores are happy anywhere.
-    let content = !judge.wanted.is_general() && needed.is_empty();
-    judge.require(&CORES, right || content, or_none(&apart), wanted);
+    let content = !evaluation.requirements.is_general() && needed.is_empty();
+    evaluation.require(&CORES, right || content, or_none(&apart), wanted);
     if !apart.is_empty() {
-        others(judge, &apart);
-        housekeeping(judge, &apart);
+        others(evaluation, &apart);
+        housekeeping(evaluation, &apart);
     }
 }
 
@@ -195,30 +195,30 @@ fn or_any(cpus: &CpuList) -> String {
     if cpus.is_empty() { "any".to_owned() } else { format!("{cpus} run") }
 }
 
-fn asked(judge: &mut Judge<'_>) {
-    let Some(parameter) = judge.facts.kernel.parameter("isolcpus") else { return };
+fn asked(evaluation: &mut Evaluation<'_>) {
+    let Some(parameter) = evaluation.facts.kernel.parameter("isolcpus") else { return };
     // Flags such as `managed_irq,domain` stand before the list.
     let is_list = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
     let list = parameter.split(',').filter(is_list).collect::<Vec<_>>().join(",");
     let asked: CpuList = list.parse().unwrap_or_default();
-    let missing = asked.without(&judge.facts.isolation.apart());
+    let missing = asked.without(&evaluation.facts.isolation.apart());
     let value = match missing.is_empty() {
         true => format!("{asked} isolated"),
         false => format!("{missing} not isolated"),
     };
-    judge.require(&ASKED, missing.is_empty() && !asked.is_empty(), value, parameter);
+    evaluation.require(&ASKED, missing.is_empty() && !asked.is_empty(), value, parameter);
 }
 
 /// How many programs are named.
 const NAMED: usize = 3;
 
-fn others(judge: &mut Judge<'_>, apart: &CpuList) {
+fn others(evaluation: &mut Evaluation<'_>, apart: &CpuList) {
     let ours = |name: &str| {
         // The kernel keeps 15 octets of a name.
-        judge.wanted.programs.iter().any(|p| p.name.get(..15).unwrap_or(&p.name) == name)
+        evaluation.requirements.programs.iter().any(|p| p.name.get(..15).unwrap_or(&p.name) == name)
     };
-    let watched = judge.facts.process.as_ref().and_then(|process| process.known());
-    let found: Vec<_> = judge
+    let watched = evaluation.facts.process.as_ref().and_then(|process| process.known());
+    let found: Vec<_> = evaluation
         .facts
         .tasks
         .iter()
@@ -231,20 +231,20 @@ fn others(judge: &mut Judge<'_>, apart: &CpuList) {
         0 => "none".to_owned(),
         n => format!("{n}: {}", names.collect::<Vec<_>>().join(", ")),
     };
-    judge.require(&OTHERS, found.is_empty(), value, "none");
+    evaluation.require(&OTHERS, found.is_empty(), value, "none");
 }
 
-fn housekeeping(judge: &mut Judge<'_>, apart: &CpuList) {
-    let Isolation { workqueues, watchdog, watchdog_cpus, .. } = &judge.facts.isolation;
+fn housekeeping(evaluation: &mut Evaluation<'_>, apart: &CpuList) {
+    let Isolation { workqueues, watchdog, watchdog_cpus, .. } = &evaluation.facts.isolation;
     match workqueues {
         Fact::Known(list) => {
             let right = parsed(list).and(apart).is_empty();
-            judge.require(&WORKQUEUES, right, list, format!("none of {apart}"));
+            evaluation.require(&WORKQUEUES, right, list, format!("none of {apart}"));
         }
-        Fact::Unknown(why) => judge.unknown(&WORKQUEUES, why, format!("none of {apart}")),
+        Fact::Unknown(why) => evaluation.unknown(&WORKQUEUES, why, format!("none of {apart}")),
     }
     if let (Fact::Known(1), Fact::Known(list)) = (watchdog, watchdog_cpus) {
         let right = parsed(list).and(apart).is_empty();
-        judge.require(&WATCHDOG, right, list, format!("none of {apart}"));
+        evaluation.require(&WATCHDOG, right, list, format!("none of {apart}"));
     }
 }

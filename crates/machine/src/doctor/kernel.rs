@@ -1,9 +1,9 @@
 //! The kernel and how it was started.
 
 use super::config::Config;
+use super::evaluation::Evaluation;
 use super::facts::{Fact, chosen, number, text};
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
@@ -295,78 +295,81 @@ pub(super) static CHECKS: [&Check; 12] = [
     &TAPRIO,
 ];
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    preemption(judge);
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    preemption(evaluation);
     let Kernel { lockdown, tracer, huge_pages, numa_balancing, mitigations, .. } =
-        &judge.facts.kernel;
+        &evaluation.facts.kernel;
     match mitigations {
         Fact::Known(all) => {
             let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
             let value = if all.is_empty() { "none".to_owned() } else { names.join(", ") };
-            judge.require(&MITIGATIONS, all.is_empty(), value, "none, or measured with them");
+            evaluation.require(&MITIGATIONS, all.is_empty(), value, "none, or measured with them");
         }
-        Fact::Unknown(why) => judge.unknown(&MITIGATIONS, why, "none, or measured with them"),
+        Fact::Unknown(why) => evaluation.unknown(&MITIGATIONS, why, "none, or measured with them"),
     }
     // Not having any of these is as good.
     if let Fact::Known(lockdown) = lockdown {
-        judge.require(&LOCKDOWN, lockdown == "none", lockdown, "none");
+        evaluation.require(&LOCKDOWN, lockdown == "none", lockdown, "none");
     }
-    judge.fact(&TRACER, tracer, "nop", |tracer| tracer == "nop");
+    evaluation.fact(&TRACER, tracer, "nop", |tracer| tracer == "nop");
     if let Fact::Known(when) = huge_pages {
-        judge.require(&HUGE_PAGES, when != "always", when, "madvise or never");
+        evaluation.require(&HUGE_PAGES, when != "always", when, "madvise or never");
     }
     if let Fact::Known(balancing) = numa_balancing {
-        judge.require(&NUMA_BALANCING, *balancing == 0, balancing, "0");
+        evaluation.require(&NUMA_BALANCING, *balancing == 0, balancing, "0");
     }
-    tried(judge);
+    tried(evaluation);
 }
 
-fn preemption(judge: &mut Judge<'_>) {
-    let Kernel { realtime, preemption, .. } = &judge.facts.kernel;
-    let release = judge.facts.kernel.release.known().map_or("", String::as_str);
+fn preemption(evaluation: &mut Evaluation<'_>) {
+    let Kernel { realtime, preemption, .. } = &evaluation.facts.kernel;
+    let release = evaluation.facts.kernel.release.known().map_or("", String::as_str);
     match realtime {
-        Fact::Known(true) => judge.say(&REALTIME, State::Ok, format!("yes, {release}"), "yes"),
+        Fact::Known(true) => evaluation.say(&REALTIME, State::Ok, format!("yes, {release}"), "yes"),
         Fact::Known(false) => {
             // Where nothing is said of wake-ups, nobody can say that this is too slow.
-            let tight = judge.wanted.wakeup_max.filter(|most| *most < WITHOUT_RT);
+            let tight = evaluation.requirements.wakeup_max.filter(|most| *most < WITHOUT_RT);
             let state = if tight.is_some() { State::Blocks } else { State::Advice };
             let wanted = match tight {
                 Some(most) => format!("yes: the description has tasks wake within {most}"),
                 None => "yes".to_owned(),
             };
-            judge.say(&REALTIME, state, format!("no, {release}"), wanted);
-            judge.fact(&PREEMPTION, preemption, "full", |mode| mode == "full" || mode == "lazy");
+            evaluation.say(&REALTIME, state, format!("no, {release}"), wanted);
+            evaluation
+                .fact(&PREEMPTION, preemption, "full", |mode| mode == "full" || mode == "lazy");
         }
-        Fact::Unknown(why) => judge.unknown(&REALTIME, why, "yes"),
+        Fact::Unknown(why) => evaluation.unknown(&REALTIME, why, "yes"),
     }
 }
 
-fn tried(judge: &mut Judge<'_>) {
-    let wanted = judge.wanted;
+fn tried(evaluation: &mut Evaluation<'_>) {
+    let requirements = evaluation.requirements;
     let needed = [
         (&VLAN, false),
-        (&MQPRIO, wanted.shaped || wanted.gated),
-        (&CBS, wanted.shaped),
-        (&ETF, wanted.gated),
-        (&TAPRIO, wanted.gated),
+        (&MQPRIO, requirements.shaped || requirements.gated),
+        (&CBS, requirements.shaped),
+        (&ETF, requirements.gated),
+        (&TAPRIO, requirements.gated),
     ];
-    let calls = match &judge.facts.calls {
+    let calls = match &evaluation.facts.calls {
         Fact::Known(calls) => calls,
         Fact::Unknown(why) => {
-            return judge.unknown(&MQPRIO, why, "there, with cbs, etf, taprio and VLANs");
+            return evaluation.unknown(&MQPRIO, why, "there, with cbs, etf, taprio and VLANs");
         }
     };
     let tried = &calls.tried;
     let found = [&tried.vlan, &tried.mqprio, &tried.cbs, &tried.etf, &tried.taprio];
     for ((check, needed), found) in needed.into_iter().zip(found) {
         match found {
-            Fact::Known(true) => judge.say(check, State::Ok, "there", "there"),
-            Fact::Known(false) if needed => judge.say(check, State::Blocks, "missing", "there"),
-            Fact::Known(false) if wanted.is_general() => {
-                judge.say(check, State::Advice, "missing", "there");
+            Fact::Known(true) => evaluation.say(check, State::Ok, "there", "there"),
+            Fact::Known(false) if needed => {
+                evaluation.say(check, State::Blocks, "missing", "there")
             }
-            Fact::Known(false) => judge.say(check, State::Ok, "missing", "not needed"),
-            Fact::Unknown(why) => judge.unknown(check, why, "there"),
+            Fact::Known(false) if requirements.is_general() => {
+                evaluation.say(check, State::Advice, "missing", "there");
+            }
+            Fact::Known(false) => evaluation.say(check, State::Ok, "missing", "not needed"),
+            Fact::Unknown(why) => evaluation.unknown(check, why, "there"),
         }
     }
 }

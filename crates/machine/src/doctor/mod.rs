@@ -3,27 +3,28 @@
 //! ```text
 //! Machine ─┐
 //!          ├─ Facts::collect ──→ Facts ─┐
-//! calls   ─┘                            ├─ judge ──→ findings ──→ verdicts
-//!               System, Plan ──→ Wanted ┘
+//! calls   ─┘                            ├─ evaluate ──→ findings ──→ verdicts
+//!               System, Plan ──→ Requirements ┘
 //! ```
 //! Only the edge on the left touches the machine. Facts are plain data, which may come from another
 //! machine; what is made of them is a pure function. There is one file for each area: what it
-//! collects, its checks, and how it judges.
+//! collects, its checks, and how it evaluates them.
 
 mod calls;
 mod clocksource;
 mod config;
+mod evaluation;
 mod facts;
 mod feasible;
 mod finding;
 mod interrupts;
 mod isolation;
-mod judge;
 mod kernel;
 mod nic;
 mod power;
 mod process;
 mod qdiscs;
+mod requirements;
 mod script;
 mod stalls;
 mod tasks;
@@ -33,7 +34,6 @@ mod throttling;
 mod time;
 mod verdict;
 mod virtualisation;
-mod wanted;
 
 pub use calls::{Calls, KernelClock, Ptp4l};
 pub use clocksource::Clocksource;
@@ -47,13 +47,13 @@ pub use nic::{Interface, Vlan};
 pub use power::{Cpu, Power};
 pub use process::{Process, Thread};
 pub use qdiscs::{Qdisc, Tried};
+pub use requirements::{NoSuchHost, Program, Promise, PromiseKind, Requirements};
 pub use script::lint;
 pub use tasks::{Policy, Task};
 pub use throttling::Throttling;
 pub use time::{Daemon, Daemons};
 pub use verdict::{Verdict, verdicts, worst};
 pub use virtualisation::Virtualisation;
-pub use wanted::{NoSuchHost, Program, Promise, PromiseKind, Wanted};
 
 /// Everything that is looked at, area by area.
 pub fn checks() -> impl Iterator<Item = &'static Check> {
@@ -75,20 +75,20 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
 
 /// What the facts come to, area by area. Pure. Without a system nothing blocks: what would is
 /// advice.
-pub fn judge(facts: &Facts, wanted: Option<&Wanted>) -> Vec<Finding> {
-    let general = Wanted::default();
-    let mut judge = judge::Judge::new(facts, wanted.unwrap_or(&general));
-    kernel::judge(&mut judge);
-    virtualisation::judge(&mut judge);
-    clocksource::judge(&mut judge);
-    throttling::judge(&mut judge);
-    power::judge(&mut judge);
-    isolation::judge(&mut judge);
-    interrupts::judge(&mut judge);
-    nic::judge(&mut judge);
-    time::judge(&mut judge);
-    process::judge(&mut judge);
-    let mut findings = judge.into_findings();
+pub fn evaluate(facts: &Facts, requirements: Option<&Requirements>) -> Vec<Finding> {
+    let general = Requirements::default();
+    let mut evaluation = evaluation::Evaluation::new(facts, requirements.unwrap_or(&general));
+    kernel::evaluate(&mut evaluation);
+    virtualisation::evaluate(&mut evaluation);
+    clocksource::evaluate(&mut evaluation);
+    throttling::evaluate(&mut evaluation);
+    power::evaluate(&mut evaluation);
+    isolation::evaluate(&mut evaluation);
+    interrupts::evaluate(&mut evaluation);
+    nic::evaluate(&mut evaluation);
+    time::evaluate(&mut evaluation);
+    process::evaluate(&mut evaluation);
+    let mut findings = evaluation.into_findings();
     for finding in &mut findings {
         finding.fix = feasible::fix(facts, finding);
     }

@@ -1,8 +1,8 @@
 //! Network interfaces: what they can do, how they are set, and what the plan assumes of them.
 
+use super::evaluation::Evaluation;
 use super::facts::Fact;
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use super::qdiscs::Qdisc;
 use crate::ethtool::Abilities;
 use onbeat::interface;
@@ -235,60 +235,60 @@ fn chosen<'a>(interfaces: &'a [Interface], wanted: Option<&str>) -> Vec<&'a Inte
 
 /// Whether channels have an interface's clock, and nothing needs CLOCK_TAI, as gates and launch
 /// times do.
-pub(super) fn has_own_clock(judge: &Judge<'_>) -> bool {
-    let Fact::Known(calls) = &judge.facts.calls else { return false };
-    let interfaces = chosen(&calls.interfaces, judge.wanted.interface.as_deref());
+pub(super) fn has_own_clock(evaluation: &Evaluation<'_>) -> bool {
+    let Fact::Known(calls) = &evaluation.facts.calls else { return false };
+    let interfaces = chosen(&calls.interfaces, evaluation.requirements.interface.as_deref());
     let all = interfaces.iter().all(|interface| interface.abilities.has_clock());
-    all && !interfaces.is_empty() && !judge.wanted.gated
+    all && !interfaces.is_empty() && !evaluation.requirements.gated
 }
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    let wanted = judge.wanted.interface.as_deref();
-    let calls = match &judge.facts.calls {
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    let wanted = evaluation.requirements.interface.as_deref();
+    let calls = match &evaluation.facts.calls {
         Fact::Known(calls) => calls,
-        Fact::Unknown(why) => return judge.unknown(&THERE, why, "up, with a link"),
+        Fact::Unknown(why) => return evaluation.unknown(&THERE, why, "up, with a link"),
     };
     let interfaces = chosen(&calls.interfaces, wanted);
     if interfaces.is_empty()
         && let Some(name) = wanted
     {
-        return judge.say_of(name, &THERE, State::Blocks, "there is none", "up, with a link");
+        return evaluation.say_of(name, &THERE, State::Blocks, "there is none", "up, with a link");
     }
     for interface in interfaces {
-        link_of(judge, interface);
-        abilities(judge, interface);
+        link_of(evaluation, interface);
+        abilities(evaluation, interface);
         let qdiscs = calls.qdiscs.known().map(Vec::as_slice).unwrap_or_default();
-        classes(judge, interface, qdiscs);
-        vlan(judge, interface);
+        classes(evaluation, interface, qdiscs);
+        vlan(evaluation, interface);
     }
 }
 
-fn link_of(judge: &mut Judge<'_>, interface: &Interface) {
+fn link_of(evaluation: &mut Evaluation<'_>, interface: &Interface) {
     let Interface { name, mtu, up, abilities, .. } = interface;
     let (state, value) = match (up, abilities.carrier) {
         (false, _) => (State::Blocks, "down"),
         (true, Some(false)) => (State::Blocks, "up, without a link"),
         (true, _) => (State::Ok, "up, with a link"),
     };
-    judge.say_of(name, &THERE, state, value, "up, with a link");
-    if let Some(rate) = judge.wanted.rate {
+    evaluation.say_of(name, &THERE, state, value, "up, with a link");
+    if let Some(rate) = evaluation.requirements.rate {
         let wanted = rate.to_string();
         match abilities.speed_mbps {
             Some(mbps) => {
                 let right = u64::from(mbps) * 1_000_000 >= rate.as_bps();
                 let state = if right { State::Ok } else { State::Blocks };
-                judge.say_of(name, &SPEED, state, format!("{mbps} Mb/s"), wanted);
+                evaluation.say_of(name, &SPEED, state, format!("{mbps} Mb/s"), wanted);
             }
-            None => judge.say_of(name, &SPEED, State::Unknown, "the driver says none", wanted),
+            None => evaluation.say_of(name, &SPEED, State::Unknown, "the driver says none", wanted),
         }
     }
-    if let Some(payload) = judge.wanted.payload {
+    if let Some(payload) = evaluation.requirements.payload {
         let state = if *mtu >= payload { State::Ok } else { State::Blocks };
-        judge.say_of(name, &MTU, state, mtu, format!("{payload} at least"));
+        evaluation.say_of(name, &MTU, state, mtu, format!("{payload} at least"));
     }
 }
 
-fn abilities(judge: &mut Judge<'_>, interface: &Interface) {
+fn abilities(evaluation: &mut Evaluation<'_>, interface: &Interface) {
     let Interface { name, abilities, .. } = interface;
     let advise = |right: bool| if right { State::Ok } else { State::Advice };
     let stamps = abilities.has_clock();
@@ -296,49 +296,50 @@ fn abilities(judge: &mut Judge<'_>, interface: &Interface) {
         Some(clock) => format!("/dev/ptp{clock}"),
         None => "software only".to_owned(),
     };
-    judge.say_of(name, &STAMPS, advise(stamps), value, "both ways, with a clock");
+    evaluation.say_of(name, &STAMPS, advise(stamps), value, "both ways, with a clock");
     // One for each class that is reserved, and one for the rest.
-    let least = if judge.wanted.shaped { 3 } else { 1 };
+    let least = if evaluation.requirements.shaped { 3 } else { 1 };
     if let Some(queues) = abilities.transmit_queues {
         let state = if queues >= least { State::Ok } else { State::Blocks };
-        judge.say_of(name, &QUEUES, state, queues, format!("{least} at least"));
+        evaluation.say_of(name, &QUEUES, state, queues, format!("{least} at least"));
     }
     if let Some(delay) = abilities.receive_delay_us {
         let adapts = abilities.receive_delay_adapts == Some(true);
         let value = format!("{delay} µs{}", if adapts { ", and as the driver likes" } else { "" });
         let wanted = format!("at most {DELAY_US} µs, fixed");
-        judge.say_of(name, &COALESCING, advise(delay <= DELAY_US && !adapts), value, wanted);
+        evaluation.say_of(name, &COALESCING, advise(delay <= DELAY_US && !adapts), value, wanted);
     }
     if let Some(sleeps) = abilities.sleeps {
         let value = if sleeps { "on" } else { "off" };
-        judge.say_of(name, &SLEEPS, advise(!sleeps), value, "off");
+        evaluation.say_of(name, &SLEEPS, advise(!sleeps), value, "off");
     }
-    if judge.wanted.gated {
+    if evaluation.requirements.gated {
         let driver = abilities.driver.as_deref().unwrap_or("unknown");
         let wanted = "a driver that has both";
         match DRIVERS.iter().find(|(known, _)| *known == driver) {
-            Some((_, can)) => judge.say_of(name, &GATING, advise(*can), driver, wanted),
+            Some((_, can)) => evaluation.say_of(name, &GATING, advise(*can), driver, wanted),
             None => {
                 let why = format!("the driver {driver} does not say before they are set up");
-                judge.say_of(name, &GATING, State::Unknown, why, wanted);
+                evaluation.say_of(name, &GATING, State::Unknown, why, wanted);
             }
         }
     }
 }
 
-fn classes(judge: &mut Judge<'_>, interface: &Interface, qdiscs: &[Qdisc]) {
+fn classes(evaluation: &mut Evaluation<'_>, interface: &Interface, qdiscs: &[Qdisc]) {
     let name = &interface.name;
     let root = qdiscs.iter().find(|q| q.is_root && q.interface == interface.index);
     let kind = root.map_or("none", |qdisc| qdisc.kind.as_str());
-    if judge.wanted.shaped || judge.wanted.gated {
-        let right = kind == "taprio" || kind == "mqprio" && !judge.wanted.gated;
-        let wanted = if judge.wanted.gated { "taprio" } else { "mqprio or taprio" };
+    if evaluation.requirements.shaped || evaluation.requirements.gated {
+        let right = kind == "taprio" || kind == "mqprio" && !evaluation.requirements.gated;
+        let wanted = if evaluation.requirements.gated { "taprio" } else { "mqprio or taprio" };
         let state = if right { State::Ok } else { State::Blocks };
-        judge.say_of(name, &QDISC, state, kind, wanted);
+        evaluation.say_of(name, &QDISC, state, kind, wanted);
     }
     let Some(map) = root.and_then(|qdisc| qdisc.map) else { return };
     let value = map.map(|class| class.to_string()).join(" ");
-    let shared = judge.wanted.tags.iter().find(|(_, code)| map[usize::from(*code & 7)] == map[0]);
+    let shared =
+        evaluation.requirements.tags.iter().find(|(_, code)| map[usize::from(*code & 7)] == map[0]);
     let (state, wanted) = match shared {
         Some((_, code)) => {
             (State::Blocks, format!("priority {code} in another class than priority 0"))
@@ -346,7 +347,7 @@ fn classes(judge: &mut Judge<'_>, interface: &Interface, qdiscs: &[Qdisc]) {
         None if is_cut(&map) => (State::Blocks, "16 entries: the last two look left out".into()),
         None => (State::Ok, "16 entries".to_owned()),
     };
-    judge.say_of(name, &PRIORITIES, state, value, wanted);
+    evaluation.say_of(name, &PRIORITIES, state, value, wanted);
 }
 
 /// Whether the last entries are 0, which no other of best effort is: they were left out.
@@ -354,9 +355,9 @@ fn is_cut(map: &[u8; 16]) -> bool {
     map[15] == 0 && map[0] != 0 && map[4..12].iter().all(|class| *class != 0)
 }
 
-fn vlan(judge: &mut Judge<'_>, interface: &Interface) {
-    for (id, code) in &judge.wanted.tags {
-        let vlans = judge.facts.vlans.iter();
+fn vlan(evaluation: &mut Evaluation<'_>, interface: &Interface) {
+    for (id, code) in &evaluation.requirements.tags {
+        let vlans = evaluation.facts.vlans.iter();
         let found = vlans
             .filter(|v| v.id == *id && (v.parent == interface.name || v.name == interface.name));
         for vlan in found.collect::<Vec<_>>() {
@@ -365,7 +366,7 @@ fn vlan(judge: &mut Judge<'_>, interface: &Interface) {
             let value = egress.collect::<Vec<_>>().join(" ");
             let value = if value.is_empty() { "none".to_owned() } else { value };
             let state = if right { State::Ok } else { State::Blocks };
-            judge.say_of(&vlan.name, &EGRESS, state, value, format!("{code}:{code}"));
+            evaluation.say_of(&vlan.name, &EGRESS, state, value, format!("{code}:{code}"));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Idle states, frequencies, and processors that share a core.
 
+use super::evaluation::Evaluation;
 use super::facts::{Fact, number};
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
@@ -144,35 +144,39 @@ static HOT: Check = Check {
 
 pub(super) static CHECKS: [&Check; 4] = [&GOVERNOR, &IDLE, &SMT, &HOT];
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    let Power { cpus, smt, .. } = &judge.facts.power;
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    let Power { cpus, smt, .. } = &evaluation.facts.power;
     let first = cpus.iter().find(|c| c.governor.as_deref().is_some_and(|g| g != "performance"));
     match first.and_then(|cpu| cpu.governor.as_ref().map(|governor| (cpu.number, governor))) {
         Some((number, governor)) => {
             let value = format!("{governor} on CPU {number}");
-            judge.say(&GOVERNOR, State::Advice, value, "performance on all CPUs");
+            evaluation.say(&GOVERNOR, State::Advice, value, "performance on all CPUs");
         }
         None if cpus.iter().any(|cpu| cpu.governor.is_some()) => {
-            judge.say(&GOVERNOR, State::Ok, "performance", "performance on all CPUs");
+            evaluation.say(&GOVERNOR, State::Ok, "performance", "performance on all CPUs");
         }
-        None => judge.say(&GOVERNOR, State::Ok, "none", "performance, if there is any"),
+        None => evaluation.say(&GOVERNOR, State::Ok, "none", "performance, if there is any"),
     }
-    idle(judge);
+    idle(evaluation);
     match smt {
         Fact::Known(active) => {
             let value = if *active == 1 { "yes" } else { "no" };
-            judge.require(&SMT, *active != 1, value, "no");
+            evaluation.require(&SMT, *active != 1, value, "no");
         }
-        Fact::Unknown(why) => judge.unknown(&SMT, why, "no"),
+        Fact::Unknown(why) => evaluation.unknown(&SMT, why, "no"),
     }
     let counts: Vec<u64> = cpus.iter().filter_map(|cpu| cpu.hot).collect();
     match counts.iter().copied().fold(0, u64::saturating_add) {
         _ if counts.is_empty() => {
-            judge.unknown(&HOT, "no CPU counts it (thermal_throttle/core_throttle_count)", "never");
+            evaluation.unknown(
+                &HOT,
+                "no CPU counts it (thermal_throttle/core_throttle_count)",
+                "never",
+            );
         }
         times => {
             let value = format!("{times} times on {} of {} CPUs", counts.len(), cpus.len());
-            judge.require(&HOT, times == 0, value, "never");
+            evaluation.require(&HOT, times == 0, value, "never");
         }
     }
 }
@@ -181,25 +185,25 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
 const NO_IDLE: &str = "the kernel lists none (no cpuidle driver): what an idle CPU does is \
                        up to firmware or hypervisor";
 
-fn idle(judge: &mut Judge<'_>) {
-    let Power { cpus, latency_us, .. } = &judge.facts.power;
-    let limit = judge.wanted.wakeup_max.unwrap_or(LATENCY);
+fn idle(evaluation: &mut Evaluation<'_>) {
+    let Power { cpus, latency_us, .. } = &evaluation.facts.power;
+    let limit = evaluation.requirements.wakeup_max.unwrap_or(LATENCY);
     let held = latency_us.known().copied();
     let allowed = |(_, latency): &&(String, i64)| held.is_none_or(|held| *latency <= held);
     let states = cpus.iter().flat_map(|cpu| cpu.idle.iter().filter(allowed));
     let wanted = format!("left within {limit}");
     let Some((name, latency)) = states.max_by_key(|(_, latency)| *latency) else {
-        let polls = judge.facts.kernel.parameter("idle") == Some("poll");
+        let polls = evaluation.facts.kernel.parameter("idle") == Some("poll");
         return match polls || cpus.iter().any(|cpu| cpu.lists_idle) {
-            true => judge.say(&IDLE, State::Ok, "none", wanted),
-            false => judge.unknown(&IDLE, NO_IDLE, wanted),
+            true => evaluation.say(&IDLE, State::Ok, "none", wanted),
+            false => evaluation.unknown(&IDLE, NO_IDLE, wanted),
         };
     };
     let latency = Span::from_us(*latency);
     let state = match latency <= limit {
         true => State::Ok,
-        false if judge.wanted.wakeup_max.is_some() => State::Blocks,
+        false if evaluation.requirements.wakeup_max.is_some() => State::Blocks,
         false => State::Advice,
     };
-    judge.say(&IDLE, state, format!("{name}, {latency} to leave it"), wanted);
+    evaluation.say(&IDLE, state, format!("{name}, {latency} to leave it"), wanted);
 }

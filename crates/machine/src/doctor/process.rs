@@ -1,8 +1,8 @@
 //! One running process: whether it runs as real-time programs should.
 
+use super::evaluation::Evaluation;
 use super::facts::Fact;
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use super::tasks::{self, Task};
 use onbeat_run::machine::{CpuList, Machine};
 use serde::{Deserialize, Serialize};
@@ -129,10 +129,10 @@ pub(super) static CHECKS: [&Check; 5] = [&POLICY, &AFFINITY, &LOCKED, &FAULTS, &
 /// One switch in so many may be involuntary: start-up, and migration threads.
 const SWITCHES_IN: u64 = 100;
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    let process = match &judge.facts.process {
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    let process = match &evaluation.facts.process {
         None => return,
-        Some(Fact::Unknown(why)) => return judge.unknown(&POLICY, why, "running"),
+        Some(Fact::Unknown(why)) => return evaluation.unknown(&POLICY, why, "running"),
         Some(Fact::Known(process)) => process,
     };
     let count = process.real_time().count();
@@ -142,36 +142,36 @@ pub(super) fn judge(judge: &mut Judge<'_>) {
         0 => format!("none of {}", process.threads.len()),
         n => format!("{n} of {}, priority {highest} at most", process.threads.len()),
     };
-    judge.say(&POLICY, state, value, "one at least");
+    evaluation.say(&POLICY, state, value, "one at least");
     if count == 0 {
         return;
     }
-    affinity(judge, process);
+    affinity(evaluation, process);
     let value = format!("{} of {} KiB", process.locked_kib, process.resident_kib);
-    judge.require(&LOCKED, process.locked_kib > 0, value, "all of it");
+    evaluation.require(&LOCKED, process.locked_kib > 0, value, "all of it");
     let faults = process.real_time().map(|thread| thread.task.major_faults);
     let faults = faults.fold(0, u64::saturating_add);
-    judge.require(&FAULTS, faults == 0, faults, "0");
+    evaluation.require(&FAULTS, faults == 0, faults, "0");
     let (voluntary, involuntary) = process
         .real_time()
         .fold((0, 0), |(v, i), thread| (v + thread.voluntary, i + thread.involuntary));
     let value = format!("{involuntary} times, given away {voluntary} times");
-    judge.require(&SWITCHES, involuntary * SWITCHES_IN <= voluntary, value, "hardly ever");
+    evaluation.require(&SWITCHES, involuntary * SWITCHES_IN <= voluntary, value, "hardly ever");
 }
 
-fn affinity(judge: &mut Judge<'_>, process: &Process) {
-    let program = judge.wanted.programs.iter().find(|program| {
+fn affinity(evaluation: &mut Evaluation<'_>, process: &Process) {
+    let program = evaluation.requirements.programs.iter().find(|program| {
         // The kernel keeps 15 octets of a name.
         program.name.get(..15).unwrap_or(&program.name) == process.name
     });
     let asked = program.map(|program| program.cores.clone()).filter(|cores| !cores.is_empty());
-    let Some(wanted) =
-        asked.or_else(|| Some(judge.facts.isolation.apart()).filter(|apart| !apart.is_empty()))
+    let Some(wanted) = asked
+        .or_else(|| Some(evaluation.facts.isolation.apart()).filter(|apart| !apart.is_empty()))
     else {
         return;
     };
     let allowed = process.real_time().flat_map(|t| super::isolation::parsed(&t.allowed).0);
     let allowed = CpuList(allowed.collect());
     let right = allowed.without(&wanted).is_empty();
-    judge.require(&AFFINITY, right, allowed, format!("within {wanted}"));
+    evaluation.require(&AFFINITY, right, allowed, format!("within {wanted}"));
 }

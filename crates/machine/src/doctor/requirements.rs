@@ -50,7 +50,7 @@ pub struct Program {
 
 /// What is asked of one machine. Without a system: nothing in particular.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Requirements {
     /// The system's name; empty if there is none.
     pub system: String,
     /// The interface that channels are to use.
@@ -80,15 +80,15 @@ pub struct Wanted {
 #[error("the system has no host `{0}`: it has {1}")]
 pub struct NoSuchHost(pub String, pub String);
 
-impl Wanted {
+impl Requirements {
     /// What a system asks of the machine that runs all of it on the emulated network.
     pub fn of_all(system: &System, plan: &Plan) -> Self {
-        let mut wanted = Self { system: system.name.clone(), ..Self::default() };
+        let mut requirements = Self { system: system.name.clone(), ..Self::default() };
         for (at, _) in hosts(system) {
-            wanted.add_programs(system, at);
+            requirements.add_programs(system, at);
         }
-        wanted.promise(system, plan, None);
-        wanted
+        requirements.promise(system, plan, None);
+        requirements
     }
 
     /// What it asks of the machine that is one of its hosts, on a real network.
@@ -101,11 +101,11 @@ impl Wanted {
                 hosts(system).map(|(at, _)| system.node(at).name.as_str()).collect();
             return Err(NoSuchHost(host.to_owned(), names.join(", ")));
         };
-        let mut wanted = Self { system: system.name.clone(), ..Self::default() };
-        wanted.add_programs(system, at);
-        wanted.add_network(system, plan, at);
-        wanted.promise(system, plan, Some(at));
-        Ok(wanted)
+        let mut requirements = Self { system: system.name.clone(), ..Self::default() };
+        requirements.add_programs(system, at);
+        requirements.add_network(system, plan, at);
+        requirements.promise(system, plan, Some(at));
+        Ok(requirements)
     }
 
     /// Whether there is no system: what is good in general is then advised.

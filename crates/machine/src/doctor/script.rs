@@ -1,11 +1,11 @@
 //! Scripts that tune a machine: what they say against what they do. It is read, not run: whatever
 //! depends on a variable is left alone.
 
+use super::evaluation::Evaluation;
 use super::facts::Facts;
 use super::finding::{Area, Check, Finding, Need, State};
-use super::judge::Judge;
+use super::requirements::Requirements;
 use super::time;
-use super::wanted::Wanted;
 use onbeat_run::machine::CpuList;
 
 /// How many commands after a message the write that it speaks of may come.
@@ -98,14 +98,14 @@ struct Command<'a> {
 
 /// Looks through a script, or a configuration file of ptp4l, which has a section `[global]`.
 /// `name` is what findings call it. Without a system nothing blocks.
-pub fn lint(name: &str, text: &str, wanted: Option<&Wanted>) -> Vec<Finding> {
-    let (facts, general) = (Facts::default(), Wanted::default());
-    let mut judge = Judge::new(&facts, wanted.unwrap_or(&general));
+pub fn lint(name: &str, text: &str, requirements: Option<&Requirements>) -> Vec<Finding> {
+    let (facts, general) = (Facts::default(), Requirements::default());
+    let mut evaluation = Evaluation::new(&facts, requirements.unwrap_or(&general));
     if text.lines().any(|line| line.trim() == "[global]") {
         let key = |line: &str| line.split_whitespace().next() == Some("neighborPropDelayThresh");
         let line = text.lines().position(key).map_or(1, |at| at + 1);
-        time::threshold(&mut judge, &format!("{name}:{line}"), &time::settings(text));
-        return judge.into_findings();
+        time::threshold(&mut evaluation, &format!("{name}:{line}"), &time::settings(text));
+        return evaluation.into_findings();
     }
     let joined = join(text);
     let commands: Vec<Command<'_>> = joined
@@ -115,12 +115,12 @@ pub fn lint(name: &str, text: &str, wanted: Option<&Wanted>) -> Vec<Finding> {
         .collect();
     for (at, command) in commands.iter().enumerate() {
         let place = format!("{name}:{}", command.line);
-        affinity(&mut judge, &place, &commands[at.saturating_sub(NEAR)..=at]);
-        classes(&mut judge, &place, command);
-        shaper(&mut judge, &place, command, &commands[..at]);
-        throttling(&mut judge, &place, command);
+        affinity(&mut evaluation, &place, &commands[at.saturating_sub(NEAR)..=at]);
+        classes(&mut evaluation, &place, command);
+        shaper(&mut evaluation, &place, command, &commands[..at]);
+        throttling(&mut evaluation, &place, command);
     }
-    judge.into_findings()
+    evaluation.into_findings()
 }
 
 /// Lines with those that continue them behind a backslash, and the number of the first.
@@ -204,7 +204,7 @@ impl Command<'_> {
 }
 
 /// The last one of the commands may write an affinity that one before it announces.
-fn affinity(judge: &mut Judge<'_>, place: &str, commands: &[Command<'_>]) {
+fn affinity(evaluation: &mut Evaluation<'_>, place: &str, commands: &[Command<'_>]) {
     let Some((last, before)) = commands.split_last() else { return };
     let Some((value, file)) = last.writes() else { return };
     let is_mask = match file {
@@ -222,7 +222,13 @@ fn affinity(judge: &mut Judge<'_>, place: &str, commands: &[Command<'_>]) {
         value.starts_with("0x") || value.contains(|c: char| c.is_ascii_alphabetic());
     if is_mask && looks_like_list || !is_mask && looks_like_mask {
         let wanted = if is_mask { "a mask, such as c" } else { "a list, such as 2-3" };
-        return judge.say_of(place, &FORM, State::Advice, format!("{value} to {file}"), wanted);
+        return evaluation.say_of(
+            place,
+            &FORM,
+            State::Advice,
+            format!("{value} to {file}"),
+            wanted,
+        );
     }
     let written = match is_mask {
         true => CpuList::from_mask(bare).ok(),
@@ -237,15 +243,15 @@ fn affinity(judge: &mut Judge<'_>, place: &str, commands: &[Command<'_>]) {
         || !names && mask.is_some_and(|mask| mask == written);
     let state = if right { State::Ok } else { State::Advice };
     let value = format!("writes {value} (CPUs {written})");
-    judge.say_of(place, &MESSAGE, state, value, format!("{said}, as it says"));
+    evaluation.say_of(place, &MESSAGE, state, value, format!("{said}, as it says"));
 }
 
-fn classes(judge: &mut Judge<'_>, place: &str, command: &Command<'_>) {
+fn classes(evaluation: &mut Evaluation<'_>, place: &str, command: &Command<'_>) {
     let is_one = command.words.iter().any(|word| matches!(*word, "mqprio" | "taprio"));
     let (true, Some(map)) = (is_one, command.numbers_after("map")) else { return };
     let state = if map.len() == ENTRIES { State::Ok } else { State::Advice };
     let shown = map.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
-    judge.say_of(place, &MAP, state, format!("{} entries: {shown}", map.len()), ENTRIES);
+    evaluation.say_of(place, &MAP, state, format!("{} entries: {shown}", map.len()), ENTRIES);
     let Some(classes) = command.after("num_tc").and_then(|word| word.parse::<i64>().ok()) else {
         return;
     };
@@ -258,10 +264,15 @@ fn classes(judge: &mut Judge<'_>, place: &str, command: &Command<'_>) {
     let queues = queues.map_or(String::new(), |queues| format!(", {queues} queues"));
     let value = format!("{classes} classes, highest in the map {highest}{queues}");
     let state = if right { State::Ok } else { State::Advice };
-    judge.say_of(place, &CLASSES, state, value, "as many queues as classes, map below that");
+    evaluation.say_of(place, &CLASSES, state, value, "as many queues as classes, map below that");
 }
 
-fn shaper(judge: &mut Judge<'_>, place: &str, command: &Command<'_>, before: &[Command<'_>]) {
+fn shaper(
+    evaluation: &mut Evaluation<'_>,
+    place: &str,
+    command: &Command<'_>,
+    before: &[Command<'_>],
+) {
     if !command.words.contains(&"cbs") {
         return;
     }
@@ -270,7 +281,7 @@ fn shaper(judge: &mut Judge<'_>, place: &str, command: &Command<'_>, before: &[C
         let right = RATES_KBIT.contains(&(idle - send));
         let state = if right { State::Ok } else { State::Advice };
         let value = format!("for a link of {} kbit/s", idle - send);
-        judge.say_of(place, &SLOPES, state, value, "the rate of a link");
+        evaluation.say_of(place, &SLOPES, state, value, "the rate of a link");
     }
     let parent = command.after("parent").and_then(|parent| parent.split(':').next());
     let Some(parent) = parent.filter(|parent| !parent.contains('$')) else { return };
@@ -283,13 +294,13 @@ fn shaper(judge: &mut Judge<'_>, place: &str, command: &Command<'_>, before: &[C
         true => format!("{parent}: is given"),
         false => format!("no qdisc before is given the handle {parent}:"),
     };
-    judge.say_of(place, &HANDLE, state, value, "the handle of the root qdisc");
+    evaluation.say_of(place, &HANDLE, state, value, "the handle of the root qdisc");
 }
 
-fn throttling(judge: &mut Judge<'_>, place: &str, command: &Command<'_>) {
+fn throttling(evaluation: &mut Evaluation<'_>, place: &str, command: &Command<'_>) {
     let written = command.writes().is_some_and(|w| w == ("-1", "sched_rt_runtime_us"));
     let set = command.words.contains(&"kernel.sched_rt_runtime_us=-1");
     if written || set {
-        judge.say_of(place, &THROTTLING, State::Advice, "-1", "950000");
+        evaluation.say_of(place, &THROTTLING, State::Advice, "-1", "950000");
     }
 }

@@ -1,8 +1,8 @@
 //! The three limits of real-time work, and what programs may do at all.
 
+use super::evaluation::Evaluation;
 use super::facts::{Fact, number, text};
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -247,29 +247,30 @@ static RAW: Check = Check {
 pub(super) static CHECKS: [&Check; 8] =
     [&RUNTIME, &FAIR_SERVER, &GROUP, &QUOTA, &PRIORITY, &LOCKED, &RTTIME, &RAW];
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    runtime(judge);
-    let Throttling { group_runtime_us, quotas, .. } = &judge.facts.throttling;
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    runtime(evaluation);
+    let Throttling { group_runtime_us, quotas, .. } = &evaluation.facts.throttling;
     match group_runtime_us {
-        None => judge.say(&GROUP, State::Ok, "no such limit", "none, or a budget"),
+        None => evaluation.say(&GROUP, State::Ok, "no such limit", "none, or a budget"),
         Some((group, Fact::Known(runtime))) => {
             // -1 is no limit of its own.
             let state = if *runtime == 0 { State::Blocks } else { State::Ok };
-            judge.say(&GROUP, state, format!("{runtime} µs for {group}"), "a budget");
+            evaluation.say(&GROUP, state, format!("{runtime} µs for {group}"), "a budget");
         }
-        Some((_, Fact::Unknown(why))) => judge.unknown(&GROUP, why, "a budget"),
+        Some((_, Fact::Unknown(why))) => evaluation.unknown(&GROUP, why, "a budget"),
     }
     match quotas.first() {
-        None => judge.say(&QUOTA, State::Ok, "none", "none"),
+        None => evaluation.say(&QUOTA, State::Ok, "none", "none"),
         Some((group, quota)) => {
-            judge.say(&QUOTA, State::Advice, format!("{quota} for {group}"), "none");
+            evaluation.say(&QUOTA, State::Advice, format!("{quota} for {group}"), "none");
         }
     }
-    permissions(judge);
+    permissions(evaluation);
 }
 
-fn runtime(judge: &mut Judge<'_>) {
-    let Throttling { rt_runtime_us, rt_period_us, fair_server_ns, .. } = &judge.facts.throttling;
+fn runtime(evaluation: &mut Evaluation<'_>) {
+    let Throttling { rt_runtime_us, rt_period_us, fair_server_ns, .. } =
+        &evaluation.facts.throttling;
     let period = rt_period_us.known().copied().unwrap_or(1_000_000).max(1);
     match rt_runtime_us {
         Fact::Known(runtime) => {
@@ -283,58 +284,58 @@ fn runtime(judge: &mut Judge<'_>) {
                 runtime if runtime < 0 => "all of it".to_owned(),
                 runtime => format!("{runtime} of {period} µs"),
             };
-            judge.say(&RUNTIME, state, value, "95 %");
+            evaluation.say(&RUNTIME, state, value, "95 %");
         }
-        Fact::Unknown(why) => judge.unknown(&RUNTIME, why, "95 %"),
+        Fact::Unknown(why) => evaluation.unknown(&RUNTIME, why, "95 %"),
     }
     let unlimited = rt_runtime_us.known().is_some_and(|runtime| *runtime < 0);
     let wanted = if unlimited { "off, or throttling on" } else { "any, with throttling on" };
-    let has_one = judge.facts.kernel.is_at_least(6, 12);
+    let has_one = evaluation.facts.kernel.is_at_least(6, 12);
     match fair_server_ns {
-        _ if has_one == Some(false) => judge.say(&FAIR_SERVER, State::Ok, "none", wanted),
+        _ if has_one == Some(false) => evaluation.say(&FAIR_SERVER, State::Ok, "none", wanted),
         Fact::Known(ns) => {
             let value = format!("{} µs of each second", ns / 1_000);
-            judge.require(&FAIR_SERVER, !unlimited || *ns == 0, value, wanted);
+            evaluation.require(&FAIR_SERVER, !unlimited || *ns == 0, value, wanted);
         }
         // Its default stands unless somebody took the trouble.
-        Fact::Unknown(why) if unlimited => judge.say(
+        Fact::Unknown(why) if unlimited => evaluation.say(
             &FAIR_SERVER,
             State::Advice,
             format!("50 ms of each second, unless it was changed ({why})"),
             wanted,
         ),
-        Fact::Unknown(why) => judge.unknown(&FAIR_SERVER, why, wanted),
+        Fact::Unknown(why) => evaluation.unknown(&FAIR_SERVER, why, wanted),
     }
 }
 
-fn permissions(judge: &mut Judge<'_>) {
-    let throttling = &judge.facts.throttling;
+fn permissions(evaluation: &mut Evaluation<'_>) {
+    let throttling = &evaluation.facts.throttling;
     let Throttling { capabilities, rtprio, memlock, rttime_us, .. } = throttling;
-    let highest = judge.wanted.priority();
+    let highest = evaluation.requirements.priority();
     let least = u64::from(highest.unwrap_or(1));
     let wanted = format!("{least} at least");
     match (throttling.may(CAP_SYS_NICE), rtprio) {
-        (Some(true), _) => judge.say(&PRIORITY, State::Ok, "any (CAP_SYS_NICE)", wanted),
+        (Some(true), _) => evaluation.say(&PRIORITY, State::Ok, "any (CAP_SYS_NICE)", wanted),
         (_, Fact::Known(limit)) => {
             let lacks = if highest.is_some() { State::Blocks } else { State::Advice };
             let state = if *limit >= least { State::Ok } else { lacks };
-            judge.say(&PRIORITY, state, format!("up to {}", limit.min(&99)), wanted);
+            evaluation.say(&PRIORITY, state, format!("up to {}", limit.min(&99)), wanted);
         }
-        (_, Fact::Unknown(why)) => judge.unknown(&PRIORITY, why, wanted),
+        (_, Fact::Unknown(why)) => evaluation.unknown(&PRIORITY, why, wanted),
     }
     let wanted = format!("{} MiB at least", MEMLOCK >> 20);
     match (throttling.may(CAP_IPC_LOCK), memlock) {
-        (Some(true), _) => judge.say(&LOCKED, State::Ok, "any (CAP_IPC_LOCK)", wanted),
-        (_, Fact::Known(u64::MAX)) => judge.say(&LOCKED, State::Ok, "unlimited", wanted),
+        (Some(true), _) => evaluation.say(&LOCKED, State::Ok, "any (CAP_IPC_LOCK)", wanted),
+        (_, Fact::Known(u64::MAX)) => evaluation.say(&LOCKED, State::Ok, "unlimited", wanted),
         (_, Fact::Known(limit)) => {
-            judge.require(&LOCKED, *limit >= MEMLOCK, format!("{} KiB", limit >> 10), wanted);
+            evaluation.require(&LOCKED, *limit >= MEMLOCK, format!("{} KiB", limit >> 10), wanted);
         }
-        (_, Fact::Unknown(why)) => judge.unknown(&LOCKED, why, wanted),
+        (_, Fact::Unknown(why)) => evaluation.unknown(&LOCKED, why, wanted),
     }
     match rttime_us {
-        Fact::Known(u64::MAX) => judge.say(&RTTIME, State::Ok, "none", "none"),
-        Fact::Known(us) => judge.require(&RTTIME, false, format!("{us} µs"), "none"),
-        Fact::Unknown(why) => judge.unknown(&RTTIME, why, "none"),
+        Fact::Known(u64::MAX) => evaluation.say(&RTTIME, State::Ok, "none", "none"),
+        Fact::Known(us) => evaluation.require(&RTTIME, false, format!("{us} µs"), "none"),
+        Fact::Unknown(why) => evaluation.unknown(&RTTIME, why, "none"),
     }
     match capabilities {
         Fact::Known(_) => {
@@ -343,9 +344,9 @@ fn permissions(judge: &mut Judge<'_>) {
                 _ => State::Blocks,
             };
             let value = if state == State::Ok { "yes" } else { "no" };
-            judge.say(&RAW, state, value, "yes");
+            evaluation.say(&RAW, state, value, "yes");
         }
-        Fact::Unknown(why) => judge.unknown(&RAW, why, "yes"),
+        Fact::Unknown(why) => evaluation.unknown(&RAW, why, "yes"),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The clock's synchronisation: the daemons that keep it, how they are set, what they say.
 
 use super::calls::{KernelClock, Ptp4l};
+use super::evaluation::Evaluation;
 use super::facts::{Fact, text};
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use super::nic;
 use super::tasks::{self, Task};
 use onbeat_model::time::Span;
@@ -258,32 +258,32 @@ pub(super) static CHECKS: [&Check; 10] = [
     &PRIORITY,
 ];
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    if let Fact::Known(calls) = &judge.facts.calls {
-        kernel_clock(judge, &calls.kernel_clock);
-        ptp4l(judge, &calls.ptp4l);
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    if let Fact::Known(calls) = &evaluation.facts.calls {
+        kernel_clock(evaluation, &calls.kernel_clock);
+        ptp4l(evaluation, &calls.ptp4l);
     }
-    let daemons = &judge.facts.time;
+    let daemons = &evaluation.facts.time;
     let (ptp, phc) = (daemons.named("ptp4l"), daemons.named("phc2sys"));
-    rival(judge, ptp, phc);
+    rival(evaluation, ptp, phc);
     if ptp.is_some_and(|ptp| stamps_in_hardware(&ptp.settings)) {
         let value = if phc.is_some() { "running" } else { "not running" };
-        judge.require(&PHC2SYS, phc.is_some(), value, "running");
+        evaluation.require(&PHC2SYS, phc.is_some(), value, "running");
     }
     if let (Some(ptp), Some(phc)) = (ptp, phc) {
         let of = |daemon: &Daemon| daemon.setting("transportSpecific").map_or(0, number);
         let (ours, theirs) = (of(phc), of(ptp));
         let state = if ours == theirs { State::Ok } else { State::Blocks };
-        judge.say(&PROFILE, state, ours, format!("{theirs}, as ptp4l has"));
+        evaluation.say(&PROFILE, state, ours, format!("{theirs}, as ptp4l has"));
     }
     for daemon in daemons.running.iter().filter(|daemon| !RIVALS.contains(&daemon.name.as_str())) {
-        each(judge, daemon);
+        each(evaluation, daemon);
     }
 }
 
 /// What is judged of every ptp4l and phc2sys, also where several run.
-fn each(judge: &mut Judge<'_>, daemon: &Daemon) {
-    let running = judge.facts.time.running.iter();
+fn each(evaluation: &mut Evaluation<'_>, daemon: &Daemon) {
+    let running = evaluation.facts.time.running.iter();
     let alone = running.filter(|other| other.name == daemon.name).count() == 1;
     let name = match alone {
         true => daemon.name.clone(),
@@ -291,13 +291,13 @@ fn each(judge: &mut Judge<'_>, daemon: &Daemon) {
     };
     let value = if daemon.real_time { "real-time" } else { "normal" };
     let state = if daemon.real_time { State::Ok } else { State::Advice };
-    judge.say_of(&name, &PRIORITY, state, value, "real-time");
+    evaluation.say_of(&name, &PRIORITY, state, value, "real-time");
     if let Some(why) = &daemon.unread {
-        return judge.say_of(&name, &THRESHOLD, State::Unknown, why, "a configuration");
+        return evaluation.say_of(&name, &THRESHOLD, State::Unknown, why, "a configuration");
     }
-    step(judge, &name, daemon);
+    step(evaluation, &name, daemon);
     if daemon.name == "ptp4l" {
-        threshold(judge, &name, &daemon.settings);
+        threshold(evaluation, &name, &daemon.settings);
     }
 }
 
@@ -315,47 +315,47 @@ fn stamps_in_hardware(settings: &[(String, String)]) -> bool {
 
 /// What is wrong with the system's clock blocks channels that use it; those on an interface with a
 /// clock of its own use that.
-fn on_the_systems_clock(judge: &Judge<'_>) -> State {
-    if nic::has_own_clock(judge) { State::Advice } else { State::Blocks }
+fn on_the_systems_clock(evaluation: &Evaluation<'_>) -> State {
+    if nic::has_own_clock(evaluation) { State::Advice } else { State::Blocks }
 }
 
-fn kernel_clock(judge: &mut Judge<'_>, clock: &Fact<KernelClock>) {
+fn kernel_clock(evaluation: &mut Evaluation<'_>, clock: &Fact<KernelClock>) {
     let clock = match clock {
         Fact::Known(clock) => clock,
-        Fact::Unknown(why) => return judge.unknown(&TAI, why, "37 s"),
+        Fact::Unknown(why) => return evaluation.unknown(&TAI, why, "37 s"),
     };
-    let wrong = on_the_systems_clock(judge);
+    let wrong = on_the_systems_clock(evaluation);
     let state = if clock.tai_offset_s == 0 { wrong } else { State::Ok };
-    judge.say(&TAI, state, format!("{} s", clock.tai_offset_s), "37 s");
+    evaluation.say(&TAI, state, format!("{} s", clock.tai_offset_s), "37 s");
     let (state, value) = match clock.unsynchronised {
         true => (wrong, "running free"),
         false => (State::Ok, "synchronised"),
     };
-    judge.say(&SYNCHRONISED, state, value, "synchronised");
+    evaluation.say(&SYNCHRONISED, state, value, "synchronised");
 }
 
 /// A daemon of NTP may keep the system's clock instead, to about a millisecond.
-fn without_ptp4l(judge: &Judge<'_>) -> (State, String) {
-    let other = RIVALS.iter().find(|name| judge.facts.time.named(name).is_some());
-    let clock = judge.facts.calls.known().and_then(|calls| calls.kernel_clock.known());
+fn without_ptp4l(evaluation: &Evaluation<'_>) -> (State, String) {
+    let other = RIVALS.iter().find(|name| evaluation.facts.time.named(name).is_some());
+    let clock = evaluation.facts.calls.known().and_then(|calls| calls.kernel_clock.known());
     let is_kept = clock.is_some_and(|clock| !clock.unsynchronised);
-    match other.filter(|_| is_kept && !nic::has_own_clock(judge)) {
+    match other.filter(|_| is_kept && !nic::has_own_clock(evaluation)) {
         Some(name) => (State::Advice, format!("not running; {name} keeps the clock")),
         None => (State::Blocks, "not running".to_owned()),
     }
 }
 
-fn ptp4l(judge: &mut Judge<'_>, answer: &Fact<Ptp4l>) {
+fn ptp4l(evaluation: &mut Evaluation<'_>, answer: &Fact<Ptp4l>) {
     let wanted = "SLAVE, or MASTER as the grandmaster";
     let status = match answer {
         Fact::Known(status) => status,
         // One that runs and cannot be asked may be as it should be.
-        Fact::Unknown(why) if judge.facts.time.named("ptp4l").is_some() => {
-            return judge.unknown(&PTP4L, why, wanted);
+        Fact::Unknown(why) if evaluation.facts.time.named("ptp4l").is_some() => {
+            return evaluation.unknown(&PTP4L, why, wanted);
         }
         Fact::Unknown(_) => {
-            let (state, value) = without_ptp4l(judge);
-            return judge.say(&PTP4L, state, value, wanted);
+            let (state, value) = without_ptp4l(evaluation);
+            return evaluation.say(&PTP4L, state, value, wanted);
         }
     };
     let right = match status.state.as_str() {
@@ -364,20 +364,20 @@ fn ptp4l(judge: &mut Judge<'_>, answer: &Fact<Ptp4l>) {
         _ => false,
     };
     let state = if right { State::Ok } else { State::Blocks };
-    judge.say(&PTP4L, state, &status.state, wanted);
+    evaluation.say(&PTP4L, state, &status.state, wanted);
     let offset = Span::from_ns(status.offset_ns).abs();
-    let slack = judge.wanted.clock_slack;
+    let slack = evaluation.requirements.clock_slack;
     let state = match () {
         () if offset <= OFFSET => State::Ok,
         () if slack.is_some_and(|slack| offset > slack) => State::Blocks,
         () => State::Advice,
     };
     let slack = slack.map_or(String::new(), |slack| format!("; channels have {slack} to spare"));
-    judge.say(&OFFSET_NOW, state, offset, format!("at most {OFFSET}{slack}"));
+    evaluation.say(&OFFSET_NOW, state, offset, format!("at most {OFFSET}{slack}"));
 }
 
-fn rival(judge: &mut Judge<'_>, ptp: Option<&Daemon>, phc: Option<&Daemon>) {
-    let daemons = &judge.facts.time;
+fn rival(evaluation: &mut Evaluation<'_>, ptp: Option<&Daemon>, phc: Option<&Daemon>) {
+    let daemons = &evaluation.facts.time;
     let rival = RIVALS.iter().find_map(|name| daemons.named(name));
     // ptp4l itself steers the system's clock where it has no other.
     let steers = phc.or_else(|| ptp.filter(|ptp| !stamps_in_hardware(&ptp.settings)));
@@ -386,14 +386,18 @@ fn rival(judge: &mut Judge<'_>, ptp: Option<&Daemon>, phc: Option<&Daemon>) {
         (Some(rival), None) => (State::Ok, format!("{} alone", rival.name)),
         (Some(rival), Some(steers)) => {
             let value = format!("{} (pid {}) beside {}", rival.name, rival.pid, steers.name);
-            (on_the_systems_clock(judge), value)
+            (on_the_systems_clock(evaluation), value)
         }
     };
-    judge.say(&RIVAL, state, value, "one only");
+    evaluation.say(&RIVAL, state, value, "one only");
 }
 
 /// Judges a configuration of ptp4l; `place` is whose, or where it stands.
-pub(super) fn threshold(judge: &mut Judge<'_>, place: &str, settings: &[(String, String)]) {
+pub(super) fn threshold(
+    evaluation: &mut Evaluation<'_>,
+    place: &str,
+    settings: &[(String, String)],
+) {
     let mechanism = setting(settings, "delay_mechanism").unwrap_or("E2E");
     if stamps_in_hardware(settings) || mechanism.eq_ignore_ascii_case("E2E") {
         return;
@@ -404,10 +408,10 @@ pub(super) fn threshold(judge: &mut Judge<'_>, place: &str, settings: &[(String,
     let state = if ns >= SOFTWARE_PATH.as_ns() { State::Ok } else { State::Blocks };
     let value = format!("{} with software timestamps", Span::from_ns(ns));
     let wanted = format!("{SOFTWARE_PATH} at least");
-    judge.say_of(place, &THRESHOLD, state, value, wanted);
+    evaluation.say_of(place, &THRESHOLD, state, value, wanted);
 }
 
-fn step(judge: &mut Judge<'_>, name: &str, daemon: &Daemon) {
+fn step(evaluation: &mut Evaluation<'_>, name: &str, daemon: &Daemon) {
     // The default, 0, is never but for the first time.
     let text = daemon.setting("step_threshold").unwrap_or("0");
     let seconds = text.split('.').next().and_then(|whole| whole.parse::<u64>().ok());
@@ -415,7 +419,7 @@ fn step(judge: &mut Judge<'_>, name: &str, daemon: &Daemon) {
     let right = is_zero || seconds.is_some_and(|seconds| seconds >= STEP_S);
     let state = if right { State::Ok } else { State::Advice };
     let value = if right { format!("from {text} s") } else { format!("from {text} s on") };
-    judge.say_of(name, &STEP, state, value, "never (0), or from 1 s on");
+    evaluation.say_of(name, &STEP, state, value, "never (0), or from 1 s on");
 }
 
 #[cfg(test)]

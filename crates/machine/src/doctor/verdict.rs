@@ -1,7 +1,7 @@
 //! Whether what was found carries what is promised.
 
 use super::finding::{Finding, State};
-use super::wanted::{Promise, Wanted};
+use super::requirements::{Promise, Requirements};
 
 /// What is found for one promise.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Verdict<'a> {
 }
 
 /// A verdict per promise of the system, in its order.
-pub fn verdicts<'a>(findings: &'a [Finding], wanted: &'a Wanted) -> Vec<Verdict<'a>> {
+pub fn verdicts<'a>(findings: &'a [Finding], requirements: &'a Requirements) -> Vec<Verdict<'a>> {
     let of_one = |promise: &'a Promise| {
         let touches = |finding: &&Finding| {
             finding.check.against.iter().any(|need| promise.rests_on.contains(need))
@@ -26,7 +26,7 @@ pub fn verdicts<'a>(findings: &'a [Finding], wanted: &'a Wanted) -> Vec<Verdict<
         let state = against.first().map_or(State::Ok, |finding| finding.state);
         Verdict { promise, state, against }
     };
-    wanted.promises.iter().map(of_one).collect()
+    requirements.promises.iter().map(of_one).collect()
 }
 
 /// The worst of all that was found. What could not be seen counts as fine: it is said, and

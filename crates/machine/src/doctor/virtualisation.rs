@@ -1,8 +1,8 @@
 //! Virtual machines and containers.
 
+use super::evaluation::Evaluation;
 use super::facts::{Fact, text};
 use super::finding::{Area, Check, Need, State};
-use super::judge::Judge;
 use onbeat_run::machine::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -102,31 +102,31 @@ pub(super) static CHECKS: [&Check; 4] = [&HYPERVISOR, &CONTAINER, &STEAL, &STALL
 /// wake within a millisecond.
 const STALL_NS: i64 = 2_000_000;
 
-pub(super) fn judge(judge: &mut Judge<'_>) {
-    let Virtualisation { hypervisor, container, steal_ppm } = &judge.facts.virtualisation;
+pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
+    let Virtualisation { hypervisor, container, steal_ppm } = &evaluation.facts.virtualisation;
     match hypervisor {
-        Fact::Known(None) => judge.say(&HYPERVISOR, State::Ok, "none", "none"),
-        Fact::Known(Some(name)) => judge.say(&HYPERVISOR, State::Advice, name, "none"),
-        Fact::Unknown(why) => judge.unknown(&HYPERVISOR, why, "none"),
+        Fact::Known(None) => evaluation.say(&HYPERVISOR, State::Ok, "none", "none"),
+        Fact::Known(Some(name)) => evaluation.say(&HYPERVISOR, State::Advice, name, "none"),
+        Fact::Unknown(why) => evaluation.unknown(&HYPERVISOR, why, "none"),
     }
     match container {
-        None => judge.say(&CONTAINER, State::Ok, "none", "none"),
-        Some(kind) => judge.say(&CONTAINER, State::Advice, kind, "none"),
+        None => evaluation.say(&CONTAINER, State::Ok, "none", "none"),
+        Some(kind) => evaluation.say(&CONTAINER, State::Advice, kind, "none"),
     }
     let share = |ppm: &u64| format!("{}.{:04} %", ppm / 10_000, ppm % 10_000);
     let limit = format!("at most {}", share(&STEAL_PPM));
     match steal_ppm {
-        Fact::Known(ppm) => judge.require(&STEAL, *ppm <= STEAL_PPM, share(ppm), limit),
-        Fact::Unknown(why) => judge.unknown(&STEAL, why, limit),
+        Fact::Known(ppm) => evaluation.require(&STEAL, *ppm <= STEAL_PPM, share(ppm), limit),
+        Fact::Unknown(why) => evaluation.unknown(&STEAL, why, limit),
     }
-    let Fact::Known(calls) = &judge.facts.calls else { return };
+    let Fact::Known(calls) = &evaluation.facts.calls else { return };
     let wanted = format!("below {} ms", STALL_NS / 1_000_000);
     match &calls.stall_ns {
         Fact::Known(ns) => {
             let value = format!("{} µs at most in {} ms", ns / 1_000, calls.watched_ms);
-            judge.require(&STALLS, *ns < STALL_NS, value, wanted);
+            evaluation.require(&STALLS, *ns < STALL_NS, value, wanted);
         }
-        Fact::Unknown(why) => judge.unknown(&STALLS, why, wanted),
+        Fact::Unknown(why) => evaluation.unknown(&STALLS, why, wanted),
     }
 }
 

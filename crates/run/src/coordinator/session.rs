@@ -2,7 +2,6 @@
 
 use crate::coordinator::endpoint::{Endpoint, capacity};
 use crate::coordinator::handshake::connection;
-use crate::coordinator::handshake::connection;
 use crate::coordinator::network::Carrier;
 use crate::coordinator::socket_queue::SocketQueue;
 use crate::coordinator::synthetic::{SyntheticListener, SyntheticTalker};

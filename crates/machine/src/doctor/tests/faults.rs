@@ -42,7 +42,7 @@ fn faults_of_the_kernel_and_of_virtual_machines_are_found() {
         fault(
             |host| {
                 // Who expects no more than that is not kept from it.
-                host.wanted.wakeup_max = Some(Span::from_ms(10));
+                host.requirements.wakeup_max = Some(Span::from_ms(10));
                 host.write("/sys/kernel/realtime", "0");
                 host.write("/sys/kernel/debug/sched/preempt", "none (voluntary) full lazy");
             },
@@ -310,7 +310,7 @@ fn faults_of_interfaces_are_found() {
         fault(|host| host.interface().name = "enp2s0".into(), &[("nic.interface", Blocks)]),
         fault(|host| host.interface().abilities.speed_mbps = Some(100), &[("nic.speed", Blocks)]),
         fault(|host| host.interface().abilities.speed_mbps = None, &[("nic.speed", Unknown)]),
-        fault(|host| host.wanted.payload = Some(4_000), &[("nic.mtu", Blocks)]),
+        fault(|host| host.requirements.payload = Some(4_000), &[("nic.mtu", Blocks)]),
         fault(|host| host.interface().abilities.hardware_clock = None, &[("nic.stamps", Advice)]),
         fault(
             |host| host.interface().abilities.transmit_queues = Some(1),
@@ -337,10 +337,10 @@ fn faults_of_interfaces_are_found() {
             },
             &[("nic.vlan-priorities", Blocks)],
         ),
-        fault(|host| host.wanted.gated = true, &[("nic.qdisc", Blocks)]),
+        fault(|host| host.requirements.gated = true, &[("nic.qdisc", Blocks)]),
         fault(
             |host| {
-                host.wanted.gated = true;
+                host.requirements.gated = true;
                 let Fact::Known(qdiscs) = &mut host.calls.qdiscs else { panic!("known") };
                 qdiscs[0].kind = "taprio".into();
                 host.interface().abilities.driver = Some("igb".into());

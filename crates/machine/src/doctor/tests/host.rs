@@ -5,7 +5,7 @@ use crate::doctor::facts::{FACTS_FILE, Fact, Facts};
 use crate::doctor::finding::{Finding, Need};
 use crate::doctor::nic::Interface;
 use crate::doctor::qdiscs::{Qdisc, Tried};
-use crate::doctor::wanted::{Program, Promise, PromiseKind, Wanted};
+use crate::doctor::requirements::{Program, Promise, PromiseKind, Requirements};
 use crate::ethtool::Abilities;
 use onbeat_model::time::Span;
 use onbeat_model::units::BitRate;
@@ -128,7 +128,7 @@ pub(super) struct Host {
     pub(super) files: BTreeMap<String, String>,
     pub(super) threads: Vec<Thread>,
     pub(super) calls: Calls,
-    pub(super) wanted: Wanted,
+    pub(super) requirements: Requirements,
 }
 
 impl Host {
@@ -150,7 +150,7 @@ impl Host {
                 Thread::new(800, "talker", 80, 2),
             ],
             calls: calls(),
-            wanted: wanted(),
+            requirements: requirements(),
         }
     }
 
@@ -211,7 +211,7 @@ impl Host {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let root = self.root();
         let facts = Facts::collect(&Machine::below(root.path()), Some(800));
-        crate::doctor::judge(&facts, Some(&self.wanted))
+        crate::doctor::evaluate(&facts, Some(&self.requirements))
     }
 }
 
@@ -265,7 +265,7 @@ fn calls() -> Calls {
     }
 }
 
-fn wanted() -> Wanted {
+fn requirements() -> Requirements {
     let all = BTreeSet::from([Need::Wakeup, Need::Network, Need::Time]);
     let promise = |kind, name: &str, rests_on| Promise {
         kind,
@@ -273,7 +273,7 @@ fn wanted() -> Wanted {
         what: "at most 1ms".to_owned(),
         rests_on,
     };
-    Wanted {
+    Requirements {
         system: "made-up".to_owned(),
         interface: Some("eth0".to_owned()),
         programs: vec![Program {

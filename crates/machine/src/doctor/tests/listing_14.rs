@@ -32,7 +32,7 @@ done
 
 /// What is found in a text.
 fn findings(text: &str) -> Vec<Finding> {
-    lint("setup.sh", text, Some(&Host::tuned().wanted))
+    lint("setup.sh", text, Some(&Host::tuned().requirements))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::host::Host;
 use super::wrong;
 use crate::doctor::facts::Fact;
-use crate::doctor::{Need, State, Wanted, verdicts, worst};
+use crate::doctor::{Need, Requirements, State, verdicts, worst};
 use onbeat_model::plan::{Bound, BoundTerm, ChannelPlan, Plan, PortPlan};
 use onbeat_model::port::Selection;
 use onbeat_model::system::{Class, PortId, System};
@@ -71,7 +71,7 @@ fn plan(system: &System) -> Plan {
 fn a_host_asks_for_what_its_part_of_the_system_needs() {
     let system = system();
     let plan = plan(&system);
-    let left = Wanted::of_host(&system, &plan, "left").unwrap();
+    let left = Requirements::of_host(&system, &plan, "left").unwrap();
     assert_eq!(left.rate, Some(BitRate::from_bps(100_000_000)));
     assert_eq!((left.payload, left.shaped, left.gated), (Some(124), true, false));
     assert_eq!(left.tags, BTreeSet::from([(2, 3)]));
@@ -81,17 +81,17 @@ fn a_host_asks_for_what_its_part_of_the_system_needs() {
     let names: Vec<_> = left.promises.iter().map(|promise| promise.name.as_str()).collect();
     assert_eq!(names, ["joints", "arm"]);
     // The other host only listens: no program, no reservation, no tag of its own.
-    let right = Wanted::of_host(&system, &plan, "right").unwrap();
+    let right = Requirements::of_host(&system, &plan, "right").unwrap();
     assert_eq!((right.shaped, right.tags.len(), right.programs.len()), (false, 0, 0));
     assert!(right.rests_on(Need::Time) && right.rests_on(Need::Network));
-    let error = Wanted::of_host(&system, &plan, "middle").unwrap_err().to_string();
+    let error = Requirements::of_host(&system, &plan, "middle").unwrap_err().to_string();
     assert_eq!(error, "the system has no host `middle`: it has left, right");
 }
 
 #[test]
 fn one_machine_that_runs_all_needs_no_synchronised_clock() {
     let system = system();
-    let all = Wanted::of_all(&system, &plan(&system));
+    let all = Requirements::of_all(&system, &plan(&system));
     assert!(all.rests_on(Need::Wakeup));
     assert!(!all.rests_on(Need::Time) && !all.rests_on(Need::Network));
     assert!(!all.shaped && all.rate.is_none());
@@ -102,7 +102,7 @@ fn a_finding_speaks_against_the_promises_that_rest_on_it_and_no_others() {
     let mut host = Host::tuned();
     host.calls.tried.cbs = Fact::Known(false);
     let findings = host.findings();
-    let verdicts = verdicts(&findings, &host.wanted);
+    let verdicts = verdicts(&findings, &host.requirements);
     let said: Vec<_> = verdicts
         .iter()
         .map(|verdict| {
@@ -122,7 +122,7 @@ fn what_no_promise_rests_on_raises_no_alarm() {
     host.calls.tried.cbs = Fact::Known(false);
     host.calls.ptp4l = Fact::Unknown("there is no /var/run/ptp4l".to_owned());
     host.interface().up = false;
-    host.wanted.promises.retain(|promise| promise.name == "talker");
+    host.requirements.promises.retain(|promise| promise.name == "talker");
     assert_eq!(wrong(&host.findings()), []);
 }
 
@@ -131,7 +131,7 @@ fn without_a_system_nothing_blocks() {
     let mut host = Host::tuned();
     host.write("/sys/kernel/realtime", "0");
     host.write("/proc/sys/kernel/sched_rt_runtime_us", "0");
-    host.wanted = Wanted::default();
+    host.requirements = Requirements::default();
     let findings = host.findings();
     assert_eq!(worst(&findings), State::Advice);
     assert_eq!(worst(&Host::tuned().findings()), State::Ok);

@@ -2,7 +2,7 @@
 //! was.
 
 use crate::doctor::facts::{Fact, Facts};
-use crate::doctor::{State, judge};
+use crate::doctor::{State, evaluate};
 use onbeat_run::machine::Machine;
 
 /// Settings that a careless look could change.
@@ -39,7 +39,7 @@ fn it_is_looked_at_without_a_change_and_written_down_and_read_again() {
     assert!(calls.reading_ns > 0 && calls.kernel_clock.known().is_some());
     let again = Facts::from_json(&facts.to_json()).expect("what was written is read");
     assert_eq!(again, facts);
-    assert!(judge(&facts, None).iter().all(|finding| finding.state != State::Blocks));
+    assert!(evaluate(&facts, None).iter().all(|finding| finding.state != State::Blocks));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn other_files_are_refused_as_facts() {
 #[test]
 fn a_machine_without_any_file_is_unknown_not_wrong() {
     let facts = Facts::collect(&Machine::below("/nowhere"), Some(1));
-    for finding in judge(&facts, None) {
+    for finding in evaluate(&facts, None) {
         assert_ne!(finding.state, State::Blocks, "{finding:?}");
     }
 }
