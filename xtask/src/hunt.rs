@@ -7,8 +7,8 @@
 
 use crate::verbs;
 use anyhow::{Context, Result, bail, ensure};
+use onbeat_hunt::checker::{Checker, Finding, Kind, Report, Settings};
 use onbeat_hunt::draw::description;
-use onbeat_hunt::judge::{Finding, Judge, Kind, Report, Settings};
 use onbeat_hunt::mutate::mutated;
 use onbeat_hunt::schema::Schema;
 use onbeat_hunt::shrink::shrink;
@@ -186,7 +186,7 @@ fn networks(
     seed: u64,
     over: &(dyn Fn() -> bool + Sync),
 ) -> Result<u64> {
-    let judge = Judge::new(&command(root, request)?)?;
+    let checker = Checker::new(&command(root, request)?)?;
     let schema = Schema::committed();
     let (next, seen) = (AtomicU64::new(0), Mutex::new(Seen::default()));
     let work = || -> Result<()> {
@@ -197,10 +197,10 @@ fn networks(
             }
             let seed = seed + number;
             let drawn = description(&schema, seed);
-            let report = judge.judge(&drawn, Settings::of(&drawn, seed, REPETITIONS))?;
+            let report = checker.check(&drawn, Settings::of(&drawn, seed, REPETITIONS))?;
             if let Some(first) = report.findings.first() {
                 println!("seed {seed}: {first}");
-                let place = keep(root, &judge, drawn, seed, first, request)?;
+                let place = keep(root, &checker, drawn, seed, first, request)?;
                 println!("  written to {}", place.display());
             }
             let mut seen = seen.lock().expect("no thread panicked");
@@ -252,7 +252,7 @@ const SLOW_S: u64 = 1;
 /// Looks for the slowest plan: draws descriptions and changes the slowest of them on and on. Writes
 /// what is too slow, and returns how many that are. The command is to be one of a release.
 fn slowest(root: &Path, request: &Request, seed: u64, over: &dyn Fn() -> bool) -> Result<u64> {
-    let judge = Judge::new(&command(root, request)?)?.patience(SLOW_S);
+    let checker = Checker::new(&command(root, request)?)?.patience(SLOW_S);
     let (schema, mut dice) = (Schema::committed(), Dice::new(seed));
     let mut kept: Vec<(u64, Description)> = Vec::new();
     let (mut tried, mut found) = (0, 0);
@@ -267,7 +267,7 @@ fn slowest(root: &Path, request: &Request, seed: u64, over: &dyn Fn() -> bool) -
             continue;
         }
         tried += 1;
-        let report = judge.plan(&next)?;
+        let report = checker.plan(&next)?;
         if report.findings.iter().any(|finding| finding.kind == Kind::Hang) {
             // It is not kept: it would be all that is looked at from then on.
             found += 1;
@@ -293,7 +293,7 @@ fn slowest(root: &Path, request: &Request, seed: u64, over: &dyn Fn() -> bool) -
 /// tests find it.
 fn keep(
     root: &Path,
-    judge: &Judge,
+    checker: &Checker,
     drawn: Description,
     seed: u64,
     first: &Finding,
@@ -302,7 +302,7 @@ fn keep(
     let settings = Settings::of(&drawn, seed, REPETITIONS);
     let narrow = Settings { only: first.phases, ..settings };
     let fails = |candidate: &Description| {
-        let report = judge.judge(candidate, narrow);
+        let report = checker.check(candidate, narrow);
         report.is_ok_and(|report| report.findings.iter().any(|found| found.is_like(first)))
     };
     let tries = match first.kind {

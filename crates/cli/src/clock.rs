@@ -13,7 +13,7 @@ use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{Interface, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
     Configuration, Emulated, Facts, Role, SOCKET, Scenario, Settings, Stamping, Status, Supervisor,
-    emulation, gather, hardware_threshold, judge, software_threshold,
+    emulation, evaluate, gather, hardware_threshold, software_threshold,
 };
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
@@ -275,7 +275,7 @@ fn status(arguments: &StatusArguments) -> anyhow::Result<Exit> {
     let mut watch = SyncWatch::default();
     let facts = gather(&machine, interface, Path::new(socket), *domain, steered, &mut watch)
         .context("the kernel's clock")?;
-    let status = judge(&facts, *within);
+    let status = evaluate(&facts, *within);
     if *json {
         terminal::print(document(&facts, &status, *within));
     } else {

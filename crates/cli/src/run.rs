@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<Exit> {
     let results = write(&source.system, &runs, output)?;
     recording.done();
     show(&source.system, &results, &target, arguments.json);
-    Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
+    Ok(exit_of(&results, interrupted.load(Ordering::Relaxed)))
 }
 
 /// The description, or the system of one program.
@@ -138,7 +138,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> anyhow::Result<Exit> {
         let _ = std::fs::remove_file(recording::place(&target));
     }
     show(&source.system, &results, &target, arguments.json);
-    Ok(judge(&results, false))
+    Ok(exit_of(&results, false))
 }
 
 /// The records of all runs of an output.
@@ -374,7 +374,7 @@ fn show(system: &System, results: &Results, target: &Path, json: bool) {
 }
 
 /// The exit code, and on standard error what is behind a bad one.
-fn judge(results: &Results, interrupted: bool) -> Exit {
+fn exit_of(results: &Results, interrupted: bool) -> Exit {
     let mut exit = Exit::Fine;
     for run in &results.runs {
         for channel in run.channels.iter().filter(|c| c.verdict == Verdict::Broken) {

@@ -72,7 +72,7 @@ pub(crate) fn simulate(arguments: &SimulateArguments) -> anyhow::Result<Exit> {
         terminal::print(simulation::table(&results));
         terminal::print(format_args!("The report: {}", report.display()));
     }
-    Ok(judge(&results, interrupted.load(Ordering::Relaxed)))
+    Ok(exit_of(&results, interrupted.load(Ordering::Relaxed)))
 }
 
 /// The run settings that the arguments ask for.
@@ -311,7 +311,7 @@ impl Bar {
 }
 
 /// The exit code, and on standard error what is behind a bad one.
-fn judge(results: &Results, interrupted: bool) -> Exit {
+fn exit_of(results: &Results, interrupted: bool) -> Exit {
     let mut exit = Exit::Fine;
     for broken in results.broken() {
         terminal::say(format_args!("onbeat: {broken}"));

@@ -2,8 +2,8 @@
 //! the generator draws. `cargo run -p xtask -- hunt` looks on with fresh seeds and writes what it
 //! finds below `tests/found`. `HUNT_NETWORKS=20000` draws so many, `HUNT_SEED=N` from this seed on.
 
+use onbeat_hunt::checker::{Checker, Report, Settings};
 use onbeat_hunt::draw::description;
-use onbeat_hunt::judge::{Judge, Report, Settings};
 use onbeat_hunt::schema::Schema;
 use std::path::Path;
 
@@ -13,8 +13,8 @@ const NETWORKS: u64 = 150;
 /// Repetitions with random phases, and with aligned ones.
 const REPETITIONS: u64 = 2;
 
-fn judge() -> Judge {
-    Judge::new(Path::new(env!("CARGO_BIN_EXE_onbeat"))).expect("a place to work in")
+fn checker() -> Checker {
+    Checker::new(Path::new(env!("CARGO_BIN_EXE_onbeat"))).expect("a place to work in")
 }
 
 fn number(name: &str, default: u64) -> u64 {
@@ -24,7 +24,7 @@ fn number(name: &str, default: u64) -> u64 {
 #[test]
 fn what_was_found_once_holds() {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/found");
-    let judge = judge();
+    let checker = checker();
     let mut faults = Vec::new();
     for entry in found.read_dir().expect("tests/found") {
         let path = entry.expect("an entry").path();
@@ -35,7 +35,7 @@ fn what_was_found_once_holds() {
             let file = file.expect("a file");
             std::fs::copy(file.path(), copy.path().join(file.file_name())).expect("copied");
         }
-        let report = judge.directory(copy.path(), settings).expect("the machine works");
+        let report = checker.directory(copy.path(), settings).expect("the machine works");
         faults.extend(report.findings.iter().map(|f| format!("{}: {f}", path.display())));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -43,12 +43,13 @@ fn what_was_found_once_holds() {
 
 #[test]
 fn no_promise_about_a_drawn_network_breaks() {
-    let (schema, judge) = (Schema::committed(), judge());
+    let (schema, checker) = (Schema::committed(), checker());
     let (first, count) = (number("HUNT_SEED", 1_000_000), number("HUNT_NETWORKS", NETWORKS));
     let (mut all, mut refused) = (Report::default(), 0);
     for seed in first..first + count {
         let drawn = description(&schema, seed);
-        let report = judge.judge(&drawn, Settings::of(&drawn, seed, REPETITIONS)).expect("it runs");
+        let report =
+            checker.check(&drawn, Settings::of(&drawn, seed, REPETITIONS)).expect("it runs");
         let faults: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
         assert!(faults.is_empty(), "seed {seed}: {}\n{}", faults.join("\n"), drawn.toml());
         refused += u64::from(!report.refused.is_empty());

@@ -3,15 +3,15 @@
 //! against itself. Nothing of the product is linked in.
 //!
 //! [`draw::description`] can draw everything that the format's schema can say
-//! ([`schema::Schema`] knows what that is), [`judge`] looks for broken promises and wrong books,
+//! ([`schema::Schema`] knows what that is), [`checker`] looks for broken promises and wrong books,
 //! [`shrink`] makes a description with a fault small, [`reduce`] programs with their description,
 //! [`mutate`] makes another description of one, [`verbs`] tries whole verbs on spoilt directories.
 
+pub mod checker;
 pub mod coverage;
 pub mod description;
 mod dice;
 pub mod draw;
-pub mod judge;
 pub mod mutate;
 pub mod reduce;
 pub mod schema;

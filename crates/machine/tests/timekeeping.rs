@@ -7,7 +7,7 @@ use onbeat::context::Context;
 use onbeat::interface::{PortState, SYNC_RECEIPT_TIMEOUT, SyncAge, SyncWatch};
 use onbeat_machine::timekeeping::{
     Configuration, Reason, Report, Role, Scenario, Settings, Stamping, SupervisionError,
-    Supervisor, emulation, gather, hardware_threshold, judge, software_threshold,
+    Supervisor, emulation, evaluate, gather, hardware_threshold, software_threshold,
 };
 use onbeat_model::time::Span;
 use onbeat_run::machine::Machine;
@@ -239,7 +239,7 @@ fn the_reason_for_no_sync_is_named() {
         let facts = within(&hosts[1], || {
             gather(&machine, &interfaces, socket, domain, false, &mut SyncWatch::default())
         });
-        judge(&facts.expect("a look"), LIMIT).reasons
+        evaluate(&facts.expect("a look"), LIMIT).reasons
     };
     let elsewhere = Reason::Elsewhere { profile: 1, domain: 5, wanted: 0 };
     assert_eq!(look(&sockets[1], 0), [elsewhere]);

@@ -30,7 +30,7 @@ pub(crate) fn all(
             Some(reason) => Judgement::new(Verdict::NotJudged, reason),
             None => {
                 let is_reached = chain.channels.iter().any(|id| reached[id.index()]);
-                judge(log, chain, *bound, &members, &latencies, is_reached)
+                evaluate(log, chain, *bound, &members, &latencies, is_reached)
             }
         };
         ChainResult {
@@ -84,7 +84,7 @@ fn receipts(joined: &Joined, host: NodeId) -> Vec<(SyncedTime, SyncedTime)> {
     receipts
 }
 
-fn judge(
+fn evaluate(
     log: &RunLog,
     chain: &Chain,
     bound: Option<Span>,

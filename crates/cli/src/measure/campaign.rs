@@ -78,7 +78,7 @@ pub(super) fn campaign(arguments: &CampaignArguments) -> anyhow::Result<Exit> {
             Some(done) => done,
             None if exit == Exit::Interrupted => not_reached(name),
             None => {
-                let judged = judge(name, kinds, arguments);
+                let judged = evaluate(name, kinds, arguments);
                 match measure(judged.clone(), &directory, arguments, &mut reaper, &interrupted)? {
                     Some(measured) => measured,
                     None => {
@@ -122,7 +122,7 @@ fn not_reached(name: ScenarioName) -> CampaignScenario {
 }
 
 /// Whether the machine is set up for a scenario.
-fn judge(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> Scenario {
+fn evaluate(name: ScenarioName, kinds: Kinds, arguments: &CampaignArguments) -> Scenario {
     let ptp = ask_ptp4l(Path::new(PTP4L.0), PTP4L.1).ok();
     let said = arguments.sync.map(Into::into);
     let output = arguments.how.gpio.is_some();

@@ -81,7 +81,7 @@ impl Collected {
     }
 
     /// Judges the instants of a series.
-    pub(super) fn judge(&mut self, name: &str, sides: &[&[i64]]) {
+    pub(super) fn evaluate(&mut self, name: &str, sides: &[&[i64]]) {
         let found = stalls(&self.name(name), sides);
         self.document.stalls.extend(found);
     }

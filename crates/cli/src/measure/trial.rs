@@ -373,7 +373,7 @@ impl<'a> Trial<'a> {
             let values = relative(own, &others);
             self.collected.add(What { name: &beside, what: &what, ..lateness }, values);
             let sides: Vec<&[i64]> = turns.sides.iter().map(Vec::as_slice).collect();
-            self.collected.judge(&name, &sides);
+            self.collected.evaluate(&name, &sides);
         } else {
             self.collected.note("one processor: it cannot be seen whether all stood still");
         }
@@ -406,7 +406,7 @@ impl<'a> Trial<'a> {
         self.collected.add(what("sync.offset", "How much later the second node acts"), offset);
         self.collected.add(what("sync.first", "How late the first node wakes up"), first);
         self.collected.add(what("sync.second", "How late the second node wakes up"), second);
-        self.collected.judge("sync.first", &[&late_first, &late_second]);
+        self.collected.evaluate("sync.first", &[&late_first, &late_second]);
         Ok(())
     }
 }

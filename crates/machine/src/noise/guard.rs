@@ -56,7 +56,7 @@ pub fn carrier_of(index: u32) -> io::Result<Option<Carrier>> {
     let routes = netlink.dump(RouteNetlinkMessage::GetRoute(RouteMessage::default()))?;
     let nodes: Vec<Node> = links.iter().filter_map(node).collect();
     let defaults: BTreeSet<u32> = routes.iter().flat_map(default_ways).collect();
-    Ok(judge(index, &nodes, &defaults))
+    Ok(evaluate(index, &nodes, &defaults))
 }
 
 /// The interface by which the kernel would send to an address.
@@ -119,7 +119,7 @@ fn ways(route: &RouteMessage) -> Vec<u32> {
 }
 
 /// Follows what hangs together with `index`, whichever way round.
-fn judge(index: u32, nodes: &[Node], defaults: &BTreeSet<u32>) -> Option<Carrier> {
+fn evaluate(index: u32, nodes: &[Node], defaults: &BTreeSet<u32>) -> Option<Carrier> {
     let mut seen = BTreeSet::from([index]);
     loop {
         let joined = |node: &&Node| {
@@ -169,16 +169,16 @@ mod tests {
         for (index, carried) in
             [(1, false), (2, true), (3, false), (4, true), (5, true), (6, true), (7, false)]
         {
-            let found = judge(index, &nodes, &defaults);
+            let found = evaluate(index, &nodes, &defaults);
             assert_eq!(found.is_some(), carried, "{index}: {found:?}");
         }
-        let text = judge(6, &nodes, &defaults).map(|c| c.to_string());
+        let text = evaluate(6, &nodes, &defaults).map(|c| c.to_string());
         let text = text.expect("a carrier");
         assert_eq!(
             text,
             "interface `tap` hangs together with `br0`, which carries a default route"
         );
-        let itself = judge(5, &nodes, &defaults).expect("a carrier");
+        let itself = evaluate(5, &nodes, &defaults).expect("a carrier");
         assert_eq!(itself.to_string(), "interface `br0` carries a default route");
     }
 

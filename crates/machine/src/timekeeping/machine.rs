@@ -1,6 +1,6 @@
 //! What the machine says of its clocks. Changes nothing.
 
-use super::judgement::Facts;
+use super::evaluation::Facts;
 use onbeat::interface::{
     Interface, PtpSurvey, SyncAge, SyncWatch, ask_sync, find_ptp4l, hardware_apart, overhear_ptp,
     survey_ptp4l, tai_offset,
@@ -48,7 +48,7 @@ pub fn emulation(machine: &Machine, interfaces: &[String]) -> Option<Emulated> {
     same.is_none().then_some(Emulated::NotKnown)
 }
 
-/// Finds out all that [`super::judge`] needs, in the calling thread's network namespace; `watch`
+/// Finds out all that [`super::evaluate`] needs, in the calling thread's network namespace; `watch`
 /// knows of the Syncs before. Takes up to some seconds where ptp4l does not answer, and some Sync
 /// intervals where it is not known whether these still come.
 pub fn gather(

@@ -3,7 +3,7 @@
 //! is not synchronised. In emulation the machine's clock is never steered.
 
 mod configuration;
-mod judgement;
+mod evaluation;
 mod machine;
 mod supervision;
 
@@ -11,6 +11,6 @@ pub use configuration::{
     Configuration, File, PRIORITY, Role, SOCKET, Scenario, Settings, SettingsError, Stamping,
     hardware_threshold, software_threshold,
 };
-pub use judgement::{Facts, Reason, Status, judge};
+pub use evaluation::{Facts, Reason, Status, evaluate};
 pub use machine::{Emulated, emulation, gather};
 pub use supervision::{Backoff, Report, SupervisionError, Supervisor};

@@ -1,7 +1,7 @@
 //! ptp4l and phc2sys as children: started, watched, started again, ended.
 
 use super::configuration::{Configuration, PRIORITY};
-use super::judgement::{Facts, Status, judge};
+use super::evaluation::{Facts, Status, evaluate};
 use super::machine::{Emulated, emulation, gather, glance};
 use onbeat::clock::{MonoTime, pause};
 use onbeat::interface::{SyncAge, SyncSeen, SyncWatch, look_again};
@@ -284,7 +284,7 @@ impl Supervisor {
                     .map_err(failed("the kernel's clock"))?
             }
         };
-        let status = judge(&facts, self.limit);
+        let status = evaluate(&facts, self.limit);
         let noted = full == now || before != Some(status.kind());
         if noted {
             self.history.add(MonoTime::now() - self.begun, &facts, &status)?;

@@ -10,7 +10,7 @@ impl Comparison {
         self.too_few_runs() || figures().any(|figure| figure.chance_per_mille.is_some())
     }
 
-    /// Whether there are too few runs to judge anything by dealing them to both sides.
+    /// Whether there are too few runs to evaluate anything by dealing them to both sides.
     pub fn too_few_runs(&self) -> bool {
         self.resamples == 0
     }

@@ -9,8 +9,8 @@
 
 mod conclusion;
 mod document;
+mod evaluate;
 mod input;
-mod judge;
 mod resample;
 mod runs;
 
@@ -19,7 +19,7 @@ pub use document::{
     Comparison, FORMAT, FigureComparison, LargestMaxima, SeriesComparison, VERSION, Values,
     Verdict, schema,
 };
+pub use evaluate::compare;
 pub use input::{
     Different, Invalid, Kind, Quantity, SERIES_MAX, Series, Subject, VALUES_MAX, messages, samples,
 };
-pub use judge::compare;

@@ -1,6 +1,6 @@
 //! What a simulation saw beside what the plan promised.
 
-mod judge;
+mod evaluate;
 mod results;
 
 pub use results::{

@@ -1,7 +1,7 @@
 //! The JSON contract of a simulation, version 1. `docs/simulation-results.md` explains it,
 //! `schema/simulation.schema.json` is made from these types.
 
-use super::judge;
+use super::evaluate;
 use crate::clocks::{self, ClockResult};
 use crate::result::Verdict;
 use crate::stepped::Reach;
@@ -412,8 +412,8 @@ fn flow_result(
     flow: &Described<'_>,
     seen: &FlowObserved,
 ) -> FlowResult {
-    let verdicts = judge::listeners(reach, system, flow, seen);
-    let judgement = judge::flow(reach, system, flow, seen, &verdicts);
+    let verdicts = evaluate::listeners(reach, system, flow, seen);
+    let evaluation = evaluate::flow(reach, system, flow, seen, &verdicts);
     let listeners = (flow.listeners.iter().zip(&flow.bounds)).zip(&seen.listeners).zip(verdicts);
     FlowResult {
         name: flow.name.to_owned(),
@@ -428,8 +428,8 @@ fn flow_result(
         duplicates: seen.duplicates,
         rogue: seen.rogue,
         deadline_ns: flow.deadline.map(Span::as_ns),
-        verdict: judgement.verdict,
-        verdict_reason: judgement.reason,
+        verdict: evaluation.verdict,
+        verdict_reason: evaluation.reason,
         listeners: listeners
             .map(|(((host, bound), seen), verdict)| {
                 listener_result(&system.node(*host).name, *bound, seen, verdict)
@@ -506,7 +506,7 @@ fn port_result(
             bound_octets: bound.map(|b| b.octets),
             wait_max_ns: seen.wait_max.as_ns(),
             preempted: seen.preempted,
-            verdict: judge::queue(seen, bound, reach.port(id)),
+            verdict: evaluate::queue(seen, bound, reach.port(id)),
         }
     });
     let used = |q: &QueueResult| {

@@ -1,7 +1,7 @@
 //! What `onbeat run --json` says in virtual time of a description that has programs, against itself
 //! and against its exit code.
 
-use super::{Judge, Kind, Report, Settings, json, sound, text};
+use super::{Checker, Kind, Report, Settings, json, sound, text};
 use anyhow::Result;
 use serde_json::Value;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) fn has_programs(description: &str) -> bool {
     is_free && !programs.is_empty() && programs.iter().all(is_usable)
 }
 
-impl Judge {
+impl Checker {
     /// Runs a description once.
     pub(super) fn execute(
         &self,

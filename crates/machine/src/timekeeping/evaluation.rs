@@ -172,7 +172,7 @@ impl Status {
 }
 
 /// Judges; `limit` is by how much the clock may be wrong.
-pub fn judge(facts: &Facts, limit: Span) -> Status {
+pub fn evaluate(facts: &Facts, limit: Span) -> Status {
     let mut reasons = Vec::new();
     for (name, _) in facts.links.iter().filter(|(_, up)| !up) {
         reasons.push(Reason::LinkDown(name.clone()));
@@ -327,14 +327,14 @@ mod tests {
     }
 
     fn reasons(facts: &Facts) -> Vec<Reason> {
-        judge(facts, LIMIT).reasons
+        evaluate(facts, LIMIT).reasons
     }
 
     #[test]
     fn a_slave_within_the_limit_and_a_grandmaster_with_a_neighbour_are_in_sync() {
-        let slave = judge(&facts(port(PortState::Slave)), LIMIT);
+        let slave = evaluate(&facts(port(PortState::Slave)), LIMIT);
         assert!(slave.in_sync() && slave.error == Some(Span::from_ns(500)), "{slave:?}");
-        let master = judge(&facts(port(PortState::Master)), LIMIT);
+        let master = evaluate(&facts(port(PortState::Master)), LIMIT);
         assert!(master.in_sync() && master.error == Some(Span::from_ns(200)), "{master:?}");
         let far = Facts { apart: Some(Span::from_ns(701)), ..facts(port(PortState::Slave)) };
         assert_eq!(reasons(&far), [Reason::Error { error: Span::from_ns(1_001), limit: LIMIT }]);
@@ -345,7 +345,7 @@ mod tests {
         let limit = Span::from_ms(375);
         for (steered, state) in [(true, PortState::Slave), (false, PortState::Uncalibrated)] {
             let with = |sync| Facts { sync, steered, ..facts(port(state)) };
-            assert!(judge(&with(SyncAge::AtMost(Span::from_ms(300))), LIMIT).in_sync());
+            assert!(evaluate(&with(SyncAge::AtMost(Span::from_ms(300))), LIMIT).in_sync());
             assert_eq!(reasons(&with(SyncAge::Never)), [Reason::NoSync(1)]);
             let lost = [Reason::SyncLost { port: 1, limit }];
             for old in [SyncAge::Unknown, SyncAge::AtMost(limit)] {
@@ -354,7 +354,7 @@ mod tests {
             let mut alone = with(SyncAge::AtMost(Span::ZERO));
             alone.survey.as_mut().expect("it answers").has_grandmaster = false;
             assert_eq!(reasons(&alone), [Reason::NoMaster(1)]);
-            assert_eq!(judge(&alone, LIMIT).error, None, "nothing was measured");
+            assert_eq!(evaluate(&alone, LIMIT).error, None, "nothing was measured");
         }
     }
 
@@ -362,10 +362,10 @@ mod tests {
     fn who_leads_for_want_of_a_better_one_is_not_in_sync() {
         let mut stand_in = facts(port(PortState::Master));
         stand_in.survey.as_mut().expect("it answers").appointed = false;
-        let verdict = judge(&stand_in, LIMIT);
+        let verdict = evaluate(&stand_in, LIMIT);
         assert_eq!((verdict.reasons, verdict.error), (vec![Reason::NotAppointed(1)], None));
         let appointed = Facts { steered: false, ..facts(port(PortState::Master)) };
-        let verdict = judge(&appointed, LIMIT);
+        let verdict = evaluate(&appointed, LIMIT);
         assert!(verdict.in_sync() && verdict.error.is_none(), "nothing is measured: {verdict:?}");
     }
 
@@ -423,7 +423,7 @@ mod tests {
     fn a_free_running_slave_is_judged_by_what_it_measures() {
         let uncalibrated = facts(port(PortState::Uncalibrated));
         assert_eq!(reasons(&uncalibrated), [Reason::Uncalibrated(1)]);
-        let free = judge(&Facts { steered: false, ..uncalibrated }, LIMIT);
+        let free = evaluate(&Facts { steered: false, ..uncalibrated }, LIMIT);
         assert!(free.in_sync() && free.error == Some(Span::from_ns(300)), "{free:?}");
     }
 

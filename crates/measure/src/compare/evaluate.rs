@@ -55,8 +55,8 @@ pub fn compare(
         .collect();
     let pairs: Vec<_> = ordered.iter().map(|(_, pair)| *pair).collect();
     let (judged, draws, series) = match of_machine {
-        true => judge_runs(&pairs, effect_per_mille),
-        false => judge_values(&pairs, effect_per_mille),
+        true => evaluate_runs(&pairs, effect_per_mille),
+        false => evaluate_values(&pairs, effect_per_mille),
     };
     let places = ordered.iter().map(|(place, _)| *place);
     let mut series: Vec<_> = places.zip(series).collect();
@@ -85,7 +85,7 @@ pub fn compare(
 type Judged<'a> = (usize, usize, Vec<JudgedSeries<'a>>);
 
 /// By the values within runs, where nothing else differs from run to run.
-fn judge_values<'a>(pairs: &[[&'a Series; 2]], effect_per_mille: u32) -> Judged<'a> {
+fn evaluate_values<'a>(pairs: &[[&'a Series; 2]], effect_per_mille: u32) -> Judged<'a> {
     let drawn: Vec<_> = (0..).zip(pairs).map(|(at, pair)| Drawn::new(at, *pair)).collect();
     let judged: usize = drawn.iter().flat_map(|d| &d.figures).filter(|f| f.is_judged()).count();
     let rule = Rule {
@@ -94,11 +94,11 @@ fn judge_values<'a>(pairs: &[[&'a Series; 2]], effect_per_mille: u32) -> Judged<
         // first step Holm's is: whether anything is found is the same).
         level: f64::from(ERROR_PER_MILLE) / 1_000.0 / 2.0 / judged.max(1) as f64,
     };
-    (judged, RESAMPLES, drawn.into_iter().map(|drawn| drawn.judge(&rule)).collect())
+    (judged, RESAMPLES, drawn.into_iter().map(|drawn| drawn.evaluate(&rule)).collect())
 }
 
 /// By the figures of whole runs, where a machine's time is in them.
-fn judge_runs<'a>(pairs: &[[&'a Series; 2]], effect_per_mille: u32) -> Judged<'a> {
+fn evaluate_runs<'a>(pairs: &[[&'a Series; 2]], effect_per_mille: u32) -> Judged<'a> {
     let sides = pairs.first().map_or([0; 2], |pair| pair.map(|series| series.runs.len()));
     let deals = runs::deals(sides[0], sides[1], SEED);
     // This way and the one that has the sides the other way round show the most at best.
@@ -113,8 +113,8 @@ fn judge_runs<'a>(pairs: &[[&'a Series; 2]], effect_per_mille: u32) -> Judged<'a
     let differences: Vec<_> = figures.iter().flatten().filter(judgeable).flat_map(both).collect();
     let largest = runs::largest(&differences, deals.len());
     let mut shown = differences.iter().map(|of_deals| of_deals[0]);
-    let judge = |(figures, pair): (Vec<FigureOfRuns>, &[&'a Series; 2])| {
-        let judge = |figure: FigureOfRuns| {
+    let evaluate = |(figures, pair): (Vec<FigureOfRuns>, &[&'a Series; 2])| {
+        let evaluate = |figure: FigureOfRuns| {
             let chances = judgeable(&&figure).then(|| {
                 [(); 2].map(|()| {
                     let shown = shown.next().expect("two of each that is judged");
@@ -123,10 +123,10 @@ fn judge_runs<'a>(pairs: &[[&'a Series; 2]], effect_per_mille: u32) -> Judged<'a
             });
             figure.judged(sides, chances)
         };
-        JudgedSeries { series: *pair, figures: figures.into_iter().map(judge).collect() }
+        JudgedSeries { series: *pair, figures: figures.into_iter().map(evaluate).collect() }
     };
     let judged = differences.len() / 2;
-    let series = figures.into_iter().zip(pairs).map(judge).collect();
+    let series = figures.into_iter().zip(pairs).map(evaluate).collect();
     (judged, if enough { deals.len() } else { 0 }, series)
 }
 
@@ -278,9 +278,9 @@ impl<'a> Drawn<'a> {
         Self { series, figures }
     }
 
-    fn judge(self, rule: &Rule) -> JudgedSeries<'a> {
+    fn evaluate(self, rule: &Rule) -> JudgedSeries<'a> {
         let series = self.series;
-        let figures = self.figures.into_iter().map(|figure| rule.judge(figure, series));
+        let figures = self.figures.into_iter().map(|figure| rule.evaluate(figure, series));
         JudgedSeries { series, figures: figures.collect() }
     }
 }
@@ -404,7 +404,7 @@ impl JudgedFigure {
 }
 
 impl Rule {
-    fn judge(&self, figure: DrawnFigure, series: [&Series; 2]) -> JudgedFigure {
+    fn evaluate(&self, figure: DrawnFigure, series: [&Series; 2]) -> JudgedFigure {
         let DrawnFigure { name, values, basis } = figure;
         let [first, second] = values;
         let limit = limit(first, second, self.effect_per_mille);

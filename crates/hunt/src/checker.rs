@@ -192,13 +192,13 @@ fn events_per_s(description: &Description) -> i128 {
 
 /// The command and a place to work in.
 #[derive(Debug)]
-pub struct Judge {
+pub struct Checker {
     onbeat: PathBuf,
     directory: tempfile::TempDir,
     patience_s: u64,
 }
 
-impl Judge {
+impl Checker {
     /// With the command at a path.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ impl Judge {
     ///
     /// # Errors
     /// If the machine fails, not the command.
-    pub fn judge(&self, description: &Description, settings: Settings) -> Result<Report> {
+    pub fn check(&self, description: &Description, settings: Settings) -> Result<Report> {
         let place = tempfile::tempdir_in(self.directory.path())?;
         description.write(place.path())?;
         self.directory(place.path(), settings)
