@@ -1,13 +1,13 @@
 //! The machine that programs run on: what affects a system's guarantees (`doctor`), the
 //! settings that change it (`tune`), its clock (`timekeeping`), load on its network (`noise`), and
-//! what it can do (`five_tests`). Programs need nothing of this.
+//! what it can do (`benchmarks`). Programs need nothing of this.
 
 #![allow(unsafe_code)] // system calls
 
+pub mod benchmarks;
 mod coalescing;
 pub mod doctor;
 pub mod ethtool;
-pub mod five_tests;
 pub mod noise;
 pub mod timekeeping;
 pub mod tune;

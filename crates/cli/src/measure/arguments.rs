@@ -1,9 +1,9 @@
 //! What `measure` can be asked for.
 
-use super::trial::Settings;
+use super::benchmarks::Settings;
 use crate::arguments::{REPETITIONS_MAX, duration};
 use clap::{Args, Subcommand, ValueEnum};
-use onbeat_machine::five_tests::{GpioLine, Mode, NoLine};
+use onbeat_machine::benchmarks::{GpioLine, Mode, NoLine};
 use onbeat_measure::measurement::NodeError;
 use onbeat_model::time::{ClockError, Span};
 use std::path::PathBuf;

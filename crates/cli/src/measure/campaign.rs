@@ -2,14 +2,14 @@
 
 use super::arguments::CampaignArguments;
 use super::bar::Bar;
-use super::trial::{Part, Trial, estimate};
+use super::benchmarks::{Benchmarks, Part, estimate};
 use super::{reaper, write};
 use crate::exit::Exit;
 use crate::output::{Kind, MEASUREMENT, Output, write_files};
 use crate::{input, run, terminal};
 use anyhow::{Context, bail};
 use onbeat::interface::ask_ptp4l;
-use onbeat_machine::five_tests::{Isolation, Mode, Role, unmet};
+use onbeat_machine::benchmarks::{Isolation, Mode, Role, unmet};
 use onbeat_measure::measurement::{
     Campaign, CampaignScenario, Measurement, Scenario, ScenarioName, State, read,
 };
@@ -150,7 +150,7 @@ fn measure(
     let settings = arguments.how.settings();
     let bar = Bar::new(estimate(&parts, &settings), scenario.name.id.clone());
     let mut output = Output::begin(directory, Kind::Measurement, reaper)?;
-    let mut done = Trial::begin(&settings, output.reaper(), interrupted, &bar)?.run(&parts)?;
+    let mut done = Benchmarks::begin(&settings, output.reaper(), interrupted, &bar)?.run(&parts)?;
     bar.finish();
     if done.interrupted {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! What a trial has measured so far.
+//! What the benchmarks have measured so far.
 
-use super::trial::Settings;
-use onbeat_machine::five_tests::Facts;
+use super::benchmarks::Settings;
+use onbeat_machine::benchmarks::Facts;
 use onbeat_measure::measurement::{
     Comparison, FORMAT, MachineDescription, Measurement, Series, SeriesName, Settings as Written,
     Tool, VERSION, stalls,

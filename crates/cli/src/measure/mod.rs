@@ -2,11 +2,11 @@
 
 mod arguments;
 mod bar;
+mod benchmarks;
 mod campaign;
 mod collect;
 mod node;
 mod place;
-mod trial;
 mod wcet;
 
 pub(crate) use arguments::MeasureVerb;
@@ -16,11 +16,11 @@ use crate::output::{Kind, MEASUREMENT, MEASUREMENT_REPORT, Output, SAMPLES};
 use crate::{run, terminal};
 use arguments::{Test, TestArguments};
 use bar::Bar;
+use benchmarks::{Benchmarks, Part, Trialled};
 use onbeat_report::measurement;
 use onbeat_run::process::Reaper;
 use std::path::PathBuf;
 use std::process::Command;
-use trial::{Part, Trial, Trialled};
 
 /// Where all tests together are written by default.
 const OUT: &str = "out-measurement";
@@ -56,14 +56,14 @@ fn tests(parts: &[Part], asked: &TestArguments, out: Option<PathBuf>) -> anyhow:
     let interrupted = run::interrupt()?;
     let mut reaper = reaper()?;
     let mut output = None;
-    let bar = Bar::new(trial::estimate(parts, &asked.settings()), "measuring");
+    let bar = Bar::new(benchmarks::estimate(parts, &asked.settings()), "measuring");
     let reaper = match &out {
         None => &mut reaper,
         Some(target) => {
             output.insert(Output::begin(target, Kind::Measurement, &mut reaper)?).reaper()
         }
     };
-    let done = Trial::begin(&asked.settings(), reaper, &interrupted, &bar)?.run(parts)?;
+    let done = Benchmarks::begin(&asked.settings(), reaper, &interrupted, &bar)?.run(parts)?;
     bar.finish();
     if let Some(output) = output.filter(|_| !done.interrupted) {
         write(&output, &done)?;

@@ -1,13 +1,13 @@
 //! Test 4: two nodes, each a process of its own.
 
 use super::arguments::NodeArguments;
-use super::trial::Trial;
+use super::benchmarks::Benchmarks;
 use crate::build;
 use crate::exit::Exit;
 use crate::input;
 use anyhow::{Context, bail};
 use onbeat::clock::MonoTime;
-use onbeat_machine::five_tests::{
+use onbeat_machine::benchmarks::{
     Clock, Node, NodeClock, NodeSample, Place, decode, encode, first_instant, lock_memory,
     wake_node,
 };
@@ -60,29 +60,29 @@ pub(super) fn be(arguments: &NodeArguments) -> anyhow::Result<Exit> {
 }
 
 /// Runs both nodes; `None` if it was interrupted.
-pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
-    let emulated = trial.settings.node_error.is_some();
+pub(super) fn pair(benchmarks: &mut Benchmarks<'_>) -> anyhow::Result<Option<Pair>> {
+    let emulated = benchmarks.settings.node_error.is_some();
     let base = if emulated { Clock::Local } else { Clock::Global };
     let earliest_ns = base.now_ns() + LEAD.as_ns();
     let start_ns = match emulated {
         true => earliest_ns,
-        false => first_instant(earliest_ns, trial.settings.period),
+        false => first_instant(earliest_ns, benchmarks.settings.period),
     };
-    let second = trial.others.last().copied();
+    let second = benchmarks.others.last().copied();
     if second.is_none() {
-        trial.collected.note("one processor: both nodes of test 4 share it");
+        benchmarks.collected.note("one processor: both nodes of test 4 share it");
     }
-    let files = ["first", "second"].map(|name| trial.directory.path.join(name));
+    let files = ["first", "second"].map(|name| benchmarks.directory.path.join(name));
     let mut nodes = Vec::new();
-    for (cpu, file) in [Some(trial.place.cpu), second].into_iter().zip(&files) {
-        let cpu = cpu.unwrap_or(trial.place.cpu);
-        let words = words(trial, start_ns, cpu, file, !nodes.is_empty())?;
+    for (cpu, file) in [Some(benchmarks.place.cpu), second].into_iter().zip(&files) {
+        let cpu = cpu.unwrap_or(benchmarks.place.cpu);
+        let words = words(benchmarks, start_ns, cpu, file, !nodes.is_empty())?;
         let program = build::alone("a node of test 4".into(), words);
-        let start = Start { reaper: Some(trial.reaper), ..Start::default() };
+        let start = Start { reaper: Some(benchmarks.reaper), ..Start::default() };
         let running = Running::start(&program, Path::new("."), start)?;
         nodes.push(running);
     }
-    let length = trial.settings.period * trial.settings.wakes as i64;
+    let length = benchmarks.settings.period * benchmarks.settings.wakes as i64;
     let until = MonoTime::now() + LEAD + length + PATIENCE;
     let groups: Vec<u32> = nodes.iter().map(Running::group).collect();
     for node in &mut nodes {
@@ -91,14 +91,14 @@ pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
             if let Some(status) = node.ended_within(LOOK) {
                 break status;
             }
-            if trial.is_stopped() {
+            if benchmarks.is_stopped() {
                 return Ok(None);
             }
             let now = MonoTime::now();
             if now > until {
                 bail!("a node of test 4 does not end");
             }
-            trial.bar.advance(now - before);
+            benchmarks.bar.advance(now - before);
             before = now;
         };
         if !status.success() {
@@ -106,7 +106,7 @@ pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
         }
     }
     for group in groups {
-        trial.reaper.release(Kept::Group(group))?;
+        benchmarks.reaper.release(Kept::Group(group))?;
     }
     let [first, second] = files.map(samples);
     Ok(Some(put_together(&first?, &second?)))
@@ -114,7 +114,7 @@ pub(super) fn pair(trial: &mut Trial<'_>) -> anyhow::Result<Option<Pair>> {
 
 /// The command of a node.
 fn words(
-    trial: &Trial<'_>,
+    benchmarks: &Benchmarks<'_>,
     start_ns: i64,
     cpu: u16,
     file: &Path,
@@ -126,18 +126,18 @@ fn words(
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
     option("file", text(file)?);
     option("start-ns", start_ns.to_string());
-    option("period-ns", trial.settings.period.as_ns().to_string());
-    option("count", trial.settings.wakes.to_string());
+    option("period-ns", benchmarks.settings.period.as_ns().to_string());
+    option("count", benchmarks.settings.wakes.to_string());
     option("cpu", cpu.to_string());
-    option("priority", trial.place.priority.to_string());
-    if let Some(error) = trial.settings.node_error.filter(|_| is_second) {
+    option("priority", benchmarks.place.priority.to_string());
+    if let Some(error) = benchmarks.settings.node_error.filter(|_| is_second) {
         option("offset-ns", error.offset_ns.to_string());
         option("drift-ppb", error.drift_ppb.to_string());
     }
-    if let Some(line) = trial.settings.gpio.as_ref().filter(|_| !is_second) {
+    if let Some(line) = benchmarks.settings.gpio.as_ref().filter(|_| !is_second) {
         option("gpio", line.to_string());
     }
-    if trial.settings.node_error.is_some() {
+    if benchmarks.settings.node_error.is_some() {
         words.push("--emulated".into());
     }
     Ok(words)

@@ -1,4 +1,4 @@
-//! The five tests, one after the other.
+//! The benchmarks of synchronised time, one after the other.
 
 use super::arguments::Test;
 use super::bar::Bar;
@@ -9,7 +9,7 @@ use crate::build;
 use crate::chosen::WrongArgument;
 use anyhow::{Context, bail};
 use onbeat::clock::pause;
-use onbeat_machine::five_tests::{
+use onbeat_machine::benchmarks::{
     Clock, CpuLatencyHeld, CyclicTest, Entered, Facts, GpioLine, Isolated, Line, Load, Place,
     allowed_cpus, clock_overhead, cross_overhead, cyclictest, default_cpu, lock_memory,
     missing_tool, stress_ng, wake_on_all,
@@ -95,7 +95,7 @@ pub(super) struct Trialled {
 }
 
 /// Tests on a machine that has been made ready for them.
-pub(super) struct Trial<'a> {
+pub(super) struct Benchmarks<'a> {
     pub(super) settings: &'a Settings,
     pub(super) reaper: &'a mut Reaper,
     pub(super) stop: &'a AtomicBool,
@@ -112,7 +112,7 @@ pub(super) struct Trial<'a> {
     _held: Option<CpuLatencyHeld>,
 }
 
-impl<'a> Trial<'a> {
+impl<'a> Benchmarks<'a> {
     /// Makes the machine ready as far as it lets us, and notes what it does not.
     pub(super) fn begin(
         settings: &'a Settings,
@@ -161,7 +161,7 @@ impl<'a> Trial<'a> {
         let free = allowed.without(&facts.isolated);
         let load_cpus = if free.is_empty() { allowed } else { free };
         let directory = Directory::make(reaper)?;
-        let trial = Self {
+        let benchmarks = Self {
             settings,
             reaper,
             stop,
@@ -174,7 +174,7 @@ impl<'a> Trial<'a> {
             entered,
             _held: held,
         };
-        Ok(trial)
+        Ok(benchmarks)
     }
 
     /// Measures the parts in their order; the load is there from the first part that wants it on.
